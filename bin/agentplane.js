@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+// The command: finds the pinned Node, builds when sources changed, and hands over to apps/cli.
+import { spawn } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ensureBuilt } from './ensure-built.js';
+import { findPinnedNode } from './pinned-node.js';
+
+if (!ensureBuilt()) process.exit(1);
+const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'dist', 'apps', 'cli', 'src', 'main.js');
+// The channel tells the child when this process dies, however it dies: it then stops in order.
+// It mostly waits, so it should cost little: a small nursery, code kept small.
+const flags = ['--max-semi-space-size=1', '--optimize-for-size'];
+const child = spawn(findPinnedNode(), [...flags, main, ...process.argv.slice(2)], {
+  stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+});
+// An interrupt typed at the terminal reaches the child by itself (same process group); one sent to this pid alone does not.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)));

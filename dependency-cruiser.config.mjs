@@ -1,0 +1,115 @@
+// The layers of the architecture: imports go down only, apps never import one another, no cycles.
+const layer0 = ['errors', 'time', 'resources', 'filter-language'];
+const layer1 = ['manifests', 'reconcile', 'export-plan'];
+const pure = [...layer0, ...layer1];
+const adaptersOrHigher = `^libs/(?!(${pure.join('|')})/)`;
+const outside =
+  'node_modules/(@nestjs|@kubernetes|pg|pg-copy-streams|typeorm|ink|react|minio|undici|ws)(/|$)';
+const node = [
+  'fs',
+  'net',
+  'http',
+  'https',
+  'tls',
+  'child_process',
+  'worker_threads',
+  'os',
+  'dns',
+  'fs/promises',
+];
+
+export default {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      comment: 'A cycle means that two ideas are one, or that one is in the wrong place.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'apps-stand-alone',
+      comment: 'Apps never import one another: what two apps need is a library.',
+      severity: 'error',
+      from: { path: '^apps/([^/]+)/' },
+      to: { path: '^apps/', pathNot: '^apps/$1/' },
+    },
+    { name: 'libs-below-apps', severity: 'error', from: { path: '^libs/' }, to: { path: '^apps/' } },
+    {
+      name: 'words-import-words',
+      comment: 'Layer 0 imports layer 0 only.',
+      severity: 'error',
+      from: { path: `^libs/(${layer0.join('|')})/`, pathNot: '\\.spec\\.ts$' },
+      to: { path: `^libs/(?!(${layer0.join('|')})/)` },
+    },
+    {
+      name: 'decisions-are-pure',
+      comment: 'Layer 1 imports layers 0 and 1 only.',
+      severity: 'error',
+      from: { path: `^libs/(${layer1.join('|')})/`, pathNot: '\\.spec\\.ts$' },
+      to: { path: adaptersOrHigher },
+    },
+    {
+      name: 'pure-layers-touch-nothing',
+      comment: 'No framework, client or I/O below the adapters.',
+      severity: 'error',
+      from: { path: `^libs/(${pure.join('|')})/src/`, pathNot: '\\.spec\\.ts$' },
+      to: { path: outside },
+    },
+    {
+      name: 'pure-layers-no-node-io',
+      severity: 'error',
+      from: { path: `^libs/(${pure.join('|')})/src/`, pathNot: '\\.spec\\.ts$' },
+      to: { dependencyTypes: ['core'], path: `^(node:)?(${node.join('|')})$` },
+    },
+    {
+      name: 'one-kubernetes-client',
+      comment: 'Only libs/kube makes Kubernetes clients.',
+      severity: 'error',
+      from: { path: '^(apps|libs)/', pathNot: '^libs/kube/' },
+      to: { path: 'node_modules/@kubernetes/' },
+    },
+    {
+      name: 'pools-belong-to-schemas',
+      comment: 'Only adapters that own a schema make database pools.',
+      severity: 'error',
+      from: {
+        path: '^(apps|libs)/',
+        pathNot:
+          '^(libs/(trace-store|embedded-kube|embedded-postgres|testing)/|apps/agent-server/)|\\.spec\\.ts$',
+      },
+      to: { path: 'node_modules/(pg|typeorm)/' },
+    },
+    {
+      name: 'testing-is-for-tests',
+      severity: 'error',
+      from: { path: '^(apps|libs)/', pathNot: '\\.spec\\.tsx?$|/testdata/|^libs/testing/' },
+      to: { path: '^libs/testing/' },
+    },
+    {
+      name: 'one-entry-per-library',
+      comment: 'Import a library by its name, #lib/NAME.',
+      severity: 'error',
+      from: { path: '^(apps|libs)/([^/]+)/' },
+      to: { path: '^libs/', pathNot: ['^libs/$2/', '^libs/[^/]+/src/index\\.ts$'] },
+    },
+    {
+      name: 'worker-without-kubernetes',
+      comment: 'The export worker and the agent server load no Kubernetes code.',
+      severity: 'error',
+      from: { path: '^apps/(export-worker|agent-server)/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^libs/(kube|embedded-kube|process-runtime)/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '(^|/)dist/' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['types', 'import', 'node', 'default'],
+      extensions: ['.ts', '.tsx', '.js', '.mjs', '.json'],
+    },
+  },
+};

@@ -1,0 +1,71 @@
+// The house style's budgets and doors. What crosses folders (layers, cycles) is held by dependency-cruiser.config.mjs.
+import tseslint from 'typescript-eslint';
+
+const noEnvironment = {
+  selector: "MemberExpression[object.name='process'][property.name='env']",
+  message: 'Only libs/config reads the environment: declare a field and use loadConfig.',
+};
+const noClock = [
+  {
+    selector: "CallExpression[callee.object.name='Date'][callee.property.name='now']",
+    message: 'Use a Clock from #lib/time, or the database time for decisions about rows.',
+  },
+  {
+    selector: "NewExpression[callee.name='Date'][arguments.length=0]",
+    message: 'Use a Clock from #lib/time, or the database time for decisions about rows.',
+  },
+];
+const noTimers = ['setTimeout', 'setInterval'].map((name) => ({
+  selector: `CallExpression[callee.name='${name}']`,
+  message: 'Use clock.after or clock.sleep from #lib/time.',
+}));
+const noExportAll = {
+  selector: 'ExportAllDeclaration',
+  message: 'Export names one by one: the index is the contract of the library.',
+};
+const noDefaultExport = { selector: 'ExportDefaultDeclaration', message: 'Export by name.' };
+
+const source = ['apps/**/*.ts', 'apps/**/*.tsx', 'libs/**/*.ts', 'libs/**/*.tsx'];
+const tests = ['**/*.spec.ts', '**/*.spec.tsx', 'test/**/*.ts', 'libs/testing/**/*.ts', '**/testdata/**'];
+
+export default tseslint.config(
+  { ignores: ['dist/', 'node_modules/', '**/generated/**', '.agentplane/', 'coverage/', 'test/cluster/'] },
+  {
+    files: [...source, 'test/**/*.ts'],
+    languageOptions: { parser: tseslint.parser },
+    plugins: { '@typescript-eslint': tseslint.plugin },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: {
+      'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],
+      'max-lines-per-function': ['error', { max: 80, skipBlankLines: true, skipComments: true }],
+      'max-params': ['error', 6],
+      'no-console': 'error',
+      eqeqeq: 'error',
+      'no-var': 'error',
+      'prefer-const': 'error',
+      'no-eval': 'error',
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/consistent-type-imports': [
+        'error',
+        { disallowTypeAnnotations: false, fixStyle: 'inline-type-imports' },
+      ],
+      'no-restricted-syntax': ['error', noEnvironment, ...noClock, ...noTimers, noExportAll, noDefaultExport],
+    },
+  },
+  {
+    files: ['libs/config/src/**'],
+    rules: { 'no-restricted-syntax': ['error', ...noClock, ...noTimers, noExportAll, noDefaultExport] },
+  },
+  { files: ['libs/time/src/clock.ts'], rules: { 'no-restricted-syntax': 'off' } },
+  // DTO classes and injected classes need value imports for their metadata
+  { files: ['apps/api/**'], rules: { '@typescript-eslint/consistent-type-imports': 'off' } },
+  {
+    files: tests,
+    rules: {
+      'max-lines-per-function': 'off',
+      'max-lines': ['error', { max: 800, skipBlankLines: true, skipComments: true }],
+      'no-restricted-syntax': 'off',
+      'no-console': 'off',
+    },
+  },
+);

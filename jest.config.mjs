@@ -1,0 +1,33 @@
+/** Unit tests beside the source, and what crosses a border under test/ (each suite is named by `npm test -- test/<suite>`). */
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/apps', '<rootDir>/libs', '<rootDir>/test'],
+  testMatch: ['**/*.spec.ts', '**/*.spec.tsx'],
+  extensionsToTreatAsEsm: ['.ts', '.tsx'],
+  transform: {
+    '^.+\\.tsx?$': [
+      '@swc/jest',
+      {
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+        jsc: {
+          target: 'es2024',
+          keepClassNames: true,
+          parser: { syntax: 'typescript', tsx: true, decorators: true, dynamicImport: true },
+          transform: {
+            legacyDecorator: true,
+            decoratorMetadata: true,
+            useDefineForClassFields: false,
+            react: { runtime: 'automatic' },
+          },
+        },
+      },
+    ],
+  },
+  moduleNameMapper: {
+    '^#lib/(.*)$': '<rootDir>/libs/$1/src/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.agentplane/'],
+  testTimeout: 60_000,
+};

@@ -1,0 +1,59 @@
+// npm run generate: writes what follows from other files: the types of the resources, the OpenAPI document and the
+// reference of the kinds. `--check` writes nothing and exits with 1 when a file differs from what it should be; `--types`
+// looks after the types alone, which needs no build.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parse } from 'yaml';
+import { ensureBuilt } from '../bin/ensure-built.js';
+import { openapiDocument } from './generate/openapi-document.mjs';
+import { referencePages } from './generate/reference-pages.mjs';
+import { resourceTypes } from './generate/resource-types.mjs';
+
+const root = join(import.meta.dirname, '..');
+const isCheck = process.argv.includes('--check');
+const onlyTypes = process.argv.includes('--types');
+let wrong = 0;
+
+function settle(path, isRight, mend) {
+  if (isRight) return;
+  wrong++;
+  if (isCheck) process.stderr.write(`${path} is not up to date: run npm run generate\n`);
+  else mend();
+}
+
+/** The folder holds exactly these files. */
+function settleFolder({ folder, files }) {
+  const there = existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : [];
+  for (const name of there)
+    settle(`${folder}/${name}`, files.has(name), () => rmSync(join(root, folder, name)));
+  for (const [name, text] of files) settleFile(join(folder, name), text);
+}
+
+function settleFile(path, text) {
+  const whole = join(root, path);
+  const isRight = existsSync(whole) && readFileSync(whole, 'utf8') === text;
+  settle(path, isRight, () => {
+    mkdirSync(dirname(whole), { recursive: true });
+    writeFileSync(whole, text);
+  });
+}
+
+async function settleDocuments() {
+  // the document describes itself by the compiled decorators
+  if (!ensureBuilt()) return ['without a build there is no OpenAPI document'];
+  const openapi = await openapiDocument(root);
+  settleFile('docs/openapi.json', `${JSON.stringify(openapi, undefined, 2)}\n`);
+  const reference = referencePages(root, crds, openapi);
+  settleFolder(reference);
+  return reference.problems;
+}
+
+const crds = readdirSync(join(root, 'crds'))
+  .filter((name) => name.endsWith('.yaml'))
+  .sort()
+  .map((name) => parse(readFileSync(join(root, 'crds', name), 'utf8')));
+
+settleFolder(resourceTypes(crds));
+const problems = onlyTypes ? [] : await settleDocuments();
+for (const problem of problems) process.stderr.write(`${problem}\n`);
+process.exit((isCheck && wrong > 0) || problems.length > 0 ? 1 : 0);
