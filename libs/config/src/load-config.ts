@@ -1,0 +1,52 @@
+import type { Field } from './field.js';
+
+/** The frozen value that `loadConfig` makes of a table of fields. */
+export type Config<F extends Record<string, Field<unknown>>> = {
+  readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never;
+};
+
+/** All settings that are missing or wrong, in one message; the program should print it and exit with 2. */
+export class ConfigError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(`The configuration is not usable:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    this.name = 'ConfigError';
+  }
+}
+
+/**
+ * Parses a program's settings once, before anything starts. The only reader of the environment.
+ * @throws ConfigError naming every wrong or missing setting; values of secret settings are not repeated
+ */
+export function loadConfig<F extends Record<string, Field<unknown>>>(
+  fields: F,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): Config<F> {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries(fields)) {
+    const given = environment[field.env];
+    if (given === undefined || given === '') {
+      if (field.fallback) values[name] = field.fallback.value;
+      else problems.push(`${field.env} is missing: ${field.about}`);
+      continue;
+    }
+    try {
+      values[name] = field.parse(given);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      problems.push(`${field.env} ${field.secret ? 'has a value that cannot be read' : message}`);
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(values) as Config<F>;
+}
+
+/** The environment to hand to a child process: this process's own, so that PATH and HOME are there. */
+export function inheritedEnvironment(names: readonly string[]): Record<string, string> {
+  const inherited: Record<string, string> = {};
+  for (const name of names) {
+    const value = process.env[name];
+    if (value !== undefined) inherited[name] = value;
+  }
+  return inherited;
+}

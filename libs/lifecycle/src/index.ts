@@ -1,0 +1,1 @@
+export { EXIT, runProgram, type ProgramContext, type ProgramOptions, type Stoppable } from './run-program.js';

@@ -1,0 +1,105 @@
+import { ConfigError } from '#lib/config';
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import { keepProcessAlive, systemClock } from '#lib/time';
+
+/** Something that was started and can be stopped. */
+export interface Stoppable {
+  readonly name: string;
+  stop(): Promise<void>;
+}
+
+/** Exit codes of every program. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+
+export interface ProgramOptions {
+  readonly log: Logger;
+  /** Longest time in milliseconds that stopping may take before the process ends anyway. */
+  readonly stopTimeoutMs?: number;
+  /** What a rejection that nobody handled does; programs that run other people's code only log it. Default `stop`. */
+  readonly unhandledRejections?: 'stop' | 'log';
+  /** Exit code when somebody asks the program to end. Default 0; other than 0 for work that is then left undone. */
+  readonly askedExitCode?: number;
+}
+
+/** What `start` gets: `own` whatever must be stopped; the last owned is stopped first. */
+export interface ProgramContext {
+  own<T extends Stoppable>(part: T): T;
+  /** Aborted when the program begins to stop. */
+  readonly signal: AbortSignal;
+  /** Begins an orderly stop with this exit code. */
+  readonly stop: (exitCode: number, why: string) => void;
+}
+
+/**
+ * The life of a program: start, run until told to stop, stop the owned parts in reverse order, exit.
+ *
+ * It is told to stop by SIGINT or SIGTERM, by `context.stop`, and by the closing of its parent's channel: a child of
+ * the supervisor or of the node must not outlive it, even when the parent was killed with SIGKILL. Signals that come
+ * again while stopping are ignored, since a terminal and a wrapper may both deliver the same Ctrl-C.
+ */
+export function runProgram(options: ProgramOptions, start: (context: ProgramContext) => Promise<void>): void {
+  const { log, stopTimeoutMs = 20_000, askedExitCode = EXIT.ok } = options;
+  const owned: Stoppable[] = [];
+  const abort = new AbortController();
+  let stopping = false;
+
+  async function stopAll(): Promise<void> {
+    for (let part = owned.pop(); part; part = owned.pop()) {
+      try {
+        await part.stop();
+      } catch (error) {
+        log.error({ part: part.name, error: errorText(error) }, 'a part did not stop cleanly');
+      }
+    }
+  }
+
+  function stop(exitCode: number, why: string): void {
+    if (stopping) return;
+    stopping = true;
+    log.info({ why }, 'stopping');
+    abort.abort(new Error(`the program is stopping: ${why}`));
+    systemClock.after(stopTimeoutMs, () => {
+      log.error({ stopTimeoutMs }, 'stopping took too long');
+      process.exit(exitCode === EXIT.ok ? EXIT.failed : exitCode);
+    });
+    void stopAll().then(() => process.exit(exitCode));
+  }
+
+  process.on('SIGINT', () => stop(askedExitCode, 'interrupted'));
+  process.on('SIGTERM', () => stop(askedExitCode, 'asked to end'));
+  process.on('SIGHUP', () => stop(askedExitCode, 'the terminal went away'));
+  if (process.channel) {
+    process.channel.unref();
+    process.on('disconnect', () => stop(EXIT.failed, 'the parent went away'));
+  }
+  process.on('unhandledRejection', (reason) => {
+    log.error({ err: reason }, 'a rejection that nobody handled');
+    if (options.unhandledRejections !== 'log') stop(EXIT.failed, 'internal error');
+  });
+  process.on('uncaughtException', (error) => {
+    log.error({ err: error }, 'an exception that nobody caught');
+    stop(EXIT.failed, 'internal error');
+  });
+
+  const context: ProgramContext = {
+    own: (part) => {
+      owned.push(part);
+      return part;
+    },
+    signal: abort.signal,
+    stop,
+  };
+  // it ends by `stop` alone, never by running out of things to wait for
+  keepProcessAlive();
+  start(context).catch((error: unknown) => {
+    if (stopping) return;
+    if (error instanceof ConfigError) {
+      log.error({ problems: error.problems }, 'the configuration is not usable');
+      stop(EXIT.usage, 'configuration');
+    } else {
+      log.error({ err: error }, 'could not start');
+      stop(EXIT.failed, 'could not start');
+    }
+  });
+}

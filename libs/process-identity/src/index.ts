@@ -1,0 +1,9 @@
+export { endProcess, sendSignal, type EndOptions } from './end-process.js';
+export {
+  findProcess,
+  findProgram,
+  findStartTime,
+  isRunning,
+  ownIdentity,
+  type ProcessIdentity,
+} from './process-identity.js';

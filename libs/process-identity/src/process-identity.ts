@@ -1,0 +1,89 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/**
+ * A process that cannot be mistaken for another: pids are used again, a pid with its start time is not.
+ * `startedAt` is an opaque word, only good for comparing (Linux: boot and ticks; elsewhere what `ps` prints).
+ */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly startedAt: string;
+}
+
+/** `sysconf(_SC_CLK_TCK)`: 100 on every Linux that Node runs on. */
+const TICKS_PER_SECOND = 100;
+
+/** Who runs under this pid now; `undefined` when nobody does, or only a zombie that waits for its parent. */
+export function findProcess(pid: number): ProcessIdentity | undefined {
+  if (!Number.isInteger(pid) || pid <= 0) return undefined;
+  const startedAt = process.platform === 'linux' ? linuxStart(pid) : psStart(pid);
+  return startedAt === undefined ? undefined : { pid, startedAt };
+}
+
+/** This process. */
+export function ownIdentity(): ProcessIdentity {
+  const own = findProcess(process.pid);
+  if (!own) throw new Error(`cannot read the start time of process ${process.pid}`);
+  return own;
+}
+
+/** Whether exactly this process still runs. */
+export function isRunning(identity: ProcessIdentity): boolean {
+  return findProcess(identity.pid)?.startedAt === identity.startedAt;
+}
+
+/** Wall-clock start of a process, exact to about a second; `undefined` when it does not run. */
+export function findStartTime(pid: number): Date | undefined {
+  if (process.platform !== 'linux') {
+    const text = psStart(pid);
+    return text === undefined ? undefined : new Date(text);
+  }
+  const fields = statFields(pid);
+  if (!fields) return undefined;
+  const boot = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'));
+  return new Date((Number(boot?.[1]) + Number(fields[19]) / TICKS_PER_SECOND) * 1000);
+}
+
+/** Path or name of the program that a process runs; `undefined` when it cannot be told. */
+export function findProgram(pid: number): string | undefined {
+  try {
+    if (process.platform === 'linux')
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[0] || undefined;
+    return execFileSync('ps', ['-o', 'comm=', '-p', String(pid)], { encoding: 'utf8' }).trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Fields of `/proc/PID/stat` after the command's name, which may itself hold blanks and parentheses: `[0]` is the state. */
+function statFields(pid: number): readonly string[] | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields;
+  } catch {
+    return undefined;
+  }
+}
+
+let bootId: string | undefined;
+
+function linuxStart(pid: number): string | undefined {
+  const fields = statFields(pid);
+  if (!fields) return undefined;
+  bootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  return `${bootId}/${fields[19]}`;
+}
+
+function psStart(pid: number): string | undefined {
+  try {
+    const line = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
+      encoding: 'utf8',
+      env: { LC_ALL: 'C', PATH: '/bin:/usr/bin' },
+    }).trim();
+    const parts = /^(\S+)\s+(.+)$/.exec(line);
+    return !parts || parts[1]?.startsWith('Z') ? undefined : parts[2];
+  } catch {
+    return undefined; // ps exits with 1 for an unknown pid
+  }
+}

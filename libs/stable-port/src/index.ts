@@ -1,0 +1,1 @@
+export { findStablePort, isPortFree } from './stable-port.js';

@@ -1,0 +1,35 @@
+export interface WaitOptions {
+  /** Milliseconds until it gives up; default 10,000. */
+  readonly timeoutMs?: number;
+  /** Milliseconds between two looks; default 20. */
+  readonly intervalMs?: number;
+  /** What is waited for, for the message of the failure. */
+  readonly what?: string;
+}
+
+/**
+ * Calls `probe` until it neither throws nor answers `undefined`, `null` or `false`, and returns its answer.
+ * @throws Error with the last failure as cause when the time is over
+ */
+export async function waitFor<T>(
+  probe: () => T | Promise<T>,
+  options: WaitOptions = {},
+): Promise<Exclude<T, undefined | null | false>> {
+  const { timeoutMs = 10_000, intervalMs = 20, what = 'the condition' } = options;
+  const deadline = performance.now() + timeoutMs;
+  let last: unknown = 'it never became true';
+  for (;;) {
+    try {
+      const answer = await probe();
+      if (answer !== undefined && answer !== null && answer !== false)
+        return answer as Exclude<T, undefined | null | false>;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() >= deadline) {
+      const detail = last instanceof Error ? last.message : String(last);
+      throw new Error(`waited ${timeoutMs} ms for ${what}: ${detail}`, { cause: last });
+    }
+    await new Promise((resolve) => setTimeout(resolve, intervalMs));
+  }
+}
