@@ -1,0 +1,35 @@
+import { ANNOTATION, type ObjectMeta } from '#lib/resources';
+import type { AddressMode } from './platform-settings.js';
+
+/** The part of a Service that an address needs. */
+export interface Addressable {
+  readonly metadata: ObjectMeta;
+  readonly spec?: { readonly ports?: readonly { readonly port: number }[] };
+}
+
+/**
+ * URL under which a Service is called, without a slash at its end; undefined on loopback until the node has given it a
+ * port. A Service with several ports is called on its first.
+ */
+export function addressOf(service: Addressable, mode: AddressMode): string | undefined {
+  const port = service.spec?.ports?.[0]?.port ?? 80;
+  if (mode === 'cluster-dns') {
+    const { name, namespace = 'default' } = service.metadata;
+    return `http://${name}.${namespace}.svc${port === 80 ? '' : `:${port}`}`;
+  }
+  const noted = service.metadata.annotations?.[ANNOTATION.loopbackPort];
+  const real = noted === undefined ? undefined : realPort(noted, port);
+  return real === undefined ? undefined : `http://127.0.0.1:${real}`;
+}
+
+/** The annotation holds a number, or JSON from port to real port. */
+function realPort(noted: string, port: number): number | undefined {
+  if (/^\d+$/.test(noted)) return Number(noted);
+  try {
+    const ports: unknown = JSON.parse(noted);
+    const found = typeof ports === 'object' && ports !== null ? Reflect.get(ports, String(port)) : undefined;
+    return typeof found === 'number' ? found : undefined;
+  } catch {
+    return undefined;
+  }
+}

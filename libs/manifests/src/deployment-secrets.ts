@@ -1,0 +1,65 @@
+import {
+  type AgentDeployment,
+  databaseSecretName,
+  LABEL,
+  platformSecretName,
+  revisionEnvSecretName,
+  type Secret,
+} from '#lib/resources';
+import { platformLabels } from './object-labels.js';
+
+/** Key of the platform key in its Secret, and the variable's name. */
+export const PLATFORM_KEY = 'LANGSMITH_API_KEY';
+
+/** Key of the database's URI in its Secret, and the variable's name. */
+export const DATABASE_KEY = 'POSTGRES_URI';
+
+/** The deployment's own key for traces and verification; minted once, so never written again. */
+export function buildPlatformSecret(deployment: AgentDeployment, key: string): Secret {
+  return secretOf(deployment, platformSecretName(deployment.metadata.name), {
+    [PLATFORM_KEY]: encoded(key),
+  });
+}
+
+/** How the deployment reaches its database. */
+export function buildDatabaseSecret(deployment: AgentDeployment, uri: string): Secret {
+  return secretOf(deployment, databaseSecretName(deployment.metadata.name), {
+    [DATABASE_KEY]: encoded(uri),
+  });
+}
+
+/**
+ * The user's variables of one revision. Immutable, because a redeploy must find what the revision ran with.
+ * @param data base64, as in the Secret it comes from
+ */
+export function buildRevisionEnvSecret(
+  deployment: AgentDeployment,
+  revision: string,
+  data: Readonly<Record<string, string>>,
+): Secret {
+  const secret = secretOf(deployment, revisionEnvSecretName(revision), data);
+  const labels = { ...secret.metadata.labels, [LABEL.revision]: revision };
+  return { ...secret, immutable: true, metadata: { ...secret.metadata, labels } };
+}
+
+function secretOf(
+  { metadata }: AgentDeployment,
+  name: string,
+  data: Readonly<Record<string, string>>,
+): Secret {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name,
+      namespace: metadata.namespace,
+      labels: platformLabels('agent', { [LABEL.deployment]: metadata.name }),
+    },
+    type: 'Opaque',
+    data,
+  };
+}
+
+function encoded(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64');
+}

@@ -1,0 +1,126 @@
+import {
+  type BulkExportRun,
+  type EnvironmentVariable,
+  exportJobName,
+  type Job,
+  LABEL,
+  type Secret,
+} from '#lib/resources';
+import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
+import { platformImage, type PlatformSettings } from './platform-settings.js';
+
+/** What the Secret of an attempt holds; it lies in the system namespace, out of reach of agents' pods. */
+export interface ExportCredentials {
+  /** URI of the trace store. */
+  readonly databaseUri: string;
+  /** Base64 values of the destination's Secret, with its own key names; none for the environment's credentials. */
+  readonly store: Readonly<Record<string, string>>;
+}
+
+export interface ExportAttempt {
+  readonly run: BulkExportRun;
+  /** 1 is the first. */
+  readonly number: number;
+  readonly systemNamespace: string;
+  /** Longest time of the attempt in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Variables of the worker whose values come from the attempt's Secret: variable → key. */
+const SECRET_VARIABLES: Readonly<Record<string, string>> = {
+  AGENTPLANE_DATABASE_URI: 'database_uri',
+  AGENTPLANE_STORE_ACCESS_KEY_ID: 'access_key_id',
+  AGENTPLANE_STORE_SECRET_ACCESS_KEY: 'secret_access_key',
+  AGENTPLANE_STORE_SESSION_TOKEN: 'session_token',
+};
+
+const STORE_KEYS = ['access_key_id', 'secret_access_key', 'session_token'] as const;
+
+/** The credentials of one attempt. Immutable: an attempt ends with what it began with. */
+export function buildExportSecret(attempt: ExportAttempt, credentials: ExportCredentials): Secret {
+  const store = STORE_KEYS.flatMap((key) => {
+    const value = credentials.store[key];
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: metadataOf(attempt),
+    type: 'Opaque',
+    immutable: true,
+    data: {
+      database_uri: Buffer.from(credentials.databaseUri, 'utf8').toString('base64'),
+      ...Object.fromEntries(store),
+    },
+  };
+}
+
+/** One Job for each attempt, without a back-off of its own: the fixed delay between attempts is the controller's. */
+export function buildExportJob(attempt: ExportAttempt, settings: PlatformSettings): Job {
+  const metadata = metadataOf(attempt);
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata,
+    spec: {
+      backoffLimit: 0,
+      activeDeadlineSeconds: Math.ceil(attempt.timeoutMs / 1000),
+      template: {
+        metadata: { labels: metadata.labels },
+        spec: {
+          restartPolicy: 'Never',
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          securityContext: POD_SECURITY,
+          terminationGracePeriodSeconds: 30,
+          containers: [
+            {
+              name: 'export-worker',
+              image: platformImage('export-worker', settings),
+              env: workerEnvironment(attempt, metadata.name, settings),
+              resources: { requests: { cpu: '250m', memory: '256Mi' } },
+              securityContext: CONTAINER_SECURITY,
+              terminationMessagePolicy: 'File',
+            },
+          ],
+        },
+      },
+    },
+  };
+}
+
+function workerEnvironment(
+  attempt: ExportAttempt,
+  secretName: string,
+  settings: PlatformSettings,
+): readonly EnvironmentVariable[] {
+  const { run, number } = attempt;
+  return [
+    { name: 'AGENTPLANE_EXPORT_RUN_UID', value: run.metadata.uid ?? '' },
+    { name: 'AGENTPLANE_EXPORT_ATTEMPT', value: String(number) },
+    // no secrets in it: credentials are named in the spec and lie in the Secret
+    { name: 'AGENTPLANE_EXPORT_SPEC', value: JSON.stringify(run.spec) },
+    { name: 'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS', value: String(settings.allowPrivateEndpoints ?? false) },
+    ...Object.entries(SECRET_VARIABLES).map(([name, key]) => ({
+      name,
+      valueFrom: { secretKeyRef: { name: secretName, key, optional: key !== 'database_uri' } },
+    })),
+  ];
+}
+
+function metadataOf({ run, number, systemNamespace }: ExportAttempt): {
+  readonly name: string;
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+} {
+  return {
+    name: exportJobName(run.metadata.uid ?? '', number),
+    namespace: systemNamespace,
+    labels: platformLabels('export-worker', {
+      [LABEL.exportRun]: run.metadata.name,
+      [LABEL.exportNamespace]: run.metadata.namespace ?? '',
+      [LABEL.export]: run.spec.exportName,
+      [LABEL.attempt]: String(number),
+    }),
+  };
+}

@@ -1,0 +1,127 @@
+import {
+  type Deployment,
+  LABEL,
+  type Listener,
+  listenerObjectName,
+  type PolicyRule,
+  type Role,
+  type RoleBinding,
+  type ServiceAccount,
+} from '#lib/resources';
+import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
+import { platformImage, type PlatformSettings } from './platform-settings.js';
+
+/** Everything that a Listener becomes, all in its own namespace. */
+export interface ListenerObjects {
+  readonly serviceAccount: ServiceAccount;
+  readonly role: Role;
+  readonly roleBinding: RoleBinding;
+  readonly deployment: Deployment;
+}
+
+/** What a listener may do, and nothing that would show it a Secret. */
+const RULES: readonly PolicyRule[] = [
+  {
+    apiGroups: ['agentplane.dev'],
+    resources: ['agentdeployments', 'agentrevisions', 'listeners'],
+    verbs: ['get', 'list', 'watch'],
+  },
+  {
+    apiGroups: ['agentplane.dev'],
+    resources: ['agentrevisions/status', 'listeners/status'],
+    verbs: ['get', 'patch', 'update'],
+  },
+  // an owner reference that blocks its owner's deletion needs this right where that admission is on
+  {
+    apiGroups: ['agentplane.dev'],
+    resources: ['agentdeployments/finalizers', 'agentrevisions/finalizers'],
+    verbs: ['update'],
+  },
+  {
+    apiGroups: ['apps'],
+    resources: ['deployments'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete'],
+  },
+  { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['get', 'list', 'watch'] },
+  {
+    apiGroups: [''],
+    resources: ['services'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'update', 'delete'],
+  },
+  { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch', 'update'] },
+  {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'update'],
+  },
+];
+
+/** The objects of a Listener. It works in its own namespace: others would need rights that a tenant cannot give. */
+export function buildListenerObjects(listener: Listener, settings: PlatformSettings): ListenerObjects {
+  const name = listenerObjectName(listener.metadata.name);
+  const { namespace } = listener.metadata;
+  const labels = platformLabels('listener', { [LABEL.listener]: listener.metadata.name });
+  const metadata = { name, namespace, labels };
+  return {
+    serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
+    role: { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata, rules: RULES },
+    roleBinding: {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata,
+      subjects: [{ kind: 'ServiceAccount', name, ...(namespace === undefined ? {} : { namespace }) }],
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+    },
+    deployment: listenerDeployment(listener, settings, metadata),
+  };
+}
+
+function listenerDeployment(
+  listener: Listener,
+  settings: PlatformSettings,
+  metadata: Deployment['metadata'],
+): Deployment {
+  const { name, namespace = 'default' } = listener.metadata;
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata,
+    spec: {
+      replicas: 1,
+      revisionHistoryLimit: 1,
+      // two listeners at once would only wait for one another's lease
+      strategy: { type: 'Recreate' },
+      selector: { matchLabels: { [LABEL.listener]: name, [LABEL.component]: 'listener' } },
+      template: {
+        metadata: { ...(metadata.labels ? { labels: metadata.labels } : {}) },
+        spec: {
+          serviceAccountName: metadata.name,
+          automountServiceAccountToken: true,
+          enableServiceLinks: false,
+          securityContext: POD_SECURITY,
+          containers: [
+            {
+              name: 'listener',
+              image: platformImage('listener', settings),
+              env: [
+                { name: 'AGENTPLANE_LISTENER', value: name },
+                { name: 'AGENTPLANE_HOME_NAMESPACE', value: namespace },
+                { name: 'AGENTPLANE_NAMESPACES', value: namespace },
+                { name: 'AGENTPLANE_API_URL', value: settings.apiUrl },
+                { name: 'AGENTPLANE_ADDRESSES', value: settings.addresses },
+                { name: 'AGENTPLANE_VERSION', value: settings.version },
+                {
+                  name: 'AGENTPLANE_IDENTITY',
+                  valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },
+                },
+              ],
+              resources: { requests: { cpu: '50m', memory: '128Mi' } },
+              securityContext: CONTAINER_SECURITY,
+            },
+          ],
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,239 @@
+import { type AgentRevision, ANNOTATION, type BulkExportRun, LABEL, type Listener } from '#lib/resources';
+import {
+  addressOf,
+  buildDeploymentService,
+  buildExportJob,
+  buildExportSecret,
+  buildListenerObjects,
+  buildRevisionDeployment,
+  podResources,
+  wantedReplicas,
+} from './index.js';
+
+const SETTINGS = { version: '1.2.3', apiUrl: 'http://api:8470', addresses: 'cluster-dns' } as const;
+
+function revision(resourceSpec?: AgentRevision['spec']['resourceSpec']): AgentRevision {
+  return {
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'AgentRevision',
+    metadata: { name: 'a-00001', namespace: 'ws-x', uid: 'u' },
+    spec: {
+      deploymentName: 'a',
+      deploymentWireName: 'My agent',
+      tenantId: 'tenant',
+      number: 1,
+      source: 'external_image',
+      image: 'registry/agent:1',
+      imageUri: 'registry/agent:1',
+      envSecretName: 'a-00001-env',
+      databaseSecretName: 'a-database',
+      platformSecretName: 'a-platform',
+      listenerName: 'default',
+      ...(resourceSpec ? { resourceSpec } : {}),
+    },
+  };
+}
+
+describe('podResources', () => {
+  it.each([
+    ['nothing wanted: small requests, no limits', {}, { requests: { cpu: '100m', memory: '256Mi' } }],
+    [
+      'limits are twice the requests',
+      { cpu: 1, memoryMb: 512 },
+      { requests: { cpu: '1000m', memory: '512Mi' }, limits: { cpu: '2000m', memory: '1024Mi' } },
+    ],
+    [
+      'given limits stay',
+      { cpu: 1, cpuLimit: 1.5, memoryMb: 512, memoryLimitMb: 600 },
+      { requests: { cpu: '1000m', memory: '512Mi' }, limits: { cpu: '1500m', memory: '600Mi' } },
+    ],
+    [
+      'a small limit lowers the default request',
+      { memoryLimitMb: 128 },
+      { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '128Mi' } },
+    ],
+    [
+      'cores are rounded to one decimal place',
+      { cpu: 0.26 },
+      { requests: { cpu: '300m', memory: '256Mi' }, limits: { cpu: '600m' } },
+    ],
+  ])('%s', (_, wanted, expected) => {
+    expect(podResources(wanted)).toEqual(expected);
+  });
+});
+
+describe('a revision’s Deployment', () => {
+  const built = buildRevisionDeployment(revision(), 2, SETTINGS);
+  const pod = built.spec.template.spec;
+  const agent = pod.containers[0];
+
+  it('is named after the revision and selects only its pods', () => {
+    expect(built.metadata.name).toBe('a-00001');
+    expect(built.spec.selector.matchLabels).toEqual({ [LABEL.revision]: 'a-00001' });
+    expect(built.spec.template.metadata?.labels).toMatchObject(built.spec.selector.matchLabels ?? {});
+    expect(built.spec.replicas).toBe(2);
+  });
+  it('gives pods no rights towards the cluster', () => {
+    expect(pod.automountServiceAccountToken).toBe(false);
+    expect(agent?.securityContext).toMatchObject({ allowPrivilegeEscalation: false });
+  });
+  it('is ready when /ok is', () => {
+    expect(agent?.readinessProbe?.httpGet).toEqual({ path: '/ok', port: 'http' });
+  });
+  it('has the platform’s variables, secrets only by reference', () => {
+    const env = new Map(agent?.env?.map(({ name, value, valueFrom }) => [name, value ?? valueFrom]));
+    expect(Object.fromEntries(env)).toEqual({
+      PORT: '8000',
+      LANGSMITH_TRACING: 'true',
+      LANGSMITH_ENDPOINT: 'http://api:8470',
+      LANGSMITH_API_KEY: { secretKeyRef: { name: 'a-platform', key: 'LANGSMITH_API_KEY' } },
+      LANGSMITH_PROJECT: 'My agent',
+      POSTGRES_URI: { secretKeyRef: { name: 'a-database', key: 'POSTGRES_URI' } },
+      AGENTPLANE_AUTH_URL: 'http://api:8470',
+      AGENTPLANE_TENANT_ID: 'tenant',
+      AGENTPLANE_DEPLOYMENT: 'My agent',
+      AGENTPLANE_REVISION: 'a-00001',
+    });
+    expect(agent?.envFrom).toEqual([{ secretRef: { name: 'a-00001-env' } }]);
+  });
+  it('leaves the port to the node on loopback', () => {
+    const local = buildRevisionDeployment(revision(), 1, { ...SETTINGS, addresses: 'loopback' });
+    expect(local.spec.template.spec.containers[0]?.env?.some(({ name }) => name === 'PORT')).toBe(false);
+  });
+  it('carries the user’s parts, but not labels that would move its pods', () => {
+    const { metadata, spec } = buildRevisionDeployment(
+      revision({
+        labels: { team: 'x', [LABEL.revision]: 'other' },
+        annotations: { note: 'y' },
+        volumes: [{ name: 'v', configMap: { name: 'c' } }],
+        volumeMounts: [{ name: 'v', mountPath: '/v' }],
+        sidecars: [{ name: 's', image: 'i' }],
+        initContainers: [{ name: 'first', image: 'i' }],
+        serviceAccountName: 'mine',
+        imagePullSecrets: [{ name: 'registry' }],
+      }),
+      1,
+      SETTINGS,
+    );
+    expect(metadata.labels).toMatchObject({ team: 'x', [LABEL.revision]: 'a-00001' });
+    expect(spec.template.metadata?.annotations).toEqual({ note: 'y' });
+    expect(spec.template.spec).toMatchObject({
+      volumes: [{ name: 'v', configMap: { name: 'c' } }],
+      serviceAccountName: 'mine',
+      imagePullSecrets: [{ name: 'registry' }],
+      initContainers: [{ name: 'first', image: 'i' }],
+    });
+    expect(spec.template.spec.containers.map(({ name }) => name)).toEqual(['agent', 's']);
+    expect(spec.template.spec.containers[0]?.volumeMounts).toEqual([{ name: 'v', mountPath: '/v' }]);
+  });
+  it('never runs nothing because of minScale 0: nobody would wake it', () => {
+    expect(
+      [undefined, 0, 3].map((minScale) =>
+        wantedReplicas(revision(minScale === undefined ? undefined : { minScale })),
+      ),
+    ).toEqual([1, 1, 3]);
+  });
+});
+
+describe('a deployment’s Service', () => {
+  it('points to one revision', () => {
+    const service = buildDeploymentService(revision());
+    expect(service.metadata.name).toBe('a');
+    expect(service.spec.selector).toEqual({ [LABEL.revision]: 'a-00001' });
+    expect(service.spec.ports).toEqual([{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }]);
+  });
+});
+
+describe('addressOf', () => {
+  const service = (annotation?: string) => ({
+    metadata: {
+      name: 'a',
+      namespace: 'ws-x',
+      ...(annotation === undefined ? {} : { annotations: { [ANNOTATION.loopbackPort]: annotation } }),
+    },
+    spec: { ports: [{ port: 80 }] },
+  });
+  it.each([
+    ['a name of the cluster’s DNS', service(), 'cluster-dns', 'http://a.ws-x.svc'],
+    ['nothing before the node gave it a port', service(), 'loopback', undefined],
+    ['the port on loopback', service('41300'), 'loopback', 'http://127.0.0.1:41300'],
+    ['the port among several', service('{"80":41301,"81":41302}'), 'loopback', 'http://127.0.0.1:41301'],
+    ['nothing when the annotation is no port', service('{"81":1}'), 'loopback', undefined],
+    ['nothing when the annotation cannot be read', service('{'), 'loopback', undefined],
+  ] as const)('is %s', (_, one, mode, expected) => {
+    expect(addressOf(one, mode)).toBe(expected);
+  });
+});
+
+describe('a listener’s objects', () => {
+  const listener: Listener = {
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'Listener',
+    metadata: { name: 'default', namespace: 'ws-x' },
+    spec: { computeType: 'cluster', computeId: 'here' },
+  };
+  const objects = buildListenerObjects(listener, SETTINGS);
+  it('have one name and lie in the listener’s namespace', () => {
+    const metas = [objects.serviceAccount, objects.role, objects.roleBinding, objects.deployment].map(
+      ({ metadata }) => `${metadata.namespace}/${metadata.name}`,
+    );
+    expect(new Set(metas)).toEqual(new Set(['ws-x/listener-default']));
+  });
+  it('may not read Secrets', () => {
+    const resources = objects.role.rules?.flatMap((rule) => rule.resources ?? []);
+    expect(resources).not.toContain('secrets');
+    expect(resources).not.toContain('*');
+  });
+});
+
+describe('an export attempt', () => {
+  const run: BulkExportRun = {
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'BulkExportRun',
+    metadata: { name: 'x-20260819', namespace: 'ws-x', uid: '01234567-89ab-4def-8123-456789abcdef' },
+    spec: {
+      exportName: 'x',
+      exportId: 'e',
+      tenantId: 't',
+      projectId: 'p',
+      startTime: '2026-08-19T00:00:00Z',
+      endTime: '2026-08-20T00:00:00Z',
+      destination: { config: { bucketName: 'b', includeBucketInPrefix: true } },
+      formatVersion: 'v1',
+      compression: 'zstd',
+    },
+  };
+  const attempt = { run, number: 3, systemNamespace: 'agentplane-system', timeoutMs: 14_400_000 };
+  const job = buildExportJob(attempt, SETTINGS);
+  const secret = buildExportSecret(attempt, {
+    databaseUri: 'postgres://secret',
+    store: { access_key_id: 'QQ==', other: 'Qg==' },
+  });
+  it('lies in the system namespace, out of reach of agents', () => {
+    expect(job.metadata).toMatchObject({ name: 'bxr-0123456789ab-3', namespace: 'agentplane-system' });
+    expect(secret.metadata).toMatchObject({ name: 'bxr-0123456789ab-3', namespace: 'agentplane-system' });
+  });
+  it('is one try of at most four hours, without a token', () => {
+    expect(job.spec).toMatchObject({ backoffLimit: 0, activeDeadlineSeconds: 14_400 });
+    expect(job.spec.template.spec).toMatchObject({
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+    });
+  });
+  it.each([
+    [undefined, 'false'],
+    [false, 'false'],
+    [true, 'true'],
+  ])('may dial private endpoints when the platform allows it: %s', (allowPrivateEndpoints, expected) => {
+    const { spec } = buildExportJob(attempt, { ...SETTINGS, allowPrivateEndpoints }).spec.template;
+    expect(spec.containers[0]?.env).toContainEqual({
+      name: 'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS',
+      value: expected,
+    });
+  });
+  it('holds its credentials in an immutable Secret only', () => {
+    expect(secret.immutable).toBe(true);
+    expect(Object.keys(secret.data ?? {})).toEqual(['database_uri', 'access_key_id']);
+    expect(JSON.stringify(job)).not.toContain('postgres://');
+  });
+});

@@ -1,0 +1,20 @@
+/** What manifests know of their home: configuration, never a question asked of the cluster. */
+export interface PlatformSettings {
+  /** Version of the platform, which is the tag of its images. */
+  readonly version: string;
+  /** Where agents send traces and verify keys, no slash at its end. */
+  readonly apiUrl: string;
+  readonly addresses: AddressMode;
+  /** Put before `agentplane/APP:VERSION`, for example `registry.example/`; empty on one machine. */
+  readonly imagePrefix?: string;
+  /** Whether destinations of exports may lead into private networks and to this machine. Default false. */
+  readonly allowPrivateEndpoints?: boolean;
+}
+
+/** How Services are reached: through the cluster's DNS, or through a port on loopback that the node notes on them. */
+export type AddressMode = 'loopback' | 'cluster-dns';
+
+/** Reference of a platform image. */
+export function platformImage(app: string, settings: PlatformSettings): string {
+  return `${settings.imagePrefix ?? ''}agentplane/${app}:${settings.version}`;
+}

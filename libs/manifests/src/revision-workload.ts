@@ -1,0 +1,137 @@
+import {
+  type AgentRevision,
+  type Container,
+  type Deployment,
+  type EnvironmentSource,
+  type EnvironmentVariable,
+  LABEL,
+  type PodContainer,
+  type Probe,
+} from '#lib/resources';
+import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
+import type { PlatformSettings } from './platform-settings.js';
+import { podResources } from './pod-resources.js';
+
+/** Name of the agent's own container. */
+export const AGENT_CONTAINER = 'agent';
+
+/** Port of the agent server in a cluster; on one machine the node chooses another. */
+export const AGENT_PORT = 8000;
+
+const OK = { path: '/ok', port: 'http' } as const;
+const READINESS: Probe = { httpGet: OK, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 3 };
+// loading graphs may take a while, and killing a slow start only makes it slower
+const LIVENESS: Probe = {
+  httpGet: OK,
+  initialDelaySeconds: 60,
+  periodSeconds: 15,
+  timeoutSeconds: 5,
+  failureThreshold: 6,
+};
+
+/** Pods that a revision needs when it runs. Without an autoscaler nothing would wake a revision from zero. */
+export function wantedReplicas(revision: Pick<AgentRevision, 'spec'>): number {
+  return Math.max(1, revision.spec.resourceSpec?.minScale ?? 1);
+}
+
+/**
+ * The Deployment of a revision, of the revision's name, in its namespace.
+ * @param replicas pods to run, 0 to keep it without pods
+ */
+export function buildRevisionDeployment(
+  revision: AgentRevision,
+  replicas: number,
+  settings: PlatformSettings,
+): Deployment {
+  const { metadata, spec } = revision;
+  const wanted = spec.resourceSpec ?? {};
+  // the platform's labels come last: a user's must not move a pod to another revision
+  const labels = { ...wanted.labels, ...revisionLabels(revision) };
+  const annotations = wanted.annotations ? { annotations: wanted.annotations } : {};
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: metadata.name, namespace: metadata.namespace, labels, ...annotations },
+    spec: {
+      replicas,
+      revisionHistoryLimit: 0,
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+      selector: { matchLabels: { [LABEL.revision]: metadata.name } },
+      template: {
+        metadata: { labels, ...annotations },
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          securityContext: POD_SECURITY,
+          terminationGracePeriodSeconds: 30,
+          ...(wanted.serviceAccountName ? { serviceAccountName: wanted.serviceAccountName } : {}),
+          ...(wanted.imagePullSecrets ? { imagePullSecrets: wanted.imagePullSecrets } : {}),
+          ...(wanted.volumes ? { volumes: wanted.volumes.map((volume) => ({ ...volume })) } : {}),
+          ...(wanted.initContainers ? { initContainers: wanted.initContainers.map(besides) } : {}),
+          containers: [agentContainer(revision, settings), ...(wanted.sidecars ?? []).map(besides)],
+        },
+      },
+    },
+  };
+}
+
+/** Labels of a revision's objects. */
+export function revisionLabels(revision: AgentRevision): Readonly<Record<string, string>> {
+  return platformLabels('agent', {
+    [LABEL.deployment]: revision.spec.deploymentName,
+    [LABEL.revision]: revision.metadata.name,
+    [LABEL.listener]: revision.spec.listenerName,
+  });
+}
+
+function agentContainer(revision: AgentRevision, settings: PlatformSettings): PodContainer {
+  const { spec } = revision;
+  return {
+    name: AGENT_CONTAINER,
+    image: spec.image,
+    ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
+    env: agentEnvironment(revision, settings),
+    envFrom: [{ secretRef: { name: spec.envSecretName } }],
+    resources: podResources(spec.resourceSpec ?? {}),
+    readinessProbe: READINESS,
+    livenessProbe: LIVENESS,
+    securityContext: CONTAINER_SECURITY,
+    terminationMessagePolicy: 'File',
+    ...(spec.resourceSpec?.volumeMounts ? { volumeMounts: spec.resourceSpec.volumeMounts } : {}),
+  };
+}
+
+/** The platform's variables. What is named here wins over the user's, which come by `envFrom`. */
+function agentEnvironment(
+  revision: AgentRevision,
+  settings: PlatformSettings,
+): readonly EnvironmentVariable[] {
+  const { spec, metadata } = revision;
+  return [
+    // the process runtime sets its own; images that read PORT get the one that the Service points to
+    ...(settings.addresses === 'cluster-dns' ? [{ name: 'PORT', value: String(AGENT_PORT) }] : []),
+    { name: 'LANGSMITH_TRACING', value: 'true' },
+    { name: 'LANGSMITH_ENDPOINT', value: settings.apiUrl },
+    { name: 'LANGSMITH_API_KEY', valueFrom: fromSecret(spec.platformSecretName, 'LANGSMITH_API_KEY') },
+    { name: 'LANGSMITH_PROJECT', value: spec.deploymentWireName },
+    { name: 'POSTGRES_URI', valueFrom: fromSecret(spec.databaseSecretName, 'POSTGRES_URI') },
+    { name: 'AGENTPLANE_AUTH_URL', value: settings.apiUrl },
+    { name: 'AGENTPLANE_TENANT_ID', value: spec.tenantId },
+    { name: 'AGENTPLANE_DEPLOYMENT', value: spec.deploymentWireName },
+    { name: 'AGENTPLANE_REVISION', value: metadata.name },
+  ];
+}
+
+function fromSecret(name: string, key: string): EnvironmentVariable['valueFrom'] {
+  return { secretKeyRef: { name, key } };
+}
+
+/** A user's container as it is: the interface's shape is a pod's own, so the API server judges its free-form parts. */
+function besides(container: Container): PodContainer {
+  const { env, envFrom, ...rest } = container;
+  return {
+    ...rest,
+    ...(env ? { env: env as readonly EnvironmentVariable[] } : {}),
+    ...(envFrom ? { envFrom: envFrom as readonly EnvironmentSource[] } : {}),
+  };
+}

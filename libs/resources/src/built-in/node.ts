@@ -1,0 +1,36 @@
+import type { KubeObject } from '../kube-object.js';
+import type { ResourceRef } from '../resource-ref.js';
+import type { PodCondition } from './pod.js';
+
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+  readonly timeAdded?: string;
+}
+
+export type NodeCondition = PodCondition & { readonly lastHeartbeatTime?: string | null };
+
+export interface Node extends KubeObject {
+  readonly spec?: {
+    readonly unschedulable?: boolean;
+    readonly taints?: readonly Taint[];
+    readonly podCIDR?: string;
+  };
+  readonly status?: {
+    readonly capacity?: Readonly<Record<string, string>>;
+    readonly allocatable?: Readonly<Record<string, string>>;
+    readonly conditions?: readonly NodeCondition[];
+    readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+    readonly daemonEndpoints?: { readonly kubeletEndpoint?: { readonly Port: number } };
+    readonly nodeInfo?: Readonly<Record<string, string>>;
+  };
+}
+
+export const NODES: ResourceRef<Node> = {
+  group: '',
+  version: 'v1',
+  plural: 'nodes',
+  kind: 'Node',
+  namespaced: false,
+};

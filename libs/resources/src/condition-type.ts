@@ -1,0 +1,95 @@
+/** Condition types of all kinds. `Ready` is only ever computed from the others. */
+export const CONDITION = {
+  ready: 'Ready',
+  // Workspace
+  namespaceReady: 'NamespaceReady',
+  // Listener
+  workloadReady: 'WorkloadReady',
+  heartbeatFresh: 'HeartbeatFresh',
+  // AgentDeployment
+  databaseReady: 'DatabaseReady',
+  tracingProjectReady: 'TracingProjectReady',
+  revisionReady: 'RevisionReady',
+  // AgentRevision
+  built: 'Built',
+  workloadsReady: 'WorkloadsReady',
+  /** True on the revision that the Service points to, False on those that it once pointed to. */
+  active: 'Active',
+  superseded: 'Superseded',
+  // BulkExportDestination
+  validated: 'Validated',
+  // BulkExport, BulkExportRun
+  accepted: 'Accepted',
+  running: 'Running',
+  completed: 'Completed',
+  /** Exists only while true. */
+  failed: 'Failed',
+} as const;
+
+/** Reasons that programs look at or that several places write. */
+export const REASON = {
+  ready: 'Ready',
+  pending: 'Pending',
+  progressing: 'Progressing',
+  deleting: 'Deleting',
+  suspended: 'Suspended',
+  // Workspace
+  namespaceMissing: 'NamespaceMissing',
+  namespaceTaken: 'NamespaceTaken',
+  tenantTaken: 'TenantTaken',
+  serviceAccountMissing: 'ServiceAccountMissing',
+  // Listener
+  unavailable: 'Unavailable',
+  noHeartbeat: 'NoHeartbeat',
+  // AgentDeployment
+  databaseCreated: 'DatabaseCreated',
+  projectFound: 'ProjectFound',
+  nameTaken: 'NameTaken',
+  reservedEnvironment: 'ReservedEnvironment',
+  secretMissing: 'SecretMissing',
+  notOurs: 'NotOurs',
+  listenerMissing: 'ListenerMissing',
+  noRevision: 'NoRevision',
+  revisionMissing: 'RevisionMissing',
+  sourceNotSupported: 'SourceNotSupported',
+  workspaceMissing: 'WorkspaceMissing',
+  // AgentRevision
+  image: 'Image',
+  awaitingListener: 'AwaitingListener',
+  deploying: 'Deploying',
+  available: 'Available',
+  scaledDown: 'ScaledDown',
+  serving: 'Serving',
+  replaced: 'Replaced',
+  imagePullFailed: 'ImagePullFailed',
+  graphLoadFailed: 'GraphLoadFailed',
+  crashLoop: 'CrashLoop',
+  readinessTimeout: 'ReadinessTimeout',
+  invalidWorkload: 'InvalidWorkload',
+  newerRevision: 'NewerRevision',
+  // BulkExportDestination
+  usable: 'Usable',
+  refused: 'Refused',
+  credentialsMissing: 'CredentialsMissing',
+  unreachable: 'Unreachable',
+  // BulkExport, BulkExportRun
+  planNotAllowed: 'PlanNotAllowed',
+  destinationMissing: 'DestinationMissing',
+  destinationNotReady: 'DestinationNotReady',
+  projectMissing: 'ProjectMissing',
+  notSupported: 'NotSupported',
+  invalidWindow: 'InvalidWindow',
+  accepted: 'Accepted',
+  queued: 'Queued',
+  waitingForWindow: 'WaitingForWindow',
+  started: 'Started',
+  retrying: 'Retrying',
+  completed: 'Completed',
+  runFailed: 'RunFailed',
+  attemptFailed: 'AttemptFailed',
+  storageFailed: 'StorageFailed',
+  timedOut: 'TimedOut',
+  cancelled: 'Cancelled',
+} as const;
+
+export type Reason = (typeof REASON)[keyof typeof REASON];

@@ -1,0 +1,68 @@
+import type { Condition } from './generated/shared.js';
+
+export type ConditionStatus = Condition['status'];
+
+/** A condition before it has its time. */
+export type ConditionDraft = Omit<Condition, 'lastTransitionTime'>;
+
+/** What is said of each type; `undefined` says that there is no such condition (any more). */
+export type ConditionDrafts = Readonly<Record<string, Omit<ConditionDraft, 'type'> | undefined>>;
+
+/** The condition of this type, if there. */
+export function findCondition(
+  conditions: readonly Condition[] | undefined,
+  type: string,
+): Condition | undefined {
+  return conditions?.find((condition) => condition.type === type);
+}
+
+/** Whether the condition of this type is there with status True. */
+export function isConditionTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
+  return findCondition(conditions, type)?.status === 'True';
+}
+
+/**
+ * The list with this condition set; the order of the others stays, a new type comes last. `lastTransitionTime` moves
+ * only when the status changes.
+ */
+export function setCondition(
+  conditions: readonly Condition[] | undefined,
+  draft: ConditionDraft,
+  now: Date,
+): readonly Condition[] {
+  const existing = conditions ?? [];
+  const before = findCondition(existing, draft.type);
+  const next: Condition = {
+    ...draft,
+    lastTransitionTime:
+      before?.status === draft.status ? before.lastTransitionTime : now.toISOString().replace(/\.\d+Z$/, 'Z'),
+  };
+  return before
+    ? existing.map((condition) => (condition.type === draft.type ? next : condition))
+    : [...existing, next];
+}
+
+/** The list without this condition: for conditions that exist only while true. */
+export function removeCondition(
+  conditions: readonly Condition[] | undefined,
+  type: string,
+): readonly Condition[] {
+  return (conditions ?? []).filter((condition) => condition.type !== type);
+}
+
+/**
+ * The list after everything that a pass has to say: drafts set the conditions of their types, `undefined` removes one,
+ * and types that are not mentioned stay as they are.
+ */
+export function updateConditions(
+  conditions: readonly Condition[] | undefined,
+  drafts: ConditionDrafts,
+  generation: number | undefined,
+  now: Date,
+): readonly Condition[] {
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  let list = conditions ?? [];
+  for (const [type, draft] of Object.entries(drafts))
+    list = draft ? setCondition(list, { type, ...draft, ...observed }, now) : removeCondition(list, type);
+  return list;
+}

@@ -1,0 +1,32 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { isReservedEnvironment } from './reserved-environment.js';
+import { RESOURCES } from './generated/resource-table.js';
+
+describe('the generated types', () => {
+  it('are what crds/ says', () => {
+    const script = join(import.meta.dirname, '../../../scripts/generate.mjs');
+    const { status, stderr } = spawnSync(process.execPath, [script, '--check', '--types'], {
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  });
+  it('know where each kind lives', () => {
+    expect(Object.keys(RESOURCES)).toHaveLength(7);
+    expect(RESOURCES.Workspace.namespaced).toBe(false);
+    expect(RESOURCES.BulkExportRun.plural).toBe('bulkexportruns');
+  });
+});
+
+describe('isReservedEnvironment', () => {
+  it.each([
+    ['PORT', true],
+    ['POSTGRES_URI', true],
+    ['LANGSMITH_API_KEY', true],
+    ['AGENTPLANE_ANYTHING', true],
+    ['OPENAI_API_KEY', false],
+    ['MY_PORT', false],
+  ])('of %s is %p', (name, expected) => {
+    expect(isReservedEnvironment(name)).toBe(expected);
+  });
+});

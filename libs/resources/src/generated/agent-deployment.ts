@@ -1,0 +1,56 @@
+// Generated from crds/ by `npm run generate`. Do not edit.
+import type { ObjectMeta } from '../object-meta.js';
+import type { Condition, LocalObjectReference, RevisionRequest, SourceConfig, SourceRevisionConfig } from './shared.js';
+
+/** What should be deployed. */
+export interface AgentDeploymentSpec {
+  /** Name on the wire and of the tracing project; immutable; the name of the resource when absent. */
+  readonly name?: string;
+  /** Where the agent comes from, immutable. internal_image is a folder that "agentplane image add" took in, external_image a reference that a cluster pulls; git_host is not supported yet. */
+  readonly source: 'git_host' | 'external_image' | 'internal_image';
+  /** What holds for all revisions. */
+  readonly sourceConfig: SourceConfig;
+  /** What the next revision is made from. */
+  readonly sourceRevisionConfig: SourceRevisionConfig;
+  /** Secret whose keys become environment variables of the agent. */
+  readonly secretsRef?: LocalObjectReference;
+  /** Listener that carries out the revisions; the one named default when absent. */
+  readonly listenerRef?: LocalObjectReference;
+  /** Scales the deployment to nothing and makes no revisions. */
+  readonly suspend: boolean;
+  /** Revisions to keep beside the active one. */
+  readonly revisionHistoryLimit: number;
+  /** Asks for a new revision. */
+  readonly revisionRequest?: RevisionRequest;
+}
+
+/** What is known about it; written by the platform. */
+export interface AgentDeploymentStatus {
+  /** The newest generation of the spec that was fully handled. */
+  readonly observedGeneration?: number;
+  /** What is known about the resource, one fact each, of the types DatabaseReady, TracingProjectReady, RevisionReady and Ready. Their reasons are explained in docs/reference/agent-deployment.md. */
+  readonly conditions?: readonly Condition[];
+  /** Id of the newest revision. */
+  readonly latestRevisionId?: string;
+  /** Id of the revision that serves. */
+  readonly activeRevisionId?: string;
+  /** Name of the newest revision. */
+  readonly latestRevisionName?: string;
+  /** Name of the revision that serves. */
+  readonly activeRevisionName?: string;
+  /** The newest revisionRequest.id for which a revision was made. */
+  readonly handledRevisionRequestId?: string;
+  /** Id of the tracing project. */
+  readonly tracingProjectId?: string;
+  /** Where the agent is called. */
+  readonly url?: string;
+}
+
+/** An agent that should be deployed. Its revisions are made by the platform. */
+export interface AgentDeployment {
+  readonly apiVersion: 'agentplane.dev/v1alpha1';
+  readonly kind: 'AgentDeployment';
+  readonly metadata: ObjectMeta;
+  readonly spec: AgentDeploymentSpec;
+  readonly status?: AgentDeploymentStatus;
+}

@@ -1,0 +1,62 @@
+// Generated from crds/ by `npm run generate`. Do not edit.
+import type { ObjectMeta } from '../object-meta.js';
+import type { Condition, RunDestination } from './shared.js';
+
+/** Everything that a worker needs. */
+export interface BulkExportRunSpec {
+  /** Name of the BulkExport. */
+  readonly exportName: string;
+  /** Id of the export. */
+  readonly exportId: string;
+  /** Tenant whose runs are exported. */
+  readonly tenantId: string;
+  /** Tracing project whose runs are exported. */
+  readonly projectId: string;
+  /** First instant of the window, inclusive. */
+  readonly startTime: string;
+  /** End of the window, exclusive. */
+  readonly endTime: string;
+  /** Snapshot of the destination. */
+  readonly destination: RunDestination;
+  /** Column types and folders; v2_beta has typed columns and Hive-compliant folders. */
+  readonly formatVersion: 'v1' | 'v2_beta';
+  /** Compression of the files. */
+  readonly compression: 'none' | 'gzip' | 'snappy' | 'zstd';
+  /** Columns to export; all when absent. */
+  readonly exportFields?: readonly ('id' | 'tenant_id' | 'session_id' | 'trace_id' | 'parent_run_id' | 'parent_run_ids' | 'reference_example_id' | 'name' | 'run_type' | 'start_time' | 'end_time' | 'status' | 'is_root' | 'dotted_order' | 'trace_tier' | 'inputs' | 'outputs' | 'error' | 'extra' | 'events' | 'tags' | 'feedback_stats' | 'total_tokens' | 'prompt_tokens' | 'completion_tokens' | 'total_cost' | 'prompt_cost' | 'completion_cost' | 'first_token_time')[];
+  /** Expression that narrows which runs are exported. */
+  readonly filter?: string;
+}
+
+/** What is known about it; written by the platform. */
+export interface BulkExportRunStatus {
+  /** The newest generation of the spec that was fully handled. */
+  readonly observedGeneration?: number;
+  /** What is known about the resource, one fact each, of the types Running, Completed, Failed and Ready. Their reasons are explained in docs/reference/bulk-export-run.md. */
+  readonly conditions?: readonly Condition[];
+  /** Number of the newest attempt; 1 is the first, 0 means none yet. */
+  readonly attempt?: number;
+  /** Rows exported so far. */
+  readonly rows?: number;
+  /** Bytes written so far. */
+  readonly bytes?: number;
+  /** Parquet files written so far. */
+  readonly files?: number;
+  /** Rough progress. */
+  readonly percent?: number;
+  /** Messages of failed attempts by attempt, retry_0, retry_1 and so on. */
+  readonly errors?: Readonly<Record<string, string>>;
+  /** When the first attempt began. */
+  readonly startedAt?: string;
+  /** When the run ended. */
+  readonly finishedAt?: string;
+}
+
+/** One UTC day of a BulkExport. Made by the platform. */
+export interface BulkExportRun {
+  readonly apiVersion: 'agentplane.dev/v1alpha1';
+  readonly kind: 'BulkExportRun';
+  readonly metadata: ObjectMeta;
+  readonly spec: BulkExportRunSpec;
+  readonly status?: BulkExportRunStatus;
+}

@@ -1,0 +1,66 @@
+// Generated from crds/ by `npm run generate`. Do not edit.
+import type { ObjectMeta } from '../object-meta.js';
+import type { Condition, LocalObjectReference, RunCounts, TracingProjectReference } from './shared.js';
+
+/** What to export and where to. */
+export interface BulkExportSpec {
+  /** The BulkExportDestination to write to. */
+  readonly destinationRef: LocalObjectReference;
+  /** The tracing project to export, by name or by id. */
+  readonly tracingProject: TracingProjectReference;
+  /** First instant of the window, inclusive. */
+  readonly startTime?: string;
+  /** End of the window, exclusive. */
+  readonly endTime?: string;
+  /** A window that ends with the creation of the resource, for example 24h or 7d. */
+  readonly last?: string;
+  /** Repeats the export; each window begins where the former ended; not supported yet. */
+  readonly intervalHours?: number;
+  /** Expression that narrows which runs are exported; not supported yet. */
+  readonly filter?: string;
+  /** Column types and folders; v2_beta has typed columns and Hive-compliant folders. */
+  readonly formatVersion: 'v1' | 'v2_beta';
+  /** Compression of the files. */
+  readonly compression: 'none' | 'gzip' | 'snappy' | 'zstd';
+  /** Columns to export; all when absent. */
+  readonly exportFields?: readonly ('id' | 'tenant_id' | 'session_id' | 'trace_id' | 'parent_run_id' | 'parent_run_ids' | 'reference_example_id' | 'name' | 'run_type' | 'start_time' | 'end_time' | 'status' | 'is_root' | 'dotted_order' | 'trace_tier' | 'inputs' | 'outputs' | 'error' | 'extra' | 'events' | 'tags' | 'feedback_stats' | 'total_tokens' | 'prompt_tokens' | 'completion_tokens' | 'total_cost' | 'prompt_cost' | 'completion_cost' | 'first_token_time')[];
+  /** Stops the export for good. */
+  readonly cancel: boolean;
+  /** Starts no further runs while true. */
+  readonly suspend: boolean;
+}
+
+/** What is known about it; written by the platform. */
+export interface BulkExportStatus {
+  /** The newest generation of the spec that was fully handled. */
+  readonly observedGeneration?: number;
+  /** What is known about the resource, one fact each, of the types Accepted, Completed, Failed and Ready. Their reasons are explained in docs/reference/bulk-export.md. */
+  readonly conditions?: readonly Condition[];
+  /** Resolved first instant of the window, inclusive. */
+  readonly startTime?: string;
+  /** Resolved end of the window, exclusive. */
+  readonly endTime?: string;
+  /** Resolved id of the tracing project. */
+  readonly tracingProjectId?: string;
+  /** Runs of the export by state. */
+  readonly runs?: RunCounts;
+  /** Rows exported so far. */
+  readonly rows?: number;
+  /** Bytes written so far. */
+  readonly bytes?: number;
+  /** Rough progress. */
+  readonly percent?: number;
+  /** When the first run began. */
+  readonly startedAt?: string;
+  /** When the last run ended. */
+  readonly finishedAt?: string;
+}
+
+/** A copy of the runs of one tracing project, in a window of time, as Parquet files. */
+export interface BulkExport {
+  readonly apiVersion: 'agentplane.dev/v1alpha1';
+  readonly kind: 'BulkExport';
+  readonly metadata: ObjectMeta;
+  readonly spec: BulkExportSpec;
+  readonly status?: BulkExportStatus;
+}

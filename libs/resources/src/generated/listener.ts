@@ -1,0 +1,34 @@
+// Generated from crds/ by `npm run generate`. Do not edit.
+import type { ObjectMeta } from '../object-meta.js';
+import type { Condition } from './shared.js';
+
+/** Where the listener works. */
+export interface ListenerSpec {
+  /** Kind of compute; immutable. */
+  readonly computeType: 'cluster';
+  /** Name of the compute, for example of the cluster; immutable, unique in the workspace. */
+  readonly computeId: string;
+  /** Namespaces it works in; its own when absent. */
+  readonly namespaces?: readonly string[];
+}
+
+/** What is known about it; written by the platform. */
+export interface ListenerStatus {
+  /** The newest generation of the spec that was fully handled. */
+  readonly observedGeneration?: number;
+  /** What is known about the resource, one fact each, of the types WorkloadReady, HeartbeatFresh and Ready. Their reasons are explained in docs/reference/listener.md. */
+  readonly conditions?: readonly Condition[];
+  /** When the listener last said that it works. */
+  readonly lastHeartbeatTime?: string;
+  /** Version of the listener. */
+  readonly version?: string;
+}
+
+/** Carries out revisions in the namespaces it was given. */
+export interface Listener {
+  readonly apiVersion: 'agentplane.dev/v1alpha1';
+  readonly kind: 'Listener';
+  readonly metadata: ObjectMeta;
+  readonly spec: ListenerSpec;
+  readonly status?: ListenerStatus;
+}

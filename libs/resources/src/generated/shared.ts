@@ -1,0 +1,290 @@
+// Generated from crds/ by `npm run generate`. Do not edit.
+
+/** One fact about a resource. */
+export interface Condition {
+  /** What the condition is about, for example Ready. */
+  readonly type: string;
+  /** Whether it holds. */
+  readonly status: 'True' | 'False' | 'Unknown';
+  /** CamelCase word from a documented list. */
+  readonly reason: string;
+  /** What happened, for people. */
+  readonly message: string;
+  /** When the status last changed. */
+  readonly lastTransitionTime: string;
+  /** The generation of the spec that the condition speaks about. */
+  readonly observedGeneration?: number;
+}
+
+/** A container beside the agent's own. */
+export interface Container {
+  /** Name, unique in the pod. */
+  readonly name: string;
+  /** Image reference. */
+  readonly image: string;
+  /** When the image is pulled. */
+  readonly imagePullPolicy?: 'Always' | 'Never' | 'IfNotPresent';
+  /** Entry point; not run in a shell. */
+  readonly command?: readonly string[];
+  /** Arguments of the entry point. */
+  readonly args?: readonly string[];
+  /** Working directory. */
+  readonly workingDir?: string;
+  /** Environment variables. */
+  readonly env?: readonly EnvVar[];
+  /** Secrets and ConfigMaps whose keys become environment variables, as in a pod. */
+  readonly envFrom?: readonly (Readonly<Record<string, unknown>>)[];
+  /** Requests and limits. */
+  readonly resources?: ResourceRequirements;
+  /** Volumes inside this container. */
+  readonly volumeMounts?: readonly VolumeMount[];
+  /** Security settings, as in a pod. */
+  readonly securityContext?: Readonly<Record<string, unknown>>;
+  /** Restart policy of a sidecar. */
+  readonly restartPolicy?: 'Always' | 'OnFailure';
+}
+
+/** Where the files go. */
+export interface DestinationConfig {
+  /** Name of the bucket. */
+  readonly bucketName: string;
+  /** Root of all keys inside the bucket. */
+  readonly prefix?: string;
+  /** Region, needed for AWS-style buckets. */
+  readonly region?: string;
+  /** Address of the store, needed for other stores; absent for AWS-style buckets. */
+  readonly endpointUrl?: string;
+  /** False when the host of endpointUrl already names the bucket. Never a part of object keys. */
+  readonly includeBucketInPrefix: boolean;
+}
+
+/** One environment variable. */
+export interface EnvVar {
+  /** Name of the variable. */
+  readonly name: string;
+  /** Its value. */
+  readonly value?: string;
+  /** Where the value comes from, as in a pod. */
+  readonly valueFrom?: Readonly<Record<string, unknown>>;
+}
+
+/** Settings for the listener; only for external_image. */
+export interface ListenerConfig {
+  /** Namespace to deploy into; immutable. */
+  readonly clusterNamespace?: string;
+}
+
+export interface LocalObjectReference {
+  /** Name of the object. */
+  readonly name: string;
+}
+
+/** Requests and limits. */
+export interface ResourceRequirements {
+  /** The most it may use. */
+  readonly limits?: Readonly<Record<string, string>>;
+  /** What is set aside for it. */
+  readonly requests?: Readonly<Record<string, string>>;
+}
+
+/** What the workloads of a deployment get. CPU in cores, memory in MB. */
+export interface ResourceSpec {
+  /** Fewest replicas. */
+  readonly minScale?: number;
+  /** Most replicas. */
+  readonly maxScale?: number;
+  /** Cores requested for each replica, rounded to one decimal place. */
+  readonly cpu?: number;
+  /** Most cores of a replica; twice cpu when unset. */
+  readonly cpuLimit?: number;
+  /** Memory in MB requested for each replica. */
+  readonly memoryMb?: number;
+  /** Most memory in MB of a replica; twice memoryMb when unset. */
+  readonly memoryLimitMb?: number;
+  /** Fewest replicas of the queue; minScale when unset. */
+  readonly queueMinScale?: number;
+  /** Most replicas of the queue; maxScale when unset. */
+  readonly queueMaxScale?: number;
+  /** Cores requested for each replica of the queue; cpu when unset. */
+  readonly queueCpu?: number;
+  /** Most cores of a replica of the queue; twice queueCpu when unset. */
+  readonly queueCpuLimit?: number;
+  /** Memory in MB requested for each replica of the queue; memoryMb when unset. */
+  readonly queueMemoryMb?: number;
+  /** Most memory in MB of a replica of the queue; twice queueMemoryMb when unset. */
+  readonly queueMemoryLimitMb?: number;
+  /** Do not use. */
+  readonly orchestratorCpu?: number;
+  /** Do not use. */
+  readonly orchestratorCpuLimit?: number;
+  /** Do not use. */
+  readonly orchestratorMemoryMb?: number;
+  /** Do not use. */
+  readonly orchestratorMemoryLimitMb?: number;
+  /** Do not use. */
+  readonly orchestratorMinScale?: number;
+  /** Do not use. */
+  readonly orchestratorMaxScale?: number;
+  /** Do not use. */
+  readonly executorCpu?: number;
+  /** Do not use. */
+  readonly executorCpuLimit?: number;
+  /** Do not use. */
+  readonly executorMemoryMb?: number;
+  /** Do not use. */
+  readonly executorMemoryLimitMb?: number;
+  /** Memory in MB of the cache deployment. */
+  readonly cacheMemoryMb?: number;
+  /** Extra labels on created resources; those of the platform win. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Extra annotations on created resources; those of the platform win. */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** Service account of the pods; must exist in the namespace. */
+  readonly serviceAccountName?: string;
+  /** Secrets with registry credentials in the same namespace. */
+  readonly imagePullSecrets?: readonly LocalObjectReference[];
+  /** Volumes of the pod. */
+  readonly volumes?: readonly Volume[];
+  /** Volumes inside the agent's container. */
+  readonly volumeMounts?: readonly VolumeMount[];
+  /** Containers that run to completion before the agent starts. */
+  readonly initContainers?: readonly Container[];
+  /** Containers that run beside the agent. */
+  readonly sidecars?: readonly Container[];
+  /** Cores requested for the database. */
+  readonly dbCpu?: number;
+  /** Most cores of the database; twice dbCpu when unset. */
+  readonly dbCpuLimit?: number;
+  /** Memory in MB requested for the database. */
+  readonly dbMemoryMb?: number;
+  /** Most memory in MB of the database; twice dbMemoryMb when unset. */
+  readonly dbMemoryLimitMb?: number;
+  /** Storage of the database in GiB. */
+  readonly dbStorageGi?: number;
+  /** Most connections to the database. */
+  readonly dbMaxConnections?: number;
+}
+
+/** Asks for a new revision. */
+export interface RevisionRequest {
+  /** Id that the new revision gets. */
+  readonly id: string;
+  /** When it was asked for. */
+  readonly at?: string;
+  /** Id of the revision whose snapshot is deployed again. */
+  readonly fromRevisionId?: string;
+}
+
+/** Runs of the export by state. */
+export interface RunCounts {
+  /** All runs. */
+  readonly total: number;
+  /** Runs that wait. */
+  readonly created: number;
+  /** Runs in progress. */
+  readonly running: number;
+  /** Runs that are finished. */
+  readonly completed: number;
+  /** Runs that failed for good. */
+  readonly failed: number;
+  /** Runs that were cancelled. */
+  readonly cancelled: number;
+  /** Runs that took too long. */
+  readonly timedOut: number;
+}
+
+/** Snapshot of the destination. */
+export interface RunDestination {
+  /** Where the files go. */
+  readonly config: DestinationConfig;
+  /** Secret with the credentials; absent for those of the environment. */
+  readonly credentialsSecretName?: string;
+}
+
+/** What holds for all revisions. */
+export interface SourceConfig {
+  /** Id of the git integration; immutable; only for git_host. */
+  readonly integrationId?: string;
+  /** URL of the git repository; immutable; only for git_host. */
+  readonly repoUrl?: string;
+  /** Size of the deployment; immutable; only for git_host. */
+  readonly deploymentType?: 'dev_free' | 'dev' | 'prod';
+  /** Builds a revision when repoRef is pushed; not for tags; only for git_host. */
+  readonly buildOnPush?: boolean;
+  /** URL under which the deployment is reached; only for external_image. */
+  readonly customUrl?: string;
+  /** What the workloads of a deployment get. CPU in cores, memory in MB. */
+  readonly resourceSpec?: ResourceSpec;
+  /** Id of the listener; immutable; only for external_image. */
+  readonly listenerId?: string;
+  /** Settings for the listener; only for external_image. */
+  readonly listenerConfig?: ListenerConfig;
+  /** Install command of a JavaScript project, run from the root of the repository. */
+  readonly installCommand?: string;
+  /** Build command of a JavaScript project, run from the folder of the graph configuration. */
+  readonly buildCommand?: string;
+}
+
+/** What the next revision is made from. */
+export interface SourceRevisionConfig {
+  /** A branch, or a tag as refs/tags/NAME; only for git_host. */
+  readonly repoRef?: string;
+  /** Path of the graph configuration file; only for git_host. */
+  readonly graphConfigPath?: string;
+  /** Image reference; for internal_image the name of an image of the platform's own store. */
+  readonly imageUri?: string;
+}
+
+/** The tracing project to export, by name or by id. */
+export interface TracingProjectReference {
+  /** Name of the project. */
+  readonly name?: string;
+  /** Id of the project. */
+  readonly id?: string;
+}
+
+/** A volume; exactly as in a pod, of these kinds. */
+export interface Volume {
+  /** Name, unique in the pod. */
+  readonly name: string;
+  /** Keys of a ConfigMap as files. */
+  readonly configMap?: Readonly<Record<string, unknown>>;
+  /** Keys of a Secret as files. */
+  readonly secret?: Readonly<Record<string, unknown>>;
+  /** An empty folder that lives as long as the pod. */
+  readonly emptyDir?: Readonly<Record<string, unknown>>;
+  /** A claimed volume. */
+  readonly persistentVolumeClaim?: Readonly<Record<string, unknown>>;
+  /** A folder of an NFS server. */
+  readonly nfs?: Readonly<Record<string, unknown>>;
+  /** Several sources in one folder. */
+  readonly projected?: Readonly<Record<string, unknown>>;
+  /** Facts about the pod as files. */
+  readonly downwardAPI?: Readonly<Record<string, unknown>>;
+  /** A volume of a CSI driver. */
+  readonly csi?: Readonly<Record<string, unknown>>;
+}
+
+/** A volume inside a container. */
+export interface VolumeMount {
+  /** Name of a volume. */
+  readonly name: string;
+  /** Where it appears in the container. */
+  readonly mountPath: string;
+  /** Path inside the volume. */
+  readonly subPath?: string;
+  /** Path inside the volume, with environment variables expanded. */
+  readonly subPathExpr?: string;
+  /** How mounts are propagated, as in a pod. */
+  readonly mountPropagation?: string;
+  /** Mounts it read-only. */
+  readonly readOnly?: boolean;
+}
+
+/** Lower limits than those of the platform. */
+export interface WorkspaceLimits {
+  /** Exports that run at the same time; others queue. */
+  readonly concurrentExports?: number;
+  /** Runs of one export at the same time; others queue. */
+  readonly concurrentRunsPerExport?: number;
+}

@@ -1,0 +1,34 @@
+// Generated from crds/ by `npm run generate`. Do not edit.
+import type { ObjectMeta } from '../object-meta.js';
+import type { Condition, WorkspaceLimits } from './shared.js';
+
+/** Who the tenant is and what it may use. */
+export interface WorkspaceSpec {
+  /** Id of the tenant on the wire; immutable. */
+  readonly tenantId: string;
+  /** Name for people. */
+  readonly displayName?: string;
+  /** What the tenant may use; bulk export needs plus or enterprise. */
+  readonly plan: 'developer' | 'plus' | 'enterprise';
+  /** Lower limits than those of the platform. */
+  readonly limits?: WorkspaceLimits;
+}
+
+/** What is known about it; written by the platform. */
+export interface WorkspaceStatus {
+  /** The newest generation of the spec that was fully handled. */
+  readonly observedGeneration?: number;
+  /** What is known about the resource, one fact each, of the types NamespaceReady and Ready. Their reasons are explained in docs/reference/workspace.md. */
+  readonly conditions?: readonly Condition[];
+  /** The namespace of the workspace. */
+  readonly namespace?: string;
+}
+
+/** A tenant with its own namespace, its own rows, its own limits. */
+export interface Workspace {
+  readonly apiVersion: 'agentplane.dev/v1alpha1';
+  readonly kind: 'Workspace';
+  readonly metadata: ObjectMeta;
+  readonly spec: WorkspaceSpec;
+  readonly status?: WorkspaceStatus;
+}

@@ -1,0 +1,136 @@
+export {
+  CONFIG_MAPS,
+  EVENTS,
+  NAMESPACES,
+  SECRETS,
+  SERVICE_ACCOUNTS,
+  SERVICES,
+  type ConfigMap,
+  type KubeEvent,
+  type Namespace,
+  type ObjectReference,
+  type Secret,
+  type Service,
+  type ServiceAccount,
+} from './built-in/core.js';
+export { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition } from './built-in/crd.js';
+export { LEASES, type Lease } from './built-in/lease.js';
+export { NODES, type Node, type NodeCondition, type Taint } from './built-in/node.js';
+export {
+  PODS,
+  type ContainerPort,
+  type ContainerState,
+  type ContainerStatus,
+  type EnvironmentSource,
+  type EnvironmentVariable,
+  type Pod,
+  type PodCondition,
+  type PodContainer,
+  type PodResources,
+  type PodSpec,
+  type PodStatus,
+  type PodTemplate,
+  type Probe,
+  type Toleration,
+} from './built-in/pod.js';
+export {
+  CLUSTER_ROLE_BINDINGS,
+  CLUSTER_ROLES,
+  ROLE_BINDINGS,
+  ROLES,
+  type PolicyRule,
+  type Role,
+  type RoleBinding,
+} from './built-in/rbac.js';
+export {
+  DEPLOYMENTS,
+  JOBS,
+  REPLICA_SETS,
+  type Deployment,
+  type DeploymentSpec,
+  type DeploymentStatus,
+  type Job,
+  type JobSpec,
+  type JobStatus,
+  type LabelSelector,
+  type ReplicaSet,
+  type ReplicaSetStatus,
+  type WorkloadCondition,
+} from './built-in/workload.js';
+export { CONDITION, REASON, type Reason } from './condition-type.js';
+export {
+  findCondition,
+  isConditionTrue,
+  removeCondition,
+  setCondition,
+  updateConditions,
+  type ConditionDraft,
+  type ConditionDrafts,
+  type ConditionStatus,
+} from './condition.js';
+export { dnsLabel } from './dns-label.js';
+export type {
+  AgentDeployment,
+  AgentDeploymentSpec,
+  AgentDeploymentStatus,
+} from './generated/agent-deployment.js';
+export type { AgentRevision, AgentRevisionSpec, AgentRevisionStatus } from './generated/agent-revision.js';
+export type {
+  BulkExportDestination,
+  BulkExportDestinationSpec,
+  BulkExportDestinationStatus,
+} from './generated/bulk-export-destination.js';
+export type { BulkExportRun, BulkExportRunSpec, BulkExportRunStatus } from './generated/bulk-export-run.js';
+export type { BulkExport, BulkExportSpec, BulkExportStatus } from './generated/bulk-export.js';
+export type { Listener, ListenerSpec, ListenerStatus } from './generated/listener.js';
+export { RESOURCES } from './generated/resource-table.js';
+export type {
+  Condition,
+  Container,
+  DestinationConfig,
+  EnvVar,
+  ListenerConfig,
+  LocalObjectReference,
+  ResourceRequirements,
+  ResourceSpec,
+  RevisionRequest,
+  RunCounts,
+  RunDestination,
+  SourceConfig,
+  SourceRevisionConfig,
+  TracingProjectReference,
+  Volume,
+  VolumeMount,
+  WorkspaceLimits,
+} from './generated/shared.js';
+export type { Workspace, WorkspaceSpec, WorkspaceStatus } from './generated/workspace.js';
+export { isDeleting, type KubeObject } from './kube-object.js';
+export { ANNOTATION, FIELD_MANAGER, FINALIZER, LABEL, MANAGED_BY } from './label.js';
+export { keyOf, keyText, parseKey, type ObjectKey } from './object-key.js';
+export {
+  databaseSecretName,
+  DEFAULT_LISTENER,
+  exportJobName,
+  exportRunName,
+  listenerObjectName,
+  platformSecretName,
+  revisionEnvSecretName,
+  revisionName,
+  workspaceNamespace,
+} from './object-name.js';
+export type { ObjectMeta, OwnerReference } from './object-meta.js';
+export { isReservedEnvironment, RESERVED_ENVIRONMENT } from './reserved-environment.js';
+export { idOf, isUuid } from './resource-id.js';
+export { apiVersionOf, type ResourceRef } from './resource-ref.js';
+export {
+  deploymentWireStatus,
+  exportRunWireStatus,
+  exportWireStatus,
+  isFinishedExport,
+  revisionWireReason,
+  revisionWireStatus,
+  type DeploymentWireStatus,
+  type ExportWireStatus,
+  type RevisionWireReason,
+  type RevisionWireStatus,
+} from './wire-status.js';

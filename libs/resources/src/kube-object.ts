@@ -1,0 +1,13 @@
+import type { ObjectMeta } from './object-meta.js';
+
+/** Any object of the Kubernetes API, as plain JSON. */
+export interface KubeObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** Whether somebody asked for the object's deletion. */
+export function isDeleting(object: KubeObject): boolean {
+  return object.metadata.deletionTimestamp !== undefined;
+}

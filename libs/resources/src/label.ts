@@ -1,0 +1,46 @@
+/** Labels; values are metadata names unless said otherwise. */
+export const LABEL = {
+  deployment: 'agentplane.dev/deployment',
+  revision: 'agentplane.dev/revision',
+  listener: 'agentplane.dev/listener',
+  export: 'agentplane.dev/export',
+  exportRun: 'agentplane.dev/export-run',
+  /** Namespace of the resource that an object in the system namespace belongs to. */
+  exportNamespace: 'agentplane.dev/export-namespace',
+  /** Number of the attempt. */
+  attempt: 'agentplane.dev/attempt',
+  workspace: 'agentplane.dev/workspace',
+  /** Id of the tenant. */
+  tenant: 'agentplane.dev/tenant',
+  managedBy: 'app.kubernetes.io/managed-by',
+  component: 'app.kubernetes.io/component',
+} as const;
+
+/** Value of `LABEL.managedBy`. */
+export const MANAGED_BY = 'agentplane';
+
+export const ANNOTATION = {
+  /** The id on the wire; the object's uid where absent. */
+  id: 'agentplane.dev/id',
+  /** On a pod: JSON, container port → real port on loopback. */
+  loopbackPorts: 'agentplane.dev/loopback-ports',
+  /** On a Service: the real port when it has one, else JSON, port → real port. */
+  loopbackPort: 'agentplane.dev/loopback-port',
+  /** On a revision: hash of what it was made from. */
+  revisionHash: 'agentplane.dev/revision-hash',
+} as const;
+
+export const FINALIZER = {
+  deployment: 'agentplane.dev/deployment',
+  workspace: 'agentplane.dev/workspace',
+  exportRun: 'agentplane.dev/export-run',
+} as const;
+
+/** Names under which the programs write. */
+export const FIELD_MANAGER = {
+  api: 'agentplane-api',
+  controller: 'agentplane-controller',
+  listener: 'agentplane-listener',
+  node: 'agentplane-node',
+  up: 'agentplane-up',
+} as const;

@@ -1,0 +1,90 @@
+import type { Condition } from './generated/shared.js';
+import {
+  deploymentWireStatus,
+  exportRunWireStatus,
+  exportWireStatus,
+  revisionWireReason,
+  revisionWireStatus,
+} from './wire-status.js';
+
+/** `Ready`, `!Ready`, `?Ready`, each with `:Reason`. */
+function conditions(...words: string[]): readonly Condition[] {
+  return words.map((word) => {
+    const [, mark, type = '', reason = 'Because'] = /^([!?]?)(\w+)(?::(\w+))?$/.exec(word) ?? [];
+    const status = mark === '!' ? 'False' : mark === '?' ? 'Unknown' : 'True';
+    return { type, status, reason, message: 'm', lastTransitionTime: '2026-01-01T00:00:00Z' };
+  });
+}
+
+describe('deploymentWireStatus', () => {
+  const metadata = { name: 'a' };
+  it.each([
+    ['without a database it waits for one', metadata, {}, [], 'AWAITING_DATABASE'],
+    [
+      'with a database it is ready, whatever its revisions',
+      metadata,
+      {},
+      ['DatabaseReady', '!Ready'],
+      'READY',
+    ],
+    ['suspended it is unused', metadata, { suspend: true }, ['DatabaseReady'], 'UNUSED'],
+    [
+      'deletion comes before all',
+      { name: 'a', deletionTimestamp: 'now' },
+      { suspend: true },
+      ['DatabaseReady'],
+      'AWAITING_DELETE',
+    ],
+  ])('%s', (_, meta, spec, words, expected) => {
+    const status = { conditions: conditions(...words) };
+    expect(deploymentWireStatus({ metadata: meta, spec, status } as never)).toBe(expected);
+  });
+});
+
+describe('revisionWireStatus', () => {
+  it.each([
+    ['nothing is known: creating', [], 'CREATING'],
+    ['the build is not decided: creating', ['?Built'], 'CREATING'],
+    ['the build failed', ['!Built'], 'BUILD_FAILED'],
+    ['built, and the listener has not begun', ['Built'], 'AWAITING_DEPLOY'],
+    ['its workloads are on their way', ['Built', '!WorkloadsReady', '!Ready'], 'DEPLOYING'],
+    ['it is ready', ['Built', 'WorkloadsReady', 'Active', 'Ready'], 'DEPLOYED'],
+    ['it was active once', ['Built', '!WorkloadsReady', '!Active', '!Ready'], 'DEPLOYED'],
+    ['it failed', ['Built', '!WorkloadsReady', 'Failed', '!Ready'], 'DEPLOY_FAILED'],
+    ['a newer one came first', ['Built', 'Superseded', '!Ready'], 'SKIPPED'],
+  ])('%s', (_, words, expected) => {
+    expect(revisionWireStatus({ status: { conditions: conditions(...words) } })).toBe(expected);
+  });
+
+  it('says why it failed', () => {
+    const status = { conditions: conditions('!Ready:Deploying', 'Failed:GraphLoadFailed') };
+    expect(revisionWireReason({ status })).toEqual({ reason: 'GraphLoadFailed', message: 'm' });
+    expect(revisionWireReason({})).toBeUndefined();
+  });
+});
+
+describe('exportWireStatus', () => {
+  it.each([
+    ['nothing is known', {}, [], {}, 'CREATED'],
+    ['accepted, and all its runs wait', {}, ['Accepted'], {}, 'CREATED'],
+    ['a run began', {}, ['Accepted'], { startedAt: '2026-01-01T00:00:00Z' }, 'RUNNING'],
+    ['a live schedule', { intervalHours: 1 }, ['Accepted'], {}, 'RUNNING'],
+    ['it was told to end', { cancel: true }, ['Accepted'], { startedAt: 'x' }, 'CANCELLED'],
+    ['it completed before it was told to end', { cancel: true }, ['Completed'], {}, 'COMPLETED'],
+    ['it completed', {}, ['Completed'], {}, 'COMPLETED'],
+    ['it failed', {}, ['Failed:RunFailed'], {}, 'FAILED'],
+    ['it was cancelled', {}, ['Failed:Cancelled'], {}, 'CANCELLED'],
+    ['it took too long', {}, ['Failed:TimedOut'], {}, 'TIMEDOUT'],
+  ])('%s', (_, spec, words, more, expected) => {
+    expect(exportWireStatus({ spec, status: { ...more, conditions: conditions(...words) } })).toBe(expected);
+  });
+
+  it.each([
+    ['a run waits', [], 'CREATED'],
+    ['a run is in progress', ['Running'], 'RUNNING'],
+    ['a run waits for its next attempt', ['!Running:Retrying'], 'RUNNING'],
+    ['a run took too long', ['!Running', 'Failed:TimedOut'], 'TIMEDOUT'],
+  ])('of a run: %s', (_, words, expected) => {
+    expect(exportRunWireStatus({ status: { conditions: conditions(...words) } })).toBe(expected);
+  });
+});

@@ -1,0 +1,110 @@
+import { findCondition, isConditionTrue } from './condition.js';
+import { CONDITION, REASON } from './condition-type.js';
+import type { AgentDeployment } from './generated/agent-deployment.js';
+import type { AgentRevision } from './generated/agent-revision.js';
+import type { BulkExport } from './generated/bulk-export.js';
+import type { BulkExportRun } from './generated/bulk-export-run.js';
+import type { Condition } from './generated/shared.js';
+import { isDeleting } from './kube-object.js';
+
+export type DeploymentWireStatus = 'AWAITING_DATABASE' | 'READY' | 'UNUSED' | 'AWAITING_DELETE' | 'UNKNOWN';
+
+export type RevisionWireStatus =
+  | 'CREATING'
+  | 'QUEUED'
+  | 'AWAITING_BUILD'
+  | 'BUILDING'
+  | 'AWAITING_DEPLOY'
+  | 'DEPLOYING'
+  | 'DEPLOYED'
+  | 'CREATE_FAILED'
+  | 'BUILD_FAILED'
+  | 'DEPLOY_FAILED'
+  | 'SKIPPED'
+  | 'INTERRUPTED'
+  | 'UNKNOWN';
+
+export type ExportWireStatus = 'CREATED' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'TIMEDOUT';
+
+/** Why a revision is where it is, beside its status. */
+export interface RevisionWireReason {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The status of a deployment on the wire. It says nothing about the health of its revisions. */
+export function deploymentWireStatus(
+  deployment: Pick<AgentDeployment, 'metadata' | 'status'> & {
+    readonly spec: { readonly suspend?: boolean };
+  },
+): DeploymentWireStatus {
+  if (isDeleting(deployment)) return 'AWAITING_DELETE';
+  if (!isConditionTrue(deployment.status?.conditions, CONDITION.databaseReady)) return 'AWAITING_DATABASE';
+  return deployment.spec.suspend ? 'UNUSED' : 'READY';
+}
+
+/** The status of a revision on the wire. One that was ever active stays DEPLOYED. */
+export function revisionWireStatus(revision: Pick<AgentRevision, 'status'>): RevisionWireStatus {
+  const conditions = revision.status?.conditions;
+  const built = findCondition(conditions, CONDITION.built);
+  if (isConditionTrue(conditions, CONDITION.failed)) return 'DEPLOY_FAILED';
+  if (isConditionTrue(conditions, CONDITION.superseded)) return 'SKIPPED';
+  if (isConditionTrue(conditions, CONDITION.ready) || findCondition(conditions, CONDITION.active))
+    return 'DEPLOYED';
+  if (built === undefined || built.status === 'Unknown') return 'CREATING';
+  if (built.status === 'False') return 'BUILD_FAILED';
+  return findCondition(conditions, CONDITION.workloadsReady) ? 'DEPLOYING' : 'AWAITING_DEPLOY';
+}
+
+/** Reason and message that belong to the status of a revision; undefined while there is nothing to say. */
+export function revisionWireReason(revision: Pick<AgentRevision, 'status'>): RevisionWireReason | undefined {
+  const conditions = revision.status?.conditions;
+  const told =
+    trueCondition(conditions, CONDITION.failed) ??
+    trueCondition(conditions, CONDITION.superseded) ??
+    findCondition(conditions, CONDITION.ready) ??
+    findCondition(conditions, CONDITION.workloadsReady);
+  return told && { reason: told.reason, message: told.message };
+}
+
+/** The status of an export on the wire. */
+export function exportWireStatus(
+  bulkExport: Pick<BulkExport, 'status'> & {
+    readonly spec: { readonly intervalHours?: number; readonly cancel?: boolean };
+  },
+): ExportWireStatus {
+  const status = finishedStatus(bulkExport.status?.conditions);
+  if (status) return status;
+  // an export that is told to end is ended for its caller: nothing can bring it back
+  if (bulkExport.spec.cancel) return 'CANCELLED';
+  const isSchedule = bulkExport.spec.intervalHours !== undefined;
+  const isAccepted = isConditionTrue(bulkExport.status?.conditions, CONDITION.accepted);
+  const runs = bulkExport.status?.runs;
+  const hasBegun =
+    bulkExport.status?.startedAt !== undefined || (runs?.running ?? 0) + (runs?.completed ?? 0) > 0;
+  return isAccepted && (isSchedule || hasBegun) ? 'RUNNING' : 'CREATED';
+}
+
+/** The status of an export's run on the wire. */
+export function exportRunWireStatus(run: Pick<BulkExportRun, 'status'>): ExportWireStatus {
+  const conditions = run.status?.conditions;
+  return finishedStatus(conditions) ?? (findCondition(conditions, CONDITION.running) ? 'RUNNING' : 'CREATED');
+}
+
+/** Whether this status is final. */
+export function isFinishedExport(status: ExportWireStatus): boolean {
+  return status !== 'CREATED' && status !== 'RUNNING';
+}
+
+function finishedStatus(conditions: readonly Condition[] | undefined): ExportWireStatus | undefined {
+  if (isConditionTrue(conditions, CONDITION.completed)) return 'COMPLETED';
+  const failed = trueCondition(conditions, CONDITION.failed);
+  if (!failed) return undefined;
+  if (failed.reason === REASON.cancelled) return 'CANCELLED';
+  return failed.reason === REASON.timedOut ? 'TIMEDOUT' : 'FAILED';
+}
+
+function trueCondition(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
+  const found = findCondition(conditions, type);
+  return found?.status === 'True' ? found : undefined;
+}
