@@ -1,0 +1,400 @@
+import { type Readable } from 'node:stream';
+import { apiVersionOf, type KubeObject, type ObjectKey, type ResourceRef } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { KubeConnection } from '../connection/kube-connection.js';
+import { jsonLines } from './json-lines.js';
+import { isNotFound } from './kube-api-error.js';
+import { KubeUnreachableError } from './kube-unreachable-error.js';
+import { errorOfStatus } from './parse-status.js';
+import type {
+  Applied,
+  ApplyOptions,
+  DeleteOptions,
+  Draft,
+  Fields,
+  IssuedToken,
+  JsonPatchOperation,
+  KubeList,
+  ListOptions,
+  LogOptions,
+  ReadOptions,
+  Selection,
+  TokenRequest,
+  WatchEvent,
+  WatchOptions,
+  WriteOptions,
+} from './request-options.js';
+import { collectionPath, objectPath } from './resource-path.js';
+import { Transport, type Method, type Query, type RequestOptions } from './transport.js';
+
+/** What a kind without a type of its own looks like. */
+export type Untyped = KubeObject & { readonly [field: string]: unknown };
+
+export interface KubeClientOptions {
+  /** Names this writer in `managedFields`, for example `agentplane-controller`. */
+  readonly fieldManager?: string;
+  readonly userAgent?: string;
+  /** Longest time in milliseconds for one request. Default 30 s. */
+  readonly timeoutMs?: number;
+  readonly clock?: Clock;
+}
+
+interface ListBody<T> {
+  readonly items?: readonly T[] | null;
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+/**
+ * The Kubernetes API over our own transport. Objects are the server's JSON, untouched. Every call may throw
+ * `KubeApiError` (the server refused) and `KubeUnreachableError` (no answer; a write may or may not have happened).
+ */
+export class KubeClient {
+  readonly connection: KubeConnection;
+  readonly #transport: Transport;
+  readonly #fieldManager: string;
+
+  constructor(connection: KubeConnection, options: KubeClientOptions = {}) {
+    this.connection = connection;
+    this.#fieldManager = options.fieldManager ?? 'agentplane';
+    this.#transport = new Transport(connection, {
+      userAgent: options.userAgent ?? this.#fieldManager,
+      timeoutMs: options.timeoutMs ?? 30_000,
+      ...(options.clock ? { clock: options.clock } : {}),
+    });
+  }
+
+  /** The object; a missing one is an error. */
+  async get<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    key: ObjectKey,
+    options: ReadOptions = {},
+  ): Promise<T> {
+    return (await this.#transport.request('GET', objectPath(ref, key), options)) as T;
+  }
+
+  /** The object, or undefined when it is not there. */
+  async find<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    key: ObjectKey,
+    options: ReadOptions = {},
+  ): Promise<T | undefined> {
+    try {
+      return await this.get(ref, key, options);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Everything that matches, read page by page; `resourceVersion` is the one to watch from. */
+  async list<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    options: ListOptions = {},
+  ): Promise<KubeList<T>> {
+    const items: T[] = [];
+    let resourceVersion = '';
+    for await (const page of this.pages(ref, options)) {
+      for (const item of page.items) items.push(item);
+      resourceVersion = page.resourceVersion;
+    }
+    return { items, resourceVersion };
+  }
+
+  /**
+   * The pages of a list, all of the same version. Throws Expired when the server forgot that version between two pages;
+   * whoever needs the whole begins again.
+   */
+  async *pages<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    options: ListOptions = {},
+  ): AsyncGenerator<KubeList<T>, void, void> {
+    let token: string | undefined;
+    do {
+      const body = (await this.#transport.request('GET', collectionPath(ref, options.namespace), {
+        query: {
+          ...selectors(options),
+          limit: options.pageSize ?? 500,
+          // a continue token carries its version, and both together are refused
+          ...(token === undefined ? { resourceVersion: options.resourceVersion } : { continue: token }),
+        },
+        ...(options.metadataOnly ? { accept: partial('PartialObjectMetadataList') } : {}),
+        ...(options.signal ? { signal: options.signal } : {}),
+      })) as ListBody<T>;
+      // items of a list carry neither apiVersion nor kind
+      const stamp = { apiVersion: apiVersionOf(ref), kind: ref.kind };
+      const items = (body.items ?? []).map((item) => ({ ...item, ...stamp }));
+      yield { items, resourceVersion: body.metadata?.resourceVersion ?? '' };
+      token = body.metadata?.continue || undefined;
+    } while (token !== undefined);
+  }
+
+  /**
+   * Events as they come. Ends when the server ends it or `signal` is aborted; throws when the connection breaks or is
+   * silent for too long, and the error of an ERROR event (Expired: list again).
+   */
+  async *watch<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    options: WatchOptions = {},
+  ): AsyncGenerator<WatchEvent<T>, void, void> {
+    const path = collectionPath(ref, options.namespace);
+    try {
+      const stream = await this.#transport.stream(path, {
+        query: {
+          ...selectors(options),
+          watch: true,
+          allowWatchBookmarks: true,
+          resourceVersion: options.resourceVersion,
+          timeoutSeconds: options.timeoutSeconds,
+        },
+        silentForMs: options.silentForMs ?? 80_000,
+        ...(options.metadataOnly ? { accept: partial('PartialObjectMetadata') } : {}),
+        ...(options.signal ? { signal: options.signal } : {}),
+      });
+      options.onOpen?.();
+      for await (const line of jsonLines(brokenAsUnreachable(stream, path))) {
+        if (options.signal?.aborted) return;
+        yield parseEvent<T>(line);
+      }
+    } catch (error) {
+      if (!options.signal?.aborted) throw error;
+    }
+  }
+
+  /** Creates the object; AlreadyExists when the name is taken. */
+  async create<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    object: Draft<NoInfer<T>>,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    const namespace = ref.namespaced ? (object.metadata.namespace ?? '') : undefined;
+    if (namespace === '')
+      throw new Error(`${ref.kind} ${object.metadata.name} is namespaced: its namespace is missing`);
+    return (await this.#write('POST', collectionPath(ref, namespace), ref, object, options)) as T;
+  }
+
+  /** Creates a subresource of an object: `binding`, `eviction`, `token`. */
+  async createSubresource(
+    ref: ResourceRef,
+    key: ObjectKey,
+    subresource: string,
+    body: unknown,
+    options: ReadOptions = {},
+  ): Promise<unknown> {
+    return await this.#transport.request('POST', objectPath(ref, key, subresource), { ...options, body });
+  }
+
+  /** Replaces the whole object; with a resourceVersion in it, Conflict when it changed since. */
+  async replace<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    object: Draft<NoInfer<T>>,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    const path = objectPath(ref, keyOfDraft(object), options.subresource);
+    return (await this.#write('PUT', path, ref, object, options)) as T;
+  }
+
+  /** Server-side apply: our manager owns exactly these fields; what it owned and no longer sends is removed. */
+  async apply<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    object: Applied<NoInfer<T>>,
+    options: ApplyOptions = {},
+  ): Promise<T> {
+    const path = objectPath(ref, keyOfDraft(object), options.subresource);
+    return (await this.#transport.request('PATCH', path, {
+      query: { ...this.#writeQuery(options), force: options.force ?? true },
+      contentType: 'application/apply-patch+yaml',
+      body: { ...object, apiVersion: apiVersionOf(ref), kind: ref.kind },
+      ...(options.signal ? { signal: options.signal } : {}),
+    })) as T;
+  }
+
+  /** JSON merge patch: `null` removes. With `metadata.resourceVersion` in it, Conflict when the object changed since. */
+  async merge<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    key: ObjectKey,
+    patch: Fields<NoInfer<T>>,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    return (await this.#patch('application/merge-patch+json', ref, key, patch, options)) as T;
+  }
+
+  /** JSON patch (RFC 6902); a failed `test` is Invalid. */
+  async json<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    key: ObjectKey,
+    operations: readonly JsonPatchOperation[],
+    options: WriteOptions = {},
+  ): Promise<T> {
+    return (await this.#patch('application/json-patch+json', ref, key, operations, options)) as T;
+  }
+
+  /** Replaces the status alone (`/status`). */
+  replaceStatus<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    object: Draft<NoInfer<T>>,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    return this.replace(ref, object, { ...options, subresource: 'status' });
+  }
+
+  /** Applies status fields (`/status`). */
+  applyStatus<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    object: Applied<NoInfer<T>>,
+    options: ApplyOptions = {},
+  ): Promise<T> {
+    return this.apply(ref, object, { ...options, subresource: 'status' });
+  }
+
+  /** Merges into the status (`/status`); the patch is the whole object's, `{status: {…}}`. */
+  mergeStatus<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    key: ObjectKey,
+    patch: Fields<NoInfer<T>>,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    return this.merge(ref, key, patch, { ...options, subresource: 'status' });
+  }
+
+  /** Asks for deletion. False when the object was not there. Finalizers and grace periods may keep it for a while. */
+  async delete(ref: ResourceRef, key: ObjectKey, options: DeleteOptions = {}): Promise<boolean> {
+    const { uid, resourceVersion, gracePeriodSeconds, propagation = 'Background' } = options;
+    try {
+      await this.#transport.request('DELETE', objectPath(ref, key), {
+        body: {
+          apiVersion: 'v1',
+          kind: 'DeleteOptions',
+          propagationPolicy: propagation,
+          ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+          ...(uid === undefined && resourceVersion === undefined
+            ? {}
+            : { preconditions: { uid, resourceVersion } }),
+        },
+        ...(options.signal ? { signal: options.signal } : {}),
+      });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Any path of the API server, for what has no method here (`/version`, discovery, access reviews). */
+  async raw(method: Method, path: string, options: RequestOptions = {}): Promise<unknown> {
+    return await this.#transport.request(method, path, options);
+  }
+
+  /** A token of a service account (TokenRequest). */
+  async createToken(account: ObjectKey, request: TokenRequest = {}): Promise<IssuedToken> {
+    const ref: ResourceRef = {
+      group: '',
+      version: 'v1',
+      plural: 'serviceaccounts',
+      kind: 'ServiceAccount',
+      namespaced: true,
+    };
+    const { boundObject, ...spec } = request;
+    const answer = (await this.createSubresource(ref, account, 'token', {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { ...spec, ...(boundObject ? { boundObjectRef: boundObject } : {}) },
+    })) as { status: IssuedToken };
+    return answer.status;
+  }
+
+  /** The log of a container as bytes; with `follow` until the container ends or `signal` is aborted. */
+  async podLogs(pod: ObjectKey, options: LogOptions = {}): Promise<Readable> {
+    const { signal, ...query } = options;
+    const ref: ResourceRef = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true };
+    return await this.#transport.stream(objectPath(ref, pod, 'log'), {
+      query,
+      accept: '*/*',
+      silentForMs: options.follow ? 0 : 30_000,
+      ...(signal ? { signal } : {}),
+    });
+  }
+
+  /** Closes all connections. */
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  #patch(
+    contentType: string,
+    ref: ResourceRef,
+    key: ObjectKey,
+    body: unknown,
+    options: WriteOptions,
+  ): Promise<unknown> {
+    return this.#transport.request('PATCH', objectPath(ref, key, options.subresource), {
+      query: this.#writeQuery(options),
+      contentType,
+      body,
+      ...(options.signal ? { signal: options.signal } : {}),
+    });
+  }
+
+  #write(
+    method: Method,
+    path: string,
+    ref: ResourceRef,
+    object: object,
+    options: WriteOptions,
+  ): Promise<unknown> {
+    return this.#transport.request(method, path, {
+      query: this.#writeQuery(options),
+      body: { ...object, apiVersion: apiVersionOf(ref), kind: ref.kind },
+      ...(options.signal ? { signal: options.signal } : {}),
+    });
+  }
+
+  #writeQuery(options: WriteOptions): Query {
+    return {
+      fieldManager: options.fieldManager ?? this.#fieldManager,
+      dryRun: options.dryRun ? 'All' : undefined,
+    };
+  }
+}
+
+function partial(kind: string): string {
+  return `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
+}
+
+function selectors(selection: Selection): Query {
+  return {
+    labelSelector: selection.labelSelector || undefined,
+    fieldSelector: selection.fieldSelector || undefined,
+  };
+}
+
+function keyOfDraft(object: {
+  readonly metadata: { readonly name?: string; readonly namespace?: string };
+}): ObjectKey {
+  const { name = '', namespace } = object.metadata;
+  return namespace === undefined ? { name } : { name, namespace };
+}
+
+function parseEvent<T extends KubeObject>(line: unknown): WatchEvent<T> {
+  const { type, object } = line as { type: string; object: T };
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+      return { type, object };
+    case 'BOOKMARK':
+      return { type, resourceVersion: object.metadata.resourceVersion ?? '' };
+    case 'ERROR':
+      throw errorOfStatus(object as object, 500);
+    default:
+      throw new Error(`the API server sent a watch event of the unknown type ${JSON.stringify(type)}`);
+  }
+}
+
+/** What a socket throws while a body is read gets the class that callers know. */
+async function* brokenAsUnreachable(stream: Readable, path: string): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    for await (const chunk of stream) yield chunk as Uint8Array;
+  } catch (error) {
+    throw new KubeUnreachableError('GET', path, error);
+  }
+}

@@ -1,0 +1,121 @@
+import type { ObjectMeta, OwnerReference } from '#lib/resources';
+
+/** Which objects a list or watch is about. */
+export interface Selection {
+  /** All namespaces when absent. */
+  readonly namespace?: string;
+  /** `a=b,c in (d,e),!f` */
+  readonly labelSelector?: string;
+  /** `metadata.name=x,spec.nodeName=y` */
+  readonly fieldSelector?: string;
+  /** Asks for apiVersion, kind and metadata alone (a server that cannot sends everything). */
+  readonly metadataOnly?: boolean;
+}
+
+export interface ReadOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface ListOptions extends Selection, ReadOptions {
+  /** Objects in one page; all pages are read. Default 500. */
+  readonly pageSize?: number;
+  /** `0` takes what the server has at hand; absent reads the newest. */
+  readonly resourceVersion?: string;
+}
+
+export interface WatchOptions extends Selection, ReadOptions {
+  /** Events after this version; absent or `0`: begins with ADDED for everything there is. */
+  readonly resourceVersion?: string;
+  /** The server ends the watch by itself after this time. */
+  readonly timeoutSeconds?: number;
+  /** The connection counts as dead, and the iterator throws, when nothing comes for this long. Default 80 s. */
+  readonly silentForMs?: number;
+  /** Called when the server began to answer; events may take long to come. */
+  readonly onOpen?: () => void;
+}
+
+export interface WriteOptions {
+  readonly signal?: AbortSignal;
+  /** Default: the client's own field manager. */
+  readonly fieldManager?: string;
+  readonly dryRun?: boolean;
+  /** `status`, `scale`, … instead of the object itself. */
+  readonly subresource?: string;
+}
+
+export interface ApplyOptions extends WriteOptions {
+  /** Take fields over from other managers. Default true, as controllers must. */
+  readonly force?: boolean;
+}
+
+export interface DeleteOptions {
+  readonly signal?: AbortSignal;
+  /** Preconditions: refused with Conflict when the object is another one, or has changed. */
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  /** Default Background. */
+  readonly propagation?: 'Background' | 'Foreground' | 'Orphan';
+  readonly gracePeriodSeconds?: number;
+}
+
+export interface LogOptions extends ReadOptions {
+  readonly container?: string;
+  readonly follow?: boolean;
+  readonly previous?: boolean;
+  readonly tailLines?: number;
+  readonly sinceSeconds?: number;
+  readonly timestamps?: boolean;
+}
+
+export interface TokenRequest {
+  readonly audiences?: readonly string[];
+  readonly expirationSeconds?: number;
+  /** The token dies with this object. */
+  readonly boundObject?: Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
+}
+
+export interface IssuedToken {
+  readonly token: string;
+  /** RFC 3339. */
+  readonly expirationTimestamp: string;
+}
+
+/** All objects of a list and the version to watch from. */
+export interface KubeList<T> {
+  readonly items: readonly T[];
+  readonly resourceVersion: string;
+}
+
+/** One line of a watch. `bookmark` carries only a version. */
+export type WatchEvent<T> =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
+  | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
+
+/** What the server fills in cannot be sent; the name may be left out with `generateName`. */
+export type DraftMeta = Partial<Omit<ObjectMeta, 'creationTimestamp' | 'deletionTimestamp' | 'generation'>>;
+
+/** An object to send. `apiVersion` and `kind` are filled in from the resource reference. */
+export type Draft<T> = Omit<T, 'metadata' | 'apiVersion' | 'kind'> & {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata: DraftMeta;
+};
+
+/** Any depth of a value, for merge patches and applied configurations; `null` removes a field. */
+export type Fields<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]?: Fields<T[K]> | null }
+    : T;
+
+/** A configuration for server-side apply: names the object and only the fields that the manager owns. */
+export type Applied<T> = { readonly [K in Exclude<keyof T, 'metadata'>]?: Fields<T[K]> } & {
+  readonly metadata: DraftMeta & { readonly name: string };
+};
+
+export interface JsonPatchOperation {
+  readonly op: 'add' | 'remove' | 'replace' | 'test' | 'move' | 'copy';
+  readonly path: string;
+  readonly from?: string;
+  readonly value?: unknown;
+}

@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { parse } from 'yaml';
+import type { Clock } from '#lib/time';
+import {
+  certificateOnly,
+  staticToken,
+  type KubeAuthorization,
+  type KubeConnection,
+} from './kube-connection.js';
+import { tokenFile } from './token-file.js';
+
+interface Named<K extends string, V> {
+  readonly entries?: readonly ({ readonly name: string } & Partial<Readonly<Record<K, V>>>)[] | null;
+}
+
+interface Cluster {
+  readonly server?: string;
+  readonly 'certificate-authority'?: string;
+  readonly 'certificate-authority-data'?: string;
+  readonly 'tls-server-name'?: string;
+  readonly 'insecure-skip-tls-verify'?: boolean;
+}
+
+interface User {
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly 'client-certificate'?: string;
+  readonly 'client-certificate-data'?: string;
+  readonly 'client-key'?: string;
+  readonly 'client-key-data'?: string;
+  readonly exec?: object;
+  readonly 'auth-provider'?: object;
+}
+
+interface Context {
+  readonly cluster?: string;
+  readonly user?: string;
+  readonly namespace?: string;
+}
+
+interface Kubeconfig {
+  readonly clusters?: Named<'cluster', Cluster>['entries'];
+  readonly users?: Named<'user', User>['entries'];
+  readonly contexts?: Named<'context', Context>['entries'];
+  readonly 'current-context'?: string;
+}
+
+export interface KubeconfigText {
+  readonly text: string;
+  /** Relative file names in it are relative to its folder; named in errors. */
+  readonly path: string;
+  readonly context?: string;
+  readonly clock: Clock;
+}
+
+/** The connection that a kubeconfig's context describes. */
+export async function parseKubeconfig(source: KubeconfigText): Promise<KubeConnection> {
+  const config = (parse(source.text) ?? {}) as Kubeconfig;
+  const contextName = source.context ?? config['current-context'];
+  const context = config.contexts?.find(({ name }) => name === contextName)?.context;
+  if (!context) throw new Error(`${source.path} has no context ${JSON.stringify(contextName ?? '')}`);
+  const cluster = config.clusters?.find(({ name }) => name === context.cluster)?.cluster;
+  if (!cluster?.server) throw new Error(`${source.path} names no server for context ${contextName}`);
+  const user = config.users?.find(({ name }) => name === context.user)?.user ?? {};
+
+  const material = (data: string | undefined, file: string | undefined): Promise<string> | undefined => {
+    if (data) return Promise.resolve(Buffer.from(data, 'base64').toString('utf8'));
+    return file ? readFile(resolve(dirname(source.path), file), 'utf8') : undefined;
+  };
+  const ca = await material(cluster['certificate-authority-data'], cluster['certificate-authority']);
+  const certificate = await material(user['client-certificate-data'], user['client-certificate']);
+  const key = await material(user['client-key-data'], user['client-key']);
+  return {
+    server: cluster.server.replace(/\/+$/, ''),
+    namespace: context.namespace ?? 'default',
+    ...(ca === undefined ? {} : { ca }),
+    ...(cluster['tls-server-name'] ? { tlsServerName: cluster['tls-server-name'] } : {}),
+    ...(cluster['insecure-skip-tls-verify'] ? { insecureSkipTlsVerify: true } : {}),
+    ...(await identity(user, source, contextName, certificate, key)),
+  };
+}
+
+async function identity(
+  user: User,
+  source: KubeconfigText,
+  contextName: string | undefined,
+  certificate: string | undefined,
+  key: string | undefined,
+): Promise<Pick<KubeConnection, 'auth' | 'clientCertificate' | 'clientKey'>> {
+  if (user.exec || user['auth-provider']) {
+    // loaded only here: the official client costs 85 MB, and nothing but such plugins needs it
+    const { pluginIdentity } = await import('./plugin-identity.js');
+    return await pluginIdentity(source.text, contextName);
+  }
+  return {
+    auth: authorizationOf(user, source),
+    ...(certificate === undefined ? {} : { clientCertificate: certificate }),
+    ...(key === undefined ? {} : { clientKey: key }),
+  };
+}
+
+function authorizationOf(user: User, source: KubeconfigText): KubeAuthorization {
+  if (user.tokenFile) return tokenFile(resolve(dirname(source.path), user.tokenFile), source.clock);
+  if (user.token) return staticToken(user.token);
+  if (user.username) {
+    const basic = Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64');
+    return { authorization: () => Promise.resolve(`Basic ${basic}`) };
+  }
+  return certificateOnly;
+}

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { controllerReference, done, type Result } from '#lib/reconcile';
+import { testEmbeddedKube, waitFor } from '#lib/testing';
+import { KubeClient } from '../client/kube-client.js';
+import { loadKubeConnection } from '../connection/load-kube-connection.js';
+import { Informers } from '../informer/informers.js';
+import { CONFIG_MAPS, DEPLOYMENTS, keyText, LEASES, SECRETS } from '#lib/resources';
+import { LeaderElector } from '../leader/leader-elector.js';
+import { fromObjects, fromOwned, isDesiredChange } from './source.js';
+import { startControllers } from './start-controllers.js';
+
+const silent = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+describe('startControllers', () => {
+  const server = testEmbeddedKube();
+  let client: KubeClient;
+  beforeAll(async () => {
+    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }));
+  });
+  afterAll(() => client.close());
+
+  const metadata = (name: string) => ({ namespace: 'default', name, labels: { test: 'start' } });
+  const selection = { namespace: 'default', labelSelector: 'test=start' };
+
+  it('runs a pass for every object at the start, for each change, and for the owner of a changed child', async () => {
+    const template = {
+      metadata: { labels: { app: 'x' } },
+      spec: { containers: [{ name: 'main', image: 'x' }] },
+    };
+    const parent = await client.create(DEPLOYMENTS, {
+      metadata: metadata('parent'),
+      spec: { selector: { matchLabels: { app: 'x' } }, template },
+    });
+    const informers = new Informers({ client, log: silent });
+    const passes: string[] = [];
+    const workloads = informers.of(DEPLOYMENTS, selection);
+    expect(informers.of(DEPLOYMENTS, selection)).toBe(workloads);
+    const running = await startControllers({
+      informers,
+      log: silent,
+      controllers: [
+        {
+          name: 'workloads',
+          reconcile: (key): Promise<Result> => {
+            passes.push(keyText(key));
+            return Promise.resolve(done());
+          },
+          sources: [
+            fromObjects(workloads, isDesiredChange),
+            fromOwned(informers.of(SECRETS, selection), DEPLOYMENTS),
+          ],
+        },
+      ],
+    });
+    await waitFor(() => passes.length === 1);
+    const ownerReferences = [controllerReference(DEPLOYMENTS, parent)];
+    await client.create(SECRETS, { metadata: { ...metadata('child'), ownerReferences } });
+    await waitFor(() => passes.length === 2);
+    const status = { status: { replicas: 1 } };
+    const touched = await client.mergeStatus(DEPLOYMENTS, { namespace: 'default', name: 'parent' }, status);
+    await workloads.waitFor(touched.metadata.resourceVersion ?? '');
+    await client.merge(
+      DEPLOYMENTS,
+      { namespace: 'default', name: 'parent' },
+      { metadata: { annotations: { a: '1' } } },
+    );
+    await waitFor(() => passes.length === 3);
+    expect(new Set(passes)).toEqual(new Set(['default/parent']));
+    await running.stop();
+    await client.delete(DEPLOYMENTS, { namespace: 'default', name: 'parent' });
+    expect(passes.length).toBe(3);
+  });
+
+  it('works only while it leads, and gives the lease back after the last pass', async () => {
+    const lease = { namespace: 'default', name: 'start' };
+    await client.create(LEASES, {
+      metadata: lease,
+      spec: { holderIdentity: 'other', leaseDurationSeconds: 1 },
+    });
+    await client.create(CONFIG_MAPS, { metadata: metadata('work') });
+    const leader = new LeaderElector({
+      connection: client.connection,
+      lease,
+      identity: 'me',
+      log: silent,
+      retryMs: 50,
+      leaseDurationMs: 1_000,
+    });
+    const informers = new Informers({ client, log: silent });
+    const held: (string | null | undefined)[] = [];
+    const running = await startControllers({
+      informers,
+      leader,
+      log: silent,
+      controllers: [
+        {
+          name: 'maps',
+          reconcile: async (): Promise<Result> => {
+            held.push((await client.get(LEASES, lease)).spec?.holderIdentity);
+            return done();
+          },
+          sources: [fromObjects(informers.of(CONFIG_MAPS, selection))],
+        },
+      ],
+    });
+    expect(held).toEqual([]);
+    await running.working;
+    await waitFor(() => held.length > 0);
+    expect(held[0]).toBe('me');
+    await running.stop();
+    expect((await client.get(LEASES, lease)).spec?.holderIdentity).toBe('');
+  });
+});

@@ -1,0 +1,7 @@
+/** What an event says. */
+export interface EventText {
+  readonly type: 'Normal' | 'Warning';
+  /** CamelCase word. */
+  readonly reason: string;
+  readonly message: string;
+}

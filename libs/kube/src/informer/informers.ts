@@ -1,0 +1,94 @@
+import type { Log } from '#lib/reconcile';
+import { systemClock, type Clock } from '#lib/time';
+import { keyText, type KubeObject, type ResourceRef } from '#lib/resources';
+import type { KubeClient } from '../client/kube-client.js';
+import type { Selection } from '../client/request-options.js';
+import { Informer } from './informer.js';
+import { Trouble } from './trouble.js';
+
+export interface InformersOptions {
+  readonly client: KubeClient;
+  readonly log: Log;
+  readonly clock?: Clock;
+}
+
+/** The informers of a program: one for each kind and selection, whoever asks for it. */
+export class Informers {
+  readonly #options: InformersOptions;
+  readonly #informers = new Map<string, Informer<KubeObject>>();
+  readonly #trouble: Trouble;
+  #isStarted = false;
+
+  constructor(options: InformersOptions) {
+    this.#options = options;
+    this.#trouble = new Trouble(options.log);
+  }
+
+  /** The informer of a kind, made on the first call; started at once when the others run already. */
+  of<T extends KubeObject>(ref: ResourceRef<T>, selection: Selection = {}): Informer<T> {
+    const id = idOf(ref, selection);
+    const known = this.#informers.get(id);
+    // the reference is part of the id, so the objects are of its type
+    if (known) return known as unknown as Informer<T>;
+    const informer = new Informer<T>({ ...this.#options, ref, selection, trouble: this.#trouble });
+    this.#informers.set(id, informer as unknown as Informer<KubeObject>);
+    if (this.#isStarted) informer.start();
+    return informer;
+  }
+
+  /** Ends one and forgets it: for kinds that are no more. */
+  async drop(ref: ResourceRef, selection: Selection = {}): Promise<void> {
+    const id = idOf(ref, selection);
+    const informer = this.#informers.get(id);
+    this.#informers.delete(id);
+    await informer?.stop();
+  }
+
+  /** Starts all of them. */
+  start(): void {
+    this.#isStarted = true;
+    for (const informer of this.#informers.values()) informer.start();
+  }
+
+  /** Resolves when every store is complete. Says every 10 s which are not, because a missing right looks like silence. */
+  async synced(): Promise<void> {
+    const clock = this.#options.clock ?? systemClock;
+    const abort = new AbortController();
+    const complain = async (): Promise<void> => {
+      for (;;) {
+        await clock.sleep(10_000, abort.signal);
+        const waiting = [...this.#informers.values()].filter(({ hasSynced }) => !hasSynced);
+        const resources = waiting.map(({ ref }) => keyText({ namespace: ref.group, name: ref.plural }));
+        this.#options.log.warn({ resources }, 'still waiting for a first list');
+      }
+    };
+    complain().catch(() => undefined);
+    try {
+      await Promise.all([...this.#informers.values()].map((informer) => informer.synced()));
+    } finally {
+      abort.abort(new Error('all lists are there'));
+    }
+  }
+
+  /** The longest silence of any of them in milliseconds; for liveness probes. */
+  get silentForMs(): number {
+    return Math.max(0, ...[...this.#informers.values()].map(({ silentForMs }) => silentForMs));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#informers.values()].map((informer) => informer.stop()));
+  }
+}
+
+function idOf(ref: ResourceRef, selection: Selection): string {
+  const { namespace = null, labelSelector = '', fieldSelector = '', metadataOnly = false } = selection;
+  return JSON.stringify([
+    ref.group,
+    ref.version,
+    ref.plural,
+    namespace,
+    labelSelector,
+    fieldSelector,
+    metadataOnly,
+  ]);
+}

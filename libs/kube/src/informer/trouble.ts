@@ -1,0 +1,27 @@
+import type { Log } from '#lib/reconcile';
+
+/**
+ * Which of a program's informers cannot follow the API server at present. An outage fails all of them, again and again:
+ * it is told once when it begins and once when the last one is back.
+ */
+export class Trouble {
+  readonly #log: Log;
+  readonly #failing = new Set<string>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  failed(resource: string, problem: string): void {
+    const isNew = !this.#failing.has(resource);
+    const isFirst = this.#failing.size === 0;
+    this.#failing.add(resource);
+    if (isFirst) this.#log.warn({ resource, problem }, 'the API server cannot be followed');
+    else if (isNew) this.#log.debug({ resource, problem }, 'the API server cannot be followed');
+  }
+
+  worked(resource: string): void {
+    if (this.#failing.delete(resource) && this.#failing.size === 0)
+      this.#log.info({ resource }, 'the API server is followed again');
+  }
+}

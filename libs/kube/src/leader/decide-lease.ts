@@ -1,0 +1,33 @@
+import type { Lease } from '#lib/resources';
+
+/** What a candidate knows when it looks at the lease. Times are of its own monotonic clock, so skewed clocks do not matter. */
+export interface LeaseView {
+  readonly lease: Lease | undefined;
+  readonly identity: string;
+  readonly nowMs: number;
+  /** When this candidate first saw the lease in its present version. */
+  readonly seenAtMs: number;
+  /** When it looked before. */
+  readonly lookedAtMs: number;
+  /** Used when the lease does not say for how long it is taken. */
+  readonly leaseDurationMs: number;
+}
+
+/**
+ * - `create`: there is no lease
+ * - `renew`: it is ours, perhaps from an earlier life of the same holder
+ * - `take`: nobody holds it, or its holder did not renew it for a whole lease
+ * - `wait`: somebody holds it
+ * - `judge-later`: somebody holds it, and we were asleep ourselves for longer than a lease: the holder may have been, too
+ */
+export type LeaseDecision = 'create' | 'renew' | 'take' | 'wait' | 'judge-later';
+
+export function decideLease(view: LeaseView): LeaseDecision {
+  const spec = view.lease?.spec;
+  if (!view.lease) return 'create';
+  if (!spec?.holderIdentity) return 'take';
+  if (spec.holderIdentity === view.identity) return 'renew';
+  const durationMs = spec.leaseDurationSeconds ? spec.leaseDurationSeconds * 1000 : view.leaseDurationMs;
+  if (view.nowMs - view.lookedAtMs > durationMs) return 'judge-later';
+  return view.nowMs - view.seenAtMs > durationMs ? 'take' : 'wait';
+}

@@ -1,0 +1,219 @@
+import { errorText } from '#lib/errors';
+import type { Stoppable } from '#lib/lifecycle';
+import type { Log } from '#lib/reconcile';
+import { systemClock, type Clock } from '#lib/time';
+import { isConflict, isAlreadyExists } from '../client/kube-api-error.js';
+import { KubeClient } from '../client/kube-client.js';
+import type { KubeConnection } from '../connection/kube-connection.js';
+import { keyText, type Lease, LEASES, type ObjectKey } from '#lib/resources';
+import { decideLease } from './decide-lease.js';
+import { microTime } from './micro-time.js';
+
+export interface LeaderElectorOptions {
+  /** The elector makes a client of its own from it: renewals must not wait behind a busy queue's requests. */
+  readonly connection: KubeConnection;
+  /** Where the Lease is. */
+  readonly lease: Required<ObjectKey>;
+  /** Names this candidate. The same identity takes its own lease over at once, so two living candidates must never share one. */
+  readonly identity: string;
+  readonly log: Log;
+  readonly clock?: Clock;
+  /** How long others wait for a silent leader. Default 15 s. */
+  readonly leaseDurationMs?: number;
+  /** A leader that could not renew for this long, awake, gives up. Default 10 s. */
+  readonly renewDeadlineMs?: number;
+  /** Time between two renewals. Default 2 s. */
+  readonly retryMs?: number;
+  /** Leadership is lost, not given back: stop the work; programs usually end and start again. */
+  readonly onLost?: (why: string) => void;
+}
+
+/**
+ * One leader among several candidates, by a Lease.
+ *
+ * - **candidate**: looks every 0.4 `retryMs`; takes the lease when nobody holds it, when it is its own from an earlier life,
+ *   or when its holder was silent for a whole lease while this candidate was awake
+ * - **leader**: renews every `retryMs`. Time asleep (stopped process, closed lid) does not count against it: on waking it
+ *   renews first, and only a lease that somebody else took says that it is over
+ * - **lost**: somebody else took the lease, or it could not be renewed; final
+ *
+ * No election is a fence: writes must carry preconditions of their own.
+ */
+export class LeaderElector implements Stoppable {
+  readonly name = 'leader-elector';
+  readonly #options: LeaderElectorOptions;
+  readonly #clock: Clock;
+  readonly #client: KubeClient;
+  readonly #leaseDurationMs: number;
+  readonly #retryMs: number;
+  readonly #abort = new AbortController();
+  readonly #acquired = Promise.withResolvers<void>();
+  #state: 'candidate' | 'leader' | 'lost' = 'candidate';
+  #lease: Lease | undefined;
+  #seenAtMs: number;
+  #lookedAtMs: number;
+  #awakeWithoutRenewalMs = 0;
+  #running: Promise<void> | undefined;
+
+  constructor(options: LeaderElectorOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#leaseDurationMs = options.leaseDurationMs ?? 15_000;
+    this.#retryMs = options.retryMs ?? 2_000;
+    this.#client = new KubeClient(options.connection, {
+      fieldManager: 'agentplane-leader',
+      timeoutMs: Math.max(1_000, (options.renewDeadlineMs ?? 10_000) / 2),
+    });
+    this.#seenAtMs = this.#clock.monotonicMs();
+    this.#lookedAtMs = this.#seenAtMs;
+    this.#acquired.promise.catch(() => undefined);
+  }
+
+  get isLeader(): boolean {
+    return this.#state === 'leader';
+  }
+
+  /** Begins to stand for election. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Resolves when this candidate leads; rejects when it is stopped before. */
+  acquired(): Promise<void> {
+    return this.#acquired.promise;
+  }
+
+  /** Stops standing, and gives the lease back so that the next leader need not wait. Stop the work first. */
+  async stop(): Promise<void> {
+    const wasLeader = this.isLeader;
+    this.#abort.abort(new Error('the candidate stops'));
+    this.#acquired.reject(this.#abort.signal.reason as Error);
+    await this.#running;
+    if (wasLeader) await this.#release();
+    await this.#client.close();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#abort;
+    while (!signal.aborted && this.#state !== 'lost') {
+      try {
+        await this.#look();
+      } catch (error) {
+        if (signal.aborted) return;
+        const fields = { lease: keyText(this.#options.lease), problem: errorText(error) };
+        if (isConflict(error) || isAlreadyExists(error))
+          this.#options.log.debug(fields, 'another candidate was faster');
+        else this.#options.log.warn(fields, 'the lease could not be looked at');
+      }
+      this.#lookedAtMs = this.#clock.monotonicMs();
+      if (this.#awakeWithoutRenewalMs > (this.#options.renewDeadlineMs ?? 10_000))
+        this.#lose('the lease could not be renewed');
+      // a candidate looks more often than a leader renews: a lease that is given back is taken within a second
+      const pauseMs = this.isLeader ? this.#retryMs : this.#retryMs * 0.4;
+      await this.#clock.sleep(pauseMs * (1 + 0.1 * Math.random()), signal).catch(() => undefined);
+      this.#countAwake();
+    }
+  }
+
+  /** A gap longer than a lease is sleep, not failure. */
+  #countAwake(): void {
+    const gapMs = this.#clock.monotonicMs() - this.#lookedAtMs;
+    if (this.isLeader && gapMs < this.#leaseDurationMs) this.#awakeWithoutRenewalMs += gapMs;
+  }
+
+  async #look(): Promise<void> {
+    const startedMs = this.#clock.monotonicMs();
+    const { signal } = this.#abort;
+    // a leader renews what it wrote last without reading it first: the version says whether somebody came between
+    const lease = this.isLeader
+      ? this.#lease
+      : await this.#client.find(LEASES, this.#options.lease, { signal });
+    if (lease?.metadata.resourceVersion !== this.#lease?.metadata.resourceVersion) this.#seenAtMs = startedMs;
+    this.#lease = lease;
+    const decision = decideLease({
+      lease,
+      identity: this.#options.identity,
+      nowMs: startedMs,
+      seenAtMs: this.#seenAtMs,
+      lookedAtMs: this.#lookedAtMs,
+      leaseDurationMs: this.#leaseDurationMs,
+    });
+    switch (decision) {
+      case 'create':
+      case 'take':
+      case 'renew':
+        return await this.#write(lease);
+      case 'judge-later':
+        this.#seenAtMs = startedMs;
+        return;
+      case 'wait':
+        return;
+      default:
+        decision satisfies never;
+    }
+  }
+
+  async #write(before: Lease | undefined): Promise<void> {
+    const { lease: key, identity } = this.#options;
+    const now = microTime(this.#clock.now());
+    const isOurs = before?.spec?.holderIdentity === identity;
+    const transitions = before?.spec?.leaseTransitions ?? 0;
+    const draft = {
+      metadata: { ...before?.metadata, ...key },
+      spec: {
+        holderIdentity: identity,
+        leaseDurationSeconds: Math.max(1, Math.ceil(this.#leaseDurationMs / 1000)),
+        acquireTime: isOurs ? (before.spec?.acquireTime ?? now) : now,
+        renewTime: now,
+        leaseTransitions: before && !isOurs ? transitions + 1 : transitions,
+      },
+    };
+    try {
+      this.#lease = before
+        ? await this.#client.replace(LEASES, draft)
+        : await this.#client.create(LEASES, draft);
+    } catch (error) {
+      if (this.isLeader && isConflict(error)) return await this.#reconsider();
+      throw error;
+    }
+    this.#awakeWithoutRenewalMs = 0;
+    if (this.#state !== 'candidate') return;
+    this.#state = 'leader';
+    this.#options.log.info({ lease: keyText(key), identity }, 'leading');
+    this.#acquired.resolve();
+  }
+
+  /** The lease changed under the leader: only another holder ends its time, any other writer does not. */
+  async #reconsider(): Promise<void> {
+    const lease = await this.#client.find(LEASES, this.#options.lease, { signal: this.#abort.signal });
+    const holder = lease?.spec?.holderIdentity;
+    if (holder && holder !== this.#options.identity) return this.#lose(`${holder} took the lease`);
+    this.#lease = lease;
+  }
+
+  #lose(why: string): void {
+    if (!this.isLeader) return;
+    this.#state = 'lost';
+    this.#options.log.warn({ lease: keyText(this.#options.lease), why }, 'no longer leading');
+    this.#options.onLost?.(why);
+  }
+
+  async #release(): Promise<void> {
+    const lease = this.#lease;
+    if (!lease || this.#state !== 'leader') return;
+    this.#state = 'lost';
+    try {
+      await this.#client.replace(LEASES, {
+        metadata: lease.metadata,
+        spec: {
+          ...lease.spec,
+          holderIdentity: '',
+          leaseDurationSeconds: 1,
+          renewTime: microTime(this.#clock.now()),
+        },
+      });
+    } catch (error) {
+      this.#options.log.debug({ problem: errorText(error) }, 'the lease could not be given back');
+    }
+  }
+}
