@@ -1,0 +1,172 @@
+import type { Clock } from '#lib/time';
+import { classifyFailure, type Failure } from './failure.js';
+import type { Log } from './log.js';
+import { keyText, type ObjectKey, parseKey } from '#lib/resources';
+import type { Result } from './result.js';
+import { WorkQueue, type WorkQueueOptions } from './work-queue.js';
+
+export interface ReconcileContext {
+  /** Aborted when the controller stops and its time to drain is over. */
+  readonly signal: AbortSignal;
+  /** Failures of this key in a row before this pass. */
+  readonly failures: number;
+}
+
+/**
+ * One pass over one object: re-reads the world, decides, acts once, reports. Gets a key and nothing else, so that
+ * creation, update, deletion, restart and resync are the same code.
+ */
+export type Reconcile = (key: ObjectKey, context: ReconcileContext) => Promise<Result>;
+
+/** Told about every pass, for metrics and tests. */
+export interface PassReport {
+  readonly key: ObjectKey;
+  readonly outcome: Result['kind'] | Failure['kind'];
+  readonly durationMs: number;
+}
+
+export interface ControllerOptions extends Omit<WorkQueueOptions, 'clock'> {
+  readonly name: string;
+  readonly reconcile: Reconcile;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Passes at the same time, each over another object. Default 4. */
+  readonly concurrency?: number;
+  /** Told about every failed pass but conflicts: the place for Warning events. What it throws is only logged. */
+  readonly onFailure?: (key: ObjectKey, failure: Failure) => void | Promise<void>;
+  readonly onPass?: (report: PassReport) => void;
+}
+
+/**
+ * The loop: takes keys, runs one pass for each, turns the result or the class of the failure into requeue and log.
+ * Whatever a pass throws stays with its object; the others go on.
+ */
+export class Controller {
+  readonly name: string;
+  readonly #options: ControllerOptions;
+  readonly #queue: WorkQueue;
+  readonly #abort = new AbortController();
+  #workers: Promise<void>[] = [];
+
+  constructor(options: ControllerOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#queue = new WorkQueue(options);
+  }
+
+  /** Keys that wait for a worker. */
+  get depth(): number {
+    return this.#queue.depth;
+  }
+
+  enqueue(key: ObjectKey): void {
+    this.#queue.add(keyText(key));
+  }
+
+  enqueueAfter(key: ObjectKey, ms: number): void {
+    this.#queue.addAfter(keyText(key), ms);
+  }
+
+  /** Starts the workers. Keys may be enqueued before. */
+  start(): void {
+    if (this.#workers.length > 0) throw new Error(`controller ${this.name} runs already`);
+    this.#workers = Array.from({ length: this.#options.concurrency ?? 4 }, () => this.#work());
+  }
+
+  /** Takes no more keys, lets running passes end within `drainMs`, then aborts their signal and waits for them. */
+  async stop(drainMs = 5_000): Promise<void> {
+    this.#queue.close();
+    const reason = new Error(`controller ${this.name} stops`);
+    const cancel = this.#options.clock.after(drainMs, () => this.#abort.abort(reason));
+    await Promise.all(this.#workers);
+    cancel();
+  }
+
+  async #work(): Promise<void> {
+    for (;;) {
+      const text = await this.#queue.next();
+      if (text === undefined) return;
+      try {
+        await this.#pass(text);
+      } catch (error) {
+        // only a hook of the owner can get here; a worker must survive it
+        this.#options.log.error({ controller: this.name, key: text, err: error }, 'a hook failed');
+      } finally {
+        this.#queue.finish(text);
+      }
+    }
+  }
+
+  async #pass(text: string): Promise<void> {
+    const { reconcile, clock } = this.#options;
+    const key = parseKey(text);
+    const startedMs = clock.monotonicMs();
+    let outcome: PassReport['outcome'];
+    try {
+      const result = await reconcile(key, {
+        signal: this.#abort.signal,
+        failures: this.#queue.failures(text),
+      });
+      this.#settle(text, result);
+      outcome = result.kind;
+    } catch (error) {
+      const failure = classifyFailure(error);
+      outcome = failure.kind;
+      await this.#fail(text, failure, error);
+    }
+    this.#options.onPass?.({ key, outcome, durationMs: clock.monotonicMs() - startedMs });
+  }
+
+  #settle(text: string, result: Result): void {
+    this.#queue.forget(text);
+    switch (result.kind) {
+      case 'done':
+        return;
+      case 'wait':
+        this.#options.log.debug({ controller: this.name, key: text, reason: result.reason }, 'waiting');
+        return this.#queue.addAfter(text, jittered(result.ms, this.#options.random));
+      case 'after':
+        return this.#queue.addAfter(text, jittered(result.ms, this.#options.random));
+      default:
+        result satisfies never;
+    }
+  }
+
+  async #fail(text: string, failure: Failure, error: unknown): Promise<void> {
+    if (this.#abort.signal.aborted) return;
+    const { log, onFailure } = this.#options;
+    const fields = { controller: this.name, key: text, reason: failure.reason, problem: failure.message };
+    switch (failure.kind) {
+      case 'terminal':
+        this.#queue.forget(text);
+        log.warn(fields, 'cannot be reconciled as it is');
+        break;
+      case 'waiting':
+        this.#queue.forget(text);
+        this.#queue.addAfter(text, jittered(failure.delayMs, this.#options.random));
+        log.debug(fields, 'waiting');
+        break;
+      case 'conflict':
+        this.#queue.addFailed(text);
+        log.debug(fields, 'somebody else wrote first');
+        return;
+      case 'retry': {
+        const delayMs = Math.round(this.#queue.addFailed(text));
+        log.error({ ...fields, delayMs, err: error }, 'reconcile failed');
+        break;
+      }
+      default:
+        failure satisfies never;
+    }
+    try {
+      await onFailure?.(parseKey(text), failure);
+    } catch (problem) {
+      log.warn({ ...fields, err: problem }, 'the failure could not be reported');
+    }
+  }
+}
+
+/** Up to 10 % later, so that objects made together do not come back together for ever. */
+function jittered(ms: number, random: () => number = Math.random): number {
+  return ms * (1 + 0.1 * random());
+}

@@ -1,0 +1,44 @@
+import { errorText, TerminalError, WaitingError } from '#lib/errors';
+
+/** What the class of a thrown value means for the loop. Decided here once; callers never decide again. */
+export type Failure =
+  | {
+      /** A person or a change of the spec is needed: no requeue, condition and Warning event, logged as warning. */
+      readonly kind: 'terminal';
+      readonly reason: string;
+      readonly message: string;
+    }
+  | {
+      /** Expected and passing: requeue after `delayMs`, condition, no event, logged at debug level. */
+      readonly kind: 'waiting';
+      readonly reason: string;
+      readonly message: string;
+      readonly delayMs: number;
+    }
+  | {
+      /** Anything else: requeue with back-off, condition, Warning event, logged as error. */
+      readonly kind: 'retry';
+      readonly reason: 'ReconcileFailed';
+      readonly message: string;
+    }
+  | {
+      /** Somebody else wrote first (409): requeue with back-off, nothing else. */
+      readonly kind: 'conflict';
+      readonly reason: 'Conflict';
+      readonly message: string;
+    };
+
+/** Classifies anything that a reconciler threw. */
+export function classifyFailure(thrown: unknown): Failure {
+  const message = errorText(thrown);
+  if (thrown instanceof TerminalError) return { kind: 'terminal', reason: thrown.reason, message };
+  if (thrown instanceof WaitingError)
+    return { kind: 'waiting', reason: thrown.reason, message, delayMs: thrown.delayMs };
+  if (isConflict(thrown)) return { kind: 'conflict', reason: 'Conflict', message };
+  return { kind: 'retry', reason: 'ReconcileFailed', message };
+}
+
+/** By the machine-readable reason of an API error, whatever class carries it: this library knows no client. */
+function isConflict(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && thrown.code === 409;
+}

@@ -1,0 +1,25 @@
+/**
+ * How desired state becomes observed state, without any I/O.
+ *
+ * A `Controller` takes keys from a `WorkQueue` and runs one `Reconcile` pass for each; the pass answers with a `Result`
+ * or throws, and the class of what it threw (`classifyFailure`) decides about requeue, event and log. What passes share
+ * is pure: conditions and their summary `Ready`, the finalizer protocol, owner references, the rule of
+ * `observedGeneration`. Clients and caches are in `#lib/kube`.
+ */
+export { Backoff, type BackoffOptions } from './backoff.js';
+export {
+  Controller,
+  type ControllerOptions,
+  type PassReport,
+  type Reconcile,
+  type ReconcileContext,
+} from './controller.js';
+export { classifyFailure, type Failure } from './failure.js';
+export { finalizerStep, hasFinalizer, type FinalizerStep } from './finalizer.js';
+export type { Log } from './log.js';
+export { isStatusCurrent, observedGeneration } from './observed-generation.js';
+export { controllerOf, controllerReference, isOwnedBy } from './owner.js';
+export { summarizeReady, type ReadyRule } from './ready.js';
+export { after, done, wait, type Result } from './result.js';
+export { TokenBucket, type BucketOptions } from './token-bucket.js';
+export { WorkQueue, type WorkQueueOptions } from './work-queue.js';

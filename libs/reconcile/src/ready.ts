@@ -1,0 +1,55 @@
+import { type Condition, type ConditionDraft, findCondition } from '#lib/resources';
+
+/** How `Ready` is computed from the other conditions of a kind. */
+export interface ReadyRule {
+  /** Every one of these must be True; the first that is not gives Ready its reason and message. */
+  readonly needs: readonly string[];
+  /** While one of these is True, Ready is False with its reason. They come before `needs`. */
+  readonly failures?: readonly string[];
+  /** Reason and message while all is well. */
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/**
+ * Computes `Ready` from the others: the only place it is ever computed. False when a failure is True or a need is
+ * False, Unknown when a need is missing or Unknown, else True.
+ */
+export function summarizeReady(
+  conditions: readonly Condition[],
+  rule: ReadyRule,
+  generation?: number,
+): ConditionDraft {
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  for (const type of rule.failures ?? []) {
+    const failure = findCondition(conditions, type);
+    if (failure?.status === 'True')
+      return {
+        type: 'Ready',
+        status: 'False',
+        reason: failure.reason,
+        message: failure.message,
+        ...observed,
+      };
+  }
+  for (const type of rule.needs) {
+    const need = findCondition(conditions, type);
+    if (!need)
+      return {
+        type: 'Ready',
+        status: 'Unknown',
+        reason: 'Pending',
+        message: `${type} is not known yet`,
+        ...observed,
+      };
+    if (need.status !== 'True')
+      return { type: 'Ready', status: need.status, reason: need.reason, message: need.message, ...observed };
+  }
+  return {
+    type: 'Ready',
+    status: 'True',
+    reason: rule.reason ?? 'Ready',
+    message: rule.message ?? '',
+    ...observed,
+  };
+}

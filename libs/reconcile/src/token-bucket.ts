@@ -1,0 +1,33 @@
+import type { Clock } from '#lib/time';
+
+export interface BucketOptions {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+/**
+ * Bounds how often all keys together are retried, so that an outage which fails everything does not become a storm.
+ * A reservation never blocks: it says in how many milliseconds its turn comes.
+ */
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #options: BucketOptions;
+  #tokens: number;
+  #at: number;
+
+  constructor(options: BucketOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#tokens = options.burst;
+    this.#at = clock.monotonicMs();
+  }
+
+  /** Takes a token, on credit if need be, and returns the milliseconds to wait for it. */
+  reserve(): number {
+    const { perSecond, burst } = this.#options;
+    const now = this.#clock.monotonicMs();
+    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#at) / 1000) * perSecond) - 1;
+    this.#at = now;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / perSecond) * 1000;
+  }
+}

@@ -1,0 +1,110 @@
+import { describe, expect, it } from '@jest/globals';
+import { FakeClock } from '#lib/testing';
+import { WorkQueue } from './work-queue.js';
+
+function queue(clock = new FakeClock()): { queue: WorkQueue; clock: FakeClock } {
+  const options = {
+    clock,
+    backoff: { baseMs: 100, maxMs: 1_000 },
+    bucket: { perSecond: 1, burst: 3 },
+    random: () => 0.5,
+  };
+  return { queue: new WorkQueue(options), clock };
+}
+
+/** What `next` gives now; undefined when it would wait. */
+async function nextNow(q: WorkQueue): Promise<string | undefined> {
+  return q.depth === 0 ? undefined : await q.next();
+}
+
+describe('WorkQueue', () => {
+  it('hands keys out once, in order of arrival', async () => {
+    const { queue: q } = queue();
+    for (const key of ['a', 'b', 'a']) q.add(key);
+    expect([await nextNow(q), await nextNow(q), await nextNow(q)]).toEqual(['a', 'b', undefined]);
+  });
+
+  it('gives a key that was added while in flight out again after it is finished, and not before', async () => {
+    const { queue: q } = queue();
+    q.add('a');
+    await q.next();
+    q.add('a');
+    q.add('a');
+    q.add('b');
+    expect(await q.next()).toBe('b');
+    q.finish('b');
+    q.finish('a');
+    expect(await nextNow(q)).toBe('a');
+    q.finish('a');
+    expect(await nextNow(q)).toBeUndefined();
+  });
+
+  it('wakes a worker that waits', async () => {
+    const { queue: q } = queue();
+    const next = q.next();
+    q.add('a');
+    expect(await next).toBe('a');
+  });
+
+  it('adds a delayed key at the earliest of its times', async () => {
+    const { queue: q, clock } = queue();
+    q.addAfter('a', 500);
+    q.addAfter('a', 100);
+    q.addAfter('a', 900);
+    await clock.advance(99);
+    expect(q.depth).toBe(0);
+    await clock.advance(1);
+    expect(await nextNow(q)).toBe('a');
+    q.finish('a');
+    await clock.advance(1_000);
+    expect(q.depth).toBe(0);
+  });
+
+  it('drops the delay of a key that is handed out before, since the pass decides anew', async () => {
+    const { queue: q, clock } = queue();
+    q.addAfter('a', 100);
+    q.add('a');
+    await q.next();
+    q.finish('a');
+    await clock.advance(1_000);
+    expect(q.depth).toBe(0);
+  });
+
+  it('keeps a delay that is asked for while the key is in flight', async () => {
+    const { queue: q, clock } = queue();
+    q.add('a');
+    await q.next();
+    q.addAfter('a', 100);
+    q.finish('a');
+    await clock.advance(100);
+    expect(await nextNow(q)).toBe('a');
+  });
+
+  it('waits longer after each failure of a key, up to the bound, and begins anew after success', () => {
+    const { queue: q } = queue();
+    const wide = new WorkQueue({
+      clock: new FakeClock(),
+      backoff: { baseMs: 100, maxMs: 500 },
+      random: () => 0.5,
+    });
+    expect([1, 2, 3, 4, 5].map(() => wide.addFailed('a'))).toEqual([100, 200, 400, 500, 500]);
+    wide.forget('a');
+    expect(wide.addFailed('a')).toBe(100);
+    expect(q.failures('a')).toBe(0);
+  });
+
+  it('holds the failures of all keys together to the bucket', () => {
+    const { queue: q } = queue();
+    expect(['a', 'b', 'c', 'd', 'e'].map((key) => q.addFailed(key))).toEqual([100, 100, 100, 1_000, 2_000]);
+  });
+
+  it('ends its workers and its timers when it is closed', async () => {
+    const { queue: q, clock } = queue();
+    const waiting = q.next();
+    q.addAfter('a', 100);
+    q.close();
+    expect(await waiting).toBeUndefined();
+    expect(await q.next()).toBeUndefined();
+    expect(clock.pending).toBe(0);
+  });
+});
