@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { OsUser } from './os-user.js';
+
+/** For root: a place that an unprivileged account can reach whatever the mode of the data folder's parents. */
+export const SHARED_FOLDER = '/var/lib/agentplane';
+
+/**
+ * The folder that holds PGDATA for a data folder: the data folder's own `postgres`; or, when the server runs as another
+ * user who cannot go there, a folder of that user, noted in the file `postgres.location`. Its name is random: a data
+ * folder that was deleted and made again must not find the data of the former one.
+ */
+export function locateData(dataFolder: string, user: OsUser | undefined): string {
+  const note = join(dataFolder, 'postgres.location');
+  if (existsSync(note)) {
+    const noted = readFileSync(note, 'utf8').trim();
+    if (user) makeFolderFor(user, noted);
+    return noted;
+  }
+  const own = join(dataFolder, 'postgres');
+  if (!user) {
+    mkdirSync(own, { recursive: true, mode: 0o700 });
+    return own;
+  }
+  if (existsSync(own) || isReachable(dirname(realpathSync(dataFolder)), user)) {
+    // passing through is all it allows: what lies inside has modes of its own
+    chmodSync(dataFolder, (statSync(dataFolder).mode & 0o777) | 0o011);
+    makeFolderFor(user, own);
+    return own;
+  }
+  const place = join(SHARED_FOLDER, randomBytes(8).toString('hex'));
+  const shared = join(place, 'postgres');
+  mkdirSync(place, { recursive: true, mode: 0o755 });
+  writeFileSync(note, `${shared}\n`);
+  makeFolderFor(user, shared);
+  return shared;
+}
+
+/** Whether the user may pass through the folder and everything above it. */
+function isReachable(folder: string, user: OsUser): boolean {
+  const { mode, uid, gid } = statSync(folder);
+  const bit = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
+  if ((mode & bit) === 0) return false;
+  const above = dirname(folder);
+  return above === folder || isReachable(above, user);
+}
+
+function makeFolderFor(user: OsUser, folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  chownSync(folder, user.uid, user.gid);
+}

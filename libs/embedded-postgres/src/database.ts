@@ -1,0 +1,69 @@
+import pg from 'pg';
+
+/** A database with the one role that owns it. */
+export interface DatabaseRequest {
+  readonly database: string;
+  readonly role: string;
+  /** Left out: made once and kept in the data folder's `secrets/postgres.json`. */
+  readonly password?: string;
+  /** Most connections the role may hold at a time; no limit when left out. */
+  readonly connectionLimit?: number;
+}
+
+/** A role that may create databases and roles, but is no superuser. */
+export interface AdministratorRequest {
+  readonly role: string;
+  readonly password: string;
+  readonly connectionLimit?: number;
+}
+
+/** Creates what is missing and brings password and limit up to date. Only the role (and superusers) can connect to it. */
+export async function ensureDatabase(uri: string, request: Required<DatabaseRequest>): Promise<void> {
+  await withClient(uri, async (client) => {
+    await ensureRole(client, request, 'NOCREATEDB NOCREATEROLE');
+    const database = client.escapeIdentifier(request.database);
+    const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [request.database]);
+    if (found.rowCount === 0) {
+      await client.query(`CREATE DATABASE ${database} OWNER ${client.escapeIdentifier(request.role)}`);
+      await client.query(`REVOKE CONNECT, TEMPORARY ON DATABASE ${database} FROM PUBLIC`);
+    }
+  });
+}
+
+/** Creates or updates a role for the controller, which makes a database and a role for each deployment. */
+export async function ensureAdministrator(
+  uri: string,
+  request: Required<AdministratorRequest>,
+): Promise<void> {
+  await withClient(uri, async (client) => {
+    await ensureRole(client, request, 'CREATEDB CREATEROLE');
+    // Without this a role that it has created could not be given a database by it.
+    await client.query(
+      `ALTER ROLE ${client.escapeIdentifier(request.role)} SET createrole_self_grant = 'set, inherit'`,
+    );
+  });
+}
+
+async function ensureRole(
+  client: pg.Client,
+  request: { role: string; password: string; connectionLimit: number },
+  rights: string,
+): Promise<void> {
+  const role = client.escapeIdentifier(request.role);
+  const found = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [request.role]);
+  const verb = found.rowCount === 0 ? 'CREATE' : 'ALTER';
+  const password = client.escapeLiteral(request.password);
+  await client.query(
+    `${verb} ROLE ${role} LOGIN NOSUPERUSER ${rights} CONNECTION LIMIT ${Math.trunc(request.connectionLimit)} PASSWORD ${password}`,
+  );
+}
+
+async function withClient<T>(uri: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: uri, application_name: 'agentplane-setup' });
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,172 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { errorText } from '#lib/errors';
+import { isRunning, type ProcessIdentity } from '#lib/process-identity';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { findBinaries } from './binaries.js';
+import { ensureCluster, SUPERUSER } from './cluster.js';
+import { type DatabaseRequest, ensureAdministrator, ensureDatabase } from './database.js';
+import { locateData, SHARED_FOLDER } from './data-location.js';
+import { serverUser } from './os-user.js';
+import { Passwords } from './passwords.js';
+import { findServer } from './pid-file.js';
+import { findFreePort, requireFreePort } from './port.js';
+import { type ServerRequest, startServer, stopServer } from './server-process.js';
+
+export interface EmbeddedPostgresOptions {
+  /** The platform's data folder: the cluster lies in its `postgres` (or where `postgres.location` says). */
+  readonly dataDir: string;
+  /** TCP port on 127.0.0.1; 0 takes a free one. A server found running keeps the port it has. */
+  readonly port: number;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/** A running server that is watched and restarted until `stop`. */
+export interface EmbeddedPostgres {
+  readonly name: 'postgres';
+  readonly port: number;
+  /** A server that an earlier, killed process had left running was taken over. */
+  readonly adopted: boolean;
+  /** For setting up only. Secret. */
+  readonly superuserUri: string;
+  /** Creates database and role as needed; answers the role's connection URI (secret). */
+  ensureDatabase(request: DatabaseRequest): Promise<string>;
+  /** Creates a role that may make databases and roles, no superuser; answers its connection URI (secret). */
+  ensureAdministrator(request: { role: string; connectionLimit?: number }): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/**
+ * For a laptop: little memory, but nothing that risks data. These binaries are built without lz4, so values and WAL
+ * are compressed with pglz.
+ */
+const SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '', // its default, the temp folder, would be shared with every other server
+  max_connections: '150',
+  shared_buffers: '64MB',
+  work_mem: '8MB',
+  maintenance_work_mem: '64MB',
+  effective_cache_size: '1GB',
+  synchronous_commit: 'on',
+  wal_compression: 'on',
+  min_wal_size: '80MB',
+  max_wal_size: '1GB',
+  checkpoint_timeout: '10min',
+  random_page_cost: '1.1',
+  autovacuum_naptime: '30s',
+  jit: 'off',
+  max_worker_processes: '4',
+  max_parallel_workers: '2',
+  password_encryption: 'scram-sha-256',
+  log_timezone: 'UTC',
+  timezone: 'UTC',
+  log_line_prefix: '%m [%p] %q%u@%d ',
+};
+
+const WATCH_INTERVAL_MS = 500;
+const MAX_BACKOFF_MS = 30_000;
+
+/**
+ * A real PostgreSQL on 127.0.0.1, from the binaries that npm installed. Passwords are scram and lie in
+ * `secrets/postgres.json` of the data folder.
+ *
+ * The server is nobody's child for long: when this process is killed it goes on, and the next start takes it over
+ * instead of stopping it, because a server with an unknown fate must never be joined by a second one on the same data.
+ * @throws Error when there are no binaries, the port is taken or the server does not come up
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const { dataDir, log, clock } = options;
+  mkdirSync(join(dataDir, 'logs'), { recursive: true });
+  const user = serverUser();
+  const binaries = findBinaries(user, SHARED_FOLDER);
+  const pgdata = join(locateData(dataDir, user), `data-${binaries.version.split('.')[0]}`);
+  const passwords = new Passwords(join(dataDir, 'secrets', 'postgres.json'));
+  const password = passwords.ensure(SUPERUSER);
+
+  const found = findServer(pgdata);
+  const port = found?.file.port ?? (options.port || (await findFreePort()));
+  const request: ServerRequest = {
+    ...{ binaries, user, pgdata, port, clock },
+    settings: SETTINGS,
+    logFile: join(dataDir, 'logs', 'postgres.log'),
+  };
+  if (!found) {
+    await requireFreePort(port);
+    await ensureCluster({ binaries, user, pgdata, password });
+  }
+  const identity = found?.identity ?? (await startServer(request));
+  log.info({ port, pid: identity.pid, adopted: found !== undefined }, 'postgres is up');
+
+  const supervisor = new Supervisor(request, identity, log);
+  supervisor.watch();
+  const uri = (role: string, secret: string, database: string): string =>
+    `postgres://${role}:${encodeURIComponent(secret)}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
+  const superuserUri = uri(SUPERUSER, password, 'postgres');
+  return {
+    name: 'postgres',
+    port,
+    adopted: found !== undefined,
+    superuserUri,
+    async ensureDatabase(wanted) {
+      if (wanted.password !== undefined) passwords.set(wanted.role, wanted.password);
+      const secret = passwords.ensure(wanted.role);
+      await ensureDatabase(superuserUri, { connectionLimit: -1, ...wanted, password: secret });
+      return uri(wanted.role, secret, wanted.database);
+    },
+    async ensureAdministrator(wanted) {
+      const secret = passwords.ensure(wanted.role);
+      await ensureAdministrator(superuserUri, { connectionLimit: -1, ...wanted, password: secret });
+      return uri(wanted.role, secret, 'postgres');
+    },
+    stop: () => supervisor.stop(),
+  };
+}
+
+/** Looks after one server: running → (gone) → restarting with back-off → running; `stop` ends it from any state. */
+class Supervisor {
+  readonly #request: ServerRequest;
+  readonly #log: Logger;
+  #identity: ProcessIdentity;
+  #stopped = false;
+  #restarting: Promise<void> | undefined;
+  #failures = 0;
+  #cancel: () => void = () => undefined;
+
+  constructor(request: ServerRequest, identity: ProcessIdentity, log: Logger) {
+    this.#request = request;
+    this.#identity = identity;
+    this.#log = log;
+  }
+
+  watch(): void {
+    if (this.#stopped) return;
+    const waitMs =
+      this.#failures === 0 ? WATCH_INTERVAL_MS : Math.min(500 * 2 ** this.#failures, MAX_BACKOFF_MS);
+    this.#cancel = this.#request.clock.after(waitMs, () => {
+      if (isRunning(this.#identity)) return this.watch();
+      this.#restarting = this.#restart().finally(() => this.watch());
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancel();
+    await this.#restarting;
+    await stopServer(this.#identity, this.#request.clock);
+    this.#log.info('postgres is stopped');
+  }
+
+  async #restart(): Promise<void> {
+    try {
+      this.#log.error({ pgdata: dirname(this.#request.pgdata) }, 'postgres is gone, starting it again');
+      this.#identity = await startServer(this.#request);
+      this.#failures = 0;
+    } catch (error) {
+      this.#failures++;
+      this.#log.error({ error: errorText(error), failures: this.#failures }, 'postgres did not restart');
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** Passwords of the roles of one cluster, in a file that only its owner reads. Made when first asked for. */
+export class Passwords {
+  readonly #file: string;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  ensure(role: string): string {
+    const known = this.#read();
+    const password = known[role] ?? randomBytes(24).toString('base64url');
+    if (known[role] === undefined) this.set(role, password);
+    return password;
+  }
+
+  set(role: string, password: string): void {
+    const known = this.#read();
+    if (known[role] === password) return;
+    mkdirSync(dirname(this.#file), { recursive: true, mode: 0o700 });
+    const partial = `${this.#file}.new`;
+    writeFileSync(partial, `${JSON.stringify({ ...known, [role]: password }, null, 2)}\n`, { mode: 0o600 });
+    renameSync(partial, this.#file);
+  }
+
+  #read(): Readonly<Record<string, string>> {
+    try {
+      return JSON.parse(readFileSync(this.#file, 'utf8')) as Record<string, string>;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+      throw new Error(`cannot read ${this.#file}`, { cause: error });
+    }
+  }
+}
