@@ -1,0 +1,9 @@
+import type { ResourceType } from '../registry/resource-type.js';
+import type { ObjectStore } from '../store/object-store.js';
+
+/** What an admission rule sees of a create. */
+export interface Admission {
+  readonly type: ResourceType;
+  readonly namespace: string;
+  readonly store: ObjectStore;
+}

@@ -1,0 +1,43 @@
+import { withField } from '../object/change.js';
+import type { KubeObject } from '../object/kube-object.js';
+import { at, listAt, recordAt, textAt } from '../object/reading.js';
+import { forbidden } from '../status/errors.js';
+import type { Admission } from './admission-request.js';
+
+const UNREACHABLE_SECONDS = 300;
+
+/**
+ * What a cluster's admission adds to every Pod: its service account (which must exist), priority, and how long it
+ * stays on a node that is gone. No token volume: whoever runs the pod hands out its kubeconfig.
+ */
+export function admitPod(pod: KubeObject, { type, namespace, store }: Admission): KubeObject {
+  const spec = recordAt(pod, 'spec');
+  const serviceAccountName = textAt(spec, ['serviceAccountName']) || 'default';
+  if (!store.get({ resource: 'serviceaccounts', namespace, name: serviceAccountName })) {
+    const why = `error looking up service account ${namespace}/${serviceAccountName}: serviceaccount "${serviceAccountName}" not found`;
+    throw forbidden(type, pod.metadata.name ?? '', why);
+  }
+  return withField(pod, 'spec', {
+    preemptionPolicy: 'PreemptLowerPriority',
+    priority: 0,
+    ...spec,
+    serviceAccountName,
+    serviceAccount: serviceAccountName,
+    tolerations: withNodeTolerations(listAt(spec, 'tolerations')),
+  });
+}
+
+function withNodeTolerations(tolerations: readonly unknown[]): readonly unknown[] {
+  const added = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
+    .filter((key) => !tolerations.some((toleration) => isTolerated(toleration, key)))
+    .map((key) => ({ effect: 'NoExecute', key, operator: 'Exists', tolerationSeconds: UNREACHABLE_SECONDS }));
+  return [...tolerations, ...added];
+}
+
+function isTolerated(toleration: unknown, key: string): boolean {
+  const effect = textAt(toleration, ['effect']);
+  const ownKey = at(toleration, 'key');
+  return (
+    (ownKey === key || ownKey === undefined || ownKey === '') && (effect === '' || effect === 'NoExecute')
+  );
+}

@@ -1,0 +1,36 @@
+import { entryId, type Managed, type ManagedEntry } from './managed-fields.js';
+
+const MOST_UPDATERS = 10;
+const BUCKET = 'ancient-changes';
+
+/** More than ten entries of updates become fewer: the oldest of each version are put together. */
+export function capUpdaters(managed: Managed): Managed {
+  const updaters = [...managed].filter(([, entry]) => entry.operation === 'Update');
+  if (updaters.length <= MOST_UPDATERS) return managed;
+  const oldest = updaters.toSorted(
+    ([a, x], [b, y]) => (x.time ?? '').localeCompare(y.time ?? '') || (a < b ? -1 : 1),
+  );
+  const out = new Map(managed);
+  const firsts = new Map<string, string>();
+  let count = updaters.length;
+  for (const [id, entry] of oldest) {
+    if (count <= MOST_UPDATERS) break;
+    const first = firsts.get(entry.apiVersion);
+    if (first === undefined) {
+      firsts.set(entry.apiVersion, id);
+      continue;
+    }
+    const bucket = bucketOf(entry);
+    const before = out.get(entryId(bucket)) ?? out.get(first);
+    if (before === undefined) continue;
+    if (!out.has(entryId(bucket))) out.delete(first);
+    out.delete(id);
+    out.set(entryId(bucket), { ...bucket, set: before.set.union(entry.set) });
+    count -= 1;
+  }
+  return out;
+}
+
+function bucketOf(entry: ManagedEntry): ManagedEntry {
+  return { ...entry, manager: BUCKET, operation: 'Update', subresource: '' };
+}

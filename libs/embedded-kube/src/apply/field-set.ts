@@ -1,0 +1,160 @@
+import type { SchemaNode } from '../schema/schema-node.js';
+import { fieldName, type PathElement } from './path-element.js';
+
+export type Path = readonly PathElement[];
+
+/**
+ * A set of paths into an object, kept as a tree. A step can be a member itself, have members below it, or both. Sets
+ * are values: every operation makes a new one (parts are shared).
+ */
+export class FieldSet {
+  static readonly EMPTY = new FieldSet(new Set(), new Map());
+
+  private constructor(
+    readonly members: ReadonlySet<PathElement>,
+    readonly children: ReadonlyMap<PathElement, FieldSet>,
+  ) {}
+
+  static of(
+    members: Iterable<PathElement>,
+    children: Iterable<readonly [PathElement, FieldSet]> = [],
+  ): FieldSet {
+    const kept = new Map([...children].filter(([, set]) => !set.isEmpty));
+    const set = new Set(members);
+    return set.size === 0 && kept.size === 0 ? FieldSet.EMPTY : new FieldSet(set, kept);
+  }
+
+  static fromPaths(paths: readonly Path[]): FieldSet {
+    const builder = new FieldSetBuilder();
+    for (const path of paths) builder.insert(path);
+    return builder.build();
+  }
+
+  get isEmpty(): boolean {
+    return this.members.size === 0 && this.children.size === 0;
+  }
+
+  /** Every step that leads anywhere, sorted. */
+  get elements(): readonly PathElement[] {
+    return [...both(this.members, this.children.keys())].toSorted();
+  }
+
+  has(path: Path): boolean {
+    const [first, ...rest] = path;
+    if (first === undefined) return false;
+    return rest.length === 0 ? this.members.has(first) : (this.children.get(first)?.has(rest) ?? false);
+  }
+
+  /** What lies below a step. */
+  below(element: PathElement): FieldSet {
+    return this.children.get(element) ?? FieldSet.EMPTY;
+  }
+
+  union(other: FieldSet): FieldSet {
+    if (this.isEmpty) return other;
+    if (other.isEmpty) return this;
+    const children = new Map(this.children);
+    for (const [element, set] of other.children) {
+      children.set(element, children.get(element)?.union(set) ?? set);
+    }
+    return FieldSet.of(both(this.members, other.members), children);
+  }
+
+  intersection(other: FieldSet): FieldSet {
+    const children = [...this.children].map(
+      ([element, set]) => [element, set.intersection(other.below(element))] as const,
+    );
+    return FieldSet.of(
+      [...this.members].filter((element) => other.members.has(element)),
+      children,
+    );
+  }
+
+  /** Without the paths of the other set; what lies below them stays. */
+  difference(other: FieldSet): FieldSet {
+    if (other.isEmpty) return this;
+    const children = [...this.children].map(
+      ([element, set]) => [element, set.difference(other.below(element))] as const,
+    );
+    return FieldSet.of(
+      [...this.members].filter((element) => !other.members.has(element)),
+      children,
+    );
+  }
+
+  /** Without the paths of the other set and everything below them. */
+  recursiveDifference(other: FieldSet): FieldSet {
+    if (other.isEmpty) return this;
+    const children = [...this.children]
+      .filter(([element]) => !other.members.has(element))
+      .map(([element, set]) => [element, set.recursiveDifference(other.below(element))] as const);
+    return FieldSet.of(
+      [...this.members].filter((element) => !other.members.has(element)),
+      children,
+    );
+  }
+
+  /** With every declared field that leads to a member: removing items then removes emptied objects too. */
+  withNamedFields(schema: SchemaNode | undefined): FieldSet {
+    const members = new Set(this.members);
+    const children: (readonly [PathElement, FieldSet])[] = [];
+    for (const [element, set] of this.children) {
+      const name = fieldName(element);
+      if (name !== undefined && schema?.property(name) !== undefined) members.add(element);
+      const below = name === undefined ? schema?.items : schema?.field(name);
+      children.push([element, set.withNamedFields(below)]);
+    }
+    return FieldSet.of(members, children);
+  }
+
+  /** Every member's path, in the order of `fieldsV1`. */
+  paths(prefix: Path = []): readonly Path[] {
+    const elements = this.elements;
+    return elements.flatMap((element) => {
+      const path = [...prefix, element];
+      return [...(this.members.has(element) ? [path] : []), ...this.below(element).paths(path)];
+    });
+  }
+
+  equals(other: FieldSet): boolean {
+    return (
+      this.members.size === other.members.size &&
+      this.children.size === other.children.size &&
+      [...this.members].every((element) => other.members.has(element)) &&
+      [...this.children].every(([element, set]) => set.equals(other.below(element)))
+    );
+  }
+}
+
+function both(left: Iterable<PathElement>, right: Iterable<PathElement>): ReadonlySet<PathElement> {
+  return new Set([...left, ...right]);
+}
+
+/** Collects paths into a set. */
+export class FieldSetBuilder {
+  readonly #members = new Set<PathElement>();
+  readonly #children = new Map<PathElement, FieldSetBuilder>();
+
+  insert(path: Path): void {
+    let here: FieldSetBuilder = this;
+    path.forEach((element, index) => {
+      if (index === path.length - 1) here.#members.add(element);
+      else here = here.#child(element);
+    });
+  }
+
+  build(): FieldSet {
+    return FieldSet.of(
+      this.#members,
+      [...this.#children].map(([element, builder]) => [element, builder.build()] as const),
+    );
+  }
+
+  #child(element: PathElement): FieldSetBuilder {
+    const known = this.#children.get(element);
+    if (known !== undefined) return known;
+    const made = new FieldSetBuilder();
+    this.#children.set(element, made);
+    return made;
+  }
+}

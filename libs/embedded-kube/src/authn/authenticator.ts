@@ -1,0 +1,82 @@
+import type { IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
+import { recordAt, textAt } from '../object/reading.js';
+import type { TokenIssuer } from '../pki/token-issuer.js';
+import { ISSUER } from '../pki/token-issuer.js';
+import { unauthorized } from '../status/errors.js';
+import type { ObjectStore } from '../store/object-store.js';
+import { ANONYMOUS, AUTHENTICATED, type UserInfo } from './user.js';
+
+export interface AuthenticatorParts {
+  readonly tokens: TokenIssuer;
+  readonly store: ObjectStore;
+  readonly now: () => Date;
+}
+
+/** Says who a request is from: a client certificate of our CA, or a service account's token. */
+export class Authenticator {
+  // the certificate of a connection does not change; reading it costs more than serving a small request
+  readonly #bySocket = new WeakMap<TLSSocket, UserInfo>();
+
+  constructor(private readonly parts: AuthenticatorParts) {}
+
+  /** Throws 401 for a token or certificate that is not good; without credentials the user is anonymous. */
+  async authenticate(request: IncomingMessage): Promise<UserInfo> {
+    const certified = request.socket instanceof TLSSocket ? this.#fromCertificate(request.socket) : undefined;
+    if (certified) return certified;
+    const match = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '');
+    if (!match) return ANONYMOUS;
+    const user = await this.fromToken(match[1] ?? '', [ISSUER]);
+    if (!user) throw unauthorized();
+    return user;
+  }
+
+  /** The user of a token that is good for one of the audiences; undefined otherwise. */
+  async fromToken(token: string, audiences: readonly string[]): Promise<UserInfo | undefined> {
+    const claims = await this.parts.tokens.verify(token, this.parts.now());
+    if (!claims) return undefined;
+    const meant = [claims.aud ?? []].flat();
+    if (!audiences.some((audience) => meant.includes(audience))) return undefined;
+    const bound = recordAt(claims, 'kubernetes.io');
+    const namespace = textAt(bound, ['namespace']);
+    const name = textAt(bound, ['serviceaccount', 'name']);
+    const uid = textAt(bound, ['serviceaccount', 'uid']);
+    if (!this.#lives('serviceaccounts', namespace, name, uid)) return undefined;
+    const pod = textAt(bound, ['pod', 'name']);
+    const podUid = textAt(bound, ['pod', 'uid']);
+    if (pod && !this.#lives('pods', namespace, pod, podUid)) return undefined;
+    return {
+      username: `system:serviceaccount:${namespace}:${name}`,
+      uid,
+      groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, AUTHENTICATED],
+      extra: {
+        'authentication.kubernetes.io/credential-id': [`JTI=${claims.jti ?? ''}`],
+        ...(pod
+          ? {
+              'authentication.kubernetes.io/pod-name': [pod],
+              'authentication.kubernetes.io/pod-uid': [podUid],
+            }
+          : {}),
+      },
+    };
+  }
+
+  #fromCertificate(socket: TLSSocket): UserInfo | undefined {
+    const known = this.#bySocket.get(socket);
+    if (known) return known;
+    const { subject } = socket.getPeerCertificate();
+    if (!subject?.CN) return undefined;
+    if (!socket.authorized) throw unauthorized(); // a certificate of somebody else's authority, or an expired one
+    const user = {
+      username: [subject.CN].flat()[0] ?? '',
+      groups: [...[subject.O ?? []].flat(), AUTHENTICATED],
+    };
+    this.#bySocket.set(socket, user);
+    return user;
+  }
+
+  #lives(resource: string, namespace: string, name: string, uid: string): boolean {
+    const found = this.parts.store.get({ resource, namespace, name });
+    return found !== undefined && found.object.metadata.uid === uid;
+  }
+}

@@ -1,0 +1,49 @@
+import type { UserInfo } from '../authn/user.js';
+
+/** What somebody wants to do. */
+export interface Access {
+  readonly user: UserInfo;
+  readonly verb: string;
+  readonly isResource: boolean;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Of a request that is no resource: `/healthz`. */
+  readonly path: string;
+}
+
+/** One rule of a Role or ClusterRole. */
+export interface PolicyRule {
+  readonly verbs: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames: readonly string[];
+  readonly nonResourceURLs: readonly string[];
+}
+
+const ANY = '*';
+
+/** Whether a rule allows an access. */
+export function allows(rule: PolicyRule, access: Access): boolean {
+  if (!hasOrAny(rule.verbs, access.verb)) return false;
+  if (!access.isResource) return rule.nonResourceURLs.some((url) => matchesUrl(url, access.path));
+  if (!hasOrAny(rule.apiGroups, access.group)) return false;
+  if (!rule.resources.some((resource) => matchesResource(resource, access))) return false;
+  return rule.resourceNames.length === 0 || rule.resourceNames.includes(access.name);
+}
+
+function hasOrAny(list: readonly string[], value: string): boolean {
+  return list.includes(ANY) || list.includes(value);
+}
+
+function matchesResource(rule: string, { resource, subresource }: Access): boolean {
+  if (rule === ANY) return true;
+  if (subresource === '') return rule === resource;
+  return rule === `${resource}/${subresource}` || rule === `*/${subresource}`;
+}
+
+function matchesUrl(rule: string, path: string): boolean {
+  return rule === ANY || rule === path || (rule.endsWith(ANY) && path.startsWith(rule.slice(0, -1)));
+}

@@ -1,0 +1,135 @@
+/** Objects of `rbac.authorization.k8s.io/v1` that a cluster has from its start. */
+export interface BootstrapObject {
+  readonly resource: 'clusterroles' | 'clusterrolebindings';
+  readonly kind: 'ClusterRole' | 'ClusterRoleBinding';
+  readonly name: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update'];
+const WORKLOADS = [
+  {
+    apiGroups: [''],
+    resources: [
+      'configmaps',
+      'endpoints',
+      'events',
+      'pods',
+      'pods/log',
+      'pods/status',
+      'services',
+      'serviceaccounts',
+    ],
+  },
+  {
+    apiGroups: ['apps'],
+    resources: ['deployments', 'deployments/scale', 'replicasets', 'replicasets/scale'],
+  },
+  { apiGroups: ['batch'], resources: ['jobs'] },
+];
+
+function rules(verbs: readonly string[], list: readonly object[]): readonly object[] {
+  return list.map((rule) => ({ ...rule, verbs }));
+}
+
+function role(name: string, rolesRules: readonly object[]): BootstrapObject {
+  return { resource: 'clusterroles', kind: 'ClusterRole', name, body: { rules: rolesRules } };
+}
+
+function binding(name: string, roleName: string, groups: readonly string[]): BootstrapObject {
+  const apiGroup = 'rbac.authorization.k8s.io';
+  return {
+    resource: 'clusterrolebindings',
+    kind: 'ClusterRoleBinding',
+    name,
+    body: {
+      roleRef: { apiGroup, kind: 'ClusterRole', name: roleName },
+      subjects: groups.map((group) => ({ apiGroup, kind: 'Group', name: group })),
+    },
+  };
+}
+
+const DISCOVERY_PATHS = [
+  '/api',
+  '/api/*',
+  '/apis',
+  '/apis/*',
+  '/healthz',
+  '/livez',
+  '/openapi',
+  '/openapi/*',
+  '/readyz',
+  '/version',
+  '/version/',
+];
+const PUBLIC_PATHS = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
+
+/** What a node does: its own Node and Lease, the pods bound to it, and what these need. */
+const NODE_RULES = [
+  { apiGroups: [''], resources: ['nodes'], verbs: [...READ, 'create', 'delete', 'patch', 'update'] },
+  { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch', 'update'] },
+  {
+    apiGroups: [''],
+    resources: ['services', 'configmaps', 'secrets', 'serviceaccounts', 'endpoints', 'namespaces'],
+    verbs: READ,
+  },
+  { apiGroups: [''], resources: ['services'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['pods'], verbs: [...READ, 'create', 'delete', 'patch'] },
+  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch', 'update'] },
+  { apiGroups: [''], resources: ['pods/eviction', 'serviceaccounts/token'], verbs: ['create'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch', 'update'] },
+  {
+    apiGroups: ['coordination.k8s.io'],
+    resources: ['leases'],
+    verbs: ['create', 'delete', 'get', 'patch', 'update'],
+  },
+  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+];
+
+export const BOOTSTRAP_POLICY: readonly BootstrapObject[] = [
+  role('cluster-admin', [
+    { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
+    { nonResourceURLs: ['*'], verbs: ['*'] },
+  ]),
+  role('admin', [
+    ...rules([...READ, ...WRITE], WORKLOADS),
+    { apiGroups: [''], resources: ['secrets', 'serviceaccounts/token'], verbs: [...READ, ...WRITE] },
+    { apiGroups: [''], resources: ['namespaces'], verbs: READ },
+    {
+      apiGroups: ['rbac.authorization.k8s.io'],
+      resources: ['roles', 'rolebindings'],
+      verbs: [...READ, ...WRITE],
+    },
+  ]),
+  role('edit', [
+    ...rules([...READ, ...WRITE], WORKLOADS),
+    { apiGroups: [''], resources: ['secrets'], verbs: [...READ, ...WRITE] },
+    { apiGroups: [''], resources: ['namespaces'], verbs: READ },
+  ]),
+  role('view', [...rules(READ, WORKLOADS), { apiGroups: [''], resources: ['namespaces'], verbs: READ }]),
+  role('system:basic-user', [
+    {
+      apiGroups: ['authorization.k8s.io'],
+      resources: ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
+      verbs: ['create'],
+    },
+    { apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'], verbs: ['create'] },
+  ]),
+  role('system:discovery', [{ nonResourceURLs: DISCOVERY_PATHS, verbs: ['get'] }]),
+  role('system:public-info-viewer', [{ nonResourceURLs: PUBLIC_PATHS, verbs: ['get'] }]),
+  role('system:auth-delegator', [
+    { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+    { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+  ]),
+  role('system:node', NODE_RULES),
+  binding('cluster-admin', 'cluster-admin', ['system:masters']),
+  binding('system:basic-user', 'system:basic-user', ['system:authenticated']),
+  binding('system:discovery', 'system:discovery', ['system:authenticated']),
+  binding('system:public-info-viewer', 'system:public-info-viewer', [
+    'system:authenticated',
+    'system:unauthenticated',
+  ]),
+  binding('system:node', 'system:node', ['system:nodes']),
+];

@@ -1,0 +1,47 @@
+import type { KubeObject } from '../object/kube-object.js';
+import { jsonEqual } from '../object/equality.js';
+import type { ObjectService } from '../registry/object-service.js';
+import type { ServedType, TypeRegistry } from '../registry/type-registry.js';
+import { BOOTSTRAP_POLICY, type BootstrapObject } from './bootstrap-policy.js';
+
+const MANAGER = 'kube-apiserver';
+const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+const BOOTSTRAPPING = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
+
+/** Makes what a cluster has from its start, and brings its roles up to date: namespaces and the default policy. */
+export async function bootstrap(types: TypeRegistry, objects: ObjectService): Promise<void> {
+  const namespaces = types.findServed('', 'v1', 'namespaces');
+  if (namespaces) {
+    for (const name of NAMESPACES) {
+      if (objects.find({ served: namespaces, namespace: '', name })) continue;
+      const given = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+      await objects.create(namespaces, '', given, { manager: MANAGER });
+    }
+  }
+  for (const each of BOOTSTRAP_POLICY) {
+    const served = types.findServed('rbac.authorization.k8s.io', 'v1', each.resource);
+    if (served) await ensurePolicy(served, each, objects);
+  }
+}
+
+async function ensurePolicy(
+  served: ServedType,
+  { kind, name, body }: BootstrapObject,
+  objects: ObjectService,
+): Promise<void> {
+  const found = objects.find({ served, namespace: '', name });
+  if (!found) {
+    const given = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind,
+      metadata: { name, labels: BOOTSTRAPPING },
+      ...body,
+    };
+    await objects.create(served, '', given, { manager: MANAGER });
+    return;
+  }
+  // subjects may have been added by people and stay; rules of these roles are ours
+  if (kind !== 'ClusterRole' || jsonEqual(found.object.rules, body.rules)) return;
+  const change = (current: KubeObject): KubeObject => ({ ...current, rules: body.rules });
+  await objects.update({ served, namespace: '', name }, change, { manager: MANAGER });
+}

@@ -1,0 +1,12 @@
+import type { SchemaNode } from '../schema/schema-node.js';
+
+/** Whether there is any rule in a schema. */
+export function hasRules(schema: SchemaNode): boolean {
+  if (schema.rules.length > 0) return true;
+  const children = [
+    ...schema.propertyNames.map((name) => schema.property(name)),
+    schema.items,
+    schema.additionalProperties,
+  ];
+  return children.some((child) => child !== undefined && hasRules(child));
+}

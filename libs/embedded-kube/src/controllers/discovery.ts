@@ -1,0 +1,30 @@
+import { discoverResources, type DiscoveredResource, type KubeClient } from '#lib/kube';
+import type { Clock } from '#lib/time';
+
+const KEPT_MS = 60_000;
+
+/** The kinds that the API server serves, asked at most once a minute unless told to forget. */
+export class Discovery {
+  readonly #client: KubeClient;
+  readonly #clock: Clock;
+  #known: { readonly resources: Promise<readonly DiscoveredResource[]>; readonly atMs: number } | undefined;
+
+  constructor(client: KubeClient, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  resources(): Promise<readonly DiscoveredResource[]> {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#known && nowMs - this.#known.atMs < KEPT_MS) return this.#known.resources;
+    const resources = discoverResources(this.#client);
+    this.#known = { resources, atMs: nowMs };
+    resources.catch(() => this.forget());
+    return resources;
+  }
+
+  /** A kind came or went. */
+  forget(): void {
+    this.#known = undefined;
+  }
+}

@@ -1,0 +1,58 @@
+import type { KubeObject, OwnerReference, ResourceRef } from '#lib/resources';
+
+/** An object in the graph: its metadata and its kind. */
+export interface GraphItem {
+  readonly ref: ResourceRef;
+  readonly object: KubeObject;
+}
+
+/** Who owns whom, by uid, over all kinds. */
+export class OwnershipGraph {
+  readonly #items = new Map<string, GraphItem>();
+  readonly #dependents = new Map<string, Set<string>>();
+
+  find(uid: string): GraphItem | undefined {
+    return this.#items.get(uid);
+  }
+
+  dependentsOf(uid: string): GraphItem[] {
+    return [...(this.#dependents.get(uid) ?? [])].flatMap((dependent) => this.#items.get(dependent) ?? []);
+  }
+
+  /** Dependents that keep a foreground deletion of this owner waiting. */
+  blockersOf(uid: string): GraphItem[] {
+    return this.dependentsOf(uid).filter(({ object }) =>
+      ownersOf(object).some((owner) => owner.uid === uid && owner.blockOwnerDeletion),
+    );
+  }
+
+  put(item: GraphItem): void {
+    const uid = item.object.metadata.uid ?? '';
+    this.#disconnect(uid);
+    this.#items.set(uid, item);
+    for (const owner of ownersOf(item.object)) {
+      const dependents = this.#dependents.get(owner.uid);
+      if (dependents) dependents.add(uid);
+      else this.#dependents.set(owner.uid, new Set([uid]));
+    }
+  }
+
+  remove(uid: string): void {
+    this.#disconnect(uid);
+    this.#items.delete(uid);
+  }
+
+  #disconnect(uid: string): void {
+    const before = this.#items.get(uid);
+    if (!before) return;
+    for (const owner of ownersOf(before.object)) {
+      const dependents = this.#dependents.get(owner.uid);
+      dependents?.delete(uid);
+      if (dependents?.size === 0) this.#dependents.delete(owner.uid);
+    }
+  }
+}
+
+export function ownersOf(object: KubeObject): readonly OwnerReference[] {
+  return object.metadata.ownerReferences ?? [];
+}

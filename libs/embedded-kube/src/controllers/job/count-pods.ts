@@ -1,0 +1,85 @@
+import type { Job, Pod } from '#lib/resources';
+import { isPodFinished } from '../workload/pod-state.js';
+import { judgeFailure } from './pod-failure-policy.js';
+
+/** Keeps a finished pod until the job has counted it. */
+export const TRACKING_FINALIZER = 'batch.kubernetes.io/job-tracking';
+
+/**
+ * How a job's pods are counted so that each counts exactly once, whoever deletes it and wherever we crash:
+ * a finished pod is first noted in `status.uncountedTerminatedPods`, then loses its tracking finalizer, then moves from
+ * that list into the count. Deleted pods that never finished count as failed.
+ */
+export interface PodCount {
+  /** Counted for good, including those that move out of the list with this pass. */
+  readonly succeeded: number;
+  readonly failed: number;
+  /** To note; those of before whose finalizer is still on, and the new ones. */
+  readonly uncounted: { readonly succeeded: readonly string[]; readonly failed: readonly string[] };
+  /** Pods whose finalizer can go once the lists are written. */
+  readonly toRelease: readonly Pod[];
+  readonly active: readonly Pod[];
+  readonly ready: number;
+  readonly terminating: number;
+  /** Set when a failed pod fails the whole job. */
+  readonly verdict?: string;
+}
+
+export function countPods(job: Job, pods: readonly Pod[]): PodCount {
+  const noted = job.status?.uncountedTerminatedPods;
+  const tracked = new Map(pods.filter(isTracked).map((pod) => [pod.metadata.uid ?? '', pod]));
+  const kept = { succeeded: new Set<string>(), failed: new Set<string>() };
+  let succeeded = job.status?.succeeded ?? 0;
+  let failed = job.status?.failed ?? 0;
+  for (const uid of noted?.succeeded ?? []) {
+    if (tracked.has(uid)) kept.succeeded.add(uid);
+    else succeeded++;
+  }
+  for (const uid of noted?.failed ?? []) {
+    if (tracked.has(uid)) kept.failed.add(uid);
+    else failed++;
+  }
+
+  const toRelease: Pod[] = [];
+  let verdict: string | undefined;
+  for (const [uid, pod] of tracked) {
+    if (!isPodFinished(pod) && !isLost(pod)) continue;
+    toRelease.push(pod);
+    if (kept.succeeded.has(uid) || kept.failed.has(uid)) continue;
+    if (pod.status?.phase === 'Succeeded') {
+      kept.succeeded.add(uid);
+      continue;
+    }
+    // whom a suspension stopped did not fail
+    if (job.spec.suspend && pod.status?.phase !== 'Failed') continue;
+    const judgement = judgeFailure(job, pod);
+    if (judgement.kind === 'fail-job') verdict ??= judgement.message;
+    if (judgement.kind !== 'ignore') kept.failed.add(uid);
+  }
+  const active = pods.filter((pod) => !isPodFinished(pod) && pod.metadata.deletionTimestamp === undefined);
+  return {
+    succeeded,
+    failed,
+    uncounted: { succeeded: [...kept.succeeded], failed: [...kept.failed] },
+    toRelease,
+    active,
+    ready: active.filter((pod) =>
+      pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
+    ).length,
+    terminating: pods.filter((pod) => !isPodFinished(pod) && pod.metadata.deletionTimestamp !== undefined)
+      .length,
+    ...(verdict === undefined ? {} : { verdict }),
+  };
+}
+
+export function isTracked(pod: Pod): boolean {
+  return pod.metadata.finalizers?.includes(TRACKING_FINALIZER) ?? false;
+}
+
+/** Deleted before it ended: with only our finalizer holding it, nobody runs it any more. */
+function isLost(pod: Pod): boolean {
+  return (
+    pod.metadata.deletionTimestamp !== undefined &&
+    (!pod.spec.nodeName || pod.metadata.deletionGracePeriodSeconds === 0)
+  );
+}

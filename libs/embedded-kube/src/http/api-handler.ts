@@ -1,0 +1,72 @@
+import { parseImpersonation } from '../authn/impersonation.js';
+import type { Access } from '../authz/access.js';
+import type { Authorizer } from '../authz/authorizer.js';
+import { refusal } from '../authz/refusal.js';
+import type { ResourceHandlers } from '../registry/resource-handlers.js';
+import type { TypeRegistry } from '../registry/type-registry.js';
+import type { SubresourceHandlers } from '../subresource/subresource-handlers.js';
+import type { ScaleHandler } from '../subresource/scale.js';
+import { noSuchPath, servePlainPath, type PlainPathParts } from './plain-paths.js';
+import type { Handler, Reply, RequestContext } from './request-context.js';
+
+export interface ApiHandlerParts extends PlainPathParts {
+  readonly authorizer: Authorizer;
+  readonly types: TypeRegistry;
+  readonly resources: ResourceHandlers;
+  readonly subresources: SubresourceHandlers;
+  readonly scale: ScaleHandler;
+}
+
+/** Authorises a request and hands it to what serves its path. */
+export function apiHandler(parts: ApiHandlerParts): Handler {
+  return (received) => {
+    const context = impersonated(received, parts.authorizer);
+    const access = accessOf(context);
+    if (!parts.authorizer.decide(access).allowed) throw refusal(access);
+    if (!context.info.isResource) {
+      const reply = servePlainPath(context, parts);
+      return reply ?? noSuchPath();
+    }
+    return serveResource(context, parts);
+  };
+}
+
+/** The request as whom it wants to act, when its sender may. */
+function impersonated(context: RequestContext, authorizer: Authorizer): RequestContext {
+  const wanted = parseImpersonation(context.headers);
+  if (!wanted) return context;
+  for (const need of wanted.needs) {
+    const access = {
+      ...need,
+      user: context.user,
+      verb: 'impersonate',
+      isResource: true,
+      path: context.info.path,
+    };
+    if (!authorizer.decide(access).allowed) throw refusal(access);
+  }
+  return { ...context, user: wanted.user };
+}
+
+function serveResource(context: RequestContext, parts: ApiHandlerParts): Reply | Promise<Reply> {
+  const { types, resources, subresources, scale } = parts;
+  const { group, version, resource, subresource, namespace } = context.info;
+  const answered = subresources.find(context.info);
+  if (answered) return answered(context);
+  const served = types.findServed(group, version, resource);
+  if (!served) return noSuchPath();
+  if (subresource === 'scale' && served.version.scale)
+    return scale.handle(context, served, served.version.scale);
+  const isStatus = subresource === 'status' && served.version.hasStatus;
+  if (subresource !== '' && !isStatus) return noSuchPath();
+  // a namespaced object without its namespace can only be listed or watched across all of them
+  if (served.type.namespaced && namespace === '' && !['list', 'watch'].includes(context.info.verb))
+    return noSuchPath();
+  if (!served.type.namespaced && namespace !== '' && resource !== 'namespaces') return noSuchPath();
+  return resources.handle(context, served);
+}
+
+function accessOf({ info, user }: RequestContext): Access {
+  const { verb, isResource, group, resource, subresource, namespace, name, path } = info;
+  return { user, verb, isResource, group, resource, subresource, namespace, name, path };
+}

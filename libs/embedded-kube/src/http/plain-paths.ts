@@ -1,0 +1,93 @@
+import type { Discovery } from '../discovery/discovery.js';
+import { OPENAPI_V2, type OpenApi } from '../openapi/openapi.js';
+import { methodNotAllowed } from '../status/errors.js';
+import { parseAccept } from './media-type.js';
+import { json, type Reply, type RequestContext } from './request-context.js';
+import { SERVER_VERSION } from './server-version.js';
+
+export interface PlainPathParts {
+  readonly discovery: Discovery;
+  readonly openApi: OpenApi;
+  /** `HOST:PORT` for clients that ask where the server is. */
+  readonly address: () => string;
+}
+
+const HEALTH = new Set(['/healthz', '/readyz', '/livez']);
+
+/** Everything that is no resource: discovery, OpenAPI, version, health. Undefined when the path is not served. */
+export function servePlainPath(context: RequestContext, parts: PlainPathParts): Reply | undefined {
+  const { path, method } = context.info;
+  const found = find(context, path.length > 1 ? path.replace(/\/+$/, '') : path, parts);
+  if (found && method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
+  return found;
+}
+
+function find(
+  context: RequestContext,
+  path: string,
+  { discovery, openApi, address }: PlainPathParts,
+): Reply | undefined {
+  if (path === '/version') return json(JSON.stringify(SERVER_VERSION, undefined, 2));
+  if (HEALTH.has(path) || [...HEALTH].some((root) => path.startsWith(`${root}/`))) return text('ok');
+  if (path === '/') return json({ paths: ROOT_PATHS });
+  if (path === '/openapi/v2') return { kind: 'bytes', code: 200, ...OPENAPI_V2 };
+  if (path === '/openapi/v3') return json(openApi.index());
+  const [root, first, second, third, fourth] = path.split('/').slice(1);
+  if (root === 'openapi' && first === 'v3') {
+    const document =
+      second === 'api' ? openApi.document('', third ?? '') : openApi.document(third ?? '', fourth ?? '');
+    return document === undefined ? undefined : json(document);
+  }
+  if (root !== 'api' && root !== 'apis') return undefined;
+  const isCore = root === 'api';
+  if (first === undefined) return discoveryRoot(context, isCore, discovery, address());
+  const listed = isCore
+    ? discovery.resources('', first)
+    : second
+      ? discovery.resources(first, second)
+      : discovery.group(first);
+  return listed && json(listed);
+}
+
+const ROOT_PATHS = [
+  '/api',
+  '/api/v1',
+  '/apis',
+  '/healthz',
+  '/livez',
+  '/openapi/v2',
+  '/openapi/v3',
+  '/readyz',
+  '/version',
+];
+
+function text(body: string): Reply {
+  return { kind: 'bytes', code: 200, contentType: 'text/plain; charset=utf-8', body };
+}
+
+function discoveryRoot(
+  context: RequestContext,
+  isCore: boolean,
+  discovery: Discovery,
+  address: string,
+): Reply {
+  for (const { type, parameters } of parseAccept(context.headers.accept)) {
+    const { g, v, as } = parameters;
+    if (
+      type === 'application/json' &&
+      g === 'apidiscovery.k8s.io' &&
+      as === 'APIGroupDiscoveryList' &&
+      (v === 'v2' || v === 'v2beta1')
+    ) {
+      const contentType = `application/json;g=apidiscovery.k8s.io;v=${v};as=APIGroupDiscoveryList`;
+      return { kind: 'bytes', code: 200, contentType, body: JSON.stringify(discovery.aggregated(isCore, v)) };
+    }
+    if (as === undefined && (type === 'application/json' || type === '*/*')) break;
+  }
+  return json(isCore ? discovery.coreVersions(address) : discovery.groupList());
+}
+
+/** A path that leads nowhere: in plain text, as clients tell it from an object that is not there. */
+export function noSuchPath(): Reply {
+  return { kind: 'bytes', code: 404, contentType: 'text/plain; charset=utf-8', body: '404 page not found\n' };
+}

@@ -1,0 +1,47 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { UserInfo } from '../authn/user.js';
+import type { RequestInfo } from './request-info.js';
+
+/** One request on its way through the server. */
+export interface RequestContext {
+  readonly info: RequestInfo;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  readonly user: UserInfo;
+  /** Aborted when the client goes away or the server stops. */
+  readonly signal: AbortSignal;
+  /** The whole body; 413 above the limit. */
+  readBody(): Promise<Buffer>;
+  /** Sends a `Warning` header with the answer; kubectl prints it. */
+  warn(text: string): void;
+}
+
+/** Where a handler writes an answer that has no end known in advance. */
+export interface AnswerStream {
+  /** False when the client reads too slowly and should be cut off. */
+  write(chunk: string | Buffer): boolean;
+  end(): void;
+}
+
+/** What a handler answers. */
+export type Reply =
+  | { readonly kind: 'json'; readonly code: number; readonly body: string | object }
+  | {
+      readonly kind: 'bytes';
+      readonly code: number;
+      readonly contentType: string;
+      readonly body: string | Buffer;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
+  | {
+      readonly kind: 'stream';
+      readonly code: number;
+      readonly contentType: string;
+      readonly start: (stream: AnswerStream) => void | Promise<void>;
+    };
+
+export type Handler = (context: RequestContext) => Reply | Promise<Reply>;
+
+export function json(body: string | object, code = 200): Reply {
+  return { kind: 'json', code, body };
+}

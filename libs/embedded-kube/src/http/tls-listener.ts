@@ -1,0 +1,215 @@
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { createServer, type Server } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { stringify as yamlText } from 'yaml';
+import type { UserInfo } from '../authn/user.js';
+import { ApiError } from '../status/api-error.js';
+import { internalError } from '../status/errors.js';
+import { parseAccept } from './media-type.js';
+import type { AnswerStream, Handler, Reply, RequestContext } from './request-context.js';
+import { parseRequestInfo } from './request-info.js';
+
+/** Says who makes a request; throws 401 when credentials are given that are not good. */
+export type Authenticate = (request: IncomingMessage) => Promise<UserInfo>;
+
+export interface TlsListenerOptions {
+  readonly key: string;
+  readonly certificate: string;
+  readonly clientCa: string;
+  readonly authenticate: Authenticate;
+  readonly handler: Handler;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/** As large as a real API server takes: 3 MB. */
+const MAX_BODY_BYTES = 3 * 1024 * 1024;
+/** A watch whose client has this much unread is cut off; it lists again. */
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
+
+const SWEEP_MS = 20;
+const SWEEPS = 150;
+
+/** HTTP/1.1 over TLS in front of one handler: authentication, bodies, warnings, Status errors. */
+export class TlsListener {
+  readonly #options: TlsListenerOptions;
+  readonly #server: Server;
+  readonly #active = new Set<AbortController>();
+  #isStopping = false;
+
+  constructor(options: TlsListenerOptions) {
+    this.#options = options;
+    this.#server = createServer(
+      {
+        key: options.key,
+        cert: options.certificate,
+        ca: options.clientCa,
+        requestCert: true,
+        rejectUnauthorized: false, // bearer tokens come without a certificate; see authenticate
+        keepAliveTimeout: 90_000,
+        requestTimeout: 0,
+      },
+      (request, response) => void this.#serve(request, response),
+    );
+    this.#server.on('secureConnection', (socket: TLSSocket) => socket.setNoDelay(true));
+  }
+
+  async listen(host: string, port: number): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#server.once('error', reject);
+    this.#server.listen(port, host, resolve);
+    await promise;
+    this.#server.off('error', reject);
+    this.#server.on('error', (error) =>
+      this.#options.log.error({ error: errorText(error) }, 'listener failed'),
+    );
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Ends streams, answers what is under way, closes. */
+  async close(): Promise<void> {
+    this.#isStopping = true;
+    for (const request of this.#active) request.abort(new Error('the API server is stopping'));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#server.close(() => resolve());
+    // kept-alive connections become idle one by one while answers go out; those of slow readers are cut
+    let isClosed = false;
+    const sweep = (left: number): void => {
+      if (isClosed) return;
+      if (left > 0) this.#server.closeIdleConnections();
+      else this.#server.closeAllConnections();
+      this.#options.clock.after(SWEEP_MS, () => sweep(left - 1));
+    };
+    sweep(SWEEPS);
+    await promise;
+    isClosed = true;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    this.#active.add(gone);
+    response.on('close', () => {
+      this.#active.delete(gone);
+      gone.abort(new Error('the client went away'));
+    });
+    response.on('error', () => gone.abort(new Error('the client went away')));
+    const warnings: string[] = [];
+    try {
+      const [path = '/', search = ''] = splitOnce(request.url ?? '/', '?');
+      const query = new URLSearchParams(search);
+      const user = await this.#options.authenticate(request);
+      const context: RequestContext = {
+        info: parseRequestInfo(request.method ?? 'GET', path, query),
+        query,
+        headers: request.headers,
+        user,
+        signal: gone.signal,
+        readBody: () => readBody(request),
+        warn: (text) => warnings.push(text),
+      };
+      const reply = await this.#options.handler(context);
+      if (this.#isStopping) response.setHeader('Connection', 'close');
+      await writeReply(reply, request, response, warnings);
+    } catch (error) {
+      this.#fail(error, request, response, warnings);
+    }
+  }
+
+  #fail(
+    error: unknown,
+    request: IncomingMessage,
+    response: ServerResponse,
+    warnings: readonly string[],
+  ): void {
+    if (!(error instanceof ApiError)) {
+      this.#options.log.error(
+        { method: request.method, path: request.url?.split('?')[0], err: error },
+        'request failed',
+      );
+    }
+    if (response.headersSent || response.destroyed) return void response.destroy();
+    const failure = error instanceof ApiError ? error : internalError(errorText(error));
+    if (failure.details?.retryAfterSeconds)
+      response.setHeader('Retry-After', String(failure.details.retryAfterSeconds));
+    if (!request.complete) response.setHeader('Connection', 'close');
+    void writeReply(
+      { kind: 'json', code: failure.code, body: failure.status() },
+      request,
+      response,
+      warnings,
+    );
+  }
+}
+
+function splitOnce(text: string, separator: string): readonly string[] {
+  const index = text.indexOf(separator);
+  return index < 0 ? [text] : [text.slice(0, index), text.slice(index + 1)];
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) {
+      throw new ApiError(
+        413,
+        'RequestEntityTooLarge',
+        `Request entity too large: limit is ${MAX_BODY_BYTES}`,
+      );
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+async function writeReply(
+  reply: Reply,
+  request: IncomingMessage,
+  response: ServerResponse,
+  warnings: readonly string[],
+): Promise<void> {
+  if (warnings.length > 0) {
+    const header = [...new Set(warnings)].map(
+      (text) => `299 - "${text.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', ' ')}"`,
+    );
+    response.setHeader('Warning', header);
+  }
+  response.setHeader('Cache-Control', 'no-cache, private');
+  if (reply.kind === 'stream') {
+    response.writeHead(reply.code, { 'Content-Type': reply.contentType });
+    response.flushHeaders();
+    return reply.start(answerStream(response));
+  }
+  const { contentType, body } = reply.kind === 'json' ? jsonBytes(reply.body, request) : reply;
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const headers = reply.kind === 'bytes' ? reply.headers : {};
+  response.writeHead(reply.code, { ...headers, 'Content-Type': contentType, 'Content-Length': bytes.length });
+  response.end(request.method === 'HEAD' ? undefined : bytes);
+}
+
+function jsonBytes(body: string | object, request: IncomingMessage): { contentType: string; body: string } {
+  const first = parseAccept(request.headers.accept)[0];
+  if (first?.type === 'application/yaml') {
+    const value: unknown = typeof body === 'string' ? JSON.parse(body) : body;
+    return { contentType: 'application/yaml', body: yamlText(value) };
+  }
+  return { contentType: 'application/json', body: typeof body === 'string' ? body : JSON.stringify(body) };
+}
+
+function answerStream(response: ServerResponse): AnswerStream {
+  return {
+    write(chunk) {
+      if (response.destroyed || response.writableEnded) return false;
+      response.write(chunk);
+      if (response.writableLength <= MAX_UNREAD_BYTES) return true;
+      response.destroy();
+      return false;
+    },
+    end: () => void response.end(),
+  };
+}

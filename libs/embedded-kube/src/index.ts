@@ -1,0 +1,15 @@
+export {
+  type ApiServer,
+  type ApiServerOptions,
+  type IssuedCertificate,
+  type KubeIdentity,
+  type KubeconfigOptions,
+  type NodeLogAnswer,
+  type NodeLogDialer,
+  type NodeLogRequest,
+} from './api-server-options.js';
+export { createApiServer } from './create-api-server.js';
+export {
+  startClusterControllers,
+  type ClusterControllersOptions,
+} from './controllers/start-cluster-controllers.js';

@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '#lib/time';
+import { badRequest, expired } from '../status/errors.js';
+import type { StoredObject } from '../store/stored-object.js';
+
+interface Snapshot {
+  readonly items: readonly StoredObject[];
+  readonly revision: number;
+  readonly expiresAtMs: number;
+}
+
+export interface ListPage {
+  readonly items: readonly StoredObject[];
+  readonly revision: number;
+  /** Token of the next page; undefined on the last. */
+  readonly next: string | undefined;
+  readonly remaining: number;
+}
+
+const MAX_SNAPSHOTS = 256;
+const LIFETIME_MS = 5 * 60_000;
+const TOO_OLD =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.';
+
+/**
+ * Lists in pages that all show the same moment. Stored objects are values, so a snapshot is an array of references;
+ * the oldest go when there are many, and after five minutes, and their tokens then answer 410.
+ */
+export class ListPages {
+  readonly #snapshots = new Map<string, Snapshot>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** The first page of a list. */
+  first(items: readonly StoredObject[], revision: number, limit: number): ListPage {
+    if (limit <= 0 || items.length <= limit) return { items, revision, next: undefined, remaining: 0 };
+    this.#forgetOld();
+    const id = randomUUID();
+    const snapshot = { items, revision, expiresAtMs: this.clock.monotonicMs() + LIFETIME_MS };
+    this.#snapshots.set(id, snapshot);
+    return page(snapshot, id, 0, limit);
+  }
+
+  /** The page a token stands for. Throws 410 when its snapshot is gone. */
+  next(token: string, limit: number): ListPage {
+    const [id = '', offset = ''] = Buffer.from(token, 'base64url').toString('utf8').split('@');
+    if (!/^\d+$/.test(offset)) throw badRequest('continue key is not valid');
+    const snapshot = this.#snapshots.get(id);
+    if (!snapshot || snapshot.expiresAtMs < this.clock.monotonicMs()) throw expired(TOO_OLD);
+    return page(snapshot, id, Number(offset), limit > 0 ? limit : snapshot.items.length);
+  }
+
+  #forgetOld(): void {
+    const now = this.clock.monotonicMs();
+    for (const [id, snapshot] of this.#snapshots) {
+      if (this.#snapshots.size < MAX_SNAPSHOTS && snapshot.expiresAtMs >= now) return;
+      this.#snapshots.delete(id);
+    }
+  }
+}
+
+function page({ items, revision }: Snapshot, id: string, offset: number, limit: number): ListPage {
+  const end = offset + limit;
+  const next = end < items.length ? Buffer.from(`${id}@${end}`).toString('base64url') : undefined;
+  return { items: items.slice(offset, end), revision, next, remaining: Math.max(0, items.length - end) };
+}

@@ -1,0 +1,104 @@
+import type { ResourceType, ServedVersion } from '../registry/resource-type.js';
+import { recordAt } from '../object/reading.js';
+import { patchTypes } from '../registry/patch-body.js';
+import { listSchema, objectSchema } from './custom-schema.js';
+
+type Schemas = Readonly<Record<string, unknown>>;
+
+const META_PREFIX = 'io.k8s.apimachinery.pkg.apis.meta.v1.';
+
+/**
+ * The OpenAPI v3 document of a group of custom resources. kubectl takes three things from it: that writes know
+ * `fieldValidation` and `dryRun`, which patch types there are, and what `explain` shows.
+ * @param coreDocument the document of `api/v1`, for the schemas of metadata
+ */
+export function customDocument(
+  types: readonly ResourceType[],
+  group: string,
+  version: string,
+  coreDocument: unknown,
+): object {
+  const schemas: Record<string, unknown> = {
+    ...metaSchemas(recordAt(coreDocument, 'components', 'schemas')),
+  };
+  const paths: Record<string, unknown> = {};
+  for (const type of types) {
+    const served = type.versions.find(({ name }) => name === version);
+    if (!served) continue;
+    const name = `${group.split('.').reverse().join('.')}.${version}.${type.kind}`;
+    schemas[name] = objectSchema(served.openApiSchema, group, version, type.kind);
+    schemas[`${name}List`] = listSchema(`#/components/schemas/${name}`, group, version, type.listKind);
+    Object.assign(paths, pathsOf(type, served, `#/components/schemas/${name}`));
+  }
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' },
+    paths,
+    components: { schemas },
+  };
+}
+
+function metaSchemas(schemas: Schemas): Schemas {
+  return Object.fromEntries(Object.entries(schemas).filter(([name]) => name.startsWith(META_PREFIX)));
+}
+
+function pathsOf(
+  type: ResourceType,
+  served: ServedVersion,
+  reference: string,
+): Readonly<Record<string, object>> {
+  const base = `/apis/${type.group}/${served.name}`;
+  const collection = type.namespaced
+    ? `${base}/namespaces/{namespace}/${type.resource}`
+    : `${base}/${type.resource}`;
+  const operation = operationOf(type, served, reference);
+  return {
+    ...(type.namespaced ? { [`${base}/${type.resource}`]: { get: operation('list', []) } } : {}),
+    [collection]: {
+      get: operation('list', []),
+      post: operation('post', WRITE_PARAMETERS),
+      delete: operation('deletecollection', ['dryRun']),
+    },
+    [`${collection}/{name}`]: {
+      get: operation('get', []),
+      put: operation('put', WRITE_PARAMETERS),
+      patch: operation('patch', [...WRITE_PARAMETERS, 'force']),
+      delete: operation('delete', ['dryRun']),
+    },
+    ...(served.hasStatus
+      ? {
+          [`${collection}/{name}/status`]: {
+            get: operation('get', []),
+            put: operation('put', WRITE_PARAMETERS),
+            patch: operation('patch', [...WRITE_PARAMETERS, 'force']),
+          },
+        }
+      : {}),
+  };
+}
+
+const WRITE_PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation'];
+const WITH_BODY = new Set(['post', 'put', 'patch']);
+
+function operationOf({ group, kind }: ResourceType, { name: version }: ServedVersion, reference: string) {
+  return (action: string, parameters: readonly string[]): object => {
+    const content =
+      action === 'patch' ? patchTypes({ isCustom: true }) : ['application/json', 'application/yaml'];
+    const schema = action === 'patch' ? { type: 'object' } : { $ref: reference };
+    return {
+      parameters: parameters.map((parameter) => ({
+        name: parameter,
+        in: 'query',
+        schema: { type: 'string', uniqueItems: true },
+      })),
+      ...(WITH_BODY.has(action)
+        ? { requestBody: { content: Object.fromEntries(content.map((type) => [type, { schema }])) } }
+        : {}),
+      responses: {
+        200: { description: 'OK', content: { 'application/json': { schema: { $ref: reference } } } },
+      },
+      'x-kubernetes-action': action,
+      'x-kubernetes-group-version-kind': { group, kind, version },
+    };
+  };
+}

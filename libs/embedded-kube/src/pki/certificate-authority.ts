@@ -1,0 +1,139 @@
+import 'reflect-metadata';
+import {
+  AuthorityKeyIdentifierExtension,
+  BasicConstraintsExtension,
+  cryptoProvider,
+  ExtendedKeyUsageExtension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  PemConverter,
+  SubjectAlternativeNameExtension,
+  SubjectKeyIdentifierExtension,
+  X509Certificate,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
+import { randomBytes, webcrypto } from 'node:crypto';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import type { IssuedCertificate } from '../api-server-options.js';
+import { ensureSecretFile } from './secret-file.js';
+
+cryptoProvider.set(webcrypto);
+
+const KEY = { name: 'ECDSA', namedCurve: 'P-256' } as const;
+const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
+const YEARS = 10;
+const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
+const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
+
+/** What a certificate is for: a server under these names, or a client that is this user. */
+export type CertificateSubject =
+  | { readonly kind: 'server'; readonly commonName: string; readonly names: readonly string[] }
+  | { readonly kind: 'client'; readonly user: string; readonly groups: readonly string[] };
+
+/** The cluster's own certificate authority, from `ca.key` and `ca.crt` of its folder. */
+export class CertificateAuthority {
+  private constructor(
+    private readonly key: webcrypto.CryptoKey,
+    /** PEM */
+    readonly certificate: string,
+    private readonly now: Date,
+  ) {}
+
+  /** Reads the authority, or makes it on the first start. */
+  static async open(folder: string, now: Date): Promise<CertificateAuthority> {
+    const keyText = await ensureSecretFile(join(folder, 'ca.key'), newPrivateKey);
+    const key = await importPrivateKey(keyText);
+    const certificate = await ensureSecretFile(join(folder, 'ca.crt'), () => selfSigned(key, now));
+    return new CertificateAuthority(key, certificate, now);
+  }
+
+  async issue(subject: CertificateSubject): Promise<IssuedCertificate> {
+    const keys = await webcrypto.subtle.generateKey(KEY, true, ['sign', 'verify']);
+    const authority = new X509Certificate(this.certificate);
+    const certificate = await X509CertificateGenerator.create({
+      ...validity(this.now),
+      serialNumber: serialNumber(),
+      subject: subjectName(subject),
+      issuer: authority.subjectName,
+      publicKey: keys.publicKey,
+      signingKey: this.key,
+      signingAlgorithm: SIGNING,
+      extensions: [
+        new BasicConstraintsExtension(false, undefined, true),
+        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+        new ExtendedKeyUsageExtension([subject.kind === 'server' ? SERVER_AUTH : CLIENT_AUTH]),
+        await AuthorityKeyIdentifierExtension.create(authority.publicKey),
+        ...(subject.kind === 'server' ? [alternativeNames(subject.names)] : []),
+      ],
+    });
+    return {
+      certificate: `${certificate.toString('pem')}\n`,
+      privateKey: await exportPrivateKey(keys.privateKey),
+    };
+  }
+}
+
+async function selfSigned(key: webcrypto.CryptoKey, now: Date): Promise<string> {
+  const publicKey = await publicKeyOf(key);
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    ...validity(now),
+    serialNumber: serialNumber(),
+    name: 'CN=agentplane-ca',
+    keys: { privateKey: key, publicKey },
+    signingAlgorithm: SIGNING,
+    extensions: [
+      new BasicConstraintsExtension(true, undefined, true),
+      new KeyUsagesExtension(
+        KeyUsageFlags.keyCertSign | KeyUsageFlags.digitalSignature | KeyUsageFlags.cRLSign,
+        true,
+      ),
+      await SubjectKeyIdentifierExtension.create(publicKey),
+    ],
+  });
+  return `${certificate.toString('pem')}\n`;
+}
+
+function subjectName(subject: CertificateSubject): Record<string, string[]>[] {
+  if (subject.kind === 'server') return [{ CN: [subject.commonName] }];
+  return [...subject.groups.map((group) => ({ O: [group] })), { CN: [subject.user] }];
+}
+
+function alternativeNames(names: readonly string[]): SubjectAlternativeNameExtension {
+  return new SubjectAlternativeNameExtension(
+    names.map((value) => ({ type: isIP(value) ? ('ip' as const) : ('dns' as const), value })),
+  );
+}
+
+function validity(now: Date): { readonly notBefore: Date; readonly notAfter: Date } {
+  const notAfter = new Date(now);
+  notAfter.setUTCFullYear(now.getUTCFullYear() + YEARS);
+  // an hour back: the clock of a machine that just woke may still be corrected
+  return { notBefore: new Date(now.getTime() - 3_600_000), notAfter };
+}
+
+function serialNumber(): string {
+  const bytes = randomBytes(16);
+  bytes.writeUInt8(bytes.readUInt8(0) & 0x7f || 1, 0); // positive
+  return bytes.toString('hex');
+}
+
+async function newPrivateKey(): Promise<string> {
+  const keys = await webcrypto.subtle.generateKey(KEY, true, ['sign', 'verify']);
+  return exportPrivateKey(keys.privateKey);
+}
+
+async function exportPrivateKey(key: webcrypto.CryptoKey): Promise<string> {
+  return `${PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY')}\n`;
+}
+
+async function importPrivateKey(pem: string): Promise<webcrypto.CryptoKey> {
+  const [bytes] = PemConverter.decode(pem);
+  if (!bytes) throw new Error('the key file of the certificate authority holds no PEM key');
+  return webcrypto.subtle.importKey('pkcs8', bytes, KEY, true, ['sign']);
+}
+
+async function publicKeyOf(key: webcrypto.CryptoKey): Promise<webcrypto.CryptoKey> {
+  const { d: _private, key_ops: _operations, ...jwk } = await webcrypto.subtle.exportKey('jwk', key);
+  return webcrypto.subtle.importKey('jwk', { ...jwk, key_ops: ['verify'] }, KEY, true, ['verify']);
+}

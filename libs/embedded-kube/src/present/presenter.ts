@@ -1,0 +1,133 @@
+import type { AnswerFormat } from '../http/media-type.js';
+import type { KubeObject } from '../object/kube-object.js';
+import { apiVersionOf } from '../registry/resource-type.js';
+import { inVersion, type ServedType } from '../registry/type-registry.js';
+import { badRequest } from '../status/errors.js';
+import type { StoredObject } from '../store/stored-object.js';
+import type { TableKind } from '../table/table-kind.js';
+import { tableOf } from '../table/table-of.js';
+
+/** `metadata` of a list. */
+export interface ListMeta {
+  readonly resourceVersion: string;
+  readonly continue?: string;
+  readonly remainingItemCount?: number;
+}
+
+/** What to put beside the cells of each table row. */
+export type IncludeObject = 'None' | 'Metadata' | 'Object';
+
+/** Writes objects of one served type in the format a request asked for. Answers are JSON texts. */
+export class Presenter {
+  readonly #table: TableKind | undefined;
+  readonly #apiVersion: string;
+
+  constructor(
+    private readonly served: ServedType,
+    private readonly format: AnswerFormat,
+    private readonly includeObject: IncludeObject,
+    private readonly now: () => Date,
+  ) {
+    this.#table = format.kind === 'table' ? tableOf(served) : undefined;
+    this.#apiVersion = apiVersionOf(served.type.group, served.version.name);
+  }
+
+  /** One object. */
+  one(object: KubeObject): string {
+    const shown = inVersion(object, this.#apiVersion);
+    if (this.#table)
+      return this.#tableText(
+        this.#table,
+        { resourceVersion: shown.metadata.resourceVersion ?? '' },
+        [shown],
+        true,
+      );
+    if (this.format.kind === 'metadata') return JSON.stringify(this.#metadataOnly(shown));
+    return JSON.stringify(shown);
+  }
+
+  /** One stored object; its JSON is reused when it is to be shown as it is stored. */
+  stored(stored: StoredObject): string {
+    return this.#isAsStored(stored) ? stored.json : this.one(stored.object);
+  }
+
+  /** A list. */
+  list(items: readonly StoredObject[], meta: ListMeta): string {
+    if (this.#table) {
+      return this.#tableText(
+        this.#table,
+        meta,
+        items.map((item) => inVersion(item.object, this.#apiVersion)),
+        true,
+      );
+    }
+    const isMetadata = this.format.kind === 'metadata';
+    const kind = isMetadata ? 'PartialObjectMetadataList' : this.served.type.listKind;
+    const apiVersion = isMetadata ? `meta.k8s.io/${this.format.version}` : this.#apiVersion;
+    const texts = items.map((item) => this.stored(item)).join(',');
+    return `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(meta)},"items":[${texts}]}`;
+  }
+
+  /** One event of a watch, with its line end. Only the first table of a watch carries its columns. */
+  event(type: string, stored: StoredObject, isFirst: boolean): string {
+    const text = this.#table
+      ? this.#tableText(
+          this.#table,
+          { resourceVersion: String(stored.revision) },
+          [inVersion(stored.object, this.#apiVersion)],
+          isFirst,
+        )
+      : this.stored(stored);
+    return `{"type":"${type}","object":${text}}\n`;
+  }
+
+  /** A bookmark: the resource version the watch has reached. */
+  bookmark(revision: number, annotations?: Readonly<Record<string, string>>): string {
+    const object: KubeObject = {
+      kind: this.served.type.kind,
+      apiVersion: this.#apiVersion,
+      metadata: {
+        resourceVersion: String(revision),
+        creationTimestamp: null,
+        ...(annotations ? { annotations } : {}),
+      },
+    };
+    const text = this.#table
+      ? this.#tableText(this.#table, { resourceVersion: String(revision) }, [object], false)
+      : JSON.stringify(this.format.kind === 'metadata' ? this.#metadataOnly(object) : object);
+    return `{"type":"BOOKMARK","object":${text}}\n`;
+  }
+
+  #isAsStored({ object }: StoredObject): boolean {
+    return this.format.kind === 'object' && object.apiVersion === this.#apiVersion;
+  }
+
+  #tableText(table: TableKind, meta: ListMeta, objects: readonly KubeObject[], hasColumns: boolean): string {
+    const now = this.now();
+    const version = this.format.kind === 'table' ? this.format.version : 'v1';
+    return JSON.stringify({
+      kind: 'Table',
+      apiVersion: `meta.k8s.io/${version}`,
+      metadata: meta,
+      columnDefinitions: hasColumns ? table.columns : null,
+      rows: objects.map((object) => ({ cells: table.cells(object, now), ...this.#rowObject(object) })),
+    });
+  }
+
+  #rowObject(object: KubeObject): { readonly object?: unknown } {
+    if (this.includeObject === 'None') return {};
+    return { object: this.includeObject === 'Object' ? object : this.#metadataOnly(object) };
+  }
+
+  #metadataOnly({ metadata }: KubeObject): unknown {
+    const version = this.format.kind === 'object' ? 'v1' : this.format.version;
+    return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}`, metadata };
+  }
+}
+
+/** Reads `includeObject` of a request for tables. */
+export function parseIncludeObject(text: string | null): IncludeObject {
+  if (text === null || text === '' || text === 'Metadata') return 'Metadata';
+  if (text === 'None' || text === 'Object') return text;
+  throw badRequest(`unrecognized includeObject value: "${text}"`);
+}

@@ -1,0 +1,85 @@
+import { parse as parseYaml } from 'yaml';
+import { contentType } from '../http/media-type.js';
+import type { RequestContext } from '../http/request-context.js';
+import type { KubeObject } from '../object/kube-object.js';
+import { isRecord } from '../object/reading.js';
+import { decodeProtobuf, ProtobufError, type JsonObject } from '../semantics.js';
+import { ApiError } from '../status/api-error.js';
+import { badRequest, unsupportedMediaType } from '../status/errors.js';
+
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
+
+/** The body as JSON, from JSON (also without a Content-Type), YAML or Kubernetes protobuf; undefined when empty. */
+export async function readObject(context: RequestContext): Promise<JsonObject | undefined> {
+  const bytes = await context.readBody();
+  if (bytes.length === 0) return undefined;
+  const type = contentType(context.headers['content-type']);
+  const value = decode(bytes, type);
+  if (!isRecord(value)) throw badRequest('the object provided is unrecognized (must be of type Object)');
+  return value;
+}
+
+function decode(bytes: Buffer, type: string): unknown {
+  switch (type) {
+    case '':
+    case '*/*':
+    case 'application/json':
+      return parseJson(bytes);
+    case 'application/yaml':
+      return parseYamlText(bytes);
+    case PROTOBUF:
+      return parseProtobuf(bytes);
+    default:
+      throw unsupportedMediaType(ACCEPTED);
+  }
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    throw badRequest(`the object provided is unrecognized (must be of type Object): ${String(error)}`);
+  }
+}
+
+/** Parses YAML as Kubernetes reads it; JSON is YAML. */
+export function parseYamlText(bytes: Buffer): unknown {
+  try {
+    return parseYaml(bytes.toString('utf8'), { maxAliasCount: 0 });
+  } catch (error) {
+    throw badRequest(`error decoding YAML: ${String(error)}`);
+  }
+}
+
+function parseProtobuf(bytes: Buffer): unknown {
+  try {
+    return decodeProtobuf(bytes);
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error;
+    throw error.status === 415 ? unsupportedMediaType(ACCEPTED.slice(0, 2)) : badRequest(error.message);
+  }
+}
+
+/** Reads a KubeObject out of JSON: apiVersion and kind filled from what the path serves, metadata at least empty. */
+export function asObject(
+  body: JsonObject,
+  expected: { readonly apiVersion: string; readonly kind: string },
+): KubeObject {
+  const apiVersion = body.apiVersion ?? expected.apiVersion;
+  const kind = body.kind ?? expected.kind;
+  if (kind !== expected.kind || apiVersion !== expected.apiVersion) {
+    const [version = '', group = ''] = String(apiVersion).split('/').reverse();
+    const [, wantedGroup = ''] = expected.apiVersion.split('/').reverse();
+    throw new ApiError(
+      400,
+      'BadRequest',
+      kind === expected.kind && group === wantedGroup
+        ? `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected.apiVersion})`
+        : `${String(kind)} in version "${version}" cannot be handled as a ${expected.kind}: no kind "${String(kind)}" is registered for version "${group ? `${group}/` : ''}${version}"`,
+    );
+  }
+  const metadata = body.metadata ?? {};
+  if (!isRecord(metadata)) throw badRequest(`${expected.kind} has metadata that is no object`);
+  return { ...body, apiVersion: expected.apiVersion, kind: expected.kind, metadata };
+}

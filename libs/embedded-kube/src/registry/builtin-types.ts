@@ -1,0 +1,46 @@
+import { builtinKinds, type BuiltinKind } from '../semantics.js';
+import type { ResourceType, ScalePaths } from './resource-type.js';
+
+const WORKLOAD_SCALE: ScalePaths = {
+  specReplicasPath: '.spec.replicas',
+  statusReplicasPath: '.status.replicas',
+  labelSelectorPath: '.spec.selector',
+};
+
+/** The resource types that the server brings by itself, in the order of discovery. */
+export function builtinTypes(): readonly ResourceType[] {
+  return builtinKinds.map(typeOf);
+}
+
+function typeOf(kind: BuiltinKind): ResourceType {
+  return {
+    group: kind.group,
+    resource: kind.plural,
+    singular: kind.singular,
+    kind: kind.kind,
+    listKind: kind.listKind,
+    namespaced: kind.namespaced,
+    shortNames: kind.shortNames,
+    categories: kind.categories,
+    isCustom: false,
+    nameRule: kind.nameRule,
+    hasGeneration: kind.hasGeneration,
+    storageVersion: kind.version,
+    versions: [
+      {
+        name: kind.version,
+        rules: {
+          schema: kind.schema,
+          hasExpressions: false,
+          applyDefaults: (object) => kind.applyDefaults(object),
+          prepareForCreate: (object) => kind.prepareForCreate(object),
+          validate: (object, old) => kind.validate(object, old),
+        },
+        hasStatus: kind.subresources.includes('status'),
+        ...(kind.subresources.includes('scale') ? { scale: WORKLOAD_SCALE } : {}),
+        columns: [],
+        selectableFields: [],
+      },
+    ],
+  };
+}

@@ -1,0 +1,101 @@
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { KubeObject } from '../object/kube-object.js';
+import { withMetadata } from '../object/change.js';
+import { ApiError } from '../status/api-error.js';
+import type { ObjectStore } from '../store/object-store.js';
+import type { StoredChange } from '../store/stored-object.js';
+import { CRD_FINALIZER } from './crd-status.js';
+import { typeOfCrd } from './crd-type.js';
+import type { ObjectService } from './object-service.js';
+import type { TypeRegistry } from './type-registry.js';
+
+const CRDS = 'customresourcedefinitions.apiextensions.k8s.io';
+const MANAGER = 'kube-apiserver';
+
+export interface CrdInstallerParts {
+  readonly store: ObjectStore;
+  readonly types: TypeRegistry;
+  readonly objects: ObjectService;
+  readonly log: Logger;
+}
+
+/**
+ * Serves the kinds of CustomResourceDefinitions: from the moment one is committed, until it is gone. A definition that
+ * is deleted waits (by a finalizer) until its objects are deleted, and theirs may take time; each change of them is
+ * looked at again.
+ */
+export class CrdInstaller {
+  readonly #parts: CrdInstallerParts;
+
+  constructor(parts: CrdInstallerParts) {
+    this.#parts = parts;
+    for (const { object } of parts.store.list(CRDS)) this.#install(object);
+    parts.store.subscribe((change) => this.#observe(change));
+  }
+
+  #observe(change: StoredChange): void {
+    if (change.resource === CRDS) {
+      if (change.type === 'DELETED') this.#parts.types.remove(change.name);
+      else this.#install(change.after.object);
+    } else if (change.type === 'DELETED') {
+      const crd = this.#parts.store.get({ resource: CRDS, namespace: '', name: change.resource });
+      if (crd && crd.object.metadata.deletionTimestamp !== undefined) this.#cleanUp(crd.object);
+    }
+  }
+
+  #install(crd: KubeObject): void {
+    const { types, log } = this.#parts;
+    try {
+      const type = typeOfCrd(crd);
+      if (type) types.put(type);
+      else types.remove(crd.metadata.name ?? '');
+    } catch (error) {
+      log.error(
+        { crd: crd.metadata.name, error: errorText(error) },
+        'cannot serve a custom resource definition',
+      );
+    }
+    if (crd.metadata.deletionTimestamp !== undefined) this.#cleanUp(crd);
+  }
+
+  #cleanUp(crd: KubeObject): void {
+    void this.#deleteObjects(crd).catch((error: unknown) => {
+      this.#parts.log.error(
+        { crd: crd.metadata.name, error: errorText(error) },
+        'cleaning up a custom resource definition failed',
+      );
+    });
+  }
+
+  async #deleteObjects(crd: KubeObject): Promise<void> {
+    const { store, types, objects } = this.#parts;
+    const name = crd.metadata.name ?? '';
+    const type = types.find(name);
+    const version = type?.versions.find((each) => each.name === type.storageVersion) ?? type?.versions[0];
+    const left = store.list(name);
+    for (const { object } of left) {
+      if (!type || !version || object.metadata.deletionTimestamp !== undefined) continue;
+      const target = {
+        served: { type, version },
+        namespace: object.metadata.namespace ?? '',
+        name: object.metadata.name ?? '',
+      };
+      await objects.delete(target, {}).catch(ignoreGone);
+    }
+    if (store.list(name).length > 0 || !crd.metadata.finalizers?.includes(CRD_FINALIZER)) return;
+    const crdServed = types.findServed('apiextensions.k8s.io', 'v1', 'customresourcedefinitions');
+    if (!crdServed) return;
+    const change = (current: KubeObject): KubeObject =>
+      withMetadata(current, {
+        finalizers: current.metadata.finalizers?.filter((each) => each !== CRD_FINALIZER),
+      });
+    await objects
+      .update({ served: crdServed, namespace: '', name }, change, { manager: MANAGER })
+      .catch(ignoreGone);
+  }
+}
+
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof ApiError) || error.code !== 404) throw error;
+}

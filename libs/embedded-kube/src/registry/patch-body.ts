@@ -1,0 +1,94 @@
+import { contentType } from '../http/media-type.js';
+import type { RequestContext } from '../http/request-context.js';
+import { isRecord } from '../object/reading.js';
+import { jsonPatch, mergePatch, PatchError, strategicMergePatch, type JsonObject } from '../semantics.js';
+import { ApiError } from '../status/api-error.js';
+import { badRequest, unsupportedMediaType } from '../status/errors.js';
+import { parseYamlText } from './body.js';
+import type { ResourceType } from './resource-type.js';
+
+/** A patch as it was sent. */
+export type Patch =
+  | { readonly kind: 'json' | 'merge' | 'strategic'; readonly body: unknown }
+  | { readonly kind: 'apply'; readonly body: JsonObject };
+
+const JSON_PATCH = 'application/json-patch+json';
+const MERGE_PATCH = 'application/merge-patch+json';
+const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
+const APPLY_PATCH = 'application/apply-patch+yaml';
+const MAX_JSON_PATCH_OPERATIONS = 10_000;
+
+/** Kubernetes says no more about a JSON patch that does not fit. */
+const REFUSED = 'the server rejected our request due to an error in our request';
+
+/** Content types of PATCH: custom resources know no strategic merge, since their lists have no merge keys. */
+export function patchTypes(type: Pick<ResourceType, 'isCustom'>): readonly string[] {
+  return type.isCustom
+    ? [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+    : [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH];
+}
+
+/** Reads the patch; 415 when the type does not take its kind. */
+export async function readPatch(
+  context: RequestContext,
+  type: Pick<ResourceType, 'isCustom'>,
+): Promise<Patch> {
+  const sent = contentType(context.headers['content-type']);
+  const accepted = patchTypes(type);
+  if (!accepted.includes(sent)) throw unsupportedMediaType(accepted);
+  const bytes = await context.readBody();
+  if (sent === APPLY_PATCH) {
+    const body = parseYamlText(bytes);
+    if (!isRecord(body)) throw badRequest('error decoding YAML: the applied configuration is no object');
+    return { kind: 'apply', body };
+  }
+  const body = parsePatchJson(bytes);
+  if (sent !== JSON_PATCH && !isRecord(body)) {
+    const message = `json: cannot unmarshal ${goTypeName(body)} into Go value of type map[string]interface {}`;
+    throw badRequest(`error decoding patch: ${message}`);
+  }
+  if (sent === MERGE_PATCH) return { kind: 'merge', body };
+  if (sent === STRATEGIC_PATCH) return { kind: 'strategic', body };
+  if (Array.isArray(body) && body.length > MAX_JSON_PATCH_OPERATIONS) {
+    const message = `The allowed maximum operations in a JSON patch is ${MAX_JSON_PATCH_OPERATIONS}, got ${body.length}`;
+    throw new ApiError(413, 'RequestEntityTooLarge', message);
+  }
+  return { kind: 'json', body };
+}
+
+function goTypeName(value: unknown): string {
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'boolean' ? 'bool' : typeof value;
+}
+
+function parsePatchJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    throw badRequest(`error decoding patch: ${String(error)}`);
+  }
+}
+
+/** The object after a patch that is no apply. Throws 400, 415 or 422. */
+export function patched<T extends JsonObject>(
+  type: Pick<ResourceType, 'group' | 'kind'>,
+  object: T,
+  patch: { readonly kind: 'json' | 'merge' | 'strategic'; readonly body: unknown },
+): T {
+  try {
+    switch (patch.kind) {
+      case 'json':
+        return jsonPatch(object, patch.body);
+      case 'merge':
+        return mergePatch(object, patch.body);
+      case 'strategic':
+        return strategicMergePatch(type, object, patch.body);
+    }
+  } catch (error) {
+    if (!(error instanceof PatchError)) throw error;
+    if (error.status === 422) throw new ApiError(422, 'Invalid', REFUSED, {});
+    throw error.status === 415
+      ? new ApiError(415, 'UnsupportedMediaType', error.message)
+      : badRequest(error.message);
+  }
+}

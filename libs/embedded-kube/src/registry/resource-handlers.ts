@@ -1,0 +1,334 @@
+import type { Clock } from '#lib/time';
+import type { EscalationCheck } from '../authz/escalation.js';
+import { negotiate } from '../http/media-type.js';
+import { json, type Reply, type RequestContext } from '../http/request-context.js';
+import { ListPages } from '../list/list-pages.js';
+import { checkListRevision, parseCount, parseRevision } from '../list/revision-option.js';
+import type { KubeObject } from '../object/kube-object.js';
+import { withMetadata } from '../object/change.js';
+import { parseIncludeObject, Presenter } from '../present/presenter.js';
+import { isSelected, parseSelection, type Selection } from '../selector/selection.js';
+import { ApiError } from '../status/api-error.js';
+import { badRequest, conflict, invalid, methodNotAllowed, qualified } from '../status/errors.js';
+import type { ObjectStore } from '../store/object-store.js';
+import { serveWatch } from '../watch/serve-watch.js';
+import type { WatchHub } from '../watch/watch-hub.js';
+import { asObject, readObject } from './body.js';
+import { readDeleteOptions } from './delete-options.js';
+import type { ObjectService, ObjectTarget, WriteContext, WriteResult } from './object-service.js';
+import { patched, readPatch, type Patch } from './patch-body.js';
+import { apiVersionOf } from './resource-type.js';
+import type { ServedType } from './type-registry.js';
+import { reportUnknownFields, writeOptions, type WriteOptions } from './write-options.js';
+
+export interface ResourceHandlerParts {
+  readonly store: ObjectStore;
+  readonly objects: ObjectService;
+  readonly hub: WatchHub;
+  readonly clock: Clock;
+  readonly escalation: EscalationCheck;
+}
+
+/** Kinds that PUT may not overwrite blindly: they must say which version they replace. */
+const CONDITIONAL = new Set(['leases.coordination.k8s.io']);
+
+/** The REST verbs of stored objects and of their `/status`. */
+export class ResourceHandlers {
+  readonly #pages: ListPages;
+
+  constructor(private readonly parts: ResourceHandlerParts) {
+    this.#pages = new ListPages(parts.clock);
+  }
+
+  async handle(context: RequestContext, served: ServedType): Promise<Reply> {
+    const { verb, subresource } = context.info;
+    if (subresource !== '' && !['get', 'update', 'patch'].includes(verb)) throw methodNotAllowed();
+    switch (verb) {
+      case 'get':
+        return json(this.#presenter(context, served).stored(this.parts.objects.get(target(context, served))));
+      case 'list':
+        return this.#list(context, served);
+      case 'watch':
+        return this.#watch(context, served);
+      case 'create':
+        return this.#create(context, served);
+      case 'update':
+        return this.#update(context, served);
+      case 'patch':
+        return this.#patch(context, served);
+      case 'delete':
+        return this.#delete(context, served);
+      case 'deletecollection':
+        return this.#deleteCollection(context, served);
+      default:
+        throw methodNotAllowed();
+    }
+  }
+
+  #list(context: RequestContext, served: ServedType): Reply {
+    const { query } = context;
+    const limit = parseCount(query.get('limit'));
+    const token = query.get('continue');
+    const selection = selectionOf(context, served);
+    const presenter = this.#presenter(context, served);
+    if (!token)
+      checkListRevision(
+        parseRevision(query.get('resourceVersion')),
+        query.get('resourceVersionMatch'),
+        this.parts.store.revision,
+      );
+    const page = token
+      ? this.#pages.next(token, limit)
+      : this.#pages.first(this.#selected(served, selection), this.parts.store.revision, limit);
+    const isFiltered = selection.labels.length + selection.fields.length > 0;
+    const meta = {
+      resourceVersion: String(page.revision),
+      ...(page.next ? { continue: page.next } : {}),
+      ...(page.next && !isFiltered ? { remainingItemCount: page.remaining } : {}),
+    };
+    return json(presenter.list(page.items, meta));
+  }
+
+  #watch(context: RequestContext, served: ServedType): Reply {
+    const { name } = context.info;
+    const selection = { ...selectionOf(context, served), ...(name ? { name } : {}) };
+    return serveWatch(
+      { context, served, selection, presenter: this.#presenter(context, served) },
+      this.parts,
+    );
+  }
+
+  async #create(context: RequestContext, served: ServedType): Promise<Reply> {
+    if (context.info.name !== '') throw methodNotAllowed();
+    const options = writeOptions(context, 'CreateOptions');
+    const given = this.#decoded(await this.#body(context, served), context, served, options);
+    const result = await this.parts.objects.create(
+      served,
+      target(context, served).namespace,
+      given,
+      this.#writeContext(context, served, options),
+    );
+    return this.#answer(context, served, result);
+  }
+
+  async #update(context: RequestContext, served: ServedType): Promise<Reply> {
+    const options = writeOptions(context, 'UpdateOptions');
+    const { type } = served;
+    const given = this.#decoded(await this.#body(context, served), context, served, options);
+    if (!given.metadata.resourceVersion && (type.isCustom || CONDITIONAL.has(qualified(type)))) {
+      const message = 'Invalid value: 0: must be specified for an update';
+      this.parts.objects.get(target(context, served));
+      throw invalid(type, context.info.name, [
+        { reason: 'FieldValueInvalid', field: 'metadata.resourceVersion', message },
+      ]);
+    }
+    const replace = (current: KubeObject): KubeObject => {
+      checkUid(type, current, given);
+      return given;
+    };
+    const write = this.#writeContext(context, served, options);
+    const result = await this.parts.objects.update(target(context, served), replace, write);
+    return this.#answer(context, served, result);
+  }
+
+  async #patch(context: RequestContext, served: ServedType): Promise<Reply> {
+    const options = writeOptions(context, 'PatchOptions');
+    const patch = await readPatch(context, served.type);
+    const write = this.#writeContext(context, served, options);
+    if (patch.kind === 'apply') return this.#apply(context, served, patch.body, options);
+    const change = (current: KubeObject): KubeObject =>
+      this.#patchedObject(current, patch, context, served, options);
+    const result = await this.parts.objects.update(target(context, served), change, write);
+    return this.#answer(context, served, result);
+  }
+
+  #patchedObject(
+    current: KubeObject,
+    patch: Exclude<Patch, { kind: 'apply' }>,
+    context: RequestContext,
+    { type, version }: ServedType,
+    options: WriteOptions,
+  ): KubeObject {
+    const next = patched(type, current, patch);
+    const { object, unknownFields } = version.rules.schema.prune(next);
+    reportUnknownFields(unknownFields, options, context, (message) => {
+      const text = JSON.stringify(sortedKeys(next));
+      const cause = {
+        reason: 'FieldValueInvalid',
+        field: 'patch',
+        message: `Invalid value: ${JSON.stringify(text)}: ${message}`,
+      };
+      return new ApiError(422, 'Invalid', ` "" is invalid: patch: ${cause.message}`, { causes: [cause] });
+    });
+    return asObject(object, { apiVersion: current.apiVersion, kind: current.kind });
+  }
+
+  async #apply(
+    context: RequestContext,
+    served: ServedType,
+    body: KubeObjectBody,
+    options: WriteOptions,
+  ): Promise<Reply> {
+    if (!context.query.get('fieldManager')) {
+      const message = 'Required value: is required for apply patch';
+      throw invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
+        { reason: 'FieldValueRequired', field: 'fieldManager', message },
+      ]);
+    }
+    const { name } = context.info;
+    const expected = {
+      apiVersion: apiVersionOf(served.type.group, served.version.name),
+      kind: served.type.kind,
+    };
+    const given = asObject(body, expected);
+    const { namespace } = target(context, served);
+    const named = withMetadata(given, {
+      name: given.metadata.name ?? name,
+      ...(served.type.namespaced ? { namespace: given.metadata.namespace ?? namespace } : {}),
+    });
+    checkApplyIdentity(named, name, namespace);
+    const { object, unknownFields } = served.version.rules.schema.prune(named);
+    if (unknownFields.length > 0) throw applyUnknown(named, unknownFields);
+    const result = await this.parts.objects.apply(target(context, served), object, {
+      ...this.#writeContext(context, served, options),
+      force: options.force,
+    });
+    return this.#answer(context, served, result);
+  }
+
+  async #delete(context: RequestContext, served: ServedType): Promise<Reply> {
+    const options = await readDeleteOptions(context);
+    const result = await this.parts.objects.delete(target(context, served), options);
+    if (result.outcome !== 'deleted') return json(this.#presenter(context, served).one(result.object));
+    const { type } = served;
+    const details = {
+      name: context.info.name,
+      ...(type.group ? { group: type.group } : {}),
+      kind: type.resource,
+      uid: result.object.metadata.uid,
+    };
+    return json({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details });
+  }
+
+  async #deleteCollection(context: RequestContext, served: ServedType): Promise<Reply> {
+    const options = await readDeleteOptions(context);
+    const items = this.#selected(served, selectionOf(context, served));
+    for (const { object } of items) {
+      const each = { served, namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
+      await this.parts.objects.delete(each, options).catch(ignoreGone);
+    }
+    return json(
+      this.#presenter(context, served).list(items, { resourceVersion: String(this.parts.store.revision) }),
+    );
+  }
+
+  #selected(served: ServedType, selection: Selection) {
+    const all = this.parts.store.list(qualified(served.type), selection.namespace);
+    const { labels, fields, name } = selection;
+    if (labels.length === 0 && fields.length === 0 && name === undefined) return all;
+    return all.filter((item) => isSelected(selection, item.object));
+  }
+
+  async #body(context: RequestContext, served: ServedType): Promise<KubeObject> {
+    const body = await readObject(context);
+    if (!body) throw badRequest('no body in a request that needs one');
+    return asObject(body, {
+      apiVersion: apiVersionOf(served.type.group, served.version.name),
+      kind: served.type.kind,
+    });
+  }
+
+  #decoded(
+    given: KubeObject,
+    context: RequestContext,
+    { type, version }: ServedType,
+    options: WriteOptions,
+  ): KubeObject {
+    const { object, unknownFields } = version.rules.schema.prune(given);
+    const as = `${type.kind} in version ${JSON.stringify(version.name)} cannot be handled as a ${type.kind}`;
+    reportUnknownFields(unknownFields, options, context, (message) => badRequest(`${as}: ${message}`));
+    return object;
+  }
+
+  #writeContext(
+    { info, user }: RequestContext,
+    { type }: ServedType,
+    { manager, dryRun }: WriteOptions,
+  ): WriteContext {
+    const { escalation } = this.parts;
+    return {
+      manager,
+      dryRun,
+      subresource: info.subresource,
+      check: (next, old) => escalation.check(type, next, old, user),
+    };
+  }
+
+  #presenter(context: RequestContext, served: ServedType): Presenter {
+    const format = negotiate(context.headers.accept);
+    if (!format) {
+      const message = 'only the following media types are accepted: application/json, application/yaml';
+      throw new ApiError(406, 'NotAcceptable', message);
+    }
+    if (served.version.deprecation) context.warn(served.version.deprecation);
+    return new Presenter(served, format, parseIncludeObject(context.query.get('includeObject')), () =>
+      this.parts.clock.now(),
+    );
+  }
+
+  #answer(context: RequestContext, served: ServedType, { object, outcome }: WriteResult): Reply {
+    return json(this.#presenter(context, served).one(object), outcome === 'created' ? 201 : 200);
+  }
+}
+
+type KubeObjectBody = Parameters<typeof asObject>[0];
+
+function target({ info }: RequestContext, served: ServedType): ObjectTarget {
+  return { served, namespace: served.type.namespaced ? info.namespace : '', name: info.name };
+}
+
+function selectionOf({ query, info }: RequestContext, served: ServedType): Selection {
+  return parseSelection(query, served, info.namespace, '');
+}
+
+function checkApplyIdentity({ metadata }: KubeObject, name: string, namespace: string): void {
+  if (metadata.name !== name) {
+    throw badRequest(
+      `the name of the object (${metadata.name ?? ''}) does not match the name on the URL (${name})`,
+    );
+  }
+  if (metadata.namespace !== undefined && metadata.namespace !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+}
+
+/** Apply refuses unknown fields whatever the caller's fieldValidation: nobody could own them. */
+function applyUnknown(object: KubeObject, unknownFields: readonly string[]): ApiError {
+  const { name = '', namespace } = object.metadata;
+  const who = `${namespace ? `${namespace}/` : ''}${name}; ${object.apiVersion}, Kind=${object.kind}`;
+  const errors = unknownFields.map((field) => `.${field}: field not declared in schema`);
+  const text = errors.length === 1 ? errors[0] : `errors:\n  ${errors.join('\n  ')}`;
+  return new ApiError(500, '', `failed to create typed patch object (${who}): ${text}`);
+}
+
+/** A PUT that names a uid means that object and no later one of the same name. */
+function checkUid(type: ServedType['type'], { metadata }: KubeObject, given: KubeObject): void {
+  const { uid } = given.metadata;
+  if (!uid || uid === metadata.uid) return;
+  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metadata.uid ?? ''}`;
+  throw conflict(type, metadata.name ?? '', why);
+}
+
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof ApiError) || error.code !== 404) throw error;
+}
+
+function sortedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortedKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([left], [right]) => (left < right ? -1 : 1))
+      .map(([key, item]) => [key, sortedKeys(item)]),
+  );
+}

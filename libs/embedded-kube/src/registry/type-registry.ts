@@ -1,0 +1,67 @@
+import type { KubeObject } from '../object/kube-object.js';
+import { qualified } from '../status/errors.js';
+import type { ResourceType, ServedVersion } from './resource-type.js';
+
+/** A resource type as it is asked for in one of its versions. */
+export interface ServedType {
+  readonly type: ResourceType;
+  readonly version: ServedVersion;
+}
+
+/** Every resource type that is served now: the built-in ones and those of established CustomResourceDefinitions. */
+export class TypeRegistry {
+  readonly #types = new Map<string, ResourceType>();
+  readonly #listeners = new Set<() => void>();
+  #generation = 0;
+
+  constructor(types: readonly ResourceType[]) {
+    for (const type of types) this.#types.set(qualified(type), type);
+  }
+
+  /** Rises with every change: a key for what is computed from all types. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  list(): readonly ResourceType[] {
+    return [...this.#types.values()];
+  }
+
+  /** By qualified plural name, `deployments.apps`. */
+  find(qualifiedName: string): ResourceType | undefined {
+    return this.#types.get(qualifiedName);
+  }
+
+  findServed(group: string, version: string, resource: string): ServedType | undefined {
+    const type = this.#types.get(qualified({ group, resource }));
+    const served = type?.versions.find((each) => each.name === version);
+    return type && served ? { type, version: served } : undefined;
+  }
+
+  findKind(group: string, kind: string): ResourceType | undefined {
+    return this.list().find((type) => type.group === group && type.kind === kind);
+  }
+
+  put(type: ResourceType): void {
+    this.#types.set(qualified(type), type);
+    this.#changed();
+  }
+
+  remove(qualifiedName: string): void {
+    if (this.#types.delete(qualifiedName)) this.#changed();
+  }
+
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  #changed(): void {
+    this.#generation++;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** The object as the given version shows it. Versions differ in name only (conversion strategy None). */
+export function inVersion(object: KubeObject, apiVersion: string): KubeObject {
+  return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
+}

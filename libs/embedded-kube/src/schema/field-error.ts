@@ -1,0 +1,126 @@
+/** The machine-readable word of a field error, as in `status.details.causes[].reason`. */
+export type FieldErrorReason =
+  | 'FieldValueInvalid'
+  | 'FieldValueTypeInvalid'
+  | 'FieldValueRequired'
+  | 'FieldValueNotSupported'
+  | 'FieldValueForbidden'
+  | 'FieldValueDuplicate'
+  | 'FieldValueNotFound'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'InternalError';
+
+/** One wrong field, as a Kubernetes API server tells it. */
+export interface FieldError {
+  /** Path as in `spec.containers[0].name`; `<nil>` for the object itself. */
+  readonly field: string;
+  readonly reason: FieldErrorReason;
+  /** Without the field: `Invalid value: "x": detail`. This is what `status.details.causes[].message` says. */
+  readonly message: string;
+  readonly detail: string;
+}
+
+const WORDS: Readonly<Record<FieldErrorReason, string>> = {
+  FieldValueInvalid: 'Invalid value',
+  FieldValueTypeInvalid: 'Invalid value',
+  FieldValueRequired: 'Required value',
+  FieldValueNotSupported: 'Unsupported value',
+  FieldValueForbidden: 'Forbidden',
+  FieldValueDuplicate: 'Duplicate value',
+  FieldValueNotFound: 'Not found',
+  FieldValueTooLong: 'Too long',
+  FieldValueTooMany: 'Too many',
+  InternalError: 'Internal error',
+};
+
+function fieldError(reason: FieldErrorReason, field: string, detail: string, value?: unknown): FieldError {
+  const shown = value === undefined ? '' : `: ${renderValue(value)}`;
+  const said = detail === '' ? '' : `: ${detail}`;
+  return {
+    field: field === '' ? '<nil>' : field,
+    reason,
+    message: `${WORDS[reason]}${shown}${said}`,
+    detail,
+  };
+}
+
+/** A value as Kubernetes prints it inside a message: JSON with sorted keys, and Go's HTML-safe escapes for nested text. */
+export function renderValue(value: unknown): string {
+  if (typeof value === 'bigint') return value.toString();
+  return typeof value === 'string' ? quote(value) : htmlSafe(JSON.stringify(sortKeys(value)) ?? 'null');
+}
+
+/** Go's `%q` for the text that occurs here. */
+export function quote(text: string): string {
+  return JSON.stringify(text).replaceAll('\\b', '\\b').replaceAll('\u007f', '\\x7f');
+}
+
+function htmlSafe(json: string): string {
+  return json.replaceAll('<', '\\u003c').replaceAll('>', '\\u003e').replaceAll('&', '\\u0026');
+}
+
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, item]) => [key, sortKeys(item)]),
+  );
+}
+
+/** Malformed value; `value` is shown, or not when undefined. */
+export const invalid = (field: string, value: unknown, detail: string): FieldError =>
+  fieldError('FieldValueInvalid', field, detail, value ?? null);
+
+export const typeInvalid = (field: string, value: unknown, detail: string): FieldError =>
+  fieldError('FieldValueTypeInvalid', field, detail, value ?? '');
+
+export const required = (field: string, detail = ''): FieldError =>
+  fieldError('FieldValueRequired', field, detail);
+
+export const forbidden = (field: string, detail: string): FieldError =>
+  fieldError('FieldValueForbidden', field, detail);
+
+export const duplicate = (field: string, value: unknown): FieldError =>
+  fieldError('FieldValueDuplicate', field, '', value);
+
+export const notFound = (field: string, value: unknown): FieldError =>
+  fieldError('FieldValueNotFound', field, '', value);
+
+/** A value outside an enumeration. */
+export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
+  const detail = supported.length > 0 ? `supported values: ${supported.map(quote).join(', ')}` : '';
+  return fieldError('FieldValueNotSupported', field, detail, value ?? null);
+}
+
+/** Longer than `maxBytes`; the value itself is not shown. */
+export function tooLong(field: string, maxBytes: number): FieldError {
+  return fieldError(
+    'FieldValueTooLong',
+    field,
+    `may not be more than ${maxBytes} ${maxBytes === 1 ? 'byte' : 'bytes'}`,
+  );
+}
+
+export function tooMany(field: string, actual: number, max: number): FieldError {
+  return fieldError(
+    'FieldValueTooMany',
+    field,
+    `must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
+    actual,
+  );
+}
+
+export const internalError = (field: string, detail: string): FieldError =>
+  fieldError('InternalError', field, detail);
+
+/**
+ * The text of all errors after `KIND "NAME" is invalid: ` of a 422 answer: one alone, several in brackets, each only
+ * once.
+ */
+export function fieldErrorsText(errors: readonly FieldError[]): string {
+  const texts = [...new Set(errors.map((error) => `${error.field}: ${error.message}`))];
+  return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
+}

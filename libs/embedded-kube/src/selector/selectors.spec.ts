@@ -1,0 +1,47 @@
+import { describe, expect, it } from '@jest/globals';
+import { labelSelectorText, matchesLabels } from './label-selector.js';
+import { parseLabelSelector } from './parse-label-selector.js';
+
+describe('a label selector', () => {
+  it.each([
+    ['a=b', { a: 'b' }, true],
+    ['a=b', { a: 'c' }, false],
+    ['a==b,c!=d', { a: 'b' }, true],
+    ['a!=b', { a: 'b' }, false],
+    ['a in (b, c)', { a: 'c' }, true],
+    ['a in (b,c),x', { a: 'c' }, false],
+    ['a notin (b)', {}, true],
+    ['a', { a: '' }, true],
+    ['!a', { a: '' }, false],
+    ['!a', {}, true],
+    ['a=', { a: '' }, true],
+    ['a>3', { a: '4' }, true],
+    ['a<3', { a: '4' }, false],
+    ['', { a: 'b' }, true],
+    ['app.kubernetes.io/name=x', { 'app.kubernetes.io/name': 'x' }, true],
+    ['in=out', { in: 'out' }, true],
+  ])('%s of %j is %s', (text, labels, expected) => {
+    expect(matchesLabels(parseLabelSelector(text), labels)).toBe(expected);
+  });
+
+  it.each([
+    ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
+    ['a=b,', "found '', expected: identifier after ','"],
+    ['=a', "found '=', expected: !, identifier, or 'end of string'"],
+    ['a in b', "unable to parse requirement: found 'b' expected: '('"],
+    ['a=b c', "found 'c', expected: ',' or 'end of string'"],
+  ])('%s is refused', (text, message) => {
+    expect(() => parseLabelSelector(text)).toThrow(message);
+  });
+
+  it('is written as Kubernetes writes it', () => {
+    const selector = {
+      matchLabels: { b: '2', a: '1' },
+      matchExpressions: [
+        { key: 'c', operator: 'In', values: ['y', 'x'] },
+        { key: 'd', operator: 'DoesNotExist' },
+      ],
+    };
+    expect(labelSelectorText(selector)).toBe('!d,a=1,b=2,c in (x,y)');
+  });
+});

@@ -1,0 +1,116 @@
+import { ApiError, type StatusCause } from './api-error.js';
+
+/** Group and plural name of a resource, for messages. */
+export interface ResourceName {
+  readonly group: string;
+  readonly resource: string;
+}
+
+/** `deployments.apps`, or `pods` for the core group. */
+export function qualified({ group, resource }: ResourceName): string {
+  return group === '' ? resource : `${resource}.${group}`;
+}
+
+function details(of: ResourceName, name: string): { name?: string; group?: string; kind: string } {
+  return { ...(name ? { name } : {}), ...(of.group ? { group: of.group } : {}), kind: of.resource };
+}
+
+export function notFound(of: ResourceName, name: string): ApiError {
+  return new ApiError(404, 'NotFound', `${qualified(of)} "${name}" not found`, details(of, name));
+}
+
+export function alreadyExists(of: ResourceName, name: string): ApiError {
+  return new ApiError(409, 'AlreadyExists', `${qualified(of)} "${name}" already exists`, details(of, name));
+}
+
+/** Generated names that were all taken. */
+export function generateNameExhausted(of: ResourceName, name: string): ApiError {
+  const message = `${qualified(of)} "${name}" already exists, the server was not able to generate a unique name for the object`;
+  return new ApiError(409, 'AlreadyExists', message, { ...details(of, name), retryAfterSeconds: 1 });
+}
+
+export function conflict(of: ResourceName, name: string, why: string): ApiError {
+  const message = `Operation cannot be fulfilled on ${qualified(of)} "${name}": ${why}`;
+  return new ApiError(409, 'Conflict', message, details(of, name));
+}
+
+/** Somebody else changed the object since the caller read it. */
+export function modified(of: ResourceName, name: string): ApiError {
+  return conflict(
+    of,
+    name,
+    'the object has been modified; please apply your changes to the latest version and try again',
+  );
+}
+
+export function forbidden(
+  of: ResourceName,
+  name: string,
+  why: string,
+  causes?: readonly StatusCause[],
+): ApiError {
+  const subject = name ? `${qualified(of)} "${name}"` : qualified(of);
+  const message = of.resource === '' ? `forbidden: ${why}` : `${subject} is forbidden: ${why}`;
+  return new ApiError(403, 'Forbidden', message, { ...details(of, name), ...(causes ? { causes } : {}) });
+}
+
+/** Validation failed; `kind` is the kind, not the resource. */
+export function invalid(
+  of: { readonly group: string; readonly kind: string },
+  name: string,
+  causes: readonly StatusCause[],
+): ApiError {
+  const lines = [
+    ...new Set(causes.map((cause) => (cause.field ? `${cause.field}: ${cause.message}` : cause.message))),
+  ];
+  const text = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`;
+  return new ApiError(
+    422,
+    'Invalid',
+    `${of.kind}${of.group ? `.${of.group}` : ''} "${name}" is invalid: ${text}`,
+    {
+      name,
+      ...(of.group ? { group: of.group } : {}),
+      kind: of.kind,
+      causes,
+    },
+  );
+}
+
+export function badRequest(message: string): ApiError {
+  return new ApiError(400, 'BadRequest', message);
+}
+
+export function unauthorized(): ApiError {
+  return new ApiError(401, 'Unauthorized', 'Unauthorized');
+}
+
+export function methodNotAllowed(): ApiError {
+  return new ApiError(
+    405,
+    'MethodNotAllowed',
+    'the server does not allow this method on the requested resource',
+    {},
+  );
+}
+
+export function unsupportedMediaType(accepted: readonly string[]): ApiError {
+  return new ApiError(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+  );
+}
+
+export function expired(message: string): ApiError {
+  return new ApiError(410, 'Expired', message);
+}
+
+export function internalError(message: string): ApiError {
+  return new ApiError(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] });
+}
+
+/** The store could not take the write in time; it may still happen. */
+export function timeout(message: string): ApiError {
+  return new ApiError(504, 'Timeout', `Timeout: ${message}`, { retryAfterSeconds: 1 });
+}

@@ -1,0 +1,256 @@
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { withMetadata } from '../object/change.js';
+import type { KubeObject } from '../object/kube-object.js';
+import { timeout } from '../status/errors.js';
+import { ChangeHistory } from './change-history.js';
+import { DatabaseOwnedError, isConnectionFailure, type ChangeLog, type ChangeRecord } from './change-log.js';
+import type { JsonCipher } from './json-cipher.js';
+import { KeyLocks } from './key-locks.js';
+import { ObjectIndex } from './object-index.js';
+import { keyText, type ResourceKey } from './resource-key.js';
+import type { StoredChange, StoredObject } from './stored-object.js';
+
+/** What a writer decides after it has seen the committed state. */
+export type Decision =
+  | { readonly kind: 'put'; readonly object: KubeObject }
+  | { readonly kind: 'delete'; readonly object: KubeObject }
+  | { readonly kind: 'keep' };
+
+export interface ObjectStoreOptions {
+  readonly log: ChangeLog;
+  readonly cipher: JsonCipher;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly maxChanges: number;
+}
+
+interface PendingWrite {
+  readonly key: ResourceKey;
+  readonly before: StoredObject | undefined;
+  readonly decision: Exclude<Decision, { kind: 'keep' }>;
+  readonly done: PromiseWithResolvers<StoredObject>;
+}
+
+const MAX_BATCH = 256;
+const ANSWER_MS = 30_000;
+const RETRY_MS = [50, 100, 250, 500, 1000] as const;
+const OWN_ATTEMPTS = 6;
+
+/**
+ * All objects: read from memory, written through to Postgres.
+ *
+ * Writers of one key take turns, so each decides on the committed state. What they decide is queued; one loop takes
+ * the queue, gives out revisions, commits the batch in one statement, and only then shows it to readers and watches.
+ * So the order of revisions is the order of commits, for all kinds together. When the connection breaks inside a
+ * commit, the newest revision in the database tells whether the batch is there; the batch is written again if not.
+ */
+export class ObjectStore {
+  readonly #options: ObjectStoreOptions;
+  readonly #index = new ObjectIndex();
+  readonly #locks = new KeyLocks();
+  readonly #listeners = new Set<(change: StoredChange) => void>();
+  readonly #stopped = new AbortController();
+  readonly history: ChangeHistory;
+  #queue: PendingWrite[] = [];
+  #flushing: Promise<void> | undefined;
+  #revision = 1;
+  #compactedInLog = 0;
+
+  constructor(options: ObjectStoreOptions) {
+    this.#options = options;
+    this.history = new ChangeHistory(options.maxChanges);
+  }
+
+  /** Newest committed revision. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Takes the database and reads everything into memory. */
+  async open(): Promise<void> {
+    const { log, cipher } = this.#options;
+    await this.#own();
+    const loaded = await log.load();
+    for (const record of loaded.objects) {
+      this.#index.apply({ ...record, type: 'ADDED', after: readRecord(record, cipher), before: undefined });
+      this.#revision = Math.max(this.#revision, record.revision);
+    }
+    const latest = new Map<string, StoredObject>();
+    const changes = loaded.changes.map((record): StoredChange => {
+      const after = readRecord(record, cipher);
+      const before = record.type === 'ADDED' ? undefined : latest.get(keyText(record));
+      latest.set(keyText(record), after);
+      return {
+        type: record.type,
+        resource: record.resource,
+        namespace: record.namespace,
+        name: record.name,
+        after,
+        before,
+      };
+    });
+    this.#revision = Math.max(this.#revision, loaded.changes.at(-1)?.revision ?? 0);
+    this.#compactedInLog = (loaded.changes[0]?.revision ?? this.#revision + 1) - 1;
+    this.history.restore(changes, this.#compactedInLog);
+  }
+
+  /** Finishes what is queued and gives the database back. */
+  async close(): Promise<void> {
+    this.#stopped.abort(new Error('the API server is stopping'));
+    await this.#flushing;
+    await this.#options.log.close();
+  }
+
+  get(key: ResourceKey): StoredObject | undefined {
+    return this.#index.get(key.resource, key.namespace, key.name);
+  }
+
+  /** In the order of namespace and name; of all namespaces when none is given. */
+  list(resource: string, namespace?: string): readonly StoredObject[] {
+    return this.#index.list(resource, namespace);
+  }
+
+  /** Calls back for every committed change, in order; the result unsubscribes. */
+  subscribe(listener: (change: StoredChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Lets `decide` look at the committed object and carries out what it decides. Resolves, once committed, with the new
+   * object, the last state of a deleted one, or what there was when it was kept. What `decide` throws is thrown.
+   */
+  change(
+    key: ResourceKey,
+    decide: (current: StoredObject | undefined) => Decision,
+  ): Promise<StoredObject | undefined> {
+    const write = this.#locks.hold(keyText(key), async () => {
+      const current = this.get(key);
+      const decision = decide(current);
+      if (decision.kind === 'keep') return current;
+      const done = Promise.withResolvers<StoredObject>();
+      this.#queue.push({ key, before: current, decision, done });
+      this.#startFlush();
+      return done.promise;
+    });
+    return this.#answeredInTime(write);
+  }
+
+  /** A write's answer is not waited for forever while the database is away; the write itself stays queued. */
+  async #answeredInTime(write: Promise<StoredObject | undefined>): Promise<StoredObject | undefined> {
+    const late = Promise.withResolvers<never>();
+    const cancel = this.#options.clock.after(ANSWER_MS, () => {
+      late.reject(timeout('the database did not take the write in time; it may still be carried out'));
+    });
+    try {
+      return await Promise.race([write, late.promise]);
+    } finally {
+      cancel();
+    }
+  }
+
+  #startFlush(): void {
+    this.#flushing ??= this.#flush().finally(() => {
+      this.#flushing = undefined;
+      if (this.#queue.length > 0) this.#startFlush(); // queued between the loop's end and here
+    });
+  }
+
+  async #flush(): Promise<void> {
+    await Promise.resolve(); // writes of the same turn of the loop go into one batch
+    while (this.#queue.length > 0) {
+      const writes = this.#queue.slice(0, MAX_BATCH);
+      this.#queue = this.#queue.slice(MAX_BATCH);
+      const changes = writes.map((write, index) => changeOf(write, this.#revision + 1 + index));
+      try {
+        await this.#commit(changes.map((change) => this.#record(change)));
+      } catch (error) {
+        for (const write of writes) write.done.reject(error);
+        continue;
+      }
+      changes.forEach((change, index) => {
+        this.#revision = change.after.revision;
+        this.#index.apply(change);
+        this.history.add(change);
+        for (const listener of this.#listeners) listener(change);
+        writes[index]?.done.resolve(change.after);
+      });
+      await this.#compactLog();
+    }
+  }
+
+  async #commit(batch: readonly ChangeRecord[]): Promise<void> {
+    const { log, logger } = this.#options;
+    const last = batch.at(-1)?.revision ?? 0;
+    try {
+      return await log.commit(batch);
+    } catch (error) {
+      if (!isConnectionFailure(error)) throw error;
+      logger.warn({ error: errorText(error) }, 'lost the database inside a commit; connecting again');
+    }
+    for (let attempt = 0; ; attempt++) {
+      await this.#pause(attempt);
+      try {
+        await this.#own();
+        const committed = await log.lastRevision();
+        if (committed === last) return;
+        if (committed > last - batch.length)
+          throw new DatabaseOwnedError('somebody else has written to this database');
+        return await log.commit(batch);
+      } catch (error) {
+        if (!isConnectionFailure(error)) throw error;
+      }
+    }
+  }
+
+  /** Takes the database; the session of one who died a moment ago may still have to notice. */
+  async #own(): Promise<void> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#options.log.open();
+      } catch (error) {
+        if (!(error instanceof DatabaseOwnedError) || attempt >= OWN_ATTEMPTS) throw error;
+      }
+      await this.#pause(attempt);
+    }
+  }
+
+  async #pause(attempt: number): Promise<void> {
+    const ms = RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 1000;
+    await this.#options.clock.sleep(ms, this.#stopped.signal);
+  }
+
+  async #compactLog(): Promise<void> {
+    const compacted = this.history.compacted;
+    if (compacted === this.#compactedInLog) return;
+    try {
+      await this.#options.log.compact(compacted);
+      this.#compactedInLog = compacted;
+    } catch (error) {
+      this.#options.logger.warn(
+        { error: errorText(error) },
+        'could not compact the change log; it is tried again later',
+      );
+    }
+  }
+
+  #record(change: StoredChange): ChangeRecord {
+    const { type, resource, namespace, name, after } = change;
+    const object = this.#options.cipher.seal(change, after.json);
+    return { type, resource, namespace, name, revision: after.revision, object };
+  }
+}
+
+function changeOf({ key, before, decision }: PendingWrite, revision: number): StoredChange {
+  const object = withMetadata(decision.object, { resourceVersion: String(revision) });
+  const after: StoredObject = { object, json: JSON.stringify(object), revision };
+  const type = decision.kind === 'delete' ? 'DELETED' : before ? 'MODIFIED' : 'ADDED';
+  return { type, ...key, after, before };
+}
+
+function readRecord(record: ChangeRecord, cipher: JsonCipher): StoredObject {
+  const json = cipher.open(record, record.object);
+  return { json, object: JSON.parse(json) as KubeObject, revision: record.revision };
+}

@@ -1,0 +1,48 @@
+import type { Authenticator } from '../authn/authenticator.js';
+import type { UserInfo } from '../authn/user.js';
+import { withField } from '../object/change.js';
+import { textAt, textsAt } from '../object/reading.js';
+import { timestamp } from '../object/timestamp.js';
+import { json, type RequestContext } from '../http/request-context.js';
+import { ISSUER } from '../pki/token-issuer.js';
+import { readReview } from './review-body.js';
+import type { SubresourceHandler } from './subresource-handlers.js';
+
+const API_VERSION = 'authentication.k8s.io/v1';
+
+/** Who am I, and whose token is this. */
+export function authenticationReviews(
+  authenticator: Authenticator,
+  now: () => Date,
+): readonly SubresourceHandler[] {
+  const at = { group: 'authentication.k8s.io', version: 'v1', subresource: '' };
+  return [
+    {
+      ...at,
+      resource: 'selfsubjectreviews',
+      handle: async (context: RequestContext) => {
+        const review = await readReview(context, API_VERSION, 'SelfSubjectReview');
+        const metadata = { ...review.metadata, creationTimestamp: timestamp(now()) };
+        return json({ ...withField(review, 'status', { userInfo: userInfo(context.user) }), metadata }, 201);
+      },
+    },
+    {
+      ...at,
+      resource: 'tokenreviews',
+      handle: async (context: RequestContext) => {
+        const review = await readReview(context, API_VERSION, 'TokenReview');
+        const given = textsAt(review, 'spec', 'audiences');
+        const audiences = given.length > 0 ? given : [ISSUER];
+        const user = await authenticator.fromToken(textAt(review, ['spec', 'token']), audiences);
+        const status = user
+          ? { authenticated: true, user: userInfo(user), audiences }
+          : { authenticated: false, user: {}, error: 'the token is not valid' };
+        return json(withField(review, 'status', status), 201);
+      },
+    },
+  ];
+}
+
+function userInfo({ username, uid, groups, extra }: UserInfo): object {
+  return { username, ...(uid ? { uid } : {}), groups, ...(extra ? { extra } : {}) };
+}

@@ -1,0 +1,126 @@
+import { errorText } from '#lib/errors';
+import type { Readable } from 'node:stream';
+import type { NodeLogAnswer, NodeLogDialer } from '../api-server-options.js';
+import type { AnswerStream, Reply, RequestContext } from '../http/request-context.js';
+import type { KubeObject } from '../object/kube-object.js';
+import { at, listAt, numberAt, textAt } from '../object/reading.js';
+import { ApiError } from '../status/api-error.js';
+import { badRequest, internalError, notFound } from '../status/errors.js';
+import type { ObjectStore } from '../store/object-store.js';
+import type { SubresourceHandler } from './subresource-handlers.js';
+
+const PASSED_ON = [
+  'follow',
+  'previous',
+  'sinceSeconds',
+  'sinceTime',
+  'timestamps',
+  'tailLines',
+  'limitBytes',
+];
+const DEFAULT_NODE_PORT = 10250;
+
+/** `pods/NAME/log`: the log of a container, passed on from the node that runs it. */
+export function podLog(store: ObjectStore, dial: NodeLogDialer): SubresourceHandler {
+  return {
+    group: '',
+    version: 'v1',
+    resource: 'pods',
+    subresource: 'log',
+    handle: async (context) => {
+      const { namespace, name } = context.info;
+      const pod = store.get({ resource: 'pods', namespace, name })?.object;
+      if (!pod) throw notFound({ group: '', resource: 'pods' }, name);
+      const container = containerName(pod, context.query.get('container') ?? '');
+      const nodeName = textAt(pod, ['spec', 'nodeName']);
+      if (nodeName === '') return text('');
+      const node = store.get({ resource: 'nodes', namespace: '', name: nodeName })?.object;
+      if (!node) throw notFound({ group: '', resource: 'nodes' }, nodeName);
+      const path = `/containerLogs/${namespace}/${name}/${container}${logQuery(context)}`;
+      return passOn(await dialled(dial, node, path, context));
+    },
+  };
+}
+
+function containerName(pod: KubeObject, asked: string): string {
+  const name = pod.metadata.name ?? '';
+  const own = listAt(pod, 'spec', 'containers').map((container) => textAt(container, ['name']));
+  const init = listAt(pod, 'spec', 'initContainers').map((container) => textAt(container, ['name']));
+  if (asked !== '') {
+    if ([...own, ...init].includes(asked)) return asked;
+    throw badRequest(`container ${asked} is not valid for pod ${name}`);
+  }
+  const only = own[0];
+  if (own.length === 1 && init.length === 0 && only !== undefined) return only;
+  const choice =
+    init.length > 0
+      ? `choose one of: [${own.join(' ')}] or one of the init containers: [${init.join(' ')}]`
+      : `choose one of: [${own.join(' ')}]`;
+  throw badRequest(`a container name must be specified for pod ${name}, ${choice}`);
+}
+
+function logQuery({ query }: RequestContext): string {
+  const passed = new URLSearchParams();
+  for (const name of PASSED_ON) {
+    const value = query.get(name);
+    if (value !== null) passed.set(name, value);
+  }
+  return passed.size > 0 ? `?${passed.toString()}` : '';
+}
+
+async function dialled(
+  dial: NodeLogDialer,
+  node: KubeObject,
+  path: string,
+  { signal }: RequestContext,
+): Promise<NodeLogAnswer> {
+  const nodeName = node.metadata.name ?? '';
+  const port = numberAt(node, ['status', 'daemonEndpoints', 'kubeletEndpoint', 'Port'], DEFAULT_NODE_PORT);
+  try {
+    return await dial({ nodeName, address: nodeAddress(node), port, path, signal });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw internalError(`cannot reach node ${nodeName} for a log: ${errorText(error)}`);
+  }
+}
+
+function nodeAddress(node: KubeObject): string {
+  const addresses = listAt(node, 'status', 'addresses');
+  const found = ['InternalIP', 'ExternalIP', 'Hostname']
+    .map((type) => addresses.find((address) => at(address, 'type') === type))
+    .find((address) => address !== undefined);
+  return textAt(found, ['address']) || '127.0.0.1';
+}
+
+async function passOn({ status, body }: NodeLogAnswer): Promise<Reply> {
+  if (status !== 200) throw refused(status, await textOf(body));
+  return { kind: 'stream', code: 200, contentType: 'text/plain', start: (stream) => pipe(body, stream) };
+}
+
+async function pipe(body: Readable, stream: AnswerStream): Promise<void> {
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer | string>) {
+      if (!stream.write(chunk)) break;
+    }
+  } catch {
+    // the node or the client went away: what was sent is all there is
+  } finally {
+    body.destroy();
+    stream.end();
+  }
+}
+
+async function textOf(body: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of body as AsyncIterable<Buffer | string>) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8').trim();
+}
+
+function refused(status: number, message: string): ApiError {
+  if (status === 400) return badRequest(message);
+  return status === 404 ? new ApiError(404, 'NotFound', message) : internalError(message);
+}
+
+function text(body: string): Reply {
+  return { kind: 'bytes', code: 200, contentType: 'text/plain', body };
+}

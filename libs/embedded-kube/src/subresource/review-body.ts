@@ -1,0 +1,15 @@
+import type { RequestContext } from '../http/request-context.js';
+import type { KubeObject } from '../object/kube-object.js';
+import { asObject, readObject } from '../registry/body.js';
+import { badRequest } from '../status/errors.js';
+
+/** Reads the body of a request that is answered and not stored. */
+export async function readReview(
+  context: RequestContext,
+  apiVersion: string,
+  kind: string,
+): Promise<KubeObject> {
+  const body = await readObject(context);
+  if (!body) throw badRequest('no body in a request that needs one');
+  return asObject(body, { apiVersion, kind });
+}

@@ -1,0 +1,102 @@
+import type { Clock } from '#lib/time';
+import { json, type RequestContext } from '../http/request-context.js';
+import { withField } from '../object/change.js';
+import { numberAt, recordAt, textAt, textsAt } from '../object/reading.js';
+import { timestamp } from '../object/timestamp.js';
+import { ISSUER, type BoundObject, type TokenIssuer } from '../pki/token-issuer.js';
+import { badRequest, conflict, forbidden, invalid, notFound } from '../status/errors.js';
+import type { ObjectStore } from '../store/object-store.js';
+import { readReview } from './review-body.js';
+import type { SubresourceHandler } from './subresource-handlers.js';
+
+const MIN_SECONDS = 600;
+const MAX_SECONDS = 2 ** 32;
+const DEFAULT_SECONDS = 3600;
+const ACCOUNTS = { group: '', resource: 'serviceaccounts' };
+
+/** TokenRequest: a token for a service account, bound to one of its pods when asked. */
+export function serviceAccountToken(
+  store: ObjectStore,
+  tokens: TokenIssuer,
+  clock: Clock,
+): SubresourceHandler {
+  return {
+    group: '',
+    version: 'v1',
+    resource: 'serviceaccounts',
+    subresource: 'token',
+    handle: async (context) => {
+      const { namespace, name } = context.info;
+      const request = await readReview(context, 'authentication.k8s.io/v1', 'TokenRequest');
+      const account = store.get({ resource: 'serviceaccounts', namespace, name });
+      if (!account) throw notFound(ACCOUNTS, name);
+      const expirationSeconds = numberAt(request, ['spec', 'expirationSeconds'], DEFAULT_SECONDS);
+      checkExpiration(expirationSeconds);
+      const given = textsAt(request, 'spec', 'audiences');
+      const audiences = given.length > 0 ? given : [ISSUER];
+      const boundTo = boundObject(context, recordAt(request, 'spec', 'boundObjectRef'), store);
+      const now = clock.now();
+      const subject = {
+        namespace,
+        name,
+        uid: account.object.metadata.uid ?? '',
+        ...(boundTo ? { boundTo } : {}),
+      };
+      const token = await tokens.issue({ subject, audiences, expirationSeconds, now });
+      const expirationTimestamp = timestamp(new Date(now.getTime() + expirationSeconds * 1000));
+      const spec = { ...recordAt(request, 'spec'), audiences, expirationSeconds };
+      const metadata = { ...request.metadata, name, namespace, creationTimestamp: timestamp(now) };
+      return json(
+        {
+          ...withField(withField(request, 'spec', spec), 'status', { token, expirationTimestamp }),
+          metadata,
+        },
+        201,
+      );
+    },
+  };
+}
+
+function checkExpiration(seconds: number): void {
+  const detail =
+    seconds < MIN_SECONDS
+      ? 'may not specify a duration less than 10 minutes'
+      : 'may not specify a duration larger than 2^32 seconds';
+  if (seconds >= MIN_SECONDS && seconds <= MAX_SECONDS) return;
+  const message = `Invalid value: ${seconds}: ${detail}`;
+  throw invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', [
+    { reason: 'FieldValueInvalid', field: 'spec.expirationSeconds', message },
+  ]);
+}
+
+function boundObject(
+  { info: { namespace, name } }: RequestContext,
+  reference: Readonly<Record<string, unknown>>,
+  store: ObjectStore,
+): BoundObject | undefined {
+  const kind = textAt(reference, ['kind']);
+  if (kind === '') return undefined;
+  if (kind !== 'Pod' && kind !== 'Secret')
+    throw badRequest(`cannot bind token for serviceaccount to object of type ${kind}`);
+  const resource = kind === 'Pod' ? 'pods' : 'secrets';
+  const boundName = textAt(reference, ['name']);
+  const found = store.get({ resource, namespace, name: boundName });
+  if (!found) throw notFound({ group: '', resource }, boundName);
+  const uid = found.object.metadata.uid ?? '';
+  const asked = textAt(reference, ['uid']);
+  if (asked !== '' && asked !== uid) {
+    throw conflict(
+      { group: '', resource },
+      boundName,
+      `the UID in the bound object reference (${asked}) does not match the UID in record. The object might have been deleted and then recreated`,
+    );
+  }
+  if (kind === 'Pod' && textAt(found.object, ['spec', 'serviceAccountName']) !== name) {
+    throw forbidden(
+      ACCOUNTS,
+      name,
+      `cannot bind token for serviceaccount "${name}" to pod running with different serviceaccount name.`,
+    );
+  }
+  return { kind, name: boundName, uid };
+}

@@ -1,0 +1,179 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { Readable } from 'node:stream';
+import type { NodeLogRequest } from '../api-server-options.js';
+import { at, textAt } from '../object/reading.js';
+import { testApi } from '../testdata/test-api.js';
+
+const SPACE = '/api/v1/namespaces/default';
+const pod = (name: string, extra: object = {}) => ({
+  metadata: { name },
+  spec: { containers: [{ name: 'main', image: 'img' }], ...extra },
+});
+const binding = (node: string) => ({
+  apiVersion: 'v1',
+  kind: 'Binding',
+  metadata: {},
+  target: { kind: 'Node', name: node },
+});
+
+describe('subresources', () => {
+  const asked: NodeLogRequest[] = [];
+  const api = testApi({
+    nodeLogDialer: (request) => {
+      asked.push(request);
+      const isThere = !request.path.includes('/broken/');
+      return Promise.resolve({
+        status: isThere ? 200 : 404,
+        body: Readable.from([isThere ? 'line 1\nline 2\n' : 'no such container']),
+      });
+    },
+  });
+
+  beforeAll(async () => {
+    await api.admin.create(`${SPACE}/serviceaccounts`, { metadata: { name: 'default' } });
+    await api.admin.create(`${SPACE}/serviceaccounts`, { metadata: { name: 'robot' } });
+    await api.admin.create('/api/v1/nodes', { metadata: { name: 'here' } });
+    await api.admin.merge('/api/v1/nodes/here/status', {
+      status: {
+        addresses: [{ type: 'InternalIP', address: '127.0.0.9' }],
+        daemonEndpoints: { kubeletEndpoint: { Port: 4321 } },
+      },
+    });
+    for (const name of ['one', 'broken']) await api.admin.create(`${SPACE}/pods`, pod(name));
+  });
+
+  it('bind a pod to a node once', async () => {
+    expect((await api.admin.create(`${SPACE}/pods/one/binding`, binding('here'))).code).toBe(201);
+    const { body } = await api.admin.get(`${SPACE}/pods/one`);
+    expect(at(body, 'spec', 'nodeName')).toBe('here');
+    expect(at(body, 'status', 'conditions', 0)).toMatchObject({ type: 'PodScheduled', status: 'True' });
+    expect(await api.admin.create(`${SPACE}/pods/one/binding`, binding('there'))).toMatchObject({
+      code: 409,
+    });
+    expect(
+      (await api.admin.create(`${SPACE}/bindings`, { ...binding('here'), metadata: { name: 'broken' } }))
+        .code,
+    ).toBe(201);
+  });
+
+  it('pass a log on from the node that runs the pod', async () => {
+    const { code, text, headers } = await api.admin.get(
+      `${SPACE}/pods/one/log?tailLines=5&follow=true&pretty=true`,
+    );
+    expect({ code, text, type: headers['content-type'] }).toEqual({
+      code: 200,
+      text: 'line 1\nline 2\n',
+      type: 'text/plain',
+    });
+    expect(asked.at(-1)).toMatchObject({
+      nodeName: 'here',
+      address: '127.0.0.9',
+      port: 4321,
+      path: '/containerLogs/default/one/main?follow=true&tailLines=5',
+    });
+  });
+
+  it('say what is wrong with a request for a log', async () => {
+    expect(await api.admin.get(`${SPACE}/pods/one/log?container=other`)).toMatchObject({
+      code: 400,
+      body: { message: 'container other is not valid for pod one' },
+    });
+    expect((await api.admin.get(`${SPACE}/pods/nobody/log`)).code).toBe(404);
+    expect(await api.admin.get(`${SPACE}/pods/broken/log`)).toMatchObject({
+      code: 404,
+      body: { message: 'no such container' },
+    });
+  });
+
+  it('give a running pod its grace on deletion and eviction, and let its node end it', async () => {
+    const deleted = await api.admin.delete(`${SPACE}/pods/one`);
+    expect(deleted.body).toMatchObject({ kind: 'Pod', metadata: { deletionGracePeriodSeconds: 30 } });
+    const eviction = {
+      apiVersion: 'policy/v1',
+      kind: 'Eviction',
+      metadata: { name: 'one' },
+      deleteOptions: { gracePeriodSeconds: 5 },
+    };
+    expect((await api.admin.create(`${SPACE}/pods/one/eviction`, eviction)).code).toBe(201);
+    expect(
+      at((await api.admin.get(`${SPACE}/pods/one`)).body, 'metadata', 'deletionGracePeriodSeconds'),
+    ).toBe(5);
+    expect((await api.admin.delete(`${SPACE}/pods/one`, { gracePeriodSeconds: 0 })).body).toMatchObject({
+      kind: 'Status',
+      status: 'Success',
+    });
+    expect((await api.admin.get(`${SPACE}/pods/one`)).code).toBe(404);
+  });
+
+  it('delete a pod that no node has at once', async () => {
+    await api.admin.create(`${SPACE}/pods`, pod('unbound'));
+    expect((await api.admin.delete(`${SPACE}/pods/unbound`)).body).toMatchObject({ kind: 'Status' });
+  });
+
+  it('bind a token to a pod: it is good as long as the pod lives', async () => {
+    await api.admin.create(`${SPACE}/pods`, pod('bound', { serviceAccountName: 'robot' }));
+    const uid = textAt((await api.admin.get(`${SPACE}/pods/bound`)).body, ['metadata', 'uid']);
+    const request = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds: 600, boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'bound', uid } },
+    };
+    const { code, body } = await api.admin.create(`${SPACE}/serviceaccounts/robot/token`, request);
+    expect(code).toBe(201);
+    const token = textAt(body, ['status', 'token']);
+    const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
+    const reviewed = async () =>
+      (await api.admin.create('/apis/authentication.k8s.io/v1/tokenreviews', review)).body;
+    expect(await reviewed()).toMatchObject({
+      status: {
+        authenticated: true,
+        user: {
+          username: 'system:serviceaccount:default:robot',
+          groups: ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'],
+          extra: {
+            'authentication.kubernetes.io/pod-name': ['bound'],
+            'authentication.kubernetes.io/pod-uid': [uid],
+          },
+        },
+      },
+    });
+    await api.admin.delete(`${SPACE}/pods/bound`);
+    expect(await reviewed()).toMatchObject({ status: { authenticated: false } });
+  });
+
+  it.each([
+    ['too short a life', { expirationSeconds: 10 }, 422],
+    ['a pod that is not there', { boundObjectRef: { kind: 'Pod', name: 'nobody' } }, 404],
+    ['a pod of another account', { boundObjectRef: { kind: 'Pod', name: 'broken' } }, 403],
+    ['another uid of the pod', { boundObjectRef: { kind: 'Pod', name: 'broken', uid: 'x' } }, 409],
+    ['another kind of object', { boundObjectRef: { kind: 'ConfigMap', name: 'x' } }, 400],
+  ])('refuse a token for %s', async (_, spec, code) => {
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
+    expect((await api.admin.create(`${SPACE}/serviceaccounts/robot/token`, request)).code).toBe(code);
+  });
+
+  it('refuse a token after its account was made again under the same name', async () => {
+    const client = api.client(
+      await api.server.kubeconfigFor({ kind: 'service-account', namespace: 'default', name: 'robot' }),
+    );
+    expect((await client.get('/api')).code).toBe(200);
+    await api.admin.delete(`${SPACE}/serviceaccounts/robot`);
+    await api.admin.create(`${SPACE}/serviceaccounts`, { metadata: { name: 'robot' } });
+    expect(await client.get('/api')).toMatchObject({ code: 401, body: { reason: 'Unauthorized' } });
+  });
+
+  it('refuse a pod whose service account does not exist', async () => {
+    const answer = await api.admin.create(`${SPACE}/pods`, pod('x', { serviceAccountName: 'missing' }));
+    expect(answer).toMatchObject({ code: 403 });
+    expect(textAt(answer.body, ['message'])).toBe(
+      'pods "x" is forbidden: error looking up service account default/missing: serviceaccount "missing" not found',
+    );
+  });
+
+  it('let a pod wait a moment for the default account of a new namespace', async () => {
+    await api.admin.create('/api/v1/namespaces', { metadata: { name: 'fresh' } });
+    const created = api.admin.create('/api/v1/namespaces/fresh/pods', pod('early'));
+    await api.admin.create('/api/v1/namespaces/fresh/serviceaccounts', { metadata: { name: 'default' } });
+    expect((await created).code).toBe(201);
+  });
+});

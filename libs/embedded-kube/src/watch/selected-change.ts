@@ -1,0 +1,23 @@
+import { isSelected, type Selection } from '../selector/selection.js';
+import type { StoredChange } from '../store/stored-object.js';
+
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/**
+ * What a change is to a watch with selectors: an object that begins to match is ADDED, one that ceases to is DELETED.
+ * Undefined when the watch does not see it.
+ */
+export function selectedChange(change: StoredChange, selection: Selection): WatchEventType | undefined {
+  const { type, before, after } = change;
+  // the past of a change from before a restart may be unknown: then it may have matched
+  const didMatch = type !== 'ADDED' && (before === undefined || isSelected(selection, before.object));
+  if (type === 'DELETED') return didMatch && isInScope(change, selection) ? 'DELETED' : undefined;
+  const matches = isSelected(selection, after.object);
+  if (matches) return didMatch ? 'MODIFIED' : 'ADDED';
+  return didMatch && isInScope(change, selection) ? 'DELETED' : undefined;
+}
+
+function isInScope({ namespace, name }: StoredChange, selection: Selection): boolean {
+  if (selection.namespace !== undefined && selection.namespace !== namespace) return false;
+  return selection.name === undefined || selection.name === name;
+}

@@ -1,0 +1,123 @@
+import { describe, expect, it } from '@jest/globals';
+import { waitFor } from '#lib/testing';
+import { at, listAt, textAt } from '../object/reading.js';
+import { testApi, type TestWatch } from '../testdata/test-api.js';
+
+const MAPS = '/api/v1/namespaces/default/configmaps';
+const seen = (watch: TestWatch) =>
+  watch.events.map(({ type, object }) => `${type} ${textAt(object, ['metadata', 'name'])}`);
+
+describe('a watch', () => {
+  const api = testApi({ historyChanges: 100 });
+
+  async function revision(): Promise<string> {
+    return textAt((await api.admin.get(MAPS)).body, ['metadata', 'resourceVersion']);
+  }
+
+  it('shows what there is as ADDED and then every change, when it begins at no version', async () => {
+    await api.admin.create(MAPS, { metadata: { name: 'first' } });
+    const watch = api.admin.watch(`${MAPS}?watch=true&fieldSelector=metadata.name=first`);
+    await waitFor(() => watch.events.length === 1);
+    await api.admin.merge(`${MAPS}/first`, { data: { a: '1' } });
+    await api.admin.delete(`${MAPS}/first`);
+    await waitFor(() => watch.events.length === 3);
+    watch.end();
+    expect(seen(watch)).toEqual(['ADDED first', 'MODIFIED first', 'DELETED first']);
+    const revisions = watch.events.map(({ object }) =>
+      Number(textAt(object, ['metadata', 'resourceVersion'])),
+    );
+    expect([...revisions].sort((left, right) => left - right)).toEqual(revisions);
+    expect(new Set(revisions).size).toBe(3);
+  });
+
+  it('shows an object that begins to match its labels as ADDED, and one that ceases to as DELETED', async () => {
+    await api.admin.create(MAPS, { metadata: { name: 'labelled' } });
+    const watch = api.admin.watch(
+      `${MAPS}?watch=true&labelSelector=a%3Db&resourceVersion=${await revision()}`,
+    );
+    for (const a of ['b', 'c', 'b', null])
+      await api.admin.merge(`${MAPS}/labelled`, { metadata: { labels: { a } } });
+    await waitFor(() => watch.events.length === 4);
+    await api.admin.delete(`${MAPS}/labelled`);
+    watch.end();
+    expect(seen(watch)).toEqual(['ADDED labelled', 'DELETED labelled', 'ADDED labelled', 'DELETED labelled']);
+    expect(at(watch.events[1]?.object, 'metadata', 'labels', 'a')).toBe('b');
+  });
+
+  it('sends no event for a write that changes nothing', async () => {
+    const { body } = await api.admin.create(MAPS, { metadata: { name: 'same' }, data: { a: '1' } });
+    const watch = api.admin.watch(
+      `${MAPS}?watch=true&resourceVersion=${textAt(body, ['metadata', 'resourceVersion'])}`,
+    );
+    const again = await api.admin.merge(`${MAPS}/same`, { data: { a: '1' } });
+    expect(again.body).toEqual(body);
+    await api.admin.create(MAPS, { metadata: { name: 'marker' } });
+    await waitFor(() => watch.events.length > 0);
+    watch.end();
+    expect(seen(watch)).toEqual(['ADDED marker']);
+  });
+
+  it('ends with 410 in an ERROR event when its version is compacted', async () => {
+    const old = await revision();
+    for (let index = 0; index < 150; index++)
+      await api.admin.merge(`${MAPS}/same`, { data: { a: `v${index}` } });
+    const watch = api.admin.watch(`${MAPS}?watch=true&resourceVersion=${old}`);
+    await watch.ended;
+    expect(watch.events).toHaveLength(1);
+    expect(watch.events[0]?.type).toBe('ERROR');
+    expect(at(watch.events[0]?.object, 'code')).toBe(410);
+    expect(textAt(watch.events[0]?.object, ['message'])).toMatch(/^too old resource version: \d+ \(\d+\)$/);
+  });
+
+  it('streams the list and marks its end when asked for initial events', async () => {
+    const query =
+      'watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan';
+    const watch = api.admin.watch(`${MAPS}?${query}`);
+    await waitFor(() => watch.events.at(-1)?.type === 'BOOKMARK');
+    watch.end();
+    expect(watch.events.slice(0, -1).every(({ type }) => type === 'ADDED')).toBe(true);
+    expect(at(watch.events.at(-1)?.object, 'metadata', 'annotations')).toEqual({
+      'k8s.io/initial-events-end': 'true',
+    });
+  });
+
+  it('ends after timeoutSeconds with a bookmark that says how far it came', async () => {
+    const watch = api.admin.watch(
+      `${MAPS}?watch=true&resourceVersion=${await revision()}&timeoutSeconds=1&allowWatchBookmarks=true`,
+    );
+    await watch.ended;
+    expect(watch.events.map(({ type }) => type)).toEqual(['BOOKMARK']);
+    expect(textAt(watch.events[0]?.object, ['metadata', 'resourceVersion'])).toBe(await revision());
+  });
+
+  it('writes rows of tables, with the columns in the first event only', async () => {
+    const watch = api.admin.watch(
+      `${MAPS}?watch=true`,
+      'application/json;as=Table;v=v1;g=meta.k8s.io,application/json',
+    );
+    await waitFor(() => watch.events.length >= 2);
+    watch.end();
+    expect(
+      listAt(watch.events[0]?.object, 'columnDefinitions').map((column) => textAt(column, ['name'])),
+    ).toEqual(['Name', 'Data', 'Age']);
+    expect(at(watch.events[1]?.object, 'columnDefinitions')).toBeNull();
+    expect(at(watch.events[1]?.object, 'rows', 0, 'object', 'kind')).toBe('PartialObjectMetadata');
+  });
+
+  it('sees every change of many writers once and in order', async () => {
+    const watch = api.admin.watch(`${MAPS}?watch=true&resourceVersion=${await revision()}`);
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        await api.admin.create(MAPS, { metadata: { name: `many-${index}` } });
+        await api.admin.delete(`${MAPS}/many-${index}`);
+      }),
+    );
+    await waitFor(() => watch.events.length >= 120);
+    watch.end();
+    const revisions = watch.events.map(({ object }) =>
+      Number(textAt(object, ['metadata', 'resourceVersion'])),
+    );
+    expect(revisions).toEqual([...new Set(revisions)].sort((left, right) => left - right));
+    expect(revisions).toHaveLength(120);
+  });
+});

@@ -1,0 +1,156 @@
+import { randomInt } from 'node:crypto';
+import type { Clock } from '#lib/time';
+import type { AnswerStream, Reply, RequestContext } from '../http/request-context.js';
+import { parseRevision } from '../list/revision-option.js';
+import type { Presenter } from '../present/presenter.js';
+import type { ServedType } from '../registry/type-registry.js';
+import { isTrue } from '../registry/write-options.js';
+import { isSelected, type Selection } from '../selector/selection.js';
+import { expired, qualified } from '../status/errors.js';
+import type { ObjectStore } from '../store/object-store.js';
+import type { StoredChange, StoredObject } from '../store/stored-object.js';
+import { selectedChange } from './selected-change.js';
+import type { WatchHub } from './watch-hub.js';
+
+export interface WatchRequest {
+  readonly context: RequestContext;
+  readonly served: ServedType;
+  readonly selection: Selection;
+  readonly presenter: Presenter;
+}
+
+export interface WatchSources {
+  readonly store: ObjectStore;
+  readonly hub: WatchHub;
+  readonly clock: Clock;
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 1800;
+const BOOKMARK_INTERVAL_MS = 60_000;
+const INITIAL_EVENTS_END = { 'k8s.io/initial-events-end': 'true' };
+
+/**
+ * A watch: first what the client has not seen (all objects, or the changes after its resource version), then every
+ * change until its timeout. Bookmarks only tell how far it has come.
+ */
+export function serveWatch(request: WatchRequest, sources: WatchSources): Reply {
+  const { query } = request.context;
+  const from = parseRevision(query.get('resourceVersion'));
+  const hasBookmarks = isTrue(query.get('allowWatchBookmarks'));
+  const sendInitial =
+    query.get('sendInitialEvents') === null
+      ? from === undefined || from === 0
+      : isTrue(query.get('sendInitialEvents'));
+  return {
+    kind: 'stream',
+    code: 200,
+    contentType: 'application/json',
+    start: (stream) => {
+      const watch = new Watch(request, sources, stream);
+      if (!sendInitial && !watch.replay(from ?? sources.store.revision)) return;
+      if (sendInitial) watch.sendObjects();
+      if (sendInitial && hasBookmarks && query.get('sendInitialEvents') !== null)
+        watch.bookmark(INITIAL_EVENTS_END);
+      watch.follow(hasBookmarks);
+    },
+  };
+}
+
+class Watch {
+  readonly #resource: string;
+  #isFirst = true;
+
+  constructor(
+    private readonly request: WatchRequest,
+    private readonly sources: WatchSources,
+    private readonly stream: AnswerStream,
+  ) {
+    this.#resource = qualified(request.served.type);
+  }
+
+  /** Every object there is, as ADDED. */
+  sendObjects(): void {
+    const { selection } = this.request;
+    for (const stored of this.sources.store.list(this.#resource, selection.namespace)) {
+      if (isSelected(selection, stored.object)) this.#send('ADDED', stored);
+    }
+  }
+
+  /** The changes after a revision; false when some of them are compacted and the client must list again. */
+  replay(revision: number): boolean {
+    const { history } = this.sources.store;
+    const changes = history.since(revision);
+    if (changes === undefined) {
+      const gone = expired(`too old resource version: ${revision} (${history.compacted + 1})`);
+      this.stream.write(`${JSON.stringify({ type: 'ERROR', object: gone.status() })}\n`);
+      this.stream.end();
+      return false;
+    }
+    for (const change of changes) {
+      if (change.resource === this.#resource && change.after.revision > revision) this.#offer(change);
+    }
+    return true;
+  }
+
+  /** Every change from now on. */
+  follow(hasBookmarks: boolean): void {
+    const { context } = this.request;
+    const { clock, hub } = this.sources;
+    const ends = [hub.subscribe(this.#resource, (change) => this.#offer(change))];
+    const end = (): void => {
+      for (const each of ends.splice(0)) each();
+      this.stream.end();
+    };
+    if (context.signal.aborted) return end();
+    context.signal.addEventListener('abort', end, { once: true });
+    ends.push(
+      clock.after(timeoutSeconds(context.query) * 1000, () => {
+        if (hasBookmarks) this.bookmark();
+        end();
+      }),
+    );
+    if (hasBookmarks) this.#bookmarkRegularly(ends);
+  }
+
+  bookmark(annotations?: Readonly<Record<string, string>>): void {
+    this.stream.write(this.request.presenter.bookmark(this.sources.store.revision, annotations));
+  }
+
+  #bookmarkRegularly(ends: (() => void)[]): void {
+    const slot = ends.length;
+    const next = (): void => {
+      ends[slot] = this.sources.clock.after(BOOKMARK_INTERVAL_MS, () => {
+        this.bookmark();
+        next();
+      });
+    };
+    next();
+  }
+
+  #offer(change: StoredChange): void {
+    const type = selectedChange(change, this.request.selection);
+    if (type === undefined) return;
+    // what leaves a selection is shown as it last matched, with the revision of the change
+    const isLeaving = type === 'DELETED' && change.type !== 'DELETED' && change.before !== undefined;
+    this.#send(
+      type,
+      isLeaving && change.before ? atRevision(change.before, change.after.revision) : change.after,
+    );
+  }
+
+  #send(type: string, stored: StoredObject): void {
+    this.stream.write(this.request.presenter.event(type, stored, this.#isFirst));
+    this.#isFirst = false;
+  }
+}
+
+function atRevision({ object }: StoredObject, revision: number): StoredObject {
+  const shown = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+  return { object: shown, json: JSON.stringify(shown), revision };
+}
+
+function timeoutSeconds(query: URLSearchParams): number {
+  const asked = Number(query.get('timeoutSeconds') ?? 0);
+  // spread, so that clients which connected together do not all come back together
+  return asked > 0 ? asked : DEFAULT_TIMEOUT_SECONDS + randomInt(DEFAULT_TIMEOUT_SECONDS);
+}
