@@ -1,0 +1,20 @@
+/** What a fault may be chosen by. */
+export interface FaultTarget {
+  readonly method: string;
+  readonly bucket: string;
+  readonly key: string;
+  readonly query: ReadonlyMap<string, string>;
+}
+
+/** What goes wrong with one request, for tests of clients. */
+export type Fault =
+  /** The connection is cut before anything is done. */
+  | { readonly kind: 'reset' }
+  /** The request is done, then the connection is cut instead of an answer. */
+  | { readonly kind: 'lost-answer' }
+  /** The answer is this error and nothing is done. */
+  | { readonly kind: 'error'; readonly code: 'InternalError' | 'SlowDown' | 'AccessDenied' }
+  /** The request is done after this many milliseconds. */
+  | { readonly kind: 'delay'; readonly ms: number };
+
+export type FaultHook = (target: FaultTarget) => Fault | undefined;

@@ -1,0 +1,197 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ObjectFiles, WriteCondition } from './object-files.js';
+import { S3Error } from './s3-error.js';
+import type { StoreFolder } from './store-folder.js';
+import { writeNewFile, writeFileFrom } from './written-file.js';
+
+const MIN_PART_BYTES = 5 << 20;
+const PART_NAME = /^(\d{5})-([0-9a-f]{32})-(\d+)$/;
+
+export interface OpenUpload {
+  readonly uploadId: string;
+  readonly key: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** ISO 8601. */
+  readonly initiated: string;
+}
+
+export interface StoredPart {
+  readonly number: number;
+  readonly etag: string;
+  readonly size: number;
+  readonly lastModified: Date;
+  readonly path: string;
+}
+
+/**
+ * Uploads in parts: a folder for each, `upload.json` and one file for each part, named NUMBER-MD5-SIZE. Parts are not
+ * forced to the disk: completing copies and syncs them, and one that a power cut shortened no longer has its size.
+ */
+export class MultipartFiles {
+  readonly #folder: StoreFolder;
+  readonly #objects: ObjectFiles;
+
+  constructor(folder: StoreFolder, objects: ObjectFiles) {
+    this.#folder = folder;
+    this.#objects = objects;
+  }
+
+  async start(
+    bucket: string,
+    key: string,
+    headers: Readonly<Record<string, string>>,
+    now: Date,
+  ): Promise<string> {
+    const uploadId = randomBytes(16).toString('hex');
+    const upload: OpenUpload = { uploadId, key, headers, initiated: now.toISOString() };
+    const path = this.#path(bucket, uploadId);
+    await mkdir(path, { recursive: true });
+    await writeFile(join(path, 'upload.json'), JSON.stringify(upload), { mode: 0o600 });
+    return uploadId;
+  }
+
+  /** @throws S3Error (NoSuchUpload) */
+  async get(bucket: string, key: string, uploadId: string): Promise<OpenUpload> {
+    const upload = /^[0-9a-f]{32}$/.test(uploadId) ? await this.#read(bucket, uploadId) : undefined;
+    if (upload?.key !== key)
+      throw new S3Error('NoSuchUpload', 'The upload does not exist: it may have been aborted or completed.');
+    return upload;
+  }
+
+  /** In order of key, then of start. */
+  async list(bucket: string, prefix: string): Promise<OpenUpload[]> {
+    const ids = await readdir(this.#folder.uploadsPath(bucket)).catch(() => []);
+    const uploads = await Promise.all(ids.map((id) => this.#read(bucket, id)));
+    return uploads
+      .filter((upload) => upload !== undefined)
+      .filter((upload) => upload.key.startsWith(prefix))
+      .sort(
+        (a, b) =>
+          Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)) || (a.initiated < b.initiated ? -1 : 1),
+      );
+  }
+
+  /** Replaces an earlier part of that number. @throws S3Error (NoSuchUpload) when the upload ended meanwhile */
+  async putPart(
+    bucket: string,
+    upload: OpenUpload,
+    number: number,
+    pieces: AsyncIterable<Buffer>,
+  ): Promise<string> {
+    const part = await writeFileFrom(this.#folder.temporaryPath(), pieces, false);
+    const folder = this.#path(bucket, upload.uploadId);
+    try {
+      await this.#alone(upload, async () => {
+        await this.get(bucket, upload.key, upload.uploadId);
+        const older = (await this.#partsOf(folder)).filter((stored) => stored.number === number);
+        const path = join(folder, `${String(number).padStart(5, '0')}-${part.md5}-${part.size}`);
+        await rename(part.path, path);
+        for (const stored of older) if (stored.path !== path) await rm(stored.path, { force: true });
+      });
+    } finally {
+      await rm(part.path, { force: true });
+    }
+    return part.md5;
+  }
+
+  async parts(bucket: string, upload: OpenUpload): Promise<StoredPart[]> {
+    return this.#partsOf(this.#path(bucket, upload.uploadId));
+  }
+
+  /** @throws S3Error (InvalidPart, InvalidPartOrder, EntityTooSmall, PreconditionFailed, NoSuchUpload) */
+  async complete(
+    bucket: string,
+    upload: OpenUpload,
+    wanted: readonly { number: number; etag: string }[],
+    condition: WriteCondition,
+  ): Promise<string> {
+    return this.#alone(upload, async () => {
+      await this.get(bucket, upload.key, upload.uploadId);
+      const chosen = chooseParts(await this.parts(bucket, upload), wanted);
+      const whole = this.#folder.temporaryPath();
+      await writeNewFile(whole, concatenated(chosen), true);
+      const md5s = Buffer.concat(chosen.map(({ etag }) => Buffer.from(etag, 'hex')));
+      const etag = `${createHash('md5').update(md5s).digest('hex')}-${chosen.length}`;
+      try {
+        await this.#objects.put(bucket, upload.key, whole, { etag, headers: upload.headers }, condition);
+      } finally {
+        await rm(whole, { force: true });
+      }
+      await this.#remove(bucket, upload.uploadId);
+      return etag;
+    });
+  }
+
+  async abort(bucket: string, upload: OpenUpload): Promise<void> {
+    await this.#alone(upload, () => this.#remove(bucket, upload.uploadId));
+  }
+
+  #alone<T>(upload: OpenUpload, work: () => Promise<T>): Promise<T> {
+    return this.#folder.alone(`upload ${upload.uploadId}`, work);
+  }
+
+  #path(bucket: string, uploadId: string): string {
+    return join(this.#folder.uploadsPath(bucket), uploadId);
+  }
+
+  /** `upload.json` goes first: without it the rest is rubbish, whatever happens next. */
+  async #remove(bucket: string, uploadId: string): Promise<void> {
+    const path = this.#path(bucket, uploadId);
+    await rm(join(path, 'upload.json'), { force: true });
+    await rm(path, { recursive: true, force: true });
+  }
+
+  async #read(bucket: string, uploadId: string): Promise<OpenUpload | undefined> {
+    try {
+      return JSON.parse(
+        await readFile(join(this.#path(bucket, uploadId), 'upload.json'), 'utf8'),
+      ) as OpenUpload;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #partsOf(folder: string): Promise<StoredPart[]> {
+    const newest = new Map<number, StoredPart>();
+    for (const name of await readdir(folder).catch(() => [])) {
+      const [, digits, etag, bytes] = PART_NAME.exec(name) ?? [];
+      if (digits === undefined || etag === undefined) continue;
+      const path = join(folder, name);
+      const found = await stat(path).catch(() => undefined);
+      if (found?.size !== Number(bytes)) continue;
+      const part = { number: Number(digits), etag, size: found.size, lastModified: found.mtime, path };
+      const other = newest.get(part.number);
+      if (!other || other.lastModified < part.lastModified) newest.set(part.number, part);
+    }
+    return [...newest.values()].sort((a, b) => a.number - b.number);
+  }
+}
+
+function chooseParts(
+  stored: readonly StoredPart[],
+  wanted: readonly { number: number; etag: string }[],
+): StoredPart[] {
+  const byNumber = new Map(stored.map((part) => [part.number, part]));
+  if (wanted.length === 0) throw new S3Error('MalformedXML', 'At least one part must be named.');
+  if (wanted.some(({ number }, index) => (wanted[index - 1]?.number ?? 0) >= number))
+    throw new S3Error('InvalidPartOrder', 'The parts are not in ascending order.');
+  return wanted.map(({ number, etag }, index) => {
+    const part = byNumber.get(number);
+    if (part?.etag !== etag)
+      throw new S3Error('InvalidPart', `Part ${number} was not found, or has another etag.`);
+    if (part.size < MIN_PART_BYTES && index < wanted.length - 1)
+      throw new S3Error(
+        'EntityTooSmall',
+        `Part ${number} is smaller than the minimum of ${MIN_PART_BYTES} bytes.`,
+      );
+    return part;
+  });
+}
+
+async function* concatenated(parts: readonly StoredPart[]): AsyncGenerator<Buffer> {
+  for (const { path } of parts)
+    yield* createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
+}

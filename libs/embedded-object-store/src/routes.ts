@@ -1,0 +1,73 @@
+import * as bucket from './bucket-routes.js';
+import type { Exchange } from './exchange.js';
+import * as object from './object-routes.js';
+import { S3Error } from './s3-error.js';
+import type { S3Request } from './s3-request.js';
+import * as upload from './upload-routes.js';
+
+type Handler = (exchange: Exchange) => Promise<void>;
+
+interface Route {
+  readonly about: 'store' | 'bucket' | 'object';
+  readonly method: string;
+  /** The words in the query that make this another operation. */
+  readonly words: readonly string[];
+  readonly handle: Handler;
+}
+
+const ROUTES: readonly Route[] = [
+  { about: 'store', method: 'GET', words: [], handle: bucket.listBuckets },
+  { about: 'bucket', method: 'PUT', words: [], handle: bucket.createBucket },
+  { about: 'bucket', method: 'HEAD', words: [], handle: bucket.headBucket },
+  { about: 'bucket', method: 'DELETE', words: [], handle: bucket.deleteBucket },
+  { about: 'bucket', method: 'GET', words: [], handle: bucket.listBucket },
+  { about: 'bucket', method: 'GET', words: ['location'], handle: bucket.getBucketLocation },
+  { about: 'bucket', method: 'GET', words: ['versioning'], handle: bucket.getBucketVersioning },
+  { about: 'bucket', method: 'GET', words: ['uploads'], handle: bucket.listUploads },
+  { about: 'bucket', method: 'POST', words: ['delete'], handle: bucket.deleteObjects },
+  { about: 'object', method: 'PUT', words: [], handle: object.putObject },
+  { about: 'object', method: 'GET', words: [], handle: object.getObject },
+  { about: 'object', method: 'HEAD', words: [], handle: object.getObject },
+  { about: 'object', method: 'DELETE', words: [], handle: object.deleteObject },
+  { about: 'object', method: 'POST', words: ['uploads'], handle: upload.startUpload },
+  { about: 'object', method: 'PUT', words: ['partNumber', 'uploadId'], handle: upload.putPart },
+  { about: 'object', method: 'GET', words: ['uploadId'], handle: upload.listParts },
+  { about: 'object', method: 'POST', words: ['uploadId'], handle: upload.completeUpload },
+  { about: 'object', method: 'DELETE', words: ['uploadId'], handle: upload.abortUpload },
+];
+
+/** Words of the query that only tune an operation. Any other names an operation: it must not be taken for a plain one. */
+const TUNING = new Set([
+  'list-type',
+  'prefix',
+  'delimiter',
+  'marker',
+  'max-keys',
+  'encoding-type',
+  'continuation-token',
+  'start-after',
+  'fetch-owner',
+  'key-marker',
+  'upload-id-marker',
+  'max-uploads',
+  'part-number-marker',
+  'max-parts',
+  'x-id',
+]);
+const isTuning = (name: string): boolean => TUNING.has(name) || /^(X-Amz-|response-)/.test(name);
+
+/** Who handles a request. @throws S3Error (NotImplemented, MethodNotAllowed) */
+export function routeOf(request: S3Request): Handler {
+  const about = request.bucket === '' ? 'store' : request.key === '' ? 'bucket' : 'object';
+  const words = [...request.query.keys()].filter((name) => !isTuning(name)).sort();
+  const route = ROUTES.find(
+    (candidate) =>
+      candidate.about === about &&
+      candidate.method === request.method &&
+      candidate.words.join() === words.join(),
+  );
+  if (route) return route.handle;
+  if (words.length > 0)
+    throw new S3Error('NotImplemented', `The operation ${words.join(', ')} is not implemented.`);
+  throw new S3Error('MethodNotAllowed', 'The method is not allowed here.');
+}

@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { isIPv6 } from 'node:net';
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import { systemClock, type Clock } from '#lib/time';
+import { sendXml } from './exchange.js';
+import type { FaultHook } from './fault.js';
+import { MultipartFiles } from './multipart-files.js';
+import { ObjectFiles } from './object-files.js';
+import { bodyOf } from './request-body.js';
+import { routeOf } from './routes.js';
+import { S3Error } from './s3-error.js';
+import { parseRequest, type S3Request } from './s3-request.js';
+import { verifySignature } from './signature.js';
+import { StoreFolder } from './store-folder.js';
+
+export interface EmbeddedObjectStoreOptions {
+  /** Everything lies here: one sub-folder for each bucket. Made when missing. */
+  readonly folder: string;
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** What GetBucketLocation answers. Requests signed for any region are accepted. Default `us-east-1`. */
+  readonly region?: string;
+  /** Buckets to make when they are missing. */
+  readonly buckets?: readonly string[];
+  readonly log: Logger;
+  readonly clock?: Clock;
+  /** For tests of clients: asked about every request that is signed well. */
+  readonly fault?: FaultHook;
+}
+
+export interface EmbeddedObjectStore {
+  readonly name: 'object-store';
+  readonly port: number;
+  /** `http://HOST:PORT` */
+  readonly endpoint: string;
+  stop(): Promise<void>;
+}
+
+/** Idle connections outlive those of every usual client, so that a reused one is not cut while a request begins. */
+const KEEP_ALIVE_MS = 75_000;
+
+/**
+ * Serves a folder as an S3 store: path-style addresses, signature version 4, objects as plain files that are whole or
+ * not there. One process may own a folder at a time; the caller sees to that.
+ */
+export async function startObjectStore(options: EmbeddedObjectStoreOptions): Promise<EmbeddedObjectStore> {
+  const folder = new StoreFolder(options.folder);
+  await folder.prepare();
+  for (const bucket of options.buckets ?? []) await folder.createBucket(bucket);
+  const store = new RequestHandler(options, folder);
+  // an upload may take as long as it likes: the limit is on silence, not on the whole
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: 0 }, (request, response) => {
+    void store.handle(request, response);
+  });
+  server.on('connection', (socket) => socket.setNoDelay(true));
+  server.setTimeout(2 * KEEP_ALIVE_MS);
+  const port = await listen(server, options.port, options.host);
+  const host = isIPv6(options.host) ? `[${options.host}]` : options.host;
+  return { name: 'object-store', port, endpoint: `http://${host}:${port}`, stop: () => close(server) };
+}
+
+class RequestHandler {
+  readonly #options: EmbeddedObjectStoreOptions;
+  readonly #clock: Clock;
+  readonly #folder: StoreFolder;
+  readonly #objects: ObjectFiles;
+  readonly #uploads: MultipartFiles;
+
+  constructor(options: EmbeddedObjectStoreOptions, folder: StoreFolder) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#folder = folder;
+    this.#objects = new ObjectFiles(folder);
+    this.#uploads = new MultipartFiles(folder, this.#objects);
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.setHeader('x-amz-request-id', randomBytes(8).toString('hex').toUpperCase());
+    try {
+      await this.#answer(request, response);
+    } catch (error) {
+      this.#fail(request, response, error);
+    }
+  }
+
+  async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const now = this.#clock.now();
+    const request = parseRequest(message);
+    const signed = verifySignature(request, this.#options, now);
+    const handle = routeOf(request);
+    if (await this.#injectFault(request, response)) return;
+    const isBucketMade = request.method === 'PUT' && request.key === '';
+    if (request.bucket !== '' && !isBucketMade) await this.#folder.requireBucket(request.bucket);
+    await handle({
+      request,
+      body: bodyOf(message, signed),
+      response,
+      folder: this.#folder,
+      objects: this.#objects,
+      uploads: this.#uploads,
+      region: this.#options.region ?? 'us-east-1',
+      now,
+    });
+  }
+
+  /** True when there is nothing left to do. */
+  async #injectFault(request: S3Request, response: ServerResponse): Promise<boolean> {
+    const fault = this.#options.fault?.(request);
+    if (!fault) return false;
+    switch (fault.kind) {
+      case 'reset':
+        response.destroy();
+        return true;
+      case 'lost-answer':
+        response.writeHead = () => {
+          response.destroy();
+          return response;
+        };
+        return false;
+      case 'error':
+        throw new S3Error(fault.code, 'This fault was asked for.');
+      case 'delay':
+        await this.#clock.sleep(fault.ms);
+        return false;
+      default:
+        return fault satisfies never;
+    }
+  }
+
+  #fail(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    const { log } = this.#options;
+    const known = error instanceof S3Error ? error : undefined;
+    const path = request.url?.split('?')[0];
+    if (!known && request.socket.destroyed) {
+      log.debug({ method: request.method, path }, 'a client went away');
+      return;
+    }
+    if (!known) log.error({ method: request.method, path, error: errorText(error) }, 'a request failed');
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const answer =
+      known ?? new S3Error('InternalError', 'We encountered an internal error. Please try again.');
+    if (request.method === 'HEAD') {
+      response.writeHead(answer.status).end();
+      return;
+    }
+    sendXml(
+      response,
+      'Error',
+      [
+        ['Code', answer.code],
+        ['Message', answer.message],
+        ['Resource', path],
+        ['RequestId', String(response.getHeader('x-amz-request-id'))],
+      ],
+      answer.status,
+    );
+  }
+}
+
+function listen(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      const address = server.address();
+      resolve(typeof address === 'object' && address ? address.port : port);
+    });
+  });
+}
+
+/** Lets requests under way end for a moment, then cuts them: what they wrote is whole or not there. */
+async function close(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const cancel = systemClock.after(3000, () => server.closeAllConnections());
+  await closed;
+  cancel();
+}

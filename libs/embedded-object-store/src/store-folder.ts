@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { S3Error } from './s3-error.js';
+
+const BUCKET_NAME = /^(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+/** Not a bucket name, so no bucket can lie there. */
+const OWN = '.store';
+
+/** True for errors of the file system that say "nothing there". */
+export function isMissing(error: unknown): boolean {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return code === 'ENOENT' || code === 'ENOTDIR';
+}
+
+/** Makes a rename durable: the new name lies in the folder, not in the file. */
+export async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/**
+ * The places of the store: a folder for each bucket, and the store's own folder for what is unfinished and for facts
+ * about objects. Everything lies under one root, so that a rename is atomic. One process owns the root.
+ */
+export class StoreFolder {
+  readonly #root: string;
+  readonly #queues = new Map<string, Promise<unknown>>();
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  /** Clears what a killed process left half written. */
+  async prepare(): Promise<void> {
+    await rm(join(this.#root, OWN, 'tmp'), { recursive: true, force: true });
+    await mkdir(join(this.#root, OWN, 'tmp'), { recursive: true });
+  }
+
+  bucketPath(bucket: string): string {
+    return join(this.#root, bucket);
+  }
+
+  factsPath(bucket: string): string {
+    return join(this.#root, OWN, 'facts', bucket);
+  }
+
+  uploadsPath(bucket: string): string {
+    return join(this.#root, OWN, 'uploads', bucket);
+  }
+
+  temporaryPath(): string {
+    return join(this.#root, OWN, 'tmp', randomBytes(12).toString('hex'));
+  }
+
+  /** Runs one after another what is run for the same word: checking and renaming are two steps. */
+  async alone<T>(word: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#queues.get(word) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    this.#queues.set(word, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#queues.get(word) === mine) this.#queues.delete(word);
+    }
+  }
+
+  async createBucket(bucket: string): Promise<'created' | 'existed'> {
+    if (!BUCKET_NAME.test(bucket)) throw new S3Error('InvalidBucketName', 'The bucket name is not valid.');
+    const made = await mkdir(this.bucketPath(bucket), { recursive: true });
+    await mkdir(this.factsPath(bucket), { recursive: true });
+    await mkdir(this.uploadsPath(bucket), { recursive: true });
+    return made === undefined ? 'existed' : 'created';
+  }
+
+  /** @throws S3Error (NoSuchBucket) */
+  async requireBucket(bucket: string): Promise<void> {
+    if (!BUCKET_NAME.test(bucket)) throw new S3Error('NoSuchBucket', 'The specified bucket does not exist.');
+    const found = await stat(this.bucketPath(bucket)).catch(() => undefined);
+    if (!found?.isDirectory()) throw new S3Error('NoSuchBucket', 'The specified bucket does not exist.');
+  }
+
+  /** @throws S3Error (NoSuchBucket, BucketNotEmpty) */
+  async deleteBucket(bucket: string): Promise<void> {
+    await this.requireBucket(bucket);
+    await rmdir(this.bucketPath(bucket)).catch(() => {
+      throw new S3Error('BucketNotEmpty', 'The bucket you tried to delete is not empty.');
+    });
+    await rm(this.factsPath(bucket), { recursive: true, force: true });
+    await rm(this.uploadsPath(bucket), { recursive: true, force: true });
+  }
+
+  async listBuckets(): Promise<{ name: string; createdAt: Date }[]> {
+    const entries = await readdir(this.#root, { withFileTypes: true });
+    const names = entries.filter((entry) => entry.isDirectory() && BUCKET_NAME.test(entry.name));
+    return Promise.all(
+      names.map(async ({ name }) => ({ name, createdAt: (await stat(join(this.#root, name))).birthtime })),
+    );
+  }
+}

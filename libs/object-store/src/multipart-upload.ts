@@ -1,0 +1,242 @@
+import { createHash } from 'node:crypto';
+import type { Client } from 'minio';
+import type { Clock } from '#lib/time';
+import { classify, ObjectStoreError } from './object-store-error.js';
+import type { ObjectStat } from './object-stat.js';
+import { type Retries, withRetries } from './retry.js';
+
+const MIN_PART_BYTES = 5 << 20;
+const MAX_PARTS = 10_000;
+const PART_ATTEMPTS = 6;
+
+export interface MultipartUploadOptions {
+  /** Bytes of every part but the last, at least 5 MiB. Default 8 MiB; times 10,000 it bounds the object. */
+  readonly partBytes?: number;
+  /** Parts on the wire at once; the upload holds one buffer more. Default 2. */
+  readonly inFlight?: number;
+  readonly contentType?: string;
+  /** Completing fails with `PreconditionFailed` when the key exists (on stores that understand it). */
+  readonly onlyIfAbsent?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** One object in the making: write bytes, then complete or abort. */
+export interface MultipartUpload {
+  readonly uploadId: string;
+  /** Copies the bytes. Resolves when there is room for more; rejects when a part has failed for good. */
+  write(chunk: Buffer): Promise<void>;
+  /** Sends what is left, completes, and compares the object's size with what was written. */
+  complete(): Promise<{ size: number; etag: string }>;
+  /** Throws the parts away; safe after any failure, and after `complete`, when it does nothing. */
+  abort(): Promise<void>;
+}
+
+export interface UploadTarget {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly bucket: string;
+  readonly key: string;
+  /** Undefined when there is no such object. */
+  stat(): Promise<ObjectStat | undefined>;
+}
+
+interface SentPart {
+  readonly part: number;
+  readonly etag: string;
+}
+
+/**
+ * The client's own streaming upload holds parts of 530 MB, retries no reset, aborts nothing and never settles when its
+ * source fails; so the parts are counted here, and only its single requests are used.
+ */
+export class PartsUpload implements MultipartUpload {
+  readonly #target: UploadTarget;
+  readonly #options: MultipartUploadOptions;
+  readonly #retries: Retries;
+  readonly #partBytes: number;
+  readonly #parts: SentPart[] = [];
+  readonly #sending = new Set<Promise<void>>();
+  readonly #free: Buffer[] = [];
+  #current: Buffer | undefined;
+  #filled = 0;
+  #nextPart = 1;
+  #size = 0;
+  #failure: ObjectStoreError | Error | undefined;
+  #isCompleted = false;
+
+  private constructor(
+    target: UploadTarget,
+    options: MultipartUploadOptions,
+    readonly uploadId: string,
+  ) {
+    this.#target = target;
+    this.#options = options;
+    this.#partBytes = Math.max(MIN_PART_BYTES, options.partBytes ?? 8 << 20);
+    this.#retries = {
+      clock: target.clock,
+      attempts: PART_ATTEMPTS,
+      ...(options.signal ? { signal: options.signal } : {}),
+    };
+  }
+
+  static async start(target: UploadTarget, options: MultipartUploadOptions): Promise<PartsUpload> {
+    const { client, clock, bucket, key } = target;
+    const headers = { 'content-type': options.contentType ?? 'application/octet-stream' };
+    // not repeated after a lost answer: that would leave an upload that nobody knows
+    const id = await withRetries(
+      `start an upload of ${key} to bucket ${bucket}`,
+      { clock, attempts: 1 },
+      () => client.initiateNewMultipartUpload(bucket, key, headers),
+    );
+    return new PartsUpload(target, options, id);
+  }
+
+  async write(chunk: Buffer): Promise<void> {
+    for (let at = 0; at < chunk.length;) {
+      this.#throwFailure();
+      const part = (this.#current ??= this.#free.pop() ?? Buffer.allocUnsafeSlow(this.#partBytes));
+      const copied = chunk.copy(part, this.#filled, at);
+      at += copied;
+      this.#filled += copied;
+      this.#size += copied;
+      if (this.#filled === part.length) await this.#sendCurrent();
+    }
+  }
+
+  async complete(): Promise<{ size: number; etag: string }> {
+    // an object without parts cannot be completed, so an empty one has one empty part
+    if (this.#filled > 0 || this.#nextPart === 1) await this.#sendCurrent();
+    await Promise.all(this.#sending);
+    this.#throwFailure();
+    this.#parts.sort((a, b) => a.part - b.part);
+    const { bucket, key } = this.#target;
+    const etag = await withRetries(
+      `complete the upload of ${key} to bucket ${bucket}`,
+      this.#retries,
+      (attempt) => this.#requestCompletion(attempt > 0),
+    );
+    this.#isCompleted = true;
+    await this.#verifySize();
+    return { size: this.#size, etag };
+  }
+
+  async abort(): Promise<void> {
+    this.#failure ??= new Error('the upload was aborted');
+    await Promise.all(this.#sending);
+    if (this.#isCompleted) return;
+    const { client, clock, bucket, key } = this.#target;
+    await abortUpload(client, clock, bucket, key, this.uploadId);
+  }
+
+  #throwFailure(): void {
+    this.#options.signal?.throwIfAborted();
+    if (this.#failure) throw this.#failure;
+  }
+
+  async #sendCurrent(): Promise<void> {
+    const buffer = this.#current ?? Buffer.alloc(0);
+    const body = buffer.subarray(0, this.#filled);
+    this.#current = undefined;
+    this.#filled = 0;
+    const part = this.#nextPart++;
+    if (part > MAX_PARTS)
+      throw new ObjectStoreError('EntityTooLarge', `send part ${part} of ${this.#target.key}`);
+    const sending: Promise<void> = this.#sendPart(part, body)
+      .catch((error: unknown) => {
+        this.#failure ??= error instanceof Error ? error : classify(error, `send part ${part}`);
+      })
+      .finally(() => {
+        this.#sending.delete(sending);
+        if (buffer.length > 0) this.#free.push(buffer);
+      });
+    this.#sending.add(sending);
+    while (this.#sending.size >= (this.#options.inFlight ?? 2)) await Promise.race(this.#sending);
+  }
+
+  async #sendPart(part: number, body: Buffer): Promise<void> {
+    const { client, bucket, key } = this.#target;
+    const config = {
+      bucketName: bucket,
+      objectName: key,
+      uploadID: encodeURIComponent(this.uploadId),
+      partNumber: part,
+    };
+    const { etag } = await withRetries(`send part ${part} of ${key} to bucket ${bucket}`, this.#retries, () =>
+      client.uploadPart({ ...config, headers: {} }, body),
+    );
+    this.#parts.push({ part, etag });
+  }
+
+  async #requestCompletion(isRepeated: boolean): Promise<string> {
+    const { client, bucket, key } = this.#target;
+    const body = this.#parts
+      .map(({ part, etag }) => `<Part><PartNumber>${part}</PartNumber><ETag>"${etag}"</ETag></Part>`)
+      .join('');
+    const request = {
+      method: 'POST',
+      bucketName: bucket,
+      objectName: key,
+      query: `uploadId=${encodeURIComponent(this.uploadId)}`,
+      headers: this.#options.onlyIfAbsent ? { 'if-none-match': '*' } : {},
+    };
+    try {
+      const response = await client.makeRequestAsync(
+        request,
+        `<CompleteMultipartUpload>${body}</CompleteMultipartUpload>`,
+      );
+      const text = Buffer.concat(await response.toArray()).toString();
+      // a store may begin with 200 before it knows that it fails
+      const code = /<Error>[\s\S]*?<Code>(\w+)<\/Code>/.exec(text)?.[1];
+      if (code !== undefined) throw new ObjectStoreError(code, `complete the upload of ${key}`);
+      return /<ETag>(?:&quot;|&#34;|")?([^<&"]+)/.exec(text)?.[1] ?? '';
+    } catch (error) {
+      const failure = classify(error, `complete the upload of ${key}`);
+      const mayBeDone = failure.code === 'NoSuchUpload' || failure.code === 'PreconditionFailed';
+      const done = isRepeated && mayBeDone ? await this.#findOwnObject() : undefined;
+      if (done) return done.etag;
+      throw failure;
+    }
+  }
+
+  /** The answer to an earlier completion was lost: the object is there, and is it ours? */
+  async #findOwnObject(): Promise<ObjectStat | undefined> {
+    const found = await this.#target.stat();
+    const md5s = Buffer.concat(this.#parts.map(({ etag }) => Buffer.from(etag, 'hex')));
+    const etag = `${createHash('md5').update(md5s).digest('hex')}-${this.#parts.length}`;
+    const isOurs =
+      found?.size === this.#size && (found.etag === etag || md5s.length !== 16 * this.#parts.length);
+    return isOurs ? found : undefined;
+  }
+
+  async #verifySize(): Promise<void> {
+    const { key } = this.#target;
+    const found = await this.#target.stat().catch((error: unknown) => {
+      // reading is a recommended permission, not a required one
+      if (classify(error, '').code === 'AccessDenied') return { size: this.#size };
+      throw error;
+    });
+    if (found?.size !== this.#size)
+      throw new ObjectStoreError(
+        'SizeMismatch',
+        `verify ${key}: ${this.#size} bytes were written, ${found?.size ?? 'none'} are there`,
+      );
+  }
+}
+
+/** Throws away the parts of an upload. An upload that is gone, or a missing optional permission, is no error. */
+export async function abortUpload(
+  client: Client,
+  clock: Clock,
+  bucket: string,
+  key: string,
+  uploadId: string,
+): Promise<void> {
+  try {
+    await withRetries(`abort the upload of ${key} to bucket ${bucket}`, { clock, attempts: 3 }, () =>
+      client.abortMultipartUpload(bucket, key, encodeURIComponent(uploadId)),
+    );
+  } catch (error) {
+    const { code } = classify(error, '');
+    if (code !== 'NoSuchUpload' && code !== 'NoSuchKey' && code !== 'AccessDenied') throw error;
+  }
+}

@@ -1,0 +1,95 @@
+/** Codes of stores that stand for the same as one of S3's own. */
+const SAME: Readonly<Record<string, string>> = {
+  XAdminUserNotFound: 'InvalidAccessKeyId',
+  InvalidClientTokenId: 'InvalidAccessKeyId',
+  NotFound: 'NoSuchKey',
+};
+
+const BUSY = new Set([
+  'SlowDown',
+  'InternalError',
+  'ServiceUnavailable',
+  'RequestTimeout',
+  'OperationAborted',
+  'SizeMismatch',
+]);
+const NETWORK = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ECONNREFUSED',
+  'EAI_AGAIN',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+]);
+/** A person has to change credentials, bucket or permissions. */
+const CONFIGURATION = new Set([
+  'AccessDenied',
+  'AccountProblem',
+  'AllAccessDisabled',
+  'AuthorizationHeaderMalformed',
+  'ExpiredToken',
+  'InvalidAccessKeyId',
+  'InvalidBucketName',
+  'InvalidEndpoint',
+  'InvalidToken',
+  'NoSuchBucket',
+  'PermanentRedirect',
+  'PrivateEndpoint',
+  'SignatureDoesNotMatch',
+]);
+
+/**
+ * A store refused, was busy or could not be reached. `code` is the store's own word (`NoSuchBucket`), or the network's
+ * (`ECONNRESET`); the message repeats neither addresses nor credentials.
+ */
+export class ObjectStoreError extends Error {
+  constructor(
+    readonly code: string,
+    /** What was attempted, for example `put exports/tmp/1.txt in bucket b`. */
+    readonly attempted: string,
+    options?: ErrorOptions,
+  ) {
+    super(`The object store answered ${code} to: ${attempted}`, options);
+    this.name = 'ObjectStoreError';
+  }
+
+  /** The same request may succeed later. */
+  get retryable(): boolean {
+    return BUSY.has(this.code) || NETWORK.has(this.code);
+  }
+
+  /** Credentials, bucket or permissions must be changed by a person. */
+  get isConfiguration(): boolean {
+    return CONFIGURATION.has(this.code);
+  }
+}
+
+/** The endpoint itself is refused before anything is dialled; `advice` says why and what to do. */
+export class EndpointRefusedError extends ObjectStoreError {
+  constructor(
+    code: 'InvalidEndpoint' | 'PrivateEndpoint',
+    readonly advice: string,
+  ) {
+    super(code, 'connect to the endpoint');
+    this.name = 'EndpointRefusedError';
+    this.message = `Invalid endpoint: ${advice}`;
+  }
+}
+
+/** Gives anything the client throws its code. The cause is kept for logs of programs, not for statuses. */
+export function classify(thrown: unknown, attempted: string): ObjectStoreError {
+  if (thrown instanceof ObjectStoreError) return thrown;
+  return new ObjectStoreError(codeOf(thrown), attempted, { cause: thrown });
+}
+
+function codeOf(thrown: unknown): string {
+  if (typeof thrown !== 'object' || thrown === null) return 'Unknown';
+  if ('code' in thrown && typeof thrown.code === 'string' && thrown.code !== '')
+    return SAME[thrown.code] ?? thrown.code;
+  // the client checks names before it asks, and says so by class only
+  const name = thrown.constructor.name;
+  if (name === 'InvalidBucketNameError') return 'InvalidBucketName';
+  if (name === 'InvalidEndpointError') return 'InvalidEndpoint';
+  return 'NotAnObjectStore';
+}

@@ -1,0 +1,78 @@
+import type { Readable } from 'node:stream';
+import type { MultipartUpload, MultipartUploadOptions } from './multipart-upload.js';
+import type { ObjectEntry, ObjectStat } from './object-stat.js';
+
+/** How to reach a store and as whom. */
+export interface ObjectStoreSettings {
+  /** Absolute http or https URL; absent: AWS, found by `region`. */
+  readonly endpoint?: string;
+  readonly region?: string;
+  /** Absent: the environment's own credentials (environment variables, role of the pod or machine). */
+  readonly accessKeyId?: string;
+  readonly secretAccessKey?: string;
+  readonly sessionToken?: string;
+  /** False when the endpoint's host already names the bucket. Default true. */
+  readonly includeBucketInPrefix?: boolean;
+  /** Whether the endpoint may lead into a private network or to this machine. Default false. */
+  readonly allowPrivateEndpoints?: boolean;
+  /** Longest silence of a connection in milliseconds. Default 30,000. */
+  readonly timeoutMs?: number;
+  /** How often a request is tried when the store is busy or a connection breaks. Default 4. */
+  readonly attempts?: number;
+}
+
+/** The interface's own words for a destination that cannot be used. */
+export type DestinationMessage =
+  'Access denied' | 'Bucket is not valid' | 'Key ID you provided does not exist' | 'Invalid endpoint';
+
+/** What a test of a destination found. */
+export type DestinationCheck =
+  | {
+      readonly kind: 'usable';
+      /** The test object could be deleted again; otherwise it stays under `<prefix>/tmp/`. */
+      readonly canDelete: boolean;
+      /** Sizes of written files can be verified. */
+      readonly canRead: boolean;
+    }
+  | {
+      readonly kind: 'refused';
+      readonly message: DestinationMessage;
+      /** The store's own code or the network's, without secrets; for logs and conditions. */
+      readonly detail: string;
+      /** What is wrong with the endpoint and what to do, for people. */
+      readonly advice?: string;
+      /** True when the store could not be reached or was overloaded: testing again later may help. */
+      readonly retryable: boolean;
+    };
+
+/** A store for objects. Errors are `ObjectStoreError`; nothing follows redirects. */
+export interface ObjectStore {
+  put(
+    bucket: string,
+    key: string,
+    body: Buffer | string,
+    options?: { contentType?: string },
+  ): Promise<{ etag: string }>;
+  /** Undefined when there is no such object. */
+  stat(bucket: string, key: string): Promise<ObjectStat | undefined>;
+  /** The object's bytes, or those from `offset` on (`length` of them). */
+  get(bucket: string, key: string, range?: { offset: number; length?: number }): Promise<Readable>;
+  /** No error when there is no such object. */
+  delete(bucket: string, key: string): Promise<void>;
+  /** In key order. */
+  list(bucket: string, prefix: string): AsyncIterable<ObjectEntry>;
+  /** Writes and deletes `<prefix>/tmp/UUID.txt`. Never throws for what the destination does. */
+  checkDestination(bucket: string, prefix?: string): Promise<DestinationCheck>;
+  /** Begins an upload of unknown length. The caller must `complete` or `abort` it. */
+  startMultipartUpload(
+    bucket: string,
+    key: string,
+    options?: MultipartUploadOptions,
+  ): Promise<MultipartUpload>;
+  /** Throws away the parts of an upload that was left open. No error when there is no such upload. */
+  abortUpload(bucket: string, key: string, uploadId: string): Promise<void>;
+  /** Throws away every open upload of this very key; for one whose id was lost on the way. Needs the right to list uploads. */
+  abortUploadsOf(bucket: string, key: string): Promise<void>;
+  /** Ends idle connections. */
+  close(): void;
+}

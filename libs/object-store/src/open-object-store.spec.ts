@@ -1,0 +1,301 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib/embedded-object-store';
+import { createLogger } from '#lib/telemetry';
+import { ObjectStoreError } from './object-store-error.js';
+import type { ObjectStore, ObjectStoreSettings } from './object-store.js';
+import { openObjectStore } from './open-object-store.js';
+
+const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
+const MIB = 1 << 20;
+
+let folder: string;
+let server: EmbeddedObjectStore;
+let store: ObjectStore;
+let fault: FaultHook | undefined;
+let asked: string[];
+const opened: ObjectStore[] = [];
+
+function open(settings: Partial<ObjectStoreSettings> = {}): ObjectStore {
+  const made = openObjectStore({
+    endpoint: server.endpoint,
+    allowPrivateEndpoints: true,
+    ...KEYS,
+    ...settings,
+  });
+  opened.push(made);
+  return made;
+}
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  return work.then(
+    () => 'no error',
+    (error: unknown) => (error instanceof ObjectStoreError ? error.code : String(error)),
+  );
+}
+
+async function keys(prefix = ''): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { key } of store.list('bkt', prefix)) found.push(key);
+  return found;
+}
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'store-client-'));
+  fault = undefined;
+  asked = [];
+  const log = createLogger('test', 'silent');
+  server = await startObjectStore({
+    ...{ folder, host: '127.0.0.1', port: 0, log, buckets: ['bkt'], ...KEYS },
+    fault: (target) => {
+      asked.push(`${target.method} ${target.key} ${[...target.query.keys()].join()}`);
+      return fault?.(target);
+    },
+  });
+  store = open();
+});
+
+afterEach(async () => {
+  for (const made of opened.splice(0)) made.close();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('objects', () => {
+  it('are put, found, read, listed and deleted', async () => {
+    const body = randomBytes(100_000);
+    const { etag } = await store.put('bkt', 'a/1', body, { contentType: 'application/x-test' });
+    expect(etag).toBe(createHash('md5').update(body).digest('hex'));
+    expect(await store.stat('bkt', 'a/1')).toMatchObject({ size: 100_000, etag });
+    expect(Buffer.concat(await (await store.get('bkt', 'a/1')).toArray())).toEqual(body);
+    const middle = await store.get('bkt', 'a/1', { offset: 10, length: 5 });
+    expect(Buffer.concat(await middle.toArray())).toEqual(body.subarray(10, 15));
+    await store.put('bkt', 'a/2 ä', 'x');
+    expect(await keys('a/')).toEqual(['a/1', 'a/2 ä']);
+    await store.delete('bkt', 'a/1');
+    await store.delete('bkt', 'a/1');
+    expect(await store.stat('bkt', 'a/1')).toBeUndefined();
+  });
+
+  it('are listed beyond the first page', async () => {
+    for (let n = 0; n < 1003; n++) await store.put('bkt', `n/${String(n).padStart(4, '0')}`, '');
+    expect(await keys('n/')).toHaveLength(1003);
+  }, 30_000);
+
+  it('are put in spite of a busy store and cut connections', async () => {
+    const faults = [{ kind: 'error', code: 'SlowDown' }, { kind: 'reset' }, { kind: 'lost-answer' }] as const;
+    let n = 0;
+    fault = () => faults[n++];
+    await store.put('bkt', 'a', 'x');
+    expect(n).toBe(4);
+  });
+
+  it('say the store’s code when it refuses', async () => {
+    fault = () => ({ kind: 'error', code: 'AccessDenied' });
+    expect(await codeOf(store.put('bkt', 'a', 'x'))).toBe('AccessDenied');
+    expect(asked).toHaveLength(1);
+    expect(await codeOf(store.put('nobucket', 'a', 'x'))).toBe('AccessDenied');
+    fault = undefined;
+    expect(await codeOf(store.put('nobucket', 'a', 'x'))).toBe('NoSuchBucket');
+  });
+
+  it('are given up when the store stays busy, or silent', async () => {
+    fault = () => ({ kind: 'error', code: 'InternalError' });
+    expect(await codeOf(open({ attempts: 2 }).put('bkt', 'a', 'x'))).toBe('InternalError');
+    fault = () => ({ kind: 'delay', ms: 5000 });
+    expect(await codeOf(open({ attempts: 1, timeoutMs: 100 }).put('bkt', 'a', 'x'))).toBe('ETIMEDOUT');
+  });
+
+  it('go to the root of a host that names the bucket', async () => {
+    const paths: string[] = [];
+    const other = await listen((request, response) => {
+      paths.push(`${request.method} ${request.url}`);
+      response.setHeader('etag', '"x"').end();
+    });
+    const virtual = open({ endpoint: other.url, includeBucketInPrefix: false });
+    await virtual.put('bkt', 'k/1', 'x');
+    await other.close();
+    expect(paths).toEqual(['PUT /k/1']);
+  });
+});
+
+describe('uploads in parts', () => {
+  async function upload(
+    body: Buffer,
+    chunkBytes: number,
+    options = {},
+  ): Promise<{ size: number; etag: string }> {
+    const making = await store.startMultipartUpload('bkt', 'big', options);
+    try {
+      for (let at = 0; at < body.length; at += chunkBytes)
+        await making.write(body.subarray(at, at + chunkBytes));
+      return await making.complete();
+    } finally {
+      await making.abort();
+    }
+  }
+
+  it.each([
+    ['nothing', 0],
+    ['less than a part', 1000],
+    ['exactly one part', 5 * MIB],
+    ['exactly two parts', 10 * MIB],
+    ['two parts and a bit', 10 * MIB + 1],
+  ])('hold %s', async (_name, size) => {
+    const body = randomBytes(size);
+    expect(await upload(body, 777_777, { partBytes: 5 * MIB })).toMatchObject({ size });
+    expect(Buffer.concat(await (await store.get('bkt', 'big')).toArray()).equals(body)).toBe(true);
+  });
+
+  it('arrive whole in spite of resets, busy answers and lost answers', async () => {
+    const seen = new Map<string, number>();
+    fault = ({ method, query }) => {
+      if (query.has('uploads')) return undefined;
+      const name = `${method} ${query.get('partNumber')}`;
+      const n = (seen.get(name) ?? 0) + 1;
+      seen.set(name, n);
+      if (n > 2) return undefined;
+      if (n === 1) return { kind: 'lost-answer' };
+      return method === 'PUT' ? { kind: 'error', code: 'SlowDown' } : { kind: 'reset' };
+    };
+    const body = randomBytes(21 * MIB);
+    const { etag } = await upload(body, MIB, { partBytes: 5 * MIB, inFlight: 3 });
+    expect(etag).toMatch(/-5$/);
+    expect(await store.stat('bkt', 'big')).toMatchObject({ size: body.length, etag });
+    expect(Buffer.concat(await (await store.get('bkt', 'big')).toArray()).equals(body)).toBe(true);
+  });
+
+  it('reject the writer when a part fails for good, and leave nothing behind', async () => {
+    fault = ({ query }) =>
+      query.get('partNumber') === '2' ? { kind: 'error', code: 'AccessDenied' } : undefined;
+    expect(await codeOf(upload(randomBytes(30 * MIB), MIB, { partBytes: 5 * MIB }))).toBe('AccessDenied');
+    expect(await readdir(join(folder, '.store/uploads/bkt'))).toEqual([]);
+    expect(await store.stat('bkt', 'big')).toBeUndefined();
+  });
+
+  it('stop when they are told to', async () => {
+    const controller = new AbortController();
+    const making = await store.startMultipartUpload('bkt', 'big', {
+      partBytes: 5 * MIB,
+      signal: controller.signal,
+    });
+    await making.write(randomBytes(6 * MIB));
+    controller.abort(new Error('enough'));
+    await expect(making.write(randomBytes(MIB))).rejects.toThrow('enough');
+    await making.abort();
+    expect(await readdir(join(folder, '.store/uploads/bkt'))).toEqual([]);
+  });
+
+  it('complete only when the key is free, if asked for', async () => {
+    await store.put('bkt', 'big', 'someone else');
+    expect(await codeOf(upload(randomBytes(10), 10, { onlyIfAbsent: true }))).toBe('PreconditionFailed');
+    await store.delete('bkt', 'big');
+    let n = 0;
+    // the answer is lost: the repetition finds our own object
+    fault = ({ method, query }) =>
+      method === 'POST' && query.has('uploadId') && n++ === 0 ? { kind: 'lost-answer' } : undefined;
+    expect(await codeOf(upload(randomBytes(10), 10, { onlyIfAbsent: true }))).toBe('no error');
+  });
+
+  it('are aborted by id, once or more', async () => {
+    const making = await store.startMultipartUpload('bkt', 'big');
+    await store.abortUpload('bkt', 'big', making.uploadId);
+    await store.abortUpload('bkt', 'big', making.uploadId);
+    expect(await codeOf(making.write(Buffer.from('x')).then(() => making.complete()))).toBe('NoSuchUpload');
+  });
+});
+
+describe('checkDestination', () => {
+  it('accepts a destination and leaves nothing behind', async () => {
+    expect(await store.checkDestination('bkt', '/my/prefix/')).toEqual({
+      kind: 'usable',
+      canDelete: true,
+      canRead: true,
+    });
+    expect(asked[0]).toMatch(/^PUT my\/prefix\/tmp\/[0-9a-f-]{36}\.txt/);
+    expect(await keys()).toEqual([]);
+  });
+
+  it('accepts a destination where it may only write', async () => {
+    fault = ({ method }) => (method === 'PUT' ? undefined : { kind: 'error', code: 'AccessDenied' });
+    expect(await store.checkDestination('bkt')).toEqual({ kind: 'usable', canDelete: false, canRead: false });
+  });
+
+  it.each<[string, Partial<ObjectStoreSettings>, string, string]>([
+    ['an unknown key id', { accessKeyId: 'AKOTHER' }, 'bkt', 'Key ID you provided does not exist'],
+    ['a wrong secret', { secretAccessKey: 'wrong' }, 'bkt', 'Access denied'],
+    ['a bucket that is not there', {}, 'nobucket', 'Bucket is not valid'],
+    ['a bucket name that cannot be', {}, 'Not_A_Bucket!', 'Bucket is not valid'],
+    [
+      'a port where nobody listens',
+      { endpoint: 'http://127.0.0.1:1', attempts: 1 },
+      'bkt',
+      'Invalid endpoint',
+    ],
+    [
+      'a host that does not exist',
+      { endpoint: 'http://nowhere.invalid', attempts: 1 },
+      'bkt',
+      'Invalid endpoint',
+    ],
+    [
+      'TLS where there is none',
+      { endpoint: 'https://127.0.0.1:PORT', attempts: 1 },
+      'bkt',
+      'Invalid endpoint',
+    ],
+  ])('refuses %s', async (_name, settings, bucket, message) => {
+    const endpoint = (settings.endpoint ?? server.endpoint).replace('PORT', String(server.port));
+    const check = await open({ ...settings, endpoint }).checkDestination(bucket);
+    expect(check).toMatchObject({ kind: 'refused', message });
+    expect(JSON.stringify(check)).not.toContain('127.0.0.1');
+  });
+
+  it.each<[string, RequestListener, string]>([
+    ['says yes to everything', (_, response) => response.end('<html>Welcome</html>'), 'Invalid endpoint'],
+    [
+      'knows no such page',
+      (_, response) => response.writeHead(404).end('<html>no</html>'),
+      'Invalid endpoint',
+    ],
+    ['forbids the method', (_, response) => response.writeHead(405).end(), 'Invalid endpoint'],
+    [
+      'leads elsewhere',
+      (_, response) => response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
+      'Invalid endpoint',
+    ],
+    ['is down', (_, response) => response.writeHead(503).end('<html>down</html>'), 'Invalid endpoint'],
+    ['never answers', () => undefined, 'Invalid endpoint'],
+  ])('refuses a web server that %s', async (_name, listener, message) => {
+    const other = await listen(listener);
+    const tested = open({ endpoint: other.url, attempts: 2, timeoutMs: 300 });
+    expect(await tested.checkDestination('bkt')).toMatchObject({ kind: 'refused', message });
+    await other.close();
+  });
+
+  it('refuses a server that does not speak HTTP', async () => {
+    const tcp = createTcpServer((socket) => socket.on('error', () => undefined).end('220 mail ready\r\n'));
+    await new Promise<void>((resolve) => tcp.listen(0, '127.0.0.1', resolve));
+    const endpoint = `http://127.0.0.1:${(tcp.address() as AddressInfo).port}`;
+    const check = await open({ endpoint, attempts: 1 }).checkDestination('bkt');
+    expect(check).toMatchObject({ kind: 'refused', message: 'Invalid endpoint' });
+    tcp.close();
+  });
+});
+
+async function listen(listener: RequestListener): Promise<{ url: string; close(): Promise<void> }> {
+  const other: Server = createServer(listener);
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(other.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        other.close(() => resolve());
+        other.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,137 @@
+import type { Readable } from 'node:stream';
+import type { Client } from 'minio';
+import { systemClock, type Clock } from '#lib/time';
+import { checkDestination } from './check-destination.js';
+import {
+  abortUpload,
+  type MultipartUpload,
+  type MultipartUploadOptions,
+  PartsUpload,
+} from './multipart-upload.js';
+import type { ObjectEntry, ObjectStat } from './object-stat.js';
+import { classify } from './object-store-error.js';
+import type { DestinationCheck, ObjectStore, ObjectStoreSettings } from './object-store.js';
+import { withRetries } from './retry.js';
+import { createClient } from './store-client.js';
+import type { Transport } from './transport.js';
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const PAGE = 1000;
+
+/**
+ * Opens a store; no request is made yet.
+ * @throws EndpointRefusedError on an endpoint that cannot be one or leads where it must not
+ */
+export function openObjectStore(settings: ObjectStoreSettings, clock: Clock = systemClock): ObjectStore {
+  const { client, transport } = createClient(settings, settings.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  return new ClientObjectStore(client, transport, clock, settings.attempts ?? 4);
+}
+
+/** More open uploads of one key than this are nobody's leftovers. */
+const MAX_OPEN_UPLOADS = 20;
+
+class ClientObjectStore implements ObjectStore {
+  readonly #client: Client;
+  readonly #transport: Transport;
+  readonly #clock: Clock;
+  readonly #attempts: number;
+
+  constructor(client: Client, transport: Transport, clock: Clock, attempts: number) {
+    this.#client = client;
+    this.#transport = transport;
+    this.#clock = clock;
+    this.#attempts = attempts;
+  }
+
+  async put(
+    bucket: string,
+    key: string,
+    body: Buffer | string,
+    options: { contentType?: string } = {},
+  ): Promise<{ etag: string }> {
+    const headers = { 'content-type': options.contentType ?? 'application/octet-stream' };
+    const bytes = Buffer.from(body);
+    return this.#try(`put ${key} in bucket ${bucket}`, async () => {
+      // the client's own call would switch to its multipart upload when a body is larger than its part
+      const request = { method: 'PUT', bucketName: bucket, objectName: key, headers: { ...headers } };
+      const response = await this.#client.makeRequestAsync(request, bytes);
+      response.resume();
+      return { etag: plainEtag(response.headers.etag) };
+    });
+  }
+
+  async stat(bucket: string, key: string): Promise<ObjectStat | undefined> {
+    try {
+      return await this.#try(`look for ${key} in bucket ${bucket}`, async () => {
+        const { size, etag, lastModified } = await this.#client.statObject(bucket, key);
+        return { size, etag, lastModified };
+      });
+    } catch (error) {
+      if (classify(error, '').code === 'NoSuchKey') return undefined;
+      throw error;
+    }
+  }
+
+  get(bucket: string, key: string, range?: { offset: number; length?: number }): Promise<Readable> {
+    return this.#try(`get ${key} from bucket ${bucket}`, () =>
+      range
+        ? this.#client.getPartialObject(bucket, key, range.offset, range.length)
+        : this.#client.getObject(bucket, key),
+    );
+  }
+
+  async delete(bucket: string, key: string): Promise<void> {
+    await this.#try(`delete ${key} from bucket ${bucket}`, () => this.#client.removeObject(bucket, key));
+  }
+
+  async *list(bucket: string, prefix: string): AsyncIterable<ObjectEntry> {
+    for (let token = ''; ;) {
+      const page = await this.#try(`list ${prefix} in bucket ${bucket}`, () =>
+        this.#client.listObjectsV2Query(bucket, prefix, token, '', PAGE, ''),
+      );
+      for (const item of page.objects) {
+        if (item.name === undefined) continue;
+        yield { key: item.name, size: item.size, etag: item.etag, lastModified: item.lastModified };
+      }
+      if (!page.isTruncated) return;
+      token = page.nextContinuationToken;
+    }
+  }
+
+  checkDestination(bucket: string, prefix?: string): Promise<DestinationCheck> {
+    return checkDestination(this, bucket, prefix);
+  }
+
+  startMultipartUpload(
+    bucket: string,
+    key: string,
+    options: MultipartUploadOptions = {},
+  ): Promise<MultipartUpload> {
+    const stat = (): Promise<ObjectStat | undefined> => this.stat(bucket, key);
+    return PartsUpload.start({ client: this.#client, clock: this.#clock, bucket, key, stat }, options);
+  }
+
+  async abortUploadsOf(bucket: string, key: string): Promise<void> {
+    for (let left = MAX_OPEN_UPLOADS; left > 0; left--) {
+      const uploadId = await this.#client.findUploadId(bucket, key);
+      if (uploadId === undefined) return;
+      await this.abortUpload(bucket, key, uploadId);
+    }
+  }
+
+  abortUpload(bucket: string, key: string, uploadId: string): Promise<void> {
+    return abortUpload(this.#client, this.#clock, bucket, key, uploadId);
+  }
+
+  close(): void {
+    this.#transport.agent.destroy();
+  }
+
+  #try<T>(attempted: string, work: () => Promise<T>): Promise<T> {
+    return withRetries(attempted, { clock: this.#clock, attempts: this.#attempts }, work);
+  }
+}
+
+function plainEtag(header: string | undefined): string {
+  return (header ?? '').replace(/^W\/|"/g, '');
+}

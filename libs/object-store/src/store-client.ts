@@ -1,0 +1,67 @@
+import { Client, type ClientOptions, IamAwsProvider } from 'minio';
+import { loadConfig, optionalText } from '#lib/config';
+import { parseEndpoint } from './endpoint.js';
+import { EndpointGuard } from './endpoint-guard.js';
+import type { ObjectStoreSettings } from './object-store.js';
+import { Transport } from './transport.js';
+
+type RequestOptions = ReturnType<Client['getRequestOptions']>;
+
+/** A client for endpoints whose host names the bucket: it must not appear in the path again. */
+class BucketInHostClient extends Client {
+  protected override getRequestOptions(
+    options: Parameters<Client['getRequestOptions']>[0],
+  ): RequestOptions & { host: string; headers: Record<string, string> } {
+    const request = super.getRequestOptions(options);
+    const path = String(request.path).slice(
+      options.bucketName === undefined ? 0 : options.bucketName.length + 1,
+    );
+    return { ...request, path: path.startsWith('/') ? path : `/${path}` };
+  }
+}
+
+export interface StoreClient {
+  readonly client: Client;
+  readonly transport: Transport;
+}
+
+/** @throws EndpointRefusedError */
+export function createClient(settings: ObjectStoreSettings, timeoutMs: number): StoreClient {
+  const endpoint = settings.endpoint === undefined ? undefined : parseEndpoint(settings.endpoint);
+  const isTls = endpoint?.isTls ?? true;
+  const guard = new EndpointGuard(settings.allowPrivateEndpoints ?? false);
+  if (endpoint) guard.checkHost(endpoint.host);
+  const transport = new Transport(isTls, timeoutMs, guard);
+  const isBucketInHost = endpoint !== undefined && settings.includeBucketInPrefix === false;
+  const options: ClientOptions = {
+    endPoint: endpoint?.host ?? 's3.amazonaws.com',
+    port: endpoint?.port,
+    useSSL: isTls,
+    // Most stores of one's own do not care; asking them for the region takes a permission that few keys have.
+    region: settings.region ?? (endpoint ? 'us-east-1' : undefined),
+    transport: transport as unknown as ClientOptions['transport'],
+    transportAgent: transport.agent,
+    retryOptions: { disableRetry: true },
+    ...credentialsOf(settings),
+  };
+  const client = isBucketInHost ? new BucketInHostClient(options) : new Client(options);
+  return { client, transport };
+}
+
+/** The standard order of lookup: what was given, environment variables, the role of the pod or machine. */
+function credentialsOf(settings: ObjectStoreSettings): Partial<ClientOptions> {
+  const given =
+    settings.accessKeyId === undefined
+      ? loadConfig({
+          accessKeyId: optionalText('AWS_ACCESS_KEY_ID', 'access key'),
+          secretAccessKey: optionalText('AWS_SECRET_ACCESS_KEY', 'secret key', { secret: true }),
+          sessionToken: optionalText('AWS_SESSION_TOKEN', 'session token', { secret: true }),
+        })
+      : settings;
+  if (given.accessKeyId === undefined) return { credentialsProvider: new IamAwsProvider({}) };
+  return {
+    accessKey: given.accessKeyId,
+    secretKey: given.secretAccessKey ?? '',
+    ...(given.sessionToken === undefined ? {} : { sessionToken: given.sessionToken }),
+  };
+}

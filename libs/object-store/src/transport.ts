@@ -1,0 +1,58 @@
+import http from 'node:http';
+import https from 'node:https';
+import type { EndpointGuard } from './endpoint-guard.js';
+import { ObjectStoreError } from './object-store-error.js';
+
+const BUSY_STATUS = new Set([408, 429, 500, 502, 503, 504]);
+const MAX_ERROR_BYTES = 64 << 10;
+
+/**
+ * What the client sends its requests through. Instead of the client's own habits (console output, one retry, forgotten
+ * bodies) an answer that says "busy" becomes an error with the store's code, and a connection on which nothing moves
+ * for too long is cut. Redirects are never followed, and what is dialled the guard has seen.
+ */
+export class Transport {
+  readonly agent: http.Agent;
+  readonly #isTls: boolean;
+  readonly #timeoutMs: number;
+  readonly #guard: EndpointGuard;
+
+  constructor(isTls: boolean, timeoutMs: number, guard: EndpointGuard) {
+    this.#isTls = isTls;
+    this.#timeoutMs = timeoutMs;
+    this.#guard = guard;
+    const options = { keepAlive: true, maxSockets: 16, lookup: guard.lookup };
+    this.agent = isTls ? new https.Agent(options) : new http.Agent(options);
+  }
+
+  /** The shape of `http.request` that the client uses. */
+  readonly request = (
+    options: http.RequestOptions,
+    callback: (response: http.IncomingMessage) => void,
+  ): http.ClientRequest => {
+    this.#guard.checkHost(options.hostname ?? options.host ?? '');
+    const request = (this.#isTls ? https : http).request({ ...options, agent: this.agent }, (response) => {
+      if (!BUSY_STATUS.has(response.statusCode ?? 0)) return callback(response);
+      void readCode(response).then((code) => {
+        request.emit('error', new ObjectStoreError(code, `${options.method ?? 'GET'} request`));
+      });
+    });
+    request.setTimeout(this.#timeoutMs, () => {
+      request.destroy(new ObjectStoreError('ETIMEDOUT', `${options.method ?? 'GET'} request`));
+    });
+    return request;
+  };
+}
+
+async function readCode(response: http.IncomingMessage): Promise<string> {
+  let text = '';
+  try {
+    for await (const piece of response) {
+      text += String(piece);
+      if (text.length > MAX_ERROR_BYTES) break;
+    }
+  } catch {
+    // the code of half a body is as good as none
+  }
+  return /<Code>(\w+)<\/Code>/.exec(text)?.[1] ?? 'ServiceUnavailable';
+}
