@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import {
+  checkPrefix,
+  countPartitions,
+  dayOf,
+  decideNextAttempt,
+  DEFAULT_EXPORT_LIMITS,
+  formatInstant,
+  manifestKey,
+  parseInstant,
+  parseLast,
+  partitionByDay,
+  type PartitionAddress,
+  partitionFolder,
+  partKey,
+  resolveWindow,
+  testObjectKey,
+} from './index.js';
+
+const instant = fc.bigInt(
+  parseInstant('1970-01-01T00:00:00Z') ?? 0n,
+  parseInstant('9999-12-30T00:00:00Z') ?? 0n,
+);
+
+describe('instants', () => {
+  it.each([
+    ['2026-08-19T00:00:00Z', '2026-08-19T00:00:00Z'],
+    ['2026-08-19T02:00:00+02:00', '2026-08-19T00:00:00Z'],
+    ['2026-08-18T23:59:59.999999Z', '2026-08-18T23:59:59.999999Z'],
+    ['2026-08-18T23:59:59.9999999Z', '2026-08-18T23:59:59.999999Z'],
+    ['1969-12-31T23:59:59.5Z', '1969-12-31T23:59:59.500000Z'],
+  ])('reads %s', (text, expected) => expect(formatInstant(parseInstant(text) ?? 0n)).toBe(expected));
+
+  it.each(['', 'now', '2026-08-19', '2026-08-19T00:00:00', '2026-02-30T00:00:00Z', '2026-08-19T25:00:00Z'])(
+    'refuses %j',
+    (text) => expect(parseInstant(text)).toBeUndefined(),
+  );
+
+  it('survives being printed', () =>
+    fc.assert(fc.property(instant, (one) => parseInstant(formatInstant(one)) === one)));
+});
+
+describe('partitions', () => {
+  it('hold every microsecond of the window exactly once, each within one UTC day', () =>
+    fc.assert(
+      fc.property(instant, fc.bigInt(1n, 40n * 86_400_000_000n), (start, length) => {
+        const window = { start, end: start + length };
+        const parts = partitionByDay(window);
+        expect(parts[0]?.start).toBe(window.start);
+        expect(parts.at(-1)?.end).toBe(window.end);
+        for (const [at, part] of parts.entries()) {
+          expect(part.end > part.start).toBe(true);
+          expect(dayOf(part.start)).toBe(dayOf(part.end - 1n));
+          if (at > 0) expect(part.start).toBe(parts[at - 1]?.end);
+        }
+        expect(countPartitions(window)).toBe(parts.length);
+      }),
+    ));
+
+  it('give midnight to the day that begins', () => {
+    const parts = partitionByDay({
+      start: parseInstant('2026-08-18T23:59:59.999999Z') ?? 0n,
+      end: parseInstant('2026-08-19T00:00:00.000001Z') ?? 0n,
+    });
+    expect(parts.map((part) => [part.day, formatInstant(part.start), formatInstant(part.end)])).toEqual([
+      ['2026-08-18', '2026-08-18T23:59:59.999999Z', '2026-08-19T00:00:00Z'],
+      ['2026-08-19', '2026-08-19T00:00:00Z', '2026-08-19T00:00:00.000001Z'],
+    ]);
+  });
+
+  it('are none for an empty window', () => expect(partitionByDay({ start: 5n, end: 5n })).toEqual([]));
+});
+
+describe('windows', () => {
+  const now = parseInstant('2026-08-19T12:00:00Z') ?? 0n;
+
+  it.each([
+    ['90m', '2026-08-19T10:30:00Z'],
+    ['24h', '2026-08-18T12:00:00Z'],
+    ['7d', '2026-08-12T12:00:00Z'],
+  ])('count %s backwards', (last, start) => {
+    const decision = resolveWindow({ last }, now);
+    expect(decision.kind === 'window' && formatInstant(decision.window.start)).toBe(start);
+  });
+
+  it.each([
+    [{ last: 'yesterday' }, /last must be/],
+    [{ last: '0h' }, /last must be/],
+    [{}, /give startTime and endTime/],
+    [{ startTime: '2026-08-19T00:00:00Z' }, /give startTime and endTime/],
+    [{ startTime: 'x', endTime: '2026-08-19T00:00:00Z' }, /startTime must be/],
+    [{ startTime: '2026-08-19T00:00:00Z', endTime: '2026-08-19T00:00:00Z' }, /must be after/],
+  ])('refuse %j', (wanted, message) => {
+    const decision = resolveWindow(wanted, now);
+    expect(decision.kind === 'refused' && decision.message).toMatch(message);
+  });
+
+  it('know no other units', () => expect(parseLast('3w')).toBeUndefined());
+});
+
+describe('object keys', () => {
+  const address: PartitionAddress = {
+    prefix: '/data/exports/',
+    exportId: '11111111-1111-4111-8111-111111111111',
+    tenantId: '22222222-2222-4222-8222-222222222222',
+    projectId: '33333333-3333-4333-8333-333333333333',
+    formatVersion: 'v2_beta',
+    day: '2026-08-09',
+  };
+  const ids =
+    'export_id=11111111-1111-4111-8111-111111111111/tenant_id=22222222-2222-4222-8222-222222222222/session_id=33333333-3333-4333-8333-333333333333';
+
+  it('follow Hive in v2_beta', () =>
+    expect(partKey(address, 7)).toBe(
+      `data/exports/${ids}/resource=runs/year=2026/month=8/day=9/part-00007.parquet`,
+    ));
+  it('follow the interface in v1, also without a prefix', () =>
+    expect(manifestKey({ ...address, prefix: '', formatVersion: 'v1' })).toBe(
+      `${ids}/runs/year=2026/month=8/day=9/_manifest.json`,
+    ));
+  it('have a place for test objects', () => expect(testObjectKey('a', 'x')).toBe('a/tmp/x.txt'));
+
+  it.each(['../x', 'a/../b', './a', 'a//b', 'a\\b', 'a%2e', 'a b', 'ä', 'a\0', 'k=v/', `${'a'.repeat(513)}`])(
+    'refuse the prefix %j',
+    (prefix) => expect(checkPrefix(prefix)).toBeDefined(),
+  );
+
+  it('never leave the literal prefix', () =>
+    fc.assert(
+      fc.property(fc.string({ maxLength: 40 }), (prefix) => {
+        if (checkPrefix(prefix) !== undefined) return;
+        const key = partitionFolder({ ...address, prefix });
+        const start = prefix.replace(/^\/+|\/+$/g, '');
+        expect(key.startsWith(start)).toBe(true);
+        expect(key.split('/')).not.toContain('..');
+      }),
+    ));
+  it('refuse ids that are no uuids', () =>
+    expect(() => partitionFolder({ ...address, exportId: '../x' })).toThrow(/uuid/));
+});
+
+describe('attempts', () => {
+  const failed = { kind: 'failed', message: 'the store said 503', endedAtMs: 1000 } as const;
+
+  it('are repeated after the fixed pause', () =>
+    expect(decideNextAttempt(1, failed, 11_000, DEFAULT_EXPORT_LIMITS)).toEqual({
+      kind: 'retry',
+      attempt: 2,
+      afterMs: 20_000,
+    }));
+  it('are repeated at once when the pause is over', () =>
+    expect(decideNextAttempt(20, failed, 1e6, DEFAULT_EXPORT_LIMITS)).toMatchObject({
+      attempt: 21,
+      afterMs: 0,
+    }));
+  it('end after 20 retries', () =>
+    expect(decideNextAttempt(21, failed, 1e6, DEFAULT_EXPORT_LIMITS)).toMatchObject({
+      kind: 'fail',
+      reason: 'RetriesExhausted',
+    }));
+  it('end at once when the destination refuses', () =>
+    expect(
+      decideNextAttempt(1, { kind: 'terminal', message: 'Access denied' }, 0, DEFAULT_EXPORT_LIMITS),
+    ).toEqual({
+      kind: 'fail',
+      reason: 'DestinationRefused',
+      message: 'Access denied',
+    }));
+});

@@ -1,0 +1,52 @@
+import type { ExportLimits } from './limits.js';
+
+/** How an attempt ended, as its worker's exit code or its Job say. */
+export type AttemptEnd =
+  | { readonly kind: 'succeeded' }
+  /** The worker said that trying again cannot help: credentials, missing bucket. */
+  | { readonly kind: 'terminal'; readonly message: string }
+  /** Everything else, crashes and time-outs of the run included. */
+  | { readonly kind: 'failed'; readonly message: string; readonly endedAtMs: number };
+
+export type NextAttempt =
+  | { readonly kind: 'complete' }
+  | {
+      readonly kind: 'fail';
+      readonly reason: 'DestinationRefused' | 'RetriesExhausted';
+      readonly message: string;
+    }
+  | { readonly kind: 'retry'; readonly attempt: number; readonly afterMs: number };
+
+/** What follows the end of attempt `attempt` (1 is the first). Times are the database's. */
+export function decideNextAttempt(
+  attempt: number,
+  end: AttemptEnd,
+  nowMs: number,
+  limits: ExportLimits,
+): NextAttempt {
+  switch (end.kind) {
+    case 'succeeded':
+      return { kind: 'complete' };
+    case 'terminal':
+      return { kind: 'fail', reason: 'DestinationRefused', message: end.message };
+    case 'failed':
+      if (attempt > limits.retries)
+        return {
+          kind: 'fail',
+          reason: 'RetriesExhausted',
+          message: `${attempt} attempts failed, the last with: ${end.message}`,
+        };
+      return {
+        kind: 'retry',
+        attempt: attempt + 1,
+        afterMs: Math.max(0, end.endedAtMs + limits.retryDelayMs - nowMs),
+      };
+    default:
+      return end satisfies never;
+  }
+}
+
+/** Whether an export that began at `startedAtMs` has used up its time. */
+export function isExportOverdue(startedAtMs: number, nowMs: number, limits: ExportLimits): boolean {
+  return nowMs - startedAtMs > limits.exportTimeoutMs;
+}

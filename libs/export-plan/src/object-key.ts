@@ -1,0 +1,72 @@
+/** Layout of an export in its bucket: `v1` as the interface first had it, `v2_beta` with folders that Hive understands. */
+export type FormatVersion = 'v1' | 'v2_beta';
+
+/** What the keys of one partition are made of; ids are uuids, so nothing in them can leave the prefix. */
+export interface PartitionAddress {
+  /** As in the destination; slashes at its ends do not count. */
+  readonly prefix: string;
+  readonly exportId: string;
+  readonly tenantId: string;
+  readonly projectId: string;
+  readonly formatVersion: FormatVersion;
+  /** `YYYY-MM-DD`. */
+  readonly day: string;
+}
+
+const MAX_PREFIX_BYTES = 512;
+const PREFIX = /^[A-Za-z0-9!_.*'()/-]*$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * Why a prefix cannot be used, or undefined when it can. The characters are those that object stores call safe; `.` and
+ * `..` as segments, doubled slashes and escapes are refused, because a proxy or a client somewhere resolves them.
+ */
+export function checkPrefix(prefix: string): string | undefined {
+  if (Buffer.byteLength(prefix) > MAX_PREFIX_BYTES) return `must be at most ${MAX_PREFIX_BYTES} bytes long`;
+  if (!PREFIX.test(prefix)) return "may contain letters, digits and ! _ . * ' ( ) / - only";
+  const segments = trimmed(prefix).split('/');
+  if (prefix !== '' && trimmed(prefix) !== '' && segments.includes(''))
+    return 'must not contain empty segments';
+  if (segments.includes('.') || segments.includes('..')) return 'must not contain the segments . or ..';
+  return undefined;
+}
+
+function trimmed(prefix: string): string {
+  return prefix.replace(/^\/+|\/+$/g, '');
+}
+
+function joined(prefix: string, rest: string): string {
+  const problem = checkPrefix(prefix);
+  if (problem !== undefined) throw new Error(`the prefix ${problem}`);
+  const start = trimmed(prefix);
+  return start === '' ? rest : `${start}/${rest}`;
+}
+
+/** The folder of one partition, ending with a slash. Month and day carry no leading zero, as in the interface. */
+export function partitionFolder(address: PartitionAddress): string {
+  for (const id of [address.exportId, address.tenantId, address.projectId])
+    if (!UUID.test(id))
+      throw new Error(`an id in an object key must be a uuid, but is ${JSON.stringify(id)}`);
+  const [year, month, day] = address.day.split('-').map(Number);
+  const resource = address.formatVersion === 'v2_beta' ? 'resource=runs' : 'runs';
+  return joined(
+    address.prefix,
+    `export_id=${address.exportId}/tenant_id=${address.tenantId}/session_id=${address.projectId}/` +
+      `${resource}/year=${year}/month=${month}/day=${day}/`,
+  );
+}
+
+/** The key of the `number`th file of a partition, counted from 1; the same number is always the same key. */
+export function partKey(address: PartitionAddress, number: number): string {
+  return `${partitionFolder(address)}part-${String(number).padStart(5, '0')}.parquet`;
+}
+
+/** Written last: whoever follows it sees exactly the files that belong to the partition. Readers skip names with `_`. */
+export function manifestKey(address: PartitionAddress): string {
+  return `${partitionFolder(address)}_manifest.json`;
+}
+
+/** Where a destination is tried; the folder is the interface's. */
+export function testObjectKey(prefix: string, id: string): string {
+  return joined(prefix, `tmp/${id}.txt`);
+}

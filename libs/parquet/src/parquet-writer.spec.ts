@@ -1,0 +1,365 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { parquetMetadata, parquetReadObjects, type FileMetaData } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import { copyBinary, type Value } from '../testdata/copy-binary-bytes.js';
+import { type Row, writeFile as write, type WantedColumn } from '../testdata/write-file.js';
+import type { ColumnType, ParquetColumn } from './column-type.js';
+import type { Compression } from './compression.js';
+import { CopyBinaryReader } from './copy-binary.js';
+import type { ParquetWriterOptions } from './parquet-writer.js';
+
+const arrayBuffer = (file: Buffer): ArrayBuffer => new Uint8Array(file).buffer;
+
+/** What hyparquet reads, row by row. */
+async function readByHyparquet(file: Buffer): Promise<Record<string, unknown>[]> {
+  return parquetReadObjects({ file: arrayBuffer(file), compressors });
+}
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'parquet-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** What DuckDB reads, in JSON. */
+async function query(file: Buffer, sql: string): Promise<Record<string, unknown>[]> {
+  const path = join(folder, 'file.parquet');
+  await writeFile(path, file);
+  const connection = await (await DuckDBInstance.create()).connect();
+  try {
+    await connection.run("SET TimeZone = 'UTC'");
+    const result = await connection.runAndReadAll(sql.replaceAll('FILE', `'${path}'`));
+    return result.getRowObjectsJson() as Record<string, unknown>[];
+  } finally {
+    connection.closeSync();
+  }
+}
+
+const column = (name: string, type: ColumnType, options: Partial<ParquetColumn> = {}): WantedColumn => ({
+  name,
+  type,
+  nullable: true,
+  statistics: true,
+  ...options,
+});
+
+const ALL: readonly WantedColumn[] = [
+  column('id', 'uuid', { nullable: false }),
+  column('name', 'text', { dictionary: true }),
+  column('start', 'timestamp', { nullable: false }),
+  column('flag', 'bool'),
+  column('tokens', 'int64'),
+  column('cost', 'decimal'),
+  column('parents', 'uuid-list', { nullable: false }),
+  column('tags', 'text-list', { dictionary: true }),
+  column('tags_text', 'text-list-as-text'),
+  column('parents_text', 'uuid-list-as-text', { nullable: false }),
+  column('inputs', 'json'),
+];
+
+function uuid(n: number): string {
+  const hex = n.toString(16).padStart(12, '0');
+  return `0192f0c1-7b1a-7000-8000-${hex}`;
+}
+
+/** Rows in which every column now and then has every kind of value. */
+function allRows(count: number): Row[] {
+  return Array.from({ length: count }, (_, n) => [
+    uuid(n),
+    n % 7 === 0 ? null : `näme ${n % 5}`,
+    1_760_000_000_000_000n + BigInt(n) * 1_000_003n,
+    n % 3 === 0 ? null : n % 2 === 0,
+    n % 11 === 0 ? null : BigInt(n) * (n % 2 === 0 ? 1n : -1n),
+    n % 4 === 0
+      ? null
+      : `${n % 2 ? '-' : ''}${n}.${String(n * 7)
+          .padStart(10, '0')
+          .slice(-10)}`,
+    Array.from({ length: n % 4 }, (_x, k) => uuid(n + k)),
+    n % 5 === 0 ? null : Array.from({ length: n % 3 }, (_x, k) => `tag "${(n + k) % 9}"`),
+    n % 5 === 0 ? null : Array.from({ length: n % 3 }, (_x, k) => `tag "${(n + k) % 9}"`),
+    Array.from({ length: n % 4 }, (_x, k) => uuid(n + k)),
+    n % 6 === 0 ? null : `{"n": ${n}, "text": "${'x'.repeat((n * 37) % 3000)}"}`,
+  ]);
+}
+
+const plainDecimal = (text: string): string => {
+  const negative = text.startsWith('-');
+  const [integer = '0', fraction = ''] = text.replace('-', '').split('.');
+  const digits = `${BigInt(integer)}.${fraction.padEnd(10, '0')}`;
+  return negative && !/^[0.]*$/.test(digits) ? `-${digits}` : digits;
+};
+
+const asMicros = (micros: bigint): string => {
+  const date = new Date(Number(micros / 1000n));
+  return `${date.toISOString().slice(0, 19).replace('T', ' ')}.${String(micros % 1_000_000n).padStart(6, '0')}`;
+};
+
+describe('files', () => {
+  const rows = allRows(5000);
+
+  it.each<[Compression, number]>([
+    ['none', 1000],
+    ['gzip', 10_240],
+    ['snappy', 700],
+    ['zstd', 1024],
+  ])(
+    'with compression %s hold the same values for DuckDB and hyparquet',
+    async (compression, rowGroupRows) => {
+      const file = await write(ALL, rows, { compression, rowGroupRows, pageBytes: 20_000 });
+      const byHyparquet = await readByHyparquet(file);
+      const byDuck = await query(
+        file,
+        `SELECT id, name, strftime(start, '%Y-%m-%d %H:%M:%S.%f') AS start, flag, tokens::VARCHAR AS tokens, cost::VARCHAR AS cost,
+       parents, tags, tags_text, parents_text, inputs::VARCHAR AS inputs FROM FILE ORDER BY id`,
+      );
+      const expected = rows.map((row) => ({
+        id: row[0],
+        name: row[1],
+        start: asMicros(row[2] as bigint),
+        flag: row[3],
+        tokens: row[4] === null ? null : String(row[4]),
+        cost: row[5] === null ? null : plainDecimal(row[5] as string),
+        parents: row[6],
+        tags: row[7],
+        tags_text: row[8] === null ? null : JSON.stringify(row[8]),
+        parents_text: JSON.stringify(row[9]),
+        inputs: row[10],
+      }));
+      expect(byDuck).toEqual(expected);
+      const seen = byHyparquet.map((row, n) => ({
+        ...row,
+        // milliseconds and floats are all that it gives
+        start: Math.abs((row['start'] as Date).getTime() - Number((rows[n]?.[2] as bigint) / 1000n)) <= 1,
+        tokens: row['tokens'] === null || row['tokens'] === undefined ? null : String(row['tokens']),
+        cost: undefined,
+        tags: row['tags'] ?? null,
+        inputs: row['inputs'] ?? null,
+      }));
+      const wanted = expected.map((row) => ({
+        ...row,
+        start: true,
+        cost: undefined,
+        inputs: row.inputs === null ? null : (JSON.parse(row.inputs as string) as unknown),
+      }));
+      expect(seen).toEqual(wanted);
+    },
+  );
+
+  it('are the same bytes for the same rows, however the rows arrive', async () => {
+    const options = { rowGroupRows: 1024, pageBytes: 10_000 };
+    const file = await write(ALL, rows, options);
+    expect((await write(ALL, rows, options, 997)).equals(file)).toBe(true);
+    expect((await write(ALL, rows, { ...options, parallelPages: 1 }, 1 << 20)).equals(file)).toBe(true);
+  });
+
+  it('without rows are valid', async () => {
+    const file = await write(ALL, []);
+    expect(await query(file, 'SELECT count(*)::INT AS n FROM FILE')).toEqual([{ n: 0 }]);
+    expect(await readByHyparquet(file)).toEqual([]);
+  });
+
+  it('have the types that were promised', async () => {
+    const file = await write(ALL, allRows(10));
+    const described = await query(file, 'DESCRIBE SELECT * FROM FILE');
+    expect(Object.fromEntries(described.map((row) => [row['column_name'], row['column_type']]))).toEqual({
+      id: 'VARCHAR',
+      name: 'VARCHAR',
+      start: 'TIMESTAMP WITH TIME ZONE',
+      flag: 'BOOLEAN',
+      tokens: 'BIGINT',
+      cost: 'DECIMAL(18,10)',
+      parents: 'VARCHAR[]',
+      tags: 'VARCHAR[]',
+      tags_text: 'VARCHAR',
+      parents_text: 'VARCHAR',
+      inputs: 'JSON',
+    });
+    const metadata: FileMetaData = parquetMetadata(arrayBuffer(file));
+    const start = metadata.schema.find(({ name }) => name === 'start');
+    expect(start).toMatchObject({
+      type: 'INT64',
+      repetition_type: 'REQUIRED',
+      logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+    });
+  });
+});
+
+describe('row groups', () => {
+  it('end after so many rows, or so many bytes', async () => {
+    const columns = [column('id', 'uuid'), column('text', 'text', { statistics: false })];
+    const sizes = async (rows: Row[], options: Partial<ParquetWriterOptions>): Promise<number[]> =>
+      parquetMetadata(arrayBuffer(await write(columns, rows, options))).row_groups.map(({ num_rows }) =>
+        Number(num_rows),
+      );
+    const small = Array.from({ length: 25 }, (_, n): Row => [uuid(n), 'x']);
+    expect(await sizes(small, { rowGroupRows: 10 })).toEqual([10, 10, 5]);
+    const large = Array.from({ length: 5 }, (_, n): Row => [uuid(n), 'x'.repeat(30_000)]);
+    expect(await sizes(large, { rowGroupBytes: 50_000 })).toEqual([2, 2, 1]);
+  });
+
+  it('tell their smallest and largest values, by which DuckDB and hyparquet skip them', async () => {
+    const rows = allRows(100).map((row): Row => row.with(1, `n${String(row[2]).slice(-3)}`));
+    const file = await write(ALL, rows, { rowGroupRows: 50 });
+    const stats = await query(
+      file,
+      `SELECT row_group_id::INT AS g, path_in_schema AS c, stats_min_value AS min, stats_max_value AS max, stats_null_count::INT AS nulls
+       FROM parquet_metadata(FILE) WHERE path_in_schema IN ('id','start','tokens','cost') ORDER BY ALL`,
+    );
+    expect(stats).toEqual([
+      { g: 0, c: 'cost', min: '-49.0000000343', max: '46.0000000322', nulls: 13 },
+      { g: 0, c: 'id', min: uuid(0), max: uuid(49), nulls: 0 },
+      { g: 0, c: 'start', min: '2025-10-09 08:53:20+00', max: '2025-10-09 08:54:09.000147+00', nulls: 0 },
+      { g: 0, c: 'tokens', min: '-49', max: '48', nulls: 5 },
+      { g: 1, c: 'cost', min: '-99.0000000693', max: '98.0000000686', nulls: 12 },
+      { g: 1, c: 'id', min: uuid(50), max: uuid(99), nulls: 0 },
+      {
+        g: 1,
+        c: 'start',
+        min: '2025-10-09 08:54:10.00015+00',
+        max: '2025-10-09 08:54:59.000297+00',
+        nulls: 0,
+      },
+      { g: 1, c: 'tokens', min: '-97', max: '98', nulls: 5 },
+    ]);
+    expect(await query(file, `SELECT count(*)::INT AS n FROM FILE WHERE id >= '${uuid(60)}'`)).toEqual([
+      { n: 40 },
+    ]);
+  });
+
+  it('leave out bounds that would be long, and those nobody asked for', async () => {
+    const columns = [
+      column('long', 'text'),
+      column('none', 'text', { statistics: false }),
+      column('empty', 'int64'),
+    ];
+    const file = await write(columns, [
+      ['x'.repeat(65), 'a', null],
+      ['a', 'b', null],
+    ]);
+    const stats = await query(
+      file,
+      'SELECT stats_min_value AS min, stats_null_count::INT AS nulls FROM parquet_metadata(FILE)',
+    );
+    expect(stats).toEqual([
+      { min: null, nulls: 0 },
+      { min: null, nulls: 0 },
+      { min: null, nulls: 2 },
+    ]);
+  });
+});
+
+describe('dictionaries', () => {
+  it('are given up in a row group when they grow too large', async () => {
+    const columns = [column('name', 'text', { dictionary: true })];
+    const rows = Array.from({ length: 3000 }, (_, n): Row => [`${n}`.padEnd(n < 2000 ? 1000 : 5, 'x')]);
+    const file = await write(columns, rows, { pageBytes: 100_000, rowGroupRows: 2500 });
+    expect((await readByHyparquet(file)).map(({ name }) => name)).toEqual(rows.map(([name]) => name));
+    expect(await query(file, 'SELECT count(DISTINCT name)::INT AS n FROM FILE')).toEqual([{ n: 3000 }]);
+  });
+
+  it.each([1, 2, 3, 255, 256, 257, 5000])('of %d values are read back', async (distinct) => {
+    const columns = [column('name', 'text', { dictionary: true })];
+    const rows = Array.from({ length: 9999 }, (_, n): Row => [`v${(n * n) % distinct}`]);
+    const file = await write(columns, rows);
+    expect((await readByHyparquet(file)).map(({ name }) => name)).toEqual(rows.map(([name]) => name));
+  });
+});
+
+describe('values at the edges', () => {
+  const one = async (type: ColumnType, value: Value, sql: string): Promise<unknown> =>
+    (
+      await query(await write([column('v', type)], [[value]]), `SELECT (${sql})::VARCHAR AS v FROM FILE`)
+    )[0]?.['v'];
+
+  it.each([
+    ['0.0000000000'],
+    ['0.0000000001'],
+    ['-0.0000000001'],
+    ['0.1234567891'],
+    ['1.0000000000'],
+    ['9999.9999999999'],
+    ['10000.0000000000'],
+    ['900000.0000000001'],
+    ['899999.9999999999'],
+    ['99999999.9999999999'],
+    ['-99999999.9999999999'],
+    ['12345678.0900000000'],
+    ['0.0000070000'],
+  ])('decimal %s', async (text) => {
+    expect(await one('decimal', text, 'v')).toBe(plainDecimal(text));
+  });
+
+  it.each([
+    ['0001-01-01 00:00:00', -62_135_596_800_000_000n],
+    ['1969-12-31 23:59:59.999999', -1n],
+    ['1970-01-01 00:00:00', 0n],
+    ['1999-12-31 23:59:59.999999', 946_684_799_999_999n],
+    ['2000-01-01 00:00:00', 946_684_800_000_000n],
+    ['2255-06-05 23:47:34.740993', 9_007_199_254_740_993n],
+    ['9999-12-31 23:59:59.999999', 253_402_300_799_999_999n],
+  ])('time %s', async (text, micros) => {
+    expect(await one('timestamp', micros, `v AT TIME ZONE 'UTC'`)).toBe(text);
+  });
+
+  it.each([0n, -1n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)])('int64 %s', async (value) => {
+    expect(await one('int64', value, 'v')).toBe(String(value));
+  });
+
+  it('text of 20 MB between small ones', async () => {
+    const texts = ['a', 'b'.repeat(20 << 20), '', 'é'];
+    const file = await write(
+      [column('v', 'text')],
+      texts.map((text): Row => [text]),
+      {},
+      64 << 10,
+    );
+    expect(await query(file, 'SELECT length(v)::INT AS n, left(v, 1) AS c FROM FILE')).toEqual([
+      { n: 1, c: 'a' },
+      { n: 20 << 20, c: 'b' },
+      { n: 0, c: '' },
+      { n: 1, c: 'é' },
+    ]);
+  }, 30_000);
+
+  it.each<[string, ColumnType, Buffer]>([
+    ['NaN', 'decimal', Buffer.from('00000000c0000000', 'hex')],
+    ['an infinite time', 'timestamp', Buffer.from('7fffffffffffffff', 'hex')],
+    ['a decimal with 9 digits before the point', 'decimal', Buffer.from('00010002000000000001', 'hex')],
+    [
+      'a null in a list',
+      'text-list',
+      Buffer.from('000000010000000100000019000000010000000' + '1ffffffff', 'hex'),
+    ],
+  ])('refuse %s', async (_name, type, bytes) => {
+    await expect(write([column('v', type)], [[bytes]])).rejects.toThrow();
+  });
+});
+
+describe('the stream of COPY', () => {
+  it.each([1, 2, 3, 19, 20, 21, 1000])('is understood in pieces of %d bytes', async (pieceBytes) => {
+    const rows = allRows(40);
+    const file = await write(ALL, rows, {}, pieceBytes);
+    expect((await readByHyparquet(file)).map(({ id }) => id)).toEqual(rows.map(([id]) => id));
+  });
+
+  it('is refused when it is something else', () => {
+    const reader = new CopyBinaryReader(1);
+    reader.push(Buffer.from('this is certainly not binary COPY'));
+    expect(() => reader.next()).toThrow('does not begin');
+    const other = new CopyBinaryReader(2);
+    other.push(copyBinary(['text'], [['x']]));
+    expect(() => other.next()).toThrow('1 fields instead of 2');
+  });
+
+  it('is known to be cut when the trailer is missing', () => {
+    const reader = new CopyBinaryReader(1);
+    reader.push(copyBinary(['text'], [['x']]).subarray(0, -2));
+    expect(reader.next()).toBe(true);
+    expect(reader.next()).toBe(false);
+    expect(reader.isFinished).toBe(false);
+  });
+});
