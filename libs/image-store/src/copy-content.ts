@@ -1,0 +1,55 @@
+import { createHash, type Hash } from 'node:crypto';
+import { copyFile, chmod, lstat, mkdir, readdir, readFile, readlink, symlink } from 'node:fs/promises';
+import { dirname, join, relative, resolve } from 'node:path';
+import { TerminalError } from '#lib/errors';
+
+/** Never a part of an image: what installs and tools make beside the sources. */
+const LEFT_OUT = new Set(['node_modules', '.git', '.agentplane']);
+
+/**
+ * Copies a folder and answers the digest of what was copied: over the sorted relative paths, the executable bits and
+ * the bytes. Owners, times and other mode bits do not count, so that a checkout gives the same digest everywhere.
+ * @returns `sha256:HEX`
+ * @throws TerminalError for a symbolic link that leaves the folder, and for sockets and devices
+ */
+export async function copyContent(source: string, target: string): Promise<string> {
+  const hash = createHash('sha256');
+  await mkdir(target, { recursive: true });
+  await copyFolder(source, target, source, hash);
+  return `sha256:${hash.digest('hex')}`;
+}
+
+async function copyFolder(from: string, to: string, root: string, hash: Hash): Promise<void> {
+  const names = (await readdir(from)).filter((name) => !LEFT_OUT.has(name)).sort();
+  for (const name of names) await copyEntry(join(from, name), join(to, name), root, hash);
+}
+
+async function copyEntry(from: string, to: string, root: string, hash: Hash): Promise<void> {
+  const path = relative(root, from);
+  const found = await lstat(from);
+  if (found.isDirectory()) {
+    await mkdir(to);
+    await copyFolder(from, to, root, hash);
+  } else if (found.isFile()) {
+    const isExecutable = (found.mode & 0o111) !== 0;
+    // hashed from the copy: what counts is what will run, even if the source is edited meanwhile
+    await copyFile(from, to);
+    await chmod(to, isExecutable ? 0o755 : 0o644);
+    entry(hash, isExecutable ? 'executable' : 'file', path, await readFile(to));
+  } else if (found.isSymbolicLink()) {
+    const goal = await readlink(from);
+    if (relative(root, resolve(dirname(from), goal)).startsWith('..'))
+      throw new TerminalError('LinkLeavesImage', `the link ${path} leads out of the folder, to ${goal}`);
+    await symlink(goal, to);
+    entry(hash, 'link', path, Buffer.from(goal));
+  } else {
+    throw new TerminalError('NotAFile', `${path} is neither a file, a folder nor a link`);
+  }
+}
+
+/** Lengths come first, so that no two different trees give the same stream of bytes. */
+function entry(hash: Hash, kind: string, path: string, bytes: Buffer): void {
+  const name = path.split('\\').join('/');
+  hash.update(`${kind} ${Buffer.byteLength(name)} ${bytes.length} ${name}\n`);
+  hash.update(bytes);
+}

@@ -1,0 +1,151 @@
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '#lib/testing';
+import { openImageStore } from './image-store.js';
+
+const root = temporaryFolder();
+const installation = join(root, 'installation');
+mkdirSync(join(installation, 'node_modules', 'something'), { recursive: true });
+for (const app of ['agent-server', 'listener']) {
+  mkdirSync(join(installation, 'dist', 'apps', app, 'src'), { recursive: true });
+  writeFileSync(join(installation, 'dist', 'apps', app, 'src', 'main.js'), '');
+}
+
+let made = 0;
+function agentFolder(files: Readonly<Record<string, string>> = {}): string {
+  const folder = join(root, `agent-${made++}`);
+  for (const [name, text] of Object.entries({
+    'langgraph.json': '{}',
+    'src/graph.js': 'export {}',
+    ...files,
+  })) {
+    mkdirSync(join(folder, name, '..'), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+const newStore = (): ReturnType<typeof openImageStore> =>
+  openImageStore({ folder: join(root, `images-${made++}`), installation });
+
+describe('image store', () => {
+  it('gives equal content the same digest wherever it lies and whatever was installed beside it', async () => {
+    const store = newStore();
+    const one = agentFolder();
+    const two = `${one}-copy`;
+    cpSync(one, two, { recursive: true });
+    for (const name of ['node_modules', '.git', '.agentplane']) {
+      mkdirSync(join(two, name));
+      writeFileSync(join(two, name, 'noise'), 'x');
+    }
+    const first = await store.import('sample', one);
+    expect(first.reference).toMatch(/^local\/sample@sha256:[0-9a-f]{64}$/);
+    expect((await store.import('sample', two)).digest).toBe(first.digest);
+  });
+
+  it.each<[string, (folder: string) => void]>([
+    ['other bytes', (folder) => writeFileSync(join(folder, 'src/graph.js'), 'export const a = 1')],
+    ['a file more', (folder) => writeFileSync(join(folder, 'more'), '')],
+    ['another name', (folder) => execFileSync('mv', [join(folder, 'src'), join(folder, 'lib')])],
+    ['an executable bit', (folder) => chmodSync(join(folder, 'src/graph.js'), 0o755)],
+    ['a link inside', (folder) => symlinkSync('src', join(folder, 'alias'))],
+  ])('%s is another image', async (_name, change) => {
+    const store = newStore();
+    const folder = agentFolder();
+    const before = await store.import('sample', folder);
+    change(folder);
+    const after = await store.import('sample', folder);
+    expect(after.digest).not.toBe(before.digest);
+    // a pinned reference keeps its meaning
+    expect(existsSync(store.resolve(before.reference)?.folder ?? '')).toBe(true);
+  });
+
+  it('writes the index that other programs read, and leaves nothing half', async () => {
+    const folder = join(root, `images-${made++}`);
+    const store = openImageStore({ folder, installation });
+    await Promise.all(['a', 'b', 'c'].map((name) => store.import(name, agentFolder({ name }))));
+    const index = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8')) as {
+      images: Record<string, unknown>;
+    };
+    expect(Object.keys(index.images).sort()).toEqual(['a', 'b', 'c']);
+    expect(index.images.a).toEqual({
+      digest: expect.stringMatching(/^sha256:/) as string,
+      importedAt: expect.stringMatching(/Z$/) as string,
+    });
+    expect(readdirSync(folder).filter((name) => name.startsWith('.'))).toEqual([]);
+  });
+
+  it('runs an agent without a lock file on the dependencies of the platform', async () => {
+    const image = await newStore().import('sample', agentFolder());
+    const store = newStore();
+    const imported = await store.import('sample', agentFolder());
+    expect(imported.digest).toBe(image.digest);
+    const folder = store.resolve(imported.reference)?.folder ?? '';
+    expect(realpathSync(join(folder, 'node_modules'))).toBe(realpathSync(join(installation, 'node_modules')));
+  });
+
+  it('installs the dependencies of a lock file once for each digest', async () => {
+    const lock = {
+      name: 'x',
+      version: '1.0.0',
+      lockfileVersion: 3,
+      requires: true,
+      packages: { '': { name: 'x', version: '1.0.0' } },
+    };
+    const source = agentFolder({
+      'package.json': '{"name":"x","version":"1.0.0"}',
+      'package-lock.json': JSON.stringify(lock),
+    });
+    const store = newStore();
+    const folder = store.resolve((await store.import('locked', source)).reference)?.folder ?? '';
+    expect(existsSync(join(folder, 'node_modules', 'something'))).toBe(false);
+  });
+
+  it.each([
+    [
+      'agentplane/listener:0.1.0',
+      { kind: 'platform', folder: undefined, entryPoint: 'dist/apps/listener/src/main.js' },
+    ],
+    ['agentplane/unknown:0.1.0', undefined],
+    ['local/sample', undefined],
+    [`local/sample@sha256:${'0'.repeat(64)}`, undefined],
+    ['docker.io/library/nginx:latest', undefined],
+    ['agentplane/../listener:1', undefined],
+  ])('resolves %s', (reference, expected) => {
+    const found = newStore().resolve(reference);
+    expect(found && { ...found, entryPoint: found.entryPoint.slice(installation.length + 1) }).toEqual(
+      expected,
+    );
+  });
+
+  it.each<[string, string, () => string, RegExp]>([
+    ['a name with a slash', 'a/b', () => agentFolder(), /cannot be the name/],
+    ['a folder that is not there', 'a', () => join(root, 'missing'), /is not a folder/],
+    ['a folder without a graph configuration', 'a', () => installation, /no langgraph.json/],
+    [
+      'a link that leads out',
+      'a',
+      () => {
+        const folder = agentFolder();
+        symlinkSync('/etc/passwd', join(folder, 'secrets'));
+        return folder;
+      },
+      /leads out of the folder/,
+    ],
+  ])('refuses %s', async (_name, name, folder, message) => {
+    const store = newStore();
+    await expect(store.import(name, folder())).rejects.toThrow(message);
+    expect(await store.list()).toEqual([]);
+  });
+});

@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, statSync } from 'node:fs';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { TerminalError } from '#lib/errors';
+import { findProcess } from '#lib/process-identity';
+import { type Clock, systemClock } from '#lib/time';
+import { copyContent } from './copy-content.js';
+import { ImageIndex } from './image-index.js';
+import { installDependencies } from './install-dependencies.js';
+import { IMAGE_NAME, parseImageReference, pinnedReference } from './reference.js';
+
+export interface ImageStoreOptions {
+  /** `images/` of the data folder. */
+  readonly folder: string;
+  /** The installation: holds `dist/` and `node_modules/`. */
+  readonly installation: string;
+  readonly clock?: Clock;
+}
+
+/** What the node starts for an image. */
+export interface ResolvedImage {
+  readonly kind: 'platform' | 'agent';
+  /** Working directory; a platform program has none of its own. */
+  readonly folder: string | undefined;
+  /** File for Node to run. */
+  readonly entryPoint: string;
+}
+
+export interface StoredImage {
+  readonly name: string;
+  readonly digest: string;
+  /** `local/NAME@sha256:HEX` */
+  readonly reference: string;
+  /** RFC 3339. */
+  readonly importedAt: string;
+}
+
+/** The images of one machine: folders kept by the digest of their content. */
+export interface ImageStore {
+  /**
+   * Copies a folder with a `langgraph.json` and points the name to it. The same content again is the same image.
+   * @throws TerminalError when the name or the folder cannot be an image, or its dependencies cannot be installed
+   */
+  import(name: string, source: string): Promise<StoredImage>;
+  /** By name. */
+  list(): Promise<readonly StoredImage[]>;
+  /** What the name means now. */
+  find(name: string): Promise<StoredImage | undefined>;
+  /** `undefined`: there is no such image here. Versions of platform images are not compared: there is one installation. */
+  resolve(reference: string): ResolvedImage | undefined;
+}
+
+/** Opens a store; nothing is made on disk before the first import. */
+export function openImageStore({ folder, installation, clock = systemClock }: ImageStoreOptions): ImageStore {
+  const index = new ImageIndex(folder, clock);
+  const program = (app: string): string => join(installation, 'dist', 'apps', app, 'src', 'main.js');
+  const folderOf = (digest: string): string => join(folder, digest.replace(':', '-'));
+
+  async function list(): Promise<readonly StoredImage[]> {
+    const images = Object.entries(await index.read()).map(([name, { digest, importedAt }]) => ({
+      ...{ name, digest, importedAt },
+      reference: pinnedReference(name, digest),
+    }));
+    return images.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async function find(name: string): Promise<StoredImage | undefined> {
+    return (await list()).find((image) => image.name === name);
+  }
+
+  return {
+    list,
+    find,
+
+    async import(name, source) {
+      requireImportable(name, source);
+      await mkdir(folder, { recursive: true });
+      await removePartials(folder);
+      const partial = join(folder, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
+      try {
+        const digest = await copyContent(source, partial);
+        if (!existsSync(folderOf(digest))) {
+          await installDependencies(partial, join(installation, 'node_modules'));
+          await rename(partial, folderOf(digest)).catch((error: unknown) => {
+            if (!existsSync(folderOf(digest))) throw error; // else another import of the same content was faster
+          });
+        }
+        await index.set(name, digest);
+      } finally {
+        await rm(partial, { recursive: true, force: true });
+      }
+      const image = await find(name);
+      if (!image) throw new Error(`the image ${name} is not in the index that was just written`);
+      return image;
+    },
+
+    resolve(text) {
+      const reference = parseImageReference(text);
+      switch (reference?.kind) {
+        case undefined:
+          return undefined;
+        case 'platform': {
+          const entryPoint = program(reference.app);
+          return existsSync(entryPoint) ? { kind: 'platform', folder: undefined, entryPoint } : undefined;
+        }
+        case 'local': {
+          const image = folderOf(reference.digest);
+          return existsSync(image)
+            ? { kind: 'agent', folder: image, entryPoint: program('agent-server') }
+            : undefined;
+        }
+      }
+    },
+  };
+}
+
+function requireImportable(name: string, source: string): void {
+  if (!IMAGE_NAME.test(name))
+    throw new TerminalError(
+      'ImageNameInvalid',
+      `${JSON.stringify(name)} cannot be the name of an image: use a-z, 0-9, ".", "_" and "-", at most 63`,
+    );
+  if (!statSync(source, { throwIfNoEntry: false })?.isDirectory())
+    throw new TerminalError('FolderNotFound', `${source} is not a folder`);
+  if (!existsSync(join(source, 'langgraph.json')))
+    throw new TerminalError(
+      'NotAnAgent',
+      `${source} has no langgraph.json, so it is not the folder of an agent`,
+    );
+}
+
+/** What imports left that were killed. */
+async function removePartials(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const pid = Number(/^\.partial-(\d+)-/.exec(name)?.[1]);
+    if (pid > 0 && !findProcess(pid)) await rm(join(folder, name), { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,8 @@
+export {
+  openImageStore,
+  type ImageStore,
+  type ImageStoreOptions,
+  type ResolvedImage,
+  type StoredImage,
+} from './image-store.js';
+export { parseImageReference, pinnedReference, type ImageReference } from './reference.js';

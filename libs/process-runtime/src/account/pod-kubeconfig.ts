@@ -1,0 +1,103 @@
+import type { IssuedToken, KubeClient, KubeConnection } from '#lib/kube';
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { Pod } from '#lib/resources';
+import { stringify } from 'yaml';
+import { type PodFiles, writeWhole } from '../pod/pod-files.js';
+
+export interface PodKubeconfigOptions {
+  readonly client: KubeClient;
+  readonly connection: KubeConnection;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const LIFE_SECONDS = 3_600;
+/** A token is renewed when this much of its life is over. */
+const RENEW_AT = 0.8;
+const RETRY_MS = 10_000;
+
+/** Whether the pod asked for its service account: what in a cluster would be a mounted token. */
+export function isAccountMounted(pod: Pod): boolean {
+  return pod.spec.automountServiceAccountToken !== false;
+}
+
+/**
+ * The kubeconfig of one pod, speaking for its service account with a token that is bound to the pod and renewed in time.
+ * The file stays the same, the token lies in a file of its own that clients read again.
+ */
+export class PodKubeconfig {
+  readonly #options: PodKubeconfigOptions;
+  readonly #files: PodFiles;
+  #cancel: () => void = () => undefined;
+  #isStopped = false;
+
+  constructor(files: PodFiles, options: PodKubeconfigOptions) {
+    this.#files = files;
+    this.#options = options;
+  }
+
+  /** Writes the files; answers the kubeconfig's path. Throws when the API server gives no token. */
+  async start(pod: Pod): Promise<string> {
+    await this.#renew(pod);
+    writeWhole(this.#files.kubeconfigFile, this.#render(pod));
+    return this.#files.kubeconfigFile;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel();
+  }
+
+  async #renew(pod: Pod): Promise<void> {
+    const { client, clock } = this.#options;
+    const { name, namespace = '', uid = '' } = pod.metadata;
+    const issued = await client.createToken(
+      { namespace, name: pod.spec.serviceAccountName ?? 'default' },
+      { expirationSeconds: LIFE_SECONDS, boundObject: { apiVersion: 'v1', kind: 'Pod', name, uid } },
+    );
+    writeWhole(this.#files.tokenFile, issued.token);
+    this.#after(remainingMs(issued, clock) * RENEW_AT, pod);
+  }
+
+  #after(ms: number, pod: Pod): void {
+    if (this.#isStopped) return;
+    this.#cancel = this.#options.clock.after(ms, () => {
+      this.#renew(pod).catch((error: unknown) => {
+        this.#options.log.warn(
+          { pod: pod.metadata.name, problem: errorText(error) },
+          'a token was not renewed',
+        );
+        this.#after(RETRY_MS, pod);
+      });
+    });
+  }
+
+  #render(pod: Pod): string {
+    const { server, ca, tlsServerName, insecureSkipTlsVerify } = this.#options.connection;
+    const name = 'pod';
+    return stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': name,
+      clusters: [
+        {
+          name,
+          cluster: {
+            server,
+            ...(ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
+            ...(tlsServerName === undefined ? {} : { 'tls-server-name': tlsServerName }),
+            ...(insecureSkipTlsVerify ? { 'insecure-skip-tls-verify': true } : {}),
+          },
+        },
+      ],
+      users: [{ name, user: { tokenFile: this.#files.tokenFile } }],
+      contexts: [{ name, context: { cluster: name, user: name, namespace: pod.metadata.namespace } }],
+    });
+  }
+}
+
+function remainingMs(issued: IssuedToken, clock: Clock): number {
+  return Math.max(RETRY_MS, new Date(issued.expirationTimestamp).getTime() - clock.now().getTime());
+}

@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { constants } from 'node:os';
+import { findProcess, type ProcessIdentity, sendSignal } from '#lib/process-identity';
+import type { Clock } from '#lib/time';
+import type { LogFile } from '../log/log-file.js';
+
+/** What to start. */
+export interface Launch {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** `code` is 128 + the signal's number for a process that a signal ended. */
+export interface ProcessExit {
+  readonly code: number;
+  /** Why the process could not be started at all. */
+  readonly startFailure?: string;
+}
+
+/** How long output is awaited that a process left in its pipes when it ended. */
+const DRAIN_MS = 1_000;
+
+/**
+ * One attempt at a container as a process: leader of a group of its own, so that a Ctrl-C at the terminal does not reach
+ * it and its children end with it; with a channel that closes when this process dies.
+ */
+export class ContainerProcess {
+  readonly #child: ChildProcess;
+  readonly #clock: Clock;
+  readonly identity: ProcessIdentity | undefined;
+  /** Resolves when the process has ended, its group is killed and its output is in the log. */
+  readonly ended: Promise<ProcessExit>;
+
+  constructor(launch: Launch, log: LogFile, clock: Clock) {
+    this.#clock = clock;
+    this.#child = spawn(launch.command, launch.args, {
+      cwd: launch.folder,
+      env: { ...launch.environment },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      detached: true,
+      serialization: 'json',
+    });
+    const { pid } = this.#child;
+    this.identity = pid === undefined ? undefined : findProcess(pid);
+    this.ended = this.#watch(log);
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Asks the leader to end, and kills the whole group when the time is over. */
+  async stop(graceMs: number): Promise<ProcessExit> {
+    const { pid } = this.#child;
+    if (pid === undefined) return this.ended;
+    sendSignal(pid, graceMs > 0 ? 'SIGTERM' : 'SIGKILL', graceMs <= 0);
+    const over = new AbortController();
+    void this.#clock
+      .sleep(graceMs, over.signal)
+      .then(() => sendSignal(pid, 'SIGKILL', true))
+      .catch(() => undefined);
+    const exit = await this.ended;
+    over.abort(new Error('the process ended'));
+    return exit;
+  }
+
+  #watch(log: LogFile): Promise<ProcessExit> {
+    const { promise, resolve } = Promise.withResolvers<ProcessExit>();
+    const child = this.#child;
+    const { stdout, stderr, pid } = child;
+    for (const [name, stream] of [
+      ['stdout', stdout],
+      ['stderr', stderr],
+    ] as const) {
+      stream?.setEncoding('utf8');
+      stream?.on('data', (chunk: string) => log.write(name, chunk));
+      stream?.on('error', () => undefined);
+    }
+    child.on('message', () => undefined); // programs may talk to their parent; this one has nothing to say
+    child.on('error', (error) => {
+      if (pid === undefined) resolve({ code: 128, startFailure: error.message });
+    });
+    child.once('exit', (code, signal) => {
+      if (pid !== undefined) sendSignal(pid, 'SIGKILL', true); // what it left behind in its group
+      const exit = { code: code ?? 128 + (signal ? constants.signals[signal] : 0) };
+      const cancel = this.#clock.after(DRAIN_MS, () => resolve(exit));
+      child.once('close', () => (cancel(), resolve(exit)));
+    });
+    return promise.finally(() => {
+      if (child.connected) child.disconnect();
+      for (const stream of [stdout, stderr]) stream?.destroy();
+    });
+  }
+}

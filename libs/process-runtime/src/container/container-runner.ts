@@ -1,0 +1,285 @@
+import { rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { type ContainerStatus, type Pod, type PodContainer, PODS } from '#lib/resources';
+import { errorText } from '#lib/errors';
+import type { NodeContext } from '../node/node-context.js';
+import { attemptFiles, LogFile } from '../log/log-file.js';
+import { kubeTime } from '../pod/kube-time.js';
+import { writeWhole } from '../pod/pod-files.js';
+import type { ProcessIdentity } from '#lib/process-identity';
+import type { Clock } from '#lib/time';
+import { ContainerProbes } from '../probe/container-probes.js';
+import type { ProcessRecord } from '../strays/end-strays.js';
+import { ContainerProcess, type Launch, type ProcessExit } from './container-process.js';
+import type { ContainerPhase, ContainerView, Termination } from './container-view.js';
+import { ContainerConfigError } from './environment.js';
+import { ImageMissingError, type PodSurroundings, prepareLaunch } from './prepare-launch.js';
+import { RestartBackoff } from './restart-backoff.js';
+import { readLogEnd, readTerminationMessage } from './termination-message.js';
+
+export interface ContainerRunnerOptions {
+  readonly context: NodeContext;
+  /** The newest object. */
+  readonly pod: () => Pod;
+  readonly container: PodContainer;
+  readonly surroundings: () => PodSurroundings;
+  readonly restartPolicy: 'Always' | 'OnFailure' | 'Never';
+  readonly onChange: () => void;
+  /** What an earlier life of this node reported. */
+  readonly before: ContainerStatus | undefined;
+  /** An earlier life of this node had started it. */
+  readonly wasStarted: boolean;
+}
+
+/** Longest pause before a missing image, Secret or key is looked for again. */
+const MAX_CONFIG_PAUSE_MS = 20_000;
+
+/**
+ * One container of a pod, from its first attempt to its last.
+ *
+ * - **waiting** (`ContainerCreating`): environment and image are looked up; `ErrImagePull` or
+ *   `CreateContainerConfigError` while something is missing, looked up again with growing pauses → running
+ * - **running**: its process lives, its probes look at it; when liveness or startup fails it is ended → terminated
+ * - **terminated**: for good when the policy says so; else → waiting (`CrashLoopBackOff`) for the pause → running
+ * - `stop` from any state: no new attempt begins, a running process gets its grace → terminated
+ *
+ * A container that an earlier life of the node had started has lost its process: it counts as ended with 137 and goes on
+ * by its policy.
+ */
+export class ContainerRunner {
+  readonly #options: ContainerRunnerOptions;
+  readonly #stopping = new AbortController();
+  readonly #backoff = new RestartBackoff();
+  #phase: ContainerPhase = { kind: 'waiting', reason: 'ContainerCreating' };
+  #last: Termination | undefined;
+  #restartCount = 0;
+  #containerId: string | undefined;
+  #process: ContainerProcess | undefined;
+  #probes: ContainerProbes | undefined;
+  #logFile: LogFile | undefined;
+  #graceMs = 0;
+
+  constructor(options: ContainerRunnerOptions) {
+    this.#options = options;
+    this.#restore();
+  }
+
+  get view(): ContainerView {
+    const { container } = this.#options;
+    return {
+      name: container.name,
+      image: container.image ?? '',
+      containerId: this.#containerId,
+      phase: this.#phase,
+      last: this.#last,
+      restartCount: this.#restartCount,
+      isStarted: this.#phase.kind === 'running' && this.#probes?.isStarted === true,
+      isReady: this.#phase.kind === 'running' && this.#probes?.isReady === true,
+    };
+  }
+
+  /** The log being written, for those who follow it. */
+  get logFile(): LogFile | undefined {
+    return this.#logFile;
+  }
+
+  /** Resolves when the container has ended for good. */
+  async run(): Promise<void> {
+    while (!this.#stopping.signal.aborted && !this.#isOver()) {
+      const launch = await this.#prepare();
+      if (!launch) return;
+      const ranMs = await this.#attempt(launch);
+      if (this.#stopping.signal.aborted || this.#isOver()) return;
+      await this.#pause(ranMs);
+    }
+  }
+
+  /** Ends it; a process gets `graceMs` to end by itself. Calling again may shorten the grace. */
+  async stop(graceMs: number): Promise<void> {
+    this.#graceMs = graceMs;
+    this.#probes?.stop();
+    this.#stopping.abort(new Error('the container is stopping'));
+    await this.#process?.stop(graceMs);
+  }
+
+  #isOver(): boolean {
+    if (this.#phase.kind !== 'terminated') return false;
+    switch (this.#options.restartPolicy) {
+      case 'Always':
+        return false;
+      case 'OnFailure':
+        return this.#phase.result.exitCode === 0;
+      case 'Never':
+        return true;
+    }
+  }
+
+  #set(phase: ContainerPhase): void {
+    this.#phase = phase;
+    this.#options.onChange();
+  }
+
+  /** What to start; undefined when stopped before everything was there. */
+  async #prepare(): Promise<Launch | undefined> {
+    const { context, container, pod, surroundings } = this.#options;
+    for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, MAX_CONFIG_PAUSE_MS)) {
+      if (this.#stopping.signal.aborted) return undefined;
+      try {
+        return await prepareLaunch(context, pod(), container, surroundings());
+      } catch (error) {
+        const reason = reasonOf(error);
+        const message = errorText(error);
+        if (pauseMs === 500) this.#event('Warning', reason === 'ErrImagePull' ? 'Failed' : reason, message);
+        this.#set({ kind: 'waiting', reason, message });
+        await context.clock.sleep(pauseMs, this.#stopping.signal).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Runs the process to its end; answers how long it ran. */
+  async #attempt(launch: Launch): Promise<number> {
+    const { context, container, surroundings } = this.#options;
+    const { clock } = context;
+    const { files } = surroundings();
+    const messageFile = files.terminationMessageFile(container.name);
+    rmSync(messageFile, { force: true });
+    const log = new LogFile(files.logFolder(container.name), this.#restartCount, clock);
+    this.#logFile = log;
+    this.#containerId = `process://${randomBytes(16).toString('hex')}`;
+    const startedAt = clock.now();
+    const startedMs = clock.monotonicMs();
+    const process = startProcess(launch, log, clock);
+    if (process instanceof Error) return this.#startFailed(process, log, startedAt);
+    this.#process = process;
+    this.#recordProcess(process.identity);
+    if (process.identity) this.#startProbes(launch);
+    this.#set({ kind: 'running', startedAt });
+    if (this.#stopping.signal.aborted) void process.stop(this.#graceMs); // asked while the process was being started
+    const exit = await process.ended;
+    this.#process = undefined;
+    this.#probes?.stop();
+    log.close();
+    const logTail = (): string =>
+      readLogEnd(attemptFiles(files.logFolder(container.name), this.#restartCount).newest);
+    const message = exit.startFailure ?? this.#message(messageFile, exit, logTail);
+    this.#set({ kind: 'terminated', result: this.#termination(exit, startedAt, message) });
+    return clock.monotonicMs() - startedMs;
+  }
+
+  /** Written at once, so that the node's next life finds what this one started. */
+  #recordProcess(identity: ProcessIdentity | undefined): void {
+    const { container, surroundings } = this.#options;
+    if (!identity) return;
+    const record: ProcessRecord = {
+      ...identity,
+      container: container.name,
+      restartCount: this.#restartCount,
+    };
+    writeWhole(surroundings().files.processFile(container.name), JSON.stringify(record));
+    this.#event('Normal', 'Started', `Started container ${container.name}`);
+  }
+
+  #startFailed(error: Error, log: LogFile, startedAt: Date): number {
+    log.close();
+    const exit: ProcessExit = { code: 128, startFailure: error.message };
+    this.#set({ kind: 'terminated', result: this.#termination(exit, startedAt, error.message) });
+    return 0;
+  }
+
+  async #pause(ranMs: number): Promise<void> {
+    const { container, context } = this.#options;
+    const pauseMs = this.#backoff.after(ranMs);
+    this.#restarting();
+    const message = `back-off ${pauseMs / 1000}s restarting failed container=${container.name}`;
+    this.#set({ kind: 'waiting', reason: 'CrashLoopBackOff', message });
+    this.#event('Warning', 'BackOff', `Back-off restarting failed container ${container.name}`);
+    await context.clock.sleep(pauseMs, this.#stopping.signal).catch(() => undefined);
+    // whoever stops it now should read how it ended, not that it waits
+    if (this.#stopping.signal.aborted && this.#last) this.#set({ kind: 'terminated', result: this.#last });
+  }
+
+  #restarting(): void {
+    if (this.#phase.kind === 'terminated') this.#last = this.#phase.result;
+    this.#restartCount++;
+  }
+
+  #startProbes(launch: Launch): void {
+    const { context, container, pod, surroundings, onChange } = this.#options;
+    const { clock, sleepWatch } = context;
+    const target = {
+      container,
+      ports: surroundings().ports,
+      folder: launch.folder,
+      environment: launch.environment,
+    };
+    this.#probes = new ContainerProbes({
+      ...{ target, clock, sleepWatch, onChange },
+      onProblem: (probe, found) => this.#event('Warning', 'Unhealthy', `${probe} probe failed: ${found}`),
+      onUnhealthy: () => {
+        this.#event('Normal', 'Killing', `Container ${container.name} failed its probe, will be restarted`);
+        void this.#process?.stop((pod().spec.terminationGracePeriodSeconds ?? 30) * 1000);
+      },
+    });
+    this.#probes.start();
+  }
+
+  #message(file: string, exit: ProcessExit, logTail: () => string): string {
+    const left = readTerminationMessage(file);
+    const { terminationMessagePolicy } = this.#options.container as { terminationMessagePolicy?: string };
+    if (left !== '' || exit.code === 0 || terminationMessagePolicy !== 'FallbackToLogsOnError') return left;
+    return logTail();
+  }
+
+  #termination(exit: ProcessExit, startedAt: Date, message: string): Termination {
+    return {
+      exitCode: exit.code,
+      reason: exit.startFailure === undefined ? (exit.code === 0 ? 'Completed' : 'Error') : 'StartError',
+      ...(message === '' ? {} : { message }),
+      startedAt: kubeTime(startedAt),
+      finishedAt: kubeTime(this.#options.context.clock.now()),
+    };
+  }
+
+  #restore(): void {
+    const { before, wasStarted, context } = this.#options;
+    if (!before && !wasStarted) return;
+    this.#restartCount = before?.restartCount ?? 0;
+    this.#last = before?.lastState?.terminated;
+    this.#containerId = before?.containerID;
+    const ended = before?.state?.terminated;
+    if (!ended && !wasStarted && !before?.state?.running) return;
+    const now = kubeTime(context.clock.now());
+    const startedAt = before?.state?.running?.startedAt;
+    const lost: Termination = {
+      exitCode: 137,
+      reason: 'Error',
+      message: 'The node was restarted while this container ran.',
+      ...(startedAt === undefined ? {} : { startedAt }),
+      finishedAt: now,
+    };
+    // between two attempts there was no process to lose
+    const result = ended ?? (before?.state?.waiting ? this.#last : undefined) ?? lost;
+    this.#phase = { kind: 'terminated', result };
+    if (this.#isOver()) return;
+    if (!before?.state?.waiting) this.#restarting();
+    this.#phase = { kind: 'waiting', reason: 'ContainerCreating' };
+  }
+
+  #event(type: 'Normal' | 'Warning', reason: string, message: string): void {
+    this.#options.context.events.record(PODS, this.#options.pod(), { type, reason, message });
+  }
+}
+
+/** The operating system may refuse what a spec says (a NUL in a variable, too many of them): that fails the attempt alone. */
+function startProcess(launch: Launch, log: LogFile, clock: Clock): ContainerProcess | Error {
+  try {
+    return new ContainerProcess(launch, log, clock);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(errorText(error));
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ImageMissingError) return 'ErrImagePull';
+  return error instanceof ContainerConfigError ? 'CreateContainerConfigError' : 'CreateContainerError';
+}

@@ -1,0 +1,137 @@
+import type { KubeClient } from '#lib/kube';
+import { CONFIG_MAPS, type EnvironmentVariable, type Pod, type PodContainer, SECRETS } from '#lib/resources';
+import { expand } from './expand.js';
+
+/** A reference that cannot be resolved now; the pod waits with this text and tries again. */
+export class ContainerConfigError extends Error {
+  override readonly name = 'ContainerConfigError';
+}
+
+type Values = Readonly<Record<string, string>>;
+
+/**
+ * The variables that a container's spec asks for, in Kubernetes' order: `envFrom`, then `env`, later ones winning.
+ * @throws ContainerConfigError when a Secret, ConfigMap or key that is not optional is missing
+ */
+export async function resolveEnvironment(
+  client: KubeClient,
+  pod: Pod,
+  container: PodContainer,
+): Promise<Record<string, string>> {
+  const references = new References(client, pod.metadata.namespace ?? '');
+  const resolved: Record<string, string> = {};
+  for (const { prefix = '', secretRef, configMapRef } of container.envFrom ?? []) {
+    if (secretRef) add(await references.secret(secretRef.name, secretRef.optional));
+    if (configMapRef) add(await references.configMap(configMapRef.name, configMapRef.optional));
+    function add(values: Values): void {
+      for (const [name, value] of Object.entries(values)) resolved[`${prefix}${name}`] = value;
+    }
+  }
+  for (const variable of container.env ?? []) {
+    const value = await valueOf(variable, pod, references);
+    if (value !== undefined) resolved[variable.name] = variable.valueFrom ? value : expand(value, resolved);
+  }
+  return resolved;
+}
+
+async function valueOf(
+  { name, value, valueFrom }: EnvironmentVariable,
+  pod: Pod,
+  references: References,
+): Promise<string | undefined> {
+  if (!valueFrom) return value ?? '';
+  const { secretKeyRef, configMapKeyRef, fieldRef } = valueFrom;
+  if (secretKeyRef) return references.secretKey(secretKeyRef);
+  if (configMapKeyRef) return references.configMapKey(configMapKeyRef);
+  if (fieldRef) return fieldOf(pod, fieldRef.fieldPath);
+  throw new ContainerConfigError(`the source of the variable ${name} is not supported by this node`);
+}
+
+/** Downward fields; of the status only those that exist on loopback. */
+export function fieldOf(pod: Pod, path: string): string {
+  const { metadata, spec } = pod;
+  const member = /^metadata\.(labels|annotations)\['([^']+)'\]$/.exec(path);
+  if (member) return metadata[member[1] as 'labels' | 'annotations']?.[member[2] ?? ''] ?? '';
+  switch (path) {
+    case 'metadata.name':
+      return metadata.name;
+    case 'metadata.namespace':
+      return metadata.namespace ?? '';
+    case 'metadata.uid':
+      return metadata.uid ?? '';
+    case 'spec.nodeName':
+      return spec.nodeName ?? '';
+    case 'spec.serviceAccountName':
+      return spec.serviceAccountName ?? '';
+    case 'status.hostIP':
+    case 'status.podIP':
+      return '127.0.0.1';
+    default:
+      throw new ContainerConfigError(`the field ${path} is not supported by this node`);
+  }
+}
+
+/** Reads each Secret and ConfigMap once. One at a time by name: a node may not list them. */
+class References {
+  readonly #client: KubeClient;
+  readonly #namespace: string;
+  readonly #known = new Map<string, Promise<Values | undefined>>();
+
+  constructor(client: KubeClient, namespace: string) {
+    this.#client = client;
+    this.#namespace = namespace;
+  }
+
+  async secret(name: string, optional = false): Promise<Values> {
+    return required(await this.#findSecret(name), `the Secret ${name} is missing`, optional) ?? {};
+  }
+
+  async configMap(name: string, optional = false): Promise<Values> {
+    return required(await this.#findConfigMap(name), `the ConfigMap ${name} is missing`, optional) ?? {};
+  }
+
+  async secretKey({ name, key, optional = false }: KeyReference): Promise<string | undefined> {
+    const values = await this.#findSecret(name);
+    return required(values?.[key], `the Secret ${name} has no key ${key}`, optional);
+  }
+
+  async configMapKey({ name, key, optional = false }: KeyReference): Promise<string | undefined> {
+    const values = await this.#findConfigMap(name);
+    return required(values?.[key], `the ConfigMap ${name} has no key ${key}`, optional);
+  }
+
+  #findSecret(name: string): Promise<Values | undefined> {
+    return this.#once(`secret/${name}`, async () => {
+      const found = await this.#client.find(SECRETS, { namespace: this.#namespace, name });
+      if (!found) return undefined;
+      const entries = Object.entries(found.data ?? {});
+      return Object.fromEntries(
+        entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]),
+      );
+    });
+  }
+
+  #findConfigMap(name: string): Promise<Values | undefined> {
+    return this.#once(`configMap/${name}`, async () => {
+      const found = await this.#client.find(CONFIG_MAPS, { namespace: this.#namespace, name });
+      return found && { ...found.data };
+    });
+  }
+
+  #once(id: string, read: () => Promise<Values | undefined>): Promise<Values | undefined> {
+    const known = this.#known.get(id) ?? read();
+    this.#known.set(id, known);
+    return known;
+  }
+}
+
+interface KeyReference {
+  readonly name: string;
+  readonly key: string;
+  readonly optional?: boolean;
+}
+
+function required<T>(found: T | undefined, problem: string, optional: boolean): T | undefined {
+  if (found === undefined && !optional) throw new ContainerConfigError(problem);
+  return found;
+}

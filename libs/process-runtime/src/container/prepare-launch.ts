@@ -1,0 +1,82 @@
+import { existsSync } from 'node:fs';
+import type { Pod, PodContainer } from '#lib/resources';
+import type { NodeContext } from '../node/node-context.js';
+import type { PodFiles } from '../pod/pod-files.js';
+import { NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
+import type { Launch } from './container-process.js';
+import { ContainerConfigError, resolveEnvironment } from './environment.js';
+import { expand } from './expand.js';
+
+/** What a pod has before any of its containers runs. */
+export interface PodSurroundings {
+  readonly files: PodFiles;
+  /** Container port → real port. */
+  readonly ports: Readonly<Record<string, number>>;
+  /** Path of the kubeconfig of its service account. */
+  readonly kubeconfig: string | undefined;
+}
+
+/** The image that a container names is not on this machine. */
+export class ImageMissingError extends Error {
+  override readonly name = 'ImageMissingError';
+}
+
+/**
+ * Turns a container's spec into what to start: the image's program, or the spec's own command, in the image's folder.
+ * Volumes are not made: processes share the machine's file system, so there is nothing to mount them into.
+ * @throws ImageMissingError
+ * @throws ContainerConfigError when its environment or working directory cannot be had now
+ */
+export async function prepareLaunch(
+  context: NodeContext,
+  pod: Pod,
+  container: PodContainer,
+  surroundings: PodSurroundings,
+): Promise<Launch> {
+  const { files } = surroundings;
+  const image = context.images.resolve(container.image ?? '');
+  if (!image) throw new ImageMissingError(missingImage(container.image ?? ''));
+  const wanted = await resolveEnvironment(context.client, pod, container);
+  const environment = {
+    ...context.environment,
+    ...wanted,
+    ...platformVariables(context, pod, container, surroundings),
+  };
+  const folder = container.workingDir ?? image.folder ?? files.workingFolder;
+  if (!existsSync(folder))
+    throw new ContainerConfigError(`the working directory ${folder} is not on this machine`);
+
+  const args = (container.args ?? []).map((text) => expand(text, environment));
+  const [command, ...before] = (container.command ?? []).map((text) => expand(text, environment));
+  if (command !== undefined) return { command, args: [...before, ...args], folder, environment };
+  const { command: node, args: flags } = context.runtime;
+  return { command: node, args: [...flags, image.entryPoint, ...args], folder, environment };
+}
+
+/** Last word over what the spec says: a process cannot choose where it lives on a shared machine. */
+function platformVariables(
+  context: NodeContext,
+  pod: Pod,
+  container: PodContainer,
+  { files, ports, kubeconfig }: PodSurroundings,
+): Record<string, string> {
+  const [first] = container.ports ?? [];
+  const port = first === undefined ? undefined : ports[first.containerPort];
+  const others = Object.entries(ports).map(([from, to]) => [`AGENTPLANE_PORT_${from}`, String(to)]);
+  return {
+    HOST: '127.0.0.1',
+    ...(port === undefined ? {} : { PORT: String(port) }),
+    ...Object.fromEntries(others),
+    ...(kubeconfig === undefined ? {} : { KUBECONFIG: kubeconfig }),
+    TERMINATION_MESSAGE_PATH: files.terminationMessageFile(container.name),
+    [NODE_MARKER]: context.podsFolder,
+    [POD_MARKER]: pod.metadata.uid ?? '',
+  };
+}
+
+/** Says how a local image comes here; the node cannot fetch any. */
+function missingImage(image: string): string {
+  const name = /^local\/([^@]+)/.exec(image)?.[1];
+  const hint = name === undefined ? '' : `; "agentplane image add ${name} FOLDER --deploy" takes it in`;
+  return `${JSON.stringify(image)} is not on this machine${hint}`;
+}

@@ -1,0 +1,129 @@
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '#lib/time';
+
+const MAX_BYTES = 10 * 1024 * 1024;
+const MAX_LINE_BYTES = 64 * 1024;
+
+/** Log files of attempt N of a container: `N.log`, and `N.log.1` with what came before it. */
+export function attemptFiles(
+  folder: string,
+  attempt: number,
+): { readonly older: string; readonly newest: string } {
+  const newest = join(folder, `${attempt}.log`);
+  return { older: `${newest}.1`, newest };
+}
+
+/**
+ * The log of one attempt at a container, in the format of container runtimes: `TIME STREAM TAG LINE`, where tag `P` marks
+ * a line that goes on in the next entry. At most two files of 10 MB; logs of attempts before the last are removed.
+ */
+export class LogFile {
+  readonly #folder: string;
+  readonly #attempt: number;
+  readonly #clock: Clock;
+  readonly #maxBytes: number;
+  readonly #unfinished = { stdout: '', stderr: '' };
+  readonly #listeners = new Set<() => void>();
+  #handle: number | undefined;
+  #bytes = 0;
+  #isClosed = false;
+
+  constructor(folder: string, attempt: number, clock: Clock, maxBytes = MAX_BYTES) {
+    this.#folder = folder;
+    this.#attempt = attempt;
+    this.#clock = clock;
+    this.#maxBytes = maxBytes;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    removeOld(folder, attempt);
+    const { newest } = attemptFiles(folder, attempt);
+    this.#handle = openSync(newest, 'a', 0o600);
+    this.#bytes = statSync(newest).size;
+  }
+
+  get attempt(): number {
+    return this.#attempt;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Calls back after every write and at the end; the result takes the listener off. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  write(stream: 'stdout' | 'stderr', chunk: string): void {
+    const text = this.#unfinished[stream] + chunk;
+    const end = text.lastIndexOf('\n') + 1;
+    const rest = text.slice(end);
+    this.#unfinished[stream] = rest.length > MAX_LINE_BYTES ? '' : rest;
+    const entries = text
+      .slice(0, end)
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => this.#entry(stream, 'F', line));
+    if (rest.length > MAX_LINE_BYTES) entries.push(this.#entry(stream, 'P', rest));
+    this.#append(entries.join(''));
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const rest = this.#unfinished[stream];
+      if (rest !== '') this.#append(this.#entry(stream, 'F', rest));
+    }
+    this.#isClosed = true;
+    if (this.#handle !== undefined) closeSync(this.#handle);
+    this.#handle = undefined;
+    this.#tell();
+  }
+
+  #entry(stream: string, tag: 'F' | 'P', line: string): string {
+    return `${this.#clock.now().toISOString()} ${stream} ${tag} ${line}\n`;
+  }
+
+  // Written at once: a few microseconds into the page cache, and rotation needs no queue
+  #append(text: string): void {
+    if (text === '' || this.#handle === undefined) return;
+    const bytes = Buffer.from(text);
+    if (this.#bytes > 0 && this.#bytes + bytes.length > this.#maxBytes) this.#rotate();
+    try {
+      writeSync(this.#handle, bytes);
+      this.#bytes += bytes.length;
+    } catch {
+      // a full disk costs log lines, not the workload
+    }
+    this.#tell();
+  }
+
+  #rotate(): void {
+    const { older, newest } = attemptFiles(this.#folder, this.#attempt);
+    if (this.#handle !== undefined) closeSync(this.#handle);
+    renameSync(newest, older);
+    this.#handle = openSync(newest, 'a', 0o600);
+    this.#bytes = 0;
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+function removeOld(folder: string, attempt: number): void {
+  for (const name of readdirSync(folder)) {
+    const of = Number(/^(\d+)\.log/.exec(name)?.[1]);
+    if (of < attempt - 1) rmSync(join(folder, name), { force: true });
+  }
+}

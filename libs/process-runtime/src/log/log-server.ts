@@ -1,0 +1,147 @@
+import { createServer, type Server } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { errorText } from '#lib/errors';
+import type { PodWorkers } from '../pod/pod-workers.js';
+import { hasLog, parseLogQuery, readLog } from './read-log.js';
+
+/** How the node proves itself, and to whom it talks. */
+export interface ServingIdentity {
+  /** PEM. */
+  readonly certificate: string;
+  readonly privateKey: string;
+  /** PEM of the CA whose client certificates may ask. */
+  readonly clientCa: string;
+}
+
+export interface LogServerOptions {
+  readonly serving: ServingIdentity;
+  readonly pods: PodWorkers;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The group of the API server's own client certificate; agents and nodes have certificates of the same CA or none. */
+const ALLOWED_GROUP = 'system:masters';
+
+/** `GET /containerLogs/NAMESPACE/POD/CONTAINER`, as kubelets serve it, to nobody but the API server. */
+export class LogServer {
+  readonly #options: LogServerOptions;
+  readonly #server: Server;
+
+  constructor(options: LogServerOptions) {
+    this.#options = options;
+    const { certificate, privateKey, clientCa } = options.serving;
+    this.#server = createServer(
+      { cert: certificate, key: privateKey, ca: clientCa, requestCert: true, rejectUnauthorized: true },
+      (request, response) => void this.#answer(request, response),
+    );
+    this.#server.on('tlsClientError', () => undefined); // a stranger, and told so by TLS
+  }
+
+  /** The wished port, or any when that is taken or 0. */
+  async listen(wished: number): Promise<number> {
+    const port = (await this.#tryListen(wished)) ?? (await this.#tryListen(0));
+    if (port === undefined) throw new Error('no free port on 127.0.0.1 for the logs of pods');
+    return port;
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  #tryListen(port: number): Promise<number | undefined> {
+    return new Promise((resolve) => {
+      const failed = (): void => resolve(undefined);
+      this.#server.once('error', failed);
+      this.#server.listen(port, '127.0.0.1', () => {
+        this.#server.off('error', failed);
+        const address = this.#server.address();
+        resolve(typeof address === 'object' ? address?.port : undefined);
+      });
+    });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      if (!isApiServer(request)) return refuse(response, 403, 'only the API server may read logs here');
+      const url = new URL(request.url ?? '/', 'https://node');
+      const [, root, namespace, pod, container, more] = url.pathname.split('/').map(decodeURIComponent);
+      if (request.method !== 'GET' || root !== 'containerLogs' || !container || more !== undefined)
+        return refuse(response, 404, 'there is nothing here but /containerLogs/NAMESPACE/POD/CONTAINER');
+      await this.#stream(
+        { namespace: namespace ?? '', pod: pod ?? '', container, query: url.searchParams },
+        response,
+      );
+    } catch (error) {
+      this.#options.log.warn({ problem: errorText(error) }, 'a log could not be read');
+      refuse(response, 500, 'the log could not be read');
+    }
+  }
+
+  async #stream(
+    {
+      namespace,
+      pod,
+      container,
+      query,
+    }: { namespace: string; pod: string; container: string; query: URLSearchParams },
+    response: ServerResponse,
+  ): Promise<void> {
+    const { pods, clock } = this.#options;
+    const found = pods.find(namespace, pod)?.findLog(container);
+    if (!found)
+      return refuse(response, 404, `container ${container} of pod ${namespace}/${pod} is not on this node`);
+    const wanted = parseLogQuery(query, clock.now());
+    const { phase, restartCount } = found.runner.view;
+    // while it waits for the next attempt, the log is that of the last one
+    const current =
+      phase.kind === 'waiting' && restartCount > 0 && !hasLog(found.folder, restartCount)
+        ? restartCount - 1
+        : restartCount;
+    const attempt = wanted.previous ? current - 1 : current;
+    if (attempt < 0 || !hasLog(found.folder, attempt)) {
+      const text = wanted.previous
+        ? `previous terminated container "${container}" in pod "${pod}" not found`
+        : `container "${container}" in pod "${pod}" is waiting to start: ${phase.kind === 'waiting' ? phase.reason : ''}`;
+      return refuse(response, 400, text);
+    }
+    response.writeHead(200, { 'content-type': 'text/plain' });
+    response.flushHeaders();
+    const gone = new AbortController();
+    response.once('close', () => gone.abort(new Error('the reader went away')));
+    const live = found.runner.logFile?.attempt === attempt ? found.runner.logFile : undefined;
+    for await (const text of readLog(found.folder, attempt, wanted, live, { clock, signal: gone.signal })) {
+      if (gone.signal.aborted) break;
+      if (!response.write(text)) await drained(response);
+    }
+    response.end();
+  }
+}
+
+function isApiServer({ socket }: IncomingMessage): boolean {
+  const { subject } = (socket as TLSSocket).getPeerCertificate();
+  const groups: unknown = subject?.O;
+  return Array.isArray(groups) ? groups.includes(ALLOWED_GROUP) : groups === ALLOWED_GROUP;
+}
+
+function refuse(response: ServerResponse, status: number, text: string): void {
+  if (response.headersSent) return void response.destroy();
+  response.writeHead(status, { 'content-type': 'text/plain' }).end(`${text}\n`);
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on('drain', done);
+    response.on('close', done);
+  });
+}

@@ -1,0 +1,30 @@
+import type { EventRecorder, KubeClient, KubeConnection } from '#lib/kube';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { LoopbackPorts } from '../pod/loopback-ports.js';
+import type { SleepWatch } from './sleep-watch.js';
+
+/** Finds what an image reference means on this machine; `undefined`: there is no such image. */
+export interface ImageResolver {
+  resolve(
+    reference: string,
+  ): { readonly folder: string | undefined; readonly entryPoint: string } | undefined;
+}
+
+/** What every part of the node works with. */
+export interface NodeContext {
+  readonly client: KubeClient;
+  readonly connection: KubeConnection;
+  readonly events: EventRecorder;
+  readonly images: ImageResolver;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ports: LoopbackPorts;
+  readonly sleepWatch: SleepWatch;
+  /** `node/pods` of the data folder. */
+  readonly podsFolder: string;
+  /** The Node executable that runs images, and arguments for it. */
+  readonly runtime: { readonly command: string; readonly args: readonly string[] };
+  /** Variables of the machine that every process gets (PATH, HOME, …). */
+  readonly environment: Readonly<Record<string, string>>;
+}

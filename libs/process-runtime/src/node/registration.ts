@@ -1,0 +1,120 @@
+import { availableParallelism, release, totalmem } from 'node:os';
+import type { KubeClient } from '#lib/kube';
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { type Node, type NodeCondition, NODES } from '#lib/resources';
+import { kubeTime } from '../pod/kube-time.js';
+
+export interface RegistrationOptions {
+  readonly client: KubeClient;
+  readonly nodeName: string;
+  /** Port of the log server. */
+  readonly port: number;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** So that two cores run the platform and the samples: requests are reservations, and idle agents use none. */
+const LEAST_CPUS = 4;
+const HEARTBEAT_MS = 60_000;
+
+/** The Node object: its labels, what it can hold, and that it is ready. Memory and CPU of pods are not limited. */
+export class Registration {
+  readonly #options: RegistrationOptions;
+  #cancel: () => void = () => undefined;
+
+  constructor(options: RegistrationOptions) {
+    this.#options = options;
+  }
+
+  /** Creates the Node or brings it up to date; answers its uid. */
+  async start(): Promise<string> {
+    const node = await this.#ensureNode();
+    await this.report();
+    this.#beat();
+    return node.metadata.uid ?? '';
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  /** Writes the status now. */
+  async report(): Promise<void> {
+    const { client, nodeName, port, version, clock } = this.#options;
+    const resources = {
+      cpu: String(Math.max(LEAST_CPUS, availableParallelism())),
+      memory: `${Math.floor(totalmem() / 1024)}Ki`,
+      pods: '110',
+    };
+    await client.mergeStatus(
+      NODES,
+      { name: nodeName },
+      {
+        status: {
+          capacity: resources,
+          allocatable: resources,
+          conditions: conditions(kubeTime(clock.now())),
+          addresses: [
+            { type: 'InternalIP', address: '127.0.0.1' },
+            { type: 'Hostname', address: nodeName },
+          ],
+          daemonEndpoints: { kubeletEndpoint: { Port: port } },
+          nodeInfo: {
+            architecture: process.arch === 'x64' ? 'amd64' : process.arch,
+            operatingSystem: process.platform,
+            osImage: process.platform,
+            kernelVersion: release(),
+            containerRuntimeVersion: `process://${process.versions.node}`,
+            kubeletVersion: `agentplane-${version}`,
+            kubeProxyVersion: `agentplane-${version}`,
+            machineID: nodeName,
+            systemUUID: nodeName,
+            bootID: nodeName,
+          },
+        },
+      },
+    );
+  }
+
+  async #ensureNode(): Promise<Node> {
+    const { client, nodeName } = this.#options;
+    const labels = {
+      'agentplane.dev/runtime': 'process',
+      'kubernetes.io/hostname': nodeName,
+      'kubernetes.io/os': process.platform,
+      'kubernetes.io/arch': process.arch === 'x64' ? 'amd64' : process.arch,
+    };
+    const found = await client.find(NODES, { name: nodeName });
+    if (!found) return client.create(NODES, { metadata: { name: nodeName, labels } });
+    return client.merge(NODES, { name: nodeName }, { metadata: { labels } });
+  }
+
+  #beat(): void {
+    const { clock, log } = this.#options;
+    this.#cancel = clock.after(HEARTBEAT_MS, () => {
+      void this.report()
+        .catch((error: unknown) =>
+          log.warn({ problem: errorText(error) }, 'the status of the node was not written'),
+        )
+        .finally(() => this.#beat());
+    });
+  }
+}
+
+function conditions(now: string): NodeCondition[] {
+  const good = (type: string, reason: string, status: 'True' | 'False'): NodeCondition => ({
+    ...{ type, reason, status },
+    message: 'the process runtime answers',
+    lastHeartbeatTime: now,
+    lastTransitionTime: now,
+  });
+  return [
+    good('MemoryPressure', 'ProcessRuntime', 'False'),
+    good('DiskPressure', 'ProcessRuntime', 'False'),
+    good('PIDPressure', 'ProcessRuntime', 'False'),
+    good('Ready', 'ProcessRuntimeReady', 'True'),
+  ];
+}

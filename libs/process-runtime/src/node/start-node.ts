@@ -1,0 +1,138 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { delimiter } from 'node:path';
+import { EventRecorder, Informer, KubeClient, type KubeConnection } from '#lib/kube';
+import { inheritedEnvironment } from '#lib/config';
+import { errorText } from '#lib/errors';
+import type { Stoppable } from '#lib/lifecycle';
+import { FIELD_MANAGER, type Pod, PODS } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import { type Clock, systemClock } from '#lib/time';
+import { LogServer, type ServingIdentity } from '../log/log-server.js';
+import { LoopbackPorts } from '../pod/loopback-ports.js';
+import { PodWorkers } from '../pod/pod-workers.js';
+import { endStrays } from '../strays/end-strays.js';
+import type { ImageResolver, NodeContext } from './node-context.js';
+import { NodeLease } from './node-lease.js';
+import { ensureNodeIdentity } from './node-name.js';
+import { Registration } from './registration.js';
+import { SleepWatch } from './sleep-watch.js';
+
+export interface NodeOptions {
+  /** The API server as this node sees it: `system:node:NAME`, with the name from `ensureNodeIdentity`. */
+  readonly connection: KubeConnection;
+  /** `node/` of the data folder. */
+  readonly folder: string;
+  readonly images: ImageResolver;
+  readonly serving: ServingIdentity;
+  /** Wished port of the log server on 127.0.0.1; any when it is taken or 0. */
+  readonly port: number;
+  readonly version: string;
+  readonly log: Logger;
+  readonly clock?: Clock;
+  /** Arguments of Node for every program of an image, for example limits of its heap. */
+  readonly nodeArguments?: readonly string[];
+  /** Longest time in milliseconds that processes get when the node stops. Default 10,000. */
+  readonly stopGraceMs?: number;
+}
+
+export interface RunningNode extends Stoppable {
+  /** Name of the Node object. */
+  readonly nodeName: string;
+  readonly port: number;
+}
+
+/** What a program may need of the machine; never the platform's own settings, which may hold secrets. */
+const INHERITED = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'TMPDIR',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+];
+
+const STOP_GRACE_MS = 10_000;
+
+/**
+ * Starts this machine as a node of any Kubernetes: whatever pods the scheduler binds to it run as processes. A pure client
+ * of the API, in this order: strays of an earlier life are ended, the Node and its Lease are there, pods are followed.
+ * Resolves when the API server knows the state of the pods that were bound to it before.
+ */
+export async function startNode(options: NodeOptions): Promise<RunningNode> {
+  const { connection, folder, log, clock = systemClock, version } = options;
+  const identity = ensureNodeIdentity(folder);
+  const podsFolder = join(folder, 'pods');
+  mkdirSync(podsFolder, { recursive: true, mode: 0o700 });
+  await endStrays(podsFolder, clock, log);
+
+  const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.node, clock });
+  const leaseClient = new KubeClient(connection, {
+    fieldManager: FIELD_MANAGER.node,
+    timeoutMs: 10_000,
+    clock,
+  });
+  const sleepWatch = new SleepWatch(clock);
+  const context: NodeContext = {
+    ...{ client, connection, clock, log, podsFolder, sleepWatch, images: options.images },
+    events: new EventRecorder({ client, component: FIELD_MANAGER.node, log, clock }),
+    ports: new LoopbackPorts(),
+    runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
+    environment: machineEnvironment(),
+  };
+  const workers = new PodWorkers(context);
+  const logs = new LogServer({ serving: options.serving, pods: workers, clock, log });
+  const port = await logs.listen(options.port);
+  const registration = new Registration({ client, nodeName: identity.name, port, version, clock, log });
+  const lease = new NodeLease({
+    ...{ client: leaseClient, nodeName: identity.name, holder: identity.leaseHolder, clock, log },
+  });
+  sleepWatch.onAwake((sleptMs) => {
+    log.warn({ sleptMs }, 'the machine stood still; saying first that this node is alive');
+    void Promise.all([lease.renew(), registration.report()]).catch((error: unknown) =>
+      log.warn({ problem: errorText(error) }, 'the node could not say that it is alive'),
+    );
+  });
+  sleepWatch.start();
+  await lease.start(await registration.start());
+
+  const selection = { fieldSelector: `spec.nodeName=${identity.name}` };
+  const informer = new Informer<Pod>({ client, ref: PODS, selection, clock, log });
+  informer.start();
+  await informer.synced();
+  await workers.start(informer);
+  log.info({ node: identity.name, port, pods: informer.size }, 'the node is ready');
+
+  return {
+    name: 'node',
+    nodeName: identity.name,
+    port,
+    async stop() {
+      await workers.stop(options.stopGraceMs ?? STOP_GRACE_MS);
+      await informer.stop();
+      sleepWatch.stop();
+      registration.stop();
+      lease.stop();
+      await logs.stop();
+      await context.events.flush();
+      await Promise.all([client.close(), leaseClient.close()]);
+    },
+  };
+}
+
+/** The folder of this Node comes first, so that `node` in a command is the one that everything is built for. */
+function machineEnvironment(): Record<string, string> {
+  const inherited = inheritedEnvironment(INHERITED);
+  return { ...inherited, PATH: `${dirname(process.execPath)}${delimiter}${inherited.PATH ?? ''}` };
+}

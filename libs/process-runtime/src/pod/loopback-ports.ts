@@ -1,0 +1,45 @@
+import type { Pod } from '#lib/resources';
+import { findStablePort, isPortFree } from '#lib/stable-port';
+
+/** Gives pods real ports on 127.0.0.1 for their container ports; what was given once is not given to another. */
+export class LoopbackPorts {
+  readonly #given = new Map<number, string>();
+  readonly #random: () => number;
+
+  constructor(random: () => number = Math.random) {
+    this.#random = random;
+  }
+
+  /** One real port for each TCP container port; those in `kept` stay unless somebody else has taken them meanwhile. */
+  async ensure(pod: Pod, kept: Readonly<Record<string, number>>): Promise<Record<string, number>> {
+    const owner = pod.metadata.uid ?? '';
+    const ports: Record<string, number> = {};
+    for (const containerPort of containerPorts(pod)) {
+      const known = kept[containerPort];
+      const port = known !== undefined && (await isPortFree(known)) ? known : await this.#findFree(owner);
+      this.#given.set(port, owner);
+      ports[containerPort] = port;
+    }
+    return ports;
+  }
+
+  release(pod: Pod): void {
+    for (const [port, owner] of this.#given) if (owner === pod.metadata.uid) this.#given.delete(port);
+  }
+
+  #findFree(owner: string): Promise<number> {
+    return findStablePort((port) => {
+      if (this.#given.has(port)) return false;
+      this.#given.set(port, owner);
+      return true;
+    }, this.#random);
+  }
+}
+
+function containerPorts(pod: Pod): number[] {
+  const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers];
+  const ports = containers.flatMap((container) => container.ports ?? []);
+  return [
+    ...new Set(ports.filter(({ protocol = 'TCP' }) => protocol === 'TCP').map((port) => port.containerPort)),
+  ];
+}

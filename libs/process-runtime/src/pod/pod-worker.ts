@@ -1,0 +1,278 @@
+import { existsSync } from 'node:fs';
+import { isConflict } from '#lib/kube';
+import { errorText } from '#lib/errors';
+import { ANNOTATION, type ContainerStatus, keyOf, type Pod, type PodContainer, PODS } from '#lib/resources';
+import { isAccountMounted, PodKubeconfig } from '../account/pod-kubeconfig.js';
+import { ContainerRunner } from '../container/container-runner.js';
+import type { NodeContext } from '../node/node-context.js';
+import { within } from '../within.js';
+import { PodFiles } from './pod-files.js';
+import { StatusReporter } from './status-reporter.js';
+import { type PodView, summarizePod } from './summarize-pod.js';
+
+/** Why a pod ends. */
+type Ending =
+  /** Its object is marked for deletion. */
+  | { readonly kind: 'deleted' }
+  /** Its object is gone: deleted by force. */
+  | { readonly kind: 'vanished' }
+  /** The node stops; the pod stays bound to it. */
+  | { readonly kind: 'node-stops'; readonly graceMs: number };
+
+/** Nobody waits for a pod that was deleted by force, but a second to close files costs little. */
+const VANISHED_GRACE_MS = 2_000;
+const RETRY_MS = 1_000;
+
+/**
+ * One pod on this machine, from the moment it is bound to the node to its end.
+ *
+ * - **preparing**: folder, ports and (when mounted) the service account's kubeconfig are made → initializing
+ * - **initializing**: init containers one after the other; one that fails for good → completed → else running
+ * - **running**: containers side by side, each restarted by the pod's policy; all ended for good → completed; longer than
+ *   `activeDeadlineSeconds` → its containers are ended, phase Failed → completed
+ * - **completed**: phase Succeeded or Failed, waits for deletion
+ * - **ending**, from any of these: deletion gives containers their grace, then the object is removed with grace 0 and the
+ *   uid as precondition; an object that vanished is not written to any more; a stopping node leaves the object alone
+ *
+ * A pod whose status is final when the node first sees it begins as completed.
+ */
+export class PodWorker {
+  readonly #context: NodeContext;
+  readonly #files: PodFiles;
+  readonly #reporter: StatusReporter;
+  readonly #kubeconfig: PodKubeconfig;
+  readonly #startTime: Date;
+  readonly #init: readonly ContainerRunner[];
+  readonly #containers: readonly ContainerRunner[];
+  readonly #ending = Promise.withResolvers<Ending>();
+  readonly #firstReport = Promise.withResolvers<void>();
+  /** Resolves when nothing of the pod runs any more and nothing is left to write. */
+  readonly ended: Promise<void>;
+  #pod: Pod;
+  #cause: Ending | undefined;
+  #verdict: PodView['verdict'];
+  #ports: Record<string, number> = {};
+  #kubeconfigPath: string | undefined;
+  #graceMs = Number.POSITIVE_INFINITY;
+
+  /** @param previous resolves when a namesake that ran here before has ended */
+  constructor(context: NodeContext, pod: Pod, previous: Promise<void>) {
+    this.#context = context;
+    this.#pod = pod;
+    this.#files = new PodFiles(context.podsFolder, pod.metadata.uid ?? '');
+    this.#kubeconfig = new PodKubeconfig(this.#files, context);
+    this.#startTime = pod.status?.startTime ? new Date(pod.status.startTime) : context.clock.now();
+    this.#reporter = new StatusReporter({
+      ...context,
+      pod: () => this.#pod,
+      status: () => summarizePod(this.#pod, this.#view(), context.clock.now()),
+      annotations: () => ({ [ANNOTATION.loopbackPorts]: JSON.stringify(this.#ports) }),
+    });
+    const { spec, status } = pod;
+    this.#init = (spec.initContainers ?? []).map((container) =>
+      this.#runner(
+        container,
+        status?.initContainerStatuses,
+        spec.restartPolicy === 'Never' ? 'Never' : 'OnFailure',
+      ),
+    );
+    this.#containers = spec.containers.map((container) =>
+      this.#runner(container, status?.containerStatuses, spec.restartPolicy ?? 'Always'),
+    );
+    this.ended = previous.then(() => this.#live());
+    this.update(pod);
+  }
+
+  get pod(): Pod {
+    return this.#pod;
+  }
+
+  /** Resolves when the API server has heard of the pod's state on this node. */
+  get firstReport(): Promise<void> {
+    return this.#firstReport.promise;
+  }
+
+  /** The object changed. */
+  update(pod: Pod): void {
+    this.#pod = pod;
+    this.#reporter.observe(pod);
+    if (pod.metadata.deletionTimestamp === undefined) return;
+    const graceMs = deletionGraceMs(pod);
+    // a second deletion may shorten the grace of the first
+    if (this.#cause?.kind === 'deleted' && graceMs < this.#graceMs) void this.#stopContainers(graceMs);
+    this.#end({ kind: 'deleted' });
+  }
+
+  /** The object is gone. */
+  vanish(): void {
+    this.#reporter.close();
+    if (this.#cause) void this.#stopContainers(VANISHED_GRACE_MS);
+    this.#end({ kind: 'vanished' });
+  }
+
+  /** The node stops. */
+  async stop(graceMs: number): Promise<void> {
+    this.#end({ kind: 'node-stops', graceMs });
+    await this.ended;
+  }
+
+  /** Where the log of a container is; undefined for an unknown one. */
+  findLog(container: string): { folder: string; runner: ContainerRunner } | undefined {
+    const runner = [...this.#init, ...this.#containers].find(({ view }) => view.name === container);
+    return runner && { folder: this.#files.logFolder(container), runner };
+  }
+
+  #runner(
+    container: PodContainer,
+    statuses: readonly ContainerStatus[] | undefined,
+    restartPolicy: 'Always' | 'OnFailure' | 'Never',
+  ): ContainerRunner {
+    return new ContainerRunner({
+      context: this.#context,
+      pod: () => this.#pod,
+      container,
+      surroundings: () => ({ files: this.#files, ports: this.#ports, kubeconfig: this.#kubeconfigPath }),
+      restartPolicy,
+      onChange: () => this.#reporter.report(),
+      before: statuses?.find(({ name }) => name === container.name),
+      wasStarted: existsSync(this.#files.processFile(container.name)),
+    });
+  }
+
+  #view(): PodView {
+    return {
+      startTime: this.#startTime,
+      init: this.#init.map(({ view }) => view),
+      containers: this.#containers.map(({ view }) => view),
+      ...(this.#verdict ? { verdict: this.#verdict } : {}),
+      isTerminating: this.#pod.metadata.deletionTimestamp !== undefined,
+    };
+  }
+
+  #end(cause: Ending): void {
+    // a deletion that comes while the node stops is carried out by the node's next life
+    this.#cause ??= cause;
+    this.#ending.resolve(cause);
+  }
+
+  async #live(): Promise<void> {
+    if (isOver(this.#pod)) this.#firstReport.resolve();
+    const work = isOver(this.#pod) ? Promise.resolve() : this.#work();
+    const cancelDeadline = this.#watchDeadline();
+    const isCompleted = await Promise.race([work.then(() => true), this.#ending.promise.then(() => false)]);
+    cancelDeadline();
+    const cause = await this.#ending.promise;
+    if (!isCompleted) {
+      const isLost = cause.kind === 'node-stops' && this.#pod.spec.restartPolicy !== 'Always';
+      if (isLost)
+        this.#verdict ??= { reason: 'NodeShutdown', message: 'The node stopped while the pod ran.' };
+      await this.#stopContainers(graceOf(cause, this.#pod));
+      await work;
+    }
+    this.#kubeconfig.stop();
+    await this.#finish(cause);
+  }
+
+  /** Resolves when all containers have ended for good; never rejects. */
+  async #work(): Promise<void> {
+    await this.#prepare();
+    for (const runner of this.#init) {
+      if (this.#cause) return;
+      await runner.run();
+      const { phase } = runner.view;
+      if (phase.kind !== 'terminated' || phase.result.exitCode !== 0) return;
+    }
+    if (this.#cause) return;
+    await Promise.all(this.#containers.map((runner) => runner.run()));
+    this.#reporter.report();
+  }
+
+  async #prepare(): Promise<void> {
+    const { ports, clock, log } = this.#context;
+    for (;;) {
+      if (this.#cause) return;
+      try {
+        this.#files.prepare();
+        const { uid = '', namespace = '', name } = this.#pod.metadata;
+        this.#ports = await ports.ensure(this.#pod, this.#files.readRecord()?.ports ?? {});
+        this.#files.writeRecord({ uid, namespace, name, ports: this.#ports });
+        this.#reporter.report();
+        void this.#reporter.flush(RETRY_MS).then(() => this.#firstReport.resolve());
+        if (isAccountMounted(this.#pod)) this.#kubeconfigPath = await this.#kubeconfig.start(this.#pod);
+        return;
+      } catch (error) {
+        log.warn({ pod: this.#pod.metadata.name, problem: errorText(error) }, 'a pod could not be prepared');
+        await within(this.#ending.promise, RETRY_MS, clock);
+      }
+    }
+  }
+
+  #watchDeadline(): () => void {
+    const seconds = this.#pod.spec.activeDeadlineSeconds;
+    if (seconds === undefined) return () => undefined;
+    const { clock } = this.#context;
+    const passedMs = clock.now().getTime() - this.#startTime.getTime();
+    return clock.after(Math.max(0, seconds * 1000 - passedMs), () => {
+      const message = 'Pod was active on the node longer than the specified deadline';
+      this.#verdict = { reason: 'DeadlineExceeded', message };
+      void this.#stopContainers(specGraceMs(this.#pod)).then(() => this.#reporter.report());
+    });
+  }
+
+  async #stopContainers(graceMs: number): Promise<void> {
+    this.#graceMs = Math.min(this.#graceMs, graceMs);
+    await Promise.all([...this.#init, ...this.#containers].map((runner) => runner.stop(this.#graceMs)));
+  }
+
+  async #finish(cause: Ending): Promise<void> {
+    this.#firstReport.resolve();
+    if (cause.kind !== 'vanished') {
+      this.#reporter.report();
+      await this.#reporter.flush(RETRY_MS);
+    }
+    this.#reporter.close();
+    if (cause.kind === 'node-stops') return;
+    if (cause.kind === 'deleted') await this.#removeObject();
+    this.#context.ports.release(this.#pod);
+    this.#files.remove();
+  }
+
+  async #removeObject(): Promise<void> {
+    const { client, clock, log } = this.#context;
+    const { uid = '' } = this.#pod.metadata;
+    for (let tries = 0; ; tries++) {
+      try {
+        await client.delete(PODS, keyOf(this.#pod), { gracePeriodSeconds: 0, uid });
+        return;
+      } catch (error) {
+        if (isConflict(error)) return; // a namesake is there already
+        if (tries % 10 === 0) log.warn({ problem: errorText(error) }, 'a pod was not removed, trying again');
+        await clock.sleep(RETRY_MS);
+      }
+    }
+  }
+}
+
+function isOver({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}
+
+function specGraceMs({ spec }: Pod): number {
+  return (spec.terminationGracePeriodSeconds ?? 30) * 1000;
+}
+
+function deletionGraceMs(pod: Pod): number {
+  const { deletionGracePeriodSeconds } = pod.metadata;
+  return deletionGracePeriodSeconds === undefined ? specGraceMs(pod) : deletionGracePeriodSeconds * 1000;
+}
+
+function graceOf(cause: Ending, pod: Pod): number {
+  switch (cause.kind) {
+    case 'deleted':
+      return deletionGraceMs(pod);
+    case 'vanished':
+      return VANISHED_GRACE_MS;
+    case 'node-stops':
+      return Math.min(specGraceMs(pod), cause.graceMs);
+  }
+}

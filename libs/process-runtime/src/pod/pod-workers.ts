@@ -1,0 +1,68 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Change, Informer } from '#lib/kube';
+import { keyOf, keyText, type Pod } from '#lib/resources';
+import type { NodeContext } from '../node/node-context.js';
+import { within } from '../within.js';
+import { PodWorker } from './pod-worker.js';
+
+const FIRST_REPORT_MS = 5_000;
+
+/** The pods of this node: one worker for each uid. A namesake waits for the one before it to end. */
+export class PodWorkers {
+  readonly #context: NodeContext;
+  readonly #workers = new Map<string, PodWorker>();
+  #isStopping = false;
+
+  constructor(context: NodeContext) {
+    this.#context = context;
+  }
+
+  /** Follows the informer, which must be complete; resolves when the API server knows where the pods stand. */
+  async start(informer: Informer<Pod>): Promise<void> {
+    this.#removeOrphans(new Set(informer.list().map(({ metadata }) => metadata.uid ?? '')));
+    informer.on((change) => this.#apply(change));
+    const reports = [...this.#workers.values()].map(({ firstReport }) => firstReport);
+    await within(Promise.all(reports), FIRST_REPORT_MS, this.#context.clock);
+  }
+
+  find(namespace: string, name: string): PodWorker | undefined {
+    const key = keyText({ namespace, name });
+    const found = [...this.#workers.values()].filter(({ pod }) => keyText(keyOf(pod)) === key);
+    return found.at(-1);
+  }
+
+  /** Ends all processes; the pods stay bound to this node and go on when it is back. */
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    await Promise.allSettled([...this.#workers.values()].map((worker) => worker.stop(graceMs)));
+  }
+
+  #apply(change: Change<Pod>): void {
+    const { object } = change;
+    const known = this.#workers.get(object.metadata.uid ?? '');
+    if (change.kind === 'deleted') known?.vanish();
+    else if (known) known.update(object);
+    else if (!this.#isStopping) this.#begin(object);
+  }
+
+  #begin(pod: Pod): void {
+    const { namespace = '', name, uid = '' } = pod.metadata;
+    const previous = this.find(namespace, name)?.ended.catch(() => undefined) ?? Promise.resolve();
+    const worker = new PodWorker(this.#context, pod, previous);
+    this.#workers.set(uid, worker);
+    worker.ended
+      .catch((error: unknown) =>
+        this.#context.log.error({ pod: name, err: error }, 'the work on a pod failed'),
+      )
+      .finally(() => this.#workers.delete(uid));
+  }
+
+  /** Folders of pods that were deleted while the node was away. */
+  #removeOrphans(uids: ReadonlySet<string>): void {
+    const { podsFolder } = this.#context;
+    if (!existsSync(podsFolder)) return;
+    for (const uid of readdirSync(podsFolder))
+      if (!uids.has(uid)) rmSync(join(podsFolder, uid), { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,106 @@
+import { compareVersions, isConflict, isNotFound, type KubeClient } from '#lib/kube';
+import { errorText } from '#lib/errors';
+import { keyOf, type Pod, type PodCondition, PODS, type PodStatus } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { within } from '../within.js';
+
+export interface StatusReporterOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The newest object; its uid guards against writing to a namesake. */
+  readonly pod: () => Pod;
+  readonly status: () => PodStatus;
+  readonly annotations: () => Readonly<Record<string, string>>;
+}
+
+const MAX_PAUSE_MS = 5_000;
+
+/**
+ * Writes the status of one pod: never two writes at a time, many changes become one write, failures are tried again
+ * until the pod is gone. Annotations ride along, because a node may write `pods/status` and nothing else.
+ */
+export class StatusReporter {
+  readonly #options: StatusReporterOptions;
+  #written = '';
+  /** Version that our last write made, and the conditions in it. */
+  #version = '';
+  #conditions: readonly PodCondition[] = [];
+  #isDirty = false;
+  #isGone = false;
+  #writing: Promise<void> | undefined;
+
+  constructor(options: StatusReporterOptions) {
+    this.#options = options;
+  }
+
+  /** Something may have changed. */
+  report(): void {
+    this.#isDirty = true;
+    this.#writing ??= this.#run();
+  }
+
+  /**
+   * The object came from the API server. A cluster marks the pods of a node that it has not heard of as not ready, and
+   * leaves it to the node to say otherwise when it is back.
+   */
+  observe(pod: Pod): void {
+    const { resourceVersion = '', uid } = pod.metadata;
+    if (this.#version === '' || uid === undefined || compareVersions(resourceVersion, this.#version) <= 0)
+      return;
+    const isOurs = ({ type, status }: PodCondition): boolean =>
+      pod.status?.conditions?.some((seen) => seen.type === type && seen.status === status) === true;
+    if (this.#conditions.every(isOurs)) return;
+    this.#written = '';
+    this.report();
+  }
+
+  /** Resolves when what is known now is written, the pod is gone, or the time is over. */
+  async flush(withinMs: number): Promise<void> {
+    if (!this.#writing) return;
+    await within(this.#writing, withinMs, this.#options.clock);
+  }
+
+  /** The pod is not ours to write to any more. */
+  close(): void {
+    this.#isGone = true;
+  }
+
+  async #run(): Promise<void> {
+    await Promise.resolve(); // changes of the same turn go together
+    let pauseMs = 100;
+    while (this.#isDirty && !this.#isGone) {
+      this.#isDirty = false;
+      try {
+        await this.#write();
+        pauseMs = 100;
+      } catch (error) {
+        if (isNotFound(error) || isConflict(error)) {
+          this.#isGone = true;
+          break;
+        }
+        this.#isDirty = true;
+        this.#options.log.warn({ problem: errorText(error), pauseMs }, 'the status of a pod was not written');
+        await this.#options.clock.sleep(pauseMs);
+        pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
+      }
+    }
+    this.#writing = undefined;
+  }
+
+  async #write(): Promise<void> {
+    const { client, pod: newest } = this.#options;
+    const pod = newest();
+    const status = this.#options.status();
+    const text = JSON.stringify(status);
+    if (text === this.#written) return;
+    const answer = await client.mergeStatus(PODS, keyOf(pod), {
+      metadata: { uid: pod.metadata.uid ?? '', annotations: this.#options.annotations() },
+      status,
+    });
+    this.#written = text;
+    this.#version = answer.metadata.resourceVersion ?? '';
+    this.#conditions = status.conditions ?? [];
+  }
+}

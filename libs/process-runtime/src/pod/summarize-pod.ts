@@ -1,0 +1,112 @@
+import type { ContainerState, ContainerStatus, Pod, PodCondition, PodStatus } from '#lib/resources';
+import type { ContainerView } from '../container/container-view.js';
+import { kubeTime } from './kube-time.js';
+
+export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
+
+/** What the worker knows of a pod, from which its status is computed. */
+export interface PodView {
+  readonly startTime: Date;
+  readonly init: readonly ContainerView[];
+  readonly containers: readonly ContainerView[];
+  /** The pod is ended by the node whatever its containers say. */
+  readonly verdict?: { readonly reason: string; readonly message: string };
+  readonly isTerminating: boolean;
+}
+
+/** The status of a pod as a kubelet would report it. No podIP: endpoints refuse loopback. */
+export function summarizePod(pod: Pod, view: PodView, now: Date): PodStatus {
+  const phase = phaseOf(pod, view);
+  const isOver = phase === 'Succeeded' || phase === 'Failed';
+  const isInitialized = view.init.every(
+    ({ phase: at }) => at.kind === 'terminated' && at.result.exitCode === 0,
+  );
+  const areReady = !isOver && view.containers.every(({ isReady }) => isReady);
+  const notReady = view.containers.filter(({ isReady }) => !isReady).map(({ name }) => name);
+  const readiness: Draft = areReady
+    ? { status: 'True' }
+    : phase === 'Succeeded'
+      ? { status: 'False', reason: 'PodCompleted' }
+      : {
+          status: 'False',
+          reason: 'ContainersNotReady',
+          message: `containers with unready status: [${notReady.join(' ')}]`,
+        };
+  const wanted: Readonly<Record<string, Draft>> = {
+    Initialized: isInitialized ? { status: 'True' } : { status: 'False', reason: 'ContainersNotInitialized' },
+    ContainersReady: readiness,
+    Ready: view.isTerminating && areReady ? { status: 'False', reason: 'PodTerminating' } : readiness,
+  };
+  return {
+    phase,
+    ...(view.verdict && phase === 'Failed' ? view.verdict : {}),
+    conditions: conditionsOf(pod, wanted, now),
+    startTime: kubeTime(view.startTime),
+    hostIP: '127.0.0.1',
+    ...(view.init.length > 0 ? { initContainerStatuses: view.init.map(statusOf) } : {}),
+    containerStatuses: view.containers.map(statusOf),
+  };
+}
+
+type Draft = Pick<PodCondition, 'status' | 'reason' | 'message'>;
+
+/** Ours after those of others (the scheduler's `PodScheduled`); the time moves only with the status. */
+function conditionsOf(pod: Pod, wanted: Readonly<Record<string, Draft>>, now: Date): PodCondition[] {
+  const before = pod.status?.conditions ?? [];
+  const others = before.filter(({ type }) => !(type in wanted));
+  const ours = Object.entries(wanted).map(([type, draft]) => {
+    const known = before.find((condition) => condition.type === type);
+    const since = known?.status === draft.status ? known.lastTransitionTime : undefined;
+    return { type, ...draft, lastTransitionTime: since ?? kubeTime(now) };
+  });
+  return [...others, ...ours];
+}
+
+/** The rules of a kubelet: a container that will be started again counts as running. */
+function phaseOf(pod: Pod, { init, containers, verdict, isTerminating }: PodView): PodPhase {
+  const hasRun = ({ phase, last }: ContainerView): boolean => phase.kind !== 'waiting' || last !== undefined;
+  const isEnded = ({ phase }: ContainerView): boolean => phase.kind === 'terminated';
+  const hasFailed = ({ phase }: ContainerView): boolean =>
+    phase.kind === 'terminated' && phase.result.exitCode !== 0;
+  const { restartPolicy = 'Always' } = pod.spec;
+  const areAllEnded = containers.every((container) => isEnded(container) || !hasRun(container));
+
+  if (verdict && containers.every(({ phase }) => phase.kind !== 'running')) return 'Failed';
+  if (restartPolicy === 'Never' && init.some(hasFailed)) return 'Failed';
+  if (!containers.some(hasRun)) return 'Pending';
+  if (isTerminating && areAllEnded) return containers.some(hasFailed) ? 'Failed' : 'Succeeded';
+  if (!containers.every(hasRun)) return 'Pending';
+  if (restartPolicy === 'Always' || !containers.every(isEnded)) return 'Running';
+  if (containers.some(hasFailed)) return restartPolicy === 'Never' ? 'Failed' : 'Running';
+  return 'Succeeded';
+}
+
+function statusOf(view: ContainerView): ContainerStatus {
+  const { name, image, containerId, phase, last, restartCount, isReady, isStarted } = view;
+  return {
+    name,
+    image,
+    imageID: phase.kind === 'waiting' && !last ? '' : image,
+    ...(containerId === undefined ? {} : { containerID: containerId }),
+    ready: isReady,
+    started: isStarted,
+    restartCount,
+    state: stateOf(view),
+    lastState: last ? { terminated: last } : {},
+  };
+}
+
+function stateOf({ phase }: ContainerView): ContainerState {
+  switch (phase.kind) {
+    case 'waiting':
+      return {
+        waiting: { reason: phase.reason, ...(phase.message === undefined ? {} : { message: phase.message }) },
+      };
+    case 'running':
+      return { running: { startedAt: kubeTime(phase.startedAt) } };
+    case 'terminated':
+      return { terminated: phase.result };
+    default:
+      return phase satisfies never;
+  }
+}

@@ -1,0 +1,104 @@
+import { spawn } from 'node:child_process';
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect } from 'node:net';
+import { errorText } from '#lib/errors';
+import type { PodContainer, Probe } from '#lib/resources';
+
+/** Undefined when the probe succeeded, else what was found. */
+export type CheckResult = string | undefined;
+
+/** What a probe needs to know of its container. */
+export interface ProbeTarget {
+  readonly container: PodContainer;
+  /** Container port → real port. */
+  readonly ports: Readonly<Record<string, number>>;
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** One look at a container. Never throws: what cannot even be asked (a path that is no path) has failed. */
+export async function check(probe: Probe, target: ProbeTarget, timeoutMs: number): Promise<CheckResult> {
+  try {
+    return await look(probe, target, timeoutMs);
+  } catch (error) {
+    return errorText(error);
+  }
+}
+
+function look(probe: Probe, target: ProbeTarget, timeoutMs: number): Promise<CheckResult> {
+  if (probe.httpGet) return checkHttp(probe.httpGet, target, timeoutMs);
+  if (probe.tcpSocket) return checkTcp(realPort(probe.tcpSocket.port, target), timeoutMs);
+  if (probe.exec) return checkCommand(probe.exec.command, target, timeoutMs);
+  return Promise.resolve('this kind of probe is not supported by this node');
+}
+
+function realPort(port: number | string, { container, ports }: ProbeTarget): number {
+  const number =
+    typeof port === 'number'
+      ? port
+      : (container.ports?.find(({ name }) => name === port)?.containerPort ?? Number(port));
+  return ports[number] ?? number;
+}
+
+function checkHttp(
+  get: NonNullable<Probe['httpGet']>,
+  target: ProbeTarget,
+  timeoutMs: number,
+): Promise<CheckResult> {
+  const isTls = get.scheme === 'HTTPS';
+  const path = get.path?.startsWith('/') ? get.path : `/${get.path ?? ''}`;
+  return new Promise((resolve) => {
+    const call = (isTls ? httpsRequest : httpRequest)({
+      host: '127.0.0.1',
+      port: realPort(get.port, target),
+      path,
+      agent: false,
+      headers: { 'user-agent': 'kube-probe/agentplane', accept: '*/*' },
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(isTls ? { rejectUnauthorized: false } : {}),
+    });
+    call.on('response', (response) => {
+      const { statusCode = 0 } = response;
+      response.destroy();
+      const isGood = statusCode >= 200 && statusCode < 400;
+      resolve(isGood ? undefined : `HTTP probe failed with statuscode: ${statusCode}`);
+    });
+    call.on('error', (error) => resolve(`Get ${path}: ${error.message}`));
+    call.end();
+  });
+}
+
+function checkTcp(port: number, timeoutMs: number): Promise<CheckResult> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port, timeout: timeoutMs });
+    const end = (result: CheckResult): void => {
+      socket.destroy();
+      resolve(result);
+    };
+    socket.on('connect', () => end(undefined));
+    socket.on('timeout', () => end(`no connection to port ${port} within ${timeoutMs} ms`));
+    socket.on('error', (error) => end(error.message));
+  });
+}
+
+function checkCommand(
+  command: readonly string[],
+  target: ProbeTarget,
+  timeoutMs: number,
+): Promise<CheckResult> {
+  const [program = '', ...args] = command;
+  return new Promise((resolve) => {
+    const child = spawn(program, args, {
+      cwd: target.folder,
+      env: { ...target.environment },
+      stdio: 'ignore',
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+    });
+    child.on('error', (error) => resolve(error.message));
+    child.on('exit', (code) =>
+      resolve(code === 0 ? undefined : `the command exited with ${code ?? 'a signal'}`),
+    );
+  });
+}

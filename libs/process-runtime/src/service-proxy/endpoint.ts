@@ -1,0 +1,51 @@
+import { ANNOTATION, type Pod, type Service } from '#lib/resources';
+
+export type ServicePort = NonNullable<Service['spec']['ports']>[number];
+
+/** A ready pod's address on this machine. */
+export interface Endpoint {
+  readonly pod: string;
+  /** Loopback port. */
+  readonly port: number;
+}
+
+/** What the node noted on a pod: container port → real port. */
+function loopbackPorts(pod: Pod): Readonly<Record<string, number>> {
+  try {
+    return JSON.parse(pod.metadata.annotations?.[ANNOTATION.loopbackPorts] ?? '{}') as Record<string, number>;
+  } catch {
+    return {};
+  }
+}
+
+function targetPort(port: ServicePort, pod: Pod): number | undefined {
+  const { targetPort: target = port.port } = port;
+  if (typeof target === 'number') return target;
+  for (const container of pod.spec.containers)
+    for (const one of container.ports ?? []) if (one.name === target) return one.containerPort;
+  return undefined;
+}
+
+function isReady(pod: Pod): boolean {
+  return (
+    pod.metadata.deletionTimestamp === undefined &&
+    pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
+  );
+}
+
+function isSelected(pod: Pod, selector: Readonly<Record<string, string>>): boolean {
+  return Object.entries(selector).every(([key, value]) => pod.metadata.labels?.[key] === value);
+}
+
+/** The ready pods behind one port of a Service, by the Service's selector. A Service without a selector has none. */
+export function findEndpoints(service: Service, port: ServicePort, pods: readonly Pod[]): Endpoint[] {
+  const selector = service.spec.selector ?? {};
+  if (Object.keys(selector).length === 0) return [];
+  return pods.flatMap((pod) => {
+    if (pod.metadata.namespace !== service.metadata.namespace || !isSelected(pod, selector) || !isReady(pod))
+      return [];
+    const container = targetPort(port, pod);
+    const real = container === undefined ? undefined : loopbackPorts(pod)[container];
+    return real === undefined ? [] : [{ pod: pod.metadata.name, port: real }];
+  });
+}

@@ -1,0 +1,131 @@
+import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { EndpointChoice } from './endpoint-choice.js';
+
+/** How long a request waits for a ready pod before it is answered with 503. */
+const PATIENCE_MS = 5_000;
+const MAX_PODS_TRIED = 4;
+/** Belong to one hop, not to the message (RFC 9110 §7.6.1). */
+const HOP_HEADERS = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'upgrade']);
+
+function forwardedHeaders(headers: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at] ?? '';
+    if (!HOP_HEADERS.has(name.toLowerCase())) kept.push(name, headers[at + 1] ?? '');
+  }
+  return kept;
+}
+
+function refuse(response: ServerResponse, message: string): void {
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const body = JSON.stringify({ detail: message });
+  response.writeHead(503, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    'retry-after': '1',
+  });
+  response.end(body);
+}
+
+/**
+ * A connection to a pod, or undefined when nobody answers there. Connecting first means that nothing of the request is
+ * sent before there is somebody to read it, so trying the next pod repeats nothing.
+ */
+function connected(port: number): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+    socket.once('connect', () => {
+      socket.removeAllListeners('error');
+      resolve(socket);
+    });
+    socket.once('error', () => resolve(undefined));
+  });
+}
+
+async function connectToPod(endpoints: EndpointChoice, signal: AbortSignal): Promise<Socket | undefined> {
+  const tried = new Set<number>();
+  while (tried.size < MAX_PODS_TRIED && !signal.aborted) {
+    const endpoint = await endpoints.choose(tried, PATIENCE_MS, signal);
+    if (!endpoint) return undefined;
+    const socket = await connected(endpoint.port);
+    if (socket) return socket;
+    tried.add(endpoint.port);
+  }
+  return undefined;
+}
+
+function answer(from: IncomingMessage, to: ServerResponse): void {
+  to.writeHead(from.statusCode ?? 502, from.statusMessage, forwardedHeaders(from.rawHeaders));
+  // server-sent events must leave at once, even while there is no body yet
+  to.flushHeaders();
+  from.pipe(to);
+  from.once('error', () => to.destroy());
+}
+
+/**
+ * Forwards one request to a ready pod behind the Service: headers as they came, bodies streamed both ways. One connection
+ * a request, so that none is found closed when it is used again.
+ */
+export async function forwardHttp(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  endpoints: EndpointChoice,
+  serviceName: string,
+): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  const socket = await connectToPod(endpoints, gone.signal);
+  if (!socket)
+    return refuse(response, `no pod is ready behind the Service ${serviceName}; try again in a moment`);
+  const outgoing: ClientRequest = request({
+    createConnection: () => socket,
+    method: incoming.method,
+    path: incoming.url,
+    headers: [...forwardedHeaders(incoming.rawHeaders), 'connection', 'close'],
+  });
+  response.once('close', () => outgoing.destroy());
+  outgoing.once('response', (from) => answer(from, response));
+  outgoing.once('error', () =>
+    refuse(response, `the pod behind the Service ${serviceName} closed the connection`),
+  );
+  incoming.once('error', () => outgoing.destroy());
+  incoming.pipe(outgoing);
+}
+
+/** A connection that becomes something else (WebSocket): the head goes to a pod as it came, then bytes both ways. */
+export async function forwardUpgrade(
+  incoming: IncomingMessage,
+  client: Duplex,
+  head: Buffer,
+  endpoints: EndpointChoice,
+): Promise<void> {
+  const gone = new AbortController();
+  client.once('close', () => gone.abort());
+  client.once('error', () => client.destroy());
+  const socket = await connectToPod(endpoints, gone.signal);
+  if (!socket)
+    return void client.end(
+      'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n',
+    );
+  const lines = [`${incoming.method} ${incoming.url} HTTP/1.1`];
+  for (let at = 0; at < incoming.rawHeaders.length; at += 2)
+    lines.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`);
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+  if (head.length > 0) socket.write(head);
+  joinSockets(client, socket);
+}
+
+/** Bytes both ways until one side ends; an error on one side ends the other. */
+export function joinSockets(one: Duplex, other: Duplex): void {
+  one.pipe(other);
+  other.pipe(one);
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    from.once('error', () => to.destroy());
+    from.once('close', () => to.destroy());
+  }
+}

@@ -1,0 +1,222 @@
+import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import type { Pod, Service } from '#lib/resources';
+import { systemClock } from '#lib/time';
+import { type Endpoint, findEndpoints } from './endpoint.js';
+import { ServiceListener } from './service-listener.js';
+
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+
+async function pod(
+  name: string,
+  handle?: Parameters<typeof createServer>[1],
+): Promise<Endpoint & { server: Server }> {
+  const server = createServer(
+    handle ??
+      ((incoming: IncomingMessage, response) => {
+        const chunks: Buffer[] = [];
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+        incoming.on('end', () =>
+          response.end(`${name} ${incoming.method} ${incoming.url} ${Buffer.concat(chunks).toString()}`),
+        );
+      }),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  stops.push(
+    () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(resolve);
+      }),
+  );
+  return { pod: name, port: (server.address() as AddressInfo).port, server };
+}
+
+async function proxy(endpoints: () => readonly Endpoint[], name = 'http'): Promise<number> {
+  const listener = new ServiceListener({
+    serviceName: 'ws/a',
+    port: { name, port: 80 },
+    endpoints,
+    clock: systemClock,
+  });
+  stops.push(() => listener.stop());
+  return listener.listen(0);
+}
+
+function ask(
+  port: number,
+  options: { agent?: Agent; method?: string; body?: string } = {},
+): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        host: '127.0.0.1',
+        port,
+        path: '/x?y=1',
+        method: options.method ?? 'GET',
+        ...(options.agent ? { agent: options.agent } : {}),
+      },
+      (answer) => {
+        let text = '';
+        answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }));
+        answer.on('error', reject);
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(options.body);
+  });
+}
+
+describe('ServiceListener', () => {
+  it('forwards method, path and body', async () => {
+    const one = await pod('one');
+    const port = await proxy(() => [one]);
+    expect(await ask(port, { method: 'POST', body: 'hello' })).toEqual({
+      status: 200,
+      text: 'one POST /x?y=1 hello',
+    });
+  });
+
+  it('takes ready pods in turn', async () => {
+    const both = [await pod('one'), await pod('two')];
+    const port = await proxy(() => both);
+    const said = [await ask(port), await ask(port), await ask(port)].map(({ text }) => text.slice(0, 3));
+    expect(said).toEqual(['one', 'two', 'one']);
+  });
+
+  it('moves a kept connection to the new pods at once', async () => {
+    const [one, two] = [await pod('one'), await pod('two')];
+    let current: Endpoint[] = [one];
+    const port = await proxy(() => current);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect((await ask(port, { agent })).text).toMatch(/^one/);
+    current = [two];
+    expect((await ask(port, { agent })).text).toMatch(/^two/);
+    agent.destroy();
+  });
+
+  it('lets a request that began on the old pod finish', async () => {
+    const begun = Promise.withResolvers<() => void>();
+    const slow = await pod('slow', (_incoming, response) => {
+      response.write('begun ');
+      begun.resolve(() => response.end('finished'));
+    });
+    const two = await pod('two');
+    let current: Endpoint[] = [slow];
+    const port = await proxy(() => current);
+    const answer = ask(port);
+    const finish = await begun.promise;
+    current = [two];
+    expect((await ask(port)).text).toMatch(/^two/);
+    finish();
+    expect((await answer).text).toBe('begun finished');
+  });
+
+  it('tries the next pod when one does not answer', async () => {
+    const one = await pod('one');
+    const dead = await pod('dead');
+    await new Promise((resolve) => dead.server.close(resolve));
+    const port = await proxy(() => [dead, one]);
+    expect((await ask(port, { method: 'POST', body: 'once' })).text).toBe('one POST /x?y=1 once');
+  });
+
+  it('waits a moment for a pod that is about to be ready', async () => {
+    const one = await pod('one');
+    let current: Endpoint[] = [];
+    const port = await proxy(() => current);
+    setTimeout(() => (current = [one]), 100);
+    expect((await ask(port)).status).toBe(200);
+  });
+
+  it('streams events as they come', async () => {
+    const events = await pod('events', (_incoming, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: 1\n\n');
+    });
+    const port = await proxy(() => [events]);
+    const first = await new Promise<string>((resolve, reject) => {
+      const outgoing = request({ host: '127.0.0.1', port }, (answer) =>
+        answer.setEncoding('utf8').once('data', (chunk: string) => {
+          resolve(chunk);
+          outgoing.destroy();
+        }),
+      );
+      outgoing.on('error', reject);
+      outgoing.end();
+    });
+    expect(first).toBe('data: 1\n\n');
+  });
+
+  it('answers trouble as JSON when the pod hangs up', async () => {
+    const rude = await pod('rude', (incoming) => incoming.socket.destroy());
+    const port = await proxy(() => [rude]);
+    const { status, text } = await ask(port);
+    expect([status, JSON.parse(text)]).toEqual([
+      503,
+      { detail: expect.stringContaining('closed the connection') },
+    ]);
+  });
+
+  it('joins bytes for ports that are not http', async () => {
+    const echo = createTcpServer((socket) => socket.pipe(socket));
+    await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
+    stops.push(() => new Promise((resolve) => echo.close(resolve)));
+    const target = { pod: 'echo', port: (echo.address() as AddressInfo).port };
+    const port = await proxy(() => [target], 'redis');
+    const said = await new Promise<string>((resolve, reject) => {
+      const socket = connect({ host: '127.0.0.1', port }, () => socket.write('PING'));
+      socket.once('data', (chunk) => {
+        resolve(chunk.toString());
+        socket.destroy();
+      });
+      socket.once('error', reject);
+    });
+    expect(said).toBe('PING');
+  });
+});
+
+describe('findEndpoints', () => {
+  const service = {
+    metadata: { name: 'a', namespace: 'ws' },
+    spec: { selector: { app: 'a' } },
+  } as unknown as Service;
+  const port = { name: 'http', port: 80, targetPort: 'http' };
+  function aPod(changes: {
+    labels?: object;
+    ready?: string;
+    deleting?: boolean;
+    namespace?: string;
+    ports?: string;
+  }): Pod {
+    return {
+      metadata: {
+        name: 'p',
+        namespace: changes.namespace ?? 'ws',
+        labels: changes.labels ?? { app: 'a' },
+        annotations: { 'agentplane.dev/loopback-ports': changes.ports ?? '{"8000":4000}' },
+        ...(changes.deleting ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
+      },
+      spec: { containers: [{ name: 'c', ports: [{ name: 'http', containerPort: 8000 }] }] },
+      status: { conditions: [{ type: 'Ready', status: changes.ready ?? 'True' }] },
+    } as unknown as Pod;
+  }
+
+  it.each([
+    ['a ready pod', aPod({}), [4000]],
+    ['a pod of another app', aPod({ labels: { app: 'b' } }), []],
+    ['a pod that is not ready', aPod({ ready: 'False' }), []],
+    ['a pod that is going', aPod({ deleting: true }), []],
+    ['a pod of another namespace', aPod({ namespace: 'other' }), []],
+    ['a pod without that port', aPod({ ports: '{"9":1}' }), []],
+    ['a pod with an unreadable note', aPod({ ports: '{' }), []],
+  ])('of %s', (_name, one, ports) => {
+    expect(findEndpoints(service, port, [one]).map((endpoint) => endpoint.port)).toEqual(ports);
+  });
+
+  it('of a Service without a selector are none', () =>
+    expect(findEndpoints({ ...service, spec: {} } as Service, port, [aPod({})])).toEqual([]));
+});

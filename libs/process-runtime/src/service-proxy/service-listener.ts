@@ -1,0 +1,95 @@
+import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
+import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { findStablePort } from '#lib/stable-port';
+import type { Clock } from '#lib/time';
+import type { Endpoint, ServicePort } from './endpoint.js';
+import { EndpointChoice } from './endpoint-choice.js';
+import { forwardHttp, forwardUpgrade, joinSockets } from './forward-http.js';
+
+/** How often, and with what pause, a wished port is tried. */
+const WISHED_TRIES = 30;
+const WISHED_PAUSE_MS = 100;
+const NEW_TRIES = 10;
+
+export interface ServiceListenerOptions {
+  /** `namespace/name`, for messages. */
+  readonly serviceName: string;
+  readonly port: ServicePort;
+  /** The endpoints at this moment. */
+  readonly endpoints: () => readonly Endpoint[];
+  readonly clock: Clock;
+}
+
+/**
+ * One loopback port of a Service. A port named `http` (or `http-…`) is forwarded request by request, so that a client's
+ * kept connection follows a switch at once; any other byte by byte.
+ */
+export class ServiceListener {
+  readonly #server: Server;
+  readonly #isHttp: boolean;
+  readonly #clock: Clock;
+  readonly #sockets = new Set<Socket>();
+
+  constructor({ serviceName, port, endpoints, clock }: ServiceListenerOptions) {
+    const choice = new EndpointChoice(endpoints, clock);
+    this.#clock = clock;
+    this.#isHttp = /^http(-|$)/.test(port.name ?? '');
+    this.#server = this.#isHttp
+      ? httpServer(choice, serviceName)
+      : createTcpServer((socket) => void tcp(socket, choice));
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  /**
+   * Listens on the wished port, else on one that can be kept; the port it became. A wished port that is taken is waited
+   * for: people hold the address, and whoever has the port may be the former life of this proxy.
+   */
+  async listen(wished: number): Promise<number> {
+    for (let tries = 0; wished !== 0 && tries < WISHED_TRIES; tries++) {
+      if (await this.#tryListen(wished)) return wished;
+      await this.#clock.sleep(WISHED_PAUSE_MS);
+    }
+    for (let tries = 0; tries < NEW_TRIES; tries++) {
+      const port = await findStablePort();
+      if (await this.#tryListen(port)) return port;
+    }
+    throw new Error('no free port on 127.0.0.1');
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #tryListen(port: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const failed = (): void => resolve(false);
+      this.#server.once('error', failed);
+      this.#server.listen({ host: '127.0.0.1', port, backlog: 1024 }, () => {
+        this.#server.off('error', failed);
+        resolve(true);
+      });
+    });
+  }
+}
+
+function httpServer(choice: EndpointChoice, serviceName: string): HttpServer {
+  // requests of agents stream for hours: only the headers have a deadline
+  const server = createHttpServer({ requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 30_000 });
+  server.on('request', (incoming, response) => void forwardHttp(incoming, response, choice, serviceName));
+  server.on('upgrade', (incoming, client, head) => void forwardUpgrade(incoming, client, head, choice));
+  return server;
+}
+
+async function tcp(client: Socket, choice: EndpointChoice): Promise<void> {
+  const gone = new AbortController();
+  client.once('close', () => gone.abort());
+  client.on('error', () => client.destroy());
+  const endpoint = await choice.choose(new Set(), 2_000, gone.signal);
+  if (!endpoint) return void client.destroy();
+  joinSockets(client, connect({ host: '127.0.0.1', port: endpoint.port, noDelay: true }));
+}

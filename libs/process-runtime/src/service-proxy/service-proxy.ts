@@ -1,0 +1,118 @@
+import { type ControllerSpec, fromObjects, type Informers, isNotFound, type KubeClient } from '#lib/kube';
+import type { Stoppable } from '#lib/lifecycle';
+import { done, type Result } from '#lib/reconcile';
+import { ANNOTATION, keyText, type ObjectKey, PODS, type Service, SERVICES } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import { findEndpoints, type ServicePort } from './endpoint.js';
+import { ServiceListener } from './service-listener.js';
+
+export interface ServiceProxyOptions {
+  readonly informers: Informers;
+  readonly client: KubeClient;
+  readonly clock: Clock;
+}
+
+/** The proxy's reconciler, to be started beside the node's, and its end. */
+export interface ServiceProxy extends Stoppable {
+  readonly controller: ControllerSpec;
+}
+
+interface Listening {
+  readonly listener: ServiceListener;
+  readonly realPort: number;
+  /** What was listened for; another name or target needs another listener. */
+  readonly shape: string;
+}
+
+/** Ports as the annotation says: one number, or JSON from port to real port. */
+function parseAnnotation(service: Service): Readonly<Record<string, number>> {
+  const text = service.metadata.annotations?.[ANNOTATION.loopbackPort] ?? '';
+  const [first] = service.spec.ports ?? [];
+  if (/^\d+$/.test(text)) return first ? { [first.port]: Number(text) } : {};
+  try {
+    return JSON.parse(text) as Record<string, number>;
+  } catch {
+    return {};
+  }
+}
+
+function annotationText(ports: readonly (readonly [number, number])[]): string {
+  const [only] = ports;
+  return ports.length === 1 && only ? String(only[1]) : JSON.stringify(Object.fromEntries(ports));
+}
+
+/**
+ * What kube-proxy is in a cluster: gives each Service with a selector a port on loopback, writes it into the Service's
+ * annotation, and forwards to a ready pod. The annotation is also the memory: after a restart a Service gets the port
+ * that it had, so addresses stay.
+ */
+export function createServiceProxy({ informers, client, clock }: ServiceProxyOptions): ServiceProxy {
+  const services = informers.of(SERVICES);
+  const pods = informers.of(PODS);
+  const listening = new Map<string, Listening>();
+
+  function portsOf(service: Service | undefined): readonly ServicePort[] {
+    if (!service || service.metadata.deletionTimestamp !== undefined) return [];
+    if (Object.keys(service.spec.selector ?? {}).length === 0) return [];
+    return (service.spec.ports ?? []).filter(({ protocol = 'TCP' }) => protocol === 'TCP');
+  }
+
+  async function closeUnwanted(prefix: string, wanted: ReadonlyMap<string, string>): Promise<void> {
+    for (const [id, { listener, shape }] of listening) {
+      if (!id.startsWith(prefix) || wanted.get(id) === shape) continue;
+      listening.delete(id);
+      await listener.stop();
+    }
+  }
+
+  async function listen(key: ObjectKey, id: string, port: ServicePort, wished: number): Promise<number> {
+    const known = listening.get(id);
+    if (known) return known.realPort;
+    const listener = new ServiceListener({
+      serviceName: keyText(key),
+      port,
+      clock,
+      endpoints: () => {
+        const service = services.find(key);
+        const current = service?.spec.ports?.find((one) => one.port === port.port);
+        return service && current ? findEndpoints(service, current, pods.list(key.namespace)) : [];
+      },
+    });
+    const realPort = await listener.listen(wished);
+    listening.set(id, { listener, realPort, shape: shapeOf(port) });
+    return realPort;
+  }
+
+  async function reconcile(key: ObjectKey): Promise<Result> {
+    const service = services.find(key);
+    const ports = portsOf(service);
+    const prefix = `${keyText(key)}:`;
+    await closeUnwanted(prefix, new Map(ports.map((port) => [`${prefix}${port.port}`, shapeOf(port)])));
+    if (!service || ports.length === 0) return done();
+    const wished = parseAnnotation(service);
+    const real: [number, number][] = [];
+    for (const port of ports)
+      real.push([port.port, await listen(key, `${prefix}${port.port}`, port, wished[port.port] ?? 0)]);
+    const text = annotationText(real);
+    if (service.metadata.annotations?.[ANNOTATION.loopbackPort] === text) return done();
+    try {
+      await client.merge(SERVICES, key, { metadata: { annotations: { [ANNOTATION.loopbackPort]: text } } });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    return done();
+  }
+
+  return {
+    name: 'service-proxy',
+    controller: { name: 'service-proxy', reconcile, sources: [fromObjects(services)] },
+    async stop() {
+      await Promise.all([...listening.values()].map(({ listener }) => listener.stop()));
+      listening.clear();
+    },
+  };
+}
+
+function shapeOf(port: ServicePort): string {
+  return `${port.name ?? ''}`;
+}

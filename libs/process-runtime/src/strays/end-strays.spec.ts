@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { findProcess, isRunning, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { endStrays } from './end-strays.js';
+import { NODE_MARKER } from './process-marker.js';
+
+const folder = temporaryFolder();
+
+function sleeper(environment: Record<string, string> = {}): ProcessIdentity {
+  const child = spawn('sleep', ['1000'], {
+    detached: true,
+    stdio: 'ignore',
+    env: { PATH: process.env.PATH ?? '', ...environment },
+  });
+  child.unref();
+  const identity = findProcess(child.pid ?? 0);
+  if (!identity) throw new Error('the sleeper is not there');
+  return identity;
+}
+
+describe('endStrays', () => {
+  it('ends recorded and marked processes, and nobody else', async () => {
+    const pods = join(folder, 'pods');
+    mkdirSync(join(pods, 'uid'), { recursive: true });
+    const recorded = sleeper();
+    const marked = sleeper({ [NODE_MARKER]: pods });
+    const stranger = sleeper({ [NODE_MARKER]: `${pods}-of-another` });
+    const record = (name: string, text: string): void =>
+      writeFileSync(join(pods, 'uid', `${name}.process.json`), text);
+    record('main', JSON.stringify(recorded));
+    record('reused', JSON.stringify({ ...ownIdentity(), startedAt: 'before the last boot' }));
+    record('torn', '{"pid":');
+    await endStrays(pods, systemClock, createLogger('test', 'silent'));
+    expect([recorded, marked, stranger].map(isRunning)).toEqual([false, false, true]);
+    process.kill(stranger.pid, 'SIGKILL');
+  });
+});

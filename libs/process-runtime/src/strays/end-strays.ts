@@ -1,0 +1,59 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { endProcess, findProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { readJson } from '../pod/pod-files.js';
+import { NODE_MARKER } from './process-marker.js';
+
+/** Written right after a process was started. */
+export interface ProcessRecord extends ProcessIdentity {
+  readonly container: string;
+  readonly restartCount: number;
+}
+
+/** They have seen their channel close already, so they only need to be waited for. */
+const GRACE_MS = 2_000;
+
+/**
+ * Ends whatever an earlier node, killed without a chance to stop, left running: first what its records name, then (where
+ * `/proc` can be read) everything that carries its marker, because a record may have come too late. Nothing may be
+ * started before this is done: no second copy of a workload ever runs.
+ */
+export async function endStrays(podsFolder: string, clock: Clock, log: Logger): Promise<void> {
+  const recorded = recordedProcesses(podsFolder).filter(isRunning);
+  if (recorded.length > 0)
+    log.warn({ pids: recorded.map(({ pid }) => pid) }, 'ending processes that outlived their node');
+  await Promise.all(
+    recorded.map((identity) => endProcess(identity, { clock, graceMs: GRACE_MS, group: true })),
+  );
+  const marked = markedProcesses(podsFolder);
+  if (marked.length > 0)
+    log.warn({ pids: marked.map(({ pid }) => pid) }, 'ending processes that nobody recorded');
+  await Promise.all(marked.map((identity) => endProcess(identity, { clock, graceMs: 0 })));
+}
+
+function recordedProcesses(podsFolder: string): ProcessRecord[] {
+  if (!existsSync(podsFolder)) return [];
+  return readdirSync(podsFolder).flatMap((uid) => {
+    const folder = join(podsFolder, uid);
+    return readdirSync(folder)
+      .filter((name) => name.endsWith('.process.json'))
+      .flatMap((name) => readJson<ProcessRecord>(join(folder, name)) ?? []);
+  });
+}
+
+function markedProcesses(podsFolder: string): ProcessIdentity[] {
+  if (process.platform !== 'linux') return [];
+  const marker = `${NODE_MARKER}=${podsFolder}`;
+  return readdirSync('/proc').flatMap((name) => {
+    const pid = Number(name);
+    if (!Number.isInteger(pid) || pid === process.pid) return [];
+    try {
+      if (!readFileSync(`/proc/${name}/environ`, 'utf8').split('\0').includes(marker)) return [];
+    } catch {
+      return []; // gone, or another user's
+    }
+    return findProcess(pid) ?? [];
+  });
+}
