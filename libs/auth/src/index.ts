@@ -1,0 +1,10 @@
+export {
+  apiKeyHash,
+  mintApiKey,
+  parseApiKey,
+  sameHash,
+  type MintedApiKey,
+  type ParsedApiKey,
+} from './api-key.js';
+export { UUID_PATTERN, isUuid } from './uuid.js';
+export type { ApiKeyKind, Caller, TenantId } from './caller.js';

@@ -1,0 +1,17 @@
+/** Databases of deployed agents, on a server where `adminUri` may create databases and roles. */
+export interface DeploymentDatabases {
+  /**
+   * Makes role and database `name` (same name for both) where missing and sets the role's password, so that the
+   * answered URI works. Hand in the password that a Secret already holds; without one a new random one is set, and
+   * whoever still uses the old one is locked out.
+   */
+  ensure(options: {
+    readonly adminUri: string;
+    readonly name: string;
+    readonly password?: string;
+    /** Most connections of the role at a time; default 20. */
+    readonly maxConnections?: number;
+  }): Promise<{ readonly uri: string }>;
+  /** Removes database and role, connected or not. Done already is fine. */
+  drop(options: { readonly adminUri: string; readonly name: string }): Promise<void>;
+}

@@ -1,0 +1,47 @@
+import { microsToIso, parseMicros, type Micros } from './micros.js';
+
+/**
+ * Where a run stands in its trace: one segment for each ancestor from the root down to the run itself,
+ * `20261120T215904635001Z01a1faf8-62bb-7000-8000-00d8ea2fd3a8`, joined by dots. Sorting by it walks the tree.
+ */
+export interface DottedOrder {
+  readonly text: string;
+  readonly traceId: string;
+  readonly parentRunIds: readonly string[];
+  readonly id: string;
+  /** Time in the run's own segment. */
+  readonly startTime: Micros;
+}
+
+const SEGMENT =
+  /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})(\d{0,9})Z([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i;
+
+/** Ancestors that a run may have; deeper traces are refused. */
+const MAX_SEGMENTS = 1000;
+
+/** @returns undefined when the text is not of the documented form */
+export function parseDottedOrder(text: string): DottedOrder | undefined {
+  const segments = text.split('.', MAX_SEGMENTS + 1);
+  if (segments.length > MAX_SEGMENTS) return undefined;
+  const ids: string[] = [];
+  let startTime: Micros | undefined;
+  for (const segment of segments) {
+    const match = SEGMENT.exec(segment);
+    if (!match) return undefined;
+    const [, year, month, day, hour, minute, second, fraction, id] = match;
+    startTime = parseMicros(
+      `${year}-${month}-${day}T${hour}:${minute}:${second}${fraction ? `.${fraction}` : ''}Z`,
+    );
+    ids.push((id ?? '').toLowerCase());
+  }
+  const [traceId] = ids;
+  const id = ids.at(-1);
+  if (traceId === undefined || id === undefined || startTime === undefined) return undefined;
+  return { text, traceId, parentRunIds: ids.slice(0, -1), id, startTime };
+}
+
+/** The dotted order of a run that came without one, below its parent's if that is known. */
+export function buildDottedOrder(startTime: Micros, id: string, parent: string | undefined): string {
+  const segment = `${microsToIso(startTime).replace(/[-:.]/g, '')}${id}`;
+  return parent === undefined ? segment : `${parent}.${segment}`;
+}

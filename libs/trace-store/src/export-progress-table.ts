@@ -1,0 +1,180 @@
+import pg from 'pg';
+import type {
+  ExportCursor,
+  ExportFile,
+  ExportIntent,
+  ExportProgress,
+  ExportProgressRecord,
+  ExportState,
+} from './export-progress.js';
+import { microsToIso, parseMicros, type Micros } from './micros.js';
+import { textTypes } from './row-text.js';
+import { StaleAttemptError } from './stale-attempt-error.js';
+
+type TextRow = Readonly<Record<string, string | null>>;
+
+const TYPES = textTypes(pg.types);
+const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.rows, p.bytes, p.part, p.intent,
+  p.error, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
+
+function time(text: string | null | undefined): Micros | undefined {
+  return text === null || text === undefined ? undefined : parseMicros(text);
+}
+
+function parse(row: TextRow): ExportProgressRecord {
+  const startTime = time(row['cursor_start_time']);
+  const id = row['cursor_id'];
+  const intent = row['intent'];
+  return {
+    runUid: row['run_uid'] ?? '',
+    attempt: Number(row['attempt']),
+    state: row['state'] as ExportState,
+    cursor: startTime === undefined || !id ? undefined : { startTime, id },
+    rows: Number(row['rows']),
+    bytes: Number(row['bytes']),
+    part: Number(row['part']),
+    intent: intent ? (JSON.parse(intent) as ExportIntent) : undefined,
+    error: row['error'] ?? undefined,
+    files: Number(row['files']),
+    updatedAt: new Date(Number((time(row['updated_at']) ?? 0n) / 1000n)),
+  };
+}
+
+function parseFile(row: TextRow): ExportFile {
+  const optional = { etag: row['etag'], sha256: row['sha256'] };
+  return {
+    part: Number(row['part']),
+    key: row['key'] ?? '',
+    rows: Number(row['rows']),
+    bytes: Number(row['bytes']),
+    ...(optional.etag ? { etag: optional.etag } : {}),
+    ...(optional.sha256 ? { sha256: optional.sha256 } : {}),
+    minStartTime: time(row['min_start_time']),
+    maxStartTime: time(row['max_start_time']),
+  };
+}
+
+/** The condition of every write of a worker; `$1` is the run, `$2` the attempt. */
+const IN_FORCE = `run_uid = $1 AND attempt = $2 AND state = 'running'`;
+
+/** The tables `export_progress` and `export_files`. */
+export class ExportProgressTable implements ExportProgress {
+  readonly #pool: pg.Pool;
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool;
+  }
+
+  async claim(runUid: string, attempt: number): Promise<ExportProgressRecord> {
+    const result = await this.#pool.query<TextRow>({
+      text: `INSERT INTO export_progress AS p (run_uid, attempt, state) VALUES ($1, $2, 'running')
+        ON CONFLICT (run_uid) DO UPDATE SET attempt = $2, state = 'running', error = NULL, updated_at = now()
+        WHERE p.attempt < $2 AND p.state IN ('running', 'failed')
+        RETURNING ${COLUMNS}`,
+      values: [runUid, attempt],
+      types: TYPES,
+    });
+    const row = result.rows[0];
+    if (!row) throw new StaleAttemptError(runUid, attempt);
+    return parse(row);
+  }
+
+  async recordIntent(runUid: string, attempt: number, intent: ExportIntent): Promise<void> {
+    await this.#fenced(runUid, attempt, 'SET intent = $3, updated_at = now()', [JSON.stringify(intent)]);
+  }
+
+  async clearIntent(runUid: string, attempt: number): Promise<void> {
+    await this.#fenced(runUid, attempt, 'SET intent = NULL, updated_at = now()');
+  }
+
+  async completePart(runUid: string, attempt: number, file: ExportFile, cursor: ExportCursor): Promise<void> {
+    const iso = (micros: Micros | undefined) => (micros === undefined ? null : microsToIso(micros));
+    const result = await this.#pool.query(
+      `WITH moved AS (
+        UPDATE export_progress SET cursor_start_time = $3, cursor_id = $4, rows = rows + $5, bytes = bytes + $6,
+          part = $7::integer + 1, intent = NULL, updated_at = now()
+        WHERE ${IN_FORCE} AND part = $7 RETURNING run_uid)
+      INSERT INTO export_files (run_uid, part, key, rows, bytes, etag, sha256, min_start_time, max_start_time)
+      SELECT run_uid, $7, $8, $5, $6, $9, $10, $11, $12 FROM moved`,
+      [
+        runUid,
+        attempt,
+        microsToIso(cursor.startTime),
+        cursor.id,
+        file.rows,
+        file.bytes,
+        file.part,
+        file.key,
+        file.etag,
+        file.sha256,
+        iso(file.minStartTime),
+        iso(file.maxStartTime),
+      ],
+    );
+    if (result.rowCount !== 1) throw new StaleAttemptError(runUid, attempt);
+  }
+
+  async finish(runUid: string, attempt: number): Promise<void> {
+    await this.#fenced(runUid, attempt, `SET state = 'completed', intent = NULL, updated_at = now()`);
+  }
+
+  async fail(runUid: string, attempt: number, error: string): Promise<void> {
+    await this.#fenced(runUid, attempt, `SET state = 'failed', error = $3, updated_at = now()`, [
+      error.replaceAll('\0', '\uFFFD'),
+    ]);
+  }
+
+  async cancel(runUid: string): Promise<void> {
+    await this.#pool.query(
+      `INSERT INTO export_progress AS p (run_uid, attempt, state) VALUES ($1, 0, 'cancelled')
+      ON CONFLICT (run_uid) DO UPDATE SET state = 'cancelled', updated_at = now() WHERE p.state <> 'completed'`,
+      [runUid],
+    );
+  }
+
+  async find(runUid: string): Promise<ExportProgressRecord | undefined> {
+    return (await this.list([runUid])).get(runUid);
+  }
+
+  async list(runUids: readonly string[]): Promise<ReadonlyMap<string, ExportProgressRecord>> {
+    if (runUids.length === 0) return new Map();
+    const result = await this.#pool.query<TextRow>({
+      text: `SELECT ${COLUMNS} FROM export_progress p WHERE p.run_uid = ANY($1)`,
+      values: [runUids],
+      types: TYPES,
+    });
+    return new Map(result.rows.map(parse).map((record) => [record.runUid, record]));
+  }
+
+  async files(runUid: string): Promise<readonly ExportFile[]> {
+    const result = await this.#pool.query<TextRow>({
+      text: 'SELECT * FROM export_files WHERE run_uid = $1 ORDER BY part',
+      values: [runUid],
+      types: TYPES,
+    });
+    return result.rows.map(parseFile);
+  }
+
+  async keys(runUids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    if (runUids.length === 0) return new Map();
+    const result = await this.#pool.query<{ run_uid: string; keys: string[] }>(
+      `SELECT run_uid, array_agg(key ORDER BY part) AS keys FROM export_files WHERE run_uid = ANY($1) GROUP BY run_uid`,
+      [runUids],
+    );
+    return new Map(result.rows.map((row) => [row.run_uid, row.keys]));
+  }
+
+  async forget(runUids: readonly string[]): Promise<void> {
+    if (runUids.length > 0)
+      await this.#pool.query('DELETE FROM export_progress WHERE run_uid = ANY($1)', [runUids]);
+  }
+
+  async #fenced(runUid: string, attempt: number, set: string, more: readonly unknown[] = []): Promise<void> {
+    const result = await this.#pool.query(`UPDATE export_progress ${set} WHERE ${IN_FORCE}`, [
+      runUid,
+      attempt,
+      ...more,
+    ]);
+    if (result.rowCount !== 1) throw new StaleAttemptError(runUid, attempt);
+  }
+}

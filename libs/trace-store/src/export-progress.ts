@@ -1,0 +1,87 @@
+import type { Micros } from './micros.js';
+
+/** Where the export stands: the last row that is surely in a finished object. */
+export interface ExportCursor {
+  readonly startTime: Micros;
+  readonly id: string;
+}
+
+/** Noted before an upload begins, so that the next attempt knows what may lie in the store. */
+export interface ExportIntent {
+  readonly part: number;
+  readonly key: string;
+  readonly uploadId?: string;
+  /** Rows and bytes, once the object was written whole but before it was completed. */
+  readonly rows?: number;
+  readonly bytes?: number;
+  /** Cursor after this object's last row, with `rows` and `bytes`. */
+  readonly upTo?: { readonly startTime: string; readonly id: string };
+  /** Start time of this object's first row, ISO 8601, with `rows` and `bytes`. */
+  readonly from?: string;
+  /** What of this object is written while it is still being made; for showing, nothing is surely stored. */
+  readonly soFar?: { readonly rows: number; readonly bytes: number; readonly startTime: string };
+}
+
+/** A finished object. */
+export interface ExportFile {
+  readonly part: number;
+  readonly key: string;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly etag?: string;
+  /** Hex. */
+  readonly sha256?: string;
+  readonly minStartTime?: Micros;
+  readonly maxStartTime?: Micros;
+}
+
+export type ExportState = 'running' | 'completed' | 'failed' | 'cancelled';
+
+/** One row of `export_progress`. */
+export interface ExportProgressRecord {
+  readonly runUid: string;
+  readonly attempt: number;
+  readonly state: ExportState;
+  readonly cursor: ExportCursor | undefined;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Number of the next part, from 0. */
+  readonly part: number;
+  readonly intent: ExportIntent | undefined;
+  readonly error: string | undefined;
+  readonly files: number;
+  readonly updatedAt: Date;
+}
+
+/**
+ * Progress of export runs. A worker claims once with its attempt number; each of its later writes carries that number
+ * and throws `StaleAttemptError` when a newer attempt exists or the run is no longer `running`, so that a worker that
+ * was paused or given up can change nothing.
+ */
+export interface ExportProgress {
+  /**
+   * Takes the run over for this attempt (1, 2, …), keeping cursor, part and intent of the former one.
+   * @throws StaleAttemptError when this or a newer attempt has claimed already, or the run is completed or cancelled
+   */
+  claim(runUid: string, attempt: number): Promise<ExportProgressRecord>;
+  /** Notes what is about to be written, or more about it (upload id, final size). */
+  recordIntent(runUid: string, attempt: number, intent: ExportIntent): Promise<void>;
+  /** Adds a finished object, moves the cursor and clears the intent, in one statement. */
+  completePart(runUid: string, attempt: number, file: ExportFile, cursor: ExportCursor): Promise<void>;
+  /** Drops the intent of an upload that was aborted. */
+  clearIntent(runUid: string, attempt: number): Promise<void>;
+  finish(runUid: string, attempt: number): Promise<void>;
+  /** Ends the attempt; a newer attempt can still claim. */
+  fail(runUid: string, attempt: number, error: string): Promise<void>;
+  /** Controller: shuts out every attempt for good. */
+  cancel(runUid: string): Promise<void>;
+  find(runUid: string): Promise<ExportProgressRecord | undefined>;
+  /** Controller: summaries of many runs in one query, by run uid. */
+  list(runUids: readonly string[]): Promise<ReadonlyMap<string, ExportProgressRecord>>;
+  /** Finished objects in part order. */
+  files(runUid: string): Promise<readonly ExportFile[]>;
+  /** Keys of finished objects of many runs in one query, by run uid, in part order. */
+  keys(runUids: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** Removes what is kept of these runs. */
+  forget(runUids: readonly string[]): Promise<void>;
+}

@@ -1,0 +1,42 @@
+import type { Readable } from 'node:stream';
+import type { ExportColumn } from './export-columns.js';
+import type { ExportCursor } from './export-progress.js';
+import type { Micros } from './micros.js';
+
+/** Rows of one project whose start time lies in a window. */
+export interface ExportWindow {
+  readonly tenantId: string;
+  readonly projectId: string;
+  /** Inclusive. */
+  readonly startTime: Micros;
+  /** Exclusive. */
+  readonly endTime: Micros;
+}
+
+export interface ExportRead extends ExportWindow {
+  /** Only rows after this one. */
+  readonly after?: ExportCursor;
+  /** Names of `EXPORT_COLUMNS`; all of them when absent. Order does not count. */
+  readonly fields?: readonly string[];
+  /** At most so many rows; all when absent. Bounds how long one snapshot lives. */
+  readonly maxRows?: number;
+}
+
+/** The rows of an export, as Postgres sends them. */
+export interface ExportRows {
+  /** The chosen columns in export order; field n of each tuple is column n. */
+  readonly columns: readonly ExportColumn[];
+  /**
+   * The byte stream of `COPY … TO STDOUT (FORMAT binary)`: header, tuples in (start_time, id) order, trailer 0xFFFF.
+   * It ends without error only after Postgres confirmed the command, so a cut connection can not look like the end.
+   * Destroying it cancels the query.
+   */
+  readonly stream: Readable;
+}
+
+/** Reading side of an export. */
+export interface ExportSource {
+  read(read: ExportRead): Promise<ExportRows>;
+  /** Number of rows in the window, for percentages. */
+  count(window: ExportWindow): Promise<number>;
+}

@@ -1,0 +1,277 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import {
+  EXPORT_COLUMNS,
+  openTraceStore,
+  parseMicros,
+  StaleAttemptError,
+  type ExportRows,
+  type Micros,
+  type TraceStore,
+} from './index.js';
+
+const postgres = testPostgres();
+const TENANT = randomUUID();
+const open = (uri: string) =>
+  openTraceStore({ uri, poolSize: 3, log: createLogger('test', 'error'), clock: systemClock });
+
+const at = (iso: string): Micros => {
+  const micros = parseMicros(iso);
+  if (micros === undefined) throw new Error(iso);
+  return micros;
+};
+
+/** Fields of each tuple, as bytes. */
+async function tuples(rows: ExportRows): Promise<(Buffer | null)[][]> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of rows.stream) chunks.push(chunk as Buffer);
+  const bytes = Buffer.concat(chunks);
+  const result: (Buffer | null)[][] = [];
+  let offset = 19;
+  for (;;) {
+    const count = bytes.readInt16BE(offset);
+    offset += 2;
+    if (count === -1) break;
+    const tuple: (Buffer | null)[] = [];
+    for (let i = 0; i < count; i++) {
+      const length = bytes.readInt32BE(offset);
+      offset += 4;
+      tuple.push(length < 0 ? null : bytes.subarray(offset, offset + length));
+      if (length > 0) offset += length;
+    }
+    result.push(tuple);
+  }
+  expect(offset).toBe(bytes.length);
+  return result;
+}
+
+describe('the export side', () => {
+  let store: TraceStore;
+  let uri = '';
+  let projectId = '';
+  const DAY = { startTime: at('2026-11-20T00:00:00Z'), endTime: at('2026-11-21T00:00:00Z') };
+  const ids: string[] = [];
+
+  beforeAll(async () => {
+    uri = (await postgres.freshDatabase()).uri;
+    store = open(uri);
+    await store.migrate();
+    const times = [
+      '2026-11-19T23:59:59.999999Z',
+      '2026-11-20T00:00:00Z',
+      '2026-11-20T12:00:00.000001Z',
+      '2026-11-20T12:00:00.000001Z',
+      '2026-11-20T12:00:00.000002Z',
+      '2026-11-20T23:59:59.999999Z',
+      '2026-11-21T00:00:00Z',
+    ];
+    const post = times.map((start_time, i) => {
+      const id = randomUUID();
+      if (i > 0 && i < 6) ids.push(id);
+      return {
+        run: Buffer.from(
+          JSON.stringify({
+            id,
+            trace_id: id,
+            name: `run ${i}`,
+            run_type: 'chain',
+            start_time,
+            session_name: 'p',
+          }),
+        ),
+        fields: { inputs: Buffer.from(`{"n": ${i}.0}`) },
+      };
+    });
+    await store.ingest(TENANT, { post, patch: [] });
+    await store.ingest(randomUUID(), { post, patch: [] });
+    projectId = (await store.projects.find(TENANT, { name: 'p' }))?.id ?? '';
+  });
+  afterAll(() => store.close());
+
+  const uuidOf = (bytes: Buffer | null | undefined) =>
+    bytes?.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+
+  it('reads a window in order of start time and id, start inclusive and end exclusive', async () => {
+    const rows = await store.exportSource.read({ tenantId: TENANT, projectId, ...DAY });
+    expect(rows.columns).toBe(EXPORT_COLUMNS);
+    const found = await tuples(rows);
+    const [a, b, c, d, e] = ids;
+    expect(found.map((tuple) => uuidOf(tuple[0]))).toEqual([a, ...[b ?? '', c ?? ''].sort(), d, e]);
+    const inputs = rows.columns.findIndex((column) => column.name === 'inputs');
+    expect(found[0]?.[inputs]?.toString()).toBe('{"n": 1.0}');
+    expect(await store.exportSource.count({ tenantId: TENANT, projectId, ...DAY })).toBe(5);
+  });
+
+  it('goes on after a cursor, with chosen fields and a limit', async () => {
+    const all = await tuples(await store.exportSource.read({ tenantId: TENANT, projectId, ...DAY }));
+    const after = { startTime: at('2026-11-20T12:00:00.000001Z'), id: uuidOf(all[1]?.[0]) ?? '' };
+    const rows = await store.exportSource.read({
+      tenantId: TENANT,
+      projectId,
+      ...DAY,
+      after,
+      fields: ['name', 'id'],
+      maxRows: 2,
+    });
+    expect(rows.columns.map((column) => column.name)).toEqual(['id', 'name']);
+    expect((await tuples(rows)).map((tuple) => uuidOf(tuple[0]))).toEqual([
+      uuidOf(all[2]?.[0]),
+      uuidOf(all[3]?.[0]),
+    ]);
+  });
+
+  it('gives every column in the binary form of its type', async () => {
+    const sizes: Record<string, number> = { uuid: 16, timestamptz: 8, bool: 1, int8: 8 };
+    const rows = await store.exportSource.read({ tenantId: TENANT, projectId, ...DAY });
+    for (const tuple of await tuples(rows))
+      for (const [i, column] of rows.columns.entries()) {
+        const size = sizes[column.type];
+        const field = tuple[i];
+        if (!column.nullable) expect(field).not.toBeNull();
+        if (field && size) expect([column.name, field.length]).toEqual([column.name, size]);
+      }
+  });
+
+  it('frees the connection of a read that is given up', async () => {
+    for (let i = 0; i < 5; i++) {
+      const rows = await store.exportSource.read({ tenantId: TENANT, projectId, ...DAY });
+      rows.stream.destroy();
+    }
+    expect(await store.exportSource.count({ tenantId: TENANT, projectId, ...DAY })).toBe(5);
+  });
+
+  it('fences every write of an export by its attempt', async () => {
+    const { exportProgress: progress } = store;
+    const run = randomUUID();
+    expect(await progress.find(run)).toBeUndefined();
+    expect(await progress.claim(run, 1)).toMatchObject({
+      attempt: 1,
+      state: 'running',
+      part: 0,
+      rows: 0,
+      cursor: undefined,
+    });
+    await progress.recordIntent(run, 1, { part: 0, key: 'k0', uploadId: 'u' });
+    const cursor = { startTime: at('2026-11-20T12:00:00.000001Z'), id: randomUUID() };
+    await progress.completePart(run, 1, { part: 0, key: 'k0', rows: 10, bytes: 100, sha256: 'ab' }, cursor);
+    await expect(
+      progress.completePart(run, 1, { part: 0, key: 'k0', rows: 10, bytes: 100 }, cursor),
+    ).rejects.toThrow(StaleAttemptError);
+    await progress.recordIntent(run, 1, { part: 1, key: 'k1' });
+    await expect(progress.claim(run, 1)).rejects.toThrow(StaleAttemptError);
+
+    expect(await progress.claim(run, 2)).toMatchObject({
+      attempt: 2,
+      part: 1,
+      rows: 10,
+      bytes: 100,
+      files: 1,
+      cursor,
+      intent: { part: 1, key: 'k1' },
+    });
+    for (const write of [
+      () => progress.recordIntent(run, 1, { part: 1, key: 'old' }),
+      () => progress.completePart(run, 1, { part: 1, key: 'k1', rows: 1, bytes: 1 }, cursor),
+      () => progress.clearIntent(run, 1),
+      () => progress.fail(run, 1, 'late'),
+      () => progress.finish(run, 1),
+    ])
+      await expect(write()).rejects.toThrow(StaleAttemptError);
+    await progress.fail(run, 2, 'the store said no\0');
+    await expect(progress.finish(run, 2)).rejects.toThrow(StaleAttemptError);
+    await progress.claim(run, 3);
+    await progress.finish(run, 3);
+    await expect(progress.claim(run, 4)).rejects.toThrow(StaleAttemptError);
+    expect(await progress.find(run)).toMatchObject({
+      state: 'completed',
+      rows: 10,
+      files: 1,
+      intent: undefined,
+      error: undefined,
+    });
+    expect(await progress.files(run)).toEqual([{ part: 0, key: 'k0', rows: 10, bytes: 100, sha256: 'ab' }]);
+    await progress.forget([run]);
+    expect(await progress.files(run)).toEqual([]);
+  });
+
+  it('shuts out every attempt of a cancelled export, also before the first', async () => {
+    const { exportProgress: progress } = store;
+    const [before, during] = [randomUUID(), randomUUID()];
+    await progress.cancel(before);
+    await expect(progress.claim(before, 1)).rejects.toThrow(StaleAttemptError);
+    await progress.claim(during, 1);
+    await progress.cancel(during);
+    await expect(progress.finish(during, 1)).rejects.toThrow(StaleAttemptError);
+    expect((await progress.list([before, during])).get(during)?.state).toBe('cancelled');
+  });
+
+  it('mints, verifies and revokes API keys', async () => {
+    const { apiKeys } = store;
+    const person = await apiKeys.mint(TENANT, { name: 'laptop', kind: 'person' });
+    const agent = await apiKeys.mint(TENANT, { name: 'agent', kind: 'deployment', deployment: 'sample' });
+    expect(await apiKeys.verify(person.key)).toEqual({ tenantId: TENANT, keyId: person.id });
+    expect(await apiKeys.verify(agent.key)).toEqual({
+      tenantId: TENANT,
+      keyId: agent.id,
+      deployment: 'sample',
+    });
+    expect(await apiKeys.verify(`${person.key}x`)).toBeUndefined();
+    expect(await apiKeys.revoke(randomUUID(), person.id)).toBe(false);
+    expect(await apiKeys.revoke(TENANT, person.id)).toBe(true);
+    expect(await apiKeys.verify(person.key)).toBeUndefined();
+    expect(await apiKeys.revokeOfDeployment(TENANT, 'sample')).toBe(1);
+    expect(await apiKeys.verify(agent.key)).toBeUndefined();
+    expect((await apiKeys.list(TENANT)).map((key) => [key.name, key.revokedAt !== undefined]).sort()).toEqual(
+      [
+        ['agent', true],
+        ['laptop', true],
+      ],
+    );
+  });
+
+  it('makes a database of its own for a deployment, and removes it', async () => {
+    const name = `agent ${randomUUID()}`;
+    const request = { adminUri: postgres.uri, name, password: 'p/w:1?' };
+    const [first] = await Promise.all([
+      store.deploymentDatabases.ensure(request),
+      store.deploymentDatabases.ensure(request),
+    ]);
+    const client = new pg.Client({ connectionString: first.uri });
+    client.on('error', () => undefined);
+    await client.connect();
+    await client.query('CREATE SCHEMA agentplane');
+    expect((await client.query('SELECT current_user AS u, current_database() AS d')).rows[0]).toEqual({
+      u: name,
+      d: name,
+    });
+    await store.deploymentDatabases.drop({ adminUri: postgres.uri, name });
+    await store.deploymentDatabases.drop({ adminUri: postgres.uri, name });
+    await expect(client.query('SELECT 1')).rejects.toThrow();
+    await client.end().catch(() => undefined);
+  });
+
+  it('makes such a database as an admin that is no superuser, twice, and removes it', async () => {
+    const admin = `admin_${randomUUID().slice(0, 8)}`;
+    const superuser = new pg.Client({ connectionString: postgres.uri });
+    await superuser.connect();
+    await superuser.query(`CREATE ROLE ${admin} LOGIN CREATEROLE CREATEDB PASSWORD 'x'`);
+    await superuser.end();
+    const adminUri = new URL(postgres.uri);
+    adminUri.username = admin;
+    adminUri.password = 'x';
+    const request = { adminUri: adminUri.toString(), name: `agent-${admin}` };
+    await store.deploymentDatabases.ensure(request);
+    const { uri: second } = await store.deploymentDatabases.ensure(request);
+    const client = new pg.Client({ connectionString: second });
+    await client.connect();
+    await client.query('CREATE TABLE public.t ()');
+    await client.end();
+    await store.deploymentDatabases.drop(request);
+    const gone = new pg.Client({ connectionString: second });
+    await expect(gone.connect()).rejects.toThrow();
+  });
+});

@@ -1,0 +1,287 @@
+import pg from 'pg';
+import type { FieldProblem } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import { type Clock } from '#lib/time';
+import type { DayPartitions } from './day-partitions.js';
+import { microsOf } from './micros.js';
+import { parseOperation } from './parse-operation.js';
+import type { PayloadStore } from './payload-store.js';
+import type { ProjectDirectory } from './project-directory.js';
+import type { RunBatch } from './run-operation.js';
+import {
+  buildRun,
+  changeRun,
+  firstOf,
+  groupByRun,
+  opensRun,
+  startOf,
+  type ParsedOperation,
+  type RunGroup,
+} from './run-group.js';
+import { claimPlaces, findPlaces, runKey } from './run-keys.js';
+import { insertRuns, selectRuns, updateRuns, type RunPlace } from './run-table.js';
+import type { RunRow } from './stored-run.js';
+import type { IngestResult } from './trace-store.js';
+import { inTransaction } from './transaction.js';
+import { addWaiting, takeWaiting, waitingLock, type WaitingPatch } from './waiting-patches.js';
+
+/** Deadlock, serialization failure, no partition: another try sees another world. */
+const TRY_AGAIN = new Set(['40P01', '40001', '23514']);
+const ATTEMPTS = 4;
+
+/** A group with the place it asks for. */
+interface Opening {
+  readonly group: RunGroup;
+  readonly place: RunPlace;
+  readonly parentOrder: string | undefined;
+}
+
+interface Parent {
+  readonly traceId: string;
+  readonly dottedOrder: string | undefined;
+}
+
+/**
+ * Stores batches of creates and updates.
+ *
+ * A batch is one transaction: win places in `run_keys` (which serialises everybody who knows the same run), copy new
+ * runs in, lock and change those that were there. Updates of runs that nobody knows follow in a second transaction
+ * under a lock that excludes creates of the tenant for a moment; what is still unknown then, waits.
+ */
+export class Ingestion {
+  constructor(
+    private readonly pool: pg.Pool,
+    private readonly partitions: DayPartitions,
+    private readonly projects: ProjectDirectory,
+    private readonly payloads: PayloadStore,
+    private readonly clock: Clock,
+    private readonly log: Logger,
+  ) {}
+
+  async ingest(tenantId: string, batch: RunBatch): Promise<IngestResult> {
+    const { operations, refused } = parseBatch(batch);
+    const groups = groupByRun(operations);
+    let accepted = 0;
+    const lost = await this.#retry(async () => {
+      const opening = await this.#open(tenantId, groups.filter(opensRun));
+      await this.partitions.ensure(opening.found.map(({ place }) => place.startTime));
+      const changing = groups.filter((group) => !opensRun(group));
+      const unknown = await inTransaction(
+        this.pool,
+        (client) => this.#write(client, tenantId, opening.found, changing),
+        `BEGIN; SELECT pg_advisory_xact_lock_shared(${waitingLock(tenantId)})`,
+      );
+      if (unknown.length > 0) await this.#changeOrWait(tenantId, unknown);
+      return opening.lost;
+    });
+    for (const group of groups) accepted += lost.includes(group) ? 0 : group.operations.length;
+    return { accepted, refused: [...refused, ...lost.flatMap(unknownProject)] };
+  }
+
+  async #retry<T>(work: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        const isWorthIt = error instanceof pg.DatabaseError && TRY_AGAIN.has(error.code ?? '');
+        if (!isWorthIt && !(error instanceof ProjectVanished)) throw error;
+        if (attempt === ATTEMPTS) throw error;
+        this.log.warn({ attempt, code: 'code' in error ? error.code : undefined }, 'ingestion begins again');
+        this.partitions.forget();
+        this.projects.forget();
+      }
+    }
+  }
+
+  /** Finds project and trace of each run to be made. Lost are those whose project id is nobody's. */
+  async #open(
+    tenantId: string,
+    groups: readonly RunGroup[],
+  ): Promise<{ readonly found: readonly Opening[]; readonly lost: readonly RunGroup[] }> {
+    const now = microsOf(this.clock.now());
+    const parents = await this.#parents(tenantId, groups);
+    const traces = new Map<string, string>();
+    const found: Opening[] = [];
+    const lost: RunGroup[] = [];
+    for (const group of groups) {
+      const projectId = await this.projects.resolve(tenantId, firstOf(group, 'project'));
+      if (projectId === undefined) {
+        lost.push(group);
+        continue;
+      }
+      const parentId = firstOf(group, 'parentRunId');
+      const parent = parentId === undefined ? undefined : parents.get(parentId);
+      const traceId =
+        group.traceId ??
+        parent?.traceId ??
+        (parentId === undefined ? group.id : (traces.get(parentId) ?? parentId));
+      traces.set(group.id, traceId);
+      found.push({
+        group,
+        place: { tenantId, projectId, traceId, id: group.id, startTime: startOf(group, now) },
+        parentOrder: parent?.dottedOrder,
+      });
+    }
+    return { found, lost };
+  }
+
+  /** Stored parents of runs that came without a dotted order of their own. */
+  async #parents(tenantId: string, groups: readonly RunGroup[]): Promise<ReadonlyMap<string, Parent>> {
+    const ids = groups
+      .filter((group) => firstOf(group, 'dottedOrder') === undefined)
+      .flatMap((group) => firstOf(group, 'parentRunId') ?? []);
+    const places = [...(await findPlaces(this.pool, tenantId, [...new Set(ids)])).values()].flat();
+    const rows = await selectRuns(this.pool, tenantId, places);
+    return new Map(rows.map((row) => [row.id, { traceId: row.traceId, dottedOrder: row.dottedOrder }]));
+  }
+
+  /** @returns the groups whose run is unknown */
+  async #write(
+    client: pg.PoolClient,
+    tenantId: string,
+    opening: readonly Opening[],
+    changing: readonly RunGroup[],
+  ): Promise<readonly RunGroup[]> {
+    const won = await claimPlaces(
+      client,
+      tenantId,
+      opening.map(({ place }) => place),
+    );
+    const fresh = opening.filter(({ place }) => won.has(runKey(place)));
+    const late = opening
+      .filter(({ place }) => !won.has(runKey(place)))
+      .map(({ group, place }) => ({ ...group, ...place }));
+    await this.#insert(client, tenantId, fresh);
+    const { unknown } = await this.#change(client, tenantId, [...late, ...changing]);
+    // a place that is neither won nor taken: the project was deleted since it was looked up
+    if (late.some((group) => unknown.includes(group))) throw new ProjectVanished();
+    return unknown;
+  }
+
+  async #insert(client: pg.PoolClient, tenantId: string, fresh: readonly Opening[]): Promise<void> {
+    if (fresh.length === 0) return;
+    const ids = fresh.map(({ place }) => place.id);
+    const waiting = groupByRun(parseWaiting(await takeWaiting(client, tenantId, ids)));
+    const runs = fresh.map(({ group, place, parentOrder }) => {
+      const early = waiting
+        .filter((one) => one.id === place.id && isSameTrace(one, place))
+        .flatMap((one) => one.operations);
+      const posts = group.operations.filter(({ change }) => change.kind === 'post');
+      const patches = group.operations.filter(({ change }) => change.kind === 'patch');
+      return buildRun(
+        place,
+        [...posts, ...early, ...patches].map(({ change }) => change),
+        parentOrder,
+      );
+    });
+    await insertRuns(
+      client,
+      runs.map(({ row }) => row),
+    );
+    await this.payloads.insert(
+      client,
+      runs.map(({ row, payloads }) => ({ place: row, payloads })),
+    );
+  }
+
+  async #change(
+    client: pg.PoolClient,
+    tenantId: string,
+    groups: readonly RunGroup[],
+  ): Promise<{ readonly unknown: readonly RunGroup[] }> {
+    const places = await findPlaces(
+      client,
+      tenantId,
+      groups.map((group) => group.id),
+      true,
+    );
+    const known = new Map<RunGroup, RunPlace>();
+    for (const group of groups) {
+      const place = places.get(group.id)?.find((one) => isSameTrace(group, one));
+      if (place) known.set(group, place);
+    }
+    const rows = await selectRuns(client, tenantId, [...known.values()]);
+    const byKey = new Map(rows.map((row) => [runKey(row), row] as const));
+    const updates = [...known].flatMap(([group, place]) => {
+      const before: RunRow | undefined = byKey.get(runKey(place));
+      return before
+        ? [
+            changeRun(
+              before,
+              group.operations.map(({ change }) => change),
+            ),
+          ]
+        : [];
+    });
+    await updateRuns(
+      client,
+      tenantId,
+      updates.map(({ row }) => row),
+    );
+    await this.payloads.replace(
+      client,
+      updates.map(({ row, replace }) => ({ place: row, payloads: replace })),
+    );
+    await this.payloads.fill(
+      client,
+      updates.map(({ row, fill }) => ({ place: row, payloads: fill })),
+    );
+    return { unknown: groups.filter((group) => !known.has(group)) };
+  }
+
+  /** Creates of this tenant are held off; whoever was at it has ended. What is unknown now, comes later or never. */
+  async #changeOrWait(tenantId: string, groups: readonly RunGroup[]): Promise<void> {
+    await inTransaction(
+      this.pool,
+      async (client) => {
+        const { unknown } = await this.#change(client, tenantId, groups);
+        const patches = unknown.flatMap((group) =>
+          group.operations.map(({ operation }) => ({ runId: group.id, operation })),
+        );
+        await addWaiting(client, tenantId, patches);
+      },
+      `BEGIN; SELECT pg_advisory_xact_lock(${waitingLock(tenantId)})`,
+    );
+  }
+}
+
+/** A project was deleted between its look-up and its use. */
+class ProjectVanished extends Error {}
+
+function isSameTrace(
+  group: { readonly traceId: string | undefined },
+  place: { readonly traceId: string },
+): boolean {
+  return group.traceId === undefined || group.traceId === place.traceId;
+}
+
+function parseBatch(batch: RunBatch): {
+  readonly operations: readonly ParsedOperation[];
+  readonly refused: readonly FieldProblem[];
+} {
+  const operations: ParsedOperation[] = [];
+  const refused: FieldProblem[] = [];
+  for (const kind of ['post', 'patch'] as const)
+    for (const [index, operation] of batch[kind].entries()) {
+      const parsed = parseOperation(kind, [kind, index], operation);
+      if ('change' in parsed) operations.push({ change: parsed.change, operation });
+      else refused.push(...parsed.problems);
+    }
+  return { operations, refused };
+}
+
+/** They were read once when they came, so they can be read now. */
+function parseWaiting(patches: readonly WaitingPatch[]): readonly ParsedOperation[] {
+  return patches.flatMap(({ operation }) => {
+    const parsed = parseOperation('patch', [], operation);
+    return 'change' in parsed ? [{ change: parsed.change, operation }] : [];
+  });
+}
+
+function unknownProject(group: RunGroup): readonly FieldProblem[] {
+  return group.operations.map(({ change }) => ({
+    loc: [...change.loc, 'session_id'],
+    msg: 'no project with this id',
+    type: 'not_found',
+  }));
+}

@@ -1,0 +1,235 @@
+/**
+ * A validating JSON scanner over bytes. It finds where members and items begin and end without building values, so
+ * that payloads can be stored as the bytes that arrived: parsing and printing again would change numbers, key order,
+ * escapes and duplicates. What it accepts is JSON (RFC 8259) to the letter, nested no deeper than allowed.
+ */
+
+/** The text is not JSON, or is nested too deeply. */
+export class JsonSyntaxError extends Error {
+  constructor(
+    message: string,
+    /** Byte offset of the mistake. */
+    readonly offset: number,
+  ) {
+    super(`${message} at byte ${offset}`);
+    this.name = 'JsonSyntaxError';
+  }
+}
+
+/** Levels of arrays and objects that ingestion accepts: parsers of readers overflow their stacks far above. */
+export const MAX_JSON_DEPTH = 128;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+
+/** 1: ends or interrupts the plain part of a string (quote, backslash, control character). */
+const STOPS_STRING = new Uint8Array(256);
+STOPS_STRING.fill(1, 0, 0x20);
+STOPS_STRING[QUOTE] = 1;
+STOPS_STRING[BACKSLASH] = 1;
+
+const IS_HEX = new Uint8Array(256);
+for (const digit of '0123456789abcdefABCDEF') IS_HEX[digit.charCodeAt(0)] = 1;
+const IS_ESCAPED = new Uint8Array(256);
+for (const letter of '"\\/bfnrt') IS_ESCAPED[letter.charCodeAt(0)] = 1;
+
+function fail(bytes: Uint8Array, at: number): never {
+  throw new JsonSyntaxError(at >= bytes.length ? 'the JSON ends too early' : 'unexpected character', at);
+}
+
+/** Offset of the first byte at or after `at` that is not white space. */
+export function skipSpace(bytes: Uint8Array, at: number): number {
+  for (;;) {
+    const byte = bytes[at];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
+    at++;
+  }
+}
+
+function skipString(bytes: Uint8Array, at: number): number {
+  if (bytes[at] !== QUOTE) fail(bytes, at);
+  const end = bytes.length;
+  let i = at + 1;
+  for (;;) {
+    while (i < end && STOPS_STRING[bytes[i] as number] === 0) i++;
+    const byte = bytes[i];
+    if (byte === QUOTE) return i + 1;
+    if (byte !== BACKSLASH) fail(bytes, i);
+    const escape = bytes[i + 1] ?? 0;
+    if (IS_ESCAPED[escape] === 1) i += 2;
+    else if (escape === 0x75) {
+      for (let digit = i + 2; digit < i + 6; digit++) if (IS_HEX[bytes[digit] ?? 0] !== 1) fail(bytes, digit);
+      i += 6;
+    } else fail(bytes, i + 1);
+  }
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+}
+
+function skipDigits(bytes: Uint8Array, at: number): number {
+  if (!isDigit(bytes[at])) fail(bytes, at);
+  do at++;
+  while (isDigit(bytes[at]));
+  return at;
+}
+
+function skipNumber(bytes: Uint8Array, at: number): number {
+  if (bytes[at] === 0x2d) at++;
+  at = bytes[at] === 0x30 ? at + 1 : skipDigits(bytes, at);
+  if (bytes[at] === 0x2e) at = skipDigits(bytes, at + 1);
+  if (bytes[at] === 0x65 || bytes[at] === 0x45) {
+    at++;
+    if (bytes[at] === 0x2b || bytes[at] === 0x2d) at++;
+    at = skipDigits(bytes, at);
+  }
+  return at;
+}
+
+const WORDS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
+
+function skipScalar(bytes: Uint8Array, at: number): number {
+  const byte = bytes[at];
+  if (byte === QUOTE) return skipString(bytes, at);
+  if (byte === 0x2d || isDigit(byte)) return skipNumber(bytes, at);
+  for (const word of WORDS) {
+    if (word[0] !== byte) continue;
+    for (let i = 1; i < word.length; i++) if (bytes[at + i] !== word[i]) fail(bytes, at + i);
+    return at + word.length;
+  }
+  return fail(bytes, at);
+}
+
+function skipKey(bytes: Uint8Array, at: number): number {
+  at = skipSpace(bytes, skipString(bytes, skipSpace(bytes, at)));
+  if (bytes[at] !== COLON) fail(bytes, at);
+  return at + 1;
+}
+
+/**
+ * Validates the value that begins at `at` (white space before it is allowed).
+ * @param levels how many levels of nesting the value may have
+ * @returns the offset after its last byte
+ * @throws JsonSyntaxError
+ */
+export function skipValue(bytes: Uint8Array, at: number, levels = MAX_JSON_DEPTH): number {
+  const isObject = new Uint8Array(levels + 1);
+  let depth = 0;
+  for (;;) {
+    at = skipSpace(bytes, at);
+    const byte = bytes[at];
+    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (++depth > levels) throw new JsonSyntaxError(`nested deeper than ${levels} levels`, at);
+      isObject[depth] = byte === OPEN_OBJECT ? 1 : 0;
+      const next = skipSpace(bytes, at + 1);
+      const isEmpty = bytes[next] === (byte === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_ARRAY);
+      if (!isEmpty) {
+        at = byte === OPEN_OBJECT ? skipKey(bytes, next) : next;
+        continue;
+      }
+      at = next + 1;
+      depth--;
+    } else at = skipScalar(bytes, at);
+    // a value has ended: close whatever ends with it
+    for (;;) {
+      if (depth === 0) return at;
+      at = skipSpace(bytes, at);
+      if (bytes[at] === COMMA) {
+        at = isObject[depth] === 1 ? skipKey(bytes, at + 1) : at + 1;
+        break;
+      }
+      if (bytes[at] !== (isObject[depth] === 1 ? CLOSE_OBJECT : CLOSE_ARRAY)) fail(bytes, at);
+      at++;
+      depth--;
+    }
+  }
+}
+
+/** Where a value lies: from `start` to before `end`. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Calls `visit` with the name and place of each member of the object at `at`, after validating the member's value.
+ * @returns the offset after the object
+ * @throws JsonSyntaxError, also when it is no object
+ */
+export function eachMember(
+  bytes: Buffer,
+  at: number,
+  visit: (name: string, range: ByteRange) => void,
+  levels = MAX_JSON_DEPTH,
+): number {
+  at = skipSpace(bytes, at);
+  if (bytes[at] !== OPEN_OBJECT) throw new JsonSyntaxError('an object was expected', at);
+  at = skipSpace(bytes, at + 1);
+  if (bytes[at] === CLOSE_OBJECT) return at + 1;
+  for (;;) {
+    const nameStart = skipSpace(bytes, at);
+    const valueAt = skipKey(bytes, nameStart);
+    const nameEnd = bytes.lastIndexOf(QUOTE, valueAt - 1);
+    const start = skipSpace(bytes, valueAt);
+    const end = skipValue(bytes, start, levels - 1);
+    visit(readName(bytes, nameStart, nameEnd + 1), { start, end });
+    at = skipSpace(bytes, end);
+    if (bytes[at] === CLOSE_OBJECT) return at + 1;
+    if (bytes[at] !== COMMA) fail(bytes, at);
+    at++;
+  }
+}
+
+function readName(bytes: Buffer, start: number, end: number): string {
+  const plain = bytes.toString('latin1', start + 1, end - 1);
+  return /^[\w.-]*$/.test(plain) ? plain : (JSON.parse(bytes.toString('utf8', start, end)) as string);
+}
+
+/**
+ * Calls `visit` with the place of each item of the array at `at`, after validating it; `false` from `visit` means that
+ * no more items are wanted, the rest is only validated.
+ * @returns the offset after the array
+ * @throws JsonSyntaxError, also when it is no array
+ */
+export function eachItem(
+  bytes: Buffer,
+  at: number,
+  visit: (range: ByteRange) => boolean | void,
+  levels = MAX_JSON_DEPTH,
+): number {
+  at = skipSpace(bytes, at);
+  if (bytes[at] !== OPEN_ARRAY) throw new JsonSyntaxError('an array was expected', at);
+  at = skipSpace(bytes, at + 1);
+  if (bytes[at] === CLOSE_ARRAY) return at + 1;
+  let wanted = true;
+  for (;;) {
+    const start = skipSpace(bytes, at);
+    const end = skipValue(bytes, start, levels - 1);
+    if (wanted) wanted = visit({ start, end }) !== false;
+    at = skipSpace(bytes, end);
+    if (bytes[at] === CLOSE_ARRAY) return at + 1;
+    if (bytes[at] !== COMMA) fail(bytes, at);
+    at++;
+  }
+}
+
+/**
+ * Validates that `bytes` hold one JSON value and nothing after it but white space.
+ * @throws JsonSyntaxError
+ */
+export function validateJson(bytes: Uint8Array, levels = MAX_JSON_DEPTH): void {
+  expectEnd(bytes, skipValue(bytes, 0, levels));
+}
+
+/** @throws JsonSyntaxError when something other than white space follows `at` */
+export function expectEnd(bytes: Uint8Array, at: number): void {
+  const end = skipSpace(bytes, at);
+  if (end < bytes.length) throw new JsonSyntaxError('unexpected text after the JSON value', end);
+}

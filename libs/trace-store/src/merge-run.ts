@@ -1,0 +1,90 @@
+import { buildDottedOrder, parseDottedOrder } from './dotted-order.js';
+import type { Micros } from './micros.js';
+import type { RunChange } from './run-change.js';
+import type { RunPayloads, RunRow, RunStatus } from './stored-run.js';
+
+/** What is fixed when a run is first seen, and what its change leaves to be found elsewhere. */
+export interface RunIdentity {
+  readonly tenantId: string;
+  readonly projectId: string;
+  readonly traceId: string;
+  readonly id: string;
+  readonly startTime: Micros;
+  /** Dotted order of the parent, for runs that came without one of their own. */
+  readonly parentOrder: string | undefined;
+}
+
+/** The row of a run of which nothing is known but its identity. */
+export function newRun(identity: RunIdentity, first: RunChange): RunRow {
+  const { parentOrder, ...fixed } = identity;
+  const dottedOrder =
+    first.dottedOrder?.text ?? buildDottedOrder(fixed.startTime, fixed.id, first.parentRunId && parentOrder);
+  return {
+    ...fixed,
+    endTime: undefined,
+    firstTokenTime: undefined,
+    name: '',
+    runType: '',
+    status: 'pending',
+    isRoot: first.parentRunId === undefined,
+    parentRunId: first.parentRunId,
+    parentRunIds:
+      parseDottedOrder(dottedOrder)?.parentRunIds ??
+      (first.parentRunId === undefined ? [] : [first.parentRunId]),
+    dottedOrder,
+    tags: [],
+    threadId: undefined,
+    referenceExampleId: undefined,
+    traceTier: '',
+    totalTokens: undefined,
+    promptTokens: undefined,
+    completionTokens: undefined,
+    totalCost: undefined,
+    promptCost: undefined,
+    completionCost: undefined,
+  };
+}
+
+function statusAfter(row: RunRow, change: RunChange, endTime: Micros | undefined): RunStatus {
+  if (change.status !== undefined && (change.kind === 'patch' || row.status === 'pending'))
+    return change.status;
+  if (change.payloads.error !== undefined || row.status === 'error') return 'error';
+  if (row.status === 'interrupted') return 'interrupted';
+  return endTime === undefined ? 'pending' : 'success';
+}
+
+/**
+ * The run after one more change. An update overrides what is there; a create that comes late (after its update, or
+ * again) only fills what is still missing. So an update that overtook its create is not undone by it.
+ */
+export function mergeRun(row: RunRow, change: RunChange): RunRow {
+  const wins = change.kind === 'patch';
+  function pick<T>(old: T, next: T | undefined, isMissing = old === undefined): T {
+    return next !== undefined && (wins || isMissing) ? next : old;
+  }
+  const { usage } = change;
+  const endTime = pick(row.endTime, change.endTime);
+  return {
+    ...row,
+    endTime,
+    firstTokenTime: pick(row.firstTokenTime, change.firstTokenTime),
+    name: pick(row.name, change.name, row.name === ''),
+    runType: pick(row.runType, change.runType, row.runType === ''),
+    status: statusAfter(row, change, endTime),
+    tags: pick(row.tags, change.tags, row.tags.length === 0),
+    threadId: pick(row.threadId, change.threadId),
+    referenceExampleId: pick(row.referenceExampleId, change.referenceExampleId),
+    traceTier: pick(row.traceTier, change.traceTier, row.traceTier === ''),
+    totalTokens: pick(row.totalTokens, usage?.totalTokens),
+    promptTokens: pick(row.promptTokens, usage?.promptTokens),
+    completionTokens: pick(row.completionTokens, usage?.completionTokens),
+    totalCost: pick(row.totalCost, usage?.totalCost),
+    promptCost: pick(row.promptCost, usage?.promptCost),
+    completionCost: pick(row.completionCost, usage?.completionCost),
+  };
+}
+
+/** Which payloads a change writes, and whether they override what is stored (update) or fill gaps (late create). */
+export function mergePayloads(old: RunPayloads, change: RunChange): RunPayloads {
+  return change.kind === 'patch' ? { ...old, ...change.payloads } : { ...change.payloads, ...old };
+}

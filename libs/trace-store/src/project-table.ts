@@ -1,0 +1,102 @@
+import type pg from 'pg';
+import { isUuid } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import type { ControlTables } from './control/control-tables.js';
+import type { ProjectEntity } from './control/project-entity.js';
+import type { Project, Projects } from './project.js';
+import { inTransaction } from './transaction.js';
+
+function parse(entity: ProjectEntity): Project {
+  return { ...entity, description: entity.description ?? undefined, extra: entity.extra ?? undefined };
+}
+
+/** The table `projects`. */
+export class ProjectTable implements Projects {
+  readonly #tables: ControlTables;
+  readonly #pool: pg.Pool;
+
+  /** @param pool for deleting a project's runs with it */
+  constructor(tables: ControlTables, pool: pg.Pool) {
+    this.#tables = tables;
+    this.#pool = pool;
+  }
+
+  async ensure(
+    tenantId: string,
+    name: string,
+    options: { id?: string; description?: string; extra?: string } = {},
+  ): Promise<Project> {
+    const repository = await this.#tables.projects();
+    // Looked up first: an INSERT that conflicts writes to the table all the same. The loop ends: a conflict means that
+    // the row is there, unless it is deleted at this very moment.
+    for (let attempt = 0; attempt < 5; attempt++) {
+      const found = await repository.findOneBy({ tenantId, name });
+      if (found) return parse(found);
+      await repository
+        .createQueryBuilder()
+        .insert()
+        .values({ ...options, tenantId, name })
+        .orIgnore()
+        .execute();
+    }
+    throw new PublicError(
+      'conflict',
+      `the project ${name} cannot be made with the id ${options.id}: it is taken`,
+    );
+  }
+
+  async find(
+    tenantId: string,
+    by: { readonly id: string } | { readonly name: string },
+  ): Promise<Project | undefined> {
+    if ('id' in by && !isUuid(by.id)) return undefined;
+    const repository = await this.#tables.projects();
+    const found = await repository.findOneBy({
+      tenantId,
+      ...('id' in by ? { id: by.id } : { name: by.name }),
+    });
+    return found ? parse(found) : undefined;
+  }
+
+  async list(
+    tenantId: string,
+    options: {
+      name?: string;
+      nameContains?: string;
+      ids?: readonly string[];
+      limit?: number;
+      offset?: number;
+    } = {},
+  ): Promise<readonly Project[]> {
+    const { name, nameContains, ids, limit = 100, offset = 0 } = options;
+    const query = (await this.#tables.projects())
+      .createQueryBuilder('project')
+      .where({ tenantId, ...(name === undefined ? {} : { name }) })
+      .orderBy({ 'project.createdAt': 'DESC', 'project.id': 'ASC' })
+      .take(limit)
+      .skip(offset);
+    if (nameContains !== undefined)
+      query.andWhere('strpos(lower(project.name), lower(:part)) > 0', { part: nameContains });
+    if (ids) query.andWhere('project.id = ANY(:ids)', { ids: ids.filter(isUuid) });
+    return (await query.getMany()).map(parse);
+  }
+
+  async delete(tenantId: string, id: string): Promise<boolean> {
+    if (!isUuid(id)) return false;
+    return inTransaction(this.#pool, async (client) => {
+      // the row first: runs that are on their way lock it and see that it is gone
+      const gone = await client.query('DELETE FROM projects WHERE tenant_id = $1 AND id = $2', [
+        tenantId,
+        id,
+      ]);
+      if (gone.rowCount === 0) return false;
+      await client.query('DELETE FROM run_payloads WHERE tenant_id = $1 AND project_id = $2', [tenantId, id]);
+      await client.query(
+        `WITH deleted AS (DELETE FROM runs WHERE tenant_id = $1 AND project_id = $2 RETURNING id, trace_id)
+        DELETE FROM run_keys k USING deleted d WHERE k.tenant_id = $1 AND k.id = d.id AND k.trace_id = d.trace_id`,
+        [tenantId, id],
+      );
+      return true;
+    });
+  }
+}

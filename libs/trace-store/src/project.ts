@@ -1,0 +1,39 @@
+/** A tracing project, `session` on the wire. */
+export interface Project {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly description: string | undefined;
+  /** JSON text as it came. */
+  readonly extra: string | undefined;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** Tracing projects of one tenant at a time. */
+export interface Projects {
+  /** The project of this name, made when it is missing. Safe in any number of processes at once. */
+  ensure(
+    tenantId: string,
+    name: string,
+    options?: { id?: string; description?: string; extra?: string },
+  ): Promise<Project>;
+  /** By id or by exact name; undefined also for another tenant's. */
+  find(
+    tenantId: string,
+    by: { readonly id: string } | { readonly name: string },
+  ): Promise<Project | undefined>;
+  /** Newest first. */
+  list(
+    tenantId: string,
+    options?: {
+      name?: string;
+      nameContains?: string;
+      ids?: readonly string[];
+      limit?: number;
+      offset?: number;
+    },
+  ): Promise<readonly Project[]>;
+  /** Deletes the project with all its runs. False when it was not there. */
+  delete(tenantId: string, id: string): Promise<boolean>;
+}

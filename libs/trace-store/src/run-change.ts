@@ -1,0 +1,31 @@
+import type { DottedOrder } from './dotted-order.js';
+import type { Micros } from './micros.js';
+import type { RunPayloads, RunStatus } from './stored-run.js';
+import type { Usage } from './usage.js';
+
+/** Which project a run belongs to; without one it is the project `default`. */
+export type ProjectReference =
+  { readonly kind: 'id'; readonly id: string } | { readonly kind: 'name'; readonly name: string };
+
+/** One create or update of a run after parsing: what it says, and nothing about what it does not mention. */
+export interface RunChange {
+  readonly kind: 'post' | 'patch';
+  readonly loc: readonly (string | number)[];
+  readonly id: string;
+  readonly traceId: string | undefined;
+  readonly parentRunId: string | undefined;
+  readonly dottedOrder: DottedOrder | undefined;
+  readonly project: ProjectReference | undefined;
+  readonly startTime: Micros | undefined;
+  readonly endTime: Micros | undefined;
+  readonly firstTokenTime: Micros | undefined;
+  readonly name: string | undefined;
+  readonly runType: string | undefined;
+  readonly status: RunStatus | undefined;
+  readonly tags: readonly string[] | undefined;
+  readonly threadId: string | undefined;
+  readonly referenceExampleId: string | undefined;
+  readonly traceTier: string | undefined;
+  readonly usage: Usage | undefined;
+  readonly payloads: RunPayloads;
+}

@@ -1,0 +1,99 @@
+import { mergePayloads, mergeRun, newRun } from './merge-run.js';
+import type { Micros } from './micros.js';
+import type { RunChange } from './run-change.js';
+import type { RunOperation } from './run-operation.js';
+import type { RunPlace } from './run-table.js';
+import type { RunPayloads, RunRow } from './stored-run.js';
+
+/** A parsed operation together with what arrived, in case that it must wait. */
+export interface ParsedOperation {
+  readonly change: RunChange;
+  readonly operation: RunOperation;
+}
+
+/** All operations of a batch on one run, creates first. */
+export interface RunGroup {
+  readonly id: string;
+  /** Undefined while no operation names it. */
+  readonly traceId: string | undefined;
+  readonly operations: readonly ParsedOperation[];
+}
+
+/** What is written for a run that was there before. */
+export interface RunUpdate {
+  readonly row: RunRow;
+  /** Payloads of updates: they replace. */
+  readonly replace: RunPayloads;
+  /** Payloads of late creates: they fill gaps. */
+  readonly fill: RunPayloads;
+}
+
+/** Sorts the operations of a batch by run. The same id in two traces is two runs. */
+export function groupByRun(operations: readonly ParsedOperation[]): readonly RunGroup[] {
+  const groups = new Map<
+    string,
+    { id: string; traceId: string | undefined; operations: ParsedOperation[] }[]
+  >();
+  for (const parsed of operations) {
+    const { id, traceId } = parsed.change;
+    const ofId = groups.get(id) ?? [];
+    groups.set(id, ofId);
+    const group = ofId.find(
+      (one) => traceId === undefined || one.traceId === undefined || one.traceId === traceId,
+    );
+    if (!group) ofId.push({ id, traceId, operations: [parsed] });
+    else {
+      group.traceId ??= traceId;
+      group.operations.push(parsed);
+    }
+  }
+  return [...groups.values()].flat();
+}
+
+/** The first thing that the group's operations say about `what`. */
+export function firstOf<K extends keyof RunChange>(group: RunGroup, what: K): RunChange[K] | undefined {
+  for (const { change } of group.operations) if (change[what] !== undefined) return change[what];
+  return undefined;
+}
+
+/** Creates make a run; so does an update that knows when the run began. */
+export function opensRun(group: RunGroup): boolean {
+  return group.operations.some(({ change }) => change.kind === 'post' || change.startTime !== undefined);
+}
+
+/** Start of the run, or `now` where a create does not say. */
+export function startOf(group: RunGroup, now: Micros): Micros {
+  return firstOf(group, 'startTime') ?? now;
+}
+
+/** The run that a group makes at its place. */
+export function buildRun(
+  place: RunPlace,
+  changes: readonly RunChange[],
+  parentOrder: string | undefined,
+): { readonly row: RunRow; readonly payloads: RunPayloads } {
+  const [first] = changes;
+  if (!first) throw new Error('a run is made by at least one operation');
+  const described =
+    changes.find((change) => change.dottedOrder) ?? changes.find((change) => change.parentRunId) ?? first;
+  let row = newRun({ ...place, parentOrder }, described);
+  let payloads: RunPayloads = {};
+  for (const change of changes) {
+    row = mergeRun(row, change);
+    payloads = mergePayloads(payloads, change);
+  }
+  return { row, payloads };
+}
+
+/** The run after the group's operations. */
+export function changeRun(before: RunRow, changes: readonly RunChange[]): RunUpdate {
+  let row = before;
+  let replace: RunPayloads = {};
+  let fill: RunPayloads = {};
+  for (const change of changes) {
+    row = mergeRun(row, change);
+    if (change.kind === 'patch') replace = { ...replace, ...change.payloads };
+    else fill = { ...change.payloads, ...fill };
+  }
+  return { row, replace, fill };
+}

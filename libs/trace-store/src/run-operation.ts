@@ -1,0 +1,19 @@
+/** Parts of a run that are kept as the bytes they arrived in and never parsed and printed again. */
+export const PAYLOAD_FIELDS = ['inputs', 'outputs', 'extra', 'events', 'error', 'serialized'] as const;
+export type PayloadField = (typeof PAYLOAD_FIELDS)[number];
+
+/** One create or update of a run, as it came over the wire. */
+export interface RunOperation {
+  /** The run's JSON object. It may contain payload members itself; those in `fields` win. */
+  readonly run: Buffer;
+  /** From the address (`PATCH /runs/{id}`, a multipart part's name); must agree with the object's `id` if both are there. */
+  readonly id?: string;
+  /** JSON values that came apart from the object. */
+  readonly fields?: Readonly<Partial<Record<PayloadField, Buffer>>>;
+}
+
+/** Creates and updates that came together; an update may precede its create. */
+export interface RunBatch {
+  readonly post: readonly RunOperation[];
+  readonly patch: readonly RunOperation[];
+}

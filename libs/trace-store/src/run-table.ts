@@ -1,0 +1,200 @@
+import pg from 'pg';
+import { CopyBinaryWriter } from './copy-binary-writer.js';
+import { copyIn } from './copy-in.js';
+import { microsToIso, parseMicros, type Micros } from './micros.js';
+import { textTypes } from './row-text.js';
+import type { RunRow, RunStatus } from './stored-run.js';
+import type { Queryable } from './transaction.js';
+
+/** Where a run lies: its key in every partitioned table. */
+export type RunPlace = Pick<RunRow, 'tenantId' | 'projectId' | 'startTime' | 'id' | 'traceId'>;
+
+/** Order of `writeRow`. */
+const COLUMNS = [
+  'tenant_id',
+  'project_id',
+  'start_time',
+  'id',
+  'trace_id',
+  'parent_run_id',
+  'parent_run_ids',
+  'reference_example_id',
+  'end_time',
+  'first_token_time',
+  'total_tokens',
+  'prompt_tokens',
+  'completion_tokens',
+  'is_root',
+  'name',
+  'run_type',
+  'status',
+  'dotted_order',
+  'trace_tier',
+  'tags',
+  'thread_id',
+  'total_cost',
+  'prompt_cost',
+  'completion_cost',
+] as const;
+
+type TextRow = Readonly<Record<(typeof COLUMNS)[number], string | null>>;
+
+function writeRow(writer: CopyBinaryWriter, row: RunRow): void {
+  writer
+    .row(COLUMNS.length)
+    .uuid(row.tenantId)
+    .uuid(row.projectId)
+    .time(row.startTime)
+    .uuid(row.id)
+    .uuid(row.traceId)
+    .uuid(row.parentRunId)
+    .uuids(row.parentRunIds)
+    .uuid(row.referenceExampleId)
+    .time(row.endTime)
+    .time(row.firstTokenTime)
+    .int8(row.totalTokens)
+    .int8(row.promptTokens)
+    .int8(row.completionTokens)
+    .bool(row.isRoot)
+    .text(row.name)
+    .text(row.runType)
+    .text(row.status)
+    .text(row.dottedOrder)
+    .text(row.traceTier)
+    .texts(row.tags)
+    .text(row.threadId)
+    .numeric(row.totalCost)
+    .numeric(row.promptCost)
+    .numeric(row.completionCost);
+}
+
+/** Adds rows whose keys were won in `run_keys` before. */
+export async function insertRuns(client: pg.ClientBase, rows: readonly RunRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const writer = new CopyBinaryWriter();
+  for (const row of rows) writeRow(writer, row);
+  await copyIn(client, 'runs', COLUMNS, writer);
+}
+
+/** The UTC range of the rows' days, so that Postgres looks into their partitions only. */
+export function timeBounds(places: readonly RunPlace[]): readonly [string, string] {
+  let [min, max] = [places[0]?.startTime ?? 0n, places[0]?.startTime ?? 0n];
+  for (const { startTime } of places) {
+    if (startTime < min) min = startTime;
+    if (startTime > max) max = startTime;
+  }
+  return [microsToIso(min), microsToIso(max)];
+}
+
+const UPDATE = `
+UPDATE runs r SET
+  end_time = v.end_time, first_token_time = v.first_token_time, name = v.name, run_type = v.run_type,
+  status = v.status, tags = v.tags, thread_id = v.thread_id, reference_example_id = v.reference_example_id,
+  trace_tier = v.trace_tier, total_tokens = v.total_tokens, prompt_tokens = v.prompt_tokens,
+  completion_tokens = v.completion_tokens, total_cost = v.total_cost, prompt_cost = v.prompt_cost,
+  completion_cost = v.completion_cost, change_seq = nextval('run_change_seq')
+FROM jsonb_to_recordset($4::jsonb) AS v(
+  project_id uuid, start_time timestamptz, id uuid, trace_id uuid,
+  end_time timestamptz, first_token_time timestamptz, name text, run_type text, status text, tags text[],
+  thread_id text, reference_example_id uuid, trace_tier text, total_tokens bigint, prompt_tokens bigint,
+  completion_tokens bigint, total_cost numeric, prompt_cost numeric, completion_cost numeric)
+WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3
+  AND r.project_id = v.project_id AND r.start_time = v.start_time AND r.id = v.id AND r.trace_id = v.trace_id`;
+
+function time(value: Micros | undefined): string | undefined {
+  return value === undefined ? undefined : microsToIso(value);
+}
+
+/** Writes what may change of runs that are there. Their keys are locked by the caller. */
+export async function updateRuns(db: Queryable, tenantId: string, rows: readonly RunRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const values = rows.map((row) => ({
+    project_id: row.projectId,
+    start_time: time(row.startTime),
+    id: row.id,
+    trace_id: row.traceId,
+    end_time: time(row.endTime),
+    first_token_time: time(row.firstTokenTime),
+    name: row.name,
+    run_type: row.runType,
+    status: row.status,
+    tags: row.tags,
+    thread_id: row.threadId,
+    reference_example_id: row.referenceExampleId,
+    trace_tier: row.traceTier,
+    total_tokens: row.totalTokens,
+    prompt_tokens: row.promptTokens,
+    completion_tokens: row.completionTokens,
+    total_cost: row.totalCost,
+    prompt_cost: row.promptCost,
+    completion_cost: row.completionCost,
+  }));
+  await db.query(UPDATE, [tenantId, ...timeBounds(rows), JSON.stringify(values)]);
+}
+
+const TYPES = textTypes(pg.types);
+
+function micros(text: string | null): Micros | undefined {
+  return text === null ? undefined : parseMicros(text);
+}
+
+function number(text: string | null): number | undefined {
+  return text === null ? undefined : Number(text);
+}
+
+function parseRow(row: TextRow): RunRow {
+  return {
+    tenantId: row.tenant_id ?? '',
+    projectId: row.project_id ?? '',
+    startTime: micros(row.start_time) ?? 0n,
+    id: row.id ?? '',
+    traceId: row.trace_id ?? '',
+    parentRunId: row.parent_run_id ?? undefined,
+    parentRunIds: row.parent_run_ids as unknown as readonly string[],
+    referenceExampleId: row.reference_example_id ?? undefined,
+    endTime: micros(row.end_time),
+    firstTokenTime: micros(row.first_token_time),
+    totalTokens: number(row.total_tokens),
+    promptTokens: number(row.prompt_tokens),
+    completionTokens: number(row.completion_tokens),
+    isRoot: row.is_root === 't',
+    name: row.name ?? '',
+    runType: row.run_type ?? '',
+    status: (row.status ?? 'pending') as RunStatus,
+    dottedOrder: row.dotted_order ?? '',
+    traceTier: row.trace_tier ?? '',
+    tags: row.tags as unknown as readonly string[],
+    threadId: row.thread_id ?? undefined,
+    totalCost: row.total_cost ?? undefined,
+    promptCost: row.prompt_cost ?? undefined,
+    completionCost: row.completion_cost ?? undefined,
+  };
+}
+
+const SELECT = `
+SELECT ${COLUMNS.map((name) => `r.${name}`).join(', ')}
+FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[]) AS k(project_id, start_time, id, trace_id)
+JOIN runs r USING (project_id, start_time, id, trace_id)
+WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3`;
+
+/** The typed columns of these runs of one tenant, in no order. */
+export async function selectRuns(
+  db: Queryable,
+  tenantId: string,
+  places: readonly RunPlace[],
+): Promise<readonly RunRow[]> {
+  if (places.length === 0) return [];
+  const result = await db.query<TextRow>({
+    text: SELECT,
+    types: TYPES,
+    values: [
+      tenantId,
+      ...timeBounds(places),
+      places.map((place) => place.projectId),
+      places.map((place) => microsToIso(place.startTime)),
+      places.map((place) => place.id),
+      places.map((place) => place.traceId),
+    ],
+  });
+  return result.rows.map(parseRow);
+}

@@ -1,0 +1,49 @@
+import type { Micros } from './micros.js';
+
+export type RunStatus = 'pending' | 'success' | 'error' | 'interrupted';
+
+/** The typed columns of a run; its payloads are apart. */
+export interface RunRow {
+  readonly tenantId: string;
+  readonly projectId: string;
+  readonly traceId: string;
+  readonly id: string;
+  readonly startTime: Micros;
+  readonly endTime: Micros | undefined;
+  readonly firstTokenTime: Micros | undefined;
+  readonly name: string;
+  readonly runType: string;
+  readonly status: RunStatus;
+  readonly isRoot: boolean;
+  readonly parentRunId: string | undefined;
+  /** Root first. */
+  readonly parentRunIds: readonly string[];
+  readonly dottedOrder: string;
+  readonly tags: readonly string[];
+  readonly threadId: string | undefined;
+  readonly referenceExampleId: string | undefined;
+  readonly traceTier: string;
+  readonly totalTokens: number | undefined;
+  readonly promptTokens: number | undefined;
+  readonly completionTokens: number | undefined;
+  /** Decimal text with at most ten digits after the point. */
+  readonly totalCost: string | undefined;
+  readonly promptCost: string | undefined;
+  readonly completionCost: string | undefined;
+}
+
+/** Payloads as stored: JSON text as it came, `error` as plain text. */
+export interface RunPayloads {
+  readonly inputs?: Buffer;
+  readonly outputs?: Buffer;
+  readonly extra?: Buffer;
+  readonly events?: Buffer;
+  readonly error?: Buffer;
+  readonly serialized?: Buffer;
+}
+
+/** A run with its payloads. */
+export interface StoredRun {
+  readonly row: RunRow;
+  readonly payloads: RunPayloads;
+}

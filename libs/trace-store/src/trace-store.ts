@@ -1,0 +1,46 @@
+import type { FieldProblem } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { ApiKeys } from './api-keys.js';
+import type { DeploymentDatabases } from './deployment-databases.js';
+import type { ExportProgress } from './export-progress.js';
+import type { ExportSource } from './export-source.js';
+import type { Projects } from './project.js';
+import type { RunBatch } from './run-operation.js';
+import type { StoredRun } from './stored-run.js';
+
+export interface TraceStoreOptions {
+  /** `postgres://…` of the database `agentplane`. */
+  readonly uri: string;
+  /** Most connections at a time; default 8. They are opened on demand and closed when idle. */
+  readonly poolSize?: number;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+/** What became of a batch. Valid operations are stored even when others are refused. */
+export interface IngestResult {
+  readonly accepted: number;
+  /** `loc` begins with `post` or `patch` and the operation's place in the batch. */
+  readonly refused: readonly FieldProblem[];
+}
+
+/** Runs of traces, who may send them, and how far exports of them are. Owns the database `agentplane`. */
+export interface TraceStore {
+  /** Brings the schema up to date. Any number of processes may do so at once. */
+  migrate(): Promise<void>;
+  /** Stores creates and updates of runs; doing it again changes nothing. Visible to others when it resolves. */
+  ingest(tenantId: string, batch: RunBatch): Promise<IngestResult>;
+  readonly projects: Projects;
+  readonly runs: {
+    /** The run with its payloads; undefined also for another tenant's. */
+    get(tenantId: string, id: string): Promise<StoredRun | undefined>;
+  };
+  readonly apiKeys: ApiKeys;
+  readonly exportProgress: ExportProgress;
+  readonly exportSource: ExportSource;
+  readonly deploymentDatabases: DeploymentDatabases;
+  /** The database's clock; decisions about rows and windows use this one. */
+  databaseTime(): Promise<Date>;
+  close(): Promise<void>;
+}

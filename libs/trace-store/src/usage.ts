@@ -1,0 +1,126 @@
+import { eachItem, eachMember, type ByteRange } from './json-scanner.js';
+import { parseMicros, type Micros } from './micros.js';
+
+/** Tokens and costs of one call of a model, as far as they are known. Costs are decimal texts. */
+export interface Usage {
+  readonly promptTokens?: number;
+  readonly completionTokens?: number;
+  readonly totalTokens?: number;
+  readonly promptCost?: string;
+  readonly completionCost?: string;
+  readonly totalCost?: string;
+}
+
+function tokens(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(Math.round(value)) && value >= 0
+    ? Math.round(value)
+    : undefined;
+}
+
+/** Costs are NUMERIC(18,10); what does not fit is dropped rather than rounded beyond recognition. */
+export function cost(value: unknown): string | undefined {
+  const number = typeof value === 'string' ? Number(value) : value;
+  if (typeof number !== 'number' || !Number.isFinite(number) || number < 0 || number >= 1e8) return undefined;
+  return number.toFixed(10);
+}
+
+/** Reads `{input_tokens, output_tokens, total_tokens, input_cost, output_cost, total_cost}` and the older names. */
+export function usageOf(value: unknown): Usage | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const found = value as Readonly<Record<string, unknown>>;
+  const promptTokens = tokens(found['input_tokens']) ?? tokens(found['prompt_tokens']);
+  const completionTokens = tokens(found['output_tokens']) ?? tokens(found['completion_tokens']);
+  const sum =
+    promptTokens === undefined && completionTokens === undefined
+      ? undefined
+      : (promptTokens ?? 0) + (completionTokens ?? 0);
+  const usage: Usage = {
+    promptTokens,
+    completionTokens,
+    totalTokens: tokens(found['total_tokens']) ?? sum,
+    promptCost: cost(found['input_cost']) ?? cost(found['prompt_cost']),
+    completionCost: cost(found['output_cost']) ?? cost(found['completion_cost']),
+    totalCost: cost(found['total_cost']),
+  };
+  return Object.values(usage).some((entry) => entry !== undefined) ? usage : undefined;
+}
+
+function parseRange(bytes: Buffer, range: ByteRange): unknown {
+  return JSON.parse(bytes.toString('utf8', range.start, range.end));
+}
+
+const OPEN_OBJECT = 0x7b;
+const OPEN_ARRAY = 0x5b;
+
+/** Usage inside a run's outputs: `usage_metadata`, else the `llm_output.token_usage` of older clients. Validates the JSON. */
+export function usageInOutputs(outputs: Buffer): Usage | undefined {
+  let usage: Usage | undefined;
+  let older: Usage | undefined;
+  if (outputs[0] !== OPEN_OBJECT) return undefined;
+  eachMember(outputs, 0, (name, range) => {
+    if (name === 'usage_metadata') usage = usageOf(parseRange(outputs, range));
+    else if (name === 'llm_output' && outputs[range.start] === OPEN_OBJECT)
+      eachMember(outputs, range.start, (inner, innerRange) => {
+        if (inner === 'token_usage' || inner === 'tokenUsage')
+          older = usageOf(camelToSnake(parseRange(outputs, innerRange)));
+      });
+  });
+  return usage ?? older;
+}
+
+function camelToSnake(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, entry]) => [
+      name.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`),
+      entry,
+    ]),
+  );
+}
+
+export interface ExtraFacts {
+  readonly usage?: Usage;
+  readonly threadId?: string;
+}
+
+/** Names under which clients put the thread of a run into its metadata, first match wins. */
+const THREAD_NAMES = ['session_id', 'conversation_id', 'thread_id'];
+
+/** Usage and thread id from `extra.metadata`. Validates the JSON. */
+export function factsInExtra(extra: Buffer): ExtraFacts {
+  const threads = new Map<string, string>();
+  let usage: Usage | undefined;
+  if (extra[0] !== OPEN_OBJECT) return {};
+  eachMember(extra, 0, (name, range) => {
+    if (name !== 'metadata' || extra[range.start] !== OPEN_OBJECT) return;
+    eachMember(extra, range.start, (inner, innerRange) => {
+      if (inner === 'usage_metadata') usage = usageOf(parseRange(extra, innerRange));
+      else if (THREAD_NAMES.includes(inner)) {
+        const value = parseRange(extra, innerRange);
+        if (typeof value === 'string' && value !== '')
+          threads.set(inner, value.slice(0, 512).replaceAll('\0', '\uFFFD').toWellFormed());
+        else if (typeof value === 'number') threads.set(inner, String(value));
+      }
+    });
+  });
+  const threadName = THREAD_NAMES.find((name) => threads.has(name));
+  return { usage, threadId: threadName === undefined ? undefined : threads.get(threadName) };
+}
+
+/** Time of the first `new_token` event. Validates the JSON. */
+export function firstTokenTime(events: Buffer): Micros | undefined {
+  let time: Micros | undefined;
+  if (events[0] !== OPEN_ARRAY) return undefined;
+  eachItem(events, 0, (item) => {
+    if (events[item.start] !== OPEN_OBJECT) return true;
+    let isToken = false;
+    let at: Micros | undefined;
+    eachMember(events, item.start, (name, range) => {
+      if (name === 'name') isToken = parseRange(events, range) === 'new_token';
+      else if (name === 'time') at = parseMicros(parseRange(events, range));
+    });
+    if (isToken) time = at;
+    return !isToken;
+  });
+  return time;
+}
