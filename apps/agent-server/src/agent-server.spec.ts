@@ -1,0 +1,612 @@
+import { testPostgres, temporaryFolder, waitFor } from '#lib/testing';
+import type { Client } from '@langchain/langgraph-sdk';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { SAMPLE_AGENT, ServerProcess } from '../testdata/start-server.js';
+
+interface Event {
+  readonly event: string;
+  readonly data: unknown;
+  readonly id?: string;
+}
+
+interface Steps {
+  readonly steps: string[];
+}
+
+const postgres = testPostgres();
+const folder = temporaryFolder();
+let uri: string;
+let server: ServerProcess;
+let client: Client;
+
+beforeAll(async () => {
+  uri = (await postgres.freshDatabase()).uri;
+  server = await ServerProcess.start({ uri });
+  client = server.client();
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+async function collect(stream: AsyncIterable<unknown>): Promise<Event[]> {
+  const events: Event[] = [];
+  for await (const event of stream) events.push(event as Event);
+  return events;
+}
+
+function names(events: readonly Event[]): string[] {
+  return events.map((event) => event.event);
+}
+
+async function json(path: string, init?: RequestInit): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${server.url}${path}`, init);
+  return { status: response.status, body: await response.json() };
+}
+
+function post(path: string, body: unknown): Promise<{ status: number; body: unknown }> {
+  return json(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}
+
+async function active(threadId: string): Promise<string[]> {
+  return (await client.runs.list(threadId))
+    .map((run) => run.status)
+    .filter((s) => s === 'pending' || s === 'running');
+}
+
+describe('runs on a thread', () => {
+  it('keep the state from one run to the next', async () => {
+    const { thread_id } = await client.threads.create();
+    expect(await client.runs.wait(thread_id, 'counter', { input: {} })).toMatchObject({ steps: ['step 1'] });
+    expect(await client.runs.wait(thread_id, 'counter', { input: {} })).toMatchObject({
+      steps: ['step 1', 'step 2'],
+    });
+    const state = await client.threads.getState<Steps>(thread_id);
+    expect(state.values.steps).toEqual(['step 1', 'step 2']);
+    expect(state.next).toEqual([]);
+    expect(state.checkpoint).toMatchObject({ thread_id, checkpoint_ns: '' });
+    expect(await client.threads.get(thread_id)).toMatchObject({
+      status: 'idle',
+      values: { steps: ['step 1', 'step 2'] },
+      metadata: { graph_id: 'counter' },
+    });
+    const history = await client.threads.getHistory<Steps>(thread_id, { limit: 10 });
+    expect(history.map((entry) => entry.metadata?.['source'])).toEqual([
+      'loop',
+      'loop',
+      'input',
+      'loop',
+      'loop',
+      'input',
+    ]);
+    expect(history.map((entry) => entry.values.steps.length)).toEqual([2, 1, 1, 1, 0, 0]);
+  });
+
+  it('stream the output in the modes that were asked for, metadata first', async () => {
+    const { thread_id } = await client.threads.create();
+    const one = await collect(client.runs.stream(thread_id, 'counter', { input: {}, streamMode: 'values' }));
+    expect(names(one)).toEqual(['metadata', 'values']);
+    expect(one[0]?.data).toEqual({ run_id: expect.any(String), attempt: 1 });
+    expect(one.map((event) => event.id)).toEqual(['0', '1']);
+    const many = await collect(
+      client.runs.stream(thread_id, 'counter', {
+        input: {},
+        streamMode: ['updates', 'tasks', 'debug', 'checkpoints'],
+      }),
+    );
+    expect(new Set(names(many))).toEqual(new Set(['metadata', 'updates', 'tasks', 'debug', 'checkpoints']));
+    expect(many.find((event) => event.event === 'updates')?.data).toEqual({ count: { steps: ['step 2'] } });
+    expect(JSON.stringify(many)).not.toMatch(/"__pregel_\w+":/);
+  });
+
+  it('say where they are to be found', async () => {
+    const { thread_id } = await client.threads.create();
+    let created: unknown;
+    await client.runs.wait(thread_id, 'counter', { input: {}, onRunCreated: (run) => (created = run) });
+    const { run_id } = created as { run_id: string };
+    expect(created).toMatchObject({ thread_id });
+    expect(await client.runs.get(thread_id, run_id)).toMatchObject({ run_id, thread_id, status: 'success' });
+    await client.runs.delete(thread_id, run_id);
+    await expect(client.runs.get(thread_id, run_id)).rejects.toThrow(/404/);
+  });
+
+  it('wait for one another and start in order', async () => {
+    const { thread_id } = await client.threads.create();
+    const file = join(folder, 'order');
+    const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 100, file } });
+    const second = await client.runs.create(thread_id, 'counter', { input: {} });
+    const third = client.runs.wait(thread_id, 'counter', { input: {} });
+    expect(second.status).toBe('pending');
+    expect(await third).toMatchObject({ steps: ['first', 'second', 'third', 'step 4', 'step 5'] });
+    expect((await client.runs.get(thread_id, first.run_id)).status).toBe('success');
+    expect((await client.runs.list(thread_id)).map((run) => run.run_id).slice(1)).toEqual([
+      second.run_id,
+      first.run_id,
+    ]);
+  });
+
+  it('are refused with 409 while another is active when they ask for it', async () => {
+    const { thread_id } = await client.threads.create();
+    const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 100 } });
+    const answers = await Promise.all([
+      post(`/threads/${thread_id}/runs`, {
+        assistant_id: 'counter',
+        input: {},
+        multitask_strategy: 'reject',
+      }),
+      post(`/threads/${thread_id}/runs/wait`, {
+        assistant_id: 'counter',
+        input: {},
+        multitask_strategy: 'reject',
+      }),
+    ]);
+    expect(answers.map((answer) => answer.status)).toEqual([409, 409]);
+    expect(answers[0]?.body).toEqual({ detail: expect.stringContaining('has an active run') });
+    expect(await client.runs.join(thread_id, first.run_id)).toMatchObject({
+      steps: ['first', 'second', 'third'],
+    });
+  });
+
+  it('only one of many simultaneous "reject" runs gets the thread', async () => {
+    const { thread_id } = await client.threads.create();
+    const body = { assistant_id: 'slow', input: { waitMs: 50 }, multitask_strategy: 'reject' };
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => post(`/threads/${thread_id}/runs`, body)),
+    );
+    expect(answers.map((answer) => answer.status).sort()).toEqual([200, ...Array<number>(7).fill(409)]);
+  });
+
+  it('take the place of an active one when they are to interrupt it', async () => {
+    const { thread_id } = await client.threads.create();
+    const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 5_000 } });
+    await waitFor(async () => (await client.runs.get(thread_id, first.run_id)).status === 'running');
+    const values = await client.runs.wait(thread_id, 'counter', {
+      input: {},
+      multitaskStrategy: 'interrupt',
+    });
+    expect(values).toHaveProperty('steps');
+    expect((await client.runs.get(thread_id, first.run_id)).status).toBe('interrupted');
+  });
+
+  it('leave no trace when they are rolled back', async () => {
+    const { thread_id } = await client.threads.create();
+    await client.runs.wait(thread_id, 'counter', { input: {} });
+    const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 300 } });
+    await waitFor(async () => (await client.threads.getState<Steps>(thread_id)).values.steps.length > 1);
+    const values = await client.runs.wait(thread_id, 'counter', { input: {}, multitaskStrategy: 'rollback' });
+    expect(values).toMatchObject({ steps: ['step 1', 'step 2'] });
+    await expect(client.runs.get(thread_id, first.run_id)).rejects.toThrow(/404/);
+  });
+
+  it('stop soon when they are cancelled, though the node does not listen', async () => {
+    const { thread_id } = await client.threads.create();
+    const stream = collect(client.runs.stream(thread_id, 'slow', { input: { waitMs: 20_000 } }));
+    const [run] = await waitFor(async () => {
+      const runs = await client.runs.list(thread_id, { status: 'running' });
+      return runs.length > 0 && runs;
+    });
+    await client.runs.cancel(thread_id, run?.run_id ?? '', true);
+    expect((await client.runs.get(thread_id, run?.run_id ?? '')).status).toBe('interrupted');
+    const last = (await stream).at(-1);
+    expect(last).toMatchObject({ event: 'error', data: { error: 'UserInterrupt' } });
+    expect(await active(thread_id)).toEqual([]);
+  });
+
+  it('report what a node threw', async () => {
+    const { thread_id } = await client.threads.create();
+    await expect(client.runs.wait(thread_id, 'failing', { input: {} })).rejects.toThrow(
+      'RangeError: the node gave up',
+    );
+    const events = await collect(client.runs.stream(thread_id, 'failing', { input: {} }));
+    expect(events.at(-1)).toMatchObject({
+      event: 'error',
+      data: { error: 'RangeError', message: 'the node gave up' },
+    });
+    expect(await client.threads.get(thread_id)).toMatchObject({ status: 'error' });
+    expect((await client.runs.list(thread_id)).map((run) => run.status)).toEqual(['error', 'error']);
+  });
+
+  it('stop to ask a person, and go on with the answer', async () => {
+    const { thread_id } = await client.threads.create();
+    const asked = await client.runs.wait(thread_id, 'asking', { input: {} });
+    expect(asked).toMatchObject({ __interrupt__: [{ value: 'what now?' }] });
+    const thread = await client.threads.get(thread_id);
+    expect(thread.status).toBe('interrupted');
+    expect(Object.values(thread.interrupts)).toEqual([[expect.objectContaining({ value: 'what now?' })]]);
+    expect((await client.threads.getState(thread_id)).next).toEqual(['ask']);
+    expect(await client.runs.wait(thread_id, 'asking', { command: { resume: 'go' } })).toMatchObject({
+      steps: ['answer go'],
+    });
+    expect((await client.threads.get(thread_id)).status).toBe('idle');
+  });
+
+  it('can stop before a node and go on without input', async () => {
+    const { thread_id } = await client.threads.create();
+    const stopped = await client.runs.wait(thread_id, 'slow', {
+      input: { waitMs: 1 },
+      interruptBefore: ['second'],
+    });
+    expect(stopped).toMatchObject({ steps: ['first'] });
+    expect(await client.runs.wait(thread_id, 'slow', { input: null })).toMatchObject({
+      steps: ['first', 'second', 'third'],
+    });
+  });
+
+  it('begin later when they are asked to', async () => {
+    const { thread_id } = await client.threads.create();
+    const started = performance.now();
+    await client.runs.wait(thread_id, 'counter', { input: {}, afterSeconds: 1 });
+    expect(performance.now() - started).toBeGreaterThan(900);
+  });
+
+  it('can be forked from an earlier checkpoint without mixing the branches', async () => {
+    const { thread_id } = await client.threads.create();
+    await client.runs.wait(thread_id, 'counter', { input: {} });
+    const { checkpoint } = await client.threads.getState(thread_id);
+    await client.runs.wait(thread_id, 'counter', { input: {} });
+    const forked = await client.runs.wait(thread_id, 'slow', {
+      input: { waitMs: 1 },
+      checkpointId: checkpoint.checkpoint_id ?? '',
+    });
+    expect(forked).toMatchObject({ steps: ['step 1', 'first', 'second', 'third'] });
+  });
+});
+
+describe('a join', () => {
+  it('gets only what comes after it, and the run with its attempt', async () => {
+    const { thread_id } = await client.threads.create();
+    const run = await client.runs.create(thread_id, 'slow', {
+      input: { waitMs: 250 },
+      streamMode: ['updates', 'custom'],
+    });
+    await waitFor(async () =>
+      (await client.threads.getState<Steps>(thread_id)).values.steps?.includes('first'),
+    );
+    const all = await collect(client.runs.joinStream(thread_id, run.run_id));
+    expect(all[0]).toMatchObject({ event: 'metadata', data: { run_id: run.run_id, attempt: 1 } });
+    const updates = all
+      .filter((event) => event.event === 'updates')
+      .map((event) => Object.keys(event.data as object)[0]);
+    expect(updates).toEqual(['second', 'third']);
+  });
+
+  it('can be filtered by mode', async () => {
+    const { thread_id } = await client.threads.create();
+    const run = await client.runs.create(thread_id, 'slow', {
+      input: { waitMs: 60 },
+      streamMode: ['updates', 'custom'],
+    });
+    const events = await collect(client.runs.joinStream(thread_id, run.run_id, { streamMode: ['custom'] }));
+    expect(new Set(names(events))).toEqual(new Set(['metadata', 'custom']));
+  });
+
+  it('of a finished run ends at once', async () => {
+    const { thread_id } = await client.threads.create();
+    const run = await client.runs.create(thread_id, 'counter', { input: {} });
+    expect(await client.runs.join(thread_id, run.run_id)).toMatchObject({ steps: ['step 1'] });
+    const started = performance.now();
+    expect(await client.runs.join(thread_id, run.run_id)).toMatchObject({ steps: ['step 1'] });
+    expect(await collect(client.runs.joinStream(thread_id, run.run_id))).toEqual([]);
+    expect(performance.now() - started).toBeLessThan(400);
+  });
+});
+
+describe('runs without a thread', () => {
+  it('answer and leave nothing behind', async () => {
+    const response = await fetch(`${server.url}/runs/wait`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ assistant_id: 'counter', input: {} }),
+    });
+    expect(await response.json()).toMatchObject({ steps: ['step 1'] });
+    const location = response.headers.get('content-location') ?? '';
+    expect(location).toMatch(/^\/runs\/[0-9a-f-]{36}$/);
+    expect((await json(location)).status).toBe(404);
+  });
+
+  it('stream, interrupt and reach into subgraphs like others', async () => {
+    const events = await collect(
+      client.runs.stream(null, 'nested', {
+        input: {},
+        streamMode: ['updates', 'values'],
+        streamSubgraphs: true,
+      }),
+    );
+    expect(names(events).some((name) => /^updates\|child:[0-9a-f-]+$/.test(name))).toBe(true);
+    expect(events.at(-1)?.data).toMatchObject({ steps: ['inner'] });
+    expect(await client.runs.wait(null, 'asking', { input: {} })).toMatchObject({
+      __interrupt__: [{ value: 'what now?' }],
+    });
+  });
+
+  it('run in the background too', async () => {
+    const file = join(folder, 'background');
+    await client.runs.create(null, 'slow', { input: { waitMs: 1, file } });
+    await waitFor(() => readFileSync(file, 'utf8').trim().split('\n').length === 3);
+  });
+
+  it('can be made many at once', async () => {
+    const made = await client.runs.createBatch([
+      { assistantId: 'counter', input: {} },
+      { assistantId: 'counter', input: {} },
+    ]);
+    expect(made.map((run) => run.status)).toEqual(['running', 'running']);
+  });
+
+  it('can be kept as a thread', async () => {
+    const { body } = await post('/runs', { assistant_id: 'counter', input: {}, on_completion: 'keep' });
+    const run = body as { thread_id: string; run_id: string };
+    await client.runs.join(run.thread_id, run.run_id);
+    expect((await client.threads.getState<Steps>(run.thread_id)).values.steps).toEqual(['step 1']);
+  });
+
+  it('are more than there are places for, and all end', async () => {
+    const runs = Array.from({ length: 40 }, () => client.runs.wait(null, 'slow', { input: { waitMs: 5 } }));
+    const values = await Promise.all(runs);
+    expect(values.map((value) => (value as unknown as Steps).steps.length)).toEqual(
+      Array<number>(40).fill(3),
+    );
+  });
+});
+
+describe('messages', () => {
+  it('come token by token though the model is invoked, with the node that spoke', async () => {
+    const events = await collect(
+      client.runs.stream(null, 'chat', {
+        input: { messages: [{ role: 'user', content: 'hi' }] },
+        streamMode: ['messages-tuple'],
+      }),
+    );
+    const tokens = events
+      .filter((event) => event.event === 'messages')
+      .map((event) => event.data as [Steps, unknown]);
+    expect(tokens.length).toBeGreaterThan(1);
+    expect(tokens[0]?.[0]).toMatchObject({ type: 'ai', content: expect.any(String) });
+    expect(tokens[0]?.[1]).toMatchObject({ graph_node: 'talk', langgraph_node: 'talk', run_attempt: 1 });
+  });
+
+  it('come in the old form, growing', async () => {
+    const events = await collect(
+      client.runs.stream(null, 'chat', {
+        input: { messages: [{ role: 'user', content: 'hi' }] },
+        streamMode: 'messages',
+      }),
+    );
+    const partial = events
+      .filter((event) => event.event === 'messages/partial')
+      .map((event) => event.data as { content: string }[]);
+    expect(partial.at(-1)?.[0]?.content).toBe('one two');
+    expect(names(events)).toContain('messages/metadata');
+    expect(names(events).filter((name) => name === 'messages/complete').length).toBeGreaterThan(0);
+  });
+
+  it('come inside the events of the library', async () => {
+    const events = await collect(
+      client.runs.stream(null, 'chat', {
+        input: { messages: [{ role: 'user', content: 'hi' }] },
+        streamMode: ['events', 'values'],
+      }),
+    );
+    const kinds = events.filter((e) => e.event === 'events').map((e) => (e.data as { event: string }).event);
+    expect(kinds).toEqual(expect.arrayContaining(['on_chain_start', 'on_chat_model_stream', 'on_chain_end']));
+    expect(names(events)).toContain('values');
+  });
+});
+
+describe('graphs', () => {
+  it.each([
+    ['made by a factory for each run', 'made', { configurable: { word: 'hello' } }, ['hello']],
+    ['not compiled by their module', 'builder', {}, ['built']],
+  ])('may be %s', async (_title, graph, config, steps) => {
+    expect(await client.runs.wait(null, graph, { input: {}, config })).toMatchObject({ steps });
+  });
+
+  it('are assistants, found by name and by id', async () => {
+    const found = await client.assistants.search({ graphId: 'slow' });
+    expect(found).toHaveLength(1);
+    const [assistant] = found;
+    expect(await client.assistants.get('slow')).toEqual(assistant);
+    expect(
+      await client.runs.wait(null, assistant?.assistant_id ?? '', { input: { waitMs: 1 } }),
+    ).toHaveProperty('steps');
+    expect((await client.assistants.getGraph('slow')).nodes.map((node) => node.id)).toContain('second');
+  });
+
+  it('may be configured as further assistants', async () => {
+    const made = await client.assistants.create({
+      graphId: 'made',
+      config: { configurable: { word: 'mine' } },
+      name: 'Mine',
+    });
+    expect(await client.runs.wait(null, made.assistant_id, { input: {} })).toMatchObject({ steps: ['mine'] });
+    await client.assistants.delete(made.assistant_id);
+    await expect(client.runs.wait(null, made.assistant_id, { input: {} })).rejects.toThrow(/404/);
+  });
+});
+
+describe('threads', () => {
+  it('can be made with an id, found, changed and removed', async () => {
+    const thread_id = '6f7f0f43-0b1c-4f0e-9f0e-111111111111';
+    await client.threads.create({ threadId: thread_id, metadata: { color: 'blue' } });
+    await expect(client.threads.create({ threadId: thread_id })).rejects.toThrow(/409/);
+    expect(
+      (await client.threads.create({ threadId: thread_id, ifExists: 'do_nothing' })).metadata,
+    ).toMatchObject({ color: 'blue' });
+    await client.threads.update(thread_id, { metadata: { size: 1 } });
+    expect(await client.threads.search({ metadata: { color: 'blue', size: 1 } })).toHaveLength(1);
+    await client.threads.delete(thread_id);
+    await expect(client.threads.get(thread_id)).rejects.toThrow(/404/);
+  });
+
+  it('have an empty state before their first run', async () => {
+    const { thread_id } = await client.threads.create();
+    expect(await client.threads.getState(thread_id)).toMatchObject({
+      values: {},
+      next: [],
+      tasks: [],
+      checkpoint: null,
+    });
+  });
+
+  it('take a change of their state, but not under a run', async () => {
+    const { thread_id } = await client.threads.create();
+    await client.runs.wait(thread_id, 'counter', { input: {} });
+    await client.threads.updateState(thread_id, { values: { steps: ['by hand'] } });
+    expect((await client.threads.getState<Steps>(thread_id)).values.steps).toEqual(['step 1', 'by hand']);
+    expect((await client.threads.get(thread_id)).values).toMatchObject({ steps: ['step 1', 'by hand'] });
+    await client.runs.create(thread_id, 'slow', { input: { waitMs: 100 } });
+    await expect(client.threads.updateState(thread_id, { values: { steps: ['no'] } })).rejects.toThrow(/409/);
+  });
+});
+
+describe('requests that cannot be served', () => {
+  it.each([
+    [
+      'a thread that does not exist',
+      '/threads/6f7f0f43-0b1c-4f0e-9f0e-222222222222/runs',
+      { assistant_id: 'counter' },
+      404,
+    ],
+    ['an assistant that does not exist', '/runs', { assistant_id: 'nobody' }, 404],
+    [
+      'a stream mode that does not exist',
+      '/runs',
+      { assistant_id: 'counter', stream_mode: 'telepathy' },
+      422,
+    ],
+    ['a body without an assistant', '/runs/wait', { input: {} }, 422],
+    ['a thread id that is no uuid', '/threads/abc/runs', { assistant_id: 'counter' }, 422],
+  ])('%s gives %s', async (_title, path, body, status) => {
+    const answer = await post(path, body);
+    expect(answer.status).toBe(status);
+    expect(answer.body).toHaveProperty('detail');
+  });
+});
+
+describe('the sample agent', () => {
+  it('calculates with its tool and streams its answer', async () => {
+    const sample = await ServerProcess.start({
+      uri: (await postgres.freshDatabase()).uri,
+      folder: SAMPLE_AGENT,
+    });
+    try {
+      const input = { messages: [{ role: 'user', content: 'What is 12 + 30?' }] };
+      const values = (await sample.client().runs.wait(null, 'agent', { input })) as unknown as {
+        messages: { type: string; content: string }[];
+      };
+      expect(values.messages.map((message) => message.type)).toEqual(['human', 'ai', 'tool', 'ai']);
+      expect(values.messages.at(-1)?.content).toBe('The answer is 42.');
+    } finally {
+      await sample.stop();
+    }
+  });
+});
+
+describe('traces', () => {
+  it('arrive within seconds under the id of the run, and the last ones before the server ends', async () => {
+    const seen: { text: string; atMs: number }[] = [];
+    const store = createServer((request, response) => {
+      const parts: Buffer[] = [];
+      request.on('data', (part: Buffer) => parts.push(part));
+      request.on('end', () => {
+        if (request.method === 'POST')
+          seen.push({ text: Buffer.concat(parts).toString(), atMs: performance.now() });
+        response.setHeader('content-type', 'application/json').end('{}');
+      });
+    }).listen(0, '127.0.0.1');
+    const traced = await ServerProcess.start({
+      uri: (await postgres.freshDatabase()).uri,
+      folder: SAMPLE_AGENT,
+      env: {
+        LANGSMITH_TRACING: 'true',
+        LANGSMITH_ENDPOINT: `http://127.0.0.1:${(store.address() as AddressInfo).port}`,
+        LANGSMITH_API_KEY: 'key',
+        LANGSMITH_PROJECT: 'sample',
+      },
+    });
+    try {
+      const input = { messages: [{ role: 'user', content: 'hi' }] };
+      const { thread_id } = await traced.client().threads.create();
+      const run = await traced.client().runs.create(thread_id, 'agent', { input });
+      await traced.client().runs.join(thread_id, run.run_id);
+      const endedMs = performance.now();
+      const first = await waitFor(() => seen.find(({ text }) => text.includes(`"id":"${run.run_id}"`)));
+      expect(first.atMs - endedMs).toBeLessThan(3_000);
+      expect(first.text).toContain(`"thread_id":"${thread_id}"`);
+      expect(first.text).toContain('"session_name":"sample"');
+      const last = await traced.client().runs.create(thread_id, 'agent', { input });
+      await traced.client().runs.join(thread_id, last.run_id);
+      await traced.stop();
+      expect(seen.some(({ text }) => text.includes(`"id":"${last.run_id}"`))).toBe(true);
+    } finally {
+      await traced.stop();
+      store.close();
+    }
+  });
+});
+
+describe('a server', () => {
+  it('lets in only keys of its own tenant', async () => {
+    const tenant = '11111111-1111-4111-8111-111111111111';
+    let asked = 0;
+    const platform: Server = createServer((request, response) => {
+      asked++;
+      const key = request.headers['x-api-key'];
+      if (key === 'down') return response.writeHead(500).end();
+      if (key === 'wrong') return response.writeHead(401).end('{"detail":"no"}');
+      return response.end(JSON.stringify({ tenant_id: key === 'ours' ? tenant : 'another', key_id: 'k1' }));
+    }).listen(0, '127.0.0.1');
+    const guarded = await ServerProcess.start({
+      uri: (await postgres.freshDatabase()).uri,
+      env: {
+        AGENTPLANE_AUTH: 'key',
+        AGENTPLANE_AUTH_URL: `http://127.0.0.1:${(platform.address() as AddressInfo).port}`,
+        AGENTPLANE_TENANT_ID: tenant,
+      },
+    });
+    try {
+      const statuses: Record<string, number> = {};
+      for (const key of ['ours', 'ours', 'theirs', 'wrong', 'down', '']) {
+        const headers: Record<string, string> = {
+          'content-type': 'application/json',
+          ...(key && { 'x-api-key': key }),
+        };
+        const response = await fetch(`${guarded.url}/threads`, { method: 'POST', body: '{}', headers });
+        statuses[key] = response.status;
+        await response.text();
+      }
+      expect(statuses).toEqual({ ours: 200, theirs: 401, wrong: 401, down: 503, '': 401 });
+      expect(asked).toBe(4);
+      expect((await fetch(`${guarded.url}/ok`)).status).toBe(200);
+    } finally {
+      await guarded.stop();
+      platform.close();
+    }
+  });
+
+  it('refuses to start unprotected unless it is told to', async () => {
+    expect(await ServerProcess.startAndEnd({ uri, env: { AGENTPLANE_AUTH: '' } })).toBe(1);
+  });
+
+  it('ends with 78 and says why when a graph does not load', async () => {
+    const broken = join(folder, 'broken');
+    mkdirSync(broken);
+    writeFileSync(join(broken, 'langgraph.json'), '{"graphs": {"agent": "./agent.mjs:graph"}}');
+    writeFileSync(join(broken, 'agent.mjs'), 'throw new Error("no model configured");');
+    const path = join(folder, 'termination');
+    expect(
+      await ServerProcess.startAndEnd({ uri, folder: broken, env: { TERMINATION_MESSAGE_PATH: path } }),
+    ).toBe(78);
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({
+      reason: 'GraphLoadFailed',
+      message: 'graph "agent" of agent.mjs did not load: no model configured',
+    });
+  });
+});

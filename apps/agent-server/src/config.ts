@@ -1,0 +1,58 @@
+import { choice, integer, loadConfig, optionalText, text, url, type Config } from '#lib/config';
+
+const fields = {
+  host: text('HOST', 'Address to listen on.', { fallback: '0.0.0.0' }),
+  port: integer('PORT', 'Port to listen on; 0 picks a free one.', { fallback: 8000, max: 65_535 }),
+  postgresUri: text('POSTGRES_URI', "The deployment's own database.", { secret: true }),
+  logLevel: choice('LOG_LEVEL', 'Least severe level that is logged.', ['debug', 'info', 'warn', 'error'], {
+    fallback: 'info',
+  }),
+  terminationMessagePath: text(
+    'TERMINATION_MESSAGE_PATH',
+    'File that tells the node why this process ended.',
+    { fallback: '/dev/termination-log' },
+  ),
+
+  auth: choice(
+    'AGENTPLANE_AUTH',
+    '`off` opens the server to everybody; for tests and `dev` only.',
+    ['off', 'key'],
+    {
+      fallback: 'key',
+    },
+  ),
+  authUrl: url('AGENTPLANE_AUTH_URL', 'The platform that verifies API keys.', { fallback: '' }),
+  tenantId: text('AGENTPLANE_TENANT_ID', 'Tenant whose API keys may call this server.', { fallback: '' }),
+  deployment: optionalText('AGENTPLANE_DEPLOYMENT', 'Name of the deployment, for /info.'),
+  revision: optionalText('AGENTPLANE_REVISION', 'Name of the revision, for /info.'),
+
+  concurrency: integer('N_JOBS_PER_WORKER', 'Runs executed at once.', { fallback: 10, min: 1, max: 1000 }),
+  leaseMs: integer(
+    'AGENTPLANE_RUN_LEASE_MS',
+    'Milliseconds without a heartbeat after which another server takes a run over.',
+    { fallback: 15_000, min: 300 },
+  ),
+  maxTakeovers: integer(
+    'AGENTPLANE_RUN_MAX_TAKEOVERS',
+    'Times a run may be taken over from a dead server before it counts as failed.',
+    { fallback: 3 },
+  ),
+  drainMs: integer('AGENTPLANE_DRAIN_MS', 'Milliseconds that running runs get to finish on stop.', {
+    fallback: 12_000,
+  }),
+  poolSize: integer('AGENTPLANE_POOL_SIZE', 'Database connections for queries; two more are kept aside.', {
+    fallback: 7,
+    min: 2,
+    max: 50,
+  }),
+};
+
+/** The settings of this program, parsed once. */
+export type ServerConfig = Config<typeof fields>;
+
+/**
+ * @throws ConfigError when a setting is missing or wrong
+ */
+export function readServerConfig(environment?: Readonly<Record<string, string | undefined>>): ServerConfig {
+  return environment === undefined ? loadConfig(fields) : loadConfig(fields, environment);
+}

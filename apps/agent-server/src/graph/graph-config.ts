@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { TerminalError } from '#lib/errors';
+
+/** Where one graph comes from. */
+export interface GraphSource {
+  readonly graphId: string;
+  /** Absolute path of the module. */
+  readonly file: string;
+  /** Name of its export. */
+  readonly exportName: string;
+  readonly description?: string;
+}
+
+/** What the server reads of `langgraph.json`; other keys belong to other tools and are let through. */
+export interface GraphConfiguration {
+  readonly folder: string;
+  readonly graphs: readonly GraphSource[];
+  /** The folder asks for a custom authentication handler. */
+  readonly hasCustomAuth: boolean;
+}
+
+function failed(message: string, cause?: unknown): TerminalError {
+  return new TerminalError('GraphLoadFailed', message, { cause });
+}
+
+function parseSource(folder: string, graphId: string, given: unknown): GraphSource {
+  const isObject = typeof given === 'object' && given !== null;
+  const path: unknown = isObject ? Reflect.get(given, 'path') : given;
+  const description: unknown = isObject ? Reflect.get(given, 'description') : undefined;
+  if (typeof path !== 'string' || path === '')
+    throw failed(`langgraph.json: graph "${graphId}" must be "FILE:EXPORT"`);
+  const colon = path.lastIndexOf(':');
+  const file = colon > 0 ? path.slice(0, colon) : path;
+  if (/\.py$/.test(file))
+    throw failed(`graph "${graphId}": ${file} is Python; this server runs TypeScript and JavaScript`);
+  return {
+    graphId,
+    file: resolve(folder, file),
+    exportName: (colon > 0 && path.slice(colon + 1)) || 'default',
+    ...(typeof description === 'string' ? { description } : {}),
+  };
+}
+
+/**
+ * Reads `langgraph.json` of an agent's folder.
+ * @throws TerminalError (`GraphLoadFailed`) when it is missing, no JSON, or names no graph
+ */
+export async function readGraphConfiguration(folder: string): Promise<GraphConfiguration> {
+  const path = join(folder, 'langgraph.json');
+  let document: unknown;
+  try {
+    document = JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    throw failed('langgraph.json of the agent cannot be read', error);
+  }
+  const graphs: unknown =
+    typeof document === 'object' && document !== null ? Reflect.get(document, 'graphs') : undefined;
+  if (typeof graphs !== 'object' || graphs === null || Object.keys(graphs).length === 0)
+    throw failed('langgraph.json names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}');
+  return {
+    folder,
+    graphs: Object.entries(graphs).map(([graphId, given]) => parseSource(folder, graphId, given)),
+    hasCustomAuth: Reflect.get(document as object, 'auth') !== undefined,
+  };
+}

@@ -1,0 +1,87 @@
+import { pathToFileURL } from 'node:url';
+import { PublicError, TerminalError, errorText } from '#lib/errors';
+import type { GraphConfiguration, GraphSource } from './graph-config.js';
+import { isGraphBuilder, isRunnableGraph, type GraphConfig, type RunnableGraph } from './runnable-graph.js';
+
+type GraphFactory = (config: GraphConfig) => unknown;
+
+interface Loaded {
+  readonly source: GraphSource;
+  readonly graph: RunnableGraph | GraphFactory;
+}
+
+/** A compiled graph out of whatever a module may export: a promise, a builder, or an object that holds one. */
+async function unwrap(exported: unknown): Promise<unknown> {
+  const value = await exported;
+  if (isRunnableGraph(value)) return value;
+  if (isGraphBuilder(value)) return value.compile();
+  // createAgent() answers an object with the graph inside
+  if (typeof value === 'object' && value !== null && 'graph' in value && isRunnableGraph(value.graph))
+    return value.graph;
+  return value;
+}
+
+async function load(source: GraphSource): Promise<Loaded> {
+  const { graphId, file, exportName } = source;
+  try {
+    const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
+    if (!(exportName in module)) throw new Error(`it has no export "${exportName}"`);
+    const graph = await unwrap(module[exportName]);
+    if (isRunnableGraph(graph)) return { source, graph };
+    if (typeof graph === 'function') return { source, graph: graph as GraphFactory };
+    throw new Error(`its export "${exportName}" is no graph`);
+  } catch (error) {
+    const message = `graph "${graphId}" of ${file} did not load: ${errorText(error)}`;
+    throw new TerminalError('GraphLoadFailed', withoutFolder(message), { cause: error });
+  }
+}
+
+/** Files by their names in the agent's folder, as their author knows them: where the folder was copied to is long. */
+function withoutFolder(message: string): string {
+  return message.replaceAll(`${process.cwd()}/`, '');
+}
+
+/** The graphs of one agent, loaded once at start. */
+export class GraphRegistry {
+  readonly #graphs: ReadonlyMap<string, Loaded>;
+
+  private constructor(graphs: readonly Loaded[]) {
+    this.#graphs = new Map(graphs.map((loaded) => [loaded.source.graphId, loaded]));
+  }
+
+  /**
+   * @throws TerminalError (`GraphLoadFailed`) for the first graph that does not load
+   */
+  static async load(configuration: GraphConfiguration): Promise<GraphRegistry> {
+    const graphs: Loaded[] = [];
+    // One after the other: graphs often share modules, and the message should name the first that failed.
+    for (const source of configuration.graphs) graphs.push(await load(source));
+    return new GraphRegistry(graphs);
+  }
+
+  get sources(): readonly GraphSource[] {
+    return [...this.#graphs.values()].map((loaded) => loaded.source);
+  }
+
+  has(graphId: string): boolean {
+    return this.#graphs.has(graphId);
+  }
+
+  /**
+   * The graph to use for one run or one look at a state; a factory is called each time.
+   * @throws PublicError `not_found` for a graph that this revision does not have
+   */
+  async get(graphId: string, config: GraphConfig = {}): Promise<RunnableGraph> {
+    const loaded = this.#graphs.get(graphId);
+    if (!loaded) throw new PublicError('not_found', `Graph "${graphId}" is not part of this deployment`);
+    if (typeof loaded.graph !== 'function') return loaded.graph;
+    const made = await unwrap(loaded.graph(config));
+    if (!isRunnableGraph(made)) throw new Error(`the factory of graph "${graphId}" made no graph`);
+    return made;
+  }
+
+  /** Where the modules of a graph live, for finding the agent's own copy of a package. */
+  fileOf(graphId: string): string | undefined {
+    return this.#graphs.get(graphId)?.source.file;
+  }
+}

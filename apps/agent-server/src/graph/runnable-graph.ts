@@ -1,0 +1,63 @@
+/**
+ * What the server needs of a compiled graph. The agent's folder brings its own copy of LangGraph, so a graph is known
+ * by its shape, never by `instanceof`.
+ */
+export interface RunnableGraph {
+  stream(input: unknown, options: GraphOptions): Promise<AsyncIterable<unknown>>;
+  streamEvents(input: unknown, options: GraphOptions): AsyncIterable<unknown>;
+  getState(config: GraphConfig, options?: { subgraphs?: boolean }): Promise<StateSnapshot>;
+  getStateHistory(config: GraphConfig, options?: HistoryOptions): AsyncIterable<StateSnapshot>;
+  updateState(config: GraphConfig, values: unknown, asNode?: string): Promise<GraphConfig>;
+  getGraphAsync?(config: { xray?: boolean | number }): Promise<{ toJSON(): unknown }>;
+}
+
+export interface GraphConfig {
+  readonly configurable?: Readonly<Record<string, unknown>>;
+  readonly [key: string]: unknown;
+}
+
+export type GraphOptions = GraphConfig;
+
+export interface HistoryOptions {
+  readonly limit?: number;
+  readonly before?: GraphConfig;
+  readonly filter?: Readonly<Record<string, unknown>>;
+}
+
+export interface TaskSnapshot {
+  readonly id: string;
+  readonly name: string;
+  readonly path?: unknown;
+  readonly error?: unknown;
+  readonly interrupts?: readonly unknown[];
+  readonly state?: StateSnapshot | GraphConfig;
+  readonly result?: unknown;
+}
+
+export interface StateSnapshot {
+  readonly values: unknown;
+  readonly next: readonly string[];
+  readonly config: GraphConfig;
+  readonly tasks: readonly TaskSnapshot[];
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly createdAt?: string;
+  readonly parentConfig?: GraphConfig;
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return (
+    value !== null &&
+    (typeof value === 'object' || typeof value === 'function') &&
+    typeof Reflect.get(value, name) === 'function'
+  );
+}
+
+/** A compiled graph. */
+export function isRunnableGraph(value: unknown): value is RunnableGraph {
+  return hasMethod(value, 'stream') && hasMethod(value, 'invoke') && hasMethod(value, 'getState');
+}
+
+/** A graph that still has to be compiled (`new StateGraph(…)`). */
+export function isGraphBuilder(value: unknown): value is { compile(): unknown } {
+  return hasMethod(value, 'compile') && !isRunnableGraph(value);
+}

@@ -1,0 +1,81 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { UUID_PATTERN } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import type { Clock } from '#lib/time';
+import type { GraphRegistry } from '../graph/graph-registry.js';
+import { parseBody } from '../run/run-request.js';
+import { uuid7 } from '../run/uuid7.js';
+import type { Assistants, WireAssistant } from '../store/assistants.js';
+import { pageOf, queryOf } from './request-parts.js';
+
+const record = z.record(z.string(), z.unknown());
+
+const search = z.object({
+  graph_id: z.string().nullish(),
+  name: z.string().nullish(),
+  metadata: record.nullish(),
+  limit: z.int().min(1).max(1000).nullish(),
+  offset: z.int().min(0).nullish(),
+});
+const creation = z.object({
+  assistant_id: z.string().regex(UUID_PATTERN, 'must be a uuid').nullish(),
+  graph_id: z.string(),
+  name: z.string().nullish(),
+  description: z.string().nullish(),
+  config: record.nullish(),
+  context: record.nullish(),
+  metadata: record.nullish(),
+  if_exists: z.enum(['raise', 'do_nothing']).nullish(),
+});
+
+export interface AssistantRouteParts {
+  readonly assistants: Assistants;
+  readonly graphs: GraphRegistry;
+  readonly clock: Clock;
+}
+
+/** Routes about assistants: configured graphs. */
+export function registerAssistantRoutes(app: FastifyInstance, parts: AssistantRouteParts): void {
+  const { assistants, graphs, clock } = parts;
+  const named = (request: FastifyRequest): Promise<WireAssistant> =>
+    assistants.get((request.params as { assistant_id: string }).assistant_id);
+
+  app.post('/assistants/search', async (request) => {
+    const body = parseBody(search, request.body);
+    const filter = {
+      graphId: body.graph_id ?? undefined,
+      name: body.name ?? undefined,
+      metadata: body.metadata ?? undefined,
+    };
+    return assistants.search(filter, pageOf(body));
+  });
+  app.post('/assistants', async (request) => {
+    const body = parseBody(creation, request.body);
+    if (!graphs.has(body.graph_id)) throw new PublicError('not_found', `Graph "${body.graph_id}" not found`);
+    const assistant = {
+      assistantId: body.assistant_id?.toLowerCase() ?? uuid7(clock.now()),
+      graphId: body.graph_id,
+      name: body.name ?? 'Untitled',
+      description: body.description ?? undefined,
+      config: body.config ?? {},
+      context: body.context ?? {},
+      metadata: body.metadata ?? {},
+    };
+    return assistants.create(assistant, body.if_exists ?? 'raise');
+  });
+  app.get('/assistants/:assistant_id', named);
+  app.delete('/assistants/:assistant_id', async (request, reply) => {
+    await assistants.remove((await named(request)).assistant_id);
+    return reply.code(204).send();
+  });
+  app.get('/assistants/:assistant_id/graph', async (request) => {
+    const graph = await graphs.get((await named(request)).graph_id);
+    const { xray } = queryOf(request);
+    const depth = Number(xray);
+    const drawn = await graph.getGraphAsync?.({
+      xray: Number.isInteger(depth) && depth > 1 ? depth : xray === 'true',
+    });
+    return drawn?.toJSON() ?? { nodes: [], edges: [] };
+  });
+}

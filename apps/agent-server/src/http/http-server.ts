@@ -1,0 +1,101 @@
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { AddressInfo } from 'node:net';
+import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { KeyVerifier } from './authenticate.js';
+
+/** Graph inputs carry documents and images. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/** Longer than any load balancer keeps a connection, so that it closes first. */
+const KEEP_ALIVE_MS = 75_000;
+
+const PUBLIC_PATHS = new Set(['/ok', '/info']);
+
+export interface HttpServerParts {
+  /** Undefined: everybody may call. */
+  readonly verifier: KeyVerifier | undefined;
+  /** Why the server wants no new work, for `GET /ok`; undefined when it is ready. */
+  readonly notReady: () => string | undefined;
+  readonly info: () => unknown;
+  readonly log: Logger;
+}
+
+function publicErrorOf(error: unknown): PublicError | undefined {
+  if (error instanceof PublicError) return error;
+  if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
+  if (error.statusCode === 413) return new PublicError('too_large', 'The body is too large');
+  if (typeof error.statusCode === 'number' && error.statusCode < 500)
+    return new PublicError('bad_request', error.message);
+  return undefined;
+}
+
+/** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
+export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
+  const { verifier, notReady, info, log } = parts;
+  const app = Fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    forceCloseConnections: true,
+    logger: false,
+    routerOptions: { ignoreTrailingSlash: true },
+  });
+  app.decorateRequest('caller', undefined);
+
+  // Many clients send a JSON content type with no body.
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+    if (body === '') return done(null, undefined);
+    try {
+      done(null, JSON.parse(body as string));
+    } catch {
+      done(new PublicError('bad_request', 'The body is no JSON document'));
+    }
+  });
+
+  app.addHook('onRequest', async (request: FastifyRequest, reply) => {
+    // Set on the raw answer: streams write their own head.
+    reply.raw.setHeader('access-control-allow-origin', '*');
+    reply.raw.setHeader(
+      'access-control-expose-headers',
+      'content-location,x-pagination-next,x-pagination-total',
+    );
+    if (request.method === 'OPTIONS') {
+      reply.raw.setHeader('access-control-allow-methods', 'GET,POST,PUT,PATCH,DELETE,OPTIONS');
+      reply.raw.setHeader(
+        'access-control-allow-headers',
+        request.headers['access-control-request-headers'] ?? '*',
+      );
+      return reply.code(204).send();
+    }
+    const path = request.url.split('?', 1)[0] ?? '';
+    if (!verifier || PUBLIC_PATHS.has(path)) return undefined;
+    const key = request.headers['x-api-key'];
+    request.caller = await verifier.verify(typeof key === 'string' ? key : undefined);
+    return undefined;
+  });
+
+  app.setErrorHandler((error, request, reply) => {
+    const shown = publicErrorOf(error);
+    if (shown) return reply.code(HTTP_STATUS[shown.code]).send(shown.body);
+    log.error({ err: error, path: request.routeOptions.url, method: request.method }, 'a request failed');
+    return reply.code(500).send({ detail: 'Internal server error' });
+  });
+  app.setNotFoundHandler((_request, reply) => reply.code(404).send({ detail: 'Not found' }));
+
+  app.get('/ok', async (_request, reply) => {
+    const reason = notReady();
+    return reason === undefined ? { ok: true } : reply.code(503).send({ ok: false, detail: reason });
+  });
+  app.get('/info', async () => info());
+  return app;
+}
+
+/** Starts listening; answers the port. */
+export async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    throw new Error(`cannot listen on ${host}:${port}: ${errorText(error)}`, { cause: error });
+  }
+  return (app.server.address() as AddressInfo).port;
+}

@@ -1,0 +1,142 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { UUID_PATTERN } from '#lib/auth';
+import type { Clock } from '#lib/time';
+import { parseBody } from '../run/run-request.js';
+import { uuid7 } from '../run/uuid7.js';
+import type { ThreadFilter, Threads } from '../store/threads.js';
+import { pageOf, pathId, queryOf } from './request-parts.js';
+import type { ThreadState } from './thread-state.js';
+
+const record = z.record(z.string(), z.unknown());
+const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
+
+const creation = z.object({
+  thread_id: uuid.nullish(),
+  metadata: record.nullish(),
+  if_exists: z.enum(['raise', 'do_nothing']).nullish(),
+});
+const change = z.object({ metadata: record.nullish() });
+const search = z.object({
+  ids: z.array(uuid).nullish(),
+  metadata: record.nullish(),
+  values: record.nullish(),
+  status: z.enum(['idle', 'busy', 'interrupted', 'error']).nullish(),
+  limit: z.int().min(1).max(1000).nullish(),
+  offset: z.int().min(0).nullish(),
+  sort_by: z.enum(['thread_id', 'status', 'created_at', 'updated_at', 'state_updated_at']).nullish(),
+  sort_order: z.enum(['asc', 'desc']).nullish(),
+  select: z.array(z.string()).nullish(),
+});
+const update = z.object({
+  values: z.unknown().optional(),
+  as_node: z.string().nullish(),
+  checkpoint: record.nullish(),
+  checkpoint_id: z.string().nullish(),
+});
+const stateQuery = z.object({ checkpoint: record, subgraphs: z.boolean().nullish() });
+const history = z.object({
+  limit: z.coerce.number().int().min(1).max(1000).nullish(),
+  before: z.union([z.string(), record]).nullish(),
+  metadata: record.nullish(),
+  checkpoint: record.nullish(),
+});
+
+function filterOf(body: z.infer<typeof search>): ThreadFilter {
+  return {
+    ids: body.ids ?? undefined,
+    metadata: body.metadata ?? undefined,
+    status: body.status ?? undefined,
+    values: body.values ?? undefined,
+  };
+}
+
+function beforeOf(before: z.infer<typeof history>['before']): Record<string, unknown> | undefined {
+  if (!before) return undefined;
+  if (typeof before === 'string') return { checkpoint_id: before };
+  return 'configurable' in before ? (before['configurable'] as Record<string, unknown>) : before;
+}
+
+function only<T extends object>(row: T, names: readonly string[] | null | undefined): Partial<T> {
+  if (!names || names.length === 0) return row;
+  return Object.fromEntries(Object.entries(row).filter(([name]) => names.includes(name))) as Partial<T>;
+}
+
+function isTrue(value: unknown): boolean {
+  return value === 'true' || value === '1';
+}
+
+export interface ThreadRouteParts {
+  readonly threads: Threads;
+  readonly state: ThreadState;
+  readonly clock: Clock;
+}
+
+/** Routes about threads and their states. */
+export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRouteParts): void {
+  const { threads, clock } = parts;
+  app.post('/threads', async (request) => {
+    const { thread_id, metadata, if_exists } = parseBody(creation, request.body);
+    return threads.create(
+      thread_id?.toLowerCase() ?? uuid7(clock.now()),
+      metadata ?? {},
+      if_exists ?? 'raise',
+    );
+  });
+  app.post('/threads/search', async (request, reply) => {
+    const body = parseBody(search, request.body);
+    const page = pageOf(body);
+    const found = await threads.search(filterOf(body), {
+      ...page,
+      sortBy: body.sort_by ?? 'created_at',
+      isAscending: body.sort_order === 'asc',
+    });
+    if (found.length === page.limit) reply.header('x-pagination-next', String(page.offset + page.limit));
+    return found.map((thread) => only(thread, body.select));
+  });
+  app.post('/threads/count', async (request) => threads.count(filterOf(parseBody(search, request.body))));
+  app.get('/threads/:thread_id', async (request) => threads.get(pathId(request, 'thread_id')));
+  app.patch('/threads/:thread_id', async (request) => {
+    return threads.patch(pathId(request, 'thread_id'), parseBody(change, request.body).metadata ?? {});
+  });
+  app.delete('/threads/:thread_id', async (request, reply) => {
+    await threads.remove(pathId(request, 'thread_id'));
+    return reply.code(204).send();
+  });
+  registerStateRoutes(app, parts.state);
+}
+
+function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
+  app.get('/threads/:thread_id/state', async (request) =>
+    state.get(pathId(request, 'thread_id'), undefined, isTrue(queryOf(request)['subgraphs'])),
+  );
+  app.get('/threads/:thread_id/state/:checkpoint_id', async (request) => {
+    const { checkpoint_id } = request.params as { checkpoint_id: string };
+    return state.get(pathId(request, 'thread_id'), { checkpoint_id }, isTrue(queryOf(request)['subgraphs']));
+  });
+  app.post('/threads/:thread_id/state/checkpoint', async (request) => {
+    const body = parseBody(stateQuery, request.body);
+    return state.get(pathId(request, 'thread_id'), body.checkpoint, body.subgraphs ?? false);
+  });
+  app.post('/threads/:thread_id/state', async (request) => {
+    const body = parseBody(update, request.body);
+    const checkpoint =
+      body.checkpoint ?? (body.checkpoint_id ? { checkpoint_id: body.checkpoint_id } : undefined);
+    return state.update(pathId(request, 'thread_id'), {
+      values: body.values ?? null,
+      asNode: body.as_node ?? undefined,
+      checkpoint,
+    });
+  });
+  const list = async (request: FastifyRequest, given: unknown): Promise<unknown> => {
+    const query = parseBody(history, given);
+    return state.history(pathId(request, 'thread_id'), {
+      limit: query.limit ?? 10,
+      before: beforeOf(query.before),
+      metadata: query.metadata ?? undefined,
+      checkpoint: query.checkpoint ?? undefined,
+    });
+  };
+  app.get('/threads/:thread_id/history', (request) => list(request, request.query));
+  app.post('/threads/:thread_id/history', (request) => list(request, request.body));
+}

@@ -1,0 +1,146 @@
+import type { Pool } from 'pg';
+import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
+import { PublicError } from '#lib/errors';
+import type { GraphRegistry } from '../graph/graph-registry.js';
+import type { GraphConfig, RunnableGraph, StateSnapshot, TaskSnapshot } from '../graph/runnable-graph.js';
+import { CHECKPOINTER_KEY, configurableOf } from '../run/graph-call.js';
+import { checkpointOf } from '../run/stream-output.js';
+import { toWire, wireJson } from '../run/wire-value.js';
+import type { Assistants } from '../store/assistants.js';
+import { SCHEMA } from '../store/migrations.js';
+import type { Threads, WireThread } from '../store/threads.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface HistoryQuery {
+  readonly limit: number;
+  readonly before: Json | undefined;
+  readonly metadata: Json | undefined;
+  readonly checkpoint: Json | undefined;
+}
+
+export interface StateUpdate {
+  readonly values: unknown;
+  readonly asNode: string | undefined;
+  readonly checkpoint: Json | undefined;
+}
+
+const EMPTY_STATE = {
+  values: {},
+  next: [],
+  tasks: [],
+  metadata: {},
+  created_at: null,
+  checkpoint: null,
+  parent_checkpoint: null,
+  interrupts: [],
+};
+
+function isSnapshot(state: TaskSnapshot['state']): state is StateSnapshot {
+  return typeof state === 'object' && state !== null && 'tasks' in state;
+}
+
+function taskOnWire({ state, ...task }: TaskSnapshot): Json {
+  return {
+    ...(toWire(task) as Json),
+    error: task.error === undefined ? null : toWire(task.error),
+    checkpoint: isSnapshot(state) ? checkpointOf(state.config) : checkpointOf(state),
+    state: isSnapshot(state) ? snapshotOnWire(state) : null,
+  };
+}
+
+/** A state as the wire shows it. */
+export function snapshotOnWire(state: StateSnapshot): Json {
+  return {
+    values: toWire(state.values),
+    next: state.next,
+    tasks: state.tasks.map(taskOnWire),
+    metadata: toWire(state.metadata ?? {}),
+    created_at: state.createdAt ?? null,
+    checkpoint: checkpointOf(state.config),
+    parent_checkpoint: checkpointOf(state.parentConfig),
+    interrupts: state.tasks.flatMap((task) => task.interrupts ?? []).map(toWire),
+  };
+}
+
+/** States of threads: read and changed through the graph that made them. */
+export class ThreadState {
+  readonly #saver: PostgresSaver;
+
+  constructor(
+    pool: Pool,
+    private readonly threads: Threads,
+    private readonly assistants: Assistants,
+    private readonly graphs: GraphRegistry,
+  ) {
+    this.#saver = new PostgresSaver(pool, undefined, { schema: SCHEMA });
+  }
+
+  /** @throws PublicError `not_found` */
+  async get(threadId: string, checkpoint: Json | undefined, withSubgraphs: boolean): Promise<Json> {
+    const found = await this.#open(await this.threads.get(threadId), checkpoint);
+    if (!found) return EMPTY_STATE;
+    return snapshotOnWire(await found.graph.getState(found.config, { subgraphs: withSubgraphs }));
+  }
+
+  /** Newest first. @throws PublicError `not_found` */
+  async history(threadId: string, query: HistoryQuery): Promise<Json[]> {
+    const found = await this.#open(await this.threads.get(threadId), query.checkpoint);
+    if (!found) return [];
+    const states: Json[] = [];
+    const options = {
+      limit: query.limit,
+      ...(query.before ? { before: { configurable: query.before } } : {}),
+      ...(query.metadata ? { filter: query.metadata } : {}),
+    };
+    for await (const state of found.graph.getStateHistory(found.config, options))
+      states.push(snapshotOnWire(state));
+    return states;
+  }
+
+  /**
+   * Changes a state from outside, while no run can begin.
+   * @throws PublicError `not_found`, `conflict` while a run is active, `bad_request` when no graph has used the thread
+   */
+  async update(threadId: string, update: StateUpdate): Promise<Json> {
+    return this.threads.exclusively(threadId, async (client) => {
+      const { rows } = await client.query(
+        `SELECT 1 FROM agentplane.runs WHERE thread_id = $1 AND status IN ('pending', 'running') LIMIT 1`,
+        [threadId],
+      );
+      if (rows.length > 0) throw new PublicError('conflict', `Thread ${threadId} has an active run`);
+      const found = await this.#open(await this.threads.get(threadId), update.checkpoint);
+      if (!found)
+        throw new PublicError('bad_request', `Thread ${threadId} belongs to no graph yet: start a run first`);
+      const made = await found.graph.updateState(found.config, update.values, update.asNode);
+      const state = await found.graph.getState(this.#config(threadId, found.configurable, undefined));
+      const status = state.next.length > 0 ? 'interrupted' : 'idle';
+      await this.threads.setValues(client, threadId, wireJson(state.values), status);
+      return { checkpoint: checkpointOf({ configurable: { thread_id: threadId, ...made.configurable } }) };
+    });
+  }
+
+  #config(threadId: string, configurable: Json, checkpoint: Json | undefined): GraphConfig {
+    return {
+      configurable: {
+        ...configurable,
+        checkpoint_ns: '',
+        ...Object.fromEntries(Object.entries(checkpoint ?? {}).filter(([, value]) => value !== null)),
+        thread_id: threadId,
+        [CHECKPOINTER_KEY]: this.#saver,
+      },
+    };
+  }
+
+  async #open(
+    thread: WireThread,
+    checkpoint: Json | undefined,
+  ): Promise<{ graph: RunnableGraph; config: GraphConfig; configurable: Json } | undefined> {
+    const { graph_id: graphId, assistant_id: assistantId } = thread.metadata;
+    if (typeof graphId !== 'string' || !this.graphs.has(graphId)) return undefined;
+    const assistant = await this.assistants.get(typeof assistantId === 'string' ? assistantId : graphId);
+    const configurable = configurableOf(assistant, {});
+    const config = this.#config(thread.thread_id, configurable, checkpoint);
+    return { graph: await this.graphs.get(graphId, config), config, configurable };
+  }
+}

@@ -1,0 +1,56 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '#lib/time';
+import type { RunReader, RunResult } from '../run/run-feed.js';
+
+/** Newlines before the JSON keep the connection alive; JSON parsers skip them. */
+const KEEP_ALIVE_MS = 5_000;
+
+/** One JSON answer that comes when a run has ended. */
+export class WaitingReply implements RunReader {
+  #cancel: () => void;
+  #headers: Readonly<Record<string, string>> | undefined;
+  #result: RunResult | undefined;
+
+  constructor(
+    private readonly response: ServerResponse,
+    private readonly clock: Clock,
+  ) {
+    this.#cancel = this.#beatLater();
+  }
+
+  /** The head that goes out with the first byte. */
+  begin(headers: Readonly<Record<string, string>>): void {
+    this.#headers = { 'content-type': 'application/json; charset=utf-8', ...headers };
+    this.response.on('close', () => this.#cancel());
+    this.#finish();
+  }
+
+  event(): void {
+    // only the end counts
+  }
+
+  ended(result: RunResult): void {
+    this.#result = result;
+    this.#cancel();
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (!this.#headers || !this.#result || this.response.destroyed) return;
+    if (!this.response.headersSent) {
+      const length = Buffer.byteLength(this.#result.body);
+      this.response.writeHead(200, { ...this.#headers, 'content-length': String(length) });
+    }
+    this.response.end(this.#result.body);
+  }
+
+  #beatLater(): () => void {
+    return this.clock.after(KEEP_ALIVE_MS, () => {
+      if (this.#headers && !this.response.destroyed) {
+        if (!this.response.headersSent) this.response.writeHead(200, this.#headers);
+        this.response.write('\n');
+      }
+      this.#cancel = this.#beatLater();
+    });
+  }
+}

@@ -1,0 +1,261 @@
+import { testPostgres, temporaryFolder, waitFor } from '#lib/testing';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const LEASE_MS = 800;
+
+const postgres = testPostgres();
+const folder = temporaryFolder();
+const started: ServerProcess[] = [];
+let uri: string;
+let files = 0;
+
+beforeEach(async () => {
+  uri = (await postgres.freshDatabase()).uri;
+});
+
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((server) => server.stop('SIGKILL')));
+});
+
+async function start(env: Readonly<Record<string, string>> = {}): Promise<ServerProcess> {
+  const server = await ServerProcess.start({
+    uri,
+    env: { AGENTPLANE_RUN_LEASE_MS: String(LEASE_MS), ...env },
+  });
+  started.push(server);
+  return server;
+}
+
+function newFile(): string {
+  return join(folder, `steps-${files++}`);
+}
+
+/** Which steps ran how often: `STEP attempt`. */
+function stepsIn(file: string): string[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.replace(/ \S+ /, ' '));
+}
+
+function reached(file: string, line: string): Promise<boolean> {
+  return waitFor(() => stepsIn(file).includes(line), { what: `${line} in ${stepsIn(file).join(', ')}` });
+}
+
+async function query<T>(text: string, values: unknown[] = []): Promise<T[]> {
+  const client = new pg.Client({ connectionString: uri });
+  await client.connect();
+  try {
+    return (await client.query(text, values)).rows as T[];
+  } finally {
+    await client.end();
+  }
+}
+
+interface RunRow {
+  readonly status: string;
+  readonly attempt: number;
+}
+
+async function runRow(runId: string): Promise<RunRow | undefined> {
+  return (await query<RunRow>('SELECT status, attempt FROM agentplane.runs WHERE run_id = $1', [runId]))[0];
+}
+
+/** Source, step and attempt of every checkpoint of a thread, oldest first. */
+function checkpoints(threadId: string): Promise<{ step: number; attempt: number }[]> {
+  return query(
+    `SELECT (metadata ->> 'step')::int AS step, (metadata ->> 'run_attempt')::int AS attempt
+     FROM agentplane.checkpoints WHERE thread_id = $1 ORDER BY checkpoint_id`,
+    [threadId],
+  );
+}
+
+function ended(runId: string, timeoutMs = 15_000): Promise<RunRow> {
+  return waitFor(
+    async () => {
+      const row = await runRow(runId);
+      return row && !['pending', 'running'].includes(row.status) && row;
+    },
+    { timeoutMs, what: `the end of ${runId}` },
+  );
+}
+
+describe('a run whose server is killed', () => {
+  it('goes on at another as attempt 2, from where it was, each checkpoint once', async () => {
+    const [first, second] = await Promise.all([start(), start()]);
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const input = { waitMs: 600, file };
+    const { run_id } = await first.client().runs.create(thread_id, 'slow', { input });
+    await reached(file, 'second 1');
+    first.signal('SIGKILL');
+    expect(await ended(run_id)).toEqual({ status: 'success', attempt: 2 });
+    expect(stepsIn(file)).toEqual(['first 1', 'second 1', 'second 2', 'third 2']);
+    const state = await second.client().threads.getState<{ steps: string[] }>(thread_id);
+    expect(state.values.steps).toEqual(['first', 'second', 'third']);
+    expect((await checkpoints(thread_id)).map(({ step }) => step)).toEqual([-1, 0, 1, 2, 3]);
+    expectHandOver(await checkpoints(thread_id));
+  });
+
+  it('has its thread to itself until it has ended: later runs keep waiting', async () => {
+    const first = await start();
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const input = { waitMs: 300, file };
+    const { run_id } = await first.client().runs.create(thread_id, 'slow', { input });
+    const later = await first.client().runs.create(thread_id, 'counter', { input: {} });
+    await reached(file, 'first 1');
+    first.signal('SIGKILL');
+    const second = await start();
+    expect(await second.client().runs.join(thread_id, later.run_id)).toMatchObject({
+      steps: ['first', 'second', 'third', 'step 4'],
+    });
+    expect(await runRow(run_id)).toEqual({ status: 'success', attempt: 2 });
+    expect(await runRow(later.run_id)).toEqual({ status: 'success', attempt: 1 });
+  });
+
+  it('is given up when it kills every server', async () => {
+    const env = { AGENTPLANE_RUN_MAX_TAKEOVERS: '1' };
+    const first = await start(env);
+    const { thread_id } = await first.client().threads.create();
+    const { run_id } = await first.client().runs.create(thread_id, 'fatal', { input: {} });
+    await first.exited;
+    const second = await start(env);
+    await second.exited;
+    const third = await start(env);
+    expect(await ended(run_id)).toEqual({ status: 'error', attempt: 2 });
+    await expect(third.client().runs.wait(thread_id, 'counter', { input: {} })).resolves.toHaveProperty(
+      'steps',
+    );
+  });
+});
+
+/** How many checkpoints the first had written depends on the moment of its end; none of its own comes after another's. */
+function expectHandOver(seen: readonly { attempt: unknown }[]): void {
+  const attempts = seen.map(({ attempt }) => Number(attempt));
+  expect(attempts).toEqual([...attempts].sort());
+  expect([attempts[0], attempts.at(-1)]).toEqual([1, 2]);
+}
+
+describe('a server that was stopped for longer than its leases', () => {
+  it('writes nothing more of a run that another took over', async () => {
+    const [first] = await Promise.all([start(), start()]);
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const input = { waitMs: 500, file };
+    const { run_id } = await first.client().runs.create(thread_id, 'slow', { input });
+    await reached(file, 'second 1');
+    first.signal('SIGSTOP');
+    await reached(file, 'second 2');
+    first.signal('SIGCONT'); // both are at it now, and the first is ahead
+    expect(await ended(run_id)).toEqual({ status: 'success', attempt: 2 });
+    await waitFor(() => first.log.some((line) => line.msg === 'a run was lost'), {
+      what: 'the first to notice',
+    });
+    const seen = await checkpoints(thread_id);
+    expect(seen.map(({ step }) => step)).toEqual([-1, 0, 1, 2, 3]);
+    expectHandOver(seen);
+    const state = await first.client().threads.getState<{ steps: string[] }>(thread_id);
+    expect(state.values.steps).toEqual(['first', 'second', 'third']);
+  });
+
+  it('keeps its readers, who get the rest from the server at work', async () => {
+    const [first] = await Promise.all([start(), start()]);
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const input = { waitMs: 700, file };
+    const values = first.client().runs.wait(thread_id, 'slow', { input });
+    await reached(file, 'second 1');
+    first.signal('SIGSTOP');
+    await reached(file, 'second 2');
+    first.signal('SIGCONT');
+    expect(await values).toMatchObject({ steps: ['first', 'second', 'third'] });
+    expect(stepsIn(file).at(-1)).toBe('third 2');
+  });
+
+  it('loses nothing when everybody was asleep', async () => {
+    const servers = await Promise.all([start(), start()]);
+    const file = newFile();
+    const client = servers[0]?.client();
+    const { thread_id } = (await client?.threads.create()) ?? { thread_id: '' };
+    const input = { waitMs: 400, file };
+    const run = await client?.runs.create(thread_id, 'slow', { input });
+    await reached(file, 'first 1');
+    for (const server of servers) server.signal('SIGSTOP');
+    await new Promise((resolve) => setTimeout(resolve, 2 * LEASE_MS)); // the time itself is the fault
+    for (const server of servers.reverse()) server.signal('SIGCONT');
+    expect(await ended(run?.run_id ?? '')).toEqual({ status: 'success', attempt: 1 });
+    expect(stepsIn(file)).toEqual(['first 1', 'second 1', 'third 1']);
+  });
+});
+
+describe('two servers', () => {
+  it('show the output of each other', async () => {
+    const [first, second] = await Promise.all([start({ N_JOBS_PER_WORKER: '1' }), start()]);
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const input = { waitMs: 400, file };
+    const run = await first.client().runs.create(thread_id, 'slow', { input, streamMode: ['updates'] });
+    await reached(file, 'first 1');
+    const events: { event: string; data: unknown }[] = [];
+    for await (const event of second.client().runs.joinStream(thread_id, run.run_id)) events.push(event);
+    expect(events[0]).toMatchObject({ event: 'metadata', data: { run_id: run.run_id, attempt: 1 } });
+    expect(events.map((event) => Object.keys(event.data as object)[0]).slice(-2)).toEqual([
+      'second',
+      'third',
+    ]);
+    // A run that waits here and is executed there
+    await first.client().runs.create(null, 'slow', { input: { waitMs: 5_000 } });
+    const started = performance.now();
+    expect(await first.client().runs.wait(null, 'counter', { input: {} })).toMatchObject({
+      steps: ['step 1'],
+    });
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+
+  it('can be started on one empty database at once', async () => {
+    const servers = await Promise.all([start(), start(), start()]);
+    for (const server of servers) expect((await fetch(`${server.url}/ok`)).status).toBe(200);
+  });
+
+  it('reach a run at the other with a cancel', async () => {
+    const [first, second] = await Promise.all([start(), start()]);
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const run = await first.client().runs.create(thread_id, 'slow', { input: { waitMs: 20_000, file } });
+    await reached(file, 'first 1');
+    await second.client().runs.cancel(thread_id, run.run_id, true);
+    expect(await runRow(run.run_id)).toEqual({ status: 'interrupted', attempt: 1 });
+  });
+});
+
+describe('a server that is told to end', () => {
+  it('lets its runs finish, serves who waits, and says that it is not ready', async () => {
+    const first = await start();
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const values = first.client().runs.wait(thread_id, 'slow', { input: { waitMs: 300, file } });
+    await reached(file, 'first 1');
+    first.signal('SIGTERM');
+    await waitFor(async () => (await fetch(`${first.url}/ok`)).status === 503);
+    expect(await values).toMatchObject({ steps: ['first', 'second', 'third'] });
+    await first.exited;
+    expect(first.child.exitCode).toBe(0);
+  });
+
+  it('hands back what takes too long, and another goes on at once', async () => {
+    const env = { AGENTPLANE_DRAIN_MS: '50', AGENTPLANE_RUN_LEASE_MS: '60000' };
+    const [first] = await Promise.all([start(env), start(env)]);
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const { run_id } = await first.client().runs.create(thread_id, 'slow', { input: { waitMs: 800, file } });
+    await reached(file, 'second 1');
+    first.signal('SIGTERM');
+    expect(await ended(run_id)).toEqual({ status: 'success', attempt: 2 });
+    expect(stepsIn(file)).toEqual(['first 1', 'second 1', 'second 2', 'third 2']);
+  });
+});

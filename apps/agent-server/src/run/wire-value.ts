@@ -1,0 +1,65 @@
+type Dict = Record<string, unknown>;
+
+interface MessageLike {
+  toDict(): { type: string; data: Dict };
+}
+
+/** A chat message of any copy of LangChain. */
+function isMessage(value: object): value is MessageLike {
+  return (
+    typeof Reflect.get(value, '_getType') === 'function' && typeof Reflect.get(value, 'toDict') === 'function'
+  );
+}
+
+function isPlain(value: object): value is Dict {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/**
+ * A value as the wire shows it: messages flat (`{type, content, …}`), errors as `{error, message}`, maps and sets as
+ * objects and arrays. Plain data goes through untouched.
+ */
+export function toWire(value: unknown): unknown {
+  if (value === null || typeof value !== 'object')
+    return typeof value === 'bigint' ? value.toString() : value;
+  if (Array.isArray(value)) return value.map(toWire);
+  if (isMessage(value)) {
+    const { type, data } = value.toDict();
+    return { ...data, type };
+  }
+  if (value instanceof Error) return errorOnWire(value);
+  if (value instanceof Map)
+    return Object.fromEntries([...value].map(([key, item]) => [String(key), toWire(item)]));
+  if (value instanceof Set) return [...value].map(toWire);
+  if (!isPlain(value)) return value;
+  const result: Dict = {};
+  for (const key in value) result[key] = toWire(value[key]);
+  return result;
+}
+
+/** JSON text of a value; `undefined` becomes `null`. What has no JSON (a cycle) says so instead of failing the run. */
+export function wireJson(value: unknown): string {
+  try {
+    return JSON.stringify(toWire(value)) ?? 'null';
+  } catch (error) {
+    return JSON.stringify({ __unserializable__: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+export interface WireError {
+  readonly error: string;
+  readonly message: string;
+}
+
+/** Anything thrown, as the wire shows it. */
+export function errorOnWire(thrown: unknown): WireError {
+  if (thrown instanceof Error || (typeof thrown === 'object' && thrown !== null && 'message' in thrown)) {
+    const { name, message } = thrown as { name?: unknown; message: unknown };
+    return { error: typeof name === 'string' ? name : 'Error', message: String(message) };
+  }
+  return {
+    error: 'Error',
+    message: typeof thrown === 'string' ? thrown : (JSON.stringify(thrown) ?? String(thrown)),
+  };
+}

@@ -1,0 +1,260 @@
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { Acceptance, RunEnds } from '../store/run-ends.js';
+import { END, type RunEvents } from '../store/run-events.js';
+import type { RunQueue } from '../store/run-queue.js';
+import type { ClaimedRun } from '../store/run-row.js';
+import { RunExecution, type ExecutionParts, type OutputSink, type Outcome } from './run-execution.js';
+import type { RunFeeds } from './run-feed.js';
+
+/** Milliseconds between two looks into the queue when nobody rings; finds delayed runs and lost notifications. */
+const POLL_MS = 1_000;
+
+/** Times that the end of a run is written again when the database is away, and the pause between. */
+const FINISH_TRIES = 5;
+const FINISH_RETRY_MS = 300;
+
+/** Runs at work elsewhere whose output readers here wait for. */
+export interface Followed {
+  /** @param isMarked the run's row says already that output is wanted here */
+  follow(runId: string, isMarked?: boolean): void;
+  unfollow(runId: string): void;
+}
+
+export interface WorkerParts extends ExecutionParts {
+  readonly serverId: string;
+  readonly concurrency: number;
+  readonly queue: RunQueue;
+  readonly ends: RunEnds;
+  readonly events: RunEvents;
+  readonly feeds: RunFeeds;
+  readonly followed: Followed;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface AtWork {
+  readonly execution: RunExecution;
+  readonly done: Promise<void>;
+  isRelayed: boolean;
+}
+
+/**
+ * Executes runs: a fixed number of places, filled from the queue. Wake-ups (a notification, a run made here, a place
+ * that became free) only make it look sooner; looking decides.
+ */
+export class Worker {
+  readonly #atWork = new Map<string, AtWork>();
+  /** Places promised to requests that are just making their run. */
+  #reserved = 0;
+  #isClaiming = false;
+  #shouldLookAgain = false;
+  /** The queue may hold due runs; newcomers must then line up behind them. */
+  #mayHaveWaiting = true;
+  #isDraining = false;
+  #cancelPoll: (() => void) | undefined;
+
+  constructor(private readonly parts: WorkerParts) {}
+
+  start(): void {
+    const poll = (): void => {
+      this.#look();
+      this.#cancelPoll = this.parts.clock.after(POLL_MS, poll);
+    };
+    poll();
+  }
+
+  /** Claimed runs that are at work here. */
+  get runs(): ClaimedRun[] {
+    return [...this.#atWork.values()].map((entry) => entry.execution.run);
+  }
+
+  get freePlaces(): number {
+    return this.#isDraining ? 0 : this.parts.concurrency - this.#atWork.size - this.#reserved;
+  }
+
+  find(runId: string): RunExecution | undefined {
+    return this.#atWork.get(runId)?.execution;
+  }
+
+  /** A place for a run that a request is about to make, unless others wait. Give it to `start…` or `release`. */
+  reserve(): boolean {
+    if (this.freePlaces <= 0 || this.#mayHaveWaiting) return false;
+    this.#reserved++;
+    return true;
+  }
+
+  release(): void {
+    this.#reserved--;
+    if (this.#mayHaveWaiting) this.#look();
+  }
+
+  /** Begins a run whose lease is ours, on a reserved place. */
+  startReserved(run: ClaimedRun): void {
+    this.#reserved--;
+    this.begin(run);
+  }
+
+  /** From now on the run's output also goes to readers at other servers. */
+  relay(runId: string): void {
+    const entry = this.#atWork.get(runId);
+    if (entry) entry.isRelayed = true;
+  }
+
+  /** There may be a due run in the queue. */
+  wake(): void {
+    this.#mayHaveWaiting = true;
+    this.#look();
+  }
+
+  #look(): void {
+    if (this.#isClaiming) this.#shouldLookAgain = true;
+    else void this.#claim();
+  }
+
+  async #claim(): Promise<void> {
+    this.#isClaiming = true;
+    try {
+      do {
+        this.#shouldLookAgain = false;
+        const places = this.freePlaces;
+        if (places <= 0) break;
+        const runs = await this.#claimInto(places);
+        if (!this.#shouldLookAgain) this.#mayHaveWaiting = runs.length === places;
+        for (const run of runs) this.begin(run);
+      } while (this.#shouldLookAgain || this.#mayHaveWaiting);
+    } catch (error) {
+      this.parts.log.warn({ error: errorText(error) }, 'the queue could not be read');
+    } finally {
+      this.#isClaiming = false;
+    }
+  }
+
+  /** Nobody else gets the places while the statement is under way. */
+  async #claimInto(places: number): Promise<ClaimedRun[]> {
+    this.#reserved += places;
+    try {
+      return await this.parts.queue.claim(places);
+    } finally {
+      this.#reserved -= places;
+    }
+  }
+
+  /** Begins a run whose lease is ours. */
+  begin(run: ClaimedRun): void {
+    const { feeds, followed, serverId } = this.parts;
+    const isRelayed = run.watchers.some((watcher) => watcher !== serverId);
+    const feed = feeds.open(run.runId);
+    followed.unfollow(run.runId);
+    const execution = new RunExecution(run, this.parts, this.#sink(run.runId));
+    const entry: AtWork = {
+      execution,
+      isRelayed,
+      done: Promise.resolve().then(() => this.#perform(execution)),
+    };
+    this.#atWork.set(run.runId, entry);
+    feed.open(run.attempt);
+    if (isRelayed)
+      this.#relay(run.runId, 'metadata', JSON.stringify({ run_id: run.runId, attempt: run.attempt }));
+    if (this.#isDraining) execution.stop({ kind: 'handed-back' });
+  }
+
+  #sink(runId: string): OutputSink {
+    const { feeds } = this.parts;
+    return {
+      isWanted: () =>
+        (feeds.find(runId)?.hasReaders ?? false) || (this.#atWork.get(runId)?.isRelayed ?? false),
+      emit: (event) => {
+        feeds.find(runId)?.publish(event);
+        if (this.#atWork.get(runId)?.isRelayed) this.#relay(runId, event.event, event.data);
+      },
+    };
+  }
+
+  #relay(runId: string, event: string, data: string): void {
+    this.parts.events
+      .append({ runId, event, data })
+      .catch((error: unknown) =>
+        this.parts.log.warn({ runId, error: errorText(error) }, 'output for another server is lost'),
+      );
+  }
+
+  async #perform(execution: RunExecution): Promise<void> {
+    const { run } = execution;
+    const { log } = this.parts;
+    try {
+      const outcome = await execution.perform();
+      await this.#settle(run, outcome);
+    } catch (error) {
+      // The lease runs out, and the run is taken over.
+      log.error({ runId: run.runId, error: errorText(error) }, 'the end of a run could not be recorded');
+      this.#moved(run);
+    }
+  }
+
+  async #settle(run: ClaimedRun, outcome: Outcome): Promise<void> {
+    const { ends, feeds, log } = this.parts;
+    switch (outcome.kind) {
+      case 'ended': {
+        const { isAccepted, hasNext } = await this.#finish(run, outcome);
+        if (!isAccepted) {
+          log.warn({ runId: run.runId, attempt: run.attempt }, 'the end of an outdated attempt was refused');
+          return this.#moved(run);
+        }
+        if (this.#atWork.get(run.runId)?.isRelayed) this.#relay(run.runId, END, outcome.body);
+        this.#free(run);
+        if (hasNext) this.wake();
+        feeds.end(run.runId, { body: outcome.body });
+        return;
+      }
+      case 'handed-back':
+        await ends.handBack([run]);
+        return this.#moved(run);
+      case 'lost':
+        log.warn(
+          { runId: run.runId, attempt: run.attempt, error: errorText(outcome.error) },
+          'a run was lost',
+        );
+        return this.#moved(run);
+      default:
+        outcome satisfies never;
+    }
+  }
+
+  async #finish(run: ClaimedRun, outcome: Extract<Outcome, { kind: 'ended' }>): Promise<Acceptance> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.parts.ends.finish(run, outcome.end);
+      } catch (error) {
+        if (attempt === FINISH_TRIES) throw error;
+        await this.parts.clock.sleep(FINISH_RETRY_MS);
+      }
+    }
+  }
+
+  #free(run: ClaimedRun): void {
+    if (this.#atWork.get(run.runId)?.execution.run === run) this.#atWork.delete(run.runId);
+    if (this.#mayHaveWaiting) this.#look();
+  }
+
+  #moved(run: ClaimedRun): void {
+    this.#free(run);
+    if (this.parts.feeds.find(run.runId)?.hasReaders) this.parts.followed.follow(run.runId);
+    else this.parts.feeds.close(run.runId);
+  }
+
+  /** Stops taking runs, lets those at work finish for `graceMs`, then hands them back. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    this.#cancelPoll?.();
+    const graceOver = new AbortController();
+    const all = Promise.allSettled([...this.#atWork.values()].map((entry) => entry.done));
+    await Promise.race([
+      all.then(() => graceOver.abort(new Error('all runs have ended'))),
+      this.parts.clock.sleep(graceMs, graceOver.signal).catch(() => undefined),
+    ]);
+    for (const { execution } of this.#atWork.values()) execution.stop({ kind: 'handed-back' });
+    await Promise.allSettled([...this.#atWork.values()].map((entry) => entry.done));
+  }
+}

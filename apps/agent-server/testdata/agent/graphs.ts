@@ -1,0 +1,119 @@
+import { appendFileSync } from 'node:fs';
+import { AIMessage, type BaseMessage } from '@langchain/core/messages';
+import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
+import {
+  Annotation,
+  END,
+  interrupt,
+  MessagesAnnotation,
+  START,
+  StateGraph,
+  type LangGraphRunnableConfig,
+} from '@langchain/langgraph';
+
+const Log = Annotation.Root({
+  steps: Annotation<string[]>({ reducer: (left, right) => [...left, ...right], default: () => [] }),
+  /** Milliseconds that each step of `slow` waits. */
+  waitMs: Annotation<number>,
+  /** File to which each step appends a line, to see how often it ran. */
+  file: Annotation<string>,
+});
+type LogState = typeof Log.State;
+
+function mark(state: LogState, step: string, config: LangGraphRunnableConfig): { steps: string[] } {
+  const { run_id: runId, run_attempt: attempt } = config.metadata ?? {};
+  if (state.file) appendFileSync(state.file, `${step} ${String(runId)} ${String(attempt)}\n`);
+  return { steps: [step] };
+}
+
+/** Adds one step. */
+export const counter = new StateGraph(Log)
+  .addNode('count', (state) => ({ steps: [`step ${state.steps.length + 1}`] }))
+  .addEdge(START, 'count')
+  .addEdge('count', END)
+  .compile();
+
+function waits(step: string) {
+  return async (state: LogState, config: LangGraphRunnableConfig) => {
+    const update = mark(state, step, config);
+    config.writer?.({ began: step });
+    await new Promise((resolve) => setTimeout(resolve, state.waitMs ?? 100));
+    return update;
+  };
+}
+
+/** Three steps that take their time and do not listen to an abort. */
+export const slow = new StateGraph(Log)
+  .addNode('first', waits('first'))
+  .addNode('second', waits('second'))
+  .addNode('third', waits('third'))
+  .addEdge(START, 'first')
+  .addEdge('first', 'second')
+  .addEdge('second', 'third')
+  .addEdge('third', END)
+  .compile();
+
+export const failing = new StateGraph(Log)
+  .addNode('good', () => ({ steps: ['good'] }))
+  .addNode('bad', () => {
+    throw new RangeError('the node gave up');
+  })
+  .addEdge(START, 'good')
+  .addEdge('good', 'bad')
+  .addEdge('bad', END)
+  .compile();
+
+/** Asks a person and goes on with the answer. */
+export const asking = new StateGraph(Log)
+  .addNode('ask', () => ({ steps: [`answer ${String(interrupt('what now?'))}`] }))
+  .addEdge(START, 'ask')
+  .addEdge('ask', END)
+  .compile();
+
+const child = new StateGraph(Log)
+  .addNode('inner', () => ({ steps: ['inner'] }))
+  .addEdge(START, 'inner')
+  .addEdge('inner', END)
+  .compile();
+
+export const nested = new StateGraph(Log)
+  .addNode('child', child)
+  .addEdge(START, 'child')
+  .addEdge('child', END)
+  .compile();
+
+/** A factory, called for each run. */
+export function make(config: LangGraphRunnableConfig) {
+  const word = String(config.configurable?.word ?? 'nothing');
+  return new StateGraph(Log)
+    .addNode('say', () => ({ steps: [word] }))
+    .addEdge(START, 'say')
+    .addEdge('say', END)
+    .compile();
+}
+
+/** Not compiled. */
+export const builder = new StateGraph(Log)
+  .addNode('built', () => ({ steps: ['built'] }))
+  .addEdge(START, 'built')
+  .addEdge('built', END);
+
+/** A model that is invoked, not streamed: its tokens are seen all the same. */
+const model = new FakeStreamingChatModel({ responses: [new AIMessage('one two')] });
+export const chat = new StateGraph(MessagesAnnotation)
+  .addNode('talk', async (state): Promise<{ messages: BaseMessage[] }> => ({
+    messages: [await model.invoke(state.messages)],
+  }))
+  .addEdge(START, 'talk')
+  .addEdge('talk', END)
+  .compile();
+
+/** Ends its server, as a native crash would. */
+export const fatal = new StateGraph(Log)
+  .addNode('die', () => {
+    process.kill(process.pid, 'SIGKILL');
+    return {};
+  })
+  .addEdge(START, 'die')
+  .addEdge('die', END)
+  .compile();
