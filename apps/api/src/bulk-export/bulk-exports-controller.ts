@@ -1,0 +1,112 @@
+import { Body, Controller, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
+import type { Caller } from '#lib/auth';
+import { FromCaller } from '../tenancy/caller.js';
+import { PathId } from '../wire/path-id.js';
+import { BulkExports } from './bulk-exports.js';
+import { CreateDestinationRequest } from './destination-request.js';
+import { Destinations } from './destinations.js';
+import { DestinationAnswer, ExportAnswer, ExportRunAnswer } from './export-answer.js';
+import { CreateExportRequest, ExportsQuery, PatchExportRequest } from './export-request.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+
+@Described(({ ApiTags }) => ApiTags('Bulk exports'))
+@Controller('api/v1/bulk-exports')
+export class BulkExportsController {
+  constructor(
+    private readonly exports: BulkExports,
+    private readonly destinations: Destinations,
+  ) {}
+
+  @Post('destinations')
+  @HttpCode(200)
+  @Operation({
+    summary: 'Creates a destination, after a test object was written to it',
+    answer: DestinationAnswer,
+    refuses: {
+      400: 'The test failed: Access denied, Bucket is not valid, Key ID you provided does not exist, Invalid endpoint',
+      403: 'The plan does not allow exports, or the key is that of a deployment',
+    },
+  })
+  createDestination(
+    @FromCaller() caller: Caller,
+    @Body() body: CreateDestinationRequest,
+  ): Promise<DestinationAnswer> {
+    return this.destinations.create(caller, body);
+  }
+
+  @Get('destinations')
+  @Operation({ summary: 'Destinations of the workspace', answer: [DestinationAnswer] })
+  listDestinations(@FromCaller() caller: Caller): Promise<readonly DestinationAnswer[]> {
+    return this.destinations.list(caller);
+  }
+
+  @Get('destinations/:destination_id')
+  @Operation({ summary: 'A destination', answer: DestinationAnswer })
+  getDestination(
+    @FromCaller() caller: Caller,
+    @PathId('destination_id') id: string,
+  ): Promise<DestinationAnswer> {
+    return this.destinations.get(caller, id);
+  }
+
+  @Post()
+  @HttpCode(200)
+  @Operation({
+    summary: 'Creates an export',
+    answer: ExportAnswer,
+    refuses: { 403: 'The plan does not allow exports, or the key is that of a deployment' },
+  })
+  create(@FromCaller() caller: Caller, @Body() body: CreateExportRequest): Promise<ExportAnswer> {
+    return this.exports.create(caller, body);
+  }
+
+  @Get()
+  @Operation({ summary: 'Exports of the workspace', answer: [ExportAnswer] })
+  list(@FromCaller() caller: Caller, @Query() query: ExportsQuery): readonly ExportAnswer[] {
+    return this.exports.list(caller, query);
+  }
+
+  @Get(':export_id')
+  @Operation({ summary: 'An export', answer: ExportAnswer })
+  get(@FromCaller() caller: Caller, @PathId('export_id') id: string): ExportAnswer {
+    return this.exports.get(caller, id);
+  }
+
+  @Patch(':export_id')
+  @Operation({
+    summary: 'Cancels an export for good',
+    answer: ExportAnswer,
+    refuses: {
+      400: 'It has come to another end already',
+      409: 'Somebody else changed it at the same time',
+    },
+  })
+  cancel(
+    @FromCaller() caller: Caller,
+    @PathId('export_id') id: string,
+    @Body() _body: PatchExportRequest,
+  ): Promise<ExportAnswer> {
+    return this.exports.cancel(caller, id);
+  }
+
+  @Get(':export_id/runs')
+  @Operation({ summary: 'Runs of an export, by the time of their window', answer: [ExportRunAnswer] })
+  listRuns(
+    @FromCaller() caller: Caller,
+    @PathId('export_id') id: string,
+    @Query() query: ExportsQuery,
+  ): Promise<readonly ExportRunAnswer[]> {
+    return this.exports.listRuns(caller, id, query);
+  }
+
+  @Get(':export_id/runs/:run_id')
+  @Operation({ summary: 'A run of an export', answer: ExportRunAnswer })
+  getRun(
+    @FromCaller() caller: Caller,
+    @PathId('export_id') id: string,
+    @PathId('run_id') runId: string,
+  ): Promise<ExportRunAnswer> {
+    return this.exports.getRun(caller, id, runId);
+  }
+}

@@ -1,0 +1,308 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
+import { type BulkExport, type BulkExportRun, RESOURCES, SECRETS } from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder, testPostgres, waitFor } from '#lib/testing';
+import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+
+const postgres = testPostgres();
+const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
+const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
+
+describe('bulk exports', () => {
+  let api: RunningApi;
+  let tenant: TestTenant;
+  let objects: EmbeddedObjectStore;
+  let sessionId = '';
+  const folder = temporaryFolder();
+
+  beforeAll(async () => {
+    const log = createLogger('test', 'error');
+    objects = await startObjectStore({
+      folder,
+      host: '127.0.0.1',
+      port: 0,
+      log,
+      buckets: ['bucket'],
+      ...KEYS,
+    });
+    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+    api = await runApi(store.uri, kube.uri);
+    tenant = await api.workspace();
+    sessionId = (await api.store.projects.ensure(tenant.tenantId, 'project')).id;
+  });
+  afterAll(async () => {
+    await api.stop();
+    await objects.stop();
+  });
+
+  const destination = (config: object = {}, credentials: object = {}) => ({
+    destination_type: 'object_store',
+    display_name: 'My bucket',
+    config: {
+      bucket_name: 'bucket',
+      prefix: 'exports',
+      region: 'us-east-1',
+      endpoint_url: `http://127.0.0.1:${objects.port}`,
+      ...config,
+    },
+    credentials: { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey, ...credentials },
+  });
+  const makeDestination = async () =>
+    (await tenant.call('POST', '/api/v1/bulk-exports/destinations', destination())).json;
+  const request = (destinationId: string, over: object = {}) => ({
+    bulk_export_destination_id: destinationId,
+    session_id: sessionId,
+    start_time: '2026-08-01T00:00:00Z',
+    end_time: '2026-08-03T12:00:00.000001Z',
+    ...over,
+  });
+  const create = async (over: object = {}) =>
+    tenant.call('POST', '/api/v1/bulk-exports', request((await makeDestination()).id, over));
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  const problems = (answer: { json: any }): string[] =>
+    answer.json.detail.map((one: { loc: unknown[]; type: string }) => `${one.loc.join('.')} ${one.type}`);
+
+  it('write a test object before a destination is kept, and never show its credentials', async () => {
+    const made = await tenant.call('POST', '/api/v1/bulk-exports/destinations', destination());
+    expect(made.status).toBe(200);
+    expect(made.json).toMatchObject({
+      id: UUID,
+      destination_type: 'object_store',
+      display_name: 'My bucket',
+      config: { bucket_name: 'bucket', prefix: 'exports', include_bucket_in_prefix: true },
+      credentials_keys: ['access_key_id', 'secret_access_key'],
+    });
+    expect(made.text).not.toContain(KEYS.secretAccessKey);
+    expect((await tenant.call('GET', `/api/v1/bulk-exports/destinations/${made.json.id}`)).json).toEqual(
+      made.json,
+    );
+    expect((await tenant.call('GET', '/api/v1/bulk-exports/destinations')).json).toEqual([made.json]);
+    const { items } = await api.client.list(SECRETS, { namespace: tenant.namespace });
+    expect(items.map((secret) => [secret.immutable, secret.metadata.ownerReferences?.[0]?.kind])).toEqual([
+      [true, 'BulkExportDestination'],
+    ]);
+  });
+
+  it.each<[string, object, object, string]>([
+    ['a wrong secret key', {}, { secret_access_key: 'x' }, 'Access denied'],
+    ['an unknown access key', {}, { access_key_id: 'x' }, 'Key ID you provided does not exist'],
+    ['a missing bucket', { bucket_name: 'nowhere' }, {}, 'Bucket is not valid'],
+    ['an address where no store is', { endpoint_url: 'http://127.0.0.1:9' }, {}, 'Invalid endpoint'],
+    [
+      'where the machine keeps its credentials',
+      { endpoint_url: 'http://169.254.169.254' },
+      {},
+      'Invalid endpoint: no object store can have this address',
+    ],
+  ])(
+    'refuse %s in the words of the interface, and keep nothing',
+    async (_name, config, credentials, message) => {
+      const before = (await tenant.call('GET', '/api/v1/bulk-exports/destinations')).json.length;
+      const answer = await tenant.call(
+        'POST',
+        '/api/v1/bulk-exports/destinations',
+        destination(config, credentials),
+      );
+      expect([answer.status, answer.json]).toEqual([400, { detail: message }]);
+      expect((await tenant.call('GET', '/api/v1/bulk-exports/destinations')).json).toHaveLength(before);
+    },
+  );
+
+  it('tell every wrong field of a destination', async () => {
+    const sent = {
+      destination_type: 's3',
+      display_name: 'a/b',
+      config: { prefix: 'a?b', x: 1 },
+      credentials: {},
+    };
+    expect(problems(await tenant.call('POST', '/api/v1/bulk-exports/destinations', sent)).sort()).toEqual([
+      'body.config.bucket_name missing',
+      'body.config.prefix string_pattern_mismatch',
+      'body.config.x extra_forbidden',
+      'body.credentials.access_key_id missing',
+      'body.credentials.secret_access_key missing',
+      'body.destination_type enum',
+      'body.display_name string_pattern_mismatch',
+    ]);
+    const escape = await tenant.call(
+      'POST',
+      '/api/v1/bulk-exports/destinations',
+      destination({ prefix: 'a/../b' }),
+    );
+    expect(problems(escape)).toEqual(['body.config.prefix field_value_invalid']);
+  });
+
+  it('are created, shown and listed', async () => {
+    const made = await create({
+      export_fields: ['id', 'name'],
+      format_version: 'v2_beta',
+      compression: 'zstandard',
+    });
+    expect([made.status, made.json.detail]).toEqual([200, undefined]);
+    expect(made.json).toMatchObject({
+      id: UUID,
+      status: 'CREATED',
+      session_id: sessionId,
+      bulk_export_destination_id: UUID,
+      start_time: '2026-08-01T00:00:00.000000Z',
+      end_time: '2026-08-03T12:00:00.000001Z',
+      format_version: 'v2_beta',
+      compression: 'zstd',
+      export_fields: ['id', 'name'],
+      source_bulk_export_id: null,
+      finished_at: null,
+    });
+    expect((await tenant.call('GET', `/api/v1/bulk-exports/${made.json.id}`)).json).toEqual(made.json);
+    expect((await tenant.call('GET', '/api/v1/bulk-exports')).json).toContainEqual(made.json);
+    expect((await tenant.call('GET', '/api/v1/bulk-exports?limit=1')).json).toHaveLength(1);
+  });
+
+  it('tell every wrong field, and rules between fields', async () => {
+    const wrong = {
+      session_id: 'x',
+      start_time: 'y',
+      interval_hours: 169,
+      export_fields: ['id', 'nope'],
+      format_version: 'v3',
+      status: 'RUNNING',
+    };
+    expect(problems(await tenant.call('POST', '/api/v1/bulk-exports', wrong)).sort()).toEqual([
+      'body.bulk_export_destination_id missing',
+      'body.export_fields enum',
+      'body.format_version enum',
+      'body.interval_hours less_than_equal',
+      'body.session_id uuid_parsing',
+      'body.start_time datetime_parsing',
+      'body.status extra_forbidden',
+    ]);
+    expect(problems(await create({ end_time: null }))).toEqual(['body.end_time missing']);
+    expect(problems(await create({ interval_hours: 24 }))).toEqual(['body.end_time value_error']);
+    expect(problems(await create({ end_time: '2026-08-01T00:00:00Z' }))).toEqual([
+      'body.end_time value_error',
+    ]);
+    expect((await create({ session_id: randomUUID() })).status).toBe(404);
+    expect((await tenant.call('POST', '/api/v1/bulk-exports', request(randomUUID()))).status).toBe(404);
+  });
+
+  it('are cancelled, in any spelling of the word, once and for all', async () => {
+    const { id } = (await create()).json;
+    const path = `/api/v1/bulk-exports/${id}`;
+    expect(problems(await tenant.call('PATCH', path, { status: 'RUNNING' }))).toEqual(['body.status enum']);
+    expect(problems(await tenant.call('PATCH', path, {}))).toEqual(['body.status missing']);
+    for (const status of ['Cancelled', 'CANCELLED']) {
+      const answer = await tenant.call('PATCH', path, { status });
+      expect([answer.status, answer.json.status]).toEqual([200, 'CANCELLED']);
+    }
+    expect((await tenant.call('GET', path)).json.status).toBe('CANCELLED');
+  });
+
+  it('refuse to cancel what is finished', async () => {
+    const { id } = (await create()).json;
+    const name = `export-${id.slice(0, 13)}`;
+    await api.client.mergeStatus(RESOURCES.BulkExport, { namespace: tenant.namespace, name }, {
+      status: {
+        rows: 7,
+        finishedAt: '2026-11-20T00:00:00Z',
+        conditions: [
+          {
+            type: 'Completed',
+            status: 'True',
+            reason: 'Completed',
+            message: '',
+            lastTransitionTime: '2026-11-20T00:00:00Z',
+          },
+        ],
+      },
+    } as never);
+    const shown = await waitFor(async () => {
+      const { json } = await tenant.call('GET', `/api/v1/bulk-exports/${id}`);
+      return json.status === 'COMPLETED' ? json : undefined;
+    });
+    expect(shown).toMatchObject({ rows_exported: 7, percent: 100, finished_at: '2026-11-20T00:00:00Z' });
+    expect((await tenant.call('PATCH', `/api/v1/bulk-exports/${id}`, { status: 'Cancelled' })).status).toBe(
+      400,
+    );
+  });
+
+  it('show their runs with rows, files and errors', async () => {
+    const { id } = (await create()).json;
+    const exportName = `export-${id.slice(0, 13)}`;
+    const owner = await api.client.get<BulkExport>(RESOURCES.BulkExport, {
+      namespace: tenant.namespace,
+      name: exportName,
+    });
+    const run = await api.client.create<BulkExportRun>(RESOURCES.BulkExportRun, {
+      metadata: { name: `${exportName}-20260801`, namespace: tenant.namespace },
+      spec: {
+        exportName,
+        exportId: id,
+        tenantId: tenant.tenantId,
+        projectId: sessionId,
+        startTime: '2026-08-01T00:00:00Z',
+        endTime: '2026-08-02T00:00:00Z',
+        destination: { config: { bucketName: 'bucket', prefix: 'exports', includeBucketInPrefix: true } },
+        formatVersion: owner.spec.formatVersion,
+        compression: owner.spec.compression,
+      },
+    });
+    const uid = run.metadata.uid ?? '';
+    await api.store.exportProgress.claim(uid, 1);
+    const cursor = { startTime: 1_785_542_400_000_001n, id: randomUUID() };
+    await api.store.exportProgress.completePart(
+      uid,
+      1,
+      { part: 0, key: 'exports/a/b.parquet', rows: 5, bytes: 9 },
+      cursor,
+    );
+    await api.client.mergeStatus(
+      RESOURCES.BulkExportRun,
+      { namespace: tenant.namespace, name: run.metadata.name },
+      {
+        status: { attempt: 2, errors: { retry_0: 'gone' } },
+      } as never,
+    );
+    const path = `/api/v1/bulk-exports/${id}/runs`;
+    const [shown] = await waitFor(async () => {
+      const { json } = await tenant.call('GET', path);
+      return json[0]?.errors ? json : undefined;
+    });
+    expect(shown).toMatchObject({
+      id: UUID,
+      bulk_export_id: id,
+      status: 'CREATED',
+      rows_exported: 5,
+      retry_number: 1,
+      errors: { retry_0: 'gone' },
+      metadata: {
+        prefix: 'exports',
+        result: {
+          rows_written: 5,
+          exported_files: ['bucket/exports/a/b.parquet'],
+          export_path: 'bucket/exports/a',
+        },
+      },
+    });
+    expect(shown.metadata.result.latest_cursor).toContain(cursor.id);
+    expect((await tenant.call('GET', `${path}/${shown.id}`)).json).toEqual(shown);
+    expect((await tenant.call('GET', `${path}/${randomUUID()}`)).status).toBe(404);
+  });
+
+  it('belong to their tenant and to the plans that have them', async () => {
+    const { id } = (await create()).json;
+    const other = await api.workspace();
+    for (const [method, path, body] of [
+      ['GET', `/api/v1/bulk-exports/${id}`],
+      ['GET', `/api/v1/bulk-exports/${id}/runs`],
+      ['PATCH', `/api/v1/bulk-exports/${id}`, { status: 'Cancelled' }],
+    ] as const)
+      expect([path, (await other.call(method, path, body)).status]).toEqual([path, 404]);
+    expect((await other.call('GET', '/api/v1/bulk-exports')).json).toEqual([]);
+    const { id: destinationId } = await makeDestination();
+    expect((await other.call('POST', '/api/v1/bulk-exports', request(destinationId))).status).toBe(404);
+    const poor = await api.workspace('developer');
+    expect((await poor.call('POST', '/api/v1/bulk-exports', request(randomUUID()))).status).toBe(403);
+    expect((await poor.call('POST', '/api/v1/bulk-exports/destinations', destination())).status).toBe(403);
+  });
+});

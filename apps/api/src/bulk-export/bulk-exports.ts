@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import type { Caller } from '#lib/auth';
+import { PublicError, type FieldProblem } from '#lib/errors';
+import {
+  ANNOTATION,
+  type BulkExport,
+  type BulkExportDestination,
+  type BulkExportRun,
+  type BulkExportSpec,
+  exportWireStatus,
+  idOf,
+  isFinishedExport,
+  LABEL,
+  MANAGED_BY,
+} from '#lib/resources';
+import { microsToIso, parseMicros, type TraceStore } from '#lib/trace-store';
+import type { ResourceHome } from '../kubernetes/resource-home.js';
+import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
+import { invalid } from '../wire/request-pipe.js';
+import { requireExportPlan } from './destinations.js';
+import type { ExportAnswer, ExportRunAnswer } from './export-answer.js';
+import type { CreateExportRequest, ExportsQuery } from './export-request.js';
+import { renderExport, renderExportRun } from './render-export.js';
+
+export interface ExportHomes {
+  readonly exports: ResourceHome<BulkExport>;
+  readonly runs: ResourceHome<BulkExportRun>;
+  readonly destinations: ResourceHome<BulkExportDestination>;
+}
+
+/** Exports of a workspace: writes what should be, reads what is. */
+export class BulkExports {
+  constructor(
+    private readonly homes: ExportHomes,
+    private readonly workspaces: Workspaces,
+    private readonly store: Pick<TraceStore, 'projects' | 'exportProgress'>,
+  ) {}
+
+  async create(caller: Caller, request: CreateExportRequest): Promise<ExportAnswer> {
+    const { namespace } = this.#home(caller);
+    const problems = windowProblems(request);
+    if (problems.length > 0) throw invalid(problems);
+    const destinationId = request.bulk_export_destination_id.toLowerCase();
+    const destination = this.homes.destinations.find(namespace, destinationId);
+    if (!destination) throw new PublicError('not_found', `Destination with ID ${destinationId} not found`);
+    const sessionId = request.session_id.toLowerCase();
+    if (!(await this.store.projects.find(caller.tenantId, { id: sessionId })))
+      throw new PublicError('not_found', `Session with ID ${sessionId} not found`);
+    const id = randomUUID();
+    const created = await this.homes.exports.create({
+      metadata: {
+        name: `export-${id.slice(0, 13)}`,
+        namespace,
+        annotations: { [ANNOTATION.id]: id },
+        labels: { [LABEL.managedBy]: MANAGED_BY },
+      },
+      spec: buildExportSpec(request, destination.metadata.name, sessionId) as BulkExportSpec,
+    });
+    return this.#render(caller, created);
+  }
+
+  list(caller: Caller, query: ExportsQuery): readonly ExportAnswer[] {
+    const { namespace } = this.workspaces.homeOf(caller.tenantId);
+    const { offset = 0, limit = Infinity } = query;
+    return this.homes.exports
+      .list(namespace)
+      .slice(offset, offset + limit)
+      .map((one) => this.#render(caller, one));
+  }
+
+  get(caller: Caller, id: string): ExportAnswer {
+    return this.#render(caller, this.#export(caller, id));
+  }
+
+  async cancel(caller: Caller, id: string): Promise<ExportAnswer> {
+    const bulkExport = this.#export(caller, id);
+    const status = exportWireStatus(bulkExport);
+    if (status === 'CANCELLED') return this.#render(caller, bulkExport);
+    if (isFinishedExport(status))
+      throw new PublicError('bad_request', `The export is ${status} and cannot be cancelled`);
+    const { name, namespace = '' } = bulkExport.metadata;
+    const changed = await this.homes.exports.change({ namespace, name }, (current) => ({
+      ...current,
+      spec: { ...current.spec, cancel: true },
+    }));
+    return this.#render(caller, changed);
+  }
+
+  /** By time of their window, oldest first. */
+  async listRuns(caller: Caller, id: string, query: ExportsQuery): Promise<readonly ExportRunAnswer[]> {
+    const { offset = 0, limit = Infinity } = query;
+    const bulkExport = this.#export(caller, id);
+    const runs = this.#runsOf(bulkExport).slice(offset, offset + limit);
+    return this.#renderRuns(bulkExport, runs);
+  }
+
+  async getRun(caller: Caller, id: string, runId: string): Promise<ExportRunAnswer> {
+    const bulkExport = this.#export(caller, id);
+    const run = this.#runsOf(bulkExport).find((one) => idOf(one) === runId);
+    const [rendered] = run ? await this.#renderRuns(bulkExport, [run]) : [];
+    if (!rendered) throw new PublicError('not_found', `Export run with ID ${runId} not found`);
+    return rendered;
+  }
+
+  #home(caller: Caller): TenantHome {
+    return requireExportPlan(this.workspaces.homeOf(caller.tenantId));
+  }
+
+  /** @throws PublicError not_found, the same for missing and foreign ones */
+  #export(caller: Caller, id: string): BulkExport {
+    const { namespace } = this.workspaces.homeOf(caller.tenantId);
+    const found = this.homes.exports.find(namespace, id);
+    if (!found) throw new PublicError('not_found', `Bulk export with ID ${id} not found`);
+    return found;
+  }
+
+  #runsOf(bulkExport: BulkExport): BulkExportRun[] {
+    const { name, namespace = '' } = bulkExport.metadata;
+    return this.homes.runs
+      .list(namespace)
+      .filter((run) => run.spec.exportName === name)
+      .sort((a, b) => Date.parse(a.spec.startTime) - Date.parse(b.spec.startTime));
+  }
+
+  async #renderRuns(
+    bulkExport: BulkExport,
+    runs: readonly BulkExportRun[],
+  ): Promise<readonly ExportRunAnswer[]> {
+    const uids = runs.map((run) => run.metadata.uid ?? '');
+    const [progress, keys] = await Promise.all([
+      this.store.exportProgress.list(uids),
+      this.store.exportProgress.keys(uids),
+    ]);
+    return runs.map((run) => {
+      const uid = run.metadata.uid ?? '';
+      return renderExportRun(run, idOf(bulkExport) ?? '', progress.get(uid), keys.get(uid) ?? []);
+    });
+  }
+
+  #render(caller: Caller, bulkExport: BulkExport): ExportAnswer {
+    const { namespace = '' } = bulkExport.metadata;
+    const destination = this.homes.destinations.findByName(namespace, bulkExport.spec.destinationRef.name);
+    return renderExport(bulkExport, {
+      tenantId: caller.tenantId,
+      destinationId: (destination && idOf(destination)) ?? null,
+    });
+  }
+}
+
+/** Rules between fields. */
+export function windowProblems(request: CreateExportRequest): readonly FieldProblem[] {
+  const isScheduled = (request.interval_hours ?? undefined) !== undefined;
+  const end = request.end_time ?? undefined;
+  const loc = ['body', 'end_time'];
+  if (isScheduled && end !== undefined)
+    return [{ loc, msg: 'end_time must be omitted for scheduled exports', type: 'value_error' }];
+  if (!isScheduled && end === undefined) return [{ loc, msg: 'Field required', type: 'missing' }];
+  const [from, to] = [parseMicros(request.start_time), parseMicros(end)];
+  if (from !== undefined && to !== undefined && to <= from)
+    return [{ loc, msg: 'end_time must be after start_time', type: 'value_error' }];
+  return [];
+}
+
+function instant(text: string): string {
+  const micros = parseMicros(text);
+  return micros === undefined ? text : microsToIso(micros);
+}
+
+/** The spec of a new export. Times without a zone are UTC. */
+export function buildExportSpec(
+  request: CreateExportRequest,
+  destinationName: string,
+  sessionId: string,
+): Partial<BulkExportSpec> {
+  const { end_time, interval_hours, filter, format_version, compression, export_fields } = request;
+  return {
+    destinationRef: { name: destinationName },
+    tracingProject: { id: sessionId },
+    startTime: instant(request.start_time),
+    ...(end_time ? { endTime: instant(end_time) } : {}),
+    ...(interval_hours ? { intervalHours: interval_hours } : {}),
+    ...(filter ? { filter } : {}),
+    ...(format_version ? { formatVersion: format_version } : {}),
+    ...(compression ? { compression: compression === 'zstandard' ? 'zstd' : compression } : {}),
+    ...(export_fields ? { exportFields: export_fields as BulkExportSpec['exportFields'] } : {}),
+  };
+}

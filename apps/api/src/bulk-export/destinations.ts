@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import {
+  ANNOTATION,
+  type BulkExportDestination,
+  type DestinationConfig,
+  dnsLabel,
+  idOf,
+  LABEL,
+  MANAGED_BY,
+} from '#lib/resources';
+import type { ResourceHome } from '../kubernetes/resource-home.js';
+import type { SecretHome } from '../kubernetes/secret-home.js';
+import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
+import { fromWire } from '../wire/case.js';
+import type { DestinationAnswer } from './export-answer.js';
+import type { CreateDestinationRequest, DestinationCredentialsRequest } from './destination-request.js';
+
+type Credentials = Readonly<Record<string, string>>;
+
+/** Bulk export needs one of these plans. @throws PublicError forbidden */
+export function requireExportPlan(home: TenantHome): TenantHome {
+  if (home.plan === 'developer')
+    throw new PublicError('forbidden', 'Bulk export is available only on the Plus or Enterprise plan');
+  return home;
+}
+
+/** Destinations of a workspace. */
+export class Destinations {
+  constructor(
+    private readonly home: ResourceHome<BulkExportDestination>,
+    private readonly secrets: SecretHome,
+    private readonly workspaces: Workspaces,
+    private readonly allowPrivateEndpoints: boolean,
+  ) {}
+
+  async create(caller: Caller, request: CreateDestinationRequest): Promise<DestinationAnswer> {
+    const { namespace } = requireExportPlan(this.workspaces.homeOf(caller.tenantId));
+    const id = randomUUID();
+    const name = `${dnsLabel(request.display_name).slice(0, 40).replace(/-+$/, '')}-${id.slice(0, 8)}`;
+    const credentials = credentialsOf(request.credentials);
+    const secretName = credentials && `${name}-credentials`;
+    const config = {
+      includeBucketInPrefix: true,
+      ...fromWire(request.config),
+    } as unknown as DestinationConfig;
+    const draft = {
+      metadata: {
+        name,
+        namespace,
+        annotations: { [ANNOTATION.id]: id },
+        labels: { [LABEL.managedBy]: MANAGED_BY },
+      },
+      spec: {
+        displayName: request.display_name,
+        type: request.destination_type,
+        config,
+        ...(secretName === undefined ? {} : { credentialsSecretRef: { name: secretName } }),
+      },
+    };
+    await this.home.dryRun(draft);
+    await this.#mustBeUsable(config, credentials);
+    if (credentials && secretName !== undefined)
+      await this.secrets.create({ namespace, name: secretName }, 'destination-credentials', credentials);
+    const created = await this.#createOrCleanUp(draft, namespace, secretName);
+    return renderDestination(created, caller.tenantId, Object.keys(credentials ?? {}).sort());
+  }
+
+  async list(caller: Caller): Promise<readonly DestinationAnswer[]> {
+    const { namespace } = this.workspaces.homeOf(caller.tenantId);
+    return Promise.all(this.home.list(namespace).map((one) => this.#render(caller, one)));
+  }
+
+  /** @throws PublicError not_found */
+  async get(caller: Caller, id: string): Promise<DestinationAnswer> {
+    const { namespace } = this.workspaces.homeOf(caller.tenantId);
+    const found = this.home.find(namespace, id);
+    if (!found) throw new PublicError('not_found', `Destination with ID ${id} not found`);
+    return this.#render(caller, found);
+  }
+
+  async #mustBeUsable(config: DestinationConfig, credentials: Credentials | undefined): Promise<void> {
+    // loaded when it is needed: the client takes 20 MB, and destinations are made rarely
+    const { destinationSettings, testDestination } = await import('#lib/object-store');
+    const keys = {
+      accessKeyId: credentials?.['access_key_id'],
+      secretAccessKey: credentials?.['secret_access_key'],
+      sessionToken: credentials?.['session_token'],
+    };
+    const { allowPrivateEndpoints } = this;
+    const settings = { ...destinationSettings(config, keys), allowPrivateEndpoints };
+    const result = await testDestination(settings, config.bucketName, config.prefix);
+    if (result.kind === 'usable') return;
+    const { message, advice } = result;
+    throw new PublicError('bad_request', advice === undefined ? message : `${message}: ${advice}`);
+  }
+
+  async #createOrCleanUp(
+    draft: Parameters<ResourceHome<BulkExportDestination>['create']>[0],
+    namespace: string,
+    secretName: string | undefined,
+  ): Promise<BulkExportDestination> {
+    let created: BulkExportDestination;
+    try {
+      created = await this.home.create(draft);
+    } catch (error) {
+      if (secretName !== undefined) await this.secrets.delete({ namespace, name: secretName });
+      throw error;
+    }
+    if (secretName !== undefined) await this.secrets.adopt({ namespace, name: secretName }, created);
+    return created;
+  }
+
+  async #render(caller: Caller, destination: BulkExportDestination): Promise<DestinationAnswer> {
+    const { namespace = '' } = destination.metadata;
+    const secret = destination.spec.credentialsSecretRef?.name;
+    const names = secret === undefined ? [] : await this.secrets.names({ namespace, name: secret });
+    return renderDestination(destination, caller.tenantId, names);
+  }
+}
+
+function credentialsOf(request: DestinationCredentialsRequest | null | undefined): Credentials | undefined {
+  if (!request) return undefined;
+  const { access_key_id, secret_access_key, session_token } = request;
+  return { access_key_id, secret_access_key, ...(session_token ? { session_token } : {}) };
+}
+
+function renderDestination(
+  destination: BulkExportDestination,
+  tenantId: string,
+  credentialsKeys: readonly string[],
+): DestinationAnswer {
+  const { metadata, spec, status } = destination;
+  const changes = (status?.conditions ?? []).map((condition) => condition.lastTransitionTime).sort();
+  const { config } = spec;
+  return {
+    id: idOf(destination) ?? '',
+    tenant_id: tenantId,
+    destination_type: spec.type,
+    display_name: spec.displayName ?? metadata.name,
+    config: {
+      bucket_name: config.bucketName,
+      prefix: config.prefix ?? '',
+      region: config.region ?? null,
+      endpoint_url: config.endpointUrl ?? null,
+      include_bucket_in_prefix: config.includeBucketInPrefix,
+    },
+    credentials_keys: credentialsKeys,
+    created_at: metadata.creationTimestamp ?? '',
+    updated_at: changes.at(-1) ?? metadata.creationTimestamp ?? '',
+  };
+}

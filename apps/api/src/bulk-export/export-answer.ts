@@ -1,0 +1,102 @@
+import type { ExportWireStatus } from '#lib/resources';
+import {
+  Answered,
+  FLAG,
+  NUMBER,
+  object,
+  orNull,
+  TEXT,
+  textList,
+  textMap,
+  TIME,
+  UUID,
+  WHOLE,
+  words,
+} from '../wire/shape.js';
+
+const STATUSES = [
+  'CREATED',
+  'RUNNING',
+  'COMPLETED',
+  'FAILED',
+  'CANCELLED',
+  'TIMEDOUT',
+] satisfies readonly ExportWireStatus[];
+
+export class DestinationConfigAnswer {
+  @Answered(TEXT) readonly bucket_name: string;
+  @Answered(TEXT) readonly prefix: string;
+  @Answered(orNull(TEXT)) readonly region: string | null;
+  @Answered(orNull(TEXT)) readonly endpoint_url: string | null;
+  @Answered(FLAG) readonly include_bucket_in_prefix: boolean;
+}
+
+/** A destination on the wire. */
+export class DestinationAnswer {
+  @Answered(UUID) readonly id: string;
+  @Answered(UUID) readonly tenant_id: string;
+  @Answered(words(['object_store'])) readonly destination_type: string;
+  @Answered(TEXT) readonly display_name: string;
+  @Answered(object(() => DestinationConfigAnswer)) readonly config: DestinationConfigAnswer;
+  @Answered(textList(), 'Names of the credentials; their values are never shown')
+  readonly credentials_keys: readonly string[];
+  @Answered(TIME) readonly created_at: string;
+  @Answered(TIME) readonly updated_at: string;
+}
+
+/** An export on the wire. */
+export class ExportAnswer {
+  @Answered(UUID) readonly id: string;
+  @Answered(UUID) readonly tenant_id: string;
+  @Answered(orNull(UUID)) readonly bulk_export_destination_id: string | null;
+  @Answered(orNull(UUID), 'Id of the tracing project') readonly session_id: string | null;
+  @Answered(orNull(TIME), 'Inclusive') readonly start_time: string | null;
+  @Answered(orNull(TIME), 'Exclusive') readonly end_time: string | null;
+  @Answered(orNull(TEXT)) readonly filter: string | null;
+  @Answered(words(['Parquet'])) readonly format: string;
+  @Answered(words(['v1', 'v2_beta'])) readonly format_version: string;
+  @Answered(words(['none', 'gzip', 'snappy', 'zstd'])) readonly compression: string;
+  @Answered(orNull(textList())) readonly export_fields: readonly string[] | null;
+  @Answered(orNull(WHOLE)) readonly interval_hours: number | null;
+  @Answered(words(STATUSES)) readonly status: ExportWireStatus;
+  @Answered(orNull(TEXT), 'CamelCase word when it failed') readonly status_reason: string | null;
+  @Answered(orNull(TEXT), 'For people') readonly status_message: string | null;
+  @Answered(WHOLE) readonly rows_exported: number;
+  @Answered(NUMBER) readonly percent: number;
+  @Answered(TIME) readonly created_at: string;
+  @Answered(TIME) readonly updated_at: string;
+  @Answered(orNull(TIME)) readonly finished_at: string | null;
+  @Answered(orNull(UUID), 'The schedule that made it') readonly source_bulk_export_id: string | null;
+}
+
+export class ExportRunResultAnswer {
+  @Answered(WHOLE) readonly rows_written: number;
+  @Answered(textList(), 'BUCKET/KEY of every finished file') readonly exported_files: readonly string[];
+  @Answered(orNull(TEXT), 'BUCKET/FOLDER of the files') readonly export_path: string | null;
+  @Answered(orNull(TEXT), 'START_TIME/ID of the last row that is surely stored')
+  readonly latest_cursor: string | null;
+}
+
+export class ExportRunMetadataAnswer {
+  @Answered(TEXT) readonly prefix: string;
+  @Answered(TIME) readonly start_time: string;
+  @Answered(TIME) readonly end_time: string;
+  @Answered(object(() => ExportRunResultAnswer)) readonly result: ExportRunResultAnswer;
+}
+
+/** A run of an export on the wire. */
+export class ExportRunAnswer {
+  @Answered(UUID) readonly id: string;
+  @Answered(UUID) readonly bulk_export_id: string;
+  @Answered(words(STATUSES)) readonly status: ExportWireStatus;
+  @Answered(WHOLE, '0 is the first attempt') readonly retry_number: number;
+  @Answered(orNull(textMap()), 'Messages of failed attempts: retry_0, retry_1 and so on')
+  readonly errors: Readonly<Record<string, string>> | null;
+  @Answered(WHOLE) readonly rows_exported: number;
+  @Answered(TIME, 'Inclusive') readonly start_time: string;
+  @Answered(TIME, 'Exclusive') readonly end_time: string;
+  @Answered(TIME) readonly created_at: string;
+  @Answered(TIME) readonly updated_at: string;
+  @Answered(orNull(TIME)) readonly finished_at: string | null;
+  @Answered(object(() => ExportRunMetadataAnswer)) readonly metadata: ExportRunMetadataAnswer;
+}

@@ -1,0 +1,65 @@
+import { Transform, Type } from 'class-transformer';
+import { EXPORT_COLUMNS } from '#lib/trace-store';
+import { Choice, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+
+const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd', 'zstandard'] as const;
+
+/** Body of `POST /api/v1/bulk-exports`. */
+export class CreateExportRequest {
+  @Uuid({ required: true })
+  bulk_export_destination_id: string;
+
+  @Uuid({ required: true, about: 'Id of the tracing project' })
+  session_id: string;
+
+  @Time({ required: true, about: 'Inclusive' })
+  start_time: string;
+
+  @Time({ about: 'Exclusive; required unless interval_hours is given' })
+  end_time?: string | null;
+
+  @Text({ minLength: 1, maxLength: 8192, about: 'Expression that narrows which runs are exported' })
+  filter?: string | null;
+
+  @Choice(['v1', 'v2_beta'], { about: 'Column types and folders; v1 when absent' })
+  format_version?: 'v1' | 'v2_beta' | null;
+
+  @Choice(['Parquet'])
+  format?: 'Parquet' | null;
+
+  @Choice(COMPRESSIONS, { about: 'Of the files; zstd when absent' })
+  compression?: (typeof COMPRESSIONS)[number] | null;
+
+  @TextList({
+    minSize: 1,
+    maxSize: 64,
+    choices: EXPORT_COLUMNS.map((column) => column.name),
+    about: 'Columns to export; all when absent',
+  })
+  export_fields?: string[] | null;
+
+  @Whole({ min: 1, max: 168, about: 'Makes the export a schedule' })
+  interval_hours?: number | null;
+}
+
+/** Body of `PATCH /api/v1/bulk-exports/{id}`. */
+export class PatchExportRequest {
+  @Choice(['CANCELLED'], {
+    required: true,
+    spellings: ['Cancelled', 'CANCELLED', 'cancelled'],
+    about: 'Cancels for good',
+  })
+  @Transform(({ value }) => (typeof value === 'string' ? value.toUpperCase() : (value as unknown)))
+  status: 'CANCELLED';
+}
+
+/** Query of lists that answer a plain array; without it everything comes. */
+export class ExportsQuery {
+  @Whole({ min: 1, max: 1000, about: 'Most items to answer; all when absent' })
+  @Type(() => Number)
+  limit?: number;
+
+  @Whole({ min: 0, about: 'Items to skip' })
+  @Type(() => Number)
+  offset?: number;
+}

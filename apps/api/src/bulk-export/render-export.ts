@@ -1,0 +1,96 @@
+import {
+  type BulkExport,
+  type BulkExportRun,
+  CONDITION,
+  exportRunWireStatus,
+  exportWireStatus,
+  findCondition,
+  idOf,
+  isFinishedExport,
+} from '#lib/resources';
+import { microsToIso, type ExportProgressRecord } from '#lib/trace-store';
+import type { ExportAnswer, ExportRunAnswer } from './export-answer.js';
+
+/** Ids of the wire that a BulkExport refers to by name. */
+export interface ExportLinks {
+  readonly tenantId: string;
+  readonly destinationId: string | null;
+}
+
+function updatedAt(object: BulkExport | BulkExportRun): string {
+  const { metadata, status } = object;
+  const changes = (status?.conditions ?? []).map((condition) => condition.lastTransitionTime).sort();
+  return changes.at(-1) ?? metadata.creationTimestamp ?? '';
+}
+
+/** An export on the wire. */
+export function renderExport(bulkExport: BulkExport, links: ExportLinks): ExportAnswer {
+  const { metadata, spec, status } = bulkExport;
+  const wireStatus = exportWireStatus(bulkExport);
+  const failed = findCondition(status?.conditions, CONDITION.failed);
+  return {
+    id: idOf(bulkExport) ?? '',
+    tenant_id: links.tenantId,
+    bulk_export_destination_id: links.destinationId,
+    session_id: status?.tracingProjectId ?? spec.tracingProject.id ?? null,
+    start_time: spec.startTime ?? status?.startTime ?? null,
+    end_time: spec.endTime ?? (spec.intervalHours === undefined ? status?.endTime : undefined) ?? null,
+    filter: spec.filter ?? null,
+    format: 'Parquet',
+    format_version: spec.formatVersion,
+    compression: spec.compression,
+    export_fields: spec.exportFields ?? null,
+    interval_hours: spec.intervalHours ?? null,
+    status: wireStatus,
+    status_reason: failed?.status === 'True' ? failed.reason : null,
+    status_message: failed?.status === 'True' ? failed.message : null,
+    rows_exported: status?.rows ?? 0,
+    percent: wireStatus === 'COMPLETED' ? 100 : (status?.percent ?? 0),
+    created_at: metadata.creationTimestamp ?? '',
+    updated_at: updatedAt(bulkExport),
+    finished_at: isFinishedExport(wireStatus) ? (status?.finishedAt ?? null) : null,
+    source_bulk_export_id: null,
+  };
+}
+
+/** A run of an export on the wire. Progress comes from the store, the rest from the resource. */
+export function renderExportRun(
+  run: BulkExportRun,
+  exportId: string,
+  progress: ExportProgressRecord | undefined,
+  keys: readonly string[],
+): ExportRunAnswer {
+  const { metadata, spec, status } = run;
+  const wireStatus = exportRunWireStatus(run);
+  const rows = progress?.rows ?? status?.rows ?? 0;
+  const { bucketName, prefix } = spec.destination.config;
+  const cursor = progress?.cursor;
+  return {
+    id: idOf(run) ?? '',
+    bulk_export_id: exportId,
+    status: wireStatus,
+    retry_number: Math.max(0, (status?.attempt ?? 1) - 1),
+    errors: status?.errors ?? null,
+    rows_exported: rows,
+    start_time: spec.startTime,
+    end_time: spec.endTime,
+    created_at: metadata.creationTimestamp ?? '',
+    updated_at: progress?.updatedAt.toISOString() ?? updatedAt(run),
+    finished_at: status?.finishedAt ?? null,
+    metadata: {
+      prefix: prefix ?? '',
+      start_time: spec.startTime,
+      end_time: spec.endTime,
+      result: {
+        rows_written: rows,
+        exported_files: keys.map((key) => `${bucketName}/${key}`),
+        export_path: folderOf(keys[0], bucketName),
+        latest_cursor: cursor ? `${microsToIso(cursor.startTime)}/${cursor.id}` : null,
+      },
+    },
+  };
+}
+
+function folderOf(key: string | undefined, bucket: string): string | null {
+  return key === undefined ? null : `${bucket}/${key.slice(0, key.lastIndexOf('/'))}`;
+}

@@ -1,0 +1,46 @@
+import { choice, flag, integer, loadConfig, optionalText, text, type Config } from '#lib/config';
+
+const FIELDS = {
+  host: text('HOST', 'address to listen on', { fallback: '127.0.0.1' }),
+  port: integer('PORT', 'port to listen on; 0 picks a free one', { fallback: 8470, max: 65_535 }),
+  databaseUri: text('AGENTPLANE_DATABASE_URI', "the trace store's Postgres", { secret: true }),
+  databasePoolSize: integer('AGENTPLANE_DATABASE_POOL_SIZE', 'most database connections', {
+    fallback: 8,
+    min: 2,
+    max: 200,
+  }),
+  kubeconfig: optionalText('KUBECONFIG', 'kubeconfig file; absent inside of a cluster'),
+  systemNamespace: text('AGENTPLANE_SYSTEM_NAMESPACE', "the platform's own namespace", {
+    fallback: 'agentplane-system',
+  }),
+  maxBodyBytes: integer('AGENTPLANE_MAX_BODY_BYTES', 'largest body of one trace request in bytes', {
+    fallback: 134_217_728,
+    min: 1_048_576,
+  }),
+  maxBufferedBytes: integer(
+    'AGENTPLANE_MAX_BUFFERED_BYTES',
+    'bytes of trace requests held in memory at a time; above it callers are told to come again',
+    { fallback: 134_217_728, min: 1_048_576 },
+  ),
+  allowPrivateEndpoints: flag(
+    'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS',
+    'whether destinations may lead into private networks and to this machine',
+    { fallback: false },
+  ),
+  logLevel: choice(
+    'AGENTPLANE_LOG_LEVEL',
+    'least severity that is logged',
+    ['debug', 'info', 'warn', 'error'],
+    {
+      fallback: 'info',
+    },
+  ),
+};
+
+/** Settings of the api program. */
+export type ApiConfig = Config<typeof FIELDS>;
+
+/** @throws ConfigError */
+export function loadApiConfig(environment?: Readonly<Record<string, string | undefined>>): ApiConfig {
+  return environment ? loadConfig(FIELDS, environment) : loadConfig(FIELDS);
+}

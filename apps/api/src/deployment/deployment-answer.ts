@@ -1,0 +1,102 @@
+import type { DeploymentWireStatus, RevisionWireStatus } from '#lib/resources';
+import { Answered, FLAG, listOf, object, orNull, TEXT, TIME, UUID, WHOLE, words } from '../wire/shape.js';
+import { ResourceSpecRequest } from './resource-spec-request.js';
+
+const SOURCES = ['git_host', 'external_image', 'internal_image'];
+const DEPLOYMENT_STATUSES = [
+  'AWAITING_DATABASE',
+  'READY',
+  'UNUSED',
+  'AWAITING_DELETE',
+  'UNKNOWN',
+] satisfies readonly DeploymentWireStatus[];
+const REVISION_STATUSES = [
+  'CREATING',
+  'QUEUED',
+  'AWAITING_BUILD',
+  'BUILDING',
+  'AWAITING_DEPLOY',
+  'DEPLOYING',
+  'DEPLOYED',
+  'CREATE_FAILED',
+  'BUILD_FAILED',
+  'DEPLOY_FAILED',
+  'SKIPPED',
+  'INTERRUPTED',
+  'UNKNOWN',
+] satisfies readonly RevisionWireStatus[];
+
+export class ListenerConfigAnswer {
+  @Answered(orNull(TEXT)) readonly cluster_namespace: string | null;
+}
+
+export class SourceConfigAnswer {
+  @Answered(orNull(UUID)) readonly integration_id: string | null;
+  @Answered(orNull(TEXT)) readonly repo_url: string | null;
+  @Answered(orNull(words(['dev_free', 'dev', 'prod']))) readonly deployment_type: string | null;
+  @Answered(orNull(FLAG)) readonly build_on_push: boolean | null;
+  @Answered(orNull(TEXT)) readonly custom_url: string | null;
+  @Answered(orNull(object(() => ResourceSpecRequest))) readonly resource_spec: object | null;
+  @Answered(orNull(UUID)) readonly listener_id: string | null;
+  @Answered(orNull(object(() => ListenerConfigAnswer))) readonly listener_config: ListenerConfigAnswer | null;
+  @Answered(orNull(TEXT)) readonly install_command: string | null;
+  @Answered(orNull(TEXT)) readonly build_command: string | null;
+}
+
+export class SourceRevisionConfigAnswer {
+  @Answered(orNull(TEXT)) readonly repo_ref: string | null;
+  @Answered(orNull(TEXT)) readonly graph_config_path: string | null;
+  @Answered(orNull(TEXT)) readonly image_uri: string | null;
+  @Answered(orNull(TEXT)) readonly repo_commit_sha: string | null;
+}
+
+export class SecretAnswer {
+  @Answered(TEXT) readonly name: string;
+  @Answered(TEXT, 'Always empty: values never leave their Secret') readonly value: string;
+}
+
+/** A deployment on the wire. */
+export class DeploymentAnswer {
+  @Answered(UUID) readonly id: string;
+  @Answered(UUID) readonly tenant_id: string;
+  @Answered(TEXT) readonly name: string;
+  @Answered(words(SOURCES)) readonly source: string;
+  @Answered(object(() => SourceConfigAnswer)) readonly source_config: SourceConfigAnswer;
+  @Answered(object(() => SourceRevisionConfigAnswer))
+  readonly source_revision_config: SourceRevisionConfigAnswer;
+  @Answered(listOf(() => SecretAnswer)) readonly secrets: readonly SecretAnswer[];
+  @Answered(TIME) readonly created_at: string;
+  @Answered(TIME) readonly updated_at: string;
+  @Answered(words(DEPLOYMENT_STATUSES)) readonly status: DeploymentWireStatus;
+  @Answered(orNull(UUID)) readonly latest_revision_id: string | null;
+  @Answered(orNull(UUID), 'The revision that serves') readonly active_revision_id: string | null;
+  @Answered(orNull(TEXT)) readonly image_version: string | null;
+  @Answered(orNull(TEXT), 'Where the agent is called, once a revision has served') readonly url:
+    string | null;
+}
+
+/** A revision on the wire. */
+export class RevisionAnswer {
+  @Answered(UUID) readonly id: string;
+  @Answered(TIME) readonly created_at: string;
+  @Answered(TIME) readonly updated_at: string;
+  @Answered(words(REVISION_STATUSES)) readonly status: RevisionWireStatus;
+  @Answered(orNull(TEXT), 'CamelCase word, as in the conditions of the AgentRevision')
+  readonly status_reason: string | null;
+  @Answered(orNull(TEXT), 'For people') readonly status_message: string | null;
+  @Answered(words(SOURCES)) readonly source: string;
+  @Answered(object(() => SourceRevisionConfigAnswer))
+  readonly source_revision_config: SourceRevisionConfigAnswer;
+}
+
+const OFFSET = 'What to send as offset for the next page';
+
+export class DeploymentPage {
+  @Answered(listOf(() => DeploymentAnswer)) readonly resources: readonly DeploymentAnswer[];
+  @Answered(WHOLE, OFFSET) readonly offset: number;
+}
+
+export class RevisionPage {
+  @Answered(listOf(() => RevisionAnswer)) readonly resources: readonly RevisionAnswer[];
+  @Answered(WHOLE, OFFSET) readonly offset: number;
+}

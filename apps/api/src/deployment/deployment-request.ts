@@ -1,0 +1,117 @@
+import { Choice, Flag, Nested, NestedList, Text, Uuid } from '../wire/fields.js';
+import { ResourceSpecRequest } from './resource-spec-request.js';
+
+const SOURCES = ['git_host', 'external_image', 'internal_image'] as const;
+const URL_LIKE = /^https?:\/\/[^ ]+$/;
+/** What Kubernetes allows as a key of a Secret and a shell as a variable. */
+const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+export class SecretRequest {
+  @Text({
+    required: true,
+    minLength: 1,
+    maxLength: 253,
+    pattern: SECRET_NAME,
+    patternText: 'String should be the name of an environment variable',
+  })
+  name: string;
+
+  @Text({ required: true, maxLength: 524_288 })
+  value: string;
+}
+
+export class ListenerConfigRequest {
+  @Text({ maxLength: 63, about: 'Namespace to deploy into; immutable' })
+  cluster_namespace?: string | null;
+}
+
+export class SourceConfigRequest {
+  @Uuid({ about: 'Git integration; immutable; git_host only' })
+  integration_id?: string | null;
+
+  @Text({ minLength: 1, maxLength: 2048, about: 'Git repository; immutable; git_host only' })
+  repo_url?: string | null;
+
+  @Choice(['dev_free', 'dev', 'prod'], { about: 'Immutable; git_host only' })
+  deployment_type?: 'dev_free' | 'dev' | 'prod' | null;
+
+  @Flag({ about: 'Build a revision on each push; not for tags; git_host only' })
+  build_on_push?: boolean | null;
+
+  @Text({
+    maxLength: 2048,
+    pattern: URL_LIKE,
+    patternText: 'Input should be a valid URL',
+    about: 'external_image only',
+  })
+  custom_url?: string | null;
+
+  @Nested(() => ResourceSpecRequest, { about: 'Makes a new revision' })
+  resource_spec?: ResourceSpecRequest | null;
+
+  @Uuid({ about: 'Listener; immutable; external_image only' })
+  listener_id?: string | null;
+
+  @Nested(() => ListenerConfigRequest)
+  listener_config?: ListenerConfigRequest | null;
+
+  @Text({ maxLength: 4096 })
+  install_command?: string | null;
+
+  @Text({ maxLength: 4096 })
+  build_command?: string | null;
+}
+
+export class SourceRevisionConfigRequest {
+  @Text({ minLength: 1, maxLength: 512, about: 'Branch, or tag as refs/tags/NAME; git_host only' })
+  repo_ref?: string | null;
+
+  @Text({ minLength: 1, maxLength: 1024, about: 'Path of the graph configuration file; git_host only' })
+  graph_config_path?: string | null;
+
+  @Text({ minLength: 1, maxLength: 2048, about: 'Image; for internal_image its name in the image store' })
+  image_uri?: string | null;
+}
+
+/** Body of `POST /v2/deployments`. */
+export class CreateDeploymentRequest {
+  @Text({
+    required: true,
+    minLength: 1,
+    maxLength: 128,
+    pattern: /^[^\u0000-\u001f\u007f]+$/,
+    patternText: 'String should have no control characters',
+    about: 'Also the name of the tracing project; immutable',
+  })
+  name: string;
+
+  @Choice(SOURCES, { required: true, about: 'Immutable' })
+  source: (typeof SOURCES)[number];
+
+  @Nested(() => SourceConfigRequest, { required: true })
+  source_config: SourceConfigRequest;
+
+  @Nested(() => SourceRevisionConfigRequest, { required: true })
+  source_revision_config: SourceRevisionConfigRequest;
+
+  @NestedList(() => SecretRequest, { maxSize: 500, about: 'Environment variables of the agent' })
+  secrets?: SecretRequest[] | null;
+}
+
+/** Body of `PATCH /v2/deployments/{id}`. Immutable fields may be repeated, not changed. */
+export class PatchDeploymentRequest {
+  @Text({ maxLength: 128, about: 'Immutable' })
+  name?: string | null;
+
+  @Choice(SOURCES, { about: 'Immutable' })
+  source?: (typeof SOURCES)[number] | null;
+
+  @Nested(() => SourceConfigRequest)
+  source_config?: SourceConfigRequest | null;
+
+  @Nested(() => SourceRevisionConfigRequest, { about: 'A field that is not null makes a new revision' })
+  source_revision_config?: SourceRevisionConfigRequest | null;
+
+  @NestedList(() => SecretRequest, { maxSize: 500, about: 'Replaces all; makes a new revision' })
+  secrets?: SecretRequest[] | null;
+}

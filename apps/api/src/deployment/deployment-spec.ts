@@ -1,0 +1,152 @@
+import type { FieldProblem } from '#lib/errors';
+import {
+  type AgentDeploymentSpec,
+  isReservedEnvironment,
+  type ListenerConfig,
+  type ResourceSpec,
+  type SourceConfig,
+  type SourceRevisionConfig,
+} from '#lib/resources';
+import { fromWire } from '../wire/case.js';
+import type {
+  CreateDeploymentRequest,
+  PatchDeploymentRequest,
+  SecretRequest,
+  SourceConfigRequest,
+  SourceRevisionConfigRequest,
+} from './deployment-request.js';
+import type { ResourceSpecRequest } from './resource-spec-request.js';
+
+const CORES = ['cpu', 'cpuLimit', 'queueCpu', 'queueCpuLimit', 'dbCpu', 'dbCpuLimit'] as const;
+
+/** Wire → resource; CPU is rounded to one decimal place. */
+export function resourceSpecOf(request: ResourceSpecRequest): ResourceSpec {
+  const spec = fromWire(request) as Record<string, unknown>;
+  for (const name of CORES) {
+    const cores = spec[name];
+    if (typeof cores === 'number') spec[name] = Math.max(0.1, Math.round(cores * 10) / 10);
+  }
+  return spec as ResourceSpec;
+}
+
+export function sourceConfigOf(request: SourceConfigRequest): SourceConfig {
+  const { resource_spec, listener_config, ...rest } = request;
+  return {
+    ...(fromWire(rest) as SourceConfig),
+    ...(resource_spec ? { resourceSpec: resourceSpecOf(resource_spec) } : {}),
+    ...(listener_config ? { listenerConfig: fromWire(listener_config) as ListenerConfig } : {}),
+  };
+}
+
+export function sourceRevisionConfigOf(request: SourceRevisionConfigRequest): SourceRevisionConfig {
+  return fromWire(request) as SourceRevisionConfig;
+}
+
+/** What a revision request in the spec looks like. */
+export interface NewRevision {
+  readonly id: string;
+  readonly at: string;
+  readonly fromRevisionId?: string;
+}
+
+/** The spec of a new deployment. */
+export function buildSpec(
+  request: CreateDeploymentRequest,
+  links: {
+    readonly revision: NewRevision;
+    readonly secretName: string | undefined;
+    readonly listenerName: string | undefined;
+  },
+): Partial<AgentDeploymentSpec> & Pick<AgentDeploymentSpec, 'source'> {
+  return {
+    name: request.name,
+    source: request.source,
+    sourceConfig: sourceConfigOf(request.source_config),
+    sourceRevisionConfig: sourceRevisionConfigOf(request.source_revision_config),
+    revisionRequest: links.revision,
+    ...(links.secretName === undefined ? {} : { secretsRef: { name: links.secretName } }),
+    ...(links.listenerName === undefined ? {} : { listenerRef: { name: links.listenerName } }),
+  };
+}
+
+/** Whether a PATCH makes a new revision: any of these fields that is not null does, also with an unchanged value. */
+export function makesRevision(request: PatchDeploymentRequest): boolean {
+  const revisionConfig = request.source_revision_config;
+  return (
+    (request.secrets ?? undefined) !== undefined ||
+    (request.source_config?.resource_spec ?? undefined) !== undefined ||
+    [revisionConfig?.repo_ref, revisionConfig?.graph_config_path, revisionConfig?.image_uri].some(
+      (value) => (value ?? undefined) !== undefined,
+    )
+  );
+}
+
+/** The spec after a PATCH. Null and absent fields stay; `resource_spec` is replaced as a whole. */
+export function patchSpec(
+  spec: AgentDeploymentSpec,
+  request: PatchDeploymentRequest,
+  links: { readonly revision: NewRevision | undefined; readonly secretName: string | undefined },
+): AgentDeploymentSpec {
+  return {
+    ...spec,
+    sourceConfig: { ...spec.sourceConfig, ...sourceConfigOf(request.source_config ?? {}) },
+    sourceRevisionConfig: {
+      ...spec.sourceRevisionConfig,
+      ...sourceRevisionConfigOf(request.source_revision_config ?? {}),
+    },
+    ...(links.revision ? { revisionRequest: links.revision } : {}),
+    ...(links.secretName === undefined ? {} : { secretsRef: { name: links.secretName } }),
+  };
+}
+
+const IMMUTABLE = ['integration_id', 'repo_url', 'deployment_type', 'listener_id'] as const;
+
+/** Every immutable field that a PATCH would change. */
+export function immutableProblems(
+  current: { readonly name: string; readonly spec: AgentDeploymentSpec },
+  request: PatchDeploymentRequest,
+): readonly FieldProblem[] {
+  const { spec } = current;
+  const before = fromWireKeys(spec.sourceConfig);
+  const asked: [readonly string[], unknown, unknown][] = [
+    [['name'], request.name, current.name],
+    [['source'], request.source, spec.source],
+    ...IMMUTABLE.map((name): [readonly string[], unknown, unknown] => [
+      ['source_config', name],
+      request.source_config?.[name],
+      before[name],
+    ]),
+    [
+      ['source_config', 'listener_config', 'cluster_namespace'],
+      request.source_config?.listener_config?.cluster_namespace,
+      spec.sourceConfig.listenerConfig?.clusterNamespace,
+    ],
+  ];
+  return asked
+    .filter(([, next, old]) => next !== undefined && next !== null && next !== old)
+    .map(([path]) => ({ loc: ['body', ...path], msg: 'Field is immutable', type: 'frozen_field' }));
+}
+
+function fromWireKeys(config: SourceConfig): Readonly<Record<(typeof IMMUTABLE)[number], unknown>> {
+  return {
+    integration_id: config.integrationId,
+    repo_url: config.repoUrl,
+    deployment_type: config.deploymentType,
+    listener_id: config.listenerId,
+  };
+}
+
+/** Names that are reserved or come twice. */
+export function secretProblems(
+  secrets: readonly SecretRequest[] | null | undefined,
+): readonly FieldProblem[] {
+  const seen = new Set<string>();
+  return (secrets ?? []).flatMap(({ name }, index) => {
+    const isTwice = seen.has(name);
+    seen.add(name);
+    const loc = ['body', 'secrets', index, 'name'];
+    if (isReservedEnvironment(name))
+      return [{ loc, msg: `${name} is reserved and cannot be set`, type: 'value_error' }];
+    return isTwice ? [{ loc, msg: `${name} is given more than once`, type: 'value_error' }] : [];
+  });
+}

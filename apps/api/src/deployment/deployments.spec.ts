@@ -1,0 +1,400 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type AgentDeployment, type AgentRevision, RESOURCES, SECRETS } from '#lib/resources';
+import { testPostgres, waitFor } from '#lib/testing';
+import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+
+const postgres = testPostgres();
+const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
+
+describe('deployments', () => {
+  let api: RunningApi;
+  let tenant: TestTenant;
+
+  beforeAll(async () => {
+    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+    api = await runApi(store.uri, kube.uri);
+    tenant = await api.workspace();
+  });
+  afterAll(() => api.stop());
+
+  const body = (over: object = {}) => ({
+    name: `agent-${randomUUID().slice(0, 8)}`,
+    source: 'internal_image',
+    source_config: {},
+    source_revision_config: { image_uri: 'sample-agent' },
+    secrets: [],
+    ...over,
+  });
+  const create = async (over: object = {}) => {
+    const answer = await tenant.call('POST', '/v2/deployments', body(over));
+    expect([answer.status, answer.json?.detail]).toEqual([201, undefined]);
+    return answer.json;
+  };
+  const resource = (name: string) =>
+    api.client.get<AgentDeployment>(RESOURCES.AgentDeployment, { namespace: tenant.namespace, name });
+  /** What the controller would do. */
+  const makeRevision = async (name: string, id: string, number: number) => {
+    const made = await api.client.create<AgentRevision>(RESOURCES.AgentRevision, {
+      metadata: {
+        name: `${name}-0000${number}`,
+        namespace: tenant.namespace,
+        annotations: { 'agentplane.dev/id': id },
+      },
+      spec: {
+        deploymentName: name,
+        deploymentWireName: name,
+        tenantId: tenant.tenantId,
+        number,
+        source: 'internal_image',
+        image: 'local/sample-agent@sha256:0',
+        imageUri: 'sample-agent',
+        envSecretName: 'e',
+        databaseSecretName: 'd',
+        platformSecretName: 'p',
+        listenerName: 'default',
+      },
+    });
+    await api.client.mergeStatus(RESOURCES.AgentDeployment, { namespace: tenant.namespace, name }, {
+      status: { handledRevisionRequestId: id, latestRevisionId: id, latestRevisionName: made.metadata.name },
+    } as never);
+    return made;
+  };
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  const problems = (answer: { json: any }): string[] =>
+    answer.json.detail.map((one: { loc: unknown[]; type: string }) => `${one.loc.join('.')} ${one.type}`);
+
+  it('are created with a revision that can be asked for at once', async () => {
+    const made = await create({ secrets: [{ name: 'TOKEN', value: 'top secret' }] });
+    expect(made).toMatchObject({
+      id: UUID,
+      latest_revision_id: UUID,
+      active_revision_id: null,
+      tenant_id: tenant.tenantId,
+      status: 'AWAITING_DATABASE',
+      secrets: [{ name: 'TOKEN', value: '' }],
+      source_config: { resource_spec: null, repo_url: null },
+      source_revision_config: { image_uri: 'sample-agent', repo_ref: null },
+    });
+    const revision = await tenant.call(
+      'GET',
+      `/v2/deployments/${made.id}/revisions/${made.latest_revision_id}`,
+    );
+    expect(revision.json).toMatchObject({ id: made.latest_revision_id, status: 'CREATING' });
+    expect((await tenant.call('GET', `/v2/deployments/${made.id}`)).json).toEqual(made);
+    const { spec } = await resource(made.name);
+    expect(spec.revisionRequest).toEqual({ id: made.latest_revision_id, at: expect.any(String) });
+    const secret = await api.client.get(SECRETS, {
+      namespace: tenant.namespace,
+      name: spec.secretsRef?.name ?? '',
+    });
+    expect(secret.data).toEqual({ TOKEN: Buffer.from('top secret').toString('base64') });
+    expect(secret.metadata.ownerReferences?.[0]?.kind).toBe('AgentDeployment');
+  });
+
+  it('show the revision that the controller made, and its failure', async () => {
+    const made = await create();
+    await makeRevision(made.name, made.latest_revision_id, 1);
+    const path = `/v2/deployments/${made.id}/revisions`;
+    const now = '2026-11-20T00:00:00Z';
+    await api.client.mergeStatus(
+      RESOURCES.AgentRevision,
+      { namespace: tenant.namespace, name: `${made.name}-00001` },
+      {
+        status: {
+          conditions: [
+            { type: 'Built', status: 'True', reason: 'Image', message: '', lastTransitionTime: now },
+            {
+              type: 'Failed',
+              status: 'True',
+              reason: 'GraphLoadFailed',
+              message: 'no graph',
+              lastTransitionTime: now,
+            },
+          ],
+        },
+      } as never,
+    );
+    const shown = await waitFor(async () => {
+      const { json } = await tenant.call('GET', `${path}/${made.latest_revision_id}`);
+      return json.status === 'DEPLOY_FAILED' ? json : undefined;
+    });
+    expect(shown).toMatchObject({
+      status_reason: 'GraphLoadFailed',
+      status_message: 'no graph',
+      source: 'internal_image',
+    });
+    expect((await tenant.call('GET', path)).json).toEqual({ resources: [shown], offset: 1 });
+    expect((await tenant.call('GET', `${path}?status=DEPLOYED`)).json).toEqual({ resources: [], offset: 0 });
+  });
+
+  it('make a revision on PATCH for each field that does, and none for others', async () => {
+    const made = await create();
+    const patch = async (change: object) => {
+      const answer = await tenant.call('PATCH', `/v2/deployments/${made.id}`, change);
+      expect([answer.status, answer.json?.detail]).toEqual([200, undefined]);
+      return answer.json;
+    };
+    let latest = made.latest_revision_id;
+    for (const change of [
+      { source_revision_config: { image_uri: 'sample-agent' } },
+      { secrets: [{ name: 'A', value: '1' }] },
+      { secrets: [] },
+      { source_config: { resource_spec: { cpu: 0.25, memory_mb: 512 } } },
+    ]) {
+      const changed = await patch(change);
+      expect(changed.latest_revision_id).not.toBe(latest);
+      latest = changed.latest_revision_id;
+    }
+    const { spec } = await resource(made.name);
+    expect(spec.sourceConfig.resourceSpec).toEqual({ cpu: 0.3, memoryMb: 512 });
+    const secrets = (await api.client.list(SECRETS, { namespace: tenant.namespace })).items;
+    expect(secrets.filter((secret) => secret.metadata.name.startsWith(`${made.name}-secrets-`))).toHaveLength(
+      1,
+    );
+    const untouched = await patch({
+      source_config: null,
+      secrets: null,
+      source_revision_config: { image_uri: null },
+    });
+    expect(untouched.latest_revision_id).toBe(latest);
+    expect((await patch({ name: made.name, source: made.source })).latest_revision_id).toBe(latest);
+    const replaced = await patch({ source_config: { resource_spec: { memory_mb: 256 } } });
+    expect(replaced.source_config.resource_spec).toEqual({ memory_mb: 256 });
+  });
+
+  it('tell every wrong field at once', async () => {
+    const wrong = {
+      name: '',
+      source: 'floppy',
+      source_config: {
+        resource_spec: { cpu: 0.05, max_scale: 1.5, volumes: [{ name: 'UPPER' }], unknown: 1 },
+      },
+      source_revision_config: { image_uri: 5 },
+      secrets: [{ name: 'A' }, 'x'],
+      id: randomUUID(),
+      status: 'READY',
+    };
+    const answer = await tenant.call('POST', '/v2/deployments', wrong);
+    expect(answer.status).toBe(422);
+    expect(problems(answer).sort()).toEqual(
+      [
+        'body.id extra_forbidden',
+        'body.name string_too_short',
+        'body.secrets.0.value missing',
+        'body.secrets.1 model_type',
+        'body.source enum',
+        'body.source_config.resource_spec.cpu greater_than_equal',
+        'body.source_config.resource_spec.max_scale int_type',
+        'body.source_config.resource_spec.unknown extra_forbidden',
+        'body.source_config.resource_spec.volumes.0.name string_pattern_mismatch',
+        'body.source_revision_config.image_uri string_type',
+        'body.status extra_forbidden',
+      ].sort(),
+    );
+    expect(problems(await tenant.call('POST', '/v2/deployments', {})).sort()).toEqual([
+      'body.name missing',
+      'body.source missing',
+      'body.source_config missing',
+      'body.source_revision_config missing',
+    ]);
+  });
+
+  it('tell what only the API server knows in the same shape', async () => {
+    const before = (await api.client.list(SECRETS, { namespace: tenant.namespace })).items.length;
+    const answer = await tenant.call(
+      'POST',
+      '/v2/deployments',
+      body({
+        source_config: { repo_url: 'https://x/y', resource_spec: { cpu: 4, cpu_limit: 1 } },
+        secrets: [{ name: 'A', value: 'b' }],
+      }),
+    );
+    expect(answer.status).toBe(422);
+    const told = answer.json.detail.map(
+      (one: { loc: string[]; msg: string }) => `${one.loc.join('.')}: ${one.msg}`,
+    );
+    expect(told).toEqual(
+      expect.arrayContaining([
+        'body.source_config.repo_url: source_config.repo_url is only for source git_host',
+        'body.source_config.resource_spec.cpu: cpu must not be greater than cpuLimit',
+      ]),
+    );
+    expect((await api.client.list(SECRETS, { namespace: tenant.namespace })).items).toHaveLength(before);
+  });
+
+  it.each<[string, unknown, number]>([
+    ['no JSON', '{"name": ', 422],
+    ['an array', [], 422],
+    ['a text', '"x"', 422],
+    ['nothing', undefined, 422],
+    ['JSON nested too deeply', '{"a":'.repeat(100) + '1' + '}'.repeat(100), 422],
+    ['a member named __proto__', '{"__proto__": {"name": "x"}}', 422],
+    ['more than a megabyte', JSON.stringify({ name: 'x'.repeat(1_100_000) }), 413],
+  ])('refuse %s', async (_name, sent, status) => {
+    expect(
+      (await tenant.call('POST', '/v2/deployments', sent, { 'content-type': 'application/json' })).status,
+    ).toBe(status);
+  });
+
+  it('refuse reserved and doubled secrets, and immutable fields', async () => {
+    const secrets = [
+      { name: 'POSTGRES_URI', value: 'x' },
+      { name: 'OK', value: 'x' },
+      { name: 'OK', value: 'y' },
+    ];
+    expect(problems(await tenant.call('POST', '/v2/deployments', body({ secrets })))).toEqual([
+      'body.secrets.0.name value_error',
+      'body.secrets.2.name value_error',
+    ]);
+    const made = await create();
+    const change = {
+      name: 'other',
+      source: 'external_image',
+      source_config: {
+        integration_id: randomUUID(),
+        repo_url: 'https://x',
+        deployment_type: 'prod',
+        listener_id: randomUUID(),
+        listener_config: { cluster_namespace: 'x' },
+      },
+    };
+    expect(problems(await tenant.call('PATCH', `/v2/deployments/${made.id}`, change))).toEqual(
+      [
+        'name',
+        'source',
+        'source_config.integration_id',
+        'source_config.repo_url',
+        'source_config.deployment_type',
+        'source_config.listener_id',
+        'source_config.listener_config.cluster_namespace',
+      ].map((path) => `body.${path} frozen_field`),
+    );
+    expect((await tenant.call('PATCH', `/v2/deployments/${made.id}`, made)).status).toBe(422);
+  });
+
+  it('refuse a name that is taken', async () => {
+    const made = await create({ name: 'My Agent' });
+    expect((await tenant.call('POST', '/v2/deployments', body({ name: 'My Agent' }))).status).toBe(409);
+    expect((await create({ name: 'my-agent' })).id).not.toBe(made.id);
+  });
+
+  it('redeploy a revision as a new one', async () => {
+    const made = await create();
+    const path = `/v2/deployments/${made.id}/revisions`;
+    expect((await tenant.call('POST', `${path}/${made.latest_revision_id}/redeploy`)).status).toBe(400);
+    expect((await tenant.call('POST', `${path}/${randomUUID()}/redeploy`)).status).toBe(404);
+    await makeRevision(made.name, made.latest_revision_id, 1);
+    const answer = await waitFor(async () => {
+      const again = await tenant.call('POST', `${path}/${made.latest_revision_id}/redeploy`);
+      return again.status === 200 ? again : undefined;
+    });
+    expect(answer.json).toMatchObject({ id: made.id, latest_revision_id: UUID });
+    expect(answer.json.latest_revision_id).not.toBe(made.latest_revision_id);
+    expect((await resource(made.name)).spec.revisionRequest).toMatchObject({
+      id: answer.json.latest_revision_id,
+      fromRevisionId: made.latest_revision_id,
+    });
+  });
+
+  it('are listed in pages, filtered, and without those of others', async () => {
+    const other = await api.workspace();
+    const names = ['one', 'two', 'three'];
+    for (const name of names)
+      expect((await other.call('POST', '/v2/deployments', body({ name: `list-${name}` }))).status).toBe(201);
+    const first = (await other.call('GET', '/v2/deployments?limit=2')).json;
+    const second = (await other.call('GET', `/v2/deployments?limit=2&offset=${first.offset}`)).json;
+    const listed = [...first.resources, ...second.resources].map((one: { name: string }) => one.name);
+    expect(listed.sort()).toEqual(names.map((name) => `list-${name}`).sort());
+    expect([first.offset, second.offset]).toEqual([2, 3]);
+    expect((await other.call('GET', '/v2/deployments?name_contains=TWO')).json.resources).toHaveLength(1);
+    expect((await other.call('GET', '/v2/deployments?status=READY')).json.resources).toHaveLength(0);
+    expect(
+      (await other.call('GET', `/v2/deployments?deployment_ids=${first.resources[0].id},${randomUUID()}`))
+        .json.resources,
+    ).toHaveLength(1);
+    expect(problems(await other.call('GET', '/v2/deployments?limit=0&offset=-1&status=x')).sort()).toEqual([
+      'query.limit greater_than_equal',
+      'query.offset greater_than_equal',
+      'query.status enum',
+    ]);
+    const foreign = first.resources[0].id as string;
+    const hide = (text: string) => text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID');
+    for (const [method, path, sent] of [
+      ['GET', ''],
+      ['PATCH', '', {}],
+      ['DELETE', ''],
+      ['GET', '/revisions'],
+      ['GET', `/revisions/${randomUUID()}`],
+      ['POST', `/revisions/${randomUUID()}/redeploy`],
+    ] as const) {
+      const [seen, missing] = [foreign, randomUUID()].map((id) =>
+        tenant.call(method, `/v2/deployments/${id}${path}`, sent),
+      );
+      expect([method, path, (await seen)?.status, hide((await seen)?.text ?? '')]).toEqual([
+        method,
+        path,
+        404,
+        hide((await missing)?.text ?? ''),
+      ]);
+    }
+  });
+
+  it('are deleted, with their project on request', async () => {
+    const made = await create();
+    const project = await api.store.projects.ensure(tenant.tenantId, made.name);
+    const removed = await tenant.call('DELETE', `/v2/deployments/${made.id}?delete_tracing_project=true`);
+    expect([removed.status, removed.text]).toEqual([204, '']);
+    expect(await api.store.projects.find(tenant.tenantId, { id: project.id })).toBeUndefined();
+    await waitFor(async () => (await tenant.call('GET', `/v2/deployments/${made.id}`)).status === 404);
+  });
+
+  it('refuse ids that are none', async () => {
+    const answer = await tenant.call('GET', '/v2/deployments/x%2F..%2Fy');
+    expect(problems(answer)).toEqual(['path.deployment_id uuid_parsing']);
+  });
+
+  it('lists listeners and integrations', async () => {
+    await api.client.create(RESOURCES.Listener, {
+      metadata: { name: 'default', namespace: tenant.namespace },
+      spec: { computeType: 'cluster', computeId: 'here' },
+    });
+    const { resources } = await waitFor(async () => {
+      const { json } = await tenant.call('GET', '/v2/listeners');
+      return json.resources.length > 0 ? json : undefined;
+    });
+    expect(resources[0]).toMatchObject({
+      id: UUID,
+      compute_type: 'cluster',
+      compute_id: 'here',
+      compute_config: { cluster_namespaces: [tenant.namespace] },
+    });
+    const external = { source: 'external_image', source_revision_config: { image_uri: 'registry/x:1' } };
+    const made = await create({ ...external, source_config: { listener_id: resources[0].id } });
+    expect(made.source_config.listener_id).toBe(resources[0].id);
+    const unknown = await tenant.call(
+      'POST',
+      '/v2/deployments',
+      body({ ...external, source_config: { listener_id: randomUUID() } }),
+    );
+    expect(unknown.status).toBe(400);
+    expect((await tenant.call('GET', '/v1/integrations/git_host/install')).json).toEqual([]);
+  });
+
+  it('shows what kubectl applied', async () => {
+    await api.client.create(RESOURCES.AgentDeployment, {
+      metadata: { name: 'by-hand', namespace: tenant.namespace },
+      spec: { source: 'internal_image', sourceRevisionConfig: { imageUri: 'x' } } as AgentDeployment['spec'],
+    });
+    const shown = await waitFor(async () => {
+      const { json } = await tenant.call('GET', '/v2/deployments?name_contains=by-hand');
+      return json.resources[0];
+    });
+    expect(shown).toMatchObject({
+      name: 'by-hand',
+      latest_revision_id: null,
+      secrets: [],
+      source_config: { build_on_push: null },
+    });
+  });
+});

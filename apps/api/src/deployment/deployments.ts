@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto';
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  ANNOTATION,
+  deploymentWireStatus,
+  dnsLabel,
+  idOf,
+  LABEL,
+  type Listener,
+  MANAGED_BY,
+} from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { Projects } from '#lib/trace-store';
+import type { ResourceHome } from '../kubernetes/resource-home.js';
+import type { SecretHome } from '../kubernetes/secret-home.js';
+import type { Workspaces } from '../tenancy/workspaces.js';
+import { pageOf, type Page } from '../wire/page.js';
+import { invalid } from '../wire/request-pipe.js';
+import type { DeploymentAnswer, RevisionAnswer } from './deployment-answer.js';
+import type { DeploymentsQuery, RevisionsQuery } from './deployment-query.js';
+import type { CreateDeploymentRequest, PatchDeploymentRequest } from './deployment-request.js';
+import {
+  buildSpec,
+  immutableProblems,
+  makesRevision,
+  patchSpec,
+  secretProblems,
+  type NewRevision,
+} from './deployment-spec.js';
+import {
+  pendingRevision,
+  renderDeployment,
+  renderPendingRevision,
+  renderRevision,
+  wireName,
+} from './render-deployment.js';
+
+/** The kinds that deployments are about. */
+export interface DeploymentHomes {
+  readonly deployments: ResourceHome<AgentDeployment>;
+  readonly revisions: ResourceHome<AgentRevision>;
+  readonly listeners: ResourceHome<Listener>;
+  readonly secrets: SecretHome;
+}
+
+type Values = Readonly<Record<string, string>>;
+
+/** Deployments of a workspace: writes what should be, reads what is. */
+export class Deployments {
+  constructor(
+    private readonly homes: DeploymentHomes,
+    private readonly workspaces: Workspaces,
+    private readonly projects: Pick<Projects, 'delete' | 'find'>,
+    private readonly clock: Clock,
+  ) {}
+
+  async create(caller: Caller, request: CreateDeploymentRequest): Promise<DeploymentAnswer> {
+    const { namespace } = this.workspaces.homeOf(caller.tenantId);
+    refuse(secretProblems(request.secrets));
+    const listenerName = this.#listenerName(namespace, request.source_config.listener_id);
+    const isTaken = this.homes.deployments.list(namespace).some((other) => wireName(other) === request.name);
+    if (isTaken) throw new PublicError('conflict', `A deployment named ${request.name} exists already`);
+
+    const name = dnsLabel(request.name);
+    const revision = this.#newRevision();
+    const values = secretValues(request.secrets);
+    const secretName = values && secretNameOf(name, revision.id);
+    const draft = {
+      metadata: {
+        name,
+        namespace,
+        annotations: { [ANNOTATION.id]: randomUUID() },
+        labels: { [LABEL.managedBy]: MANAGED_BY },
+      },
+      spec: buildSpec(request, { revision, secretName, listenerName }) as AgentDeployment['spec'],
+    };
+    // judged before anything is written, so that a wrong request leaves no Secret behind
+    await this.homes.deployments.dryRun(draft);
+    if (values && secretName !== undefined)
+      await this.homes.secrets.create({ namespace, name: secretName }, 'user-secrets', values);
+    const created = await this.#createOrCleanUp(draft, namespace, secretName);
+    return renderDeployment(created, caller.tenantId, Object.keys(values ?? {}).sort());
+  }
+
+  async get(caller: Caller, id: string): Promise<DeploymentAnswer> {
+    return this.#render(caller, this.#deployment(caller, id));
+  }
+
+  async list(caller: Caller, query: DeploymentsQuery): Promise<Page<DeploymentAnswer>> {
+    const { namespace } = this.workspaces.homeOf(caller.tenantId);
+    const { name_contains: part, status, deployment_type: type, deployment_ids: ids } = query;
+    const found = this.homes.deployments
+      .list(namespace)
+      .filter((one) => part === undefined || wireName(one).toLowerCase().includes(part.toLowerCase()))
+      .filter((one) => status === undefined || deploymentWireStatus(one) === status)
+      .filter((one) => type === undefined || one.spec.sourceConfig.deploymentType === type)
+      .filter((one) => ids === undefined || ids.includes(idOf(one) ?? ''));
+    const page = pageOf(found, query);
+    return { ...page, resources: await Promise.all(page.resources.map((one) => this.#render(caller, one))) };
+  }
+
+  async update(caller: Caller, id: string, request: PatchDeploymentRequest): Promise<DeploymentAnswer> {
+    const deployment = this.#deployment(caller, id);
+    refuse([
+      ...immutableProblems({ name: wireName(deployment), spec: deployment.spec }, request),
+      ...secretProblems(request.secrets),
+    ]);
+    const { name, namespace = '' } = deployment.metadata;
+    const revision = makesRevision(request) ? this.#newRevision() : undefined;
+    const values = secretValues(request.secrets);
+    const secretName = values && revision && secretNameOf(name, revision.id);
+    // A Secret of its own for each set of values: changing one in place would make a revision before this request does.
+    if (values && secretName !== undefined)
+      await this.homes.secrets.create({ namespace, name: secretName }, 'user-secrets', values, deployment);
+    let former: string | undefined;
+    let changed: AgentDeployment;
+    try {
+      changed = await this.homes.deployments.change({ namespace, name }, (current) => {
+        former = current.spec.secretsRef?.name;
+        return { ...current, spec: patchSpec(current.spec, request, { revision, secretName }) };
+      });
+    } catch (error) {
+      if (secretName !== undefined) await this.homes.secrets.delete({ namespace, name: secretName });
+      throw error;
+    }
+    if (former !== undefined && secretName !== undefined)
+      await this.homes.secrets.deleteOurs({ namespace, name: former }, 'user-secrets');
+    return this.#render(caller, changed);
+  }
+
+  async delete(caller: Caller, id: string, withProject: boolean): Promise<void> {
+    const deployment = this.#deployment(caller, id);
+    const projectId =
+      deployment.status?.tracingProjectId ??
+      (await this.projects.find(caller.tenantId, { name: wireName(deployment) }))?.id;
+    await this.homes.deployments.delete(deployment);
+    if (withProject && projectId !== undefined) await this.projects.delete(caller.tenantId, projectId);
+  }
+
+  listRevisions(caller: Caller, id: string, query: RevisionsQuery): Page<RevisionAnswer> {
+    const deployment = this.#deployment(caller, id);
+    const made = this.#revisionsOf(deployment);
+    const pending = pendingRevision(deployment);
+    const wanted = (status: string) => query.status === undefined || query.status.includes(status);
+    const rendered = [
+      ...(pending && wanted('CREATING') ? [renderPendingRevision(deployment, pending)] : []),
+      ...made.map((one) => renderRevision(one, deployment)).filter(({ status }) => wanted(status)),
+    ];
+    return pageOf(rendered, query);
+  }
+
+  getRevision(caller: Caller, id: string, revisionId: string): RevisionAnswer {
+    const deployment = this.#deployment(caller, id);
+    const pending = pendingRevision(deployment);
+    const made = this.#revisionsOf(deployment).find((revision) => idOf(revision) === revisionId);
+    if (made) return renderRevision(made, deployment);
+    if (pending?.id === revisionId) return renderPendingRevision(deployment, pending);
+    throw new PublicError('not_found', `Revision with ID ${revisionId} not found`);
+  }
+
+  async redeploy(caller: Caller, id: string, revisionId: string): Promise<DeploymentAnswer> {
+    const deployment = this.#deployment(caller, id);
+    if (!this.#revisionsOf(deployment).some((revision) => idOf(revision) === revisionId)) {
+      if (pendingRevision(deployment)?.id === revisionId)
+        throw new PublicError('bad_request', `Revision with ID ${revisionId} has not been made yet`);
+      throw new PublicError('not_found', `Revision with ID ${revisionId} not found`);
+    }
+    const { name, namespace = '' } = deployment.metadata;
+    const changed = await this.homes.deployments.change({ namespace, name }, (current) => ({
+      ...current,
+      spec: { ...current.spec, revisionRequest: { ...this.#newRevision(), fromRevisionId: revisionId } },
+    }));
+    return this.#render(caller, changed);
+  }
+
+  #newRevision(): NewRevision {
+    return { id: randomUUID(), at: this.clock.now().toISOString() };
+  }
+
+  /** @throws PublicError not_found, the same for missing and foreign ones */
+  #deployment(caller: Caller, id: string): AgentDeployment {
+    const { namespace } = this.workspaces.homeOf(caller.tenantId);
+    const found = this.homes.deployments.find(namespace, id);
+    if (!found) throw new PublicError('not_found', `Deployment with ID ${id} not found`);
+    return found;
+  }
+
+  /** Newest first. */
+  #revisionsOf(deployment: AgentDeployment): AgentRevision[] {
+    const { name, namespace = '' } = deployment.metadata;
+    return this.homes.revisions
+      .list(namespace)
+      .filter((revision) => revision.spec.deploymentName === name)
+      .sort((a, b) => b.spec.number - a.spec.number);
+  }
+
+  #listenerName(namespace: string, id: string | null | undefined): string | undefined {
+    if (id === undefined || id === null) return undefined;
+    const listener = this.homes.listeners.find(namespace, id.toLowerCase());
+    if (!listener) throw new PublicError('bad_request', `Listener with ID ${id} not found`);
+    return listener.metadata.name;
+  }
+
+  async #render(caller: Caller, deployment: AgentDeployment): Promise<DeploymentAnswer> {
+    const { namespace = '' } = deployment.metadata;
+    const secret = deployment.spec.secretsRef?.name;
+    const names = secret === undefined ? [] : await this.homes.secrets.names({ namespace, name: secret });
+    return renderDeployment(deployment, caller.tenantId, names);
+  }
+
+  async #createOrCleanUp(
+    draft: Parameters<ResourceHome<AgentDeployment>['create']>[0],
+    namespace: string,
+    secretName: string | undefined,
+  ): Promise<AgentDeployment> {
+    let created: AgentDeployment;
+    try {
+      created = await this.homes.deployments.create(draft);
+    } catch (error) {
+      if (secretName !== undefined) await this.homes.secrets.delete({ namespace, name: secretName });
+      throw error;
+    }
+    if (secretName !== undefined) await this.homes.secrets.adopt({ namespace, name: secretName }, created);
+    return created;
+  }
+}
+
+function refuse(problems: ReturnType<typeof secretProblems>): void {
+  if (problems.length > 0) throw invalid(problems);
+}
+
+/** Undefined: nothing is said about secrets. An empty list takes all away. */
+function secretValues(secrets: CreateDeploymentRequest['secrets']): Values | undefined {
+  return secrets ? Object.fromEntries(secrets.map(({ name, value }) => [name, value])) : undefined;
+}
+
+function secretNameOf(deployment: string, revisionId: string): string {
+  return `${deployment}-secrets-${revisionId.slice(0, 8)}`;
+}

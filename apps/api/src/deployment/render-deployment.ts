@@ -1,0 +1,153 @@
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  CONDITION,
+  deploymentWireStatus,
+  idOf,
+  isConditionTrue,
+  type ResourceSpec,
+  type RevisionRequest,
+  revisionWireReason,
+  type RevisionWireStatus,
+  revisionWireStatus,
+  type SourceConfig,
+} from '#lib/resources';
+import { toWire } from '../wire/case.js';
+import type { DeploymentAnswer, RevisionAnswer, SourceConfigAnswer } from './deployment-answer.js';
+
+/** Absent fields of the wire are null. */
+const NO_SOURCE_CONFIG = {
+  integration_id: null,
+  repo_url: null,
+  deployment_type: null,
+  build_on_push: null,
+  custom_url: null,
+  resource_spec: null,
+  listener_id: null,
+  listener_config: null,
+  install_command: null,
+  build_command: null,
+};
+const NO_REVISION_CONFIG = {
+  repo_ref: null,
+  graph_config_path: null,
+  image_uri: null,
+  repo_commit_sha: null,
+};
+
+/** The name on the wire. */
+export function wireName(deployment: AgentDeployment): string {
+  return deployment.spec.name ?? deployment.metadata.name;
+}
+
+/** The revision that was asked for and is not made yet. */
+export function pendingRevision(deployment: AgentDeployment): RevisionRequest | undefined {
+  const { spec, status } = deployment;
+  return spec.revisionRequest && spec.revisionRequest.id !== status?.handledRevisionRequestId
+    ? spec.revisionRequest
+    : undefined;
+}
+
+function renderSourceConfig(config: SourceConfig): SourceConfigAnswer {
+  return {
+    ...NO_SOURCE_CONFIG,
+    ...toWire(config),
+    resource_spec: config.resourceSpec ? renderResourceSpec(config.resourceSpec) : null,
+    listener_config: config.listenerConfig
+      ? { cluster_namespace: config.listenerConfig.clusterNamespace ?? null }
+      : null,
+  };
+}
+
+function renderResourceSpec(spec: ResourceSpec): object {
+  return toWire(spec);
+}
+
+/** Latest of the times that a deployment knows of. */
+function updatedAt(deployment: AgentDeployment): string {
+  const { metadata, spec, status } = deployment;
+  const times = [
+    metadata.creationTimestamp,
+    metadata.deletionTimestamp,
+    spec.revisionRequest?.at,
+    ...(status?.conditions ?? []).map((condition) => condition.lastTransitionTime),
+  ].filter((time) => time !== undefined);
+  return times.reduce(
+    (latest, time) => (Date.parse(time) > Date.parse(latest) ? time : latest),
+    times[0] ?? '',
+  );
+}
+
+/**
+ * A deployment on the wire.
+ * @param secretNames values never leave their Secret
+ */
+export function renderDeployment(
+  deployment: AgentDeployment,
+  tenantId: string,
+  secretNames: readonly string[],
+): DeploymentAnswer {
+  const { metadata, spec, status } = deployment;
+  return {
+    id: idOf(deployment) ?? '',
+    tenant_id: tenantId,
+    name: wireName(deployment),
+    source: spec.source,
+    source_config: renderSourceConfig(spec.sourceConfig ?? {}),
+    source_revision_config: { ...NO_REVISION_CONFIG, ...toWire(spec.sourceRevisionConfig) },
+    secrets: secretNames.map((name) => ({ name, value: '' })),
+    created_at: metadata.creationTimestamp ?? '',
+    updated_at: updatedAt(deployment),
+    status: deploymentWireStatus(deployment),
+    latest_revision_id: pendingRevision(deployment)?.id ?? status?.latestRevisionId ?? null,
+    active_revision_id: status?.activeRevisionId ?? null,
+    image_version: null,
+    url: status?.url ?? null,
+  };
+}
+
+/**
+ * The status of a revision on the wire. One that has just begun to serve is still on its way until the deployment says
+ * so too: whoever waited for `DEPLOYED` then finds the active revision and the URL there.
+ */
+export function shownRevisionStatus(
+  revision: AgentRevision,
+  { status }: Pick<AgentDeployment, 'status'>,
+): RevisionWireStatus {
+  const isActive = isConditionTrue(revision.status?.conditions, CONDITION.active);
+  const isToldOf = status?.activeRevisionId === idOf(revision) && status?.url !== undefined;
+  const own = revisionWireStatus(revision);
+  return own === 'DEPLOYED' && isActive && !isToldOf ? 'DEPLOYING' : own;
+}
+
+/** A revision on the wire. */
+export function renderRevision(revision: AgentRevision, deployment: AgentDeployment): RevisionAnswer {
+  const { metadata, spec, status } = revision;
+  const reason = revisionWireReason(revision);
+  const changes = (status?.conditions ?? []).map((condition) => condition.lastTransitionTime).sort();
+  return {
+    id: idOf(revision) ?? '',
+    created_at: metadata.creationTimestamp ?? '',
+    updated_at: changes.at(-1) ?? metadata.creationTimestamp ?? '',
+    status: shownRevisionStatus(revision, deployment),
+    status_reason: reason?.reason ?? null,
+    status_message: reason?.message ?? null,
+    source: spec.source,
+    source_revision_config: { ...NO_REVISION_CONFIG, image_uri: spec.imageUri },
+  };
+}
+
+/** A revision that was asked for and that the controller has not made yet. */
+export function renderPendingRevision(deployment: AgentDeployment, pending: RevisionRequest): RevisionAnswer {
+  const created = pending.at ?? deployment.metadata.creationTimestamp ?? '';
+  return {
+    id: pending.id,
+    created_at: created,
+    updated_at: created,
+    status: 'CREATING',
+    status_reason: null,
+    status_message: null,
+    source: deployment.spec.source,
+    source_revision_config: { ...NO_REVISION_CONFIG, ...toWire(deployment.spec.sourceRevisionConfig) },
+  };
+}

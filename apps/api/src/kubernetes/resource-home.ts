@@ -1,0 +1,92 @@
+import { isConflict, type Draft, type Informer, type KubeClient } from '#lib/kube';
+import { idOf, type KubeObject, type ObjectKey, type ResourceRef } from '#lib/resources';
+
+/** The name of the index over ids of the wire. */
+export const ID_INDEX = 'id';
+
+const ATTEMPTS = 8;
+
+/** The keys under which an object is found by its id. */
+export function idsOf(object: KubeObject): readonly string[] {
+  return [idOf(object) ?? ''];
+}
+
+/**
+ * One kind of resource, found by the id of the wire. Reads come from the informer; a write returns only when the
+ * informer has seen it, so that the next read of the same caller finds it.
+ */
+export class ResourceHome<T extends KubeObject> {
+  readonly #client: KubeClient;
+  readonly #informer: Informer<T>;
+  readonly #ref: ResourceRef<T>;
+
+  constructor(client: KubeClient, informer: Informer<T>) {
+    this.#client = client;
+    this.#informer = informer;
+    this.#ref = informer.ref;
+    informer.addIndex(ID_INDEX, idsOf);
+  }
+
+  /** Undefined also for an id in another namespace. Of two with one id (a copied manifest) the older one is it. */
+  find(namespace: string, id: string): T | undefined {
+    return this.#informer
+      .byIndex(ID_INDEX, id)
+      .filter((object) => object.metadata.namespace === namespace)
+      .sort(byAge)[0];
+  }
+
+  findByName(namespace: string, name: string): T | undefined {
+    return this.#informer.find({ namespace, name });
+  }
+
+  /** Newest first. */
+  list(namespace: string): T[] {
+    return this.#informer.list(namespace).sort((a, b) => byAge(b, a));
+  }
+
+  /** Judges a draft by all rules of the API server without writing it. */
+  async dryRun(draft: Draft<NoInfer<T>>): Promise<void> {
+    await this.#client.create(this.#ref, draft, { dryRun: true });
+  }
+
+  async create(draft: Draft<NoInfer<T>>): Promise<T> {
+    return this.#seen(await this.#client.create(this.#ref, draft));
+  }
+
+  /** Reads, changes and writes until nobody else wrote in between. */
+  async change(key: ObjectKey, change: (object: T) => T): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const object = await this.#client.get(this.#ref, key);
+      try {
+        return await this.#seen(
+          await this.#client.replace(this.#ref, change(object) as unknown as Draft<NoInfer<T>>),
+        );
+      } catch (error) {
+        if (!isConflict(error) || attempt === ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  /** Asks for deletion; returns when the informer knows of it. */
+  async delete(object: T): Promise<void> {
+    const { name, namespace = '', uid, resourceVersion } = object.metadata;
+    const key = { name, namespace };
+    await this.#client.delete(this.#ref, key, uid === undefined ? {} : { uid });
+    const left = await this.#client.find(this.#ref, key);
+    const version = left?.metadata.resourceVersion;
+    if (version !== undefined && version !== resourceVersion)
+      await this.#informer.waitFor(version).catch(() => undefined);
+  }
+
+  async #seen(object: T): Promise<T> {
+    // an informer that lags is no reason to fail a write that is done
+    await this.#informer.waitFor(object.metadata.resourceVersion ?? '').catch(() => undefined);
+    return object;
+  }
+}
+
+function byAge(a: KubeObject, b: KubeObject): number {
+  const [older, younger] = [a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? ''];
+  if (older !== younger) return older < younger ? -1 : 1;
+  return a.metadata.name < b.metadata.name ? -1 : 1;
+}

@@ -1,0 +1,77 @@
+import 'reflect-metadata';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyInstance } from 'fastify';
+import type { Stoppable } from '#lib/lifecycle';
+import type { Logger } from '#lib/telemetry';
+import type { ApiKeys } from '#lib/trace-store';
+import { ApiModule } from './api-module.js';
+import type { Services } from './services.js';
+import { guardKeys } from './tenancy/key-guard.js';
+import { registerBodyParsers } from './wire/body-parsers.js';
+import { ErrorFilter } from './wire/error-filter.js';
+import { RequestPipe } from './wire/request-pipe.js';
+
+export interface ServerOptions {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly maxBodyBytes: number;
+  readonly services: Services;
+  readonly apiKeys: Pick<ApiKeys, 'verify'>;
+  readonly log: Logger;
+}
+
+/** The HTTP server, listening. */
+export interface ApiServer extends Stoppable {
+  readonly port: number;
+}
+
+/** A slow client holds a connection for so long, no longer. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const IDLE_TIMEOUT_MS = 60_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+
+/** Builds the server and listens. */
+export async function startServer(options: ServerOptions): Promise<ApiServer> {
+  const { services, apiKeys, log } = options;
+  const adapter = new FastifyAdapter({
+    bodyLimit: options.maxBodyBytes,
+    connectionTimeout: IDLE_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: 72_000,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 200 },
+    // requests under way are answered while it closes; new ones on open connections are turned away
+    return503OnClosing: true,
+    forceCloseConnections: 'idle',
+  });
+  // the adapter's instance is typed for its own copy of the server's types
+  const server = adapter.getInstance() as unknown as FastifyInstance;
+  server.server.headersTimeout = HEADERS_TIMEOUT_MS;
+  registerBodyParsers(server, options.maxBodyBytes);
+  guardKeys(server, apiKeys);
+  endConnectionsWhenClosing(server);
+
+  const application = await NestFactory.create<NestFastifyApplication>(ApiModule.with(services), adapter, {
+    logger: false,
+    bodyParser: false,
+    abortOnError: false,
+  });
+  application.useGlobalFilters(new ErrorFilter(log));
+  application.useGlobalPipes(new RequestPipe());
+  await application.listen(options.port, options.host);
+  const address = server.server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  return { name: 'http', port, stop: () => application.close() };
+}
+
+/** A connection whose request was under way when closing began would otherwise be kept alive, and the server with it. */
+function endConnectionsWhenClosing(server: FastifyInstance): void {
+  let isClosing = false;
+  server.addHook('preClose', async () => {
+    isClosing = true;
+  });
+  server.addHook('onSend', async (_request, reply) => {
+    if (isClosing) void reply.header('connection', 'close');
+  });
+}

@@ -1,0 +1,22 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+
+const callers = new WeakMap<object, Caller>();
+
+export function setCaller(request: FastifyRequest, caller: Caller): void {
+  callers.set(request.raw, caller);
+}
+
+/** Who makes a request. */
+export function callerOf(request: FastifyRequest): Caller {
+  const caller = callers.get(request.raw);
+  if (!caller) throw new PublicError('unauthenticated', 'An API key is required');
+  return caller;
+}
+
+/** The verified caller, as a parameter of a route. */
+export const FromCaller = createParamDecorator((_data: unknown, context: ExecutionContext) =>
+  callerOf(context.switchToHttp().getRequest<FastifyRequest>()),
+);

@@ -1,0 +1,45 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isUuid } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import type { ApiKeys } from '#lib/trace-store';
+import { setCaller } from './caller.js';
+
+/** Routes without a key, by their whole path. Everything else needs one. */
+export const PUBLIC_PATHS: ReadonlySet<string> = new Set(['/ok', '/info', '/api/v1/info', '/openapi.json']);
+
+/** What a deployment's own key may do: send and read traces, and say whom it belongs to. */
+const DEPLOYMENT_PATHS = /^(\/api\/v1)?\/(runs|sessions|feedback|auth\/verify)(\/|$)/;
+
+/** Whether the key of a deployment may call this path. */
+export function isForDeployments(path: string): boolean {
+  return DEPLOYMENT_PATHS.test(path);
+}
+
+function header(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/**
+ * Asks every request for its key before a byte of its body is read.
+ *
+ * A missing or wrong key is 401. A key with somebody else's tenant is 404, with the same body as any missing thing, so
+ * that nobody learns which tenants there are.
+ */
+export function guardKeys(server: FastifyInstance, apiKeys: Pick<ApiKeys, 'verify'>): void {
+  server.addHook('onRequest', async (request) => {
+    const path = request.url.split('?', 1)[0] ?? '';
+    if (PUBLIC_PATHS.has(path) && request.method === 'GET') return;
+    const key = header(request, 'x-api-key');
+    if (key === undefined)
+      throw new PublicError('unauthenticated', 'An API key is required in the header X-Api-Key');
+    const caller = await apiKeys.verify(key);
+    if (!caller) throw new PublicError('unauthenticated', 'The API key is not valid');
+    const tenant = header(request, 'x-tenant-id');
+    if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
+      throw new PublicError('not_found', 'Not Found');
+    if (caller.deployment !== undefined && !isForDeployments(request.routeOptions.url ?? path))
+      throw new PublicError('forbidden', 'The key of a deployment is for its traces only');
+    setCaller(request, caller);
+  });
+}

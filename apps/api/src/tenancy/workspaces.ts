@@ -1,0 +1,27 @@
+import { PublicError } from '#lib/errors';
+import type { Reader } from '#lib/kube';
+import { type Workspace, workspaceNamespace } from '#lib/resources';
+
+/** The name of the index over tenant ids. */
+export const TENANT_INDEX = 'tenant';
+
+/** What the api needs to know of a tenant's workspace. */
+export interface TenantHome {
+  readonly namespace: string;
+  readonly plan: Workspace['spec']['plan'];
+}
+
+/** Finds the workspace of a tenant. */
+export class Workspaces {
+  constructor(private readonly reader: Reader<Workspace>) {}
+
+  /** @throws PublicError not_found when the tenant has no workspace (any more) */
+  homeOf(tenantId: string): TenantHome {
+    const [workspace] = this.reader.byIndex(TENANT_INDEX, tenantId.toLowerCase());
+    if (!workspace) throw new PublicError('not_found', 'Not Found');
+    return {
+      namespace: workspace.status?.namespace ?? workspaceNamespace(workspace.metadata.name),
+      plan: workspace.spec.plan,
+    };
+  }
+}

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { createApiServer } from '#lib/embedded-kube';
+import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
+import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition, FIELD_MANAGER, NAMESPACES, RESOURCES, type Workspace, workspaceNamespace } from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+import { openTraceStore, type TraceStore } from '#lib/trace-store';
+import { ApiModule } from '../api-module.js';
+import { buildServices } from '../build-services.js';
+import { startServer } from '../server.js';
+import { OpenApi } from '../wire/openapi.js';
+import { type ApiDocument, undocumentedIn } from './check-exchange.js';
+
+/**
+ * The whole api with a real store and a real API server behind it, for tests. Every exchange of `TestTenant.call` is
+ * compared with the OpenAPI document.
+ */
+export interface RunningApi {
+  readonly url: string;
+  readonly store: TraceStore;
+  readonly client: KubeClient;
+  /** A workspace with its namespace and a key. */
+  workspace(plan?: Workspace['spec']['plan']): Promise<TestTenant>;
+  stop(): Promise<void>;
+}
+
+export interface TestTenant {
+  readonly tenantId: string;
+  readonly namespace: string;
+  readonly key: string;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<TestAnswer>;
+}
+
+export interface TestAnswer {
+  readonly status: number;
+  readonly text: string;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly json: any;
+}
+
+async function call(url: string, method: string, headers: Record<string, string>, body?: unknown): Promise<TestAnswer> {
+  const response = await fetch(url, {
+    method,
+    headers: body === undefined ? headers : { 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    json = undefined;
+  }
+  return { status: response.status, text, json };
+}
+
+async function installDefinitions(client: KubeClient): Promise<void> {
+  const folder = join(process.cwd(), 'crds');
+  for (const file of await readdir(folder)) {
+    if (!file.endsWith('.yaml')) continue;
+    const definition = parse(await readFile(join(folder, file), 'utf8')) as CustomResourceDefinition;
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition as never);
+  }
+}
+
+export async function runApi(storeUri: string, kubeUri: string): Promise<RunningApi> {
+  const log = createLogger('api-test', 'error');
+  const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
+  const kube = createApiServer({ databaseUri: kubeUri, port: 0, pkiFolder: join(folder, 'pki'), log });
+  await kube.start();
+  const kubeconfigPath = join(folder, 'kubeconfig');
+  await writeFile(kubeconfigPath, await kube.adminKubeconfig());
+  const client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), { fieldManager: FIELD_MANAGER.api });
+  await installDefinitions(client);
+
+  const store = openTraceStore({ uri: storeUri, log, clock: systemClock });
+  await store.migrate();
+  const informers = new Informers({ client, log });
+  const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 67_108_864, allowPrivateEndpoints: true };
+  const services = buildServices({ client, informers, store, config, log, clock: systemClock });
+  informers.start();
+  await informers.synced();
+  const server = await startServer({ host: '127.0.0.1', port: 0, services, apiKeys: store.apiKeys, log, ...config });
+  const url = `http://127.0.0.1:${server.port}`;
+  const document = (await new OpenApi(ApiModule.routes()).document()) as ApiDocument;
+  const documentedCall = async (
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body: unknown,
+  ): Promise<TestAnswer> => {
+    const answer = await call(url + path, method, headers, body);
+    const problems = undocumentedIn(document, { method, path, body, status: answer.status, answer: answer.json });
+    if (problems.length > 0) throw new Error(`not as documented:\n${problems.join('\n')}`);
+    return answer;
+  };
+
+  return {
+    url,
+    store,
+    client,
+    async workspace(plan = 'enterprise') {
+      const tenantId = randomUUID();
+      const name = `w${tenantId.slice(0, 8)}`;
+      const namespace = workspaceNamespace(name);
+      await client.create(NAMESPACES, { metadata: { name: namespace } });
+      const made = await client.create(RESOURCES.Workspace, { metadata: { name }, spec: { tenantId, plan } });
+      await informers.of(RESOURCES.Workspace).waitFor(made.metadata.resourceVersion ?? '');
+      const { key } = await store.apiKeys.mint(tenantId, { name: 'test', kind: 'person' });
+      return {
+        tenantId,
+        namespace,
+        key,
+        call: (method, path, body, headers = {}) => documentedCall(method, path, { 'x-api-key': key, ...headers }, body),
+      };
+    },
+    async stop() {
+      await server.stop();
+      await informers.stop();
+      await client.close();
+      await store.close();
+      await kube.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/** The stream broke its format or a limit. */
+export class UnreadableError extends Error {
+  constructor(
+    message: string,
+    readonly isTooLarge = false,
+  ) {
+    super(message);
+    this.name = 'UnreadableError';
+  }
+}
+
+/**
+ * Reads a stream of chunks by length or up to a delimiter, holding no more than what was asked for and the newest
+ * chunk.
+ */
+export class ByteReader {
+  readonly #chunks: AsyncIterator<Buffer>;
+  readonly #maxBytes: number;
+  #rest: Buffer = Buffer.alloc(0);
+  #received = 0;
+
+  /** @param maxBytes of the whole stream */
+  constructor(stream: AsyncIterable<Buffer>, maxBytes: number) {
+    this.#chunks = stream[Symbol.asyncIterator]();
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Exactly so many bytes. The lengths that clients announce are believed only as far as bytes arrive. */
+  async exactly(length: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    let missing = length;
+    while (missing > 0) {
+      if (this.#rest.length === 0 && !(await this.#more()))
+        throw new UnreadableError('the body ends too early');
+      const part = this.#rest.subarray(0, missing);
+      this.#rest = this.#rest.subarray(part.length);
+      missing -= part.length;
+      parts.push(part);
+    }
+    const [only] = parts;
+    return parts.length === 1 && only ? only : Buffer.concat(parts, length);
+  }
+
+  /** Everything before the delimiter, which is consumed too. */
+  async until(delimiter: Buffer, maxLength: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    let held = 0;
+    for (;;) {
+      const at = this.#rest.indexOf(delimiter);
+      if (at >= 0) {
+        parts.push(this.#rest.subarray(0, at));
+        this.#rest = this.#rest.subarray(at + delimiter.length);
+        return Buffer.concat(parts);
+      }
+      // the delimiter may begin in the last bytes
+      const surely = Math.max(0, this.#rest.length - delimiter.length + 1);
+      parts.push(this.#rest.subarray(0, surely));
+      held += surely;
+      if (held > maxLength) throw new UnreadableError(`a part is longer than ${maxLength} bytes`, true);
+      const tail = this.#rest.subarray(surely);
+      this.#rest = Buffer.alloc(0);
+      if (!(await this.#more())) throw new UnreadableError('the body ends too early');
+      this.#rest = tail.length === 0 ? this.#rest : Buffer.concat([tail, this.#rest]);
+    }
+  }
+
+  /** @throws UnreadableError when something else comes next */
+  async expect(bytes: Buffer): Promise<void> {
+    if (!(await this.exactly(bytes.length)).equals(bytes))
+      throw new UnreadableError('a part does not end where its length says');
+  }
+
+  async #more(): Promise<boolean> {
+    const { value, done } = (await this.#chunks.next()) as IteratorResult<Buffer, undefined>;
+    if (done) return false;
+    this.#received += value.length;
+    if (this.#received > this.#maxBytes)
+      throw new UnreadableError(`the body is longer than ${this.#maxBytes} bytes`, true);
+    this.#rest = value;
+    return true;
+  }
+}

@@ -1,0 +1,31 @@
+import { Answered, FLAG, object, orNull, TEXT, TIME, WHOLE } from '../wire/shape.js';
+
+export class OkAnswer {
+  @Answered(FLAG) readonly ok: boolean;
+}
+
+export class BatchIngestConfigAnswer {
+  @Answered(FLAG) readonly use_multipart_endpoint: boolean;
+  @Answered(WHOLE) readonly scale_up_qsize_trigger: number;
+  @Answered(WHOLE) readonly scale_up_nthreads_limit: number;
+  @Answered(WHOLE) readonly scale_down_nempty_trigger: number;
+  @Answered(WHOLE) readonly size_limit: number;
+  @Answered(WHOLE) readonly size_limit_bytes: number;
+}
+
+export class InstanceFlagsAnswer {
+  @Answered(FLAG) readonly gzip_body_enabled: boolean;
+  @Answered(FLAG) readonly zstd_compression_enabled: boolean;
+  @Answered(FLAG) readonly ch_query_enabled: boolean;
+  @Answered(FLAG) readonly sdb_query_enabled: boolean;
+  @Answered(FLAG) readonly dataset_examples_multipart_enabled: boolean;
+}
+
+/** What clients may expect of this server. */
+export class InfoAnswer {
+  @Answered(TEXT, 'Version of the wire') readonly version: string;
+  @Answered(orNull(TEXT)) readonly git_sha: string | null;
+  @Answered(orNull(TIME)) readonly license_expiration_time: string | null;
+  @Answered(object(() => BatchIngestConfigAnswer)) readonly batch_ingest_config: BatchIngestConfigAnswer;
+  @Answered(object(() => InstanceFlagsAnswer)) readonly instance_flags: InstanceFlagsAnswer;
+}

@@ -1,0 +1,45 @@
+import { Controller, Get } from '@nestjs/common';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { InfoAnswer, OkAnswer } from './info-answer.js';
+
+/** The version of the wire that is spoken; clients compare it to know what they may use. */
+const WIRE_VERSION = '0.16.36';
+
+const INFO: InfoAnswer = {
+  version: WIRE_VERSION,
+  git_sha: null,
+  license_expiration_time: null,
+  batch_ingest_config: {
+    use_multipart_endpoint: true,
+    scale_up_qsize_trigger: 1000,
+    scale_up_nthreads_limit: 16,
+    scale_down_nempty_trigger: 4,
+    size_limit: 100,
+    size_limit_bytes: 20_971_520,
+  },
+  instance_flags: {
+    gzip_body_enabled: false,
+    zstd_compression_enabled: false,
+    ch_query_enabled: false,
+    sdb_query_enabled: false,
+    dataset_examples_multipart_enabled: false,
+  },
+};
+
+/** What clients may expect of this server. */
+@Described(({ ApiTags }) => ApiTags('Info'))
+@Controller()
+export class InfoController {
+  @Get('ok')
+  @Operation({ summary: 'Whether the api works', answer: OkAnswer })
+  ok(): OkAnswer {
+    return { ok: true };
+  }
+
+  @Get(['info', 'api/v1/info'])
+  @Operation({ summary: 'What clients may expect', answer: InfoAnswer })
+  info(): InfoAnswer {
+    return INFO;
+  }
+}

@@ -1,0 +1,96 @@
+import type { FieldProblem } from '#lib/errors';
+import { PAYLOAD_FIELDS, type PayloadField, type RunBatch, type RunOperation } from '#lib/trace-store';
+import type { MultipartPart } from './multipart.js';
+
+/** A batch is handed on when it holds this much: memory stays bounded, and Postgres gets pieces that pay. */
+const FULL_BYTES = 8_388_608;
+const FULL_OPERATIONS = 500;
+
+interface OpenOperation {
+  readonly kind: 'post' | 'patch';
+  readonly id: string;
+  run: Buffer | undefined;
+  readonly fields: Partial<Record<PayloadField, Buffer>>;
+}
+
+const NAME = /^(post|patch)\.([^.]{1,64})(?:\.([a-z_]{1,32}))?$/;
+
+/**
+ * Puts the parts of `/runs/multipart` together to operations. A run's own part comes first, its fields follow.
+ */
+export class MultipartRuns {
+  readonly #operations: OpenOperation[] = [];
+  readonly #byName = new Map<string, OpenOperation>();
+  #bytes = 0;
+  /** Parts of kinds that are not stored: attachments, feedback. */
+  ignored = 0;
+  readonly problems: FieldProblem[] = [];
+
+  add(part: MultipartPart): void {
+    const match = NAME.exec(part.name);
+    if (!match) {
+      if (/^(attachment|feedback)\./.test(part.name)) this.ignored++;
+      else
+        this.#refuse(
+          part.name,
+          'the name of a part should be post.ID, patch.ID or one of these with a field',
+        );
+      return;
+    }
+    const [, kind, id = '', field] = match;
+    const operation = this.#operationOf(kind as 'post' | 'patch', id, field === undefined);
+    this.#bytes += part.body.length;
+    const payload = PAYLOAD_FIELDS.find((known) => known === field);
+    if (field === undefined) operation.run = part.body;
+    else if (payload) operation.fields[payload] = part.body;
+    else this.#refuse(part.name, `${field} is not a field that is sent apart from its run`);
+  }
+
+  /** Whether enough is there to be handed on. More parts of the last operation may follow. */
+  get isFull(): boolean {
+    return this.#bytes >= FULL_BYTES || this.#operations.length > FULL_OPERATIONS;
+  }
+
+  /**
+   * Takes what is complete.
+   * @param isLast no more parts will come, so the last operation is complete, too
+   */
+  take(isLast: boolean): {
+    readonly batch: RunBatch;
+    readonly names: Readonly<Record<keyof RunBatch, string[]>>;
+  } {
+    const complete = this.#operations.splice(0, this.#operations.length - (isLast ? 0 : 1));
+    this.#bytes = isLast ? 0 : sizeOf(this.#operations);
+    const batch: { post: RunOperation[]; patch: RunOperation[] } = { post: [], patch: [] };
+    const names: { post: string[]; patch: string[] } = { post: [], patch: [] };
+    for (const { kind, id, run, fields } of complete) {
+      batch[kind].push({ id, run: run ?? Buffer.from('{}'), fields });
+      names[kind].push(`${kind}.${id}`);
+      this.#byName.delete(`${kind}.${id}`);
+    }
+    return { batch, names };
+  }
+
+  #operationOf(kind: 'post' | 'patch', id: string, isRun: boolean): OpenOperation {
+    const name = `${kind}.${id}`;
+    const open = this.#byName.get(name);
+    if (open && !(isRun && open.run !== undefined)) return open;
+    const made: OpenOperation = { kind, id, run: undefined, fields: {} };
+    this.#operations.push(made);
+    this.#byName.set(name, made);
+    return made;
+  }
+
+  #refuse(name: string, msg: string): void {
+    // a broken client must not be able to fill memory with its own complaints
+    if (this.problems.length < 100)
+      this.problems.push({ loc: ['body', name.slice(0, 200)], msg, type: 'value_error' });
+  }
+}
+
+function sizeOf(operations: readonly OpenOperation[]): number {
+  let bytes = 0;
+  for (const { run, fields } of operations)
+    for (const part of [run, ...Object.values(fields)]) bytes += part?.length ?? 0;
+  return bytes;
+}

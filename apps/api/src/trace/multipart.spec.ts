@@ -1,0 +1,100 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { PublicError } from '#lib/errors';
+import { BufferBudget } from './buffer-budget.js';
+import { UnreadableError } from './byte-reader.js';
+import { boundaryOf, multipartParts, type MultipartLimits } from './multipart.js';
+
+const LIMITS: MultipartLimits = { maxBytes: 10_000, maxPartBytes: 1_000 };
+
+async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerator<Buffer, void, void> {
+  for (let at = 0, i = 0; at < bytes.length; i++) {
+    const size = Math.max(1, sizes[i % Math.max(1, sizes.length)] ?? bytes.length);
+    yield bytes.subarray(at, at + size);
+    at += size;
+  }
+}
+
+async function read(bytes: Buffer, sizes: readonly number[] = [], limits = LIMITS) {
+  const parts: [string, string][] = [];
+  for await (const part of multipartParts(inChunks(bytes, sizes), 'b', limits))
+    parts.push([part.name, part.body.toString('latin1')]);
+  return parts;
+}
+
+function write(parts: readonly (readonly [string, string])[], hasLength: boolean): Buffer {
+  const text = parts.map(([name, body]) => {
+    const length = hasLength ? `Content-Type: a/b; length=${body.length}` : 'Content-Type: a/b';
+    return `--b\r\nContent-Disposition: form-data; name="${name}"\r\n${length}\r\n\r\n${body}\r\n`;
+  });
+  return Buffer.from(`${text.join('')}--b--\r\n`, 'latin1');
+}
+
+describe('multipart bodies', () => {
+  it('give the same parts however they are cut, with lengths and without', async () => {
+    const part = fc.tuple(
+      fc.stringMatching(/^[a-z.]{1,8}$/),
+      fc.string({ unit: fc.constantFrom('\r', '\n', '-', 'b', 'x') }),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(part, { maxLength: 5 }),
+        fc.array(fc.nat(7), { minLength: 1 }),
+        fc.boolean(),
+        async (parts, sizes, hasLength) => {
+          fc.pre(hasLength || parts.every(([, body]) => !`\r\n${body}\r\n`.includes('\r\n--b')));
+          expect(await read(write(parts, hasLength), sizes)).toEqual(parts);
+        },
+      ),
+    );
+  });
+
+  it('may be empty', async () => {
+    expect(await read(Buffer.from('--b--\r\n'))).toEqual([]);
+  });
+
+  it.each<[string, Buffer, boolean]>([
+    ['a part above its limit, announced', write([['a', 'x'.repeat(1001)]], true), true],
+    ['a part above its limit, found out', write([['a', 'x'.repeat(2000)]], false), true],
+    [
+      'a body above its limit',
+      write(
+        Array.from({ length: 20 }, (_, i) => [`p${i}`, 'x'.repeat(900)]),
+        true,
+      ),
+      true,
+    ],
+    ['headers without an end', Buffer.from(`--b\r\n${'x'.repeat(9000)}`), false],
+    ['an end in the middle of a part', write([['a', 'xyz']], true).subarray(0, 70), false],
+  ])('refuse %s', async (_name, bytes, isTooLarge) => {
+    const error = await read(bytes, [100]).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(UnreadableError);
+    expect((error as UnreadableError).isTooLarge).toBe(isTooLarge);
+  });
+
+  it.each([
+    ['multipart/form-data; boundary=abc', 'abc'],
+    ['multipart/form-data; boundary="a b"; x=y', 'a b'],
+    ['multipart/form-data', undefined],
+    [`multipart/form-data; boundary=${'x'.repeat(300)}`, undefined],
+  ])('name their boundary in %j', (contentType, boundary) => {
+    expect(boundaryOf(contentType)).toBe(boundary);
+  });
+});
+
+describe('the buffer budget', () => {
+  it('lets one request in whatever its size, and others only while there is room', () => {
+    const budget = new BufferBudget(100);
+    const [large, small] = [budget.open(), budget.open()];
+    large.hold(90);
+    large.hold(90);
+    expect(() => small.hold(1)).toThrow(PublicError);
+    large.release();
+    large.release();
+    small.hold(1);
+    expect(budget.held).toBe(1);
+  });
+});

@@ -1,0 +1,80 @@
+import { ByteReader, UnreadableError } from './byte-reader.js';
+
+export interface MultipartPart {
+  readonly name: string;
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+export interface MultipartLimits {
+  /** Bytes of the whole body. */
+  readonly maxBytes: number;
+  /** Bytes of one part. */
+  readonly maxPartBytes: number;
+}
+
+const MAX_HEADER_BYTES = 16_384;
+const MAX_BOUNDARY = 200;
+const LINE_END = Buffer.from('\r\n');
+const HEADERS_END = Buffer.from('\r\n\r\n');
+
+/** The boundary in a content type; undefined when there is none that is allowed. */
+export function boundaryOf(contentType: string): string | undefined {
+  const match = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType);
+  const boundary = match?.[1] ?? match?.[2];
+  return boundary !== undefined && boundary.length <= MAX_BOUNDARY ? boundary : undefined;
+}
+
+function headersOf(text: string): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>();
+  for (const line of text.split('\r\n')) {
+    const colon = line.indexOf(':');
+    if (colon > 0) headers.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
+  }
+  return headers;
+}
+
+/** Python announces a part's length in a header, JavaScript in a parameter of the content type. */
+function lengthOf(headers: ReadonlyMap<string, string>): number | undefined {
+  const stated =
+    headers.get('content-length') ?? /;\s*length=(\d+)/i.exec(headers.get('content-type') ?? '')?.[1];
+  return stated !== undefined && /^\d{1,15}$/.test(stated) ? Number(stated) : undefined;
+}
+
+function nameOf(headers: ReadonlyMap<string, string>): string {
+  const match = /;\s*name="((?:[^"\\]|\\.)*)"/i.exec(headers.get('content-disposition') ?? '');
+  if (match?.[1] === undefined) throw new UnreadableError('a part has no name');
+  return match[1].replace(/\\(.)/g, '$1');
+}
+
+/**
+ * The parts of a multipart/form-data body as they arrive. A part with a stated length is taken by it, so that its bytes
+ * are not searched; without one it ends at the next boundary.
+ * @throws UnreadableError
+ */
+export async function* multipartParts(
+  stream: AsyncIterable<Buffer>,
+  boundary: string,
+  limits: MultipartLimits,
+): AsyncGenerator<MultipartPart, void, void> {
+  const reader = new ByteReader(stream, limits.maxBytes);
+  const delimiter = Buffer.from(`\r\n--${boundary}`);
+  await reader.until(delimiter.subarray(LINE_END.length), MAX_HEADER_BYTES);
+  for (;;) {
+    const next = (await reader.exactly(2)).toString('latin1');
+    if (next === '--') return;
+    if (next !== '\r\n') throw new UnreadableError('a boundary is followed by neither a part nor the end');
+    const headers = headersOf((await reader.until(HEADERS_END, MAX_HEADER_BYTES)).toString('utf8'));
+    if (headers.has('content-encoding')) throw new UnreadableError('parts cannot be encoded');
+    const length = lengthOf(headers);
+    if (length !== undefined && length > limits.maxPartBytes)
+      throw new UnreadableError(`a part is longer than ${limits.maxPartBytes} bytes`, true);
+    let body: Buffer;
+    if (length === undefined) body = await reader.until(delimiter, limits.maxPartBytes);
+    else {
+      body = await reader.exactly(length);
+      await reader.expect(delimiter);
+    }
+    yield { name: nameOf(headers), contentType: headers.get('content-type') ?? '', body };
+  }
+}

@@ -1,0 +1,114 @@
+import { Readable } from 'node:stream';
+import { Body, Controller, Get, Header, Headers, HttpCode, Patch, Post, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import { FromCaller } from '../tenancy/caller.js';
+import { PathId } from '../wire/path-id.js';
+import { renderRun } from './render-run.js';
+import { RunAnswer, StoredAnswer } from './run-answer.js';
+import { RunBatchRequest, RunMultipartRequest, RunRequest, RunUpdateRequest } from './run-request.js';
+import { TraceIngestion } from './trace-ingestion.js';
+import { Traces } from './traces.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+
+const TAKEN = { message: 'Runs were stored' };
+
+function bytes(body: unknown): Buffer {
+  if (Buffer.isBuffer(body) && body.length > 0) return body;
+  throw new PublicError('bad_request', 'A JSON body is required');
+}
+
+/** Runs of traces, on the wire of the `langsmith` clients. */
+@Described(({ ApiTags }) => ApiTags('Runs'))
+@Controller(['runs', 'api/v1/runs'])
+export class RunsController {
+  constructor(
+    private readonly ingestion: TraceIngestion,
+    private readonly traces: Traces,
+  ) {}
+
+  @Post('multipart')
+  @HttpCode(202)
+  @RouteConfig({ rawBody: true })
+  @Described(({ ApiConsumes }) => ApiConsumes('multipart/form-data'))
+  @Operation({
+    summary: 'Stores runs and updates of runs, each in parts of its own',
+    status: 202,
+    answer: StoredAnswer,
+    body: RunMultipartRequest,
+    refuses: { 400: 'The body is not multipart', 429: 'Too many traces arrive at once: try again' },
+  })
+  async multipart(
+    @FromCaller() caller: Caller,
+    @Headers('content-type') contentType: string,
+    @Body() body: unknown,
+  ): Promise<object> {
+    if (!(body instanceof Readable)) throw new PublicError('bad_request', 'A multipart body is required');
+    await this.ingestion.multipart(caller.tenantId, contentType, body);
+    return TAKEN;
+  }
+
+  @Post('batch')
+  @HttpCode(202)
+  @RouteConfig({ rawBody: true })
+  @Operation({
+    summary: 'Stores runs and updates of runs; an update may come before its run',
+    status: 202,
+    answer: StoredAnswer,
+    body: RunBatchRequest,
+    refuses: { 400: 'There is no JSON body' },
+  })
+  async batch(@FromCaller() caller: Caller, @Body() body: unknown): Promise<object> {
+    await this.ingestion.batch(caller.tenantId, bytes(body));
+    return TAKEN;
+  }
+
+  @Post()
+  @HttpCode(202)
+  @RouteConfig({ rawBody: true })
+  @Operation({
+    summary: 'Stores a run',
+    status: 202,
+    answer: StoredAnswer,
+    body: RunRequest,
+    refuses: { 400: 'There is no JSON body' },
+  })
+  async create(@FromCaller() caller: Caller, @Body() body: unknown): Promise<object> {
+    await this.ingestion.single(caller.tenantId, 'post', bytes(body));
+    return TAKEN;
+  }
+
+  @Patch(':run_id')
+  @HttpCode(202)
+  @RouteConfig({ rawBody: true })
+  @Operation({
+    summary: 'Stores an update of a run; it may come before its run',
+    status: 202,
+    answer: StoredAnswer,
+    body: RunUpdateRequest,
+    refuses: { 400: 'There is no JSON body' },
+  })
+  async update(
+    @FromCaller() caller: Caller,
+    @PathId('run_id') runId: string,
+    @Body() body: unknown,
+  ): Promise<object> {
+    await this.ingestion.single(caller.tenantId, 'patch', bytes(body), runId);
+    return TAKEN;
+  }
+
+  @Get(':run_id')
+  @Header('content-type', 'application/json; charset=utf-8')
+  @Operation({ summary: 'A run with its payloads', answer: RunAnswer })
+  async get(
+    @FromCaller() caller: Caller,
+    @PathId('run_id') runId: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const run = renderRun(await this.traces.getRun(caller.tenantId, runId));
+    void reply.send(run);
+  }
+}

@@ -1,0 +1,16 @@
+import { Answered, JSON_VALUE, orNull, TEXT, TIME, UUID } from '../wire/shape.js';
+
+/** A tracing project on the wire. */
+export class ProjectAnswer {
+  @Answered(UUID) readonly id: string;
+  @Answered(UUID) readonly tenant_id: string;
+  @Answered(TEXT) readonly name: string;
+  @Answered(orNull(TEXT)) readonly description: string | null;
+  @Answered(TIME) readonly start_time: string;
+  @Answered(orNull(TIME)) readonly end_time: string | null;
+  @Answered(JSON_VALUE) readonly extra: unknown;
+  @Answered(orNull(UUID)) readonly default_dataset_id: string | null;
+  @Answered(orNull(UUID)) readonly reference_dataset_id: string | null;
+  @Answered(orNull(TIME)) readonly last_run_start_time_live: string | null;
+  @Answered(orNull(TEXT)) readonly trace_tier: string | null;
+}

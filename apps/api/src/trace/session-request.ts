@@ -1,0 +1,62 @@
+import { Transform, Type } from 'class-transformer';
+import { FreeObject, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+
+/** Body of `POST /sessions`. Fields of clients that have no meaning here are taken and not kept. */
+export class CreateSessionRequest {
+  @Text({
+    required: true,
+    minLength: 1,
+    maxLength: 512,
+    about: 'Name of the project, unique in the workspace',
+  })
+  name: string;
+
+  @Uuid({ about: 'Id of the project; chosen by the server when absent' })
+  id?: string | null;
+
+  @Text({ about: 'Description for people' })
+  description?: string | null;
+
+  @FreeObject({ about: 'Anything; answered as it came' })
+  extra?: Record<string, unknown> | null;
+
+  @Time()
+  start_time?: string | null;
+
+  @Time()
+  end_time?: string | null;
+
+  @Uuid()
+  default_dataset_id?: string | null;
+
+  @Uuid()
+  reference_dataset_id?: string | null;
+
+  @Text({ maxLength: 100 })
+  trace_tier?: string | null;
+}
+
+function asList(value: unknown): unknown {
+  return typeof value === 'string' ? value.split(',') : value;
+}
+
+/** Query of `GET /sessions`. */
+export class SessionsQuery {
+  @Text({ maxLength: 512, about: 'Exact name' })
+  name?: string;
+
+  @Text({ maxLength: 512, about: 'Part of the name, any case' })
+  name_contains?: string;
+
+  @TextList({ maxSize: 100, about: 'Ids' })
+  @Transform(({ value }) => asList(value))
+  id?: string[];
+
+  @Whole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
+  @Type(() => Number)
+  limit: number = 100;
+
+  @Whole({ min: 0, fallback: 0, about: 'Items to skip' })
+  @Type(() => Number)
+  offset: number = 0;
+}

@@ -1,0 +1,77 @@
+import { Body, Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/common';
+import type { Caller } from '#lib/auth';
+import type { Project } from '#lib/trace-store';
+import { FromCaller } from '../tenancy/caller.js';
+import { PathId } from '../wire/path-id.js';
+import { CreateSessionRequest, SessionsQuery } from './session-request.js';
+import { ProjectAnswer } from './session-answer.js';
+import { StoredAnswer } from './run-answer.js';
+import { Traces } from './traces.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+
+function renderProject(project: Project): ProjectAnswer {
+  return {
+    id: project.id,
+    tenant_id: project.tenantId,
+    name: project.name,
+    description: project.description ?? null,
+    start_time: project.createdAt.toISOString(),
+    end_time: null,
+    extra: project.extra === undefined ? null : (JSON.parse(project.extra) as unknown),
+    default_dataset_id: null,
+    reference_dataset_id: null,
+    last_run_start_time_live: null,
+    trace_tier: null,
+  };
+}
+
+/** Tracing projects, `session` on the wire. */
+@Described(({ ApiTags }) => ApiTags('Sessions'))
+@Controller(['sessions', 'api/v1/sessions'])
+export class SessionsController {
+  constructor(private readonly traces: Traces) {}
+
+  @Get()
+  @Operation({ summary: 'Tracing projects', answer: [ProjectAnswer] })
+  async list(@FromCaller() caller: Caller, @Query() query: SessionsQuery): Promise<ProjectAnswer[]> {
+    return (await this.traces.listProjects(caller.tenantId, query)).map(renderProject);
+  }
+
+  @Post()
+  @HttpCode(200)
+  @Operation({
+    summary: 'Creates a tracing project',
+    answer: ProjectAnswer,
+    refuses: { 409: 'There is one of that name, and upsert is not true' },
+  })
+  @Described(({ ApiQuery }) =>
+    ApiQuery({
+      name: 'upsert',
+      required: false,
+      type: Boolean,
+      description: 'Answers the project of that name when there is one',
+    }),
+  )
+  async create(
+    @FromCaller() caller: Caller,
+    @Body() body: CreateSessionRequest,
+    @Query('upsert') upsert?: string,
+  ): Promise<ProjectAnswer> {
+    return renderProject(await this.traces.createProject(caller.tenantId, body, upsert === 'true'));
+  }
+
+  @Get(':session_id')
+  @Operation({ summary: 'A tracing project', answer: ProjectAnswer })
+  async get(@FromCaller() caller: Caller, @PathId('session_id') id: string): Promise<ProjectAnswer> {
+    return renderProject(await this.traces.getProject(caller.tenantId, id));
+  }
+
+  @Delete(':session_id')
+  @HttpCode(202)
+  @Operation({ summary: 'Deletes a tracing project with its runs', status: 202, answer: StoredAnswer })
+  async delete(@FromCaller() caller: Caller, @PathId('session_id') id: string): Promise<StoredAnswer> {
+    await this.traces.deleteProject(caller.tenantId, id);
+    return { message: 'Session deleted' };
+  }
+}

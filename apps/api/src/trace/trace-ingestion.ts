@@ -1,0 +1,108 @@
+import type { Readable } from 'node:stream';
+import { PublicError, type FieldProblem } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import { splitBatch, type RunBatch, type TraceStore } from '#lib/trace-store';
+import { invalid } from '../wire/request-pipe.js';
+import type { BufferBudget } from './buffer-budget.js';
+import { UnreadableError } from './byte-reader.js';
+import { boundaryOf, multipartParts } from './multipart.js';
+import { MultipartRuns } from './multipart-runs.js';
+
+/** Largest part of a request; a single payload cannot be longer. */
+const MAX_PART_BYTES = 67_108_864;
+
+/** Takes runs from the wire into the store. */
+export class TraceIngestion {
+  constructor(
+    private readonly store: Pick<TraceStore, 'ingest'>,
+    private readonly budget: BufferBudget,
+    private readonly maxBodyBytes: number,
+    private readonly log: Logger,
+  ) {}
+
+  /** `{"post": […], "patch": […]}` */
+  async batch(tenantId: string, body: Buffer): Promise<void> {
+    await this.#store(tenantId, splitBatch(body));
+  }
+
+  /** One run, created or updated. */
+  async single(tenantId: string, kind: 'post' | 'patch', run: Buffer, id?: string): Promise<void> {
+    const operation = id === undefined ? { run } : { run, id };
+    await this.#store(tenantId, { post: [], patch: [], [kind]: [operation] }, ({ loc, ...problem }) => ({
+      ...problem,
+      loc: ['body', ...loc.slice(2)],
+    }));
+  }
+
+  /**
+   * Reads and stores as it comes. What came before a mistake stays stored; sending all of it again changes nothing.
+   * @throws PublicError
+   */
+  async multipart(tenantId: string, contentType: string, body: Readable): Promise<void> {
+    const boundary = boundaryOf(contentType);
+    if (boundary === undefined) throw new PublicError('bad_request', 'The content type names no boundary');
+    const account = this.budget.open();
+    const runs = new MultipartRuns();
+    const refused: FieldProblem[] = [];
+    const flush = async (isLast: boolean) => {
+      const { batch, names } = runs.take(isLast);
+      const result = await this.store.ingest(tenantId, batch);
+      refused.push(...result.refused.map((problem) => named(problem, names)));
+      account.release();
+    };
+    try {
+      const limits = {
+        maxBytes: this.maxBodyBytes,
+        maxPartBytes: Math.min(MAX_PART_BYTES, this.maxBodyBytes),
+      };
+      for await (const part of multipartParts(counted(body, account.hold), boundary, limits)) {
+        runs.add(part);
+        if (runs.isFull) await flush(false);
+      }
+      await flush(true);
+    } catch (error) {
+      if (error instanceof UnreadableError) throw unreadable(error);
+      throw error;
+    } finally {
+      account.release();
+    }
+    if (runs.ignored > 0) this.log.debug({ parts: runs.ignored }, 'attachments or feedback were not stored');
+    const problems = [...runs.problems, ...refused];
+    if (problems.length > 0) throw invalid(problems);
+  }
+
+  async #store(
+    tenantId: string,
+    batch: RunBatch,
+    told: (problem: FieldProblem) => FieldProblem = (problem) => ({
+      ...problem,
+      loc: ['body', ...problem.loc],
+    }),
+  ): Promise<void> {
+    const { refused } = await this.store.ingest(tenantId, batch);
+    if (refused.length > 0) throw invalid(refused.map(told));
+  }
+}
+
+async function* counted(body: Readable, hold: (bytes: number) => void): AsyncGenerator<Buffer, void, void> {
+  for await (const chunk of body) {
+    hold((chunk as Buffer).length);
+    yield chunk as Buffer;
+  }
+}
+
+/** `post.3` of the store's batch is a part's name for the caller. */
+function named(
+  problem: FieldProblem,
+  names: Readonly<Record<keyof RunBatch, readonly string[]>>,
+): FieldProblem {
+  const [kind, index, ...rest] = problem.loc;
+  const name = kind === 'post' || kind === 'patch' ? names[kind][Number(index)] : undefined;
+  return { ...problem, loc: ['body', name ?? String(kind), ...rest] };
+}
+
+function unreadable(error: UnreadableError): PublicError {
+  return error.isTooLarge
+    ? new PublicError('too_large', `The request is too large: ${error.message}`)
+    : invalid([{ loc: ['body'], msg: error.message, type: 'multipart_invalid' }]);
+}

@@ -1,0 +1,278 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client, RunTree } from 'langsmith';
+import { testPostgres, waitFor } from '#lib/testing';
+import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+
+const postgres = testPostgres();
+
+describe('the trace routes', () => {
+  let api: RunningApi;
+  let tenant: TestTenant;
+
+  beforeAll(async () => {
+    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+    api = await runApi(store.uri, kube.uri);
+    tenant = await api.workspace();
+  });
+  afterAll(() => api.stop());
+
+  const sdk = (prefix = '') => new Client({ apiUrl: api.url + prefix, apiKey: tenant.key });
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  const read = async (id: string, prefix = ''): Promise<any> =>
+    waitFor(async () => {
+      const answer = await tenant.call('GET', `${prefix}/runs/${id}`);
+      return answer.status === 200 ? (answer.json as unknown) : undefined;
+    });
+
+  it.each(['', '/api/v1'])('stores what the SDK sends to %j/runs/multipart', async (prefix) => {
+    const client = sdk(prefix);
+    const parent = new RunTree({
+      name: 'agent',
+      run_type: 'chain',
+      inputs: { q: 'hé' },
+      client,
+      project_name: 'demo',
+    });
+    await parent.postRun();
+    const child = parent.createChild({
+      name: 'model',
+      run_type: 'llm',
+      inputs: { m: 1 },
+      tags: ['t'],
+      metadata: { thread_id: 'th' },
+    });
+    await child.postRun();
+    await child.end({ y: 1, usage_metadata: { input_tokens: 3, output_tokens: 4, total_tokens: 7 } });
+    await child.patchRun();
+    await parent.end(undefined, 'Error: boom');
+    await parent.patchRun();
+    await client.awaitPendingTraceBatches();
+    const stored = await read(child.id, prefix);
+    expect(stored).toMatchObject({
+      name: 'model',
+      run_type: 'llm',
+      status: 'success',
+      inputs: { m: 1 },
+      outputs: { y: 1, usage_metadata: { total_tokens: 7 } },
+      total_tokens: 7,
+      prompt_tokens: 3,
+      completion_tokens: 4,
+      trace_id: parent.id,
+      parent_run_id: parent.id,
+      parent_run_ids: [parent.id],
+      thread_id: 'th',
+      tags: ['t'],
+    });
+    expect(await read(parent.id)).toMatchObject({
+      status: 'error',
+      error: 'Error: boom',
+      inputs: { q: 'hé' },
+    });
+    const project = await client.readProject({ projectName: 'demo' });
+    expect(project.id).toBe(stored.session_id);
+  });
+
+  it('stores runs that end long after they began, sent in two requests', async () => {
+    const client = sdk();
+    const run = new RunTree({ name: 'slow', run_type: 'tool', inputs: { a: 1 }, client });
+    await run.postRun();
+    await client.awaitPendingTraceBatches();
+    expect(await read(run.id)).toMatchObject({ status: 'pending', outputs: null, end_time: null });
+    await run.end({ b: 2 });
+    await run.patchRun();
+    await client.awaitPendingTraceBatches();
+    await waitFor(async () => (await read(run.id)).status === 'success');
+    expect(await read(run.id)).toMatchObject({ inputs: { a: 1 }, outputs: { b: 2 } });
+  });
+
+  it('takes plain runs of the SDK, without trace id or dotted order', async () => {
+    const client = new Client({ apiUrl: api.url, apiKey: tenant.key, autoBatchTracing: false });
+    const id = randomUUID();
+    await client.createRun({ id, name: 'plain', run_type: 'chain', inputs: { a: 1 }, project_name: 'demo' });
+    await client.updateRun(id, { outputs: { b: 1 }, end_time: Date.now() });
+    expect(await read(id)).toMatchObject({
+      status: 'success',
+      trace_id: id,
+      inputs: { a: 1 },
+      outputs: { b: 1 },
+    });
+  });
+
+  it('takes batches', async () => {
+    const id = randomUUID();
+    const post = [
+      { id, trace_id: id, name: 'b', run_type: 'chain', start_time: '2026-01-01T00:00:00Z', inputs: {} },
+    ];
+    const patch = [{ id, trace_id: id, outputs: { x: 1 }, end_time: '2026-01-01T00:00:01Z' }];
+    expect((await tenant.call('POST', '/runs/batch', { post, patch })).status).toBe(202);
+    expect(await read(id)).toMatchObject({
+      status: 'success',
+      outputs: { x: 1 },
+      session_id: expect.any(String),
+    });
+  });
+
+  it('answers payloads byte for byte', async () => {
+    const id = randomUUID();
+    const body = `{"id":"${id}","name":"n","run_type":"chain","inputs":{"n": 1.0, "big":12345678901234567890}}`;
+    expect((await tenant.call('POST', '/runs', body)).status).toBe(202);
+    expect((await tenant.call('GET', `/runs/${id}`)).text).toContain(
+      '"inputs":{"n": 1.0, "big":12345678901234567890}',
+    );
+  });
+
+  it('names every wrong field of a run', async () => {
+    const answer = await tenant.call('POST', '/runs', { id: 'x', start_time: 'never', tags: 1 });
+    expect(answer.status).toBe(422);
+    expect(
+      answer.json.detail.map((problem: { loc: string[]; type: string }) => [
+        problem.loc.join('.'),
+        problem.type,
+      ]),
+    ).toEqual(
+      expect.arrayContaining([
+        ['body.id', 'uuid_parsing'],
+        ['body.start_time', 'datetime_parsing'],
+        ['body.tags', 'list_type'],
+        ['body.name', 'missing'],
+      ]),
+    );
+  });
+
+  const multipart = (parts: [name: string, body: string, headers?: string][], boundary = 'XX'): string =>
+    parts
+      .map(([name, body, headers]) => {
+        const length = headers ?? `Content-Type: application/json; length=${Buffer.byteLength(body)}`;
+        return `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n${length}\r\n\r\n${body}\r\n`;
+      })
+      .join('') + `--${boundary}--\r\n`;
+  const sendMultipart = (body: string, headers: Record<string, string> = {}) =>
+    tenant.call('POST', '/runs/multipart', body, {
+      'content-type': 'multipart/form-data; boundary=XX',
+      ...headers,
+    });
+
+  it('takes parts with a Content-Length header and parts without any length', async () => {
+    const id = randomUUID();
+    const run = JSON.stringify({
+      id,
+      trace_id: id,
+      name: 'n',
+      run_type: 'chain',
+      start_time: '2026-01-01T00:00:00Z',
+    });
+    const inputs = '{"a":"--X\\r\\n"}';
+    const body = multipart([
+      [`post.${id}`, run, 'Content-Type: application/json'],
+      [`post.${id}.inputs`, inputs, `Content-Length: ${inputs.length}\r\nContent-Type: application/json`],
+      [`attachment.${id}.file`, 'binary', 'Content-Type: text/plain; length=6'],
+    ]);
+    expect((await sendMultipart(body)).status).toBe(202);
+    expect(await read(id)).toMatchObject({ inputs: { a: '--X\r\n' } });
+  });
+
+  it.each<[string, () => string, number]>([
+    ['a body that ends too early', () => multipart([[`post.${randomUUID()}`, '{}']]).slice(0, -12), 422],
+    [
+      'a length that is a lie',
+      () => multipart([[`post.${randomUUID()}`, '{}', 'Content-Type: x/y; length=1']]),
+      422,
+    ],
+    ['a part without a name', () => '--XX\r\nContent-Type: a/b; length=2\r\n\r\n{}\r\n--XX--\r\n', 422],
+    ['a part of an unknown kind', () => multipart([['put.me', '{}']]), 422],
+    [
+      'a part that is longer than all',
+      () => multipart([['post.x', '{}', 'Content-Type: x/y; length=99999999999']]),
+      413,
+    ],
+    ['no multipart at all', () => 'hello', 422],
+  ])('refuses %s', async (_name, body, status) => {
+    expect((await sendMultipart(body())).status).toBe(status);
+  });
+
+  it('says 415 to compressed bodies and unknown content types', async () => {
+    expect((await sendMultipart('x', { 'content-encoding': 'gzip' })).status).toBe(415);
+    expect(
+      (await tenant.call('POST', '/runs', 'a=b', { 'content-type': 'application/x-www-form-urlencoded' }))
+        .status,
+    ).toBe(415);
+  });
+
+  it('says what it supports, without a key', async () => {
+    for (const path of ['/info', '/api/v1/info']) {
+      const info = (await (await fetch(api.url + path)).json()) as { batch_ingest_config: unknown };
+      expect(info).toMatchObject({
+        batch_ingest_config: { use_multipart_endpoint: true },
+        instance_flags: { gzip_body_enabled: false },
+      });
+    }
+  });
+
+  it('asks for a key everywhere else, and hides what belongs to others', async () => {
+    const other = await api.workspace();
+    const id = randomUUID();
+    await tenant.call('POST', '/runs', { id, name: 'n', run_type: 'chain' });
+    const missing = (await tenant.call('GET', `/runs/${randomUUID()}`)).text.replace(/[0-9a-f-]{36}/, 'ID');
+    expect((await other.call('GET', `/runs/${id}`)).text.replace(/[0-9a-f-]{36}/, 'ID')).toBe(missing);
+    expect(
+      (await tenant.call('GET', `/runs/${id}`, undefined, { 'x-tenant-id': other.tenantId })).status,
+    ).toBe(404);
+    expect(
+      (await tenant.call('GET', `/runs/${id}`, undefined, { 'X-Tenant-Id': tenant.tenantId })).status,
+    ).toBe(200);
+    for (const key of ['', 'apk_x', `${tenant.key}x`]) {
+      const answer = await fetch(`${api.url}/runs/${id}`, { headers: key ? { 'X-API-Key': key } : {} });
+      expect([key, answer.status]).toEqual([key, 401]);
+    }
+    expect((await fetch(`${api.url}/nowhere`)).status).toBe(401);
+    expect((await tenant.call('GET', '/nowhere')).json).toEqual({ detail: 'Not Found' });
+  });
+
+  it('verifies keys, and gives those of deployments no more than traces', async () => {
+    const { key, id } = await api.store.apiKeys.mint(tenant.tenantId, {
+      name: 'd',
+      kind: 'deployment',
+      deployment: 'sample',
+    });
+    const as = (method: string, path: string) => tenant.call(method, path, undefined, { 'x-api-key': key });
+    expect((await as('POST', '/auth/verify')).json).toEqual({
+      tenant_id: tenant.tenantId,
+      key_id: id,
+      deployment: 'sample',
+    });
+    expect((await as('GET', '/sessions')).status).toBe(200);
+    for (const path of ['/v2/deployments', '/api/v1/bulk-exports', '/v2/listeners'])
+      expect((await as('GET', path)).status).toBe(403);
+    expect((await tenant.call('POST', '/auth/verify')).json).toEqual({
+      tenant_id: tenant.tenantId,
+      key_id: expect.any(String),
+    });
+  });
+
+  it('keeps projects', async () => {
+    const made = await tenant.call('POST', '/sessions', { name: 'p1', description: 'd', extra: { a: 1 } });
+    expect([made.status, made.json.name, made.json.extra]).toEqual([200, 'p1', { a: 1 }]);
+    expect((await tenant.call('POST', '/sessions', { name: 'p1' })).status).toBe(409);
+    expect((await tenant.call('POST', '/sessions?upsert=true', { name: 'p1' })).json.id).toBe(made.json.id);
+    expect((await tenant.call('GET', '/api/v1/sessions?name=p1')).json).toHaveLength(1);
+    expect((await tenant.call('GET', `/sessions/${made.json.id}`)).json).toEqual(made.json);
+    expect((await tenant.call('GET', '/sessions?limit=1000')).status).toBe(422);
+    expect((await tenant.call('DELETE', `/sessions/${made.json.id}`)).status).toBe(202);
+    expect((await tenant.call('GET', `/sessions/${made.json.id}`)).status).toBe(404);
+  });
+
+  it('describes itself', async () => {
+    const document = (await (await fetch(`${api.url}/openapi.json`)).json()) as {
+      paths: Record<string, unknown>;
+    };
+    expect(Object.keys(document.paths)).toEqual(
+      expect.arrayContaining([
+        '/runs/multipart',
+        '/api/v1/runs/{run_id}',
+        '/v2/deployments',
+        '/api/v1/bulk-exports/{export_id}/runs',
+      ]),
+    );
+  });
+});

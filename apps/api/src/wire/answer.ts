@@ -1,0 +1,86 @@
+import { HttpException } from '@nestjs/common';
+import { HTTP_STATUS, PublicError, type FieldProblem } from '#lib/errors';
+import { isAlreadyExists, isConflict, isInvalid, KubeApiError, KubeUnreachableError } from '#lib/kube';
+import { JsonSyntaxError } from '#lib/trace-store';
+import { problemsOfInvalid } from './kube-problems.js';
+
+/** What a caller is told about an error. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly body: { readonly detail: string | readonly FieldProblem[] };
+  /** Seconds after which it is worth trying again. */
+  readonly retryAfter?: number;
+  /** Not the caller's doing: it belongs into the log. */
+  readonly isOurs: boolean;
+}
+
+const INTERNAL: ErrorAnswer = { status: 500, body: { detail: 'Internal Server Error' }, isOurs: true };
+const UNAVAILABLE: ErrorAnswer = {
+  status: 503,
+  body: { detail: 'Temporarily unavailable, try again' },
+  retryAfter: 2,
+  isOurs: true,
+};
+
+/** Connections that Postgres or the network refused or ended. */
+const DATABASE_AWAY = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+]);
+
+function plain(status: number, detail: string): ErrorAnswer {
+  return { status, body: { detail }, isOurs: false };
+}
+
+function codeOf(error: object): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
+}
+
+function ofKube(error: KubeApiError): ErrorAnswer {
+  if (error.code === 429 || error.code >= 500) return UNAVAILABLE;
+  if (isInvalid(error)) return { status: 422, body: { detail: problemsOfInvalid(error) }, isOurs: false };
+  if (isAlreadyExists(error)) return plain(409, 'A resource of this name exists already');
+  if (isConflict(error)) return plain(409, 'The resource was changed by somebody else at the same time');
+  return INTERNAL;
+}
+
+/** Errors of the HTTP server itself: too large, unknown content type, broken requests. */
+function ofServer(error: Error & { statusCode: number }): ErrorAnswer {
+  if (error.statusCode >= 500) return INTERNAL;
+  const details: Readonly<Record<number, string>> = {
+    413: 'The request body is too large',
+    415: 'The content type or encoding of the request is not supported',
+  };
+  return plain(error.statusCode, details[error.statusCode] ?? error.message);
+}
+
+/** The one place where errors become HTTP. */
+export function answerOf(error: unknown): ErrorAnswer {
+  if (error instanceof PublicError)
+    return {
+      status: HTTP_STATUS[error.code],
+      body: error.body,
+      isOurs: false,
+      ...(error.code === 'too_many' || error.code === 'unavailable' ? { retryAfter: 1 } : {}),
+    };
+  if (error instanceof KubeApiError) return ofKube(error);
+  if (error instanceof KubeUnreachableError) return UNAVAILABLE;
+  if (error instanceof JsonSyntaxError)
+    return {
+      status: 422,
+      body: { detail: [{ loc: ['body', error.offset], msg: error.message, type: 'json_invalid' }] },
+      isOurs: false,
+    };
+  if (error instanceof HttpException)
+    return error.getStatus() === 404 ? plain(404, 'Not Found') : plain(error.getStatus(), error.message);
+  if (!(error instanceof Error)) return INTERNAL;
+  if ('statusCode' in error && typeof error.statusCode === 'number')
+    return ofServer(Object.assign(error, { statusCode: error.statusCode }));
+  return DATABASE_AWAY.has(codeOf(error)) ? UNAVAILABLE : INTERNAL;
+}

@@ -1,0 +1,143 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { isForDeployments, PUBLIC_PATHS } from '../tenancy/key-guard.js';
+import { PROBLEM_REFERENCE } from './operation.js';
+
+type PathItem = OpenAPIObject['paths'][string];
+type Method = 'get' | 'post' | 'patch' | 'put' | 'delete';
+type OperationObject = NonNullable<PathItem[Method]>;
+type Responses = OperationObject['responses'];
+type Parameter = NonNullable<OperationObject['parameters']>[number];
+type Schema = Record<string, unknown>;
+
+const METHODS: readonly Method[] = ['get', 'post', 'patch', 'put', 'delete'];
+const INVALID_REFERENCE = '#/components/schemas/HTTPValidationError';
+
+const ERROR_SCHEMAS = {
+  Problem: {
+    type: 'object',
+    required: ['detail'],
+    properties: { detail: { type: 'string', description: 'What is wrong, for people' } },
+  },
+  HTTPValidationError: {
+    type: 'object',
+    required: ['detail'],
+    properties: {
+      detail: {
+        type: 'array',
+        description: 'Every wrong field',
+        items: { $ref: '#/components/schemas/ValidationError' },
+      },
+    },
+  },
+  ValidationError: {
+    type: 'object',
+    required: ['loc', 'msg', 'type'],
+    properties: {
+      loc: {
+        type: 'array',
+        description: 'Where it is: body, query or path, then names and positions',
+        items: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
+      },
+      msg: { type: 'string', description: 'What is wrong, for people' },
+      type: { type: 'string', description: 'Stable word for the kind of mistake' },
+    },
+  },
+} as const;
+
+function refusal(description: string, reference = PROBLEM_REFERENCE): Responses[string] {
+  return { description, content: { 'application/json': { schema: { $ref: reference } } } };
+}
+
+/** The refusals that follow from what a route takes and who may call it. */
+function commonRefusals(path: string, operation: OperationObject): Responses {
+  const hasBody = operation.requestBody !== undefined;
+  const takesSomething = hasBody || (operation.parameters ?? []).length > 0;
+  if (PUBLIC_PATHS.has(path)) return {};
+  return {
+    '401': refusal('There is no API key, or it is not valid'),
+    ...(isForDeployments(path) ? {} : { '403': refusal('The key is that of a deployment') }),
+    '404': refusal('There is no such thing, or it belongs to another tenant'),
+    ...(hasBody
+      ? {
+          '413': refusal('The body is too large'),
+          '415': refusal('The content type or encoding is not supported'),
+        }
+      : {}),
+    ...(takesSomething ? { '422': refusal('Every wrong field', INVALID_REFERENCE) } : {}),
+    '503': refusal('Something behind the api is away: try again after Retry-After seconds'),
+    default: refusal('Any other error'),
+  };
+}
+
+/** `RunsController_create[1]` is the route's second path, under `/api/v1`. */
+function operationId(found: string): string {
+  return found.replace('Controller_', '_').replace('[0]', '').replace('[1]', '_v1');
+}
+
+/** A parameter is there or not; it is never null. */
+function withoutNull({ nullable: _, ...schema }: Schema): Schema {
+  const choices = schema['enum'];
+  return Array.isArray(choices) ? { ...schema, enum: choices.filter((choice) => choice !== null) } : schema;
+}
+
+function completeParameters(operation: OperationObject): Parameter[] {
+  return (operation.parameters ?? []).flatMap((parameter): Parameter[] => {
+    if ('$ref' in parameter) return [parameter];
+    // the content type is a part of the body's description
+    if (parameter.in === 'header') return [];
+    const schema = withoutNull((parameter.schema ?? {}) as Schema);
+    // every parameter of a path is checked by PathId
+    return [{ ...parameter, schema: parameter.in === 'path' ? { ...schema, format: 'uuid' } : schema }];
+  });
+}
+
+function completeOperation(path: string, operation: OperationObject): OperationObject {
+  const parameters = completeParameters(operation);
+  return {
+    ...operation,
+    operationId: operationId(operation.operationId ?? ''),
+    parameters,
+    responses: { ...commonRefusals(path, { ...operation, parameters }), ...operation.responses },
+    ...(PUBLIC_PATHS.has(path) ? { security: [] } : {}),
+  };
+}
+
+/** Any JSON value is the empty schema, which the decorators cannot say. */
+function withAnyJson(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withAnyJson);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if ('x-any-json' in schema) {
+    const { 'x-any-json': _, type: __, ...rest } = schema as Schema;
+    return rest;
+  }
+  return Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, withAnyJson(value)]));
+}
+
+/**
+ * Adds to the document what holds for every route and is not said at each: refusals, ids of parameters, who needs no
+ * key. Components in the order of their names, so that the document is the same however modules were loaded.
+ */
+export function completeDocument(document: OpenAPIObject): OpenAPIObject {
+  const paths = Object.fromEntries(
+    Object.entries(document.paths).map(([path, item]) => [
+      path,
+      Object.fromEntries(
+        METHODS.flatMap((method) => {
+          const operation = item[method];
+          return operation ? [[method, completeOperation(path, operation)]] : [];
+        }),
+      ),
+    ]),
+  );
+  const schemas = Object.entries({ ...document.components?.schemas, ...ERROR_SCHEMAS });
+  return {
+    ...document,
+    paths,
+    components: {
+      ...document.components,
+      schemas: withAnyJson(
+        Object.fromEntries(schemas.sort(([one], [other]) => (one < other ? -1 : 1))),
+      ) as NonNullable<OpenAPIObject['components']>['schemas'],
+    },
+  } as OpenAPIObject;
+}

@@ -1,0 +1,24 @@
+import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from '#lib/telemetry';
+import { answerOf } from './answer.js';
+
+/** Answers an error; used by routes and by whatever fails before a route is reached. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Logger): void {
+  const answer = answerOf(error);
+  if (answer.isOurs)
+    log.error({ err: error, method: request.method, route: request.routeOptions.url }, 'a request failed');
+  if (answer.retryAfter !== undefined) void reply.header('retry-after', answer.retryAfter);
+  void reply.status(answer.status).send(answer.body);
+}
+
+/** Maps whatever a route throws to HTTP. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  constructor(private readonly log: Logger) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    sendError(error, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>(), this.log);
+  }
+}

@@ -1,0 +1,264 @@
+import { applyDecorators } from '@nestjs/common';
+import type { ApiPropertyOptions } from '@nestjs/swagger';
+import { Type } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayMinSize,
+  IsArray,
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsNumber,
+  IsObject,
+  IsOptional,
+  IsString,
+  Matches,
+  Max,
+  MaxLength,
+  Min,
+  MinLength,
+  ValidateBy,
+  ValidateNested,
+  type ValidationOptions,
+} from 'class-validator';
+import { UUID_PATTERN } from '#lib/auth';
+import { parseMicros } from '#lib/trace-store';
+import { Described } from './described.js';
+import { listOf, object, orNull, type Shape } from './shape.js';
+
+/**
+ * One decorator for each kind of field of a request: checks it and describes it in the OpenAPI document. Fields are
+ * optional and may be null unless `required`. Messages and types are those that clients of this interface know.
+ */
+interface FieldOptions {
+  readonly required?: boolean;
+  readonly about?: string;
+}
+
+function says(msg: string, type: string, each = false): ValidationOptions {
+  return { message: msg, context: { type }, each };
+}
+
+function field(
+  options: FieldOptions,
+  schema: ApiPropertyOptions | Shape,
+  ...checks: PropertyDecorator[]
+): PropertyDecorator {
+  const { required = false, about } = options;
+  return applyDecorators(
+    Described(({ ApiProperty }) =>
+      ApiProperty({
+        ...(required ? schema : orNull(schema as Shape)),
+        required,
+        ...(about === undefined ? {} : { description: about }),
+      } as ApiPropertyOptions),
+    ),
+    ...(required ? [] : [IsOptional()]),
+    ...checks,
+  );
+}
+
+interface TextOptions extends FieldOptions {
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: RegExp;
+  readonly patternText?: string;
+}
+
+export function Text(options: TextOptions = {}): PropertyDecorator {
+  const { minLength = 0, maxLength = 10_000, pattern, patternText } = options;
+  return field(
+    options,
+    {
+      type: String,
+      ...(minLength > 0 ? { minLength } : {}),
+      maxLength,
+      ...(pattern ? { pattern: pattern.source } : {}),
+    },
+    IsString(says('Input should be a valid string', 'string_type')),
+    MinLength(minLength, says(`String should have at least ${minLength} characters`, 'string_too_short')),
+    MaxLength(maxLength, says(`String should have at most ${maxLength} characters`, 'string_too_long')),
+    ...(pattern
+      ? [
+          Matches(
+            pattern,
+            says(patternText ?? `String should match pattern '${pattern.source}'`, 'string_pattern_mismatch'),
+          ),
+        ]
+      : []),
+  );
+}
+
+export function Uuid(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: String, format: 'uuid' },
+    Matches(UUID_PATTERN, says('Input should be a valid UUID', 'uuid_parsing')),
+  );
+}
+
+/** ISO 8601. */
+export function Time(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: String, format: 'date-time' },
+    ValidateBy(
+      {
+        name: 'isTime',
+        validator: { validate: (value) => typeof value === 'string' && parseMicros(value) !== undefined },
+      },
+      says('Input should be an ISO 8601 time', 'datetime_parsing'),
+    ),
+  );
+}
+
+interface NumberOptions extends FieldOptions {
+  readonly min?: number;
+  readonly max?: number;
+  /** Said in the OpenAPI document; the class itself sets it. */
+  readonly fallback?: number;
+}
+
+function bounds({ min, max }: NumberOptions): PropertyDecorator[] {
+  return [
+    ...(min === undefined
+      ? []
+      : [Min(min, says(`Input should be greater than or equal to ${min}`, 'greater_than_equal'))]),
+    ...(max === undefined
+      ? []
+      : [Max(max, says(`Input should be less than or equal to ${max}`, 'less_than_equal'))]),
+  ];
+}
+
+function bounded(type: string, { min, max, fallback }: NumberOptions): ApiPropertyOptions {
+  return {
+    type,
+    ...(fallback === undefined ? {} : { default: fallback }),
+    ...(min === undefined ? {} : { minimum: min }),
+    ...(max === undefined ? {} : { maximum: max }),
+  } as ApiPropertyOptions;
+}
+
+export function Whole(options: NumberOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    bounded('integer', options),
+    IsInt(says('Input should be a valid integer', 'int_type')),
+    ...bounds(options),
+  );
+}
+
+export function Decimal(options: NumberOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    bounded('number', options),
+    IsNumber({ allowNaN: false, allowInfinity: false }, says('Input should be a valid number', 'float_type')),
+    ...bounds(options),
+  );
+}
+
+export function Flag(options: FieldOptions = {}): PropertyDecorator {
+  return field(options, { type: Boolean }, IsBoolean(says('Input should be a valid boolean', 'bool_type')));
+}
+
+interface ChoiceOptions extends FieldOptions {
+  /** What the OpenAPI document lists, where spellings are taken that become one of the values. */
+  readonly spellings?: readonly string[];
+}
+
+export function Choice(values: readonly string[], options: ChoiceOptions = {}): PropertyDecorator {
+  const words = values.map((value) => `'${value}'`).join(', ');
+  return field(
+    options,
+    { type: String, enum: [...(options.spellings ?? values)] },
+    IsIn(values, says(`Input should be one of ${words}`, 'enum')),
+  );
+}
+
+export function Nested(type: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    object(type),
+    IsObject(says('Input should be a valid object', 'model_type')),
+    ValidateNested(says('Input should be a valid object', 'model_type')),
+    Type(type),
+  );
+}
+
+interface ListOptions extends FieldOptions {
+  readonly minSize?: number;
+  readonly maxSize?: number;
+}
+
+function listChecks({ minSize = 0, maxSize = 1000 }: ListOptions): PropertyDecorator[] {
+  return [
+    IsArray(says('Input should be a valid list', 'list_type')),
+    ArrayMinSize(minSize, says(`List should have at least ${minSize} items`, 'too_short')),
+    ArrayMaxSize(maxSize, says(`List should have at most ${maxSize} items`, 'too_long')),
+  ];
+}
+
+export function NestedList(type: () => new () => object, options: ListOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    listOf(type),
+    ...listChecks(options),
+    ValidateNested(says('Input should be a valid object', 'model_type', true)),
+    Type(type),
+  );
+}
+
+export function TextList(
+  options: ListOptions & { readonly choices?: readonly string[] } = {},
+): PropertyDecorator {
+  const { choices } = options;
+  return field(
+    options,
+    { type: String, isArray: true, ...(choices ? { enum: [...choices] } : {}) },
+    ...listChecks(options),
+    IsString(says('Input should be a valid string', 'string_type', true)),
+    ...(choices
+      ? [IsIn(choices, says(`Every item should be one of ${choices.join(', ')}`, 'enum', true))]
+      : []),
+  );
+}
+
+/** A map from text to text. */
+export function TextMap(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: 'object', additionalProperties: { type: 'string' } },
+    ValidateBy(
+      {
+        name: 'isTextMap',
+        validator: {
+          validate: (value: unknown) =>
+            isPlainObject(value) && Object.values(value).every((entry) => typeof entry === 'string'),
+        },
+      },
+      says('Input should be an object whose values are strings', 'dict_type'),
+    ),
+  );
+}
+
+/** Any object; what is in it is judged by the API server. */
+export function FreeObject(options: FieldOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: 'object', additionalProperties: true },
+    IsObject(says('Input should be a valid object', 'dict_type')),
+  );
+}
+
+export function FreeObjectList(options: ListOptions = {}): PropertyDecorator {
+  return field(
+    options,
+    { type: 'array', items: { type: 'object', additionalProperties: true } },
+    ...listChecks(options),
+    IsObject(says('Input should be a valid object', 'dict_type', true)),
+  );
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,107 @@
+import 'reflect-metadata';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { ApiModule } from '../api-module.js';
+import { PUBLIC_PATHS } from '../tenancy/key-guard.js';
+import { OpenApi } from './openapi.js';
+
+/** `GET /v2/deployments/{deployment_id}` of every route that the router knows. */
+async function routesOfRouter(): Promise<string[]> {
+  const adapter = new FastifyAdapter();
+  const routes: string[] = [];
+  adapter.getInstance().addHook('onRoute', ({ method, url }) => {
+    // the router adds HEAD to every GET by itself
+    for (const one of [method].flat())
+      if (one !== 'HEAD') routes.push(`${one} ${url.replace(/:([a-z_]+)/g, '{$1}')}`);
+  });
+  const application = await NestFactory.create(ApiModule.routes(), adapter, { logger: false });
+  await application.init();
+  await application.close();
+  return routes.sort();
+}
+
+function eachSchema(value: unknown, visit: (schema: Record<string, unknown>) => void): void {
+  if (Array.isArray(value)) for (const item of value) eachSchema(item, visit);
+  else if (typeof value === 'object' && value !== null) {
+    visit(value as Record<string, unknown>);
+    for (const member of Object.values(value)) eachSchema(member, visit);
+  }
+}
+
+describe('the OpenAPI document', () => {
+  let document: OpenAPIObject;
+  let operations: [string, Record<string, unknown>][];
+
+  beforeAll(async () => {
+    document = (await new OpenApi(ApiModule.routes()).document()) as OpenAPIObject;
+    operations = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, operation]): [string, Record<string, unknown>] => [
+        `${method.toUpperCase()} ${path}`,
+        operation as Record<string, unknown>,
+      ]),
+    );
+  });
+
+  it('has every route of the router, and no other', async () => {
+    const routes = await routesOfRouter();
+    expect(routes.length).toBeGreaterThan(40);
+    // the document itself is not a part of the interface
+    expect(operations.map(([route]) => route).sort()).toEqual(
+      routes.filter((route) => route !== 'GET /openapi.json'),
+    );
+  });
+
+  it('refers to every schema that it has, and to no other', () => {
+    const used = new Set<string>();
+    eachSchema(document, ({ $ref }) => typeof $ref === 'string' && used.add($ref));
+    const there = Object.keys(document.components?.schemas ?? {}).map(
+      (name) => `#/components/schemas/${name}`,
+    );
+    expect([...used].sort()).toEqual(there);
+  });
+
+  it('says of every route what it does and what it answers', () => {
+    for (const [route, operation] of operations) {
+      expect([route, operation['summary']]).toEqual([route, expect.stringMatching(/^[A-Z]/)]);
+      const responses = operation['responses'] as Record<string, { readonly content?: object }>;
+      const answers = Object.entries(responses).filter(([status]) => status.startsWith('2'));
+      expect([route, answers.length]).toEqual([route, 1]);
+      const [[status, answer] = ['', {}]] = answers;
+      expect([route, status === '204' || answer.content !== undefined]).toEqual([route, true]);
+    }
+  });
+
+  it('gives every operation an id of its own', () => {
+    const ids = operations.map(([, operation]) => String(operation['operationId']));
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect(id).toMatch(/^[A-Z][A-Za-z]+_[a-zA-Z]+(_v1)?$/);
+  });
+
+  it('asks for a key on every route but the public ones', () => {
+    expect(document.security).toEqual([{ ApiKey: [] }, { ApiKey: [], TenantId: [] }]);
+    for (const [route, { security, responses }] of operations) {
+      const isPublic = PUBLIC_PATHS.has(route.split(' ')[1] ?? '');
+      expect([route, security]).toEqual([route, isPublic ? [] : undefined]);
+      expect([route, '401' in (responses as object)]).toEqual([route, !isPublic]);
+    }
+  });
+
+  it('names fields in snake_case, except where they are those of Kubernetes', () => {
+    const kubernetes = ['Volume', 'VolumeMount', 'Container', 'EnvVar'].map((name) => `${name}Request`);
+    const wrong = Object.entries(document.components?.schemas ?? {})
+      .filter(([name]) => !kubernetes.includes(name) && name !== 'RunMultipartRequest')
+      .flatMap(([name, schema]) =>
+        Object.keys('properties' in schema ? (schema.properties ?? {}) : {}).map(
+          (field) => `${name}.${field}`,
+        ),
+      )
+      .filter((field) => !/\.[a-z][a-z0-9_]*$/.test(field));
+    expect(wrong).toEqual([]);
+  });
+
+  it('is the same every time', async () => {
+    expect(await new OpenApi(ApiModule.routes()).document()).toEqual(document);
+  });
+});

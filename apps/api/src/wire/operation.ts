@@ -1,0 +1,41 @@
+import { applyDecorators } from '@nestjs/common';
+import { Described } from './described.js';
+
+type AnswerClass = new () => object;
+
+/** What the OpenAPI document says of a route, beside what follows from its parameters. */
+export interface OperationText {
+  /** One line: what the route does. */
+  readonly summary: string;
+  /** Of the answer; 200 unless said otherwise. */
+  readonly status?: number;
+  /** Of the answer; absent when it has no body. In an array: a list of these. */
+  readonly answer?: AnswerClass | readonly [AnswerClass];
+  /** Refusals of this route beside those that every route has: status → when. */
+  readonly refuses?: Readonly<Record<number, string>>;
+  /** Class of a body that the route reads by itself. */
+  readonly body?: AnswerClass;
+}
+
+/** Every refusal but 422: `{"detail": text}`. */
+export const PROBLEM_REFERENCE = '#/components/schemas/Problem';
+
+/** Describes a route in the OpenAPI document. */
+export function Operation(text: OperationText): MethodDecorator {
+  const { summary, status = 200, answer, refuses = {}, body } = text;
+  const [type, isArray] = Array.isArray(answer) ? [answer[0] as AnswerClass, true] : [answer, false];
+  return Described(({ ApiOperation, ApiResponse, ApiBody }) =>
+    applyDecorators(
+      ApiOperation({ summary }),
+      ApiResponse({ status, description: summary, ...(type ? { type: type as AnswerClass, isArray } : {}) }),
+      ...Object.entries(refuses).map(([refused, description]) =>
+        ApiResponse({
+          status: Number(refused),
+          description,
+          content: { 'application/json': { schema: { $ref: PROBLEM_REFERENCE } } },
+        }),
+      ),
+      ...(body ? [ApiBody({ type: body })] : []),
+    ),
+  );
+}

@@ -1,0 +1,63 @@
+import { Injectable, type ArgumentMetadata, type PipeTransform } from '@nestjs/common';
+import { plainToInstance } from 'class-transformer';
+import { validate, type ValidationError } from 'class-validator';
+import { PublicError, type FieldProblem } from '#lib/errors';
+
+/**
+ * Checks bodies and queries against their request class and tells every problem at once. Unknown fields of a body are
+ * problems; unknown query parameters are ignored, as callers add them for proxies and caches.
+ */
+@Injectable()
+export class RequestPipe implements PipeTransform {
+  async transform(value: unknown, { type, metatype }: ArgumentMetadata): Promise<unknown> {
+    if ((type !== 'body' && type !== 'query') || !isRequestClass(metatype)) return value;
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw invalid([{ loc: [type], msg: 'Input should be a valid object', type: 'model_type' }]);
+    const request = plainToInstance(metatype, value);
+    const errors = await validate(request, {
+      whitelist: true,
+      forbidNonWhitelisted: type === 'body',
+      forbidUnknownValues: true,
+      validationError: { target: false, value: true },
+    });
+    if (errors.length > 0) throw invalid(errors.flatMap((error) => problems(error, [type])));
+    return request;
+  }
+}
+
+/** @returns an error that names every wrong field */
+export function invalid(found: readonly FieldProblem[]): PublicError {
+  return new PublicError('invalid', 'the request is not valid', found);
+}
+
+function isRequestClass(metatype: ArgumentMetadata['metatype']): metatype is new () => object {
+  return (
+    metatype !== undefined &&
+    !([String, Number, Boolean, Array, Object, Buffer] as unknown[]).includes(metatype)
+  );
+}
+
+function problems(error: ValidationError, parents: readonly (string | number)[]): readonly FieldProblem[] {
+  const loc = [...parents, /^\d+$/.test(error.property) ? Number(error.property) : error.property];
+  const nested = (error.children ?? []).flatMap((child) => problems(child, loc));
+  const { constraints = {}, contexts = {} } = error;
+  const names = Object.keys(constraints);
+  if (names.length === 0) return nested;
+  if (names.includes('whitelistValidation'))
+    return [{ loc, msg: 'Extra inputs are not permitted', type: 'extra_forbidden' }];
+  if (error.value === undefined) return [{ loc, msg: 'Field required', type: 'missing' }];
+  const types = names.map((name): [string, string] => [name, typeOf(contexts[name])]);
+  const [name, type] = types.sort(([, one], [, other]) => rank(one) - rank(other))[0] ?? ['', ''];
+  return [{ loc, msg: constraints[name] ?? '', type }, ...nested];
+}
+
+function typeOf(context: unknown): string {
+  const type: unknown = (context as { type?: unknown } | undefined)?.type;
+  return typeof type === 'string' ? type : 'value_error';
+}
+
+/** What is of the wrong type fails every other check as well: only that is worth telling. */
+function rank(type: string): number {
+  if (type.endsWith('_type')) return 0;
+  return /too_short$|too_long$/.test(type) ? 1 : 2;
+}
