@@ -1,0 +1,117 @@
+import type { ApiKeys, DeploymentDatabases, Projects } from '#lib/trace-store';
+import { applyOwned, type KubeClient } from '#lib/kube';
+import { buildDatabaseSecret, buildPlatformSecret, DATABASE_KEY, PLATFORM_KEY } from '#lib/manifests';
+import { isOwnedBy } from '#lib/reconcile';
+import { TerminalError } from '#lib/errors';
+import {
+  type AgentDeployment,
+  databaseSecretName,
+  idOf,
+  platformSecretName,
+  REASON,
+  RESOURCES,
+  type Secret,
+  SECRETS,
+} from '#lib/resources';
+import { wireName } from './deployment-world.js';
+
+/** What a deployment gets outside of the cluster. */
+export interface ProvisioningStores {
+  readonly projects: Pick<Projects, 'ensure'>;
+  readonly apiKeys: Pick<ApiKeys, 'mint' | 'revokeOfDeployment'>;
+  readonly databases: DeploymentDatabases;
+  /** A server where databases and roles may be created. */
+  readonly adminUri: string;
+}
+
+/** Tracing project, platform key and database of a deployment. Every step may be repeated. */
+export class DeploymentProvisioning {
+  readonly #client: KubeClient;
+  readonly #stores: ProvisioningStores;
+
+  constructor(client: KubeClient, stores: ProvisioningStores) {
+    this.#client = client;
+    this.#stores = stores;
+  }
+
+  /** The id of the tracing project of the deployment's name. */
+  async ensureProject(deployment: AgentDeployment, tenantId: string): Promise<string> {
+    return (await this.#stores.projects.ensure(tenantId, wireName(deployment))).id;
+  }
+
+  /** The deployment's own key, minted once into its Secret. */
+  async ensurePlatformKey(deployment: AgentDeployment, tenantId: string): Promise<string> {
+    const existing = await this.#findSecret(deployment, platformSecretName(deployment.metadata.name));
+    const known = decoded(existing, PLATFORM_KEY);
+    if (known !== undefined) return known;
+    const { name } = deployment.metadata;
+    // one that was minted before its Secret could be written is lost, and must not stay valid
+    await this.#stores.apiKeys.revokeOfDeployment(tenantId, name);
+    const { key } = await this.#stores.apiKeys.mint(tenantId, {
+      name: `deployment ${wireName(deployment)}`,
+      kind: 'deployment',
+      deployment: name,
+    });
+    await this.#applySecret(deployment, buildPlatformSecret(deployment, key), existing);
+    return key;
+  }
+
+  /** Database and role, and the Secret with their URI; the password in the Secret stays. */
+  async ensureDatabase(deployment: AgentDeployment): Promise<void> {
+    const existing = await this.#findSecret(deployment, databaseSecretName(deployment.metadata.name));
+    const password = passwordOf(decoded(existing, DATABASE_KEY));
+    const maxConnections = deployment.spec.sourceConfig.resourceSpec?.dbMaxConnections;
+    const { uri } = await this.#stores.databases.ensure({
+      adminUri: this.#stores.adminUri,
+      name: databaseName(deployment),
+      ...(password === undefined ? {} : { password }),
+      ...(maxConnections === undefined ? {} : { maxConnections }),
+    });
+    await this.#applySecret(deployment, buildDatabaseSecret(deployment, uri), existing);
+  }
+
+  /** Takes back what would outlive the deployment. The tracing project and its runs stay. */
+  async release(deployment: AgentDeployment, tenantId: string | undefined): Promise<void> {
+    const name = databaseName(deployment);
+    await this.#stores.databases.drop({ adminUri: this.#stores.adminUri, name });
+    if (tenantId !== undefined)
+      await this.#stores.apiKeys.revokeOfDeployment(tenantId, deployment.metadata.name);
+  }
+
+  async #findSecret({ metadata }: AgentDeployment, name: string): Promise<Secret | undefined> {
+    return await this.#client.find(SECRETS, { namespace: metadata.namespace ?? '', name });
+  }
+
+  async #applySecret(
+    deployment: AgentDeployment,
+    desired: Secret,
+    existing: Secret | undefined,
+  ): Promise<void> {
+    if (existing && !isOwnedBy(existing, deployment))
+      throw new TerminalError(
+        REASON.notOurs,
+        `Secret ${existing.metadata.name} exists and belongs to somebody else: rename or remove it`,
+      );
+    await applyOwned(
+      this.#client,
+      { ref: RESOURCES.AgentDeployment, object: deployment },
+      { ref: SECRETS, desired, existing },
+    );
+  }
+}
+
+/** Database and role of a deployment. By its id, which survives a restore of the cluster; names may be used again. */
+export function databaseName(deployment: AgentDeployment): string {
+  return `agent_${(idOf(deployment) ?? '').replaceAll('-', '')}`;
+}
+
+function decoded(secret: Secret | undefined, key: string): string | undefined {
+  const value = secret?.data?.[key];
+  return value === undefined || value === '' ? undefined : Buffer.from(value, 'base64').toString('utf8');
+}
+
+function passwordOf(uri: string | undefined): string | undefined {
+  if (uri === undefined || !URL.canParse(uri)) return undefined;
+  const { password } = new URL(uri);
+  return password === '' ? undefined : decodeURIComponent(password);
+}

@@ -1,0 +1,17 @@
+import { createHmac } from 'node:crypto';
+import type { AgentDeployment } from '#lib/resources';
+import { stableJson } from './stable-json.js';
+
+/**
+ * Hash of everything that makes a revision. Keyed with the deployment's own platform key: it lies in an annotation,
+ * and a plain hash of short secrets could be guessed back by whoever may read revisions but no Secrets.
+ * @param environment values of the secretsRef Secret, base64
+ */
+export function revisionHash(
+  { spec }: Pick<AgentDeployment, 'spec'>,
+  environment: Readonly<Record<string, string>>,
+  platformKey: string,
+): string {
+  const made = [spec.source, spec.sourceRevisionConfig, spec.sourceConfig.resourceSpec ?? null, environment];
+  return createHmac('sha256', platformKey).update(stableJson(made)).digest('hex').slice(0, 32);
+}

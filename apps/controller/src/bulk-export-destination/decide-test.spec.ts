@@ -1,0 +1,114 @@
+import type { DestinationCheck } from '#lib/object-store';
+import type { BulkExportDestination } from '#lib/resources';
+import { outcomeOf, untilNextTest } from './decide-test.js';
+import { storeSettings, testedHash } from './store-settings.js';
+
+const NOW = new Date('2026-01-01T00:01:00Z');
+const CONFIG = { bucketName: 'b', includeBucketInPrefix: true };
+
+function tested(status: 'True' | 'False', reason: string, testedAt: string): BulkExportDestination {
+  return {
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'BulkExportDestination',
+    metadata: { name: 'd' },
+    spec: { type: 'object_store', config: CONFIG },
+    status: {
+      testedHash: 'h',
+      testedAt,
+      conditions: [
+        { type: 'Validated', status, reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+      ],
+    },
+  };
+}
+
+describe('untilNextTest', () => {
+  const usable = tested('True', 'Usable', '2026-01-01T00:00:00Z');
+  it.each([
+    ['what was never tested is tested now', { ...usable, status: {} }, 'h', 0],
+    ['what changed is tested now', usable, 'other', 0],
+    ['what was usable stays so', usable, 'h', undefined],
+    [
+      'a refusal is believed for five minutes',
+      tested('False', 'Refused', '2026-01-01T00:00:00Z'),
+      'h',
+      240_000,
+    ],
+    ['from its last test, not its first', tested('False', 'Refused', '2026-01-01T00:00:59Z'), 'h', 299_000],
+    [
+      'an unreachable store is tried sooner',
+      tested('False', 'Unreachable', '2026-01-01T00:00:40Z'),
+      'h',
+      10_000,
+    ],
+    ['what is due is tested now', tested('False', 'Unreachable', '2026-01-01T00:00:00Z'), 'h', 0],
+  ])('%s', (_, destination, hash, expected) => {
+    expect(untilNextTest(destination, hash, NOW)).toBe(expected);
+  });
+});
+
+describe('outcomeOf', () => {
+  const table: [string, DestinationCheck, string][] = [
+    [
+      'usable',
+      { kind: 'usable', canDelete: true, canRead: true },
+      'True/Usable: a test object was written and removed',
+    ],
+    [
+      'usable without deleting',
+      { kind: 'usable', canDelete: false, canRead: true },
+      'True/Usable: a test object was written; not permitted: delete objects (the test object stays under tmp/)',
+    ],
+    [
+      'refused, in the interface’s words',
+      { kind: 'refused', message: 'Access denied', detail: 'AccessDenied', retryable: false },
+      'False/Refused: Access denied: AccessDenied',
+    ],
+    [
+      'refused, with what to do',
+      {
+        kind: 'refused',
+        message: 'Invalid endpoint',
+        detail: 'PrivateEndpoint',
+        advice: 'it is private',
+        retryable: false,
+      },
+      'False/Refused: Invalid endpoint: it is private',
+    ],
+    [
+      'unreachable',
+      { kind: 'refused', message: 'Invalid endpoint', detail: '', retryable: true },
+      'False/Unreachable: Invalid endpoint',
+    ],
+  ];
+  it.each(table)('%s', (_, check, expected) => {
+    const { status, reason, message } = outcomeOf(check).condition;
+    expect(`${status}/${reason}: ${message}`).toBe(expected);
+  });
+});
+
+describe('settings of a store', () => {
+  it('come from config and Secret', () => {
+    const data = { access_key_id: 'QUtJQQ==', secret_access_key: 'c2Vr', session_token: '' };
+    expect(storeSettings({ ...CONFIG, region: 'r', endpointUrl: 'http://s' }, data)).toEqual({
+      includeBucketInPrefix: true,
+      endpoint: 'http://s',
+      region: 'r',
+      accessKeyId: 'AKIA',
+      secretAccessKey: 'sek',
+    });
+    expect(storeSettings(CONFIG, undefined)).toEqual({ includeBucketInPrefix: true });
+  });
+  it('have another hash when a test could come out otherwise', () => {
+    const secret = { uid: 'u', resourceVersion: '1' };
+    const hashes = [
+      testedHash(CONFIG, secret, false),
+      testedHash(CONFIG, secret, true),
+      testedHash({ ...CONFIG, prefix: 'p' }, secret, false),
+      testedHash({ ...CONFIG, includeBucketInPrefix: false }, secret, false),
+      testedHash(CONFIG, { ...secret, resourceVersion: '2' }, false),
+      testedHash(CONFIG, undefined, false),
+    ];
+    expect(new Set(hashes).size).toBe(hashes.length);
+  });
+});

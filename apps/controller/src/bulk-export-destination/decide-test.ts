@@ -1,0 +1,64 @@
+import type { DestinationCheck } from '#lib/object-store';
+import {
+  type BulkExportDestination,
+  CONDITION,
+  type ConditionDraft,
+  findCondition,
+  REASON,
+} from '#lib/resources';
+
+/** How long a refusal is believed: people repair buckets without touching the resource. */
+export const RETEST_REFUSED_MS = 300_000;
+/** A store that cannot be reached may be back soon. */
+export const RETEST_UNREACHABLE_MS = 30_000;
+
+/** What a finished test says, and when to test again. */
+export interface TestOutcome {
+  readonly condition: ConditionDraft;
+  readonly testAgainMs: number | undefined;
+}
+
+/** Milliseconds until the next test, 0 for now; undefined when what was tested holds. */
+export function untilNextTest(
+  destination: BulkExportDestination,
+  hash: string,
+  now: Date,
+): number | undefined {
+  const validated = findCondition(destination.status?.conditions, CONDITION.validated);
+  if (!validated || destination.status?.testedHash !== hash) return 0;
+  if (validated.status === 'True') return undefined;
+  const patience = validated.reason === REASON.unreachable ? RETEST_UNREACHABLE_MS : RETEST_REFUSED_MS;
+  const testedAt = Date.parse(destination.status.testedAt ?? validated.lastTransitionTime);
+  return Math.max(0, testedAt + patience - now.getTime());
+}
+
+/** Turns what the store said into the interface's words. */
+export function outcomeOf(check: DestinationCheck): TestOutcome {
+  const type = CONDITION.validated;
+  if (check.kind === 'usable')
+    return {
+      condition: { type, status: 'True', reason: REASON.usable, message: permissionText(check) },
+      testAgainMs: undefined,
+    };
+  const why = check.advice ?? check.detail;
+  const message = why === '' ? check.message : `${check.message}: ${why}`;
+  return check.retryable
+    ? {
+        condition: { type, status: 'False', reason: REASON.unreachable, message },
+        testAgainMs: RETEST_UNREACHABLE_MS,
+      }
+    : {
+        condition: { type, status: 'False', reason: REASON.refused, message },
+        testAgainMs: RETEST_REFUSED_MS,
+      };
+}
+
+function permissionText(check: { readonly canDelete: boolean; readonly canRead: boolean }): string {
+  const missing = [
+    ...(check.canDelete ? [] : ['delete objects (the test object stays under tmp/)']),
+    ...(check.canRead ? [] : ['read objects (sizes of files cannot be verified)']),
+  ];
+  return missing.length === 0
+    ? 'a test object was written and removed'
+    : `a test object was written; not permitted: ${missing.join(', ')}`;
+}

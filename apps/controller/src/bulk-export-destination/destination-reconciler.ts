@@ -1,0 +1,147 @@
+import { checkPrefix } from '#lib/export-plan';
+import { type KubeClient, StatusWriter } from '#lib/kube';
+import type { PlatformSettings } from '#lib/manifests';
+import { testDestination } from '#lib/object-store';
+import { after, done, type Result } from '#lib/reconcile';
+import {
+  type BulkExportDestination,
+  type BulkExportDestinationStatus,
+  CONDITION,
+  type ConditionDraft,
+  isDeleting,
+  type ObjectKey,
+  REASON,
+  RESOURCES,
+  type Secret,
+  SECRETS,
+} from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { Caches } from '../caches.js';
+import { ensureId } from '../identity/ensure-id.js';
+import { untilSecretLook } from '../secret-look.js';
+import { conditionsOf } from '../status-conditions.js';
+import { outcomeOf, RETEST_REFUSED_MS, type TestOutcome, untilNextTest } from './decide-test.js';
+import { REQUIRED_KEYS, storeSettings, testedHash } from './store-settings.js';
+
+export type DestinationCaches = Pick<Caches, 'destinations'>;
+
+/** Tests each destination by writing to it, whenever it or its credentials changed. */
+export class DestinationReconciler {
+  readonly #caches: DestinationCaches;
+  readonly #client: KubeClient;
+  readonly #clock: Clock;
+  readonly #allowPrivateEndpoints: boolean;
+  readonly #status: StatusWriter;
+
+  constructor(
+    caches: DestinationCaches,
+    client: KubeClient,
+    clock: Clock,
+    { allowPrivateEndpoints = false }: Pick<PlatformSettings, 'allowPrivateEndpoints'>,
+  ) {
+    this.#caches = caches;
+    this.#client = client;
+    this.#clock = clock;
+    this.#allowPrivateEndpoints = allowPrivateEndpoints;
+    this.#status = new StatusWriter(client);
+  }
+
+  async reconcile(key: ObjectKey): Promise<Result> {
+    const found = this.#caches.destinations.find(key);
+    if (!found || isDeleting(found)) return done();
+    const destination = await ensureId(
+      this.#client,
+      RESOURCES.BulkExportDestination,
+      found,
+      this.#caches.destinations,
+    );
+    const secret = await this.#findSecret(destination);
+    const hash = testedHash(destination.spec.config, secret?.metadata, this.#allowPrivateEndpoints);
+    const lookMs = untilSecretLook(destination.spec.credentialsSecretRef, secret);
+    const waitMs = untilNextTest(destination, hash, this.#clock.now());
+    if (waitMs !== 0) {
+      await this.#confirm(destination);
+      return soonest(waitMs, lookMs);
+    }
+    const { condition, testAgainMs } = await this.#test(destination, secret);
+    await this.#report(destination, condition, hash);
+    return soonest(testAgainMs, lookMs);
+  }
+
+  async #findSecret({ metadata, spec }: BulkExportDestination): Promise<Secret | undefined> {
+    const { credentialsSecretRef } = spec;
+    if (!credentialsSecretRef) return undefined;
+    const namespace = metadata.namespace ?? '';
+    return await this.#client.find(SECRETS, { namespace, name: credentialsSecretRef.name });
+  }
+
+  async #test({ spec }: BulkExportDestination, secret: Secret | undefined): Promise<TestOutcome> {
+    const problem = prefixProblem(spec.config.prefix) ?? credentialsProblem(spec, secret);
+    if (problem) return { condition: problem, testAgainMs: RETEST_REFUSED_MS };
+    const { bucketName, prefix } = spec.config;
+    const settings = storeSettings(spec.config, secret?.data);
+    const allowPrivateEndpoints = this.#allowPrivateEndpoints;
+    return outcomeOf(await testDestination({ ...settings, allowPrivateEndpoints }, bucketName, prefix));
+  }
+
+  /** A newer generation that changes nothing of the test needs no test, but should be seen to be handled. */
+  async #confirm(destination: BulkExportDestination): Promise<void> {
+    const { status } = destination;
+    const validated = status?.conditions?.find(({ type }) => type === CONDITION.validated);
+    if (!validated || status?.observedGeneration === destination.metadata.generation) return;
+    const { lastTransitionTime: _, ...condition } = validated;
+    await this.#report(destination, condition, status?.testedHash ?? '', status?.testedAt);
+  }
+
+  async #report(
+    destination: BulkExportDestination,
+    condition: ConditionDraft,
+    hash: string,
+    testedAt?: string,
+  ): Promise<void> {
+    const now = this.#clock.now();
+    const { generation } = destination.metadata;
+    const status: BulkExportDestinationStatus = {
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      testedHash: hash,
+      testedAt: testedAt ?? now.toISOString(),
+      conditions: conditionsOf(
+        destination.status?.conditions,
+        [condition],
+        { needs: [CONDITION.validated], reason: REASON.usable, message: 'exports can be written' },
+        generation,
+        now,
+      ),
+    };
+    await this.#status.apply(RESOURCES.BulkExportDestination, destination, status);
+  }
+}
+
+function soonest(...waits: readonly (number | undefined)[]): Result {
+  const ms = Math.min(...waits.map((wait) => wait ?? Number.POSITIVE_INFINITY));
+  return Number.isFinite(ms) ? after(ms) : done();
+}
+
+function prefixProblem(prefix: string | undefined): ConditionDraft | undefined {
+  const problem = prefix === undefined ? undefined : checkPrefix(prefix);
+  if (problem === undefined) return undefined;
+  return { type: CONDITION.validated, status: 'False', reason: REASON.refused, message: `prefix ${problem}` };
+}
+
+function credentialsProblem(
+  { credentialsSecretRef }: BulkExportDestination['spec'],
+  secret: Secret | undefined,
+): ConditionDraft | undefined {
+  if (!credentialsSecretRef) return undefined;
+  const missing = REQUIRED_KEYS.filter((key) => !secret?.data?.[key]);
+  if (missing.length === 0) return undefined;
+  const { name } = credentialsSecretRef;
+  return {
+    type: CONDITION.validated,
+    status: 'False',
+    reason: REASON.credentialsMissing,
+    message: secret
+      ? `Secret ${name} has no ${missing.join(' and no ')}`
+      : `Secret ${name} does not exist in this namespace`,
+  };
+}

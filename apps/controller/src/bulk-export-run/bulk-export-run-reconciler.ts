@@ -1,0 +1,244 @@
+import type { ExportLimits } from '#lib/export-plan';
+import {
+  addFinalizer,
+  type EventRecorder,
+  type Informer,
+  isAlreadyExists,
+  isNotFound,
+  type KubeClient,
+  removeFinalizer,
+  StatusWriter,
+} from '#lib/kube';
+import { buildExportJob, buildExportSecret, type ExportAttempt, type PlatformSettings } from '#lib/manifests';
+import { after, done, finalizerStep, type Result, wait } from '#lib/reconcile';
+import {
+  type BulkExport,
+  type BulkExportRun,
+  exportJobName,
+  FINALIZER,
+  isDeleting,
+  type Job,
+  JOBS,
+  keyOf,
+  LABEL,
+  type ObjectKey,
+  type Pod,
+  REASON,
+  RESOURCES,
+  SECRETS,
+  type Workspace,
+} from '#lib/resources';
+import type { TraceStore } from '#lib/trace-store';
+import { limitsOf } from '../bulk-export/workspace-limits.js';
+import { isFinished } from '../bulk-export/export-phase.js';
+import { workspaceOf } from '../caches.js';
+import type { DatabaseTime } from '../database-time.js';
+import { blockedBySecret, decideRun, type RunDecision } from './decide.js';
+import { summarizeRun } from './run-status.js';
+import type { ExportRunWorld } from './world.js';
+
+export interface BulkExportRunDependencies {
+  readonly client: KubeClient;
+  readonly events: EventRecorder;
+  readonly limits: ExportLimits;
+  readonly settings: PlatformSettings;
+  readonly systemNamespace: string;
+  /** Handed to workers in a Secret of the system namespace. */
+  readonly databaseUri: string;
+  readonly traceStore: Pick<TraceStore, 'exportProgress'>;
+  readonly time: DatabaseTime;
+  readonly workspaces: Informer<Workspace>;
+  readonly exports: Informer<BulkExport>;
+  readonly runs: Informer<BulkExportRun>;
+  /** Of the system namespace, those of export runs. */
+  readonly jobs: Informer<Job>;
+  readonly pods: Informer<Pod>;
+}
+
+const SUMMARY_EVERY_MS = 2_000;
+/** Whoever leaves a place wakes the next; this is for limits that somebody raised. */
+const QUEUE_LOOK_MS = 60_000;
+const BLOCKED_LOOK_MS = 5_000;
+const RELEASE_LOOK_MS = 1_000;
+/** A node that is gone never ends its pods, and a deletion must not hang on that. */
+const RELEASE_WITHIN_MS = 60_000;
+/** Index of pods: the name of their Job. */
+const BY_JOB = 'job';
+const JOB_LABEL = 'batch.kubernetes.io/job-name';
+
+/**
+ * Carries a BulkExportRun to its end, one Job an attempt. The attempt's number stands in the status before its Job is
+ * made, and the Job's name follows from it, so a controller that dies in between makes the same Job again. Progress is
+ * the worker's, in Postgres; the status gets a copy of it every few seconds.
+ */
+export class BulkExportRunReconciler {
+  readonly #deps: BulkExportRunDependencies;
+  readonly #status: StatusWriter;
+
+  constructor(deps: BulkExportRunDependencies) {
+    this.#deps = deps;
+    this.#status = new StatusWriter(deps.client, { fieldManager: 'agentplane-controller-export-run' });
+    deps.pods.addIndex(BY_JOB, ({ metadata }) => [metadata.labels?.[JOB_LABEL] ?? '']);
+  }
+
+  async reconcile(key: ObjectKey): Promise<Result> {
+    const found = this.#deps.runs.find(key);
+    if (!found) return done();
+    const step = finalizerStep(found, FINALIZER.exportRun);
+    if (step === 'gone') return done();
+    if (step === 'finalize') return await this.#release(found);
+    if (isFinished(found)) return done();
+    const run = await addFinalizer(this.#deps.client, RESOURCES.BulkExportRun, found, FINALIZER.exportRun);
+    const world = await this.#observe(run);
+    const decision = await this.#decide(world);
+    // a run that is over is never looked at again, so what it leaves is cleared away before that is said
+    if (decision.kind === 'fail') await this.#shutOut(run);
+    if (decision.kind === 'complete') await this.#clearAway(run);
+    await this.#report(world, decision);
+    return await this.#perform(world, decision);
+  }
+
+  async #decide(world: ExportRunWorld): Promise<RunDecision> {
+    const decision = decideRun(world);
+    if (decision.kind !== 'start' && decision.kind !== 'ensureJob') return decision;
+    return (await this.#credentialsOf(world.run)) ? decision : blockedBySecret(world.run);
+  }
+
+  async #observe(run: BulkExportRun): Promise<ExportRunWorld> {
+    const { client, exports, runs, jobs, pods, traceStore, time, workspaces } = this.#deps;
+    const { namespace = '', uid = '' } = run.metadata;
+    const attempt = run.status?.attempt ?? 0;
+    const jobKey = this.#jobKey(run, attempt);
+    const bulkExport = exports.find({ namespace, name: run.spec.exportName });
+    return {
+      run,
+      bulkExport: bulkExport?.metadata.deletionTimestamp === undefined ? bulkExport : undefined,
+      siblings: bulkExport ? runs.ownedBy(bulkExport) : [],
+      // only the server knows that there is none: a cache that lags would count the attempt as lost
+      job: attempt === 0 ? undefined : (jobs.find(jobKey) ?? (await client.find(JOBS, jobKey))),
+      pods: pods.byIndex(BY_JOB, jobKey.name),
+      progress: attempt === 0 ? undefined : await traceStore.exportProgress.find(uid),
+      now: await time.now(),
+      limits: limitsOf(this.#deps.limits, workspaceOf(workspaces, namespace)),
+    };
+  }
+
+  #jobKey({ metadata: { uid = '' } }: BulkExportRun, attempt: number): ObjectKey & { namespace: string } {
+    return { namespace: this.#deps.systemNamespace, name: exportJobName(uid, attempt) };
+  }
+
+  async #report(world: ExportRunWorld, decision: RunDecision): Promise<void> {
+    const { run } = world;
+    const status = summarizeRun(world, decision);
+    const written = await this.#status.apply(RESOURCES.BulkExportRun, run, status);
+    if (written === run) return;
+    await this.#deps.runs.seen(written);
+    if (decision.kind === 'fail' || decision.kind === 'pause')
+      this.#deps.events.record(RESOURCES.BulkExportRun, run, {
+        type: 'Warning',
+        reason: decision.kind === 'fail' ? decision.reason : 'AttemptFailed',
+        message: decision.message,
+      });
+  }
+
+  async #perform({ run }: ExportRunWorld, decision: RunDecision): Promise<Result> {
+    switch (decision.kind) {
+      case 'queue':
+        return after(QUEUE_LOOK_MS);
+      case 'start':
+        await this.#startAttempt(run, decision.attempt);
+        return after(SUMMARY_EVERY_MS);
+      case 'ensureJob':
+        await this.#startAttempt(run, run.status?.attempt ?? 1);
+        return after(SUMMARY_EVERY_MS);
+      case 'watch':
+        return after(SUMMARY_EVERY_MS);
+      case 'pause':
+        return after(decision.ms);
+      case 'block':
+        return wait(decision.reason, BLOCKED_LOOK_MS);
+      case 'complete':
+      case 'fail':
+      case 'finished':
+        return done();
+      default:
+        return decision satisfies never;
+    }
+  }
+
+  async #startAttempt(run: BulkExportRun, number: number): Promise<void> {
+    const { client, databaseUri, limits, settings, systemNamespace } = this.#deps;
+    const attempt: ExportAttempt = { run, number, systemNamespace, timeoutMs: limits.runTimeoutMs };
+    const store = await this.#credentialsOf(run);
+    // it went in this very moment: the next pass says so
+    if (!store) return;
+    const credentials = { databaseUri, store };
+    await ignoring(isAlreadyExists, client.create(SECRETS, buildExportSecret(attempt, credentials)));
+    await ignoring(isAlreadyExists, client.create(JOBS, buildExportJob(attempt, settings)));
+    if (number > 1) await ignoring(isNotFound, client.delete(SECRETS, this.#jobKey(run, number - 1)));
+  }
+
+  /** Of the destination, base64; none for those of the environment, undefined when their Secret is not there. */
+  async #credentialsOf(run: BulkExportRun): Promise<Readonly<Record<string, string>> | undefined> {
+    const name = run.spec.destination.credentialsSecretName;
+    if (name === undefined) return {};
+    const { namespace = '' } = run.metadata;
+    const secret = await this.#deps.client.find(SECRETS, { namespace, name });
+    return secret && (secret.data ?? {});
+  }
+
+  /** No worker can write for this run any more, and its processes are told to end. Failed Jobs keep their logs. */
+  async #shutOut(run: BulkExportRun): Promise<void> {
+    const { client, jobs, traceStore } = this.#deps;
+    await traceStore.exportProgress.cancel(run.metadata.uid ?? '');
+    const key = this.#jobKey(run, run.status?.attempt ?? 0);
+    if ((jobs.find(key)?.status?.active ?? 0) > 0) await ignoring(isNotFound, client.delete(JOBS, key));
+    await this.#removeSecrets(run);
+  }
+
+  /** The log of a worker that succeeded tells nothing, nor do those of the attempts before. */
+  async #clearAway(run: BulkExportRun): Promise<void> {
+    await this.#removeJobs(run, 'Background');
+    await this.#removeSecrets(run);
+  }
+
+  /** Workers first: one that begins after its run is forgotten would take it for a new one. */
+  async #release(run: BulkExportRun): Promise<Result> {
+    const { client, time, traceStore } = this.#deps;
+    const { uid = '', deletionTimestamp = '' } = run.metadata;
+    await traceStore.exportProgress.cancel(uid);
+    const left = await this.#removeJobs(run, 'Foreground');
+    await this.#removeSecrets(run);
+    const waitedMs = (await time.now()).getTime() - Date.parse(deletionTimestamp);
+    if (left > 0 && waitedMs < RELEASE_WITHIN_MS) return wait(REASON.deleting, RELEASE_LOOK_MS);
+    // else the row stays, cancelled: it shuts out whoever may come back
+    if (left === 0) await traceStore.exportProgress.forget([uid]);
+    await removeFinalizer(client, RESOURCES.BulkExportRun, run, FINALIZER.exportRun);
+    return done();
+  }
+
+  /** Asks for the deletion of all Jobs of a run; answers how many there are still. */
+  async #removeJobs(run: BulkExportRun, propagation: 'Background' | 'Foreground'): Promise<number> {
+    const { client, systemNamespace: namespace } = this.#deps;
+    const { name, namespace: home = '' } = run.metadata;
+    const labelSelector = `${LABEL.exportRun}=${name},${LABEL.exportNamespace}=${home}`;
+    const { items } = await client.list(JOBS, { namespace, labelSelector });
+    for (const job of items.filter((one) => !isDeleting(one)))
+      await ignoring(isNotFound, client.delete(JOBS, keyOf(job), { propagation }));
+    return items.length;
+  }
+
+  /** Secrets are never listed: their names follow from the attempts. */
+  async #removeSecrets(run: BulkExportRun): Promise<void> {
+    for (let attempt = 1; attempt <= (run.status?.attempt ?? 0); attempt++)
+      await ignoring(isNotFound, this.#deps.client.delete(SECRETS, this.#jobKey(run, attempt)));
+  }
+}
+
+async function ignoring(isExpected: (error: unknown) => boolean, call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!isExpected(error)) throw error;
+  }
+}

@@ -1,0 +1,193 @@
+import { DEFAULT_EXPORT_LIMITS } from '#lib/export-plan';
+import type { BulkExport, BulkExportRun, Condition, Job, Pod } from '#lib/resources';
+import type { ExportProgressRecord } from '#lib/trace-store';
+import { decideRun } from './decide.js';
+import { summarizeRun } from './run-status.js';
+import type { ExportRunWorld } from './world.js';
+
+const NOW = new Date('2026-05-03T12:00:00Z');
+const ago = (seconds: number): string => new Date(NOW.getTime() - seconds * 1000).toISOString();
+
+function condition(type: string, status: 'True' | 'False' = 'True', reason = type): Condition {
+  return { type, status, reason, message: reason, lastTransitionTime: ago(60) };
+}
+
+function aRun(attempt: number, conditions: readonly Condition[] = [], day = '02'): BulkExportRun {
+  return {
+    metadata: { name: `x-${day}`, uid: 'u', generation: 1 },
+    spec: { startTime: `2026-05-${day}T00:00:00Z`, endTime: `2026-05-${day}T12:00:00Z` },
+    status: { attempt, conditions },
+  } as unknown as BulkExportRun;
+}
+
+function aJob(failed?: { secondsAgo: number; message?: string }): Job {
+  return {
+    metadata: { name: 'j' },
+    status: failed
+      ? {
+          conditions: [
+            {
+              type: 'Failed',
+              status: 'True',
+              lastTransitionTime: ago(failed.secondsAgo),
+              message: failed.message ?? 'BackoffLimitExceeded',
+            },
+          ],
+        }
+      : { active: 1 },
+  } as unknown as Job;
+}
+
+function aPod(exitCode: number): Pod {
+  return { status: { containerStatuses: [{ state: { terminated: { exitCode } } }] } } as unknown as Pod;
+}
+
+function progress(
+  attempt: number,
+  state: ExportProgressRecord['state'],
+  more: object = {},
+): ExportProgressRecord {
+  return { attempt, state, rows: 7, bytes: 70, files: 1, updatedAt: NOW, ...more } as ExportProgressRecord;
+}
+
+function world(changes: Partial<ExportRunWorld> = {}): ExportRunWorld {
+  const run = changes.run ?? aRun(1);
+  return {
+    run,
+    bulkExport: { metadata: { name: 'x' }, spec: {} } as BulkExport,
+    siblings: [run],
+    job: aJob(),
+    pods: [],
+    progress: progress(1, 'running'),
+    now: NOW,
+    limits: DEFAULT_EXPORT_LIMITS,
+    ...changes,
+  };
+}
+
+function told(changes: Partial<ExportRunWorld>): string {
+  const decision = decideRun(world(changes));
+  if (decision.kind === 'fail') return `fail ${decision.reason}`;
+  return decision.kind === 'start' ? `start ${decision.attempt}` : decision.kind;
+}
+
+describe('decideRun', () => {
+  const cancelled = { metadata: { name: 'x' }, spec: { cancel: true } } as BulkExport;
+  it.each<[string, Partial<ExportRunWorld>, string]>([
+    ['begins with attempt 1', { run: aRun(0), job: undefined, progress: undefined }, 'start 1'],
+    ['makes the Job that a crash left out', { job: undefined, progress: undefined }, 'ensureJob'],
+    [
+      'makes the Job of the next attempt, whatever the former left',
+      { run: aRun(2), job: undefined, progress: progress(1, 'failed') },
+      'ensureJob',
+    ],
+    ['watches an attempt', {}, 'watch'],
+    [
+      'is complete by the word of the worker, even if its Job failed after it',
+      { job: aJob({ secondsAgo: 1 }), progress: progress(1, 'completed') },
+      'complete',
+    ],
+    [
+      'is complete although it was cancelled in the same moment',
+      { bulkExport: cancelled, progress: progress(1, 'completed') },
+      'complete',
+    ],
+    [
+      'pauses after a failed attempt',
+      { job: aJob({ secondsAgo: 10 }), progress: progress(1, 'failed') },
+      'pause',
+    ],
+    [
+      'begins the next attempt after the pause',
+      { job: aJob({ secondsAgo: 31 }), progress: progress(1, 'running') },
+      'start 2',
+    ],
+    [
+      'fails at once when the store refuses',
+      { job: aJob({ secondsAgo: 1 }), pods: [aPod(65)], progress: progress(1, 'failed') },
+      'fail StorageFailed',
+    ],
+    [
+      'fails after 21 attempts',
+      { run: aRun(21), job: aJob({ secondsAgo: 99 }), progress: progress(21, 'failed') },
+      'fail AttemptFailed',
+    ],
+    [
+      'counts a Job that somebody deleted as an attempt',
+      { job: undefined, progress: progress(1, 'running', { updatedAt: new Date(ago(60)) }) },
+      'start 2',
+    ],
+    ['ends when the export is cancelled', { bulkExport: cancelled }, 'fail Cancelled'],
+    [
+      'ends when another run has failed the export',
+      { bulkExport: { spec: {}, status: { conditions: [condition('Failed')] } } as unknown as BulkExport },
+      'fail Cancelled',
+    ],
+    ['ends when the export is gone', { bulkExport: undefined }, 'fail Cancelled'],
+    [
+      'ends when the export is out of time',
+      { bulkExport: { spec: {}, status: { startedAt: '2026-04-29T00:00:00Z' } } as BulkExport },
+      'fail TimedOut',
+    ],
+    ['does nothing once finished', { run: aRun(1, [condition('Completed')]) }, 'finished'],
+    [
+      'does not begin while the export is suspended',
+      { run: aRun(0), bulkExport: { spec: { suspend: true } } as BulkExport },
+      'queue',
+    ],
+  ])('%s', (_name, changes, expected) => expect(told(changes)).toBe(expected));
+
+  it('takes its turn by day', () => {
+    const first = aRun(1, [], '01');
+    const second = aRun(0, [], '02');
+    const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRunsPerExport: 1 };
+    const waiting = { run: second, limits, job: undefined, progress: undefined };
+    expect(told({ ...waiting, siblings: [first, second] })).toBe('queue');
+    expect(told({ ...waiting, siblings: [aRun(1, [condition('Completed')], '01'), second] })).toBe('start 1');
+  });
+});
+
+describe('summarizeRun', () => {
+  function summary(changes: Partial<ExportRunWorld>): ReturnType<typeof summarizeRun> {
+    const observed = world(changes);
+    return summarizeRun(observed, decideRun(observed));
+  }
+
+  it('tells progress by the cursor', () => {
+    const cursor = { startTime: BigInt(Date.parse('2026-05-02T06:00:00Z')) * 1000n, id: 'x' };
+    expect(summary({ progress: progress(1, 'running', { cursor }) })).toMatchObject({
+      percent: 50,
+      rows: 7,
+      bytes: 70,
+      files: 1,
+    });
+  });
+
+  it('counts what is being written while the attempt runs', () => {
+    const intent = { part: 1, key: 'k', soFar: { rows: 3, bytes: 30, startTime: '2026-05-02T09:00:00Z' } };
+    expect(summary({ progress: progress(1, 'running', { intent }) })).toMatchObject({
+      percent: 75,
+      rows: 10,
+      bytes: 100,
+    });
+  });
+
+  it('keeps the message of each failed attempt in the words of the interface', () => {
+    const { errors, conditions } = summary({
+      job: aJob({ secondsAgo: 5 }),
+      progress: progress(1, 'failed', { error: '503 from the store' }),
+    });
+    expect(errors).toEqual({ retry_0: '503 from the store' });
+    expect(conditions?.find(({ type }) => type === 'Running')?.reason).toBe('Retrying');
+  });
+
+  it('is whole and ready when complete', () => {
+    const status = summary({ progress: progress(1, 'completed') });
+    expect(status.percent).toBe(100);
+    expect(status.conditions?.map(({ type, status: value }) => [type, value])).toEqual([
+      ['Running', 'False'],
+      ['Completed', 'True'],
+      ['Ready', 'True'],
+    ]);
+  });
+});

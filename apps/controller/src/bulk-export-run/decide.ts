@@ -1,0 +1,79 @@
+import { decideNextAttempt, isExportOverdue } from '#lib/export-plan';
+import { type BulkExportRun, CONDITION, isConditionTrue, REASON } from '#lib/resources';
+import { isFinished, runPlace } from '../bulk-export/export-phase.js';
+import { findAttemptEnd } from './attempt-end.js';
+import type { ExportRunWorld } from './world.js';
+
+/** What is to be done about a run now. */
+export type RunDecision =
+  | { readonly kind: 'finished' }
+  /** Its turn has not come. */
+  | { readonly kind: 'queue' }
+  /** The status names this attempt, then its Secret and Job are made. */
+  | { readonly kind: 'start'; readonly attempt: number }
+  /** The attempt that the status names should have a Job and has none yet. */
+  | { readonly kind: 'ensureJob' }
+  /** The attempt goes on: copy its progress. */
+  | { readonly kind: 'watch' }
+  /** The attempt failed; the next one begins in a while. */
+  | { readonly kind: 'pause'; readonly message: string; readonly ms: number }
+  /** An attempt should begin and cannot, until a person does something. */
+  | { readonly kind: 'block'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'complete' }
+  | { readonly kind: 'fail'; readonly reason: string; readonly message: string };
+
+function decideStop({ bulkExport, limits, now }: ExportRunWorld): RunDecision | undefined {
+  if (!bulkExport || bulkExport.spec.cancel)
+    return { kind: 'fail', reason: REASON.cancelled, message: 'the export was cancelled' };
+  // one run that failed for good fails the export; the others would write for nobody
+  if (isConditionTrue(bulkExport.status?.conditions, CONDITION.failed))
+    return { kind: 'fail', reason: REASON.cancelled, message: 'the export failed' };
+  const startedAt = bulkExport.status?.startedAt;
+  if (startedAt !== undefined && isExportOverdue(Date.parse(startedAt), now.getTime(), limits))
+    return { kind: 'fail', reason: REASON.timedOut, message: 'the export ran out of time' };
+  return undefined;
+}
+
+function decideAfterEnd(world: ExportRunWorld, attempt: number): RunDecision | undefined {
+  const end = findAttemptEnd(world);
+  if (!end) return undefined;
+  const next = decideNextAttempt(attempt, end, world.now.getTime(), world.limits);
+  switch (next.kind) {
+    case 'complete':
+      return { kind: 'complete' };
+    case 'fail':
+      return {
+        kind: 'fail',
+        reason: next.reason === 'DestinationRefused' ? REASON.storageFailed : REASON.attemptFailed,
+        message: next.message,
+      };
+    case 'retry':
+      if (next.afterMs > 0 && end.kind === 'failed')
+        return { kind: 'pause', message: end.message, ms: next.afterMs };
+      return { kind: 'start', attempt: next.attempt };
+    default:
+      return next satisfies never;
+  }
+}
+
+/** What becomes of a start when the Secret that the export began with is not there (any more). */
+export function blockedBySecret({ spec }: BulkExportRun): RunDecision {
+  const name = spec.destination.credentialsSecretName ?? '';
+  const message = `Secret ${name} of the destination is not there: create it again, or cancel the export`;
+  return { kind: 'block', reason: REASON.credentialsMissing, message };
+}
+
+/** Decides a run. Pure: the same world gives the same answer. */
+export function decideRun(world: ExportRunWorld): RunDecision {
+  const { run, bulkExport, siblings, limits, job, progress } = world;
+  if (isFinished(run)) return { kind: 'finished' };
+  const attempt = run.status?.attempt ?? 0;
+  // what is already whole in the bucket is completed, whatever else happened
+  const stop = progress?.state === 'completed' ? undefined : decideStop(world);
+  if (stop) return stop;
+  if (attempt === 0) {
+    const hasTurn = !bulkExport?.spec.suspend && runPlace(run, siblings) < limits.concurrentRunsPerExport;
+    return hasTurn ? { kind: 'start', attempt: 1 } : { kind: 'queue' };
+  }
+  return decideAfterEnd(world, attempt) ?? (job ? { kind: 'watch' } : { kind: 'ensureJob' });
+}

@@ -1,0 +1,45 @@
+import type { BulkExport, BulkExportRun } from '#lib/resources';
+import { hasEnded, nextInLine } from './next-in-line.js';
+
+const ENDED = { type: 'Completed', status: 'True', reason: 'Completed', message: '', lastTransitionTime: '' };
+
+function aRun(day: string, attempt: number, isFinished = false): BulkExportRun {
+  return {
+    metadata: { namespace: 'ws', name: `x-${day}` },
+    spec: { exportName: 'x', startTime: `2026-05-${day}T00:00:00Z` },
+    status: { attempt, conditions: isFinished ? [ENDED] : [] },
+  } as unknown as BulkExportRun;
+}
+
+describe('nextInLine', () => {
+  const bulkExport = { metadata: { namespace: 'ws', name: 'x' } } as BulkExport;
+  const next = (...runs: BulkExportRun[]): string[] =>
+    nextInLine(runs[0] ?? aRun('01', 0), { find: () => bulkExport }, { ownedBy: () => runs }).map(
+      ({ name }) => name,
+    );
+
+  it.each<[string, BulkExportRun[], string[]]>([
+    [
+      'the first day that waits',
+      [aRun('01', 1, true), aRun('04', 0), aRun('03', 0), aRun('02', 1)],
+      ['x-03'],
+    ],
+    ['nobody when all have begun', [aRun('01', 1, true), aRun('02', 1)], []],
+    ['nobody who was cancelled while waiting', [aRun('01', 1, true), aRun('02', 0, true)], []],
+  ])('is %s', (_, runs, expected) => expect(next(...runs)).toEqual(expected));
+
+  it('is nobody when the export is gone', () => {
+    expect(nextInLine(aRun('01', 1), { find: () => undefined }, { ownedBy: () => [] })).toEqual([]);
+  });
+});
+
+describe('hasEnded', () => {
+  const [running, ended] = [aRun('01', 1), aRun('01', 1, true)];
+  it.each([
+    ['when it came to its end', { kind: 'changed', before: running, object: ended } as const, true],
+    ['when it was deleted', { kind: 'deleted', object: running } as const, true],
+    ['not while it runs', { kind: 'changed', before: running, object: running } as const, false],
+    ['not again afterwards', { kind: 'changed', before: ended, object: ended } as const, false],
+    ['not at the first sight', { kind: 'added', object: ended } as const, false],
+  ])('%s', (_, change, expected) => expect(hasEnded(change)).toBe(expected));
+});

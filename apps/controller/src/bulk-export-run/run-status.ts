@@ -1,0 +1,114 @@
+import { parseInstant } from '#lib/export-plan';
+import { type ReadyRule, summarizeReady } from '#lib/reconcile';
+import {
+  type BulkExportRunStatus,
+  type Condition,
+  CONDITION,
+  type ConditionDraft,
+  type ConditionDrafts,
+  REASON,
+  setCondition,
+  updateConditions,
+} from '#lib/resources';
+import { findAttemptEnd } from './attempt-end.js';
+import type { RunDecision } from './decide.js';
+import type { ExportRunWorld } from './world.js';
+
+const COMPLETED = { status: 'True', reason: REASON.completed, message: 'every row is exported' } as const;
+const READY: ReadyRule = { needs: [CONDITION.running], failures: [CONDITION.failed] };
+const READY_AT_LAST: ReadyRule = { needs: [CONDITION.completed], ...COMPLETED };
+
+type Draft = Omit<ConditionDraft, 'type'>;
+
+function runningDraft(world: ExportRunWorld, decision: RunDecision): Draft | undefined {
+  const attempt = world.run.status?.attempt ?? 0;
+  switch (decision.kind) {
+    case 'queue':
+      return { status: 'False', reason: REASON.queued, message: 'waits for its turn' };
+    case 'start':
+      return { status: 'True', reason: REASON.started, message: `attempt ${decision.attempt}` };
+    case 'pause':
+      return {
+        status: 'True',
+        reason: REASON.retrying,
+        message: `attempt ${attempt} failed: ${decision.message}`,
+      };
+    case 'block':
+      return { status: 'False', reason: decision.reason, message: decision.message };
+    case 'watch':
+    case 'ensureJob':
+      return { status: 'True', reason: REASON.started, message: `attempt ${attempt}` };
+    case 'complete':
+      return { status: 'False', reason: REASON.completed, message: 'every row is exported' };
+    case 'fail':
+      return { status: 'False', reason: decision.reason, message: decision.message };
+    case 'finished':
+      return undefined;
+    default:
+      return decision satisfies never;
+  }
+}
+
+function conditionsOf(world: ExportRunWorld, decision: RunDecision): readonly Condition[] {
+  const { metadata, status } = world.run;
+  const drafts: ConditionDrafts = {
+    [CONDITION.running]: runningDraft(world, decision),
+    [CONDITION.completed]: decision.kind === 'complete' ? COMPLETED : undefined,
+    [CONDITION.failed]:
+      decision.kind === 'fail'
+        ? { status: 'True', reason: decision.reason, message: decision.message }
+        : undefined,
+  };
+  const conditions = updateConditions(status?.conditions, drafts, metadata.generation, world.now);
+  const rule = decision.kind === 'complete' ? READY_AT_LAST : READY;
+  return setCondition(conditions, summarizeReady(conditions, rule, metadata.generation), world.now);
+}
+
+/** How far the cursor has come in the partition, since nobody counts the rows beforehand. */
+function percentOf({ run, progress }: ExportRunWorld, isComplete: boolean): number {
+  if (isComplete) return 100;
+  const start = parseInstant(run.spec.startTime) ?? 0n;
+  const end = parseInstant(run.spec.endTime) ?? 0n;
+  const { intent, cursor } = progress ?? {};
+  const reached = intent?.soFar === undefined ? cursor?.startTime : parseInstant(intent.soFar.startTime);
+  if (reached === undefined || end <= start) return 0;
+  return Math.max(0, Math.min(99, Number(((reached - start) * 100n) / (end - start))));
+}
+
+/** What lies in finished files and, while the attempt runs, in the one that is being written. */
+function written(progress: ExportRunWorld['progress'], what: 'rows' | 'bytes'): number | undefined {
+  if (!progress) return undefined;
+  return progress[what] + (progress.state === 'running' ? (progress.intent?.soFar?.[what] ?? 0) : 0);
+}
+
+/** The message of each failed attempt, in the words of the interface: `retry_0` is the first. */
+function errorsOf(world: ExportRunWorld): Readonly<Record<string, string>> | undefined {
+  const before = world.run.status?.errors;
+  const attempt = world.run.status?.attempt ?? 0;
+  const end = findAttemptEnd(world);
+  if (!end || end.kind === 'succeeded') return before;
+  return { ...before, [`retry_${attempt - 1}`]: end.message.slice(0, 1000) };
+}
+
+/** The whole status of a run after a decision. */
+export function summarizeRun(world: ExportRunWorld, decision: RunDecision): BulkExportRunStatus {
+  const { run, progress, now } = world;
+  const before = run.status ?? {};
+  const isComplete = decision.kind === 'complete';
+  const isEnding = isComplete || decision.kind === 'fail';
+  const errors = errorsOf(world);
+  const startedAt = before.startedAt ?? (decision.kind === 'start' ? now.toISOString() : undefined);
+  const finishedAt = before.finishedAt ?? (isEnding ? now.toISOString() : undefined);
+  return {
+    observedGeneration: run.metadata.generation ?? 1,
+    conditions: conditionsOf(world, decision),
+    attempt: decision.kind === 'start' ? decision.attempt : (before.attempt ?? 0),
+    rows: written(progress, 'rows') ?? before.rows ?? 0,
+    bytes: written(progress, 'bytes') ?? before.bytes ?? 0,
+    files: progress?.files ?? before.files ?? 0,
+    percent: percentOf(world, isComplete),
+    ...(errors ? { errors } : {}),
+    ...(startedAt === undefined ? {} : { startedAt }),
+    ...(finishedAt === undefined ? {} : { finishedAt }),
+  };
+}

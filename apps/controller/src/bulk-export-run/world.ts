@@ -1,0 +1,21 @@
+import type { ExportLimits } from '#lib/export-plan';
+import type { BulkExport, BulkExportRun, Job, Pod } from '#lib/resources';
+import type { ExportProgressRecord } from '#lib/trace-store';
+
+/** Everything that one BulkExportRun depends on, read in one go. */
+export interface ExportRunWorld {
+  readonly run: BulkExportRun;
+  /** Undefined when it was deleted. */
+  readonly bulkExport: BulkExport | undefined;
+  /** Every run of the export, itself included. */
+  readonly siblings: readonly BulkExportRun[];
+  /** The Job of the attempt that the status names. */
+  readonly job: Job | undefined;
+  /** Its pods. */
+  readonly pods: readonly Pod[];
+  /** What the worker wrote down; undefined before the first claim. */
+  readonly progress: ExportProgressRecord | undefined;
+  /** The database's clock. */
+  readonly now: Date;
+  readonly limits: ExportLimits;
+}

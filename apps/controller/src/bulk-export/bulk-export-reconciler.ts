@@ -1,0 +1,147 @@
+import type { ExportLimits } from '#lib/export-plan';
+import { type EventRecorder, type Informer, isAlreadyExists, type KubeClient, StatusWriter } from '#lib/kube';
+import { after, controllerReference, done, type Result, wait } from '#lib/reconcile';
+import {
+  type BulkExport,
+  type BulkExportDestination,
+  type BulkExportRun,
+  isDeleting,
+  type ObjectKey,
+  RESOURCES,
+  type Workspace,
+} from '#lib/resources';
+import type { Project, TraceStore } from '#lib/trace-store';
+import { workspaceOf } from '../caches.js';
+import type { DatabaseTime } from '../database-time.js';
+import { buildExportRun } from './build-run.js';
+import { decideExport, type ExportDecision } from './decide.js';
+import { summarizeExport } from './export-status.js';
+import { limitsOf } from './workspace-limits.js';
+import type { ExportWorld } from './world.js';
+
+export interface BulkExportDependencies {
+  readonly client: KubeClient;
+  readonly events: EventRecorder;
+  readonly limits: ExportLimits;
+  readonly traceStore: Pick<TraceStore, 'projects'>;
+  readonly time: DatabaseTime;
+  readonly workspaces: Informer<Workspace>;
+  readonly destinations: Informer<BulkExportDestination>;
+  readonly exports: Informer<BulkExport>;
+  readonly runs: Informer<BulkExportRun>;
+}
+
+/** Runs wake their export; this is for time-outs. */
+const LOOK_AGAIN_MS = 30_000;
+
+/** Splits an export into runs of one UTC day and counts what became of them. */
+export class BulkExportReconciler {
+  readonly #deps: BulkExportDependencies;
+  readonly #status: StatusWriter;
+
+  constructor(deps: BulkExportDependencies) {
+    this.#deps = deps;
+    this.#status = new StatusWriter(deps.client, { fieldManager: 'agentplane-controller-export' });
+  }
+
+  async reconcile(key: ObjectKey): Promise<Result> {
+    const world = await this.#observe(key);
+    if (!world) return done();
+    const decision = decideExport(world);
+    if (decision.kind === 'finished') {
+      // its runs end after it when it was cancelled or failed: the counts follow them
+      if (world.runs.length > 0) await this.#report(world, decision);
+      return done();
+    }
+    // the window and the project stand in the status before the first run is made from them
+    await this.#report(world, decision);
+    if (decision.kind === 'run') await this.#makeRuns(world, decision);
+    switch (decision.kind) {
+      case 'wait':
+        return wait(decision.reason, decision.ms);
+      case 'run':
+        return after(LOOK_AGAIN_MS);
+      default:
+        return done();
+    }
+  }
+
+  async #observe(key: ObjectKey): Promise<ExportWorld | undefined> {
+    const { exports, destinations, limits, time, workspaces } = this.#deps;
+    const bulkExport = exports.find(key);
+    // deleted: its runs are owned by it and clean up after themselves
+    if (!bulkExport || isDeleting(bulkExport)) return undefined;
+    const { namespace = '' } = bulkExport.metadata;
+    const workspace = workspaceOf(workspaces, namespace);
+    const runs = this.#deps.runs.ownedBy(bulkExport);
+    return {
+      bulkExport,
+      workspace,
+      destination: destinations.find({ namespace, name: bulkExport.spec.destinationRef.name }),
+      // its runs name the project already
+      project: runs.length > 0 ? undefined : await this.#findProject(bulkExport, workspace),
+      runs: runs.sort((a, b) => a.spec.startTime.localeCompare(b.spec.startTime)),
+      siblings: exports.list(namespace),
+      now: await time.now(),
+      limits: limitsOf(limits, workspace),
+    };
+  }
+
+  async #findProject(bulkExport: BulkExport, workspace: Workspace | undefined): Promise<Project | undefined> {
+    if (!workspace) return undefined;
+    const { name, id } = bulkExport.spec.tracingProject;
+    const { projects } = this.#deps.traceStore;
+    if (id !== undefined) return await projects.find(workspace.spec.tenantId, { id });
+    return name === undefined ? undefined : await projects.find(workspace.spec.tenantId, { name });
+  }
+
+  async #report(world: ExportWorld, decision: ExportDecision): Promise<void> {
+    const { bulkExport } = world;
+    const written = await this.#status.apply(
+      RESOURCES.BulkExport,
+      bulkExport,
+      summarizeExport(world, decision),
+    );
+    if (written === bulkExport) return;
+    await this.#deps.exports.seen(written);
+    this.#tell(bulkExport, decision);
+  }
+
+  #tell(bulkExport: BulkExport, decision: ExportDecision): void {
+    const { events } = this.#deps;
+    if (decision.kind === 'complete')
+      events.record(RESOURCES.BulkExport, bulkExport, {
+        type: 'Normal',
+        reason: 'Completed',
+        message: 'every run is completed',
+      });
+    if (decision.kind === 'fail' || decision.kind === 'wait')
+      events.record(RESOURCES.BulkExport, bulkExport, {
+        type: decision.kind === 'fail' ? 'Warning' : 'Normal',
+        reason: decision.reason,
+        message: decision.message,
+      });
+  }
+
+  async #makeRuns(
+    { bulkExport, destination, workspace }: ExportWorld,
+    { missing, projectId }: ExportDecision & { kind: 'run' },
+  ): Promise<void> {
+    if (missing.length === 0 || !destination || !workspace) return;
+    const { client, runs } = this.#deps;
+    let newest: BulkExportRun | undefined;
+    for (const partition of missing) {
+      const identity = { tenantId: workspace.spec.tenantId, projectId };
+      const run = buildExportRun(bulkExport, destination, identity, partition);
+      const owner = controllerReference(RESOURCES.BulkExport, bulkExport);
+      const metadata = { ...run.metadata, ownerReferences: [owner] };
+      try {
+        newest = await client.create(RESOURCES.BulkExportRun, { ...run, metadata });
+      } catch (error) {
+        // an earlier pass made it, and the cache has not seen it yet
+        if (!isAlreadyExists(error)) throw error;
+      }
+    }
+    if (newest) await runs.seen(newest);
+  }
+}

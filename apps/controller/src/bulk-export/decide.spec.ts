@@ -1,0 +1,208 @@
+import { DEFAULT_EXPORT_LIMITS } from '#lib/export-plan';
+import type { BulkExport, BulkExportDestination, BulkExportRun, Condition, Workspace } from '#lib/resources';
+import type { Project } from '#lib/trace-store';
+import { decideExport } from './decide.js';
+import { summarizeExport } from './export-status.js';
+import type { ExportWorld } from './world.js';
+
+const NOW = new Date('2026-05-03T12:00:00Z');
+
+function condition(type: string, status: 'True' | 'False' = 'True', reason = type): Condition {
+  return { type, status, reason, message: reason, lastTransitionTime: NOW.toISOString() };
+}
+
+function anExport(spec: object = {}, status: object = {}, name = 'x'): BulkExport {
+  return {
+    metadata: { name, namespace: 'ws', uid: name, generation: 1, creationTimestamp: '2026-05-03T00:00:00Z' },
+    spec: {
+      destinationRef: { name: 'local' },
+      tracingProject: { name: 'p' },
+      startTime: '2026-05-01T06:00:00Z',
+      endTime: '2026-05-03T00:00:00Z',
+      formatVersion: 'v1',
+      compression: 'zstd',
+      cancel: false,
+      suspend: false,
+      ...spec,
+    },
+    status,
+  } as unknown as BulkExport;
+}
+
+function aRun(day: string, conditions: readonly Condition[] = [], status: object = {}): BulkExportRun {
+  const start = day === '2026-05-01' ? `${day}T06:00:00Z` : `${day}T00:00:00Z`;
+  const end = new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().replace('.000', '');
+  return {
+    metadata: { name: `x-${day}` },
+    spec: { startTime: start, endTime: end, projectId: 'project' },
+    status: { conditions, ...status },
+  } as unknown as BulkExportRun;
+}
+
+function world(changes: Partial<ExportWorld> = {}): ExportWorld {
+  const bulkExport = changes.bulkExport ?? anExport();
+  return {
+    bulkExport,
+    workspace: { spec: { plan: 'enterprise', tenantId: 't' } } as Workspace,
+    destination: {
+      spec: { config: { bucketName: 'b', includeBucketInPrefix: true } },
+      status: { conditions: [condition('Validated')] },
+    } as unknown as BulkExportDestination,
+    project: { id: 'project' } as Project,
+    runs: [],
+    siblings: [bulkExport],
+    now: NOW,
+    limits: DEFAULT_EXPORT_LIMITS,
+    ...changes,
+  };
+}
+
+function kind(changes: Partial<ExportWorld>): string {
+  const decision = decideExport(world(changes));
+  return 'reason' in decision ? `${decision.kind} ${decision.reason}` : decision.kind;
+}
+
+const BOTH = [aRun('2026-05-01'), aRun('2026-05-02')];
+const DONE = [condition('Completed')];
+
+describe('decideExport', () => {
+  it('makes a run for each UTC day that is missing', () => {
+    const decision = decideExport(world({ runs: BOTH.slice(0, 1) }));
+    expect(decision.kind === 'run' && decision.missing.map(({ day }) => day)).toEqual(['2026-05-02']);
+  });
+
+  it.each<[string, Partial<ExportWorld>, string]>([
+    ['is over when it was completed', { bulkExport: anExport({}, { conditions: DONE }) }, 'finished'],
+    [
+      'is over when it failed',
+      { bulkExport: anExport({}, { conditions: [condition('Failed')] }) },
+      'finished',
+    ],
+    ['is cancelled on request', { bulkExport: anExport({ cancel: true }) }, 'cancel'],
+    ['needs a plan', { workspace: { spec: { plan: 'developer' } } as Workspace }, 'fail PlanNotAllowed'],
+    ['waits for its destination', { destination: undefined }, 'wait DestinationMissing'],
+    [
+      'waits for its destination to be validated',
+      { destination: { status: {} } as BulkExportDestination },
+      'wait DestinationNotReady',
+    ],
+    ['waits for its project', { project: undefined }, 'wait ProjectMissing'],
+    [
+      'says that filters are not supported',
+      { bulkExport: anExport({ filter: 'eq(name, "x")' }) },
+      'fail NotSupported',
+    ],
+    [
+      'refuses a window that ends before it starts',
+      { bulkExport: anExport({ endTime: '2026-04-01T00:00:00Z' }) },
+      'fail InvalidWindow',
+    ],
+    [
+      'refuses a window of a thousand years',
+      { bulkExport: anExport({ startTime: '1026-05-01T00:00:00Z' }) },
+      'fail InvalidWindow',
+    ],
+    [
+      'waits for a window that ends ahead',
+      { bulkExport: anExport({ endTime: '2026-06-01T00:00:00Z' }) },
+      'wait WaitingForWindow',
+    ],
+    ['goes on while runs do', { runs: BOTH }, 'run'],
+    [
+      'is complete when every run is',
+      { runs: BOTH.map((run) => ({ ...run, status: { conditions: DONE } })) },
+      'complete',
+    ],
+    [
+      'fails with a run that failed for good',
+      { runs: [aRun('2026-05-01', [condition('Failed', 'True', 'StorageFailed')]), aRun('2026-05-02')] },
+      'fail RunFailed',
+    ],
+    [
+      'times out',
+      { runs: BOTH, bulkExport: anExport({}, { startedAt: '2026-04-29T00:00:00Z' }) },
+      'fail TimedOut',
+    ],
+    [
+      'fails when the destination goes before every run was made',
+      { runs: BOTH.slice(0, 1), destination: undefined },
+      'fail DestinationMissing',
+    ],
+    ['no longer minds a destination that changed under way', { runs: BOTH, destination: undefined }, 'run'],
+  ])('%s', (_name, changes, expected) => expect(kind(changes)).toBe(expected));
+
+  it('queues behind older exports of the workspace', () => {
+    const accepted = { conditions: [condition('Accepted')] };
+    const older = ['a', 'b'].map((name) => anExport({}, accepted, name));
+    const bulkExport = anExport({}, accepted);
+    const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentExportsPerWorkspace: 2 };
+    expect(kind({ bulkExport, limits, siblings: [...older, bulkExport] })).toBe('wait Queued');
+    const [first, second] = older;
+    const ended = { ...second, status: { conditions: DONE } } as BulkExport;
+    expect(kind({ bulkExport, limits, siblings: [first as BulkExport, ended, bulkExport] })).toBe('run');
+  });
+
+  it('queues behind what has begun, however young that is', () => {
+    const young = anExport({}, { runs: { total: 3 }, conditions: [condition('Accepted')] }, 'y');
+    const bulkExport = anExport({}, {}, 'a');
+    const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentExportsPerWorkspace: 1 };
+    expect(kind({ bulkExport, limits, siblings: [young, bulkExport] })).toBe('wait Queued');
+  });
+
+  it('goes on when it has begun itself, although a crash left it without runs', () => {
+    const before = anExport({}, { conditions: [condition('Accepted')] }, 'a');
+    const bulkExport = anExport({}, { runs: { total: 3 } });
+    const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentExportsPerWorkspace: 1 };
+    expect(kind({ bulkExport, limits, siblings: [before, bulkExport] })).toBe('run');
+  });
+
+  it('does not queue behind an export that waits for its window to end', () => {
+    const waiting = anExport({}, { conditions: [condition('Accepted', 'True', 'WaitingForWindow')] }, 'a');
+    const bulkExport = anExport();
+    const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentExportsPerWorkspace: 1 };
+    expect(kind({ bulkExport, limits, siblings: [waiting, bulkExport] })).toBe('run');
+  });
+
+  it('counts `last` from the creation, once', () => {
+    const bulkExport = anExport({ startTime: undefined, endTime: undefined, last: '24h' });
+    const decision = decideExport(world({ bulkExport }));
+    const status = summarizeExport(world({ bulkExport }), decision);
+    expect([status.startTime, status.endTime]).toEqual(['2026-05-02T00:00:00Z', '2026-05-03T00:00:00Z']);
+  });
+});
+
+describe('summarizeExport', () => {
+  it('adds up its runs, weighed by the time they cover', () => {
+    const runs = [
+      aRun('2026-05-01', DONE, { rows: 10, bytes: 100 }),
+      aRun('2026-05-02', [condition('Running')], {
+        rows: 5,
+        bytes: 50,
+        percent: 50,
+        startedAt: '2026-05-03T01:00:00Z',
+      }),
+    ];
+    const observed = world({ runs });
+    const status = summarizeExport(observed, decideExport(observed));
+    expect(status).toMatchObject({
+      rows: 15,
+      bytes: 150,
+      percent: 71, // 18 h done of 42, half of the other 24
+      startedAt: '2026-05-03T01:00:00Z',
+      runs: { total: 2, completed: 1, running: 1, created: 0, failed: 0, cancelled: 0, timedOut: 0 },
+    });
+    expect(status.conditions?.map(({ type, status: value }) => [type, value])).toEqual([
+      ['Accepted', 'True'],
+      ['Ready', 'True'],
+    ]);
+  });
+
+  it('says why it waits', () => {
+    const observed = world({ destination: undefined });
+    const status = summarizeExport(observed, decideExport(observed));
+    expect(status.conditions?.map(({ type, status: value, reason }) => [type, value, reason])).toEqual([
+      ['Accepted', 'False', 'DestinationMissing'],
+      ['Ready', 'False', 'DestinationMissing'],
+    ]);
+  });
+});

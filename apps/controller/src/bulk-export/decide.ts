@@ -1,0 +1,159 @@
+import {
+  countPartitions,
+  formatInstant,
+  instantOf,
+  isExportOverdue,
+  type Partition,
+  partitionByDay,
+  resolveWindow,
+  type Window,
+} from '#lib/export-plan';
+import { CONDITION, isConditionTrue, REASON } from '#lib/resources';
+import { hasBegun, isFinished, queuePlace, runPhase } from './export-phase.js';
+import type { ExportWorld } from './world.js';
+
+/** More days than this are a mistake in a year, not a wish. */
+const MAX_PARTITIONS = 3660;
+/** Late rows: an export whose end lies ahead begins this long after it. */
+const SETTLE_MICROS = 600_000_000n;
+
+/** What is to be done about an export now. */
+export type ExportDecision =
+  /** It has come to its end; nothing changes any more. */
+  | { readonly kind: 'finished' }
+  /** Something that may yet come is missing. */
+  | { readonly kind: 'wait'; readonly reason: string; readonly message: string; readonly ms: number }
+  /** It ends without, or against, its runs. */
+  | { readonly kind: 'fail'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'cancel' }
+  /** The window is known: note it and make the runs that are missing. */
+  | {
+      readonly kind: 'run';
+      readonly window: Window;
+      readonly projectId: string;
+      readonly missing: readonly Partition[];
+    }
+  | { readonly kind: 'complete' };
+
+function fail(reason: string, message: string): ExportDecision {
+  return { kind: 'fail', reason, message };
+}
+
+function wait(reason: string, message: string, ms = 30_000): ExportDecision {
+  return { kind: 'wait', reason, message, ms };
+}
+
+/** What must hold before anything is read: plan, features, destination, project. */
+function decideAcceptance({
+  bulkExport,
+  workspace,
+  destination,
+  project,
+}: ExportWorld): ExportDecision | undefined {
+  const { spec } = bulkExport;
+  if (!workspace) return wait(REASON.workspaceMissing, 'the namespace belongs to no Workspace');
+  if (workspace.spec.plan === 'developer')
+    return fail(REASON.planNotAllowed, 'bulk export needs the plan plus or enterprise');
+  if (spec.filter !== undefined) return fail(REASON.notSupported, 'filter is not supported yet');
+  if (spec.intervalHours !== undefined)
+    return fail(REASON.notSupported, 'intervalHours is not supported yet');
+  if (!destination)
+    return wait(REASON.destinationMissing, `there is no BulkExportDestination ${spec.destinationRef.name}`);
+  if (!isConditionTrue(destination.status?.conditions, CONDITION.validated))
+    return wait(
+      REASON.destinationNotReady,
+      `BulkExportDestination ${spec.destinationRef.name} is not validated`,
+    );
+  if (!project) {
+    const { name, id } = spec.tracingProject;
+    return wait(REASON.projectMissing, `there is no tracing project ${name ?? id ?? ''}`);
+  }
+  return undefined;
+}
+
+/** The window, resolved once: `last` counts from the creation, and what stands in the status is never computed again. */
+function decideWindow({ bulkExport }: ExportWorld): Window | ExportDecision {
+  const { spec, status, metadata } = bulkExport;
+  const wanted =
+    status?.startTime !== undefined && status.endTime !== undefined
+      ? { startTime: status.startTime, endTime: status.endTime }
+      : {
+          ...(spec.last === undefined ? {} : { last: spec.last }),
+          ...(spec.startTime === undefined ? {} : { startTime: spec.startTime }),
+          ...(spec.endTime === undefined ? {} : { endTime: spec.endTime }),
+        };
+  const decision = resolveWindow(wanted, instantOf(new Date(metadata.creationTimestamp ?? 0)));
+  if (decision.kind === 'refused') return fail(REASON.invalidWindow, decision.message);
+  const days = countPartitions(decision.window);
+  if (days > MAX_PARTITIONS)
+    return fail(
+      REASON.invalidWindow,
+      `the window spans ${days} days; at most ${MAX_PARTITIONS} are exported at once`,
+    );
+  return decision.window;
+}
+
+function decideRunning(world: ExportWorld, window: Window, projectId: string): ExportDecision {
+  const { runs, limits, siblings, bulkExport, now } = world;
+  const overtimeMs = Number((window.end + SETTLE_MICROS - instantOf(now)) / 1000n);
+  // `last` ends at the creation, which is never ahead
+  if (bulkExport.spec.last === undefined && instantOf(now) < window.end)
+    return wait(
+      REASON.waitingForWindow,
+      `the window ends at ${formatInstant(window.end)}; the export begins ten minutes later`,
+      Math.max(1000, overtimeMs),
+    );
+  const isWaiting = runs.length === 0 && !hasBegun(bulkExport);
+  if (isWaiting && queuePlace(bulkExport, siblings) >= limits.concurrentExportsPerWorkspace)
+    return wait(
+      REASON.queued,
+      `${limits.concurrentExportsPerWorkspace} exports of the workspace run already`,
+      5_000,
+    );
+  const made = new Set(runs.map((run) => run.spec.startTime));
+  const missing = partitionByDay(window).filter(({ start }) => !made.has(formatInstant(start)));
+  if (missing.length > 0 && !world.destination)
+    return fail(
+      REASON.destinationMissing,
+      `BulkExportDestination ${bulkExport.spec.destinationRef.name} was deleted`,
+    );
+  if (missing.length > 0) return { kind: 'run', window, projectId, missing };
+  return decideEnd(world) ?? { kind: 'run', window, projectId, missing };
+}
+
+/** One run that failed for good fails the export. */
+function decideEnd({ runs, bulkExport, now, limits }: ExportWorld): ExportDecision | undefined {
+  const phases = runs.map(runPhase);
+  const failed = runs.find((run) => runPhase(run) === 'failed');
+  if (failed) return fail(REASON.runFailed, `run ${failed.metadata.name} failed: ${failureText(failed)}`);
+  if (phases.every((phase) => phase === 'completed')) return { kind: 'complete' };
+  const startedAt = bulkExport.status?.startedAt;
+  if (startedAt !== undefined && isExportOverdue(Date.parse(startedAt), now.getTime(), limits))
+    return fail(
+      REASON.timedOut,
+      `the export took longer than ${limits.exportTimeoutMs / 3_600_000} h; export a shorter window`,
+    );
+  return undefined;
+}
+
+function failureText({ status }: ExportWorld['runs'][number]): string {
+  return (
+    status?.conditions?.find(({ type }) => type === CONDITION.failed)?.message ?? 'for an unknown reason'
+  );
+}
+
+/** Decides an export. Pure: the same world gives the same answer. */
+export function decideExport(world: ExportWorld): ExportDecision {
+  const { bulkExport } = world;
+  if (isFinished(bulkExport)) return { kind: 'finished' };
+  if (bulkExport.spec.cancel) return { kind: 'cancel' };
+  const isUnderWay = world.runs.length > 0;
+  // what an export began with is in its runs: a destination that changes later no longer matters
+  const obstacle = isUnderWay ? undefined : decideAcceptance(world);
+  if (obstacle) return obstacle;
+  const window = decideWindow(world);
+  if ('kind' in window) return window;
+  const projectId =
+    bulkExport.status?.tracingProjectId ?? world.project?.id ?? world.runs[0]?.spec.projectId ?? '';
+  return decideRunning(world, window, projectId);
+}

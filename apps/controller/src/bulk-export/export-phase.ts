@@ -1,0 +1,61 @@
+import {
+  type BulkExport,
+  type BulkExportRun,
+  CONDITION,
+  findCondition,
+  isConditionTrue,
+  REASON,
+} from '#lib/resources';
+
+/** Whether an export or a run has come to its end, however. */
+export function isFinished(object: Pick<BulkExport | BulkExportRun, 'status'>): boolean {
+  const conditions = object.status?.conditions;
+  return isConditionTrue(conditions, CONDITION.completed) || isConditionTrue(conditions, CONDITION.failed);
+}
+
+/** The states that runs are counted by. */
+export type RunPhase = 'created' | 'running' | 'completed' | 'failed' | 'cancelled' | 'timedOut';
+
+export function runPhase({ status }: Pick<BulkExportRun, 'status'>): RunPhase {
+  const conditions = status?.conditions;
+  if (isConditionTrue(conditions, CONDITION.completed)) return 'completed';
+  const failed = findCondition(conditions, CONDITION.failed);
+  if (failed?.status === 'True') {
+    if (failed.reason === REASON.cancelled) return 'cancelled';
+    return failed.reason === REASON.timedOut ? 'timedOut' : 'failed';
+  }
+  return isConditionTrue(conditions, CONDITION.running) ? 'running' : 'created';
+}
+
+/** Whether runs of an export were made, or are about to be: its status says so before the first one is. */
+export function hasBegun({ status }: Pick<BulkExport, 'status'>): boolean {
+  return (status?.runs?.total ?? 0) > 0;
+}
+
+/**
+ * The place of an export among the unfinished ones of its workspace, from 0: behind those that have begun, whatever
+ * their age, and behind the older ones that wait as it does. Whether one may begin follows from its place alone.
+ */
+export function queuePlace(bulkExport: BulkExport, ofWorkspace: readonly BulkExport[]): number {
+  const before = (other: BulkExport): boolean => {
+    const [a, b] = [other.metadata.creationTimestamp ?? '', bulkExport.metadata.creationTimestamp ?? ''];
+    return a < b || (a === b && other.metadata.name < bulkExport.metadata.name);
+  };
+  return ofWorkspace.filter(
+    (other) =>
+      other.metadata.name !== bulkExport.metadata.name &&
+      !isFinished(other) &&
+      (hasBegun(other) || (isAccepted(other) && before(other))),
+  ).length;
+}
+
+/** The place of a run among the unfinished ones of its export, by day, from 0. */
+export function runPlace(run: BulkExportRun, ofExport: readonly BulkExportRun[]): number {
+  return ofExport.filter((other) => !isFinished(other) && other.spec.startTime < run.spec.startTime).length;
+}
+
+/** Accepted and not waiting for its window to end, which may be weeks away. */
+function isAccepted({ status }: BulkExport): boolean {
+  const accepted = findCondition(status?.conditions, CONDITION.accepted);
+  return accepted?.status === 'True' && accepted.reason !== REASON.waitingForWindow;
+}

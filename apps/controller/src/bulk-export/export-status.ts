@@ -1,0 +1,120 @@
+import { formatInstant, parseInstant, type Window } from '#lib/export-plan';
+import { type ReadyRule, summarizeReady } from '#lib/reconcile';
+import {
+  type BulkExportStatus,
+  type Condition,
+  CONDITION,
+  type ConditionDraft,
+  type ConditionDrafts,
+  REASON,
+  type RunCounts,
+  setCondition,
+  updateConditions,
+} from '#lib/resources';
+import type { ExportDecision } from './decide.js';
+import { runPhase } from './export-phase.js';
+import type { ExportWorld } from './world.js';
+
+const READY: ReadyRule = { needs: [CONDITION.accepted], failures: [CONDITION.failed] };
+
+function countRuns(runs: ExportWorld['runs'], total: number): RunCounts {
+  const counts = { created: 0, running: 0, completed: 0, failed: 0, cancelled: 0, timedOut: 0 };
+  for (const run of runs) counts[runPhase(run)]++;
+  return { total: Math.max(total, runs.length), ...counts };
+}
+
+function sum(runs: ExportWorld['runs'], field: 'rows' | 'bytes'): number {
+  return runs.reduce((total, { status }) => total + (status?.[field] ?? 0), 0);
+}
+
+/** Runs weigh by the time they cover: the first and the last day are often short. */
+function percentOf(runs: ExportWorld['runs'], window: Window | undefined): number {
+  if (!window) return 0;
+  let done = 0;
+  for (const run of runs) {
+    const start = parseInstant(run.spec.startTime) ?? 0n;
+    const end = parseInstant(run.spec.endTime) ?? start;
+    const share = runPhase(run) === 'completed' ? 100 : (run.status?.percent ?? 0);
+    done += (Number(end - start) / Number(window.end - window.start)) * share;
+  }
+  return Math.min(100, Math.round(done));
+}
+
+function earliest(times: readonly (string | undefined)[]): string | undefined {
+  return times.filter((time) => time !== undefined).sort()[0];
+}
+
+/** The conditions that follow from a decision. */
+function drafts(decision: ExportDecision): ConditionDrafts {
+  switch (decision.kind) {
+    case 'finished':
+      return {};
+    case 'wait':
+      return { [CONDITION.accepted]: accepted(decision) };
+    case 'fail':
+      return { [CONDITION.failed]: { status: 'True', reason: decision.reason, message: decision.message } };
+    case 'cancel':
+      return {
+        [CONDITION.failed]: { status: 'True', reason: REASON.cancelled, message: 'cancelled on request' },
+      };
+    case 'run':
+      return {
+        [CONDITION.accepted]: { status: 'True', reason: REASON.accepted, message: 'the window is known' },
+      };
+    case 'complete':
+      return {
+        [CONDITION.accepted]: { status: 'True', reason: REASON.accepted, message: 'the window is known' },
+        [CONDITION.completed]: {
+          status: 'True',
+          reason: REASON.completed,
+          message: 'every run is completed',
+        },
+      };
+    default:
+      return decision satisfies never;
+  }
+}
+
+/** Waiting in the queue, or for the window to end, is not an objection. */
+function accepted({ reason, message }: { reason: string; message: string }): Omit<ConditionDraft, 'type'> {
+  const isObjection = reason !== REASON.queued && reason !== REASON.waitingForWindow;
+  return { status: isObjection ? 'False' : 'True', reason, message };
+}
+
+function conditionsOf(world: ExportWorld, decision: ExportDecision): readonly Condition[] {
+  const { metadata, status } = world.bulkExport;
+  const conditions = updateConditions(status?.conditions, drafts(decision), metadata.generation, world.now);
+  return setCondition(conditions, summarizeReady(conditions, READY, metadata.generation), world.now);
+}
+
+/** The whole status of an export after a decision. */
+export function summarizeExport(world: ExportWorld, decision: ExportDecision): BulkExportStatus {
+  const { bulkExport, runs } = world;
+  const before = bulkExport.status ?? {};
+  const window =
+    decision.kind === 'run'
+      ? decision.window
+      : before.startTime !== undefined && before.endTime !== undefined
+        ? { start: parseInstant(before.startTime) ?? 0n, end: parseInstant(before.endTime) ?? 0n }
+        : undefined;
+  const isEnding = decision.kind === 'fail' || decision.kind === 'cancel' || decision.kind === 'complete';
+  const startedAt = before.startedAt ?? earliest(runs.map((run) => run.status?.startedAt));
+  const projectId = decision.kind === 'run' ? decision.projectId : before.tracingProjectId;
+  const total = decision.kind === 'run' ? runs.length + decision.missing.length : (before.runs?.total ?? 0);
+  return {
+    observedGeneration: bulkExport.metadata.generation ?? 1,
+    conditions: conditionsOf(world, decision),
+    ...(window ? { startTime: formatInstant(window.start), endTime: formatInstant(window.end) } : {}),
+    ...(projectId === undefined ? {} : { tracingProjectId: projectId }),
+    runs: countRuns(runs, total),
+    rows: sum(runs, 'rows'),
+    bytes: sum(runs, 'bytes'),
+    percent: decision.kind === 'complete' ? 100 : percentOf(runs, window),
+    ...(startedAt === undefined ? {} : { startedAt }),
+    ...(before.finishedAt !== undefined
+      ? { finishedAt: before.finishedAt }
+      : isEnding
+        ? { finishedAt: world.now.toISOString() }
+        : {}),
+  };
+}

@@ -1,0 +1,73 @@
+import type { Informer, Informers } from '#lib/kube';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  type BulkExportDestination,
+  type Deployment,
+  DEPLOYMENTS,
+  LABEL,
+  type Listener,
+  type Namespace,
+  NAMESPACES,
+  RESOURCES,
+  type Role,
+  ROLE_BINDINGS,
+  type RoleBinding,
+  ROLES,
+  type Service,
+  SERVICE_ACCOUNTS,
+  type ServiceAccount,
+  SERVICES,
+  type Workspace,
+  workspaceNamespace,
+} from '#lib/resources';
+
+/** What the controller keeps of the cluster. */
+export interface Caches {
+  readonly workspaces: Informer<Workspace>;
+  readonly listeners: Informer<Listener>;
+  readonly deployments: Informer<AgentDeployment>;
+  readonly revisions: Informer<AgentRevision>;
+  readonly destinations: Informer<BulkExportDestination>;
+  readonly namespaces: Informer<Namespace>;
+  /** Only those named `default`. */
+  readonly defaultAccounts: Informer<ServiceAccount>;
+  /** What listeners are made of. */
+  readonly listenerWorkloads: Informer<Deployment>;
+  readonly listenerAccounts: Informer<ServiceAccount>;
+  readonly listenerRoles: Informer<Role>;
+  readonly listenerBindings: Informer<RoleBinding>;
+  /** Services of AgentDeployments. */
+  readonly services: Informer<Service>;
+}
+
+const BY_NAMESPACE = 'workspace-namespace';
+
+/** The caches; of built-in kinds only what concerns the platform. */
+export function openCaches(informers: Informers): Caches {
+  const ofListeners = { labelSelector: `${LABEL.component}=listener` };
+  const caches: Caches = {
+    workspaces: informers.of(RESOURCES.Workspace),
+    listeners: informers.of(RESOURCES.Listener),
+    deployments: informers.of(RESOURCES.AgentDeployment),
+    revisions: informers.of(RESOURCES.AgentRevision),
+    destinations: informers.of(RESOURCES.BulkExportDestination),
+    namespaces: informers.of(NAMESPACES),
+    defaultAccounts: informers.of(SERVICE_ACCOUNTS, { fieldSelector: 'metadata.name=default' }),
+    listenerWorkloads: informers.of(DEPLOYMENTS, ofListeners),
+    listenerAccounts: informers.of(SERVICE_ACCOUNTS, ofListeners),
+    listenerRoles: informers.of(ROLES, ofListeners),
+    listenerBindings: informers.of(ROLE_BINDINGS, ofListeners),
+    services: informers.of(SERVICES, { labelSelector: LABEL.deployment }),
+  };
+  caches.workspaces.addIndex(BY_NAMESPACE, ({ metadata }) => [workspaceNamespace(metadata.name)]);
+  return caches;
+}
+
+/** The workspace that a namespace belongs to. */
+export function workspaceOf(
+  workspaces: Informer<Workspace>,
+  namespace: string | undefined,
+): Workspace | undefined {
+  return namespace === undefined ? undefined : workspaces.byIndex(BY_NAMESPACE, namespace)[0];
+}

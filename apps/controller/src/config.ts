@@ -1,0 +1,63 @@
+import { choice, type Config, flag, integer, optionalText, text, url } from '#lib/config';
+import { DEFAULT_EXPORT_LIMITS } from '#lib/export-plan';
+import { FIELD_MANAGER } from '#lib/resources';
+
+/** Settings of the controller. */
+export const CONFIG = {
+  kubeconfigPath: optionalText(
+    'KUBECONFIG',
+    'path of a kubeconfig; the mounted service account when missing',
+  ),
+  databaseUri: text('AGENTPLANE_DATABASE_URI', 'URI of the trace store', { secret: true }),
+  databaseAdminUri: text(
+    'AGENTPLANE_DATABASE_ADMIN_URI',
+    'URI of a server where databases and roles of deployments may be created',
+    { secret: true },
+  ),
+  systemNamespace: text('AGENTPLANE_SYSTEM_NAMESPACE', 'namespace of the platform itself', {
+    fallback: 'agentplane-system',
+  }),
+  apiUrl: url('AGENTPLANE_API_URL', 'address of the api program, handed on to agents'),
+  addresses: choice('AGENTPLANE_ADDRESSES', 'how Services are reached', ['loopback', 'cluster-dns'], {
+    fallback: 'cluster-dns',
+  }),
+  imageStore: optionalText('AGENTPLANE_IMAGE_STORE', 'folder of the image store; missing in a cluster'),
+  allowPrivateEndpoints: flag(
+    'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS',
+    'whether destinations may lead into private networks and to this machine',
+    { fallback: false },
+  ),
+  imagePrefix: text('AGENTPLANE_IMAGE_PREFIX', 'put before the names of platform images', { fallback: '' }),
+  version: text('AGENTPLANE_VERSION', 'version of the platform', { fallback: '0.1.0' }),
+  identity: text('AGENTPLANE_IDENTITY', 'name of this candidate for leadership; the pod’s name', {
+    fallback: FIELD_MANAGER.controller,
+  }),
+  logLevel: choice('AGENTPLANE_LOG_LEVEL', 'what is logged', ['debug', 'info', 'warn', 'error'], {
+    fallback: 'info',
+  }),
+  exportRetries: integer('AGENTPLANE_EXPORT_RETRIES', 'retries of an export run after its first attempt', {
+    fallback: DEFAULT_EXPORT_LIMITS.retries,
+  }),
+  exportRetryDelayMs: integer('AGENTPLANE_EXPORT_RETRY_DELAY_MS', 'pause between attempts, milliseconds', {
+    fallback: DEFAULT_EXPORT_LIMITS.retryDelayMs,
+  }),
+  exportRunTimeoutMs: integer('AGENTPLANE_EXPORT_RUN_TIMEOUT_MS', 'longest attempt, milliseconds', {
+    fallback: DEFAULT_EXPORT_LIMITS.runTimeoutMs,
+    min: 1000,
+  }),
+  exportTimeoutMs: integer('AGENTPLANE_EXPORT_TIMEOUT_MS', 'longest export, milliseconds', {
+    fallback: DEFAULT_EXPORT_LIMITS.exportTimeoutMs,
+    min: 1000,
+  }),
+  concurrentRunsPerExport: integer('AGENTPLANE_EXPORT_CONCURRENT_RUNS', 'runs of one export at a time', {
+    fallback: DEFAULT_EXPORT_LIMITS.concurrentRunsPerExport,
+    min: 1,
+  }),
+  concurrentExportsPerWorkspace: integer(
+    'AGENTPLANE_EXPORT_CONCURRENT_EXPORTS',
+    'exports of one workspace at a time',
+    { fallback: DEFAULT_EXPORT_LIMITS.concurrentExportsPerWorkspace, min: 1 },
+  ),
+};
+
+export type ControllerConfig = Config<typeof CONFIG>;

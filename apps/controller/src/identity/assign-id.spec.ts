@@ -1,0 +1,49 @@
+import { ANNOTATION } from '#lib/resources';
+import { decideId } from './assign-id.js';
+import { derivedUuid } from './derived-uuid.js';
+
+const A = '00000000-0000-4000-8000-00000000000a';
+const B = '00000000-0000-4000-8000-00000000000b';
+const CHOSEN = '11111111-1111-4111-8111-111111111111';
+
+function object(uid: string, created: string, id?: string) {
+  return {
+    metadata: {
+      name: uid,
+      uid,
+      creationTimestamp: created,
+      ...(id === undefined ? {} : { annotations: { [ANNOTATION.id]: id } }),
+    },
+  };
+}
+
+describe('decideId', () => {
+  const older = object(A, '2026-01-01T00:00:00Z', CHOSEN);
+  const younger = object(B, '2026-01-02T00:00:00Z', CHOSEN);
+  it.each([
+    ['an object without an id gets its uid', object(A, '2026-01-01T00:00:00Z'), [], A],
+    ['a chosen id stays', older, [older], undefined],
+    ['an id that is no uuid is replaced', object(A, '2026-01-01T00:00:00Z', 'x'), [], A],
+    ['the older of two with one id keeps it', older, [older, younger], undefined],
+    ['the younger of two with one id gets its uid', younger, [older, younger], B],
+    [
+      'an id is not taken by what is being deleted',
+      younger,
+      [{ metadata: { ...older.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } }, younger],
+      undefined,
+    ],
+  ])('%s', (_, one, all, expected) => {
+    expect(decideId(one, all)).toBe(expected);
+  });
+});
+
+describe('derivedUuid', () => {
+  it('is a uuid, the same for the same words only', () => {
+    expect(derivedUuid('a', 1)).toMatch(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
+    expect(derivedUuid('a', 1)).toBe(derivedUuid('a', 1));
+    expect(derivedUuid('a', 1)).not.toBe(derivedUuid('a', 2));
+    expect(derivedUuid('a', 'b')).not.toBe(derivedUuid('ab'));
+  });
+});

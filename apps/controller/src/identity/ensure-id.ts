@@ -1,0 +1,18 @@
+import type { Fields, KubeClient, Reader } from '#lib/kube';
+import { ANNOTATION, keyOf, type KubeObject, type ResourceRef } from '#lib/resources';
+import { decideId } from './assign-id.js';
+
+/** Gives the object its id where it has none of its own; answers the object as it then is. */
+export async function ensureId<T extends KubeObject>(
+  client: KubeClient,
+  ref: ResourceRef<T>,
+  object: T,
+  all: Reader<T>,
+): Promise<T> {
+  const id = decideId(object, all.list());
+  if (id === undefined) return object;
+  const { uid, resourceVersion } = object.metadata;
+  const patch = { metadata: { uid, resourceVersion, annotations: { [ANNOTATION.id]: id } } };
+  // a literal cannot be shown to fit the fields of a type parameter
+  return await client.merge<T>(ref, keyOf(object), patch as unknown as Fields<T>);
+}

@@ -1,0 +1,103 @@
+import { applyOwned, type KubeClient, type Owner, StatusWriter } from '#lib/kube';
+import { buildListenerObjects, type PlatformSettings } from '#lib/manifests';
+import { after, done, type Result } from '#lib/reconcile';
+import {
+  CONDITION,
+  DEPLOYMENTS,
+  isDeleting,
+  keyOf,
+  type Listener,
+  type ListenerStatus,
+  type ObjectKey,
+  RESOURCES,
+  ROLE_BINDINGS,
+  ROLES,
+  SERVICE_ACCOUNTS,
+} from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { Caches } from '../caches.js';
+import { ensureId } from '../identity/ensure-id.js';
+import { conditionsOf } from '../status-conditions.js';
+import { foreignNamespaces, listenerConditions } from './decide-listener.js';
+
+export type ListenerCaches = Pick<
+  Caches,
+  'listeners' | 'listenerWorkloads' | 'listenerAccounts' | 'listenerRoles' | 'listenerBindings' | 'namespaces'
+>;
+
+/** A heart that stops makes no event: somebody has to look. */
+const LOOK_AGAIN_MS = 15_000;
+
+/** Gives each Listener its program, and says whether that works. The listener itself writes its heartbeat only. */
+export class ListenerReconciler {
+  readonly #caches: ListenerCaches;
+  readonly #client: KubeClient;
+  readonly #settings: PlatformSettings;
+  readonly #clock: Clock;
+  readonly #status: StatusWriter;
+
+  constructor(caches: ListenerCaches, client: KubeClient, settings: PlatformSettings, clock: Clock) {
+    this.#caches = caches;
+    this.#client = client;
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#status = new StatusWriter(client);
+  }
+
+  async reconcile(key: ObjectKey): Promise<Result> {
+    const found = this.#caches.listeners.find(key);
+    if (!found || isDeleting(found)) return done();
+    // nothing can be made in a namespace that is going, and the listener goes with it
+    const namespace = this.#caches.namespaces.find({ name: found.metadata.namespace ?? '' });
+    if (!namespace || isDeleting(namespace)) return after(LOOK_AGAIN_MS);
+    const listener = await ensureId(this.#client, RESOURCES.Listener, found, this.#caches.listeners);
+    if (foreignNamespaces(listener).length === 0) await this.#applyObjects(listener);
+    await this.#report(listener);
+    return after(LOOK_AGAIN_MS);
+  }
+
+  /** The rights come before the pod that needs them. */
+  async #applyObjects(listener: Listener): Promise<void> {
+    const owner: Owner = { ref: RESOURCES.Listener, object: listener };
+    const objects = buildListenerObjects(listener, this.#settings);
+    const { serviceAccount, role, roleBinding, deployment } = objects;
+    const client = this.#client;
+    const key = keyOf(deployment);
+    const { listenerAccounts, listenerRoles, listenerBindings, listenerWorkloads } = this.#caches;
+    await applyOwned(client, owner, {
+      ref: SERVICE_ACCOUNTS,
+      desired: serviceAccount,
+      existing: listenerAccounts.find(key),
+    });
+    await applyOwned(client, owner, { ref: ROLES, desired: role, existing: listenerRoles.find(key) });
+    await applyOwned(client, owner, {
+      ref: ROLE_BINDINGS,
+      desired: roleBinding,
+      existing: listenerBindings.find(key),
+    });
+    await applyOwned(client, owner, {
+      ref: DEPLOYMENTS,
+      desired: deployment,
+      existing: listenerWorkloads.find(key),
+    });
+  }
+
+  async #report(listener: Listener): Promise<void> {
+    const workload = this.#caches.listenerWorkloads.find(
+      keyOf(buildListenerObjects(listener, this.#settings).deployment),
+    );
+    const now = this.#clock.now();
+    const { generation } = listener.metadata;
+    const status: ListenerStatus = {
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      conditions: conditionsOf(
+        listener.status?.conditions,
+        listenerConditions(listener, workload, now),
+        { needs: [CONDITION.workloadReady, CONDITION.heartbeatFresh], message: 'it works' },
+        generation,
+        now,
+      ),
+    };
+    await this.#status.apply(RESOURCES.Listener, listener, status);
+  }
+}

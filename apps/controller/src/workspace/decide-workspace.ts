@@ -1,0 +1,74 @@
+import {
+  isDeleting,
+  LABEL,
+  MANAGED_BY,
+  type Namespace,
+  REASON,
+  type Workspace,
+  workspaceNamespace,
+} from '#lib/resources';
+import { isOlder } from '../identity/assign-id.js';
+
+/** What a workspace depends on. */
+export interface WorkspaceWorld {
+  readonly namespace: Namespace | undefined;
+  /** Whether the namespace's account `default` is there: before it no pod can be made. */
+  readonly hasDefaultAccount: boolean;
+  /** Every workspace there is. */
+  readonly workspaces: readonly Workspace[];
+}
+
+export type WorkspaceDecision =
+  | { readonly kind: 'create-namespace' }
+  | { readonly kind: 'refuse'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'wait'; readonly reason: string; readonly message: string }
+  | { readonly kind: 'ready' };
+
+/** Labels of a workspace's namespace; by them it is known to be ours. */
+export function namespaceLabels({ metadata, spec }: Workspace): Readonly<Record<string, string>> {
+  return {
+    [LABEL.workspace]: metadata.name,
+    [LABEL.tenant]: spec.tenantId,
+    [LABEL.managedBy]: MANAGED_BY,
+  };
+}
+
+/** What a workspace needs next. */
+export function decideWorkspace(workspace: Workspace, world: WorkspaceWorld): WorkspaceDecision {
+  const twin = world.workspaces.find(
+    (other) =>
+      other.metadata.uid !== workspace.metadata.uid &&
+      other.spec.tenantId.toLowerCase() === workspace.spec.tenantId.toLowerCase() &&
+      isOlder(other.metadata, workspace.metadata),
+  );
+  if (twin)
+    return {
+      kind: 'refuse',
+      reason: REASON.tenantTaken,
+      message: `workspace ${twin.metadata.name} has the tenant id ${workspace.spec.tenantId} already`,
+    };
+  const name = workspaceNamespace(workspace.metadata.name);
+  const { namespace } = world;
+  if (!namespace) return { kind: 'create-namespace' };
+  if (!isOurs(namespace, workspace))
+    return {
+      kind: 'refuse',
+      reason: REASON.namespaceTaken,
+      message: `namespace ${name} exists and belongs to somebody else: rename the workspace or remove the namespace`,
+    };
+  if (isDeleting(namespace))
+    return { kind: 'wait', reason: REASON.namespaceMissing, message: `namespace ${name} is being deleted` };
+  if (!world.hasDefaultAccount)
+    return {
+      kind: 'wait',
+      reason: REASON.serviceAccountMissing,
+      message: `namespace ${name} has no service account default yet`,
+    };
+  return { kind: 'ready' };
+}
+
+/** Whether the namespace was made for this workspace. */
+export function isOurs(namespace: Namespace, workspace: Workspace): boolean {
+  const labels = namespace.metadata.labels ?? {};
+  return Object.entries(namespaceLabels(workspace)).every(([label, value]) => labels[label] === value);
+}

@@ -1,0 +1,119 @@
+import { addFinalizer, isAlreadyExists, type KubeClient, removeFinalizer, StatusWriter } from '#lib/kube';
+import { done, finalizerStep, observedGeneration, type Result, wait } from '#lib/reconcile';
+import {
+  CONDITION,
+  type ConditionDraft,
+  FINALIZER,
+  NAMESPACES,
+  type ObjectKey,
+  REASON,
+  RESOURCES,
+  type Workspace,
+  workspaceNamespace,
+  type WorkspaceStatus,
+} from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { Caches } from '../caches.js';
+import { ensureId } from '../identity/ensure-id.js';
+import { conditionsOf } from '../status-conditions.js';
+import { decideWorkspace, isOurs, namespaceLabels, type WorkspaceDecision } from './decide-workspace.js';
+
+export type WorkspaceCaches = Pick<Caches, 'workspaces' | 'namespaces' | 'defaultAccounts'>;
+
+const LOOK_AGAIN_MS = 2_000;
+
+/** Gives each Workspace its namespace, and takes it away with everything in it. */
+export class WorkspaceReconciler {
+  readonly #caches: WorkspaceCaches;
+  readonly #client: KubeClient;
+  readonly #clock: Clock;
+  readonly #status: StatusWriter;
+
+  constructor(caches: WorkspaceCaches, client: KubeClient, clock: Clock) {
+    this.#caches = caches;
+    this.#client = client;
+    this.#clock = clock;
+    this.#status = new StatusWriter(client);
+  }
+
+  async reconcile(key: ObjectKey): Promise<Result> {
+    const found = this.#caches.workspaces.find(key);
+    if (!found) return done();
+    const step = finalizerStep(found, FINALIZER.workspace);
+    if (step === 'gone') return done();
+    if (step === 'finalize') return await this.#finalize(found);
+    const held = await addFinalizer(this.#client, RESOURCES.Workspace, found, FINALIZER.workspace);
+    const workspace = await ensureId(this.#client, RESOURCES.Workspace, held, this.#caches.workspaces);
+    const name = workspaceNamespace(workspace.metadata.name);
+    const decision = decideWorkspace(workspace, {
+      namespace: this.#caches.namespaces.find({ name }),
+      hasDefaultAccount:
+        this.#caches.defaultAccounts.find({ namespace: name, name: 'default' }) !== undefined,
+      workspaces: this.#caches.workspaces.list(),
+    });
+    if (decision.kind === 'create-namespace') await this.#createNamespace(workspace, name);
+    await this.#report(workspace, decision);
+    // a refusal ends when the other object goes, and nothing of that wakes this one
+    if (decision.kind === 'refuse') return wait(decision.reason, 30_000);
+    return decision.kind === 'ready' ? done() : wait(REASON.pending, LOOK_AGAIN_MS);
+  }
+
+  async #createNamespace(workspace: Workspace, name: string): Promise<void> {
+    try {
+      await this.#client.create(NAMESPACES, { metadata: { name, labels: namespaceLabels(workspace) } });
+    } catch (error) {
+      // whose it is will be seen in the cache
+      if (!isAlreadyExists(error)) throw error;
+    }
+  }
+
+  async #report(workspace: Workspace, decision: WorkspaceDecision): Promise<void> {
+    const name = workspaceNamespace(workspace.metadata.name);
+    const isHandled = decision.kind === 'ready' || decision.kind === 'refuse';
+    const generation = observedGeneration(workspace, isHandled);
+    const status: WorkspaceStatus = {
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+      ...(decision.kind === 'ready' ? { namespace: name } : {}),
+      conditions: conditionsOf(
+        workspace.status?.conditions,
+        [namespaceCondition(decision, name)],
+        { needs: [CONDITION.namespaceReady] },
+        workspace.metadata.generation,
+        this.#clock.now(),
+      ),
+    };
+    await this.#status.apply(RESOURCES.Workspace, workspace, status, ['namespace']);
+  }
+
+  /** The namespace goes first: finalizers of what is in it still need the workspace's tenant. */
+  async #finalize(workspace: Workspace): Promise<Result> {
+    const name = workspaceNamespace(workspace.metadata.name);
+    const namespace = await this.#client.find(NAMESPACES, { name });
+    if (namespace && isOurs(namespace, workspace)) {
+      if (namespace.metadata.deletionTimestamp === undefined)
+        await this.#client.delete(NAMESPACES, { name }, uidOf(namespace.metadata.uid));
+      return wait(REASON.deleting, LOOK_AGAIN_MS);
+    }
+    await removeFinalizer(this.#client, RESOURCES.Workspace, workspace, FINALIZER.workspace);
+    return done();
+  }
+}
+
+function uidOf(uid: string | undefined): { readonly uid?: string } {
+  return uid === undefined ? {} : { uid };
+}
+
+function namespaceCondition(decision: WorkspaceDecision, name: string): ConditionDraft {
+  const type = CONDITION.namespaceReady;
+  switch (decision.kind) {
+    case 'create-namespace':
+      return { type, status: 'False', reason: REASON.namespaceMissing, message: `making namespace ${name}` };
+    case 'refuse':
+    case 'wait':
+      return { type, status: 'False', reason: decision.reason, message: decision.message };
+    case 'ready':
+      return { type, status: 'True', reason: REASON.ready, message: `namespace ${name} is there` };
+    default:
+      return decision satisfies never;
+  }
+}

@@ -1,0 +1,48 @@
+import { choice, type Config, integer, list, optionalText, text, url } from '#lib/config';
+import { FIELD_MANAGER } from '#lib/resources';
+
+/** Settings of the listener. */
+export const CONFIG = {
+  listener: text('AGENTPLANE_LISTENER', 'name of the Listener resource that this program carries out'),
+  homeNamespace: text('AGENTPLANE_HOME_NAMESPACE', 'namespace of the Listener resource'),
+  namespaces: list('AGENTPLANE_NAMESPACES', 'namespaces to work in, separated by commas'),
+  kubeconfigPath: optionalText(
+    'KUBECONFIG',
+    'path of a kubeconfig; the mounted service account when missing',
+  ),
+  apiUrl: url('AGENTPLANE_API_URL', 'address of the api program, handed on to agents'),
+  addresses: choice('AGENTPLANE_ADDRESSES', 'how Services are reached', ['loopback', 'cluster-dns'], {
+    fallback: 'cluster-dns',
+  }),
+  identity: text('AGENTPLANE_IDENTITY', 'name of this candidate for leadership; the pod’s name', {
+    fallback: FIELD_MANAGER.listener,
+  }),
+  version: text('AGENTPLANE_VERSION', 'version of the platform', { fallback: '0.1.0' }),
+  logLevel: choice('AGENTPLANE_LOG_LEVEL', 'what is logged', ['debug', 'info', 'warn', 'error'], {
+    fallback: 'info',
+  }),
+  heartbeatMs: integer('AGENTPLANE_HEARTBEAT_MS', 'time between two heartbeats, milliseconds', {
+    fallback: 10_000,
+    min: 1000,
+  }),
+  readinessMs: integer(
+    'AGENTPLANE_READINESS_MS',
+    'how long a revision may take to become ready, milliseconds',
+    {
+      fallback: 300_000,
+      min: 1000,
+    },
+  ),
+  imagePullMs: integer('AGENTPLANE_IMAGE_PULL_MS', 'how long an image may be missing, milliseconds', {
+    fallback: 20_000,
+  }),
+  retireMs: integer(
+    'AGENTPLANE_RETIRE_MS',
+    'how long a former revision goes on serving open connections, milliseconds',
+    {
+      fallback: 5_000,
+    },
+  ),
+};
+
+export type ListenerConfig = Config<typeof CONFIG>;

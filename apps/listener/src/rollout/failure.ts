@@ -1,0 +1,121 @@
+import { TerminalError } from '#lib/errors';
+import { isInvalid } from '#lib/kube';
+import { CONDITION, type ContainerStatus, findCondition, type Pod, REASON } from '#lib/resources';
+import type { RevisionWorld, RolloutPatience } from './world.js';
+
+/** Why a revision cannot be deployed; final for that revision. */
+export interface RevisionFailure {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** An agent server whose graphs do not load ends with this code and says why in its termination message. */
+const GRAPH_LOAD_EXIT_CODE = 78;
+const CRASHES_TO_GIVE_UP = 3;
+const PULL_REASONS = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull']);
+
+interface TerminationMessage {
+  readonly reason?: unknown;
+  readonly message?: unknown;
+}
+
+/** The message field of a termination message in JSON, else its text. */
+function readableMessage(text: string): string {
+  try {
+    const parsed = JSON.parse(text) as TerminationMessage | null;
+    if (typeof parsed?.message === 'string') return parsed.message;
+  } catch {
+    // plain text is a message too
+  }
+  return text;
+}
+
+function graphFailure(status: ContainerStatus): RevisionFailure | undefined {
+  for (const state of [status.state?.terminated, status.lastState?.terminated])
+    if (state?.exitCode === GRAPH_LOAD_EXIT_CODE)
+      return {
+        reason: REASON.graphLoadFailed,
+        message: state.message === undefined ? 'a graph does not load' : readableMessage(state.message),
+      };
+  return undefined;
+}
+
+function crashLoop(status: ContainerStatus): RevisionFailure | undefined {
+  const last = status.lastState?.terminated ?? status.state?.terminated;
+  if (status.restartCount < CRASHES_TO_GIVE_UP || !last || status.ready) return undefined;
+  const said = last.message ? `: ${readableMessage(last.message)}` : '';
+  return {
+    reason: REASON.crashLoop,
+    message: `container ${status.name} ended ${status.restartCount} times, last with exit code ${last.exitCode}${said}`,
+  };
+}
+
+function pullFailure(
+  status: ContainerStatus,
+  ageMs: number,
+  patience: RolloutPatience,
+): RevisionFailure | undefined {
+  const waiting = status.state?.waiting;
+  if (!PULL_REASONS.has(waiting?.reason ?? '') || ageMs < patience.imagePullMs) return undefined;
+  return {
+    reason: REASON.imagePullFailed,
+    message: `the image cannot be had: ${waiting?.message ?? waiting?.reason}`,
+  };
+}
+
+/**
+ * What an error says against making the objects of a revision: `blocked` until a person makes room, or `failed` because
+ * the API server will never take them. Undefined for errors that pass by themselves.
+ */
+export function refusalOf(
+  error: unknown,
+): { readonly kind: 'blocked' | 'failed'; readonly failure: RevisionFailure } | undefined {
+  if (error instanceof TerminalError && error.reason === REASON.notOurs)
+    return { kind: 'blocked', failure: { reason: REASON.notOurs, message: error.message } };
+  if (!isInvalid(error)) return undefined;
+  const message = `the API server does not take what the revision asks for: ${error.message}`;
+  return { kind: 'failed', failure: { reason: REASON.invalidWorkload, message } };
+}
+
+function ageMs(createdAt: string | undefined, now: Date): number {
+  return createdAt === undefined ? 0 : now.getTime() - Date.parse(createdAt);
+}
+
+function statusesOf(pod: Pod): readonly ContainerStatus[] {
+  return [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
+}
+
+/**
+ * Since when the revision has been on its way up, in milliseconds. By its own status, where `Unknown` says so, and not
+ * by the age of its workload: one that was suspended meanwhile has an old workload and new pods.
+ */
+export function deployingSince({ revision }: RevisionWorld, now: Date): number {
+  const workloads = findCondition(revision.status?.conditions, CONDITION.workloadsReady);
+  return workloads?.status === 'Unknown' ? Date.parse(workloads.lastTransitionTime) : now.getTime();
+}
+
+/** What speaks against this revision ever becoming ready, the clearest reason first. */
+export function findFailure(
+  world: RevisionWorld,
+  now: Date,
+  patience: RolloutPatience,
+): RevisionFailure | undefined {
+  const { pods } = world;
+  const statuses = pods.flatMap((pod) =>
+    statusesOf(pod).map((status) => ({ status, ageMs: ageMs(pod.metadata.creationTimestamp, now) })),
+  );
+  for (const { status } of statuses) {
+    const failure = graphFailure(status);
+    if (failure) return failure;
+  }
+  for (const { status, ageMs: age } of statuses) {
+    const failure = pullFailure(status, age, patience) ?? crashLoop(status);
+    if (failure) return failure;
+  }
+  if (now.getTime() - deployingSince(world, now) > patience.readinessMs)
+    return {
+      reason: REASON.readinessTimeout,
+      message: `no pod was ready within ${Math.round(patience.readinessMs / 1000)} s`,
+    };
+  return undefined;
+}

@@ -1,0 +1,143 @@
+import { type AgentRevision, CONDITION, findCondition, isConditionTrue, LABEL } from '#lib/resources';
+import { deployingSince, findFailure, type RevisionFailure } from './failure.js';
+import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
+
+/**
+ * What should become of one revision. From being made to being kept for a rollback:
+ *
+ * - **waiting**: not built yet; nothing runs
+ * - **deploying**: its workload runs and is not ready yet
+ * - **serving**: the Service points to it
+ * - **retiring**: the Service pointed to it a moment ago; connections may still be open
+ * - **standby**: served once, scaled to zero, kept for an instant rollback
+ * - **superseded**: a newer one came before it was ready
+ * - **failed**: cannot be deployed; its workload is removed, the resource says why
+ * - **blocked**: an object of somebody else has the name of its workload or Service
+ * - **suspended**: the deployment is; nothing runs
+ */
+export type RevisionFate =
+  | { readonly kind: 'waiting' }
+  | { readonly kind: 'deploying' }
+  | { readonly kind: 'serving' }
+  | { readonly kind: 'retiring'; readonly untilMs: number }
+  | { readonly kind: 'standby' }
+  | { readonly kind: 'superseded'; readonly by: string }
+  | { readonly kind: 'failed'; readonly failure: RevisionFailure }
+  | { readonly kind: 'blocked'; readonly failure: RevisionFailure }
+  | { readonly kind: 'suspended' };
+
+export interface PlannedRevision {
+  readonly world: RevisionWorld;
+  readonly fate: RevisionFate;
+}
+
+export interface RolloutPlan {
+  readonly revisions: readonly PlannedRevision[];
+  /** Name of the revision that the Service should point to; undefined until the first is ready. */
+  readonly serving: string | undefined;
+  /** When to look again even if nothing changes, milliseconds from now. */
+  readonly lookAgainMs: number | undefined;
+}
+
+/** The revision that the Service points to. */
+export function servedRevision({ service }: Pick<RolloutWorld, 'service'>): string | undefined {
+  return service?.spec?.selector?.[LABEL.revision];
+}
+
+/** Whether every pod that should run is ready, of exactly this template. */
+export function isWorkloadReady({ workload }: RevisionWorld): boolean {
+  const wanted = workload?.spec.replicas ?? 1;
+  const status = workload?.status;
+  return (
+    workload !== undefined &&
+    wanted > 0 &&
+    status?.observedGeneration === workload.metadata.generation &&
+    (status?.updatedReplicas ?? 0) >= wanted &&
+    (status?.availableReplicas ?? 0) >= wanted
+  );
+}
+
+function isBuilt(revision: AgentRevision): boolean {
+  return isConditionTrue(revision.status?.conditions, CONDITION.built);
+}
+
+/** A failure that was reported is final: a revision that failed never comes back by itself. */
+function reportedFailure(revision: AgentRevision): RevisionFailure | undefined {
+  const failed = findCondition(revision.status?.conditions, CONDITION.failed);
+  return failed?.status === 'True' ? { reason: failed.reason, message: failed.message } : undefined;
+}
+
+/** The newest revision that is ready and not older than the one that serves; else the one that serves. */
+function chooseServing(world: RolloutWorld): string | undefined {
+  const current = servedRevision(world);
+  const servedAt = world.revisions.findIndex(({ revision }) => revision.metadata.name === current);
+  for (let at = world.revisions.length - 1; at > servedAt; at--) {
+    const candidate = world.revisions[at];
+    if (candidate && !reportedFailure(candidate.revision) && isWorkloadReady(candidate))
+      return candidate.revision.metadata.name;
+  }
+  return current;
+}
+
+/** A revision that the Service once pointed to, and when it stopped doing so. */
+function retirement(revision: AgentRevision): number | undefined {
+  const active = findCondition(revision.status?.conditions, CONDITION.active);
+  if (!active) return undefined;
+  return active.status === 'True' ? Number.POSITIVE_INFINITY : Date.parse(active.lastTransitionTime);
+}
+
+interface Situation {
+  readonly serving: string | undefined;
+  readonly newest: string | undefined;
+  readonly isSuspended: boolean;
+  readonly now: Date;
+  readonly patience: RolloutPatience;
+}
+
+function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
+  const { revision } = world;
+  const { name } = revision.metadata;
+  const { serving, newest, isSuspended, now, patience } = situation;
+  if (name === serving) return { kind: isSuspended ? 'suspended' : 'serving' };
+  // what has come to its end stays at it: suspending must not forget that
+  const reported = reportedFailure(revision);
+  if (reported) return { kind: 'failed', failure: reported };
+  const retiredAt = retirement(revision);
+  if (retiredAt !== undefined) {
+    // "infinitely late" means that the status still says active: the switch happened a moment ago
+    const since = Math.min(retiredAt, now.getTime());
+    const untilMs = since + patience.retireMs;
+    return untilMs > now.getTime() && !isSuspended ? { kind: 'retiring', untilMs } : { kind: 'standby' };
+  }
+  if (name !== newest) return { kind: 'superseded', by: newest ?? '' };
+  if (isSuspended) return { kind: 'suspended' };
+  if (!isBuilt(revision)) return { kind: 'waiting' };
+  const failure = findFailure(world, now, patience);
+  return failure ? { kind: 'failed', failure } : { kind: 'deploying' };
+}
+
+function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Situation): number | undefined {
+  const waits = revisions.flatMap(({ world, fate }) => {
+    if (fate.kind === 'retiring') return [fate.untilMs - now.getTime()];
+    if (fate.kind !== 'deploying') return [];
+    const readyBy = deployingSince(world, now) + patience.readinessMs;
+    return [Math.min(patience.imagePullMs, Math.max(1000, readyBy - now.getTime() + 1000))];
+  });
+  return waits.length === 0 ? undefined : Math.max(100, Math.min(...waits));
+}
+
+/**
+ * Decides a rollout: which revision serves, and what becomes of the others. The old one serves until the new one is
+ * ready; nothing ever goes back to an older one by itself.
+ */
+export function planRollout(world: RolloutWorld, now: Date, patience: RolloutPatience): RolloutPlan {
+  const situation: Situation = {
+    serving: chooseServing(world),
+    newest: world.revisions.at(-1)?.revision.metadata.name,
+    isSuspended: world.deployment.spec.suspend === true,
+    now,
+    patience,
+  };
+  const revisions = world.revisions.map((one) => ({ world: one, fate: decideFate(one, situation) }));
+  return { revisions, serving: situation.serving, lookAgainMs: lookAgain(revisions, situation) };
+}

@@ -1,0 +1,125 @@
+import {
+  type AgentRevision,
+  type AgentRevisionStatus,
+  type Condition,
+  CONDITION,
+  type ConditionDraft,
+  type ConditionDrafts,
+  findCondition,
+  REASON,
+  updateConditions,
+} from '#lib/resources';
+import { isWorkloadReady, type PlannedRevision } from './plan.js';
+
+/** The conditions of a revision that this program owns. */
+const OWN_TYPES: readonly string[] = [
+  CONDITION.workloadsReady,
+  CONDITION.active,
+  CONDITION.failed,
+  CONDITION.superseded,
+  CONDITION.ready,
+];
+
+type Draft = Omit<ConditionDraft, 'type'>;
+
+function workloadsDraft({ world, fate }: PlannedRevision): Draft | undefined {
+  switch (fate.kind) {
+    case 'waiting':
+    case 'superseded':
+      return undefined;
+    case 'deploying':
+      // it may become True or the revision fails: `deployingSince` counts from here
+      return { status: 'Unknown', reason: REASON.deploying, message: progressText(world) };
+    case 'serving':
+    case 'retiring':
+      if (isWorkloadReady(world))
+        return { status: 'True', reason: REASON.available, message: 'every pod is ready' };
+      return { status: 'False', reason: REASON.deploying, message: progressText(world) };
+    case 'standby':
+    case 'suspended':
+      return { status: 'False', reason: REASON.scaledDown, message: 'scaled to zero' };
+    case 'failed':
+    case 'blocked':
+      return { status: 'False', ...fate.failure };
+    default:
+      return fate satisfies never;
+  }
+}
+
+function progressText({ workload }: PlannedRevision['world']): string {
+  const wanted = workload?.spec.replicas ?? 1;
+  return `${workload?.status?.readyReplicas ?? 0} of ${wanted} pods are ready`;
+}
+
+function activeDraft({ world, fate }: PlannedRevision): Draft | undefined {
+  const before = findCondition(world.revision.status?.conditions, CONDITION.active);
+  if (fate.kind === 'serving')
+    return { status: 'True', reason: REASON.serving, message: 'the Service points to it' };
+  // neither moves the Service
+  if (fate.kind === 'suspended' || fate.kind === 'blocked')
+    return before && { status: before.status, reason: before.reason, message: before.message };
+  return (
+    before && { status: 'False', reason: REASON.replaced, message: 'the Service points to a newer revision' }
+  );
+}
+
+function readyDraft(planned: PlannedRevision): Draft {
+  const { fate } = planned;
+  switch (fate.kind) {
+    case 'serving':
+      return isWorkloadReady(planned.world)
+        ? { status: 'True', reason: REASON.serving, message: 'serving' }
+        : { status: 'False', reason: REASON.deploying, message: progressText(planned.world) };
+    case 'failed':
+    case 'blocked':
+      return { status: 'False', ...fate.failure };
+    case 'superseded':
+      return {
+        status: 'False',
+        reason: REASON.newerRevision,
+        message: `${fate.by} came before it was ready`,
+      };
+    case 'waiting':
+      return { status: 'Unknown', reason: REASON.pending, message: 'waiting for the image' };
+    case 'deploying':
+      return { status: 'False', reason: REASON.deploying, message: progressText(planned.world) };
+    case 'retiring':
+    case 'standby':
+      return {
+        status: 'False',
+        reason: REASON.replaced,
+        message: 'a newer revision serves; kept for a rollback',
+      };
+    case 'suspended':
+      return { status: 'False', reason: REASON.suspended, message: 'the deployment is suspended' };
+    default:
+      return fate satisfies never;
+  }
+}
+
+/** What this program has to say of a revision. `Failed` and `Superseded` exist only while true. */
+export function summarizeRevision(planned: PlannedRevision, now: Date): AgentRevisionStatus {
+  const { world, fate } = planned;
+  const { revision, workload } = world;
+  const drafts: ConditionDrafts = {
+    [CONDITION.workloadsReady]: workloadsDraft(planned),
+    [CONDITION.active]: activeDraft(planned),
+    [CONDITION.failed]: fate.kind === 'failed' ? { status: 'True', ...fate.failure } : undefined,
+    [CONDITION.superseded]:
+      fate.kind === 'superseded'
+        ? { status: 'True', reason: REASON.newerRevision, message: `${fate.by} came before it was ready` }
+        : undefined,
+    [CONDITION.ready]: readyDraft(planned),
+  };
+  const conditions = updateConditions(ownConditions(revision), drafts, revision.metadata.generation, now);
+  return {
+    conditions,
+    serving: fate.kind === 'serving',
+    replicas: workload?.spec.replicas ?? 0,
+    readyReplicas: workload?.status?.readyReplicas ?? 0,
+  };
+}
+
+function ownConditions(revision: AgentRevision): readonly Condition[] {
+  return (revision.status?.conditions ?? []).filter((condition) => OWN_TYPES.includes(condition.type));
+}

@@ -1,0 +1,353 @@
+import type {
+  AgentDeployment,
+  AgentRevision,
+  Condition,
+  ContainerStatus,
+  Deployment,
+  Pod,
+  Service,
+} from '#lib/resources';
+import { planRollout } from './plan.js';
+import { summarizeRevision } from './revision-status.js';
+import { DEFAULT_PATIENCE, type RevisionWorld, type RolloutWorld } from './world.js';
+
+const NOW = new Date('2026-05-01T12:00:00Z');
+const SECONDS = (count: number): string => new Date(NOW.getTime() - count * 1000).toISOString();
+
+function condition(type: string, status: 'True' | 'False', reason = type, age = 60): Condition {
+  return { type, status, reason, message: `${type} because ${reason}`, lastTransitionTime: SECONDS(age) };
+}
+
+interface Shape {
+  readonly number: number;
+  readonly conditions?: readonly Condition[];
+  readonly ready?: boolean;
+  readonly workload?: 'none';
+  readonly age?: number;
+  readonly container?: Partial<ContainerStatus>;
+}
+
+function revision({
+  number,
+  conditions = [],
+  ready = false,
+  workload,
+  age = 5,
+  container,
+}: Shape): RevisionWorld {
+  const name = `a-0000${number}`;
+  return {
+    revision: {
+      metadata: { name, namespace: 'ws', generation: 1 },
+      spec: { number },
+      status: { conditions: [condition('Built', 'True'), ...conditions] },
+    } as unknown as AgentRevision,
+    workload:
+      workload === 'none'
+        ? undefined
+        : ({
+            metadata: { name, generation: 2, creationTimestamp: SECONDS(age) },
+            spec: { replicas: 1 },
+            status: {
+              observedGeneration: 2,
+              updatedReplicas: 1,
+              availableReplicas: ready ? 1 : 0,
+              readyReplicas: ready ? 1 : 0,
+            },
+          } as unknown as Deployment),
+    pods: container
+      ? [
+          {
+            metadata: { name: `${name}-x`, creationTimestamp: SECONDS(age) },
+            spec: { containers: [] },
+            status: {
+              containerStatuses: [
+                { name: 'agent', ready: false, restartCount: 0, image: 'local/x', imageID: '', ...container },
+              ],
+            },
+          } as unknown as Pod,
+        ]
+      : [],
+  };
+}
+
+function world(serving: number | undefined, ...revisions: RevisionWorld[]): RolloutWorld {
+  return {
+    deployment: { metadata: { name: 'a' }, spec: {} } as unknown as AgentDeployment,
+    revisions,
+    service:
+      serving === undefined
+        ? undefined
+        : ({
+            metadata: { name: 'a' },
+            spec: { selector: { 'agentplane.dev/revision': `a-0000${serving}` } },
+          } as unknown as Service),
+  };
+}
+
+function fates(observed: RolloutWorld): { serving: string | undefined; fates: string[] } {
+  const plan = planRollout(observed, NOW, DEFAULT_PATIENCE);
+  return { serving: plan.serving, fates: plan.revisions.map(({ fate }) => fate.kind) };
+}
+
+const ACTIVE = condition('Active', 'True');
+const CRASHED = { exitCode: 78, message: '{"reason":"GraphLoadFailed","message":"no such file"}' };
+
+/** On its way up for so many seconds. */
+const UP = (age: number): Condition => ({
+  ...condition('WorkloadsReady', 'False', 'Deploying', age),
+  status: 'Unknown',
+});
+const SCALED_DOWN = condition('WorkloadsReady', 'False', 'ScaledDown', 900);
+
+describe('planRollout', () => {
+  it.each<[string, RolloutWorld, string | undefined, string[]]>([
+    ['starts the first revision', world(undefined, revision({ number: 1 })), undefined, ['deploying']],
+    [
+      'serves the first one that is ready',
+      world(undefined, revision({ number: 1, ready: true })),
+      'a-00001',
+      ['serving'],
+    ],
+    [
+      'lets the old one serve until the new one is ready',
+      world(1, revision({ number: 1, ready: true, conditions: [ACTIVE] }), revision({ number: 2 })),
+      'a-00001',
+      ['serving', 'deploying'],
+    ],
+    [
+      'switches when the new one is ready and lets the old one finish',
+      world(
+        1,
+        revision({ number: 1, ready: true, conditions: [ACTIVE] }),
+        revision({ number: 2, ready: true }),
+      ),
+      'a-00002',
+      ['retiring', 'serving'],
+    ],
+    [
+      'scales the old one down once its time is over',
+      world(
+        2,
+        revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 6)] }),
+        revision({ number: 2, ready: true, conditions: [ACTIVE] }),
+      ),
+      'a-00002',
+      ['standby', 'serving'],
+    ],
+    [
+      'skips what was overtaken before it was ready',
+      world(
+        1,
+        revision({ number: 1, ready: true, conditions: [ACTIVE] }),
+        revision({ number: 2 }),
+        revision({ number: 3 }),
+      ),
+      'a-00001',
+      ['serving', 'superseded', 'deploying'],
+    ],
+    [
+      'fails what says that its graph does not load, and the old one goes on',
+      world(
+        1,
+        revision({ number: 1, ready: true, conditions: [ACTIVE] }),
+        revision({ number: 2, container: { state: { terminated: CRASHED } } }),
+      ),
+      'a-00001',
+      ['serving', 'failed'],
+    ],
+    [
+      'keeps a failure final',
+      world(
+        1,
+        revision({ number: 1, ready: true, conditions: [ACTIVE] }),
+        revision({ number: 2, ready: true, conditions: [condition('Failed', 'True')] }),
+      ),
+      'a-00001',
+      ['serving', 'failed'],
+    ],
+    [
+      'waits for the image to be built',
+      world(undefined, {
+        ...revision({ number: 1, workload: 'none' }),
+        revision: { metadata: { name: 'a-00001' }, spec: { number: 1 } } as unknown as AgentRevision,
+      }),
+      undefined,
+      ['waiting'],
+    ],
+    [
+      'has patience with a registry for a while',
+      world(
+        undefined,
+        revision({ number: 1, age: 5, container: { state: { waiting: { reason: 'ErrImagePull' } } } }),
+      ),
+      undefined,
+      ['deploying'],
+    ],
+    [
+      'gives up on an image that cannot be had',
+      world(
+        undefined,
+        revision({ number: 1, age: 25, container: { state: { waiting: { reason: 'ErrImagePull' } } } }),
+      ),
+      undefined,
+      ['failed'],
+    ],
+    [
+      'gives up on a crash loop',
+      world(
+        undefined,
+        revision({ number: 1, container: { restartCount: 3, lastState: { terminated: { exitCode: 1 } } } }),
+      ),
+      undefined,
+      ['failed'],
+    ],
+    [
+      'gives up on what is never ready',
+      world(undefined, revision({ number: 1, conditions: [UP(301)] })),
+      undefined,
+      ['failed'],
+    ],
+    [
+      'has patience with what is on its way up',
+      world(undefined, revision({ number: 1, conditions: [UP(299)] })),
+      undefined,
+      ['deploying'],
+    ],
+    [
+      'begins to count when it begins to deploy, however old the workload is',
+      world(undefined, revision({ number: 1, age: 900, conditions: [SCALED_DOWN] })),
+      undefined,
+      ['deploying'],
+    ],
+    [
+      'never fails the one that serves',
+      world(
+        1,
+        revision({
+          number: 1,
+          age: 900,
+          conditions: [ACTIVE],
+          container: { restartCount: 9, lastState: { terminated: CRASHED } },
+        }),
+      ),
+      'a-00001',
+      ['serving'],
+    ],
+  ])('%s', (_name, observed, serving, expected) => {
+    expect(fates(observed)).toEqual({ serving, fates: expected });
+  });
+
+  it('stops everything while suspended and keeps the route', () => {
+    const observed = world(1, revision({ number: 1, ready: true, conditions: [ACTIVE] }));
+    const suspended = {
+      ...observed,
+      deployment: { ...observed.deployment, spec: { suspend: true } } as unknown as AgentDeployment,
+    };
+    expect(fates(suspended)).toEqual({ serving: 'a-00001', fates: ['suspended'] });
+  });
+
+  it('does not forget a failure while suspended', () => {
+    const observed = world(
+      1,
+      revision({ number: 1, ready: true, conditions: [condition('Active', 'True')] }),
+      revision({ number: 2, workload: 'none', conditions: [condition('Failed', 'True', 'CrashLoop')] }),
+    );
+    const suspended = {
+      ...observed,
+      deployment: { ...observed.deployment, spec: { suspend: true } } as unknown as AgentDeployment,
+    };
+    expect(fates(suspended)).toEqual({ serving: 'a-00001', fates: ['suspended', 'failed'] });
+  });
+
+  it('ends what retires, and forgets nothing that was overtaken, while suspended', () => {
+    const observed = world(
+      2,
+      revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 2)] }),
+      revision({ number: 2, ready: true, conditions: [ACTIVE] }),
+      revision({ number: 3, workload: 'none', conditions: [condition('Superseded', 'True')] }),
+      revision({ number: 4 }),
+    );
+    const suspended = {
+      ...observed,
+      deployment: { ...observed.deployment, spec: { suspend: true } } as unknown as AgentDeployment,
+    };
+    expect(fates(suspended)).toEqual({
+      serving: 'a-00002',
+      fates: ['standby', 'suspended', 'superseded', 'suspended'],
+    });
+  });
+
+  it('looks again when a former revision may be scaled down', () => {
+    const observed = world(
+      2,
+      revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 2)] }),
+      revision({ number: 2, ready: true, conditions: [ACTIVE] }),
+    );
+    expect(planRollout(observed, NOW, DEFAULT_PATIENCE).lookAgainMs).toBe(3000);
+  });
+});
+
+describe('summarizeRevision', () => {
+  function summary(observed: RolloutWorld, at: number): Record<string, string> {
+    const planned = planRollout(observed, NOW, DEFAULT_PATIENCE).revisions[at];
+    if (!planned) throw new Error('no such revision');
+    return Object.fromEntries(
+      (summarizeRevision(planned, NOW).conditions ?? []).map((one) => [
+        one.type,
+        `${one.status} ${one.reason}`,
+      ]),
+    );
+  }
+
+  it('of a serving one is ready and active, without failures', () =>
+    expect(summary(world(undefined, revision({ number: 1, ready: true })), 0)).toEqual({
+      WorkloadsReady: 'True Available',
+      Active: 'True Serving',
+      Ready: 'True Serving',
+    }));
+
+  it('of one on its way up is unknown, since when counts', () =>
+    expect(summary(world(undefined, revision({ number: 1 })), 0)).toEqual({
+      WorkloadsReady: 'Unknown Deploying',
+      Ready: 'False Deploying',
+    }));
+
+  it('of one whose name somebody else has says so, and loses nothing', () => {
+    const failure = { reason: 'NotOurs', message: 'Service a exists' };
+    const [blocked] = world(1, revision({ number: 1, conditions: [ACTIVE] })).revisions;
+    if (!blocked) throw new Error('no revision');
+    const { conditions } = summarizeRevision({ world: blocked, fate: { kind: 'blocked', failure } }, NOW);
+    expect(conditions?.map(({ type, status, reason }) => `${type}=${status} ${reason}`)).toEqual([
+      'Active=True Active',
+      'WorkloadsReady=False NotOurs',
+      'Ready=False NotOurs',
+    ]);
+  });
+
+  it('of a former one keeps that it was active', () =>
+    expect(
+      summary(
+        world(
+          1,
+          revision({ number: 1, ready: true, conditions: [ACTIVE] }),
+          revision({ number: 2, ready: true }),
+        ),
+        0,
+      ),
+    ).toEqual({ WorkloadsReady: 'True Available', Active: 'False Replaced', Ready: 'False Replaced' }));
+
+  it('of a failed one says why, in the words of the agent', () => {
+    const planned = planRollout(
+      world(undefined, revision({ number: 1, container: { lastState: { terminated: CRASHED } } })),
+      NOW,
+      DEFAULT_PATIENCE,
+    ).revisions[0];
+    const failed =
+      planned && summarizeRevision(planned, NOW).conditions?.find((one) => one.type === 'Failed');
+    expect(failed).toMatchObject({
+      reason: 'GraphLoadFailed',
+      message: 'no such file',
+    });
+  });
+});
