@@ -1,0 +1,39 @@
+import { errorText, TerminalError } from '#lib/errors';
+import { ObjectStoreError } from '#lib/object-store';
+import { type ExportProgressRecord, StaleAttemptError } from '#lib/trace-store';
+
+/** Exit codes that the controller reads (after sysexits: EX_DATAERR, EX_TEMPFAIL). */
+export const EXIT_CODE = { done: 0, terminal: 65, retry: 75 } as const;
+
+/** How an attempt ended, for the process and for the run's record. */
+export interface AttemptOutcome {
+  readonly exitCode: number;
+  /** For people; without secrets. Undefined when there is nothing to record. */
+  readonly message?: string;
+}
+
+/**
+ * Sorts a failure: credentials, bucket and spec need a person; an attempt that another has replaced has nothing more to
+ * say; everything else is worth another attempt.
+ * @param record the run's progress, as far as it could be read
+ */
+export function outcomeOf(
+  failure: unknown,
+  attempt: number,
+  record: ExportProgressRecord | undefined,
+): AttemptOutcome {
+  if (failure instanceof StaleAttemptError) {
+    if (record?.state === 'completed') return { exitCode: EXIT_CODE.done };
+    // the same number twice: a second process of this attempt, whose outcome only the next attempt can settle
+    const isSecondProcess = record?.attempt === attempt && record.state === 'running';
+    return { exitCode: isSecondProcess ? EXIT_CODE.retry : EXIT_CODE.terminal };
+  }
+  if (failure instanceof ObjectStoreError)
+    // the cause may repeat what a foreign server answered: the code is enough
+    return {
+      exitCode: failure.isConfiguration ? EXIT_CODE.terminal : EXIT_CODE.retry,
+      message: failure.message,
+    };
+  const exitCode = failure instanceof TerminalError ? EXIT_CODE.terminal : EXIT_CODE.retry;
+  return { exitCode, message: errorText(failure) };
+}

@@ -1,0 +1,67 @@
+import { TerminalError } from '#lib/errors';
+import { manifestKey, type PartitionAddress, partKey } from '#lib/export-plan';
+import { destinationSettings, type ObjectStoreSettings } from '#lib/object-store';
+import type { BulkExportRunSpec } from '#lib/resources';
+import { type ExportWindow, type Micros, parseMicros } from '#lib/trace-store';
+import type { WorkerConfig } from './config.js';
+
+/** What one attempt has to do, without its credentials. */
+export interface ExportTask {
+  readonly runUid: string;
+  readonly attempt: number;
+  readonly spec: BulkExportRunSpec;
+  readonly window: ExportWindow;
+  readonly bucket: string;
+  /** Key of the file of part `part`, from 0. */
+  readonly keyOf: (part: number) => string;
+  readonly manifestKey: string;
+  readonly fileBytes: number;
+  readonly fileRows: number;
+}
+
+/** @throws TerminalError when the spec is not one */
+export function parseTask(config: WorkerConfig): ExportTask {
+  const { spec, runUid, attempt, fileBytes, fileRows } = config;
+  if (spec.filter !== undefined)
+    throw new TerminalError('FilterNotSupported', 'filters of exports are not supported yet');
+  const address: PartitionAddress = {
+    prefix: spec.destination.config.prefix ?? '',
+    exportId: spec.exportId,
+    tenantId: spec.tenantId,
+    projectId: spec.projectId,
+    formatVersion: spec.formatVersion,
+    day: spec.startTime.slice(0, 10),
+  };
+  return {
+    runUid,
+    attempt,
+    spec,
+    window: {
+      tenantId: spec.tenantId,
+      projectId: spec.projectId,
+      startTime: timeOf(spec.startTime),
+      endTime: timeOf(spec.endTime),
+    },
+    bucket: spec.destination.config.bucketName,
+    keyOf: (part) => partKey(address, part + 1),
+    manifestKey: manifestKey(address),
+    fileBytes,
+    fileRows,
+  };
+}
+
+function timeOf(text: string): Micros {
+  const micros = parseMicros(text);
+  if (micros === undefined)
+    throw new TerminalError(
+      'InvalidSpec',
+      `the window of the run has no valid time: ${JSON.stringify(text)}`,
+    );
+  return micros;
+}
+
+/** How to reach the destination; without credentials it is the environment's own. */
+export function destinationOf(config: WorkerConfig): ObjectStoreSettings {
+  const { allowPrivateEndpoints } = config;
+  return { ...destinationSettings(config.spec.destination.config, config), allowPrivateEndpoints };
+}

@@ -1,0 +1,393 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib/embedded-object-store';
+import { openObjectStore, type ObjectStore } from '#lib/object-store';
+import type { BulkExportRunSpec } from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres, waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { openTraceStore, type TraceStore } from '#lib/trace-store';
+import { WorkerProcess } from '../testdata/worker-process.js';
+
+const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
+const BUCKET = 'exports';
+const TENANT = randomUUID();
+const DAY = '2026-11-20';
+const ROWS = 20_000;
+const log = createLogger('test', 'silent');
+
+const postgres = testPostgres();
+let uri: string;
+let traces: TraceStore;
+let projectId: string;
+let folder: string;
+let server: EmbeddedObjectStore;
+let store: ObjectStore;
+let fault: FaultHook | undefined;
+const workers: WorkerProcess[] = [];
+
+beforeAll(async () => {
+  uri = (await postgres.freshDatabase()).uri;
+  traces = openTraceStore({ uri, poolSize: 3, log, clock: systemClock });
+  await traces.migrate();
+  await ingest(ROWS);
+  projectId = (await traces.projects.ensure(TENANT, 'p')).id;
+  folder = await mkdtemp(join(tmpdir(), 'export-worker-'));
+  server = await startObjectStore({
+    ...{ folder, host: '127.0.0.1', port: 0, log, buckets: [BUCKET], ...KEYS },
+    fault: (target) => fault?.(target),
+  });
+  store = openObjectStore({ endpoint: server.endpoint, allowPrivateEndpoints: true, ...KEYS });
+}, 60_000);
+
+afterEach(async () => {
+  fault = undefined;
+  for (const worker of workers.splice(0)) if (worker.isRunning) worker.kill('SIGKILL');
+});
+
+afterAll(async () => {
+  store.close();
+  await server.stop();
+  await traces.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Runs of one day, 1 to 4 KB each. */
+async function ingest(count: number): Promise<void> {
+  const text = randomBytes(30_000).toString('base64');
+  for (let from = 0; from < count; from += 1000) {
+    const post = Array.from({ length: Math.min(1000, count - from) }, (_, k) => {
+      const n = from + k;
+      const at = (n * 7919) % 30_000;
+      const second = Math.floor((n * 86_400) / count);
+      const time = new Date(Date.parse(`${DAY}T00:00:00Z`) + second * 1000).toISOString();
+      const id = randomUUID();
+      const run = {
+        ...{ id, trace_id: id, name: `run ${n % 9}`, run_type: 'llm', session_name: 'p' },
+        ...{ start_time: time, end_time: time, tags: ['a', `t${n % 3}`] },
+      };
+      return {
+        run: Buffer.from(JSON.stringify(run)),
+        fields: {
+          inputs: Buffer.from(JSON.stringify({ n, text: text.slice(at, at + 500 + (n % 2500)) })),
+          outputs: Buffer.from(JSON.stringify({ n, answer: text.slice(at + 100, at + 600) })),
+        },
+      };
+    });
+    const result = await traces.ingest(TENANT, { post, patch: [] });
+    if (result.refused.length > 0) throw new Error(JSON.stringify(result.refused[0]));
+  }
+}
+
+function specOf(change: Partial<BulkExportRunSpec> = {}): BulkExportRunSpec {
+  return {
+    exportName: 'e',
+    exportId: randomUUID(),
+    tenantId: TENANT,
+    projectId,
+    startTime: `${DAY}T00:00:00Z`,
+    endTime: '2026-11-21T00:00:00Z',
+    destination: {
+      config: {
+        bucketName: BUCKET,
+        prefix: 'x',
+        endpointUrl: server.endpoint,
+        includeBucketInPrefix: true,
+      },
+    },
+    formatVersion: 'v2_beta',
+    compression: 'zstd',
+    ...change,
+  };
+}
+
+function startWorker(
+  spec: BulkExportRunSpec,
+  runUid: string,
+  attempt: number,
+  env: Readonly<Record<string, string>> = {},
+): WorkerProcess {
+  const worker = new WorkerProcess({
+    AGENTPLANE_DATABASE_URI: uri,
+    AGENTPLANE_EXPORT_RUN_UID: runUid,
+    AGENTPLANE_EXPORT_ATTEMPT: String(attempt),
+    AGENTPLANE_EXPORT_SPEC: JSON.stringify(spec),
+    AGENTPLANE_STORE_ACCESS_KEY_ID: KEYS.accessKeyId,
+    AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    AGENTPLANE_STORE_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
+    ...env,
+  });
+  workers.push(worker);
+  return worker;
+}
+
+async function keysOf(spec: BulkExportRunSpec): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of store.list(BUCKET, `x/export_id=${spec.exportId}/`)) keys.push(key);
+  return keys;
+}
+
+/** Asks DuckDB about all Parquet files of an export, straight from the store's folder. */
+async function query(spec: BulkExportRunSpec, sql: string): Promise<Record<string, unknown>[]> {
+  const files = `read_parquet('${folder}/${BUCKET}/x/export_id=${spec.exportId}/**/*.parquet', hive_partitioning = false)`;
+  const connection = await (await DuckDBInstance.create()).connect();
+  try {
+    await connection.run("SET TimeZone = 'UTC'");
+    return (await connection.runAndReadAll(sql.replaceAll('FILES', files))).getRowObjectsJson() as Record<
+      string,
+      unknown
+    >[];
+  } finally {
+    connection.closeSync();
+  }
+}
+
+/** Every row once, in order within each file. */
+async function expectEveryRowOnce(spec: BulkExportRunSpec, rows = ROWS): Promise<void> {
+  const [sums] = await query(
+    spec,
+    `SELECT count(*)::INT AS rows, count(DISTINCT id)::INT AS ids, sum((inputs->>'n')::BIGINT)::VARCHAR AS sum FROM FILES`,
+  );
+  expect(sums).toEqual({ rows, ids: rows, sum: String((rows * (rows - 1)) / 2) });
+}
+
+async function uploadsLeft(): Promise<number> {
+  const { readdir } = await import('node:fs/promises');
+  return (await readdir(join(folder, '.store/uploads', BUCKET))).length;
+}
+
+describe('an export run', () => {
+  it('writes files, a manifest and its progress', async () => {
+    const spec = specOf();
+    const uid = randomUUID();
+    const worker = startWorker(spec, uid, 1, { AGENTPLANE_EXPORT_FILE_ROWS: '12000' });
+    expect(await worker.ended).toBe(0);
+    const base = `x/export_id=${spec.exportId}/tenant_id=${TENANT}/session_id=${projectId}/resource=runs/year=2026/month=11/day=20/`;
+    expect(await keysOf(spec)).toEqual([
+      `${base}_manifest.json`,
+      `${base}part-00001.parquet`,
+      `${base}part-00002.parquet`,
+    ]);
+    await expectEveryRowOnce(spec);
+    const record = await traces.exportProgress.find(uid);
+    expect(record).toMatchObject({ state: 'completed', rows: ROWS, files: 2, intent: undefined });
+    const manifest = Buffer.concat(
+      await (await store.get(BUCKET, `${base}_manifest.json`)).toArray(),
+    ).toString();
+    const files = await traces.exportProgress.files(uid);
+    expect(JSON.parse(manifest)).toMatchObject({
+      exportId: spec.exportId,
+      rows: ROWS,
+      bytes: record?.bytes,
+      files: [
+        { rows: 12_000, minStartTime: `${DAY}T00:00:00.000000Z`, bytes: files[0]?.bytes },
+        { rows: 8000, maxStartTime: expect.stringContaining('2026-11-20T23:59:') },
+      ],
+    });
+    for (const { key, bytes, etag } of files)
+      expect(await store.stat(BUCKET, key)).toMatchObject({ size: bytes, etag });
+  });
+
+  it('ends a file with the row group that passes the size', async () => {
+    const spec = specOf();
+    expect(await startWorker(spec, randomUUID(), 1, { AGENTPLANE_EXPORT_FILE_BYTES: '1000' }).ended).toBe(0);
+    const counts = await query(
+      spec,
+      'SELECT count(*)::INT AS n FROM (SELECT filename FROM read_parquet(FILES_, filename = true)) GROUP BY filename ORDER BY n'.replace(
+        'read_parquet(FILES_, filename = true)',
+        `read_parquet('${folder}/${BUCKET}/x/export_id=${spec.exportId}/**/*.parquet', filename = true)`,
+      ),
+    );
+    expect(counts).toEqual([{ n: 9760 }, { n: 10_240 }]);
+    await expectEveryRowOnce(spec);
+  });
+
+  it('of chosen fields has these alone, in the one order', async () => {
+    const spec = specOf({
+      exportFields: ['tags', 'inputs', 'name'],
+      formatVersion: 'v1',
+      compression: 'gzip',
+    });
+    expect(await startWorker(spec, randomUUID(), 1).ended).toBe(0);
+    const columns = await query(spec, 'DESCRIBE SELECT * FROM FILES');
+    expect(columns.map((row) => [row['column_name'], row['column_type']])).toEqual([
+      ['name', 'VARCHAR'],
+      ['tags', 'VARCHAR'],
+      ['inputs', 'VARCHAR'],
+    ]);
+    expect(await query(spec, 'SELECT DISTINCT tags FROM FILES ORDER BY tags LIMIT 1')).toEqual([
+      { tags: '["a","t0"]' },
+    ]);
+    expect((await keysOf(spec)).every((key) => key.includes('/runs/year=2026/'))).toBe(true);
+  });
+
+  it('of a window without rows completes without files', async () => {
+    const spec = specOf({ startTime: '2026-11-21T00:00:00Z', endTime: '2026-11-22T00:00:00Z' });
+    const uid = randomUUID();
+    expect(await startWorker(spec, uid, 1).ended).toBe(0);
+    expect(await traces.exportProgress.find(uid)).toMatchObject({ state: 'completed', rows: 0, files: 0 });
+    expect(await keysOf(spec)).toEqual([]);
+  });
+
+  it('tells how far it is while it writes', async () => {
+    const spec = specOf();
+    const uid = randomUUID();
+    fault = ({ query: words }) => (words.has('uploads') ? { kind: 'delay', ms: 2500 } : undefined);
+    const worker = startWorker(spec, uid, 1);
+    await waitFor(async () => {
+      const record = await traces.exportProgress.find(uid);
+      return (record?.intent?.soFar?.rows ?? 0) > 0;
+    });
+    expect(await worker.ended).toBe(0);
+    await expectEveryRowOnce(spec);
+  });
+});
+
+describe('an attempt that fails', () => {
+  it.each<
+    [string, Partial<BulkExportRunSpec['destination']['config']>, Record<string, string>, number, string]
+  >([
+    ['because the bucket is gone', { bucketName: 'nobucket' }, {}, 65, 'NoSuchBucket'],
+    [
+      'because the secret is wrong',
+      {},
+      { AGENTPLANE_STORE_SECRET_ACCESS_KEY: 'x' },
+      65,
+      'SignatureDoesNotMatch',
+    ],
+    ['because the key is unknown', {}, { AGENTPLANE_STORE_ACCESS_KEY_ID: 'x' }, 65, 'InvalidAccessKeyId'],
+    [
+      'because its endpoint is not allowed',
+      {},
+      { AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'false' },
+      65,
+      'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS=true',
+    ],
+    ['because nobody answers', { endpointUrl: 'http://127.0.0.1:1' }, {}, 75, 'ECONNREFUSED'],
+  ])('%s says so and how to go on', async (_name, config, env, code, word) => {
+    const spec = specOf();
+    const uid = randomUUID();
+    const destination = { config: { ...spec.destination.config, ...config } };
+    const worker = startWorker({ ...spec, destination }, uid, 1, env);
+    expect(await worker.ended).toBe(code);
+    const record = await traces.exportProgress.find(uid);
+    expect(record).toMatchObject({ state: 'failed', attempt: 1, error: expect.stringContaining(word) });
+    expect(JSON.stringify(worker.log)).not.toContain(KEYS.secretAccessKey + '"');
+  });
+
+  it('leaves no upload behind, and the next one completes', async () => {
+    const spec = specOf();
+    const uid = randomUUID();
+    const rows = { AGENTPLANE_EXPORT_FILE_ROWS: '12000' };
+    fault = ({ key, query: words }) =>
+      key.endsWith('part-00002.parquet') && words.has('partNumber')
+        ? { kind: 'error', code: 'AccessDenied' }
+        : undefined;
+    expect(await startWorker(spec, uid, 1, rows).ended).toBe(65);
+    expect(await traces.exportProgress.find(uid)).toMatchObject({ state: 'failed', rows: 12_000, files: 1 });
+    expect(await uploadsLeft()).toBe(0);
+    fault = undefined;
+    expect(await startWorker(spec, uid, 2, rows).ended).toBe(0);
+    await expectEveryRowOnce(spec);
+  });
+
+  it('because it was asked to end can be retried', async () => {
+    const spec = specOf();
+    const uid = randomUUID();
+    fault = ({ query: words }) => (words.has('partNumber') ? { kind: 'delay', ms: 1500 } : undefined);
+    const worker = startWorker(spec, uid, 1);
+    await waitFor(async () => (await traces.exportProgress.find(uid))?.intent?.uploadId);
+    worker.kill('SIGTERM');
+    expect(await worker.ended).toBe(75);
+    expect(await traces.exportProgress.find(uid)).toMatchObject({ state: 'failed', attempt: 1 });
+    expect(await uploadsLeft()).toBe(0);
+  });
+});
+
+describe('attempts of one run', () => {
+  it('that are killed at any point leave every row exactly once', async () => {
+    const spec = specOf();
+    const uid = randomUUID();
+    let attempt = 0;
+    let kills = 0;
+    for (let ended: number | string = 'not yet'; ended !== 0;) {
+      const worker = startWorker(spec, uid, ++attempt, { AGENTPLANE_EXPORT_FILE_ROWS: '3000' });
+      // the first is killed at work for certain, most others anywhere in what takes about a second
+      if (attempt === 1) await waitFor(async () => (await traces.exportProgress.find(uid))?.intent);
+      const delay = attempt === 1 ? 0 : attempt < 8 ? 150 + Math.random() * 900 : 60_000;
+      const timer = setTimeout(() => worker.kill('SIGKILL'), delay);
+      ended = await worker.ended;
+      clearTimeout(timer);
+      if (ended === 'SIGKILL') kills++;
+      else expect(ended).toBe(0);
+    }
+    expect(kills).toBeGreaterThan(0);
+    await expectEveryRowOnce(spec);
+    expect(await traces.exportProgress.find(uid)).toMatchObject({
+      state: 'completed',
+      rows: ROWS,
+      files: 7,
+    });
+  }, 60_000);
+
+  it('adopt a file that was finished but not noted', async () => {
+    const spec = specOf();
+    const uid = randomUUID();
+    // the answer to the completion is lost and everything after it fails: the object is there, the record is not
+    let isCompleted = false;
+    fault = ({ method, query: words }) => {
+      if (method === 'POST' && words.has('uploadId') && !isCompleted) {
+        isCompleted = true;
+        return { kind: 'lost-answer' };
+      }
+      return isCompleted ? { kind: 'error', code: 'AccessDenied' } : undefined;
+    };
+    expect(await startWorker(spec, uid, 1).ended).toBe(65);
+    expect(await traces.exportProgress.find(uid)).toMatchObject({ rows: 0, intent: { rows: ROWS } });
+    fault = undefined;
+    const puts: string[] = [];
+    fault = ({ method, key }) => void (method === 'PUT' && puts.push(key));
+    const worker = startWorker(spec, uid, 2);
+    expect(await worker.ended).toBe(0);
+    expect(puts).toEqual([expect.stringMatching(/_manifest\.json$/)]);
+    await expectEveryRowOnce(spec);
+    expect(await traces.exportProgress.files(uid)).toMatchObject([
+      { rows: ROWS, minStartTime: expect.anything(), maxStartTime: expect.anything() },
+    ]);
+  });
+
+  it('stop when a newer one has begun, and change nothing more', async () => {
+    const spec = specOf();
+    const uid = randomUUID();
+    const env = { AGENTPLANE_EXPORT_FILE_ROWS: '3000' };
+    fault = ({ query: words }) => (words.has('partNumber') ? { kind: 'delay', ms: 300 } : undefined);
+    const older = startWorker(spec, uid, 1, env);
+    await waitFor(async () => ((await traces.exportProgress.find(uid))?.files ?? 0) > 0);
+    older.kill('SIGSTOP');
+    const newer = startWorker(spec, uid, 2, env);
+    expect(await newer.ended).toBe(0);
+    const before = await traces.exportProgress.files(uid);
+    older.kill('SIGCONT');
+    expect([0, 65, 75]).toContain(await older.ended);
+    expect(await traces.exportProgress.files(uid)).toEqual(before);
+    for (const { key, bytes, etag } of before)
+      expect(await store.stat(BUCKET, key)).toMatchObject({ size: bytes, etag });
+    await expectEveryRowOnce(spec);
+    expect(await uploadsLeft()).toBe(0);
+  });
+
+  it('end soon after the run was cancelled', async () => {
+    const spec = specOf();
+    const uid = randomUUID();
+    fault = ({ query: words }) => (words.has('partNumber') ? { kind: 'delay', ms: 1000 } : undefined);
+    const worker = startWorker(spec, uid, 1, { AGENTPLANE_EXPORT_FILE_ROWS: '3000' });
+    await waitFor(async () => (await traces.exportProgress.find(uid))?.intent?.uploadId);
+    await traces.exportProgress.cancel(uid);
+    expect(await worker.ended).toBe(65);
+    expect(await traces.exportProgress.find(uid)).toMatchObject({ state: 'cancelled' });
+    expect(await uploadsLeft()).toBe(0);
+  });
+});

@@ -1,0 +1,51 @@
+import type { ObjectStore } from '#lib/object-store';
+import type { Logger } from '#lib/telemetry';
+import type { TraceStore } from '#lib/trace-store';
+import type { ExportTask } from './export-task.js';
+import { renderManifest } from './manifest.js';
+import type { ProgressJournal } from './progress-journal.js';
+import { settleIntent } from './settle-intent.js';
+import { writePart } from './write-part.js';
+
+export interface AttemptTools {
+  readonly traceStore: Pick<TraceStore, 'exportSource' | 'exportProgress'>;
+  readonly store: ObjectStore;
+  readonly journal: ProgressJournal;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * One attempt: claim the run, settle what the former attempt left, write file after file, the manifest last. Every row
+ * of the window is in exactly one of the files that the progress names, however often attempts were killed.
+ * @throws StaleAttemptError, ObjectStoreError, or what the database says
+ */
+export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise<void> {
+  const { traceStore, store, journal, log } = tools;
+  const signal = AbortSignal.any([tools.signal, journal.signal]);
+  const claimed = await journal.claim();
+  await settleIntent(claimed, task, store, journal, log);
+  const record = await traceStore.exportProgress.find(task.runUid);
+  let part = record?.part ?? 0;
+  let cursor = record?.cursor;
+  for (let isLast = false; !isLast; part++) {
+    signal.throwIfAborted();
+    const written = await writePart(task, part, cursor, {
+      source: traceStore.exportSource,
+      store,
+      journal,
+      log,
+      signal,
+    });
+    isLast = written.isLast || !written.cursor;
+    cursor = written.cursor ?? cursor;
+  }
+  signal.throwIfAborted();
+  const files = await traceStore.exportProgress.files(task.runUid);
+  if (files.length > 0)
+    await store.put(task.bucket, task.manifestKey, renderManifest(task, files), {
+      contentType: 'application/json',
+    });
+  await journal.finish();
+  log.info({ files: files.length }, 'the export run is complete');
+}

@@ -1,0 +1,68 @@
+import { errorText } from '#lib/errors';
+import type { ObjectStore } from '#lib/object-store';
+import type { Logger } from '#lib/telemetry';
+import { type ExportIntent, type ExportProgressRecord, parseMicros } from '#lib/trace-store';
+import type { ExportTask } from './export-task.js';
+import type { ProgressJournal } from './progress-journal.js';
+
+/**
+ * Clears up after an attempt that ended in the middle of a file. A finished object of the noted size is the file: it is
+ * adopted. Otherwise the upload is aborted, so that a worker that is only paused can never complete it, and the file is
+ * written again from the cursor.
+ */
+export async function settleIntent(
+  record: ExportProgressRecord,
+  task: ExportTask,
+  store: ObjectStore,
+  journal: ProgressJournal,
+  log: Logger,
+): Promise<void> {
+  const { intent } = record;
+  if (!intent) return;
+  // first, so that what is found afterwards stays as it is
+  if (intent.uploadId !== undefined) await store.abortUpload(task.bucket, intent.key, intent.uploadId);
+  else await abortUnknown(intent, task, store, log);
+  if (await adopt(intent, task, store, journal)) {
+    log.info({ key: intent.key, rows: intent.rows }, 'a finished file of a former attempt was adopted');
+    return;
+  }
+  await journal.clearIntent();
+  log.info({ key: intent.key }, 'an unfinished file of a former attempt is written again');
+}
+
+/** An attempt that died while its upload began: the upload may be there, and only the store knows its id. */
+async function abortUnknown(
+  { key }: ExportIntent,
+  task: ExportTask,
+  store: ObjectStore,
+  log: Logger,
+): Promise<void> {
+  try {
+    await store.abortUploadsOf(task.bucket, key);
+  } catch (error) {
+    log.warn({ key, error: errorText(error) }, 'open uploads could not be looked for; one may stay');
+  }
+}
+
+async function adopt(
+  intent: ExportIntent,
+  task: ExportTask,
+  store: ObjectStore,
+  journal: ProgressJournal,
+): Promise<boolean> {
+  const { part, key, rows, bytes, upTo, from } = intent;
+  if (rows === undefined || bytes === undefined || !upTo) return false;
+  const maxStartTime = parseMicros(upTo.startTime);
+  if (maxStartTime === undefined) return false;
+  const found = await store.stat(task.bucket, key);
+  if (found?.size !== bytes) return false;
+  const minStartTime = parseMicros(from);
+  await journal.completePart(
+    {
+      ...{ part, key, rows, bytes, etag: found.etag, maxStartTime },
+      ...(minStartTime === undefined ? {} : { minStartTime }),
+    },
+    { startTime: maxStartTime, id: upTo.id },
+  );
+  return true;
+}

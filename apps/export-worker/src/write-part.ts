@@ -1,0 +1,173 @@
+import { addAbortSignal } from 'node:stream';
+import { errorText } from '#lib/errors';
+import type { MultipartUpload, ObjectStore } from '#lib/object-store';
+import { CopyBinaryReader, ParquetWriter } from '#lib/parquet';
+import type { Logger } from '#lib/telemetry';
+import {
+  type ExportCursor,
+  type ExportIntent,
+  type ExportRows,
+  type ExportSource,
+  microsToIso,
+} from '#lib/trace-store';
+import type { ExportTask } from './export-task.js';
+import { fileColumns } from './file-columns.js';
+import type { ProgressJournal, SoFar } from './progress-journal.js';
+import { RowBounds } from './row-bounds.js';
+
+/** What writing files needs. */
+export interface PartTools {
+  readonly source: ExportSource;
+  readonly store: ObjectStore;
+  readonly journal: ProgressJournal;
+  readonly log: Logger;
+  /** Aborted when the attempt must stop. */
+  readonly signal: AbortSignal;
+}
+
+/** The rows the cursor is made of are read even when nobody wants them in the file. */
+const CURSOR_FIELDS = ['start_time', 'id'];
+
+/**
+ * Writes the next file: rows after `after` in order of (start_time, id), until the window ends or the file is large
+ * enough. Noted before, during and after, so that whoever comes next knows what may lie in the store.
+ * @returns the cursor after the file's last row and whether the window has ended; no cursor when no row was left
+ */
+export async function writePart(
+  task: ExportTask,
+  part: number,
+  after: ExportCursor | undefined,
+  tools: PartTools,
+): Promise<{ cursor: ExportCursor | undefined; isLast: boolean }> {
+  const { exportFields } = task.spec;
+  const rows = await tools.source.read({
+    ...task.window,
+    maxRows: task.fileRows,
+    ...(after ? { after } : {}),
+    ...(exportFields ? { fields: [...exportFields, ...CURSOR_FIELDS] } : {}),
+  });
+  const making = new PartInTheMaking(task, part, rows, tools);
+  try {
+    const isLast = await making.consume();
+    return { cursor: await making.complete(), isLast };
+  } catch (error) {
+    // whatever broke because the attempt must stop broke for that reason
+    tools.signal.throwIfAborted();
+    throw error;
+  } finally {
+    await making.release();
+  }
+}
+
+class PartInTheMaking {
+  readonly #task: ExportTask;
+  readonly #tools: PartTools;
+  readonly #rows: ExportRows;
+  readonly #intent: ExportIntent;
+  readonly #reader: CopyBinaryReader;
+  readonly #bounds: RowBounds;
+  readonly #writer: ParquetWriter;
+  #starting: Promise<MultipartUpload> | undefined;
+  #begin: Promise<MultipartUpload> | undefined;
+
+  constructor(task: ExportTask, part: number, rows: ExportRows, tools: PartTools) {
+    const { columns } = rows;
+    const { formatVersion, compression, exportFields } = task.spec;
+    this.#task = task;
+    this.#tools = tools;
+    this.#rows = rows;
+    this.#intent = { part, key: task.keyOf(part) };
+    this.#reader = new CopyBinaryReader(columns.length);
+    this.#bounds = new RowBounds(
+      columns.findIndex(({ name }) => name === 'start_time'),
+      columns.findIndex(({ name }) => name === 'id'),
+    );
+    this.#writer = new ParquetWriter({
+      columns: fileColumns(columns, formatVersion, exportFields),
+      compression,
+      sink: (bytes) => this.#send(bytes),
+    });
+  }
+
+  /** Reads until the window ends or the file is full. @returns whether the window has ended */
+  async consume(): Promise<boolean> {
+    const { signal } = this.#tools;
+    for await (const chunk of addAbortSignal(signal, this.#rows.stream)) {
+      this.#reader.push(chunk as Buffer);
+      while (this.#reader.next()) {
+        this.#bounds.see(this.#reader);
+        this.#writer.add(this.#reader);
+        if (!this.#writer.isBusy) continue;
+        await this.#writer.ready();
+        if (this.#writer.bytes >= this.#task.fileBytes) return false;
+      }
+    }
+    if (!this.#reader.isFinished) throw new Error('the rows ended before their end mark');
+    return this.#writer.rows < this.#task.fileRows;
+  }
+
+  /** @returns the cursor after the last row; undefined when there were no rows, and so no file */
+  async complete(): Promise<ExportCursor | undefined> {
+    const { rows } = this.#writer;
+    if (rows === 0) return undefined;
+    await this.#writer.end();
+    const upload = await this.#begun();
+    const { bytes } = this.#writer;
+    const { journal } = this.#tools;
+    const { firstTime, last } = this.#bounds;
+    await journal.recordIntent({
+      ...this.#intent,
+      ...{ uploadId: upload.uploadId, rows, bytes },
+      from: microsToIso(firstTime),
+      upTo: { startTime: microsToIso(last.startTime), id: last.id },
+    });
+    const { etag } = await upload.complete();
+    const times = { minStartTime: firstTime, maxStartTime: last.startTime };
+    await journal.completePart({ ...this.#intent, rows, bytes, etag, ...times }, last);
+    this.#tools.log.info({ key: this.#intent.key, rows, bytes }, 'file written');
+    return last;
+  }
+
+  /** Frees the query and, unless it was completed, the upload. */
+  async release(): Promise<void> {
+    this.#rows.stream.destroy();
+    this.#writer.close();
+    try {
+      // one whose start is still on its way exists in the store all the same
+      await (await this.#starting)?.abort();
+    } catch (error) {
+      this.#tools.log.warn(
+        { key: this.#intent.key, error: errorText(error) },
+        'an upload could not be aborted; its parts stay until the store removes them',
+      );
+    }
+  }
+
+  async #send(bytes: Buffer): Promise<void> {
+    await (await this.#begun()).write(bytes);
+  }
+
+  /** The upload begins with the first bytes: a window without rows leaves no trace in the store. */
+  #begun(): Promise<MultipartUpload> {
+    this.#begin ??= this.#beginUpload();
+    return this.#begin;
+  }
+
+  async #beginUpload(): Promise<MultipartUpload> {
+    const { journal, store, signal } = this.#tools;
+    const { key } = this.#intent;
+    const soFar = (): SoFar => ({
+      rows: this.#writer.rows,
+      bytes: this.#writer.bytes,
+      startTime: microsToIso(this.#bounds.last.startTime),
+    });
+    await journal.recordIntent(this.#intent, soFar);
+    this.#starting = store.startMultipartUpload(this.#task.bucket, key, {
+      contentType: 'application/vnd.apache.parquet',
+      signal,
+    });
+    const upload = await this.#starting;
+    await journal.recordIntent({ ...this.#intent, uploadId: upload.uploadId }, soFar);
+    return upload;
+  }
+}
