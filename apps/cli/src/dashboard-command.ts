@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { inheritedEnvironment } from '#lib/config';
+import { EXIT } from '#lib/lifecycle';
+import { dataPaths } from './data-folder/data-folder.js';
+import { INSTALLATION } from './installation.js';
+import { findRunningPlatform, nothingRuns } from './running-platform.js';
+
+const INHERITED = [
+  'PATH',
+  'HOME',
+  'LANG',
+  'LC_ALL',
+  'TERM',
+  'COLORTERM',
+  'NO_COLOR',
+  'FORCE_COLOR',
+  'TZ',
+  'CI',
+];
+
+/** `agentplane dashboard`: the terminal screen, in a process of its own, since nobody else needs what it loads. */
+export function runDashboard(flags: {
+  data: string;
+  kubeconfig?: string;
+  namespace?: string;
+  allNamespaces?: boolean;
+}): Promise<number> {
+  if (flags.kubeconfig === undefined && !findRunningPlatform(flags.data)) {
+    process.stderr.write(nothingRuns(flags.data));
+    return Promise.resolve(EXIT.failed);
+  }
+  const environment = {
+    ...inheritedEnvironment(INHERITED),
+    KUBECONFIG: flags.kubeconfig ?? dataPaths(flags.data).kubeconfig,
+    ...(flags.namespace === undefined ? {} : { AGENTPLANE_NAMESPACE: flags.namespace }),
+    ...(flags.allNamespaces ? { AGENTPLANE_ALL_NAMESPACES: 'true' } : {}),
+  };
+  const program = join(INSTALLATION, 'dist', 'apps', 'tui', 'src', 'main.js');
+  const child = spawn(process.execPath, [program], { stdio: 'inherit', env: environment });
+  return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? EXIT.failed)));
+}

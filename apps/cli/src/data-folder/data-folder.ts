@@ -1,0 +1,115 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { takeLock, type Lock } from './lock.js';
+import { readJson, writeJson } from './json-file.js';
+
+/** Version of the folder's layout that this program writes. */
+const FORMAT_VERSION = 1;
+
+/** What operating systems say to a folder that is no good. */
+const TROUBLES: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EEXIST: 'it is a file',
+  ENOTDIR: 'a part of its path is a file',
+};
+
+interface Format {
+  readonly version: number;
+}
+
+/** Every path of a data folder. */
+export interface DataPaths {
+  readonly root: string;
+  readonly credentials: string;
+  readonly kubeconfig: string;
+  readonly ports: string;
+  readonly secrets: string;
+  readonly objects: string;
+  readonly images: string;
+  readonly node: string;
+  readonly kube: string;
+  readonly logs: string;
+  readonly children: string;
+}
+
+/** The paths, without touching anything. */
+export function dataPaths(folder: string): DataPaths {
+  const root = resolve(folder);
+  return {
+    root,
+    credentials: join(root, 'credentials.json'),
+    kubeconfig: join(root, 'kubeconfig'),
+    ports: join(root, 'ports.json'),
+    secrets: join(root, 'secrets'),
+    objects: join(root, 'objects'),
+    images: join(root, 'images'),
+    node: join(root, 'node'),
+    kube: join(root, 'kube'),
+    logs: join(root, 'logs'),
+    children: join(root, 'children.json'),
+  };
+}
+
+/** A data folder that this process owns. */
+export interface DataFolder {
+  readonly paths: DataPaths;
+  /** Gives the folder back. */
+  release(): void;
+}
+
+/**
+ * Takes a data folder: makes it when it is missing, refuses one of a newer format or one that another platform owns.
+ * @throws Error whose message says who owns it or which version it has
+ */
+export function openDataFolder(folder: string): DataFolder {
+  const paths = dataPaths(folder);
+  const lock = takeFolder(paths.root);
+  try {
+    checkFormat(paths.root);
+    for (const path of [paths.secrets, paths.kube]) mkdirSync(path, { recursive: true, mode: 0o700 });
+    for (const path of [paths.objects, paths.images, paths.node, paths.logs])
+      mkdirSync(path, { recursive: true });
+    keepOutOfGit(paths.root);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+  return { paths, release: () => lock.release() };
+}
+
+/** Makes and locks the folder; what the operating system refuses is said in words. */
+function takeFolder(root: string): Lock {
+  try {
+    mkdirSync(root, { recursive: true, mode: 0o700 });
+    return takeLock(join(root, 'lock'), root);
+  } catch (error) {
+    const trouble = TROUBLES[(error as NodeJS.ErrnoException).code ?? ''];
+    if (trouble === undefined) throw error;
+    throw new Error(`the data folder ${root} cannot be used: ${trouble}; --data DIR names another`);
+  }
+}
+
+function checkFormat(root: string): void {
+  const path = join(root, 'format.json');
+  const format = readJson<Format>(path);
+  if (!format) return writeJson(path, { version: FORMAT_VERSION });
+  if (format.version > FORMAT_VERSION)
+    throw new Error(
+      `the data folder ${root} has format ${format.version}, and this program understands ${FORMAT_VERSION}: start it with a newer version of Agentplane`,
+    );
+}
+
+/** The folder holds secrets and lies in the middle of somebody's checkout. */
+function keepOutOfGit(root: string): void {
+  const path = join(root, '.gitignore');
+  if (!existsSync(path)) writeFileSync(path, '*\n');
+}
+
+/** The version of this installation, from its package.json. */
+export function installedVersion(installation: string): string {
+  const text = readFileSync(join(installation, 'package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}

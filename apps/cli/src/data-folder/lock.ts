@@ -1,0 +1,48 @@
+import { linkSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { isRunning, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
+import { readJson } from './json-file.js';
+
+export interface Lock {
+  release(): void;
+}
+
+/**
+ * One owner at a time. The file names the owner's pid and start time, so that a lock left by a killed process is known
+ * for what it is, even when its pid belongs to somebody else by now.
+ * @throws Error naming the owner when it still runs
+ */
+export function takeLock(path: string, what: string): Lock {
+  const own = ownIdentity();
+  const draft = `${path}.${own.pid}`;
+  writeFileSync(draft, JSON.stringify(own), { mode: 0o600 });
+  try {
+    for (let tries = 0; tries < 3; tries++) {
+      if (tryLink(draft, path)) return { release: () => releaseOwn(path, own) };
+      const owner = readJson<ProcessIdentity>(path);
+      if (owner && isRunning(owner))
+        throw new Error(
+          `${what} is in use by process ${owner.pid}: stop that platform first, or choose another --data`,
+        );
+      rmSync(path, { force: true });
+    }
+    throw new Error(`${path} cannot be taken: another platform starts at the same moment`);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Linking fails when the name exists, and is atomic on every file system that matters. */
+function tryLink(draft: string, path: string): boolean {
+  try {
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function releaseOwn(path: string, own: ProcessIdentity): void {
+  const owner = readJson<ProcessIdentity>(path);
+  if (owner?.pid === own.pid && owner.startedAt === own.startedAt) unlinkSync(path);
+}

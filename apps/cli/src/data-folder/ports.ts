@@ -1,0 +1,84 @@
+import { createServer } from 'node:net';
+import { findStablePort } from '#lib/stable-port';
+import type { Clock } from '#lib/time';
+import { readJson, writeJson } from './json-file.js';
+
+/** Every port of a platform; once chosen they stay, so that addresses do. */
+export interface Ports {
+  readonly rest: number;
+  readonly kube: number;
+  readonly objectStore: number;
+  readonly postgres: number;
+  readonly node: number;
+}
+
+const NAMES = ['rest', 'kube', 'objectStore', 'postgres', 'node'] as const;
+
+/**
+ * The ports of a data folder, chosen on its first start.
+ * @param wishedRest port of the REST interface as asked for; 0 lets it be chosen once and then kept
+ */
+export async function ensurePorts(path: string, wishedRest: number): Promise<Ports> {
+  const known = readJson<Partial<Ports>>(path) ?? {};
+  const ports: Record<string, number> = { ...known };
+  if (wishedRest !== 0) ports.rest = wishedRest;
+  const taken = new Set(Object.values(ports));
+  for (const name of NAMES) {
+    ports[name] ??= await findStablePort((port) => !taken.has(port));
+    taken.add(ports[name]);
+  }
+  const chosen = ports as unknown as Ports;
+  writeJson(path, chosen);
+  return chosen;
+}
+
+const SERVERS: Readonly<Record<keyof Ports, string>> = {
+  rest: 'the REST interface',
+  kube: 'the API server',
+  objectStore: 'the object store',
+  postgres: 'Postgres',
+  node: 'the node',
+};
+
+/** Programs that are just ending give their ports back within this time. */
+const PATIENCE_MS = 2_000;
+const LOOK_MS = 100;
+
+/**
+ * Makes sure that the ports can be listened on, since a server that cannot have its port would be started again and
+ * again, and whoever has it would be taken for it.
+ * @throws Error that names the port, what it is for and what to do
+ */
+export async function requireFreePorts(
+  ports: Ports,
+  names: readonly (keyof Ports)[],
+  { host, path, clock }: { readonly host: string; readonly path: string; readonly clock: Clock },
+): Promise<void> {
+  const deadline = clock.monotonicMs() + PATIENCE_MS;
+  for (const name of names) {
+    for (;;) {
+      const code = await portTrouble(ports[name], name === 'rest' ? host : '127.0.0.1');
+      if (code === undefined) break;
+      if (code === 'EADDRINUSE' && clock.monotonicMs() < deadline) {
+        await clock.sleep(LOOK_MS);
+        continue;
+      }
+      const trouble =
+        code === 'EADDRINUSE' ? 'is taken by another program' : `cannot be listened on (${code})`;
+      const advice =
+        name === 'rest'
+          ? 'choose another with --listen 127.0.0.1:PORT'
+          : `remove "${name}" from ${path} to have another chosen`;
+      throw new Error(`port ${ports[name]} of ${SERVERS[name]} ${trouble}: end that program, or ${advice}`);
+    }
+  }
+}
+
+/** The code of the error that listening meets. */
+function portTrouble(port: number, host: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port }, () => server.close(() => resolve(undefined)));
+  });
+}

@@ -1,0 +1,100 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { EXIT } from '#lib/lifecycle';
+import { runDashboard } from './dashboard-command.js';
+import { installedVersion } from './data-folder/data-folder.js';
+import { addImage, listImages } from './image/image-command.js';
+import { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION } from './installation.js';
+import { OUTPUT_FORMATS, type OutputFormat } from './output.js';
+import { printStatus } from './status/status-command.js';
+import { runUp } from './up/up-command.js';
+
+const program = new Command('agentplane')
+  .description('Open, self-hosted platform for agent servers: deploy them, run them, export what they did.')
+  .version(installedVersion(INSTALLATION), '-V, --version')
+  .showHelpAfterError('(agentplane --help lists the commands)')
+  // before the commands are made: they take it over
+  .exitOverride((error) => process.exit(error.exitCode === 0 ? EXIT.ok : EXIT.usage))
+  .addHelpText(
+    'after',
+    '\nExit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\nThe data folder is ./.agentplane unless --data says otherwise.',
+  );
+
+const data = (): Option => new Option('--data <dir>', 'data folder').default(DEFAULT_DATA);
+const output = (): Option =>
+  new Option('-o, --output <format>', 'how to print').choices([...OUTPUT_FORMATS]).default('table');
+
+/** A command's promise of an exit code becomes the process's. */
+function exitWith(code: Promise<number>): void {
+  code.then(
+    (value) => process.exit(value),
+    (error: unknown) => {
+      process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+      process.exit(EXIT.failed);
+    },
+  );
+}
+
+function nonEmpty(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('must not be empty');
+  return text;
+}
+
+program
+  .command('up')
+  .description('start the platform on this machine and stay until Ctrl-C')
+  .addOption(data())
+  .addOption(
+    new Option('--listen <host:port>', 'address of the REST interface; port 0 picks one, once').default(
+      DEFAULT_LISTEN,
+    ),
+  )
+  .addOption(
+    new Option(
+      '--kubeconfig <file>',
+      'use the API server of a cluster of your own; this machine joins it as a node',
+    ),
+  )
+  .action(runUp);
+
+program
+  .command('dashboard')
+  .description('deployments, revisions and exports, live in the terminal')
+  .addOption(data())
+  .option('--kubeconfig <file>', 'kubeconfig of another cluster')
+  .option('-n, --namespace <name>', 'namespace to show')
+  .option('-A, --all-namespaces', 'show every namespace')
+  .action((flags: Parameters<typeof runDashboard>[0]) => exitWith(runDashboard(flags)));
+
+program
+  .command('status')
+  .description('what runs, and whether it is well')
+  .addOption(data())
+  .addOption(output())
+  .action((flags: { data: string; output: OutputFormat }) => exitWith(printStatus(flags.data, flags.output)));
+
+const image = program.command('image').description('images of agents on this machine');
+image
+  .command('add')
+  .description('take an agent’s folder (with a langgraph.json) into the image store')
+  .argument('<name>', 'name for imageUri', nonEmpty)
+  .argument('<folder>', 'the folder; it is copied')
+  .option('--deploy', 'make a new revision of every deployment that names the image')
+  .addOption(data())
+  .action((name: string, folder: string, flags: { data: string; deploy?: true }) =>
+    exitWith(addImage(name, folder, flags)),
+  );
+image
+  .command('list')
+  .description('the images and what they are now')
+  .addOption(data())
+  .addOption(output())
+  .action((flags: { data: string; output: OutputFormat }) => exitWith(listImages(flags.data, flags.output)));
+
+program
+  .command('version')
+  .description('version of this program and its Node')
+  .action(() => {
+    process.stdout.write(`agentplane ${installedVersion(INSTALLATION)} (Node ${process.versions.node})\n`);
+  });
+
+program.parse();

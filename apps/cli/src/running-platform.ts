@@ -1,0 +1,25 @@
+import { join } from 'node:path';
+import { isRunning, type ProcessIdentity } from '#lib/process-identity';
+import { type PlatformCredentials, readCredentials } from './data-folder/credentials.js';
+import { dataPaths } from './data-folder/data-folder.js';
+import { readJson } from './data-folder/json-file.js';
+
+/** A platform that runs over a data folder. */
+export interface RunningPlatform {
+  readonly supervisorPid: number;
+  readonly credentials: PlatformCredentials;
+}
+
+/** The platform over this data folder, or undefined when none runs. */
+export function findRunningPlatform(data: string): RunningPlatform | undefined {
+  const { root, credentials: path } = dataPaths(data);
+  const owner = readJson<ProcessIdentity>(join(root, 'lock'));
+  const credentials = readCredentials(path);
+  if (!credentials || !owner || !isRunning(owner)) return undefined;
+  return { supervisorPid: owner.pid, credentials };
+}
+
+/** What to say when none does. */
+export function nothingRuns(data: string): string {
+  return `No platform runs over ${dataPaths(data).root}. Start one with "npm start", or name another with --data.\n`;
+}

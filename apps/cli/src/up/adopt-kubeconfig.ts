@@ -1,0 +1,34 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { parse, stringify } from 'yaml';
+
+interface Kubeconfig {
+  readonly clusters?: readonly { readonly cluster?: Record<string, unknown> }[];
+  readonly users?: readonly { readonly user?: Record<string, unknown> }[];
+  readonly contexts?: readonly { readonly name: string; readonly context?: Record<string, unknown> }[];
+  readonly 'current-context'?: string;
+}
+
+/** Fields that name files, relative to the kubeconfig they stand in. */
+const PATH_FIELDS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
+
+function resolvePaths(fields: Record<string, unknown> | undefined, folder: string): void {
+  for (const name of PATH_FIELDS) {
+    const path = fields?.[name];
+    if (fields && typeof path === 'string') fields[name] = resolve(folder, path);
+  }
+}
+
+/**
+ * Copies a kubeconfig of a person's own cluster into the data folder (0600), with the namespace of the first workspace in
+ * its current context, so that commands go where the platform is.
+ */
+export function adoptKubeconfig(from: string, to: string, namespace: string): void {
+  const config = parse(readFileSync(from, 'utf8')) as Kubeconfig | null;
+  const context = config?.contexts?.find(({ name }) => name === config['current-context'])?.context;
+  if (!config || !context) throw new Error(`${from} is not a kubeconfig with a current context`);
+  for (const { cluster } of config.clusters ?? []) resolvePaths(cluster, dirname(from));
+  for (const { user } of config.users ?? []) resolvePaths(user, dirname(from));
+  context.namespace = namespace;
+  writeFileSync(to, stringify(config), { mode: 0o600 });
+}

@@ -1,0 +1,104 @@
+import { writeFileSync } from 'node:fs';
+import { isNotFound, type KubeClient, type KubeConnection, type Untyped } from '#lib/kube';
+import {
+  CLUSTER_ROLE_BINDINGS,
+  CLUSTER_ROLES,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type CustomResourceDefinition,
+  NAMESPACES,
+  type ResourceRef,
+  ROLE_BINDINGS,
+  ROLES,
+  SERVICE_ACCOUNTS,
+} from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { ManifestObject } from './bootstrap-objects.js';
+
+const KINDS: readonly ResourceRef[] = [
+  NAMESPACES,
+  SERVICE_ACCOUNTS,
+  ROLES,
+  ROLE_BINDINGS,
+  CLUSTER_ROLES,
+  CLUSTER_ROLE_BINDINGS,
+  CUSTOM_RESOURCE_DEFINITIONS,
+];
+
+const TOKEN_SECONDS = 365 * 24 * 3600;
+const ESTABLISHED_WITHIN_MS = 15_000;
+
+function refOf({ kind }: ManifestObject): ResourceRef<Untyped> {
+  const ref = KINDS.find((one) => one.kind === kind);
+  if (!ref) throw new Error(`no manifest of the platform may hold a ${kind}`);
+  return ref as ResourceRef<Untyped>;
+}
+
+/** Applies manifests in their order. */
+export async function applyManifests(
+  client: KubeClient,
+  manifests: readonly ManifestObject[],
+): Promise<void> {
+  for (const manifest of manifests) await client.apply<Untyped>(refOf(manifest), { ...manifest });
+}
+
+function isEstablished({ status }: CustomResourceDefinition): boolean {
+  return status?.conditions?.some((one) => one.type === 'Established' && one.status === 'True') === true;
+}
+
+/** Applies definitions, all at once, and waits until their kinds are served. */
+export async function applyDefinitions(
+  client: KubeClient,
+  definitions: readonly ManifestObject[],
+  clock: Clock,
+): Promise<void> {
+  await Promise.all(definitions.map((definition) => applyManifests(client, [definition])));
+  const deadline = clock.monotonicMs() + ESTABLISHED_WITHIN_MS;
+  for (const { metadata } of definitions) {
+    while (!isEstablished(await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: metadata.name }))) {
+      if (clock.monotonicMs() > deadline) throw new Error(`the kind ${metadata.name} is not served`);
+      await clock.sleep(50);
+    }
+  }
+}
+
+/** A kind that was established a moment ago may still be unknown to some endpoints of a real API server. */
+export async function retryUnserved<T>(clock: Clock, call: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isNotFound(error) || tries >= 40) throw error;
+      await clock.sleep(100);
+    }
+  }
+}
+
+/** Writes a kubeconfig (0600) of a service account, with a token of its own. */
+export async function writeServiceAccountKubeconfig(
+  client: KubeClient,
+  connection: KubeConnection,
+  account: { readonly namespace: string; readonly name: string },
+  path: string,
+): Promise<void> {
+  const { token } = await client.createToken(account, { expirationSeconds: TOKEN_SECONDS });
+  const ca = connection.ca === undefined ? {} : { 'certificate-authority-data': base64(connection.ca) };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'agentplane', cluster: { server: connection.server, ...ca } }],
+    users: [{ name: account.name, user: { token } }],
+    contexts: [
+      {
+        name: 'agentplane',
+        context: { cluster: 'agentplane', user: account.name, namespace: account.namespace },
+      },
+    ],
+    'current-context': 'agentplane',
+  };
+  // JSON is YAML too
+  writeFileSync(path, JSON.stringify(config), { mode: 0o600 });
+}
+
+function base64(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64');
+}

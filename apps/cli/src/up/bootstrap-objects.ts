@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import {
+  type BulkExportDestination,
+  DEFAULT_LISTENER,
+  LABEL,
+  type Listener,
+  MANAGED_BY,
+  type Secret,
+  type Workspace,
+} from '#lib/resources';
+import type { StoreCredentials } from '../data-folder/credentials.js';
+
+/** Name of the first Workspace, its Listener's is the platform's default. */
+export const FIRST_WORKSPACE = 'default';
+/** The BulkExportDestination of the embedded object store. */
+export const LOCAL_DESTINATION = 'local';
+const LOCAL_CREDENTIALS = 'local-destination';
+
+/** Any object of a manifest file. */
+export interface ManifestObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+function parseManifests(path: string): ManifestObject[] {
+  return parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS() as ManifestObject);
+}
+
+/** The definitions of the platform's kinds. */
+export function resourceDefinitions(installation: string): ManifestObject[] {
+  const folder = join(installation, 'crds');
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.yaml'))
+    .sort()
+    .flatMap((name) => parseManifests(join(folder, name)));
+}
+
+/** Namespace, service accounts and rights of the platform's own programs. */
+export function systemObjects(installation: string): ManifestObject[] {
+  return parseManifests(join(installation, 'deploy', 'system.yaml'));
+}
+
+export function firstWorkspace(tenantId: string): Workspace {
+  return {
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'Workspace',
+    metadata: { name: FIRST_WORKSPACE },
+    spec: { tenantId, displayName: 'Default workspace', plan: 'enterprise' },
+  };
+}
+
+export function firstListener(namespace: string): Listener {
+  return {
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'Listener',
+    metadata: { name: DEFAULT_LISTENER, namespace },
+    spec: { computeType: 'cluster', computeId: 'local' },
+  } as Listener;
+}
+
+/** The Secret of the embedded store's keys. */
+export function localCredentials(namespace: string, store: StoreCredentials): Secret {
+  const encoded = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: LOCAL_CREDENTIALS, namespace, labels: { [LABEL.managedBy]: MANAGED_BY } },
+    type: 'Opaque',
+    data: {
+      access_key_id: encoded(store.accessKeyId),
+      secret_access_key: encoded(store.secretAccessKey),
+    },
+  };
+}
+
+export function localDestination(namespace: string, store: StoreCredentials): BulkExportDestination {
+  return {
+    apiVersion: 'agentplane.dev/v1alpha1',
+    kind: 'BulkExportDestination',
+    metadata: { name: LOCAL_DESTINATION, namespace },
+    spec: {
+      displayName: 'Embedded object store',
+      type: 'object_store',
+      config: {
+        bucketName: store.bucket,
+        prefix: 'exports',
+        region: store.region,
+        endpointUrl: store.endpoint,
+        includeBucketInPrefix: true,
+      },
+      credentialsSecretRef: { name: LOCAL_CREDENTIALS },
+    },
+  };
+}

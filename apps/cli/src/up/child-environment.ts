@@ -1,0 +1,87 @@
+import { inheritedEnvironment } from '#lib/config';
+import type { StoreCredentials } from '../data-folder/credentials.js';
+import type { DataPaths } from '../data-folder/data-folder.js';
+import type { Ports } from '../data-folder/ports.js';
+
+/** What every program gets of this one's environment. */
+const INHERITED = [
+  'PATH',
+  'HOME',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'TMPDIR',
+  'NODE_EXTRA_CA_CERTS',
+  'AGENTPLANE_LOG_LEVEL',
+];
+
+/** What the environments of the programs are made from. */
+export interface Surroundings {
+  readonly paths: DataPaths;
+  readonly ports: Ports;
+  readonly installation: string;
+  readonly version: string;
+  readonly host: string;
+  readonly databaseUri: string;
+  readonly databaseAdminUri: string;
+  /** Undefined with a cluster of one's own. */
+  readonly kubeDatabaseUri: string | undefined;
+  readonly kubeconfigPath: string;
+  readonly store: StoreCredentials;
+  readonly apiUrl: string;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+function common({ version }: Surroundings): Environment {
+  return { ...inheritedEnvironment(INHERITED), AGENTPLANE_VERSION: version };
+}
+
+/** Settings of `apps/embedded`. */
+export function embeddedEnvironment(from: Surroundings): Environment {
+  const { paths, ports, store, kubeDatabaseUri, kubeconfigPath, installation } = from;
+  return {
+    ...common(from),
+    AGENTPLANE_DATA: paths.root,
+    AGENTPLANE_INSTALLATION: installation,
+    AGENTPLANE_KUBE_PORT: String(ports.kube),
+    AGENTPLANE_NODE_PORT: String(ports.node),
+    AGENTPLANE_OBJECT_STORE_PORT: String(ports.objectStore),
+    AGENTPLANE_OBJECT_STORE_REGION: store.region,
+    AGENTPLANE_OBJECT_STORE_BUCKET: store.bucket,
+    AGENTPLANE_OBJECT_STORE_ACCESS_KEY_ID: store.accessKeyId,
+    AGENTPLANE_OBJECT_STORE_SECRET_ACCESS_KEY: store.secretAccessKey,
+    ...(kubeDatabaseUri === undefined
+      ? { KUBECONFIG: kubeconfigPath }
+      : { AGENTPLANE_KUBE_DATABASE_URI: kubeDatabaseUri }),
+  };
+}
+
+/** Settings of `apps/api`. */
+export function apiEnvironment(from: Surroundings, kubeconfig: string): Environment {
+  return {
+    ...common(from),
+    KUBECONFIG: kubeconfig,
+    HOST: from.host,
+    PORT: String(from.ports.rest),
+    AGENTPLANE_DATABASE_URI: from.databaseUri,
+    AGENTPLANE_API_URL: from.apiUrl,
+    AGENTPLANE_ADDRESSES: 'loopback',
+    // one machine is one trust domain: its own object store is on loopback
+    AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+  };
+}
+
+/** Settings of `apps/controller`. */
+export function controllerEnvironment(from: Surroundings, kubeconfig: string): Environment {
+  return {
+    ...common(from),
+    KUBECONFIG: kubeconfig,
+    AGENTPLANE_DATABASE_URI: from.databaseUri,
+    AGENTPLANE_DATABASE_ADMIN_URI: from.databaseAdminUri,
+    AGENTPLANE_API_URL: from.apiUrl,
+    AGENTPLANE_ADDRESSES: 'loopback',
+    AGENTPLANE_IMAGE_STORE: from.paths.images,
+    AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+  };
+}

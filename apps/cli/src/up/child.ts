@@ -1,0 +1,138 @@
+import { spawn } from 'node:child_process';
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { endProcess, findProcess, type ProcessIdentity } from '#lib/process-identity';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { lastErrorIn } from './last-error.js';
+
+export interface ChildOptions {
+  readonly name: string;
+  /** Path of the program. */
+  readonly program: string;
+  /** May be set later, before `start`. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly nodeOptions?: readonly string[];
+  /** Its standard output and error are appended here. */
+  readonly logFile: string;
+  /** Longest time it may take to stop, milliseconds. */
+  readonly stopMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Told whenever its process changes, so that a later start can find it. */
+  readonly onProcess: (identity: ProcessIdentity | undefined) => void;
+}
+
+const FIRST_PAUSE_MS = 200;
+const LONGEST_PAUSE_MS = 10_000;
+/** One that ran this long begins its pauses anew. */
+const STEADY_MS = 30_000;
+/** One that ended by itself this often, each time before it was steady, will not come up by trying. */
+const HOPELESS_ENDS = 3;
+
+/**
+ * One program of the platform, started again when it dies.
+ *
+ * It leads a process group of its own, so that an interrupt typed at the terminal reaches only the supervisor, which stops
+ * the children in order. It ends by itself when the channel closes, also when the supervisor was killed.
+ */
+export class Child {
+  readonly name: string;
+  /** What the next start of its process gets. */
+  environment: Readonly<Record<string, string>>;
+  readonly #options: ChildOptions;
+  #identity: ProcessIdentity | undefined;
+  #isStopping = false;
+  #pauseMs = FIRST_PAUSE_MS;
+  #cancelRestart: () => void = () => undefined;
+  #messages: ((message: unknown) => void)[] = [];
+  #ends = 0;
+  #logStart: number | undefined;
+  #given: ((error: Error) => void)[] = [];
+
+  constructor(options: ChildOptions) {
+    this.name = options.name;
+    this.environment = options.environment;
+    this.#options = options;
+  }
+
+  start(): void {
+    const { program, nodeOptions = [], logFile, clock, log } = this.#options;
+    const output = openSync(logFile, 'a', 0o600);
+    this.#logStart ??= fstatSync(output).size;
+    const child = spawn(process.execPath, [...nodeOptions, program], {
+      detached: true,
+      stdio: ['ignore', output, output, 'ipc'],
+      env: { ...this.environment },
+    });
+    closeSync(output);
+    this.#identity = child.pid === undefined ? undefined : findProcess(child.pid);
+    this.#options.onProcess(this.#identity);
+    const startedMs = clock.monotonicMs();
+    child.on('message', (message) => {
+      for (const listener of this.#messages) listener(message);
+    });
+    child.once('error', (error) =>
+      log.error({ child: this.name, err: error }, 'a program could not be started'),
+    );
+    child.once('exit', (code, signal) => this.#ended(code, signal, clock.monotonicMs() - startedMs));
+  }
+
+  /** The first message from the child that the parser understands. Rejects when it takes longer than `timeoutMs`. */
+  message<T>(parse: (message: unknown) => T | undefined, timeoutMs: number): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const listener = (message: unknown): void => {
+        const parsed = parse(message);
+        if (parsed === undefined) return;
+        cancel();
+        this.#messages = this.#messages.filter((one) => one !== listener);
+        resolve(parsed);
+      };
+      const cancel = this.#options.clock.after(timeoutMs, () =>
+        reject(
+          new Error(`${this.name} did not start within ${timeoutMs / 1000} s; see ${this.#options.logFile}`),
+        ),
+      );
+      this.#messages.push(listener);
+    });
+  }
+
+  /** Rejects when it ended again and again before it ran steadily, with the last error of its log. Never resolves. */
+  hopeless(): Promise<never> {
+    return new Promise((_, reject) => {
+      this.#given.push(reject);
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#cancelRestart();
+    if (this.#identity)
+      await endProcess(this.#identity, {
+        clock: this.#options.clock,
+        graceMs: this.#options.stopMs,
+        group: true,
+      });
+    this.#options.onProcess(undefined);
+  }
+
+  #ended(code: number | null, signal: NodeJS.Signals | null, ranMs: number): void {
+    if (this.#isStopping) return;
+    const { log, clock } = this.#options;
+    if (ranMs > STEADY_MS) {
+      this.#pauseMs = FIRST_PAUSE_MS;
+      this.#ends = 0;
+    }
+    if (++this.#ends === HOPELESS_ENDS) this.#giveUp(code, signal);
+    log.warn({ child: this.name, code, signal, restartInMs: this.#pauseMs }, 'a program ended by itself');
+    this.#cancelRestart = clock.after(this.#pauseMs, () => this.start());
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
+  }
+
+  /** It is still started again and again; only those who wait for it are told. */
+  #giveUp(code: number | null, signal: NodeJS.Signals | null): void {
+    const { logFile } = this.#options;
+    const why = lastErrorIn(logFile, this.#logStart ?? 0) ?? `it ended with ${signal ?? `exit code ${code}`}`;
+    const error = new Error(`${this.name} does not come up: ${why}`);
+    for (const reject of this.#given.splice(0)) reject(error);
+  }
+}

@@ -1,0 +1,76 @@
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { errorText } from '#lib/errors';
+import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
+import { createLogger, type Logger } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+import { type DataFolder, openDataFolder } from '../data-folder/data-folder.js';
+import { INSTALLATION } from '../installation.js';
+import { renderGreeting } from './greeting.js';
+import { Platform } from './platform.js';
+import { Progress } from './progress.js';
+import { parseUpOptions, type UpOptions } from './up-options.js';
+
+async function up(
+  options: UpOptions,
+  folder: DataFolder,
+  log: Logger,
+  context: ProgramContext,
+): Promise<void> {
+  const clock = systemClock;
+  const startedMs = clock.monotonicMs();
+  const progress = new Progress(process.stderr);
+  let lastWord = 'Stopped.\n';
+  context.own({
+    name: 'data folder',
+    stop: () => {
+      folder.release();
+      progress.done();
+      process.stderr.write(lastWord);
+      return Promise.resolve();
+    },
+  });
+  // a terminal shows the ^C and leaves the line unfinished
+  context.signal.addEventListener('abort', () => progress.say('stopping', true), { once: true });
+  try {
+    const platform = new Platform({
+      options,
+      folder,
+      installation: INSTALLATION,
+      clock,
+      log,
+      progress,
+      context,
+    });
+    const credentials = await platform.start();
+    progress.done();
+    process.stdout.write(
+      renderGreeting(credentials, folder.paths.root, process.cwd(), clock.monotonicMs() - startedMs),
+    );
+  } catch (error) {
+    if (!context.signal.aborted)
+      lastWord = `Agentplane could not start: ${errorText(error)}\nThe logs are in ${folder.paths.logs}.\n`;
+    throw error;
+  }
+}
+
+/** The result, or the end of the process with the error's message and this code. */
+function orExit<T>(code: number, attempt: () => T): T {
+  try {
+    return attempt();
+  } catch (error) {
+    process.stderr.write(`${errorText(error)}\n`);
+    process.exit(code);
+  }
+}
+
+/** `agentplane up`: starts the platform over a data folder and stays until it is told to stop. */
+export function runUp(flags: { data: string; listen: string; kubeconfig?: string }): void {
+  const options = orExit(EXIT.usage, () => parseUpOptions(flags));
+  const folder = orExit(EXIT.failed, () => openDataFolder(options.dataFolder));
+  // what the supervisor has to say belongs with the other logs; the terminal is for people
+  const output = openSync(join(folder.paths.logs, 'up.log'), 'a', 0o600);
+  const log = createLogger('up', 'info', output);
+  process.once('exit', () => closeSync(output));
+  runProgram({ log, stopTimeoutMs: 60_000 }, (context) => up(options, folder, log, context));
+}

@@ -1,0 +1,35 @@
+import { choice, type Config, integer, optionalText, text } from '#lib/config';
+
+/** Settings of the embedded servers. */
+export const CONFIG = {
+  dataFolder: text('AGENTPLANE_DATA', 'data folder of the platform'),
+  installation: text('AGENTPLANE_INSTALLATION', 'where this installation lies'),
+  kubeDatabaseUri: optionalText(
+    'AGENTPLANE_KUBE_DATABASE_URI',
+    'database of the API server; missing with a cluster of one’s own',
+    {
+      secret: true,
+    },
+  ),
+  kubePort: integer('AGENTPLANE_KUBE_PORT', 'port of the API server', { fallback: 0, max: 65_535 }),
+  kubeconfigPath: optionalText('KUBECONFIG', 'kubeconfig of a cluster of one’s own'),
+  nodePort: integer('AGENTPLANE_NODE_PORT', 'port of the node’s log endpoint', { fallback: 0, max: 65_535 }),
+  storePort: integer('AGENTPLANE_OBJECT_STORE_PORT', 'port of the object store', {
+    fallback: 0,
+    max: 65_535,
+  }),
+  storeRegion: text('AGENTPLANE_OBJECT_STORE_REGION', 'region that the object store names', {
+    fallback: 'us-east-1',
+  }),
+  storeBucket: text('AGENTPLANE_OBJECT_STORE_BUCKET', 'bucket that is there from the start', {
+    fallback: 'agentplane',
+  }),
+  storeAccessKeyId: text('AGENTPLANE_OBJECT_STORE_ACCESS_KEY_ID', 'access key of the object store'),
+  storeSecretAccessKey: text('AGENTPLANE_OBJECT_STORE_SECRET_ACCESS_KEY', 'its secret', { secret: true }),
+  version: text('AGENTPLANE_VERSION', 'version of the platform', { fallback: '0.1.0' }),
+  logLevel: choice('AGENTPLANE_LOG_LEVEL', 'what is logged', ['debug', 'info', 'warn', 'error'], {
+    fallback: 'info',
+  }),
+};
+
+export type EmbeddedConfig = Config<typeof CONFIG>;

@@ -1,0 +1,33 @@
+const COUNT_UNITS = ['', 'k', 'M', 'G'];
+const BYTE_UNITS = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+function scaled(value: number, units: readonly string[], gap: string): string {
+  let at = 0;
+  let rest = value;
+  while (rest >= 999.5 && at < units.length - 1) {
+    rest /= 1000;
+    at++;
+  }
+  const digits = at === 0 || rest >= 99.95 ? 0 : 1;
+  return `${rest.toFixed(digits)}${gap}${units[at]}`;
+}
+
+/** 12345 → `12.3k`. */
+export function count(value: number): string {
+  return scaled(value, COUNT_UNITS, '');
+}
+
+/** Decimal units: 12345678 → `12.3 MB`. */
+export function bytes(value: number): string {
+  return scaled(value, BYTE_UNITS, ' ');
+}
+
+/** The span since `from` as kubectl prints ages: `42s`, `3m`, `5h`, `2d`. */
+export function age(from: string | undefined, now: Date): string {
+  if (from === undefined) return '';
+  const seconds = Math.max(0, Math.floor((now.getTime() - Date.parse(from)) / 1000));
+  if (seconds < 120) return `${seconds}s`;
+  if (seconds < 7200) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}

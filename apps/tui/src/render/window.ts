@@ -1,0 +1,20 @@
+/** The part of a list that is on the screen. */
+export interface ListWindow {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** `height` places of a list of `length`, around the selected one, or the first ones when none of them is selected. */
+export function windowOf(length: number, height: number, selected: number): ListWindow {
+  const places = Math.max(0, Math.min(length, height));
+  const wanted = selected - Math.floor(places / 2);
+  const start = Math.max(0, Math.min(length - places, wanted));
+  return { start, end: start + places };
+}
+
+/** Shares `space` lines between two lists: each gets half, and what the other does not need. */
+export function shareLines(space: number, first: number, second: number): readonly [number, number] {
+  const half = Math.floor(space / 2);
+  const top = Math.min(first, Math.max(half, space - second));
+  return [Math.max(0, top), Math.max(0, Math.min(second, space - top))];
+}
