@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Builds a real Kubernetes from Go modules into $KUBE_HOME/bin (default ~/.cache/agentplane/kube): etcd, kube-apiserver,
+# kube-controller-manager, kube-scheduler, kubectl. With --helm also helm; with --node also kubelet, kube-proxy, CoreDNS,
+# and containerd, runc, CNI plugins, nftables and buildah from Debian (root). What is there already is kept.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+home=${KUBE_HOME:-$HOME/.cache/agentplane/kube}; bin=$home/bin; mkdir -p "$bin"
+version=$(sed -nE 's#^(require)?[[:space:]]*k8s.io/kubernetes v([^ ]+).*#\2#p' "$here/kubernetes/go.mod")
+export CGO_ENABLED=0 GOFLAGS="-mod=mod -buildvcs=false"
+x=k8s.io/component-base/version minor=$(cut -d. -f2 <<<"$version")
+stamp="-s -w -X $x.gitVersion=v$version -X $x.gitMajor=1 -X $x.gitMinor=$minor"
+wants() { local word; for word in "${@:2}"; do [ "$word" = "$1" ] && return; done; return 1; }
+
+build() { # name, module folder, package, ldflags
+  [ -x "$bin/$1" ] && return
+  command -v go >/dev/null || { echo "building $1 needs Go" >&2; exit 1; }
+  local t=$SECONDS; rm -rf "$home/src-$1"; cp -r "$here/$2" "$home/src-$1"   # a copy: the sources may be read-only
+  (cd "$home/src-$1" && go build -trimpath -ldflags "$4" -o "$bin/$1" "$3"); rm -rf "$home/src-$1"
+  echo "$1 built in $((SECONDS - t)) s"
+}
+build etcd etcd go.etcd.io/etcd/server/v3 "-s -w"
+for p in kube-apiserver kube-controller-manager kube-scheduler kubectl; do build $p kubernetes k8s.io/kubernetes/cmd/$p "$stamp"; done
+if wants --helm "$@" && [ ! -x "$bin/helm" ]; then
+  helm=v3.22.0 h=helm.sh/helm/v3   # without the version flags helm believes that it talks to Kubernetes 1.20
+  GOFLAGS= GOBIN=$bin go install -trimpath -ldflags "-s -w -X $h/internal/version.version=$helm -X $h/pkg/chartutil.k8sVersionMajor=1 -X $h/pkg/chartutil.k8sVersionMinor=$minor" $h/cmd/helm@$helm
+fi
+wants --node "$@" || exit 0
+for p in kubelet kube-proxy; do build $p kubernetes k8s.io/kubernetes/cmd/$p "$stamp"; done
+build coredns dns . "-s -w"
+command -v containerd runc buildah nft >/dev/null || {
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends containerd runc containernetworking-plugins iproute2 nftables iptables conntrack kmod buildah busybox-static >/dev/null
+}

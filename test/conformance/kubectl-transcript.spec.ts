@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createApiServer, type ApiServer } from '#lib/embedded-kube';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder, testPostgres } from '#lib/testing';
+import { execFile, execFileSync } from 'node:child_process';
+import { randomBytes, randomInt } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { promisify } from 'node:util';
+import { dirname, join } from 'node:path';
+import { findKubectl, findRealKubernetes, leaveOut } from '../support/kubectl.js';
+import { takeTranscript, type TranscriptCluster, withSortedCauses } from './kubectl-transcript.js';
+
+/*
+ * The same kubectl commands against the embedded API server and a real one must print the same. Each folder of cases/
+ * holds commands.txt, the files these use, and expected.txt: what the real server's transcript was. After a change of
+ * the commands, UPDATE_TRANSCRIPTS=1 takes it again (from the real server, never from ours).
+ */
+// never the blocking kind: the embedded server lives in this process
+const execute = promisify(execFile);
+const root = join(import.meta.dirname, 'cases');
+const cases = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+const kubectl = findKubectl();
+const real = findRealKubernetes();
+
+/** A namespace of its own for each case; CRDs are shared by name, so the cases use different ones. */
+async function clusterFor(
+  kubeconfig: string,
+): Promise<TranscriptCluster & { readonly end: () => Promise<void> }> {
+  if (!kubectl) throw new Error('no kubectl');
+  const namespace = `transcript-${randomBytes(4).toString('hex')}`;
+  const home = mkdtempSync(join(tmpdir(), 'transcript-'));
+  const admin = (...words: string[]) => execute(kubectl, ['--kubeconfig', kubeconfig, ...words]);
+  await admin('create', 'namespace', namespace);
+  // where no controller makes it
+  await admin('-n', namespace, 'create', 'serviceaccount', 'default').catch(() => undefined);
+  return {
+    kubeconfig,
+    namespace,
+    home,
+    bin: dirname(kubectl),
+    end: async () => {
+      await admin('delete', 'namespace', namespace, '--wait=false');
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+async function transcriptOf(name: string, kubeconfig: string): Promise<string> {
+  const cluster = await clusterFor(kubeconfig);
+  try {
+    return await takeTranscript(join(root, name), cluster);
+  } finally {
+    await cluster.end();
+  }
+}
+
+function expectedOf(name: string): string {
+  const file = join(root, name, 'expected.txt');
+  return existsSync(file) ? readFileSync(file, 'utf8') : '';
+}
+
+const describeWithKubectl = kubectl ? describe : describe.skip;
+if (!kubectl) leaveOut('kubectl');
+
+describeWithKubectl('kubectl prints the same with the embedded API server', () => {
+  const postgres = testPostgres();
+  const folder = temporaryFolder();
+  let server: ApiServer;
+  let kubeconfig = '';
+
+  beforeAll(async () => {
+    const database = await postgres.freshDatabase();
+    const pkiFolder = join(folder, 'secrets');
+    mkdirSync(pkiFolder, { recursive: true });
+    server = createApiServer({
+      databaseUri: database.uri,
+      port: 0,
+      pkiFolder,
+      log: createLogger('kube', 'warn'),
+    });
+    await server.start();
+    kubeconfig = join(folder, 'kubeconfig');
+    writeFileSync(kubeconfig, await server.adminKubeconfig(), { mode: 0o600 });
+  });
+  afterAll(async () => {
+    await server.stop();
+  });
+
+  it.each(cases.map(({ name }) => name))('%s', async (name) => {
+    expect(withSortedCauses(await transcriptOf(name, kubeconfig))).toBe(withSortedCauses(expectedOf(name)));
+  });
+});
+
+const describeReal = real && kubectl ? describe : describe.skip;
+if (!real) leaveOut('the real kube-apiserver');
+
+describeReal('the transcripts are what a real kube-apiserver gives', () => {
+  // a control plane of its own: one that others use may end in the middle
+  const folder = mkdtempSync(join(tmpdir(), 'transcript-cluster-'));
+  const port = 21_000 + randomInt(8000);
+  const script = join(import.meta.dirname, '..', 'cluster', 'cluster.sh');
+  const environment = { ...process.env, KUBE_HOME: folder, KUBE_PORT: String(port) };
+  const kubeconfig = join(folder, 'run', 'admin.kubeconfig');
+
+  beforeAll(() => {
+    symlinkSync(join(real ?? '', 'bin'), join(folder, 'bin'));
+    // its servers outlive the script and must not hold our pipes
+    execFileSync('bash', [script, 'up'], { env: environment, stdio: 'ignore' });
+  });
+  afterAll(() => {
+    execFileSync('bash', [script, 'down', '--purge'], { env: environment, stdio: 'ignore' });
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it.each(cases.map(({ name }) => name))('%s', async (name) => {
+    const transcript = await transcriptOf(name, kubeconfig);
+    if (process.env.UPDATE_TRANSCRIPTS === '1') writeFileSync(join(root, name, 'expected.txt'), transcript);
+    expect(withSortedCauses(transcript)).toBe(withSortedCauses(expectedOf(name)));
+  });
+});

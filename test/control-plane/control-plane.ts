@@ -1,0 +1,265 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { spawnSync } from 'node:child_process';
+import { parseAllDocuments } from 'yaml';
+import { startClusterControllers } from '#lib/embedded-kube';
+import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
+import { KubeClient, type KubeConnection, loadKubeConnection, type Untyped } from '#lib/kube';
+import type { Stoppable } from '#lib/lifecycle';
+import {
+  CLUSTER_ROLE_BINDINGS,
+  CLUSTER_ROLES,
+  type ContainerStatus,
+  CUSTOM_RESOURCE_DEFINITIONS,
+  isConditionTrue,
+  LABEL,
+  NAMESPACES,
+  type Pod,
+  PODS,
+  type ResourceRef,
+  RESOURCES,
+  SECRETS,
+  SERVICE_ACCOUNTS,
+} from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+import { openTraceStore, type TraceStore } from '#lib/trace-store';
+import { waitFor } from '#lib/testing';
+import { type LogLine, Program } from './program.js';
+
+export const NAMESPACE = 'ws-default';
+export const SYSTEM = 'agentplane-system';
+export const STORE_KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
+const MANIFEST_KINDS: readonly ResourceRef[] = [
+  CUSTOM_RESOURCE_DEFINITIONS,
+  NAMESPACES,
+  SERVICE_ACCOUNTS,
+  CLUSTER_ROLES,
+  CLUSTER_ROLE_BINDINGS,
+];
+const log = createLogger('test', process.env['TEST_LOG'] ?? 'silent');
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+/** What the tests get to set up with. */
+export interface Surroundings {
+  /** Of the API server's administrator. */
+  readonly kubeconfigPath: string;
+  /** A database for traces, of a superuser. */
+  readonly databaseUri: string;
+  /** For kubeconfigs and the object store. */
+  readonly folder: string;
+}
+
+/**
+ * Controller and listener as processes with the rights that they have anywhere, the controllers that a cluster brings,
+ * a trace store and an object store. There is no node: pods become ready, fail and end when a test says so.
+ */
+export class ControlPlane {
+  readonly client: KubeClient;
+  readonly traces: TraceStore;
+  readonly tenantId = randomUUID();
+  readonly #connection: KubeConnection;
+  readonly #surroundings: Surroundings;
+  readonly #programs = new Map<string, Program>();
+  readonly #all: Program[] = [];
+  #cluster: Stoppable | undefined;
+  #store: EmbeddedObjectStore | undefined;
+
+  static async start(surroundings: Surroundings): Promise<ControlPlane> {
+    spawnSync(process.execPath, ['bin/build.js'], { stdio: ['ignore', 'ignore', 'inherit'] });
+    const { kubeconfigPath } = surroundings;
+    const plane = new ControlPlane(await loadKubeConnection({ kubeconfigPath }), surroundings);
+    await plane.#start();
+    return plane;
+  }
+
+  private constructor(connection: KubeConnection, surroundings: Surroundings) {
+    this.#connection = connection;
+    this.#surroundings = surroundings;
+    this.client = new KubeClient(connection, { fieldManager: 'test' });
+    this.traces = openTraceStore({ uri: surroundings.databaseUri, log, clock: systemClock });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#programs.values()].map((program) => program.end('SIGTERM')));
+    await this.#cluster?.stop();
+    await this.client.close();
+    await this.traces.close();
+    await this.#store?.stop();
+  }
+
+  program(name: 'controller' | 'listener'): Program {
+    const program = this.#programs.get(name);
+    if (!program) throw new Error(`${name} was not started`);
+    return program;
+  }
+
+  /** Warnings and errors of every program that ran, also of those that were killed. */
+  get complaints(): readonly LogLine[] {
+    return this.#all.flatMap(({ complaints }) => complaints);
+  }
+
+  async startController(): Promise<void> {
+    const { databaseUri } = this.#surroundings;
+    const program = new Program('controller', {
+      KUBECONFIG: await this.#kubeconfigOf({ namespace: SYSTEM, name: 'controller' }),
+      AGENTPLANE_DATABASE_URI: databaseUri,
+      AGENTPLANE_DATABASE_ADMIN_URI: databaseUri,
+      AGENTPLANE_API_URL: 'http://127.0.0.1:9',
+      AGENTPLANE_ADDRESSES: 'loopback',
+      AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+      AGENTPLANE_EXPORT_RETRIES: '1',
+      AGENTPLANE_EXPORT_RETRY_DELAY_MS: '300',
+      AGENTPLANE_EXPORT_CONCURRENT_RUNS: '2',
+    });
+    this.#keep('controller', program);
+    await waitFor(() => program.said('controllers work'), { what: 'the controller' });
+  }
+
+  async startListener({ readinessMs = 3000 } = {}): Promise<void> {
+    const account = { namespace: NAMESPACE, name: 'listener-default' };
+    await waitFor(() => this.client.find(SERVICE_ACCOUNTS, account));
+    const program = new Program('listener', {
+      KUBECONFIG: await this.#kubeconfigOf(account),
+      AGENTPLANE_LISTENER: 'default',
+      AGENTPLANE_HOME_NAMESPACE: NAMESPACE,
+      AGENTPLANE_NAMESPACES: NAMESPACE,
+      AGENTPLANE_API_URL: 'http://127.0.0.1:9',
+      AGENTPLANE_ADDRESSES: 'loopback',
+      AGENTPLANE_HEARTBEAT_MS: '1000',
+      AGENTPLANE_READINESS_MS: String(readinessMs),
+      AGENTPLANE_RETIRE_MS: '200',
+    });
+    this.#keep('listener', program);
+    await waitFor(() => program.said('controllers work'), { what: 'the listener' });
+  }
+
+  /** The pods of a revision, or of the Job of an export's attempt, that are not being deleted. */
+  async pods(labelSelector: string, namespace = NAMESPACE): Promise<readonly Pod[]> {
+    const { items } = await this.client.list(PODS, { namespace, labelSelector });
+    return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  podsOf(revision: string): Promise<readonly Pod[]> {
+    return this.pods(`${LABEL.revision}=${revision}`);
+  }
+
+  /** What a node would say of the pods of a revision. */
+  async report(
+    revision: string,
+    container: Partial<ContainerStatus> & { readonly ready: boolean },
+  ): Promise<void> {
+    const [pod] = await waitFor(async () => {
+      const pods = await this.podsOf(revision);
+      return pods.length > 0 && pods;
+    });
+    if (pod) await this.reportPod(pod, container);
+  }
+
+  async reportPod(
+    { metadata: { namespace = '', name }, spec }: Pod,
+    container: Partial<ContainerStatus> & { readonly ready: boolean },
+    phase: 'Running' | 'Failed' = 'Running',
+  ): Promise<void> {
+    const at = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+    const [first] = spec.containers;
+    const defaults = { name: first?.name ?? '', image: first?.image ?? '', imageID: '', restartCount: 0 };
+    await this.client.mergeStatus(
+      PODS,
+      { namespace, name },
+      {
+        status: {
+          phase,
+          conditions: ['ContainersReady', 'Ready'].map((type) => ({
+            type,
+            status: container.ready ? ('True' as const) : ('False' as const),
+            lastTransitionTime: at,
+          })),
+          containerStatuses: [{ ...defaults, ...container }],
+        },
+      },
+    );
+  }
+
+  #keep(name: string, program: Program): void {
+    this.#programs.set(name, program);
+    this.#all.push(program);
+  }
+
+  async #start(): Promise<void> {
+    await this.#applyManifests();
+    await this.traces.migrate();
+    this.#cluster = await startClusterControllers({ connection: this.#connection, log });
+    await this.client.create(RESOURCES.Workspace, {
+      metadata: { name: 'default' },
+      spec: { tenantId: this.tenantId, plan: 'enterprise' },
+    });
+    await this.startController();
+    await waitFor(async () =>
+      isConditionTrue(
+        (await this.client.get(RESOURCES.Workspace, { name: 'default' })).status?.conditions,
+        'Ready',
+      ),
+    );
+    await this.client.create(RESOURCES.Listener, {
+      metadata: { namespace: NAMESPACE, name: 'default' },
+      spec: { computeType: 'cluster', computeId: 'here' },
+    });
+    await this.startListener();
+    await this.#addDestination();
+  }
+
+  async #applyManifests(): Promise<void> {
+    const files = [
+      ...readdirSync('crds').map((name) => join('crds', name)),
+      join('deploy', 'system.yaml'),
+    ].filter((name) => name.endsWith('.yaml'));
+    for (const file of files)
+      for (const document of parseAllDocuments(readFileSync(file, 'utf8'))) {
+        const object = document.toJS() as { kind: string; metadata: { name: string } };
+        const ref = MANIFEST_KINDS.find(({ kind }) => kind === object.kind);
+        if (!ref) throw new Error(`${file} holds a ${object.kind}`);
+        await this.client.apply<Untyped>(ref as ResourceRef<Untyped>, object);
+      }
+    for (const ref of Object.values<ResourceRef>(RESOURCES))
+      await waitFor(() => this.client.list(ref as ResourceRef<Untyped>).then(() => true));
+  }
+
+  /** `local`: a bucket in an object store that is there. */
+  async #addDestination(): Promise<void> {
+    this.#store = await startObjectStore({
+      ...{ folder: join(this.#surroundings.folder, 'store'), host: '127.0.0.1', port: 0, log, ...STORE_KEYS },
+      buckets: ['exports'],
+    });
+    const data = {
+      access_key_id: base64(STORE_KEYS.accessKeyId),
+      secret_access_key: base64(STORE_KEYS.secretAccessKey),
+    };
+    await this.client.create(SECRETS, { metadata: { namespace: NAMESPACE, name: 'store' }, data });
+    await this.client.create(RESOURCES.BulkExportDestination, {
+      metadata: { namespace: NAMESPACE, name: 'local' },
+      spec: {
+        type: 'object_store',
+        config: { bucketName: 'exports', endpointUrl: this.#store.endpoint, includeBucketInPrefix: true },
+        credentialsSecretRef: { name: 'store' },
+      },
+    });
+  }
+
+  async #kubeconfigOf(account: { readonly namespace: string; readonly name: string }): Promise<string> {
+    const { token } = await this.client.createToken(account);
+    const { server, ca } = this.#connection;
+    const path = join(this.#surroundings.folder, `${account.name}.kubeconfig`);
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'c', cluster: { server, 'certificate-authority-data': base64(ca ?? '') } }],
+      users: [{ name: 'u', user: { token } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: account.namespace } }],
+      'current-context': 'x',
+    };
+    writeFileSync(path, JSON.stringify(config), { mode: 0o600 });
+    return path;
+  }
+}

@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  type BulkExport,
+  type BulkExportRun,
+  findCondition,
+  isConditionTrue,
+  JOBS,
+  LABEL,
+  RESOURCES,
+  SECRETS,
+} from '#lib/resources';
+import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
+
+const BEFORE_ANY_LOOK = { timeoutMs: 15_000 };
+
+describe('the controller’s exports', () => {
+  const server = testEmbeddedKube();
+  const postgres = testPostgres();
+  const folder = temporaryFolder();
+  let plane: ControlPlane;
+  let count = 0;
+  let name: string;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+    await plane.traces.projects.ensure(plane.tenantId, 'p');
+  }, 60_000);
+  afterAll(() => plane.stop());
+  beforeEach(() => {
+    name = `x${++count}`;
+  });
+
+  const at = (object: string) => ({ namespace: NAMESPACE, name: object });
+  const run = (day: number) => plane.client.get(RESOURCES.BulkExportRun, at(`${name}-2026050${day}`));
+  const runs = async (): Promise<readonly BulkExportRun[]> =>
+    (await plane.client.list(RESOURCES.BulkExportRun, { namespace: NAMESPACE })).items.filter(
+      ({ spec }) => spec.exportName === name,
+    );
+  const theExport = (): Promise<BulkExport> => plane.client.get(RESOURCES.BulkExport, at(name));
+  const jobs = async () =>
+    (await plane.client.list(JOBS, { namespace: SYSTEM, labelSelector: `${LABEL.export}=${name}` })).items;
+  const secrets = async (): Promise<readonly string[]> =>
+    (
+      await plane.client.list(SECRETS, { namespace: SYSTEM, labelSelector: `${LABEL.export}=${name}` })
+    ).items.map(({ metadata }) => metadata.name);
+
+  /** Of three days. */
+  async function begin(destination = 'local'): Promise<void> {
+    await plane.client.create(RESOURCES.BulkExport, {
+      metadata: at(name),
+      spec: {
+        destinationRef: { name: destination },
+        tracingProject: { name: 'p' },
+        startTime: '2026-05-01T00:00:00Z',
+        endTime: '2026-05-04T00:00:00Z',
+        formatVersion: 'v1',
+        compression: 'zstd',
+        cancel: false,
+        suspend: false,
+      },
+    });
+  }
+  const saying = (day: number, type: string, reason: string) =>
+    waitFor(async () => findCondition((await run(day)).status?.conditions, type)?.reason === reason, {
+      ...BEFORE_ANY_LOOK,
+      what: `day ${day} to say ${type} ${reason}`,
+    });
+  const under = (day: number, attempt = 1) =>
+    waitFor(
+      async () => {
+        const found = await run(day);
+        const all = await jobs();
+        const suffix = `-${attempt}`;
+        const label = found.metadata.name;
+        return all.some(
+          ({ metadata }) => metadata.labels?.[LABEL.exportRun] === label && metadata.name.endsWith(suffix),
+        );
+      },
+      { ...BEFORE_ANY_LOOK, what: `attempt ${attempt} of day ${day}` },
+    );
+  /** A worker that does all of its work. */
+  async function work(day: number, attempt = 1): Promise<void> {
+    await under(day, attempt);
+    const { uid = '' } = (await run(day)).metadata;
+    await plane.traces.exportProgress.claim(uid, attempt);
+    await plane.traces.exportProgress.finish(uid, attempt);
+  }
+  /** A worker that ends with an exit code. */
+  async function fail(day: number, attempt: number, exitCode: number): Promise<void> {
+    await under(day, attempt);
+    const { uid = '' } = (await run(day)).metadata;
+    await plane.traces.exportProgress.claim(uid, attempt);
+    await plane.traces.exportProgress.fail(uid, attempt, `the store said ${exitCode}`);
+    const selector = `${LABEL.exportRun}=${name}-2026050${day},${LABEL.attempt}=${attempt}`;
+    const [pod] = await waitFor(async () => {
+      const pods = await plane.pods(selector, SYSTEM);
+      return pods.length > 0 && pods;
+    });
+    const state = { terminated: { exitCode, finishedAt: new Date().toISOString() } };
+    if (pod) await plane.reportPod(pod, { ready: false, state }, 'Failed');
+  }
+
+  it('run as many days at a time as may be, the next as soon as one ends, and clear away', async () => {
+    await begin();
+    await under(1);
+    await under(2);
+    await saying(3, 'Running', 'Queued');
+    await work(1);
+    await work(3);
+    await work(2);
+    await waitFor(
+      async () => isConditionTrue((await theExport()).status?.conditions, 'Completed'),
+      BEFORE_ANY_LOOK,
+    );
+    expect((await theExport()).status).toMatchObject({ percent: 100, runs: { total: 3, completed: 3 } });
+    expect([await jobs(), await secrets()]).toEqual([[], []]);
+  });
+
+  it('try a day again, and end with the day that the store refuses', async () => {
+    await begin();
+    await fail(1, 1, 75);
+    await under(1, 2);
+    expect((await run(1)).status?.errors).toEqual({ retry_0: 'the store said 75' });
+    await fail(1, 2, 65);
+    await saying(1, 'Failed', 'StorageFailed');
+    await saying(2, 'Failed', 'Cancelled');
+    await saying(3, 'Failed', 'Cancelled');
+    await waitFor(async () => (await theExport()).status?.runs?.cancelled === 2, BEFORE_ANY_LOOK);
+    expect((await theExport()).status).toMatchObject({
+      runs: { total: 3, failed: 1, cancelled: 2, running: 0 },
+    });
+    expect(findCondition((await theExport()).status?.conditions, 'Failed')?.reason).toBe('RunFailed');
+    // failed Jobs keep their logs; nobody needs their credentials any more
+    expect((await jobs()).map(({ metadata }) => metadata.labels?.[LABEL.exportRun])).toEqual([
+      `${name}-20260501`,
+      `${name}-20260501`,
+    ]);
+    expect(await secrets()).toEqual([]);
+  });
+
+  it('end when they are cancelled, and count to the end', async () => {
+    await begin();
+    await under(2);
+    await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
+    for (const day of [1, 2, 3]) await saying(day, 'Failed', 'Cancelled');
+    await waitFor(async () => (await jobs()).length === 0, BEFORE_ANY_LOOK);
+    await waitFor(async () => (await theExport()).status?.runs?.cancelled === 3, BEFORE_ANY_LOOK);
+    const { uid = '' } = (await run(1)).metadata;
+    await expect(plane.traces.exportProgress.claim(uid, 9)).rejects.toThrow();
+  });
+
+  it('wait for a Secret that is gone, and say so', async () => {
+    const { data } = await plane.client.get(SECRETS, at('store'));
+    await plane.client.create(SECRETS, { metadata: at('fleeting'), ...(data ? { data } : {}) });
+    const { spec } = await plane.client.get(RESOURCES.BulkExportDestination, at('local'));
+    await plane.client.create(RESOURCES.BulkExportDestination, {
+      metadata: at('other'),
+      spec: { ...spec, credentialsSecretRef: { name: 'fleeting' } },
+    });
+    await waitFor(async () =>
+      isConditionTrue(
+        (await plane.client.get(RESOURCES.BulkExportDestination, at('other'))).status?.conditions,
+        'Validated',
+      ),
+    );
+    await plane.client.delete(SECRETS, at('fleeting'));
+    await begin('other');
+    await saying(1, 'Running', 'CredentialsMissing');
+    expect(await jobs()).toEqual([]);
+    await plane.client.create(SECRETS, { metadata: at('fleeting'), ...(data ? { data } : {}) });
+    await work(1);
+    await saying(1, 'Completed', 'Completed');
+    await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
+  });
+
+  it('leave nothing behind when they are deleted under way', async () => {
+    await begin();
+    await under(1);
+    await under(2);
+    const uids = (await runs()).map(({ metadata: { uid = '' } }) => uid);
+    await plane.traces.exportProgress.claim(uids[0] ?? '', 1);
+    await plane.client.delete(RESOURCES.BulkExport, at(name));
+    await waitFor(async () => (await runs()).length === 0, { timeoutMs: 20_000 });
+    expect([await jobs(), await secrets()]).toEqual([[], []]);
+    for (const uid of uids) expect(await plane.traces.exportProgress.find(uid)).toBeUndefined();
+  });
+
+  it('count no attempt twice when the controller is killed at any time', async () => {
+    await begin();
+    for (const wait of [0, 50, 150, 400]) {
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      await plane.program('controller').end('SIGKILL');
+      await plane.startController();
+    }
+    for (const day of [1, 2, 3]) await work(day);
+    await waitFor(
+      async () => isConditionTrue((await theExport()).status?.conditions, 'Completed'),
+      BEFORE_ANY_LOOK,
+    );
+    expect((await runs()).map(({ status }) => [status?.attempt, status?.errors])).toEqual([
+      [1, undefined],
+      [1, undefined],
+      [1, undefined],
+    ]);
+  });
+
+  it('refuse endpoints that lead nowhere good', async () => {
+    await plane.client.create(RESOURCES.BulkExportDestination, {
+      metadata: at('metadata'),
+      spec: {
+        type: 'object_store',
+        config: { bucketName: 'bucket', endpointUrl: 'http://169.254.169.254', includeBucketInPrefix: true },
+      },
+    });
+    const { message } = await waitFor(async () =>
+      findCondition(
+        (await plane.client.get(RESOURCES.BulkExportDestination, at('metadata'))).status?.conditions,
+        'Validated',
+      ),
+    );
+    expect(message).toBe('Invalid endpoint: no object store can have this address');
+  });
+
+  it('end without a complaint', () => {
+    expect(plane.complaints).toEqual([]);
+  });
+});

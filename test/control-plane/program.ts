@@ -1,0 +1,46 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** One line of a program's log. */
+export interface LogLine {
+  readonly level?: string | number;
+  readonly msg?: string;
+  readonly [field: string]: unknown;
+}
+
+/** A program of the platform as a process of its own; ends with the process that started it. */
+export class Program {
+  readonly log: LogLine[] = [];
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+
+  constructor(app: string, env: Readonly<Record<string, string>>) {
+    this.#child = spawn(process.execPath, [join(process.cwd(), 'dist', 'apps', app, 'src', 'main.js')], {
+      env: { PATH: process.env['PATH'], AGENTPLANE_LOG_LEVEL: 'info', ...env },
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    this.#ended = once(this.#child, 'close');
+    if (this.#child.stderr)
+      createInterface({ input: this.#child.stderr }).on('line', (line) => {
+        this.log.push(line.startsWith('{') ? (JSON.parse(line) as LogLine) : { level: 'error', msg: line });
+      });
+  }
+
+  /** Warnings and errors so far. */
+  get complaints(): readonly LogLine[] {
+    return this.log.filter(
+      ({ level }) => level !== 'info' && level !== 'debug' && level !== 30 && level !== 20,
+    );
+  }
+
+  said(message: string): boolean {
+    return this.log.some(({ msg }) => msg === message);
+  }
+
+  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    this.#child.kill(signal);
+    await this.#ended;
+  }
+}

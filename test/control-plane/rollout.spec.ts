@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  type AgentDeploymentSpec,
+  type AgentRevision,
+  DEPLOYMENTS,
+  findCondition,
+  isConditionTrue,
+  RESOURCES,
+  SECRETS,
+  SERVICES,
+} from '#lib/resources';
+import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { ControlPlane, NAMESPACE } from './control-plane.js';
+
+const GRAPH_FAILS = {
+  ready: false,
+  state: { terminated: { exitCode: 78, message: '{"reason":"GraphLoadFailed","message":"no such file"}' } },
+};
+
+describe('controller and listener', () => {
+  const server = testEmbeddedKube();
+  const postgres = testPostgres();
+  const folder = temporaryFolder();
+  let plane: ControlPlane;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
+  }, 60_000);
+  afterAll(() => plane.stop());
+
+  const at = (name: string) => ({ namespace: NAMESPACE, name });
+  async function deploy(name: string, spec: Partial<AgentDeploymentSpec> = {}): Promise<void> {
+    await plane.client.create(RESOURCES.AgentDeployment, {
+      metadata: at(name),
+      spec: {
+        source: 'external_image',
+        sourceConfig: {},
+        sourceRevisionConfig: { imageUri: 'example.org/agent:1' },
+        suspend: false,
+        revisionHistoryLimit: 10,
+        ...spec,
+      },
+    });
+  }
+  const change = (name: string, image: number) =>
+    plane.client.merge(RESOURCES.AgentDeployment, at(name), {
+      spec: { sourceRevisionConfig: { imageUri: `example.org/agent:${image}` } },
+    });
+  const suspend = (name: string, isSuspended: boolean) =>
+    plane.client.merge(RESOURCES.AgentDeployment, at(name), { spec: { suspend: isSuspended } });
+  const revision = (name: string) => plane.client.get(RESOURCES.AgentRevision, at(name));
+  const revisions = async (name: string): Promise<readonly AgentRevision[]> =>
+    (await plane.client.list(RESOURCES.AgentRevision, { namespace: NAMESPACE })).items.filter(
+      ({ spec }) => spec.deploymentName === name,
+    );
+  const served = async (name: string) =>
+    (await plane.client.find(SERVICES, at(name)))?.spec.selector?.['agentplane.dev/revision'];
+  const saying = (name: string, type: string, reason: string) =>
+    waitFor(
+      async () => {
+        const found = findCondition((await revision(name)).status?.conditions, type);
+        return found?.reason === reason && found;
+      },
+      { what: `${name} to say ${type} ${reason}` },
+    );
+  async function serve(name: string, number: number): Promise<void> {
+    await plane.report(`${name}-0000${number}`, { ready: true });
+    await waitFor(async () => (await served(name)) === `${name}-0000${number}`);
+  }
+
+  it('say that the listener works', async () => {
+    const [pod] = await waitFor(async () => {
+      const pods = await plane.pods('agentplane.dev/listener=default,app.kubernetes.io/component=listener');
+      return pods.length > 0 && pods;
+    });
+    if (pod) await plane.reportPod(pod, { ready: true });
+    await waitFor(async () =>
+      isConditionTrue(
+        (await plane.client.get(RESOURCES.Listener, at('default'))).status?.conditions,
+        'Ready',
+      ),
+    );
+  });
+
+  it('bring a revision up, and switch to the next when it is ready', async () => {
+    await deploy('agent');
+    await serve('agent', 1);
+    await waitFor(async () => {
+      const { status } = await plane.client.get(RESOURCES.AgentDeployment, at('agent'));
+      return isConditionTrue(status?.conditions, 'Ready') && status?.activeRevisionName === 'agent-00001';
+    });
+    await change('agent', 2);
+    await saying('agent-00002', 'Ready', 'Deploying');
+    expect(await served('agent')).toBe('agent-00001');
+    await serve('agent', 2);
+    await waitFor(async () => (await plane.podsOf('agent-00001')).length === 0);
+    expect(findCondition((await revision('agent-00001')).status?.conditions, 'Active')?.status).toBe('False');
+  });
+
+  it('keep the old revision when the new one fails, for good', async () => {
+    await change('agent', 3);
+    await plane.report('agent-00003', GRAPH_FAILS);
+    const failed = await saying('agent-00003', 'Failed', 'GraphLoadFailed');
+    expect(failed.message).toContain('no such file');
+    await waitFor(async () => (await plane.client.find(DEPLOYMENTS, at('agent-00003'))) === undefined);
+    expect(await served('agent')).toBe('agent-00002');
+  });
+
+  it('suspend and resume without judging anything anew', async () => {
+    await change('agent', 4);
+    await saying('agent-00004', 'WorkloadsReady', 'Deploying');
+    await suspend('agent', true);
+    await waitFor(async () => (await plane.podsOf('agent-00002')).length === 0);
+    await saying('agent-00004', 'Ready', 'Suspended');
+    expect(findCondition((await revision('agent-00003')).status?.conditions, 'Failed')?.status).toBe('True');
+    // longer than a revision may take to become ready
+    await new Promise((resolve) => setTimeout(resolve, 3500));
+    await suspend('agent', false);
+    await serve('agent', 4);
+    expect(isConditionTrue((await revision('agent-00003')).status?.conditions, 'Failed')).toBe(true);
+  });
+
+  it('give up on what is not ready in time', async () => {
+    await change('agent', 5);
+    await saying('agent-00005', 'Failed', 'ReadinessTimeout');
+    expect(await served('agent')).toBe('agent-00004');
+  });
+
+  it('make a revision when the Secret of a deployment that was touched has changed', async () => {
+    await plane.client.create(SECRETS, { metadata: at('variables'), data: { A: 'MQ==' } });
+    await deploy('secretive', { secretsRef: { name: 'variables' } });
+    await serve('secretive', 1);
+    await plane.client.merge(SECRETS, at('variables'), { data: { A: 'Mg==' } });
+    await plane.client.merge(RESOURCES.AgentDeployment, at('secretive'), {
+      metadata: { annotations: { touched: 'yes' } },
+    });
+    await serve('secretive', 2);
+    expect(await revisions('secretive')).toHaveLength(2);
+  });
+
+  it('wait a short while for a Secret that comes later', async () => {
+    await deploy('early', { secretsRef: { name: 'late' } });
+    await waitFor(async () => {
+      const { status } = await plane.client.get(RESOURCES.AgentDeployment, at('early'));
+      return findCondition(status?.conditions, 'RevisionReady')?.reason === 'SecretMissing';
+    });
+    await plane.client.create(SECRETS, { metadata: at('late'), data: {} });
+    await serve('early', 1);
+  });
+
+  it.each([
+    ['Service', 'taken-a', SERVICES, { spec: { ports: [{ port: 1 }] } }],
+    [
+      'Deployment',
+      'taken-b-00001',
+      DEPLOYMENTS,
+      {
+        spec: {
+          replicas: 0,
+          selector: { matchLabels: { a: 'b' } },
+          template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+        },
+      },
+    ],
+  ])('leave a %s alone that somebody else has made, and say so', async (_, name, ref, body) => {
+    const made = await plane.client.create(ref as typeof SERVICES, { metadata: at(name), ...body } as never);
+    const deployment = name.replace(/-00001$/, '');
+    await deploy(deployment);
+    if (name === deployment) await plane.report(`${deployment}-00001`, { ready: true });
+    await saying(`${deployment}-00001`, 'Ready', 'NotOurs');
+    const { metadata, spec } = await plane.client.get(ref as typeof SERVICES, at(name));
+    expect([metadata.labels, metadata.ownerReferences, spec]).toEqual([undefined, undefined, made.spec]);
+  });
+
+  it('fail a revision that the API server does not take', async () => {
+    await deploy('invalid', { sourceConfig: { resourceSpec: { labels: { team: 'no such label!' } } } });
+    await saying('invalid-00001', 'Failed', 'InvalidWorkload');
+  });
+
+  it('make a deployment of the same name anew', async () => {
+    const first = await revision('secretive-00001');
+    await plane.client.delete(RESOURCES.AgentDeployment, at('secretive'));
+    await waitFor(
+      async () => (await plane.client.find(RESOURCES.AgentDeployment, at('secretive'))) === undefined,
+      {
+        timeoutMs: 20_000,
+      },
+    );
+    await deploy('secretive');
+    await serve('secretive', 1);
+    expect((await revision('secretive-00001')).metadata.uid).not.toBe(first.metadata.uid);
+  });
+
+  it('make nothing twice when they are killed at any time', async () => {
+    await deploy('killed');
+    for (const wait of [0, 30, 80, 150, 300]) {
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      await plane.program('controller').end('SIGKILL');
+      await plane.program('listener').end('SIGKILL');
+      await plane.startController();
+      await plane.startListener({ readinessMs: 60_000 });
+    }
+    await serve('killed', 1);
+    expect(await revisions('killed')).toHaveLength(1);
+    expect(await plane.podsOf('killed-00001')).toHaveLength(1);
+  });
+
+  it('write nothing when nothing has changed', async () => {
+    const versions = async (): Promise<Record<string, string | undefined>> => {
+      const found: Record<string, string | undefined> = {};
+      const { AgentDeployment, AgentRevision, BulkExportDestination, Workspace } = RESOURCES;
+      for (const ref of [AgentDeployment, AgentRevision, BulkExportDestination, Workspace])
+        for (const { metadata } of (await plane.client.list(ref as typeof RESOURCES.Workspace)).items)
+          found[`${ref.kind} ${metadata.name}`] = metadata.resourceVersion;
+      for (const ref of [DEPLOYMENTS, SERVICES, SECRETS])
+        for (const { metadata } of (await plane.client.list(ref as typeof SECRETS, { namespace: NAMESPACE }))
+          .items)
+          found[`${ref.kind} ${metadata.name}`] = metadata.resourceVersion;
+      return found;
+    };
+    // what blocked revisions and retiring ones still do comes to rest
+    let last = '';
+    await waitFor(
+      async () => {
+        const now = JSON.stringify(await versions());
+        const isSame = now === last;
+        last = now;
+        return isSame;
+      },
+      { timeoutMs: 20_000, intervalMs: 1000 },
+    );
+    const before = await versions();
+    for (const name of ['controller', 'listener'] as const) await plane.program(name).end('SIGTERM');
+    await plane.startController();
+    await plane.startListener();
+    // whoever has done this has passed over all that was there before
+    await deploy('marker');
+    await serve('marker', 1);
+    const after = await versions();
+    for (const name of Object.keys(after)) if (name.includes('marker')) delete after[name];
+    expect(after).toEqual(before);
+  });
+
+  it('end without a complaint', async () => {
+    expect(plane.complaints).toEqual([]);
+  });
+});

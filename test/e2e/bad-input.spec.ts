@@ -1,0 +1,239 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { Client } from '@langchain/langgraph-sdk';
+import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
+import {
+  newDataFolder,
+  type Platform,
+  removeDataFolder,
+  repository,
+  startPlatform,
+} from '../support/platform.js';
+import { Rest } from '../support/rest.js';
+import { waitUntil } from '../support/wait-until.js';
+
+interface Problem {
+  loc: (string | number)[];
+  msg: string;
+  type: string;
+}
+interface Refusal {
+  detail: string | Problem[];
+}
+interface Deployment {
+  id: string;
+  latest_revision_id: string;
+  active_revision_id: string | null;
+  url?: string | null;
+}
+
+const GOOD = {
+  name: 'good',
+  source: 'internal_image',
+  source_config: {},
+  source_revision_config: { image_uri: 'sample-agent' },
+  secrets: [],
+};
+
+/** What a new user gets wrong, and what the platform says to it. */
+describe('bad input', () => {
+  const dataFolder = newDataFolder();
+  const binary = findKubectl();
+  let platform: Platform;
+  let rest: Rest;
+  let deployment: Deployment;
+
+  beforeAll(async () => {
+    platform = await startPlatform(dataFolder);
+    rest = new Rest(platform.credentials);
+    const created = await rest.post<Deployment>('/v2/deployments', GOOD);
+    expect(created.status).toBe(201);
+    deployment = created.body;
+    await waitUntil(
+      'the good deployment',
+      async () =>
+        (
+          await rest.get<{ status: string }>(
+            `/v2/deployments/${deployment.id}/revisions/${deployment.latest_revision_id}`,
+          )
+        ).body.status === 'DEPLOYED',
+      90_000,
+    );
+  }, 240_000);
+
+  afterAll(async () => {
+    await platform.stop();
+    removeDataFolder(dataFolder);
+  }, 60_000);
+
+  function places(refusal: Refusal): string[] {
+    if (typeof refusal.detail === 'string') throw new Error(`a string, not a list: ${refusal.detail}`);
+    return refusal.detail.map((problem) => problem.loc.join('.'));
+  }
+
+  it('refuses a wrong key with 401', async () => {
+    const stranger = new Rest({
+      ...platform.credentials,
+      apiKey: `${platform.credentials.apiKey.slice(0, -4)}zzzz`,
+    });
+    const answer = await stranger.get<Refusal>('/v2/deployments');
+    expect(answer.status).toBe(401);
+    expect(typeof answer.body.detail).toBe('string');
+  });
+
+  it('refuses a missing key with 401', async () => {
+    expect((await fetch(`${platform.credentials.restUrl}/v2/deployments`)).status).toBe(401);
+  });
+
+  it('answers a foreign tenant like a missing thing', async () => {
+    const foreign = new Rest({ ...platform.credentials, tenantId: '00000000-0000-4000-8000-000000000000' });
+    expect((await foreign.get(`/v2/deployments/${deployment.id}`)).status).toBe(404);
+  });
+
+  it('answers 404 for an unknown deployment and names it', async () => {
+    const id = '11111111-1111-4111-8111-111111111111';
+    const answer = await rest.get<Refusal>(`/v2/deployments/${id}`);
+    expect(answer.status).toBe(404);
+    expect(answer.body.detail).toContain(id);
+  });
+
+  it.each([
+    ['an unknown field', { ...GOOD, name: 'x', colour: 'red' }, 'body.colour'],
+    ['a bad enum', { ...GOOD, name: 'x', source: 'floppy' }, 'body.source'],
+    ['a missing name', { ...GOOD, name: undefined }, 'body.name'],
+    [
+      'a reserved variable',
+      { ...GOOD, name: 'x', secrets: [{ name: 'POSTGRES_URI', value: 'x' }] },
+      'body.secrets.0.name',
+    ],
+    [
+      'too much CPU',
+      { ...GOOD, name: 'x', source_config: { resource_spec: { cpu: 99 } } },
+      'body.source_config.resource_spec.cpu',
+    ],
+  ])('refuses %s with 422 and says where', async (_what, body, place) => {
+    const answer = await rest.post<Refusal>('/v2/deployments', body);
+    expect(answer.status).toBe(422);
+    expect(places(answer.body)).toContain(place);
+  });
+
+  it('refuses a body that is no JSON with a string', async () => {
+    const answer = await fetch(`${platform.credentials.restUrl}/v2/deployments`, {
+      method: 'POST',
+      headers: { 'x-api-key': platform.credentials.apiKey, 'content-type': 'application/json' },
+      body: '{"name": ',
+    });
+    expect([400, 422]).toContain(answer.status);
+  });
+
+  it('refuses to change an immutable field', async () => {
+    const answer = await rest.patch<Refusal>(`/v2/deployments/${deployment.id}`, {
+      source: 'external_image',
+    });
+    expect(answer.status).toBe(422);
+    expect(places(answer.body)).toContain('body.source');
+  });
+
+  (binary ? it : it.skip)('refuses the same through kubectl', async () => {
+    const kubectl = new Kubectl(binary ?? '', platform.credentials.kubeconfig);
+    const answer = await kubectl.try([
+      'patch',
+      'adep',
+      'good',
+      '--type=merge',
+      '-p',
+      '{"spec":{"source":"external_image"}}',
+    ]);
+    expect(answer.code).not.toBe(0);
+    expect(answer.stderr).toMatch(/immutable/i);
+    const unknown = await kubectl.try(['apply', '-f', '-'], {
+      input:
+        'apiVersion: agentplane.dev/v1alpha1\nkind: AgentDeployment\nmetadata: {name: typo}\nspec: {source: internal_image, colour: red, sourceRevisionConfig: {imageUri: sample-agent}}\n',
+    });
+    expect(unknown.stderr).toMatch(/unknown field "spec.colour"/);
+  });
+
+  it('refuses an export that ends before it starts', async () => {
+    const destinations = await rest.get<{ id: string }[]>('/api/v1/bulk-exports/destinations');
+    const sessions = await rest.get<{ id: string }[]>('/sessions?name=good');
+    const answer = await rest.post<Refusal>('/api/v1/bulk-exports', {
+      bulk_export_destination_id: destinations.body[0]?.id,
+      session_id: sessions.body[0]?.id,
+      start_time: '2026-02-02T00:00:00Z',
+      end_time: '2026-02-01T00:00:00Z',
+    });
+    expect(answer.status).toBe(422);
+    expect(places(answer.body)).toContain('body.end_time');
+  });
+
+  it.each([
+    ['an unknown access key', { access_key_id: 'AKIAUNKNOWN' }, 'Key ID you provided does not exist'],
+    ['a wrong secret', { secret_access_key: 'wrong' }, 'Access denied'],
+  ])('refuses a destination with %s in the words of the interface', async (_what, wrong, message) => {
+    const { objectStore } = platform.credentials;
+    const answer = await rest.post<Refusal>('/api/v1/bulk-exports/destinations', {
+      destination_type: 'object_store',
+      display_name: 'wrong',
+      config: {
+        bucket_name: objectStore.bucket,
+        prefix: 'x',
+        region: objectStore.region,
+        endpoint_url: objectStore.endpoint,
+      },
+      credentials: {
+        access_key_id: objectStore.accessKeyId,
+        secret_access_key: objectStore.secretAccessKey,
+        ...wrong,
+      },
+    });
+    expect(answer.status).toBe(400);
+    expect(String(answer.body.detail)).toContain(message);
+    expect(JSON.stringify(answer.body)).not.toContain(objectStore.secretAccessKey);
+  });
+
+  it('says why a graph does not load, and the old revision goes on serving', async () => {
+    const folder = join(dataFolder, 'broken-agent');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'langgraph.json'), JSON.stringify({ graphs: { agent: './agent.ts:graph' } }));
+    writeFileSync(join(folder, 'agent.ts'), 'throw new Error("the flux is not set");\n');
+    execFileSync(
+      process.execPath,
+      ['bin/agentplane.js', 'image', 'add', 'broken-agent', folder, '--data', dataFolder],
+      { cwd: repository },
+    );
+    const patched = await rest.patch<Deployment>(`/v2/deployments/${deployment.id}`, {
+      source_revision_config: { image_uri: 'broken-agent' },
+    });
+    expect(patched.status).toBe(200);
+    const failed = await waitUntil(
+      'the revision to fail',
+      async () => {
+        const { body } = await rest.get<{ status: string; status_message?: string }>(
+          `/v2/deployments/${deployment.id}/revisions/${patched.body.latest_revision_id}`,
+        );
+        return body.status.endsWith('FAILED') ? body : undefined;
+      },
+      90_000,
+    );
+    expect(failed.status).toBe('DEPLOY_FAILED');
+    expect(failed.status_message).toContain('the flux is not set');
+    const now = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);
+    expect(now.body.active_revision_id).toBe(deployment.latest_revision_id);
+    const client = new Client({ apiUrl: now.body.url ?? '', apiKey: platform.credentials.apiKey });
+    await client.runs.wait(null, 'agent', {
+      input: { messages: [{ role: 'user', content: 'still there?' }] },
+    });
+  }, 150_000);
+
+  it('refuses callers of the agent without a key of its workspace', async () => {
+    const { body } = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);
+    expect((await fetch(`${body.url}/threads`, { method: 'POST', body: '{}' })).status).toBe(401);
+  });
+
+  it('still runs', async () => {
+    if (!binary) leaveOut('kubectl');
+    expect((await fetch(`${platform.credentials.restUrl}/ok`)).status).toBe(200);
+    expect(platform.process.exitCode).toBeNull();
+  });
+});

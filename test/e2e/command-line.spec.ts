@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { repository } from '../support/platform.js';
+
+interface Ending {
+  readonly code: number;
+  readonly said: string;
+  readonly complained: string;
+}
+
+/** Runs `agentplane ARGUMENTS` as a person would. */
+function agentplane(...words: string[]): Promise<Ending> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [join(repository, 'bin', 'agentplane.js'), ...words],
+      { timeout: 60_000 },
+      (error, said, complained) =>
+        resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, said, complained }),
+    );
+  });
+}
+
+/** What the command says to somebody who gets it wrong. */
+describe('agentplane', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'agentplane-cli-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it.each([
+    ['no command', [], 2, /Usage: agentplane/],
+    ['an unknown command', ['bogus'], 2, /unknown command 'bogus'/],
+    ['an unknown command of a group', ['image', 'bogus'], 2, /unknown command 'bogus'/],
+    ['a group without its command', ['image'], 2, /add \[options\] <name> <folder>/],
+    ['a missing argument', ['image', 'add', 'x'], 2, /missing required argument 'folder'/],
+    ['an unknown option', ['status', '--bogus'], 2, /unknown option '--bogus'/],
+    ['an unknown format', ['status', '-o', 'x'], 2, /Allowed choices are table, json, yaml/],
+    ['an address without a port', ['up', '--listen', 'here'], 2, /must look like 127.0.0.1:8470/],
+    ['an address of others', ['up', '--listen', '0.0.0.0:1'], 2, /this machine only/],
+    [
+      'a data folder that is a file',
+      ['up', '--data', '/dev/null'],
+      1,
+      /\/dev\/null cannot be used: it is a file/,
+    ],
+  ])('refuses %s', async (_what, words, code, complaint) => {
+    const ending = await agentplane(...words);
+    expect(ending.complained).toMatch(complaint);
+    expect([ending.code, ending.said]).toEqual([code, '']);
+  });
+
+  it.each([
+    ['its commands', ['--help'], /dashboard/],
+    ['the options of a command', ['up', '--help'], /--listen <host:port>/],
+    ['its version', ['version'], /^agentplane \d+\.\d+\.\d+ \(Node 24\./],
+  ])('tells %s', async (_what, words, expected) => {
+    const ending = await agentplane(...words);
+    expect(ending.said).toMatch(expected);
+    expect([ending.code, ending.complained]).toEqual([0, '']);
+  });
+
+  it.each([
+    ['status', ['status']],
+    ['dashboard', ['dashboard']],
+    ['image add', ['image', 'add', 'x', join(repository, 'examples', 'agent')]],
+  ])('%s says so at once when nothing runs over the data folder', async (_what, words) => {
+    const ending = await agentplane(...words, '--data', join(folder, 'nothing'));
+    expect(ending.complained).toMatch(/\/nothing.*(npm start|agentplane up)/s);
+    expect(ending.code).toBe(1);
+  });
+
+  it('warns of an agent whose dependencies are not locked', async () => {
+    const agent = mkdtempSync(join(folder, 'agent-'));
+    writeFileSync(join(agent, 'langgraph.json'), '{"graphs": {}}');
+    writeFileSync(join(agent, 'package.json'), '{"dependencies": {"ms": "*"}}');
+    const ending = await agentplane('image', 'add', 'unlocked', agent, '--data', folder);
+    expect(ending.complained).toMatch(/no package-lock\.json/);
+    expect(ending.said).toMatch(/imageUri: unlocked/);
+    expect(ending.code).toBe(0);
+  });
+
+  it('does not start on a port that another program has', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const ending = await agentplane('up', '--data', join(folder, 'taken'), '--listen', `127.0.0.1:${port}`);
+    other.close();
+    expect(ending.complained).toMatch(
+      new RegExp(`port ${port} of the REST interface is taken by another program.*--listen`),
+    );
+    expect([ending.code, ending.said]).toEqual([1, '']);
+  }, 60_000);
+});

@@ -1,0 +1,144 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { Client } from '@langchain/langgraph-sdk';
+import { findRealKubernetes, Kubectl, leaveOut } from '../support/kubectl.js';
+import {
+  newDataFolder,
+  type Platform,
+  removeDataFolder,
+  repository,
+  startPlatform,
+} from '../support/platform.js';
+import { waitUntil } from '../support/wait-until.js';
+
+const home = findRealKubernetes();
+
+function cluster(...args: string[]): void {
+  execFileSync('bash', [join(repository, 'test/cluster/cluster.sh'), ...args], {
+    env: { ...process.env, KUBE_HOME: home ?? '' },
+    stdio: 'ignore',
+    timeout: 120_000,
+  });
+}
+
+/**
+ * The control plane on a real kube-apiserver with its own controller manager and scheduler. Nothing of ours changes: the
+ * node of the process runtime joins that cluster, and the same controllers and manifests run there.
+ */
+(home ? describe : describe.skip)('on a real Kubernetes', () => {
+  const dataFolder = newDataFolder();
+  let platform: Platform;
+  let kubectl: Kubectl;
+
+  beforeAll(async () => {
+    cluster('down', '--purge');
+    cluster('up');
+    platform = await startPlatform(dataFolder, {
+      more: ['--kubeconfig', join(home ?? '', 'run', 'admin.kubeconfig')],
+    });
+    kubectl = new Kubectl(join(home ?? '', 'bin', 'kubectl'), platform.credentials.kubeconfig);
+  }, 240_000);
+
+  afterAll(async () => {
+    await platform?.stop();
+    cluster('down', '--purge');
+    removeDataFolder(dataFolder);
+  }, 120_000);
+
+  async function agent(): Promise<Client> {
+    const url = (await kubectl.run(['get', 'adep', 'sample-agent', '-o', 'jsonpath={.status.url}'])).trim();
+    return new Client({ apiUrl: url, apiKey: platform.credentials.apiKey, callerOptions: { maxRetries: 0 } });
+  }
+
+  async function ask(client: Client, content: string): Promise<string> {
+    const values = (await client.runs.wait(null, 'agent', {
+      input: { messages: [{ role: 'user', content }] },
+    })) as { messages: { content: string }[] };
+    return values.messages.at(-1)?.content ?? '';
+  }
+
+  it('is not the embedded API server', async () => {
+    // its own aggregation layer is something that the embedded one does not have
+    expect(await kubectl.run(['get', 'apiservices'])).toMatch(/v1\.apps +Local +True/);
+    expect(await kubectl.run(['get', 'nodes'])).toMatch(/agentplane-.* Ready/);
+  });
+
+  it('deploys the sample agent as pods of this node', async () => {
+    await kubectl.run(['apply', '-f', join(repository, 'examples/deployment.yaml')]);
+    await kubectl.run(['wait', '--for=condition=Ready', 'adep/sample-agent', '--timeout=120s']);
+    expect(await kubectl.run(['get', 'arev'])).toMatch(/sample-agent-00001/);
+    expect(
+      await kubectl.run(['get', 'pods', '-l', 'agentplane.dev/revision=sample-agent-00001', '-o', 'wide']),
+    ).toMatch(/1\/1 +Running.*agentplane-/);
+    expect(await ask(await agent(), 'what is 2 + 40?')).toContain('42');
+  }, 180_000);
+
+  it('shows the logs of its pods', async () => {
+    const logs = await kubectl.run(['logs', 'deploy/sample-agent-00001']);
+    expect(logs.length).toBeGreaterThan(0);
+  });
+
+  it('switches the Service to a new revision without a failed request', async () => {
+    await kubectl.run(['create', 'secret', 'generic', 'words', '--from-literal=GREETING=hello']);
+    const client = await agent(); // the address stays, whatever revision serves
+    const failures: string[] = [];
+    let going = true;
+    const caller = (async () => {
+      while (going) await ask(client, 'hi').catch((error: unknown) => failures.push(String(error)));
+    })();
+    await kubectl.run([
+      'patch',
+      'adep',
+      'sample-agent',
+      '--type=merge',
+      '-p',
+      '{"spec":{"secretsRef":{"name":"words"}}}',
+    ]);
+    await waitUntil(
+      'the Service to point to the second revision',
+      async () =>
+        (await kubectl.run(['get', 'svc', 'sample-agent', '-o', 'jsonpath={.spec.selector}'])).includes(
+          'sample-agent-00002',
+        ),
+      120_000,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    going = false;
+    await caller;
+    expect(failures).toEqual([]);
+    await waitUntil(
+      'the first revision to be scaled to zero',
+      async () =>
+        (await kubectl.run(['get', 'deploy', 'sample-agent-00001', '-o', 'jsonpath={.spec.replicas}'])) ===
+        '0',
+    );
+  }, 180_000);
+
+  it('exports through Jobs', async () => {
+    await kubectl.run(['apply', '-f', join(repository, 'examples/export.yaml')]);
+    const name = (await kubectl.run(['get', 'bx', '-o', 'jsonpath={.items[0].metadata.name}'])).trim();
+    await kubectl.run(['wait', '--for=condition=Completed', `bx/${name}`, '--timeout=120s']);
+    expect(Number(await kubectl.run(['get', 'bx', name, '-o', 'jsonpath={.status.rows}']))).toBeGreaterThan(
+      0,
+    );
+  }, 180_000);
+
+  it('deletes everything that it made', async () => {
+    await kubectl.run(['delete', 'adep', 'sample-agent', '--timeout=90s']);
+    await kubectl.run(['delete', 'bx', '--all', '--timeout=90s']);
+    await waitUntil('children to go', async () => {
+      const left = await kubectl.run([
+        'get',
+        'arev,deploy,pods,svc,bxr',
+        '-l',
+        'agentplane.dev/deployment=sample-agent',
+        '-o',
+        'name',
+      ]);
+      const jobs = await kubectl.run(['get', 'jobs', '-n', 'agentplane-system', '-o', 'name']);
+      return left.trim() === '' && jobs.trim() === '';
+    });
+  }, 150_000);
+});
+
+if (!home) it('needs a real Kubernetes', () => leaveOut('a real Kubernetes'));

@@ -1,0 +1,118 @@
+import { Client } from '@langchain/langgraph-sdk';
+import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
+import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
+import { descendants, listProcesses, programsBelow } from '../support/process-tree.js';
+import { Rest } from '../support/rest.js';
+import { waitUntil } from '../support/wait-until.js';
+
+const ASLEEP_MS = 60_000;
+const binary = findKubectl();
+
+interface Deployment {
+  id: string;
+  latest_revision_id: string;
+  url?: string | null;
+}
+
+/** A closed lid: every process stands still for longer than every lease, and goes on. */
+(binary ? describe : describe.skip)('a machine that slept', () => {
+  const dataFolder = newDataFolder();
+  let platform: Platform;
+  let rest: Rest;
+  let kubectl: Kubectl;
+  let agent: Client;
+
+  beforeAll(async () => {
+    platform = await startPlatform(dataFolder);
+    rest = new Rest(platform.credentials);
+    kubectl = new Kubectl(binary ?? '', platform.credentials.kubeconfig);
+    const { body } = await rest.post<Deployment>('/v2/deployments', {
+      name: 'sleeper',
+      source: 'internal_image',
+      source_config: {},
+      source_revision_config: { image_uri: 'sample-agent' },
+      secrets: [],
+    });
+    const url = await waitUntil(
+      'the agent',
+      async () => {
+        const { body: now } = await rest.get<Deployment>(`/v2/deployments/${body.id}`);
+        const { body: revision } = await rest.get<{ status: string }>(
+          `/v2/deployments/${body.id}/revisions/${body.latest_revision_id}`,
+        );
+        return revision.status === 'DEPLOYED' ? (now.url ?? undefined) : undefined;
+      },
+      90_000,
+    );
+    agent = new Client({ apiUrl: url, apiKey: platform.credentials.apiKey });
+  }, 240_000);
+
+  afterAll(async () => {
+    await platform.stop();
+    removeDataFolder(dataFolder);
+  }, 60_000);
+
+  /** The whole tree: the starter and everything below it, and Postgres, which is nobody's child. */
+  function everyProcess(): number[] {
+    const root = platform.process.pid ?? 0;
+    const postgres = listProcesses().filter(
+      ({ command }) => command.includes(dataFolder) && /postgres/.test(command),
+    );
+    return [
+      root,
+      ...descendants(root).map(({ pid }) => pid),
+      ...postgres.flatMap(({ pid }) => [pid, ...descendants(pid).map((child) => child.pid)]),
+    ];
+  }
+
+  function signal(pids: readonly number[], name: NodeJS.Signals): void {
+    for (const pid of pids)
+      try {
+        process.kill(pid, name);
+      } catch {
+        // a worker of Postgres that ended by itself
+      }
+  }
+
+  async function podUids(): Promise<string[]> {
+    const text = await kubectl.run([
+      'get',
+      'pods',
+      '-A',
+      '-o',
+      'jsonpath={range .items[*]}{.metadata.uid}{" "}{.status.containerStatuses[0].restartCount}{"\\n"}{end}',
+    ]);
+    return text.trim().split('\n').sort();
+  }
+
+  it('goes on where it was: nothing is started twice, nothing is restarted, no run is repeated', async () => {
+    const root = platform.process.pid ?? 0;
+    const before = {
+      pods: await podUids(),
+      agents: programsBelow(root, 'agent-server').map(({ pid }) => pid),
+    };
+    const thread = await agent.threads.create();
+    const run = await agent.runs.create(thread.thread_id, 'agent', {
+      input: { messages: [{ role: 'user', content: 'before the sleep' }] },
+    });
+    const pids = everyProcess();
+    signal(pids, 'SIGSTOP');
+    await new Promise((resolve) => setTimeout(resolve, ASLEEP_MS));
+    signal(pids, 'SIGCONT');
+
+    await agent.runs.join(thread.thread_id, run.run_id);
+    const state = await agent.threads.getState(thread.thread_id);
+    const said = (state.values as { messages: { type: string; content: string }[] }).messages;
+    expect(said.filter(({ content }) => content === 'before the sleep')).toHaveLength(1);
+    await agent.runs.wait(null, 'agent', { input: { messages: [{ role: 'user', content: 'awake?' }] } });
+
+    // whoever judges the others dead does so within a minute: nothing may have changed by then
+    await new Promise((resolve) => setTimeout(resolve, 45_000));
+    expect(await podUids()).toEqual(before.pods);
+    expect(programsBelow(root, 'agent-server').map(({ pid }) => pid)).toEqual(before.agents);
+    expect(await kubectl.run(['get', 'nodes'])).toMatch(/ Ready /);
+    expect((await fetch(`${platform.credentials.restUrl}/ok`)).status).toBe(200);
+  }, 240_000);
+});
+
+if (!binary) it('needs kubectl', () => leaveOut('kubectl'));
