@@ -151,6 +151,24 @@ describe('the controller’s exports', () => {
     await expect(plane.traces.exportProgress.claim(uid, 9)).rejects.toThrow();
   });
 
+  it('leave no worker behind, whenever they are cancelled', async () => {
+    for (const many of [0, 1, 2, 1, 2]) {
+      name = `x${++count}`;
+      await begin();
+      await waitFor(async () => (await jobs()).length >= many, { ...BEFORE_ANY_LOOK, intervalMs: 1 });
+      await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
+      await waitFor(
+        async () => isConditionTrue((await theExport()).status?.conditions, 'Failed'),
+        BEFORE_ANY_LOOK,
+      );
+      const left = async () => [...(await jobs()).map(({ metadata }) => metadata.name), ...(await secrets())];
+      await waitFor(async () => (await left()).length === 0, {
+        ...BEFORE_ANY_LOOK,
+        what: `nothing to be left of an export cancelled with ${many} Jobs just made`,
+      });
+    }
+  });
+
   it('wait for a Secret that is gone, and say so', async () => {
     const { data } = await plane.client.get(SECRETS, at('store'));
     await plane.client.create(SECRETS, { metadata: at('fleeting'), ...(data ? { data } : {}) });

@@ -1,14 +1,17 @@
 import type { AttemptEnd } from '#lib/export-plan';
+import type { Job } from '#lib/resources';
 import type { ExportRunWorld } from './world.js';
 
 /** The worker's word for: trying again cannot help (sysexits' EX_DATAERR). */
 const EXIT_TERMINAL = 65;
 
-function jobCondition(
-  world: ExportRunWorld,
-  type: string,
-): { message?: string; lastTransitionTime?: string } | undefined {
-  return world.job?.status?.conditions?.find((one) => one.type === type && one.status === 'True');
+function jobCondition(job: Job | undefined, type: string) {
+  return job?.status?.conditions?.find((one) => one.type === type && one.status === 'True');
+}
+
+/** Whether a Job has come to its end, however: none of its pods runs or will. */
+export function isJobFinished(job: Job): boolean {
+  return jobCondition(job, 'Complete') !== undefined || jobCondition(job, 'Failed') !== undefined;
 }
 
 function exitCodes({ pods }: ExportRunWorld): number[] {
@@ -29,7 +32,7 @@ export function findAttemptEnd(world: ExportRunWorld): AttemptEnd | undefined {
   if (attempt === 0) return undefined;
   const isClaimed = progress?.attempt === attempt;
   if (progress?.state === 'completed') return { kind: 'succeeded' };
-  const failed = jobCondition(world, 'Failed');
+  const failed = jobCondition(world.job, 'Failed');
   const said = isClaimed ? progress.error : undefined;
   if (failed) {
     const message = said ?? failed.message ?? 'the worker ended without a word';

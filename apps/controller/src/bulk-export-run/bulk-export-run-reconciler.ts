@@ -33,6 +33,7 @@ import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
+import { isJobFinished } from './attempt-end.js';
 import { blockedBySecret, decideRun, type RunDecision } from './decide.js';
 import { summarizeRun } from './run-status.js';
 import type { ExportRunWorld } from './world.js';
@@ -189,10 +190,12 @@ export class BulkExportRunReconciler {
 
   /** No worker can write for this run any more, and its processes are told to end. Failed Jobs keep their logs. */
   async #shutOut(run: BulkExportRun): Promise<void> {
-    const { client, jobs, traceStore } = this.#deps;
+    const { client, traceStore } = this.#deps;
     await traceStore.exportProgress.cancel(run.metadata.uid ?? '');
     const key = this.#jobKey(run, run.status?.attempt ?? 0);
-    if ((jobs.find(key)?.status?.active ?? 0) > 0) await ignoring(isNotFound, client.delete(JOBS, key));
+    // only the server knows: a cache that lags shows none, and a Job just made does not say yet that it is active
+    const job = await client.find(JOBS, key);
+    if (job && !isJobFinished(job)) await ignoring(isNotFound, client.delete(JOBS, key));
     await this.#removeSecrets(run);
   }
 
