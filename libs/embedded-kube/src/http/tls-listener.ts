@@ -5,7 +5,6 @@ import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { stringify as yamlText } from 'yaml';
 import type { UserInfo } from '../authn/user.js';
 import { ApiError } from '../status/api-error.js';
 import { internalError } from '../status/errors.js';
@@ -185,18 +184,22 @@ async function writeReply(
     response.flushHeaders();
     return reply.start(answerStream(response));
   }
-  const { contentType, body } = reply.kind === 'json' ? jsonBytes(reply.body, request) : reply;
+  const { contentType, body } = reply.kind === 'json' ? await objectText(reply.body, request) : reply;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const headers = reply.kind === 'bytes' ? reply.headers : {};
   response.writeHead(reply.code, { ...headers, 'Content-Type': contentType, 'Content-Length': bytes.length });
   response.end(request.method === 'HEAD' ? undefined : bytes);
 }
 
-function jsonBytes(body: string | object, request: IncomingMessage): { contentType: string; body: string } {
+async function objectText(
+  body: string | object,
+  request: IncomingMessage,
+): Promise<{ contentType: string; body: string }> {
   const first = parseAccept(request.headers.accept)[0];
   if (first?.type === 'application/yaml') {
     const value: unknown = typeof body === 'string' ? JSON.parse(body) : body;
-    return { contentType: 'application/yaml', body: yamlText(value) };
+    const { stringify } = await import('yaml'); // hardly anybody asks for it
+    return { contentType: 'application/yaml', body: stringify(value) };
   }
   return { contentType: 'application/json', body: typeof body === 'string' ? body : JSON.stringify(body) };
 }

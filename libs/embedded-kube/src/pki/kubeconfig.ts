@@ -1,9 +1,8 @@
-import { stringify } from 'yaml';
 import type { IssuedCertificate, KubeconfigOptions } from '../api-server-options.js';
 
 export type KubeCredentials = IssuedCertificate | { readonly token: string };
 
-/** A kubeconfig with everything inline: it stays good when files move. */
+/** A kubeconfig with everything inline: it stays good when files move. JSON is YAML too, and is read without a parser of it. */
 export function renderKubeconfig(
   server: string,
   caCertificate: string,
@@ -17,7 +16,7 @@ export function renderKubeconfig(
           'client-certificate-data': base64(credentials.certificate),
           'client-key-data': base64(credentials.privateKey),
         };
-  return stringify({
+  const config = {
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: context, cluster: { server, 'certificate-authority-data': base64(caCertificate) } }],
@@ -26,7 +25,8 @@ export function renderKubeconfig(
       { name: context, context: { cluster: context, user: context, ...(namespace ? { namespace } : {}) } },
     ],
     'current-context': context,
-  });
+  };
+  return `${JSON.stringify(config, undefined, 2)}\n`;
 }
 
 function base64(text: string): string {

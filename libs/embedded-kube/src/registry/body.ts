@@ -1,4 +1,3 @@
-import { parse as parseYaml } from 'yaml';
 import { contentType } from '../http/media-type.js';
 import type { RequestContext } from '../http/request-context.js';
 import type { KubeObject } from '../object/kube-object.js';
@@ -15,7 +14,7 @@ export async function readObject(context: RequestContext): Promise<JsonObject | 
   const bytes = await context.readBody();
   if (bytes.length === 0) return undefined;
   const type = contentType(context.headers['content-type']);
-  const value = decode(bytes, type);
+  const value = await decode(bytes, type);
   if (!isRecord(value)) throw badRequest('the object provided is unrecognized (must be of type Object)');
   return value;
 }
@@ -43,12 +42,28 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Parses YAML as Kubernetes reads it; JSON is YAML. */
-export function parseYamlText(bytes: Buffer): unknown {
+/**
+ * Parses YAML as Kubernetes reads it. JSON is YAML, and what most clients apply: it goes to the parser that is many times
+ * faster, and the other is loaded by the first who needs it.
+ */
+export async function parseYamlText(bytes: Buffer): Promise<unknown> {
+  const text = bytes.toString('utf8');
+  const json = text.startsWith('{') ? findJson(text) : undefined;
+  if (json !== undefined) return json;
+  const { parse } = await import('yaml');
   try {
-    return parseYaml(bytes.toString('utf8'), { maxAliasCount: 0 });
+    return parse(text, { maxAliasCount: 0 });
   } catch (error) {
     throw badRequest(`error decoding YAML: ${String(error)}`);
+  }
+}
+
+/** Undefined when it is none; a mapping of YAML may begin with a brace too. */
+function findJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

@@ -38,7 +38,7 @@ export async function readPatch(
   if (!accepted.includes(sent)) throw unsupportedMediaType(accepted);
   const bytes = await context.readBody();
   if (sent === APPLY_PATCH) {
-    const body = parseYamlText(bytes);
+    const body = await parseYamlText(bytes);
     if (!isRecord(body)) throw badRequest('error decoding YAML: the applied configuration is no object');
     return { kind: 'apply', body };
   }

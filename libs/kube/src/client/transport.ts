@@ -1,6 +1,8 @@
 import { systemClock, type Clock } from '#lib/time';
 import { type Readable } from 'node:stream';
-import { Pool, type Dispatcher } from 'undici';
+import { type Dispatcher } from 'undici';
+import request from 'undici/lib/api/api-request.js';
+import Pool from 'undici/lib/dispatcher/pool.js';
 import type { KubeConnection } from '../connection/kube-connection.js';
 import { KubeApiError } from './kube-api-error.js';
 import { KubeUnreachableError } from './kube-unreachable-error.js';
@@ -129,7 +131,7 @@ export class Transport {
       headers['content-type'] = options.contentType ?? 'application/json';
     }
     try {
-      return await pool.request({
+      return await request.call(pool, {
         method,
         path: this.#base + path + queryText(options.query),
         headers,

@@ -3,7 +3,6 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Pod } from '#lib/resources';
-import { stringify } from 'yaml';
 import { type PodFiles, writeWhole } from '../pod/pod-files.js';
 
 export interface PodKubeconfigOptions {
@@ -77,7 +76,8 @@ export class PodKubeconfig {
   #render(pod: Pod): string {
     const { server, ca, tlsServerName, insecureSkipTlsVerify } = this.#options.connection;
     const name = 'pod';
-    return stringify({
+    // JSON is YAML too, and what reads it needs no YAML parser
+    return JSON.stringify({
       apiVersion: 'v1',
       kind: 'Config',
       'current-context': name,
