@@ -7,8 +7,6 @@ declare module 'undici/lib/api/api-request.js' {
   import type { Dispatcher } from 'undici';
 
   /** What `dispatcher.request(options)` is, without the index that makes it a method. */
-  export default function request(
-    this: Dispatcher,
-    options: Dispatcher.RequestOptions,
-  ): Promise<Dispatcher.ResponseData>;
+  function request(this: Dispatcher, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>;
+  export { request as default };
 }
