@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { dirname, join } from 'node:path';
-import { findKubectl, findRealKubernetes, leaveOut } from '../support/kubectl.js';
+import { findBuiltKubectl, findRealKubernetes, leaveOut } from '../support/kubectl.js';
 import { takeTranscript, type TranscriptCluster, withSortedCauses } from './kubectl-transcript.js';
 
 /*
@@ -29,7 +29,7 @@ import { takeTranscript, type TranscriptCluster, withSortedCauses } from './kube
 const execute = promisify(execFile);
 const root = join(import.meta.dirname, 'cases');
 const cases = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-const kubectl = findKubectl();
+const kubectl = findBuiltKubectl();
 const real = findRealKubernetes();
 
 /** A namespace of its own for each case; CRDs are shared by name, so the cases use different ones. */

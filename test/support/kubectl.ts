@@ -1,14 +1,22 @@
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 
 const home = process.env.KUBE_HOME ?? join(homedir(), '.cache', 'agentplane', 'kube');
 
-/** Path of a kubectl: the one that test/cluster/install.sh built. `undefined` when there is none. */
-export function findKubectl(): string | undefined {
+/** Path of the kubectl that test/cluster/install.sh built, whose every word is known. */
+export function findBuiltKubectl(): string | undefined {
   const built = join(home, 'bin', 'kubectl');
   return existsSync(built) ? built : undefined;
+}
+
+/** Path of a kubectl: the built one, or else the user's own. `undefined` when there is none. */
+export function findKubectl(): string | undefined {
+  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
+  return (
+    findBuiltKubectl() ?? folders.map((folder) => join(folder, 'kubectl')).find((path) => existsSync(path))
+  );
 }
 
 /** Path of the real cluster's binaries, or `undefined`. */
