@@ -136,18 +136,122 @@ describe('role-based access control', () => {
     expect(await api.client(stringify(nobody)).get('/api/v1/pods')).toMatchObject({ code: 401 });
   });
 
-  it("lets a node do a node's work and no more", async () => {
-    const node = api.client(
+  it('takes the selection of one name for that name', async () => {
+    await api.admin.create(`${RBAC}/namespaces/space/roles`, {
+      metadata: { name: 'one-secret' },
+      rules: [rule([''], ['secrets'], ['list', 'watch', 'deletecollection'], ['mine'])],
+    });
+    await api.admin.create(`${RBAC}/namespaces/space/rolebindings`, {
+      metadata: { name: 'one-secret' },
+      roleRef: roleRef('Role', 'one-secret'),
+      subjects: [robot],
+    });
+    const codeOf = async (selector: string, method = 'GET') =>
+      (await client.call(method, `${SPACE}/secrets?fieldSelector=${encodeURIComponent(selector)}`)).code;
+    expect(await codeOf('metadata.name=mine')).toBe(200);
+    expect(await codeOf('type=Opaque,metadata.name==mine')).toBe(200);
+    expect(await codeOf('metadata.name=mine', 'DELETE')).toBe(200);
+    expect(await codeOf('metadata.name=yours')).toBe(403);
+    expect(await codeOf('metadata.name!=mine')).toBe(403);
+    expect(await codeOf('type!=a\\,metadata.name=mine')).toBe(403);
+  });
+});
+
+describe('what a node may do', () => {
+  const api = testApi();
+  let node: TestClient;
+  const pod = (name: string, nodeName: string, secret: string) => ({
+    metadata: { name },
+    spec: {
+      nodeName,
+      serviceAccountName: name,
+      imagePullSecrets: [{ name: `${secret}-pull` }],
+      volumes: [
+        { name: 'a', secret: { secretName: `${secret}-volume` } },
+        { name: 'b', projected: { sources: [{ secret: { name: `${secret}-projected` } }] } },
+      ],
+      initContainers: [{ name: 'init', image: 'x', envFrom: [{ secretRef: { name: `${secret}-init` } }] }],
+      containers: [
+        {
+          name: 'main',
+          image: 'x',
+          envFrom: [{ configMapRef: { name: secret } }],
+          env: [{ name: 'A', valueFrom: { secretKeyRef: { name: secret, key: 'a' } } }],
+        },
+      ],
+    },
+  });
+
+  beforeAll(async () => {
+    await api.admin.create('/api/v1/namespaces', { metadata: { name: 'space' } });
+    for (const name of ['here', 'there'])
+      await api.admin.create(`${SPACE}/serviceaccounts`, { metadata: { name } });
+    for (const end of ['', '-pull', '-volume', '-projected', '-init'])
+      await api.admin.create(`${SPACE}/secrets`, { metadata: { name: `mine${end}` } });
+    await api.admin.create(`${SPACE}/secrets`, { metadata: { name: 'yours' } });
+    await api.admin.create(`${SPACE}/configmaps`, { metadata: { name: 'mine' } });
+    await api.admin.create('/api/v1/nodes', { metadata: { name: 'there' } });
+    for (const name of ['here', 'there'])
+      expect(
+        (await api.admin.create(`${SPACE}/pods`, pod(name, name, name === 'here' ? 'mine' : 'yours'))).code,
+      ).toBe(201);
+    node = api.client(
       await api.server.kubeconfigFor({
         kind: 'certificate',
         user: 'system:node:here',
         groups: ['system:nodes'],
       }),
     );
-    expect((await node.create('/api/v1/nodes', { metadata: { name: 'here' } })).code).toBe(201);
-    expect((await node.merge('/api/v1/nodes/here/status', { status: { phase: 'Running' } })).code).toBe(200);
-    expect((await node.get('/api/v1/pods?fieldSelector=spec.nodeName%3Dhere')).code).toBe(200);
-    expect((await node.create('/api/v1/namespaces', { metadata: { name: 'by-node' } })).code).toBe(403);
-    expect((await node.delete(`${SPACE}/configmaps/x`)).code).toBe(403);
+  });
+
+  const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+  const lease = (name: string) => ({ metadata: { name }, spec: { holderIdentity: name } });
+  const token = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
+  const ready = { status: { phase: 'Running' } };
+
+  it.each([
+    ['makes its Node', 'POST', '/api/v1/nodes', { metadata: { name: 'here' } }, 201],
+    ['writes its status', 'PATCH', '/api/v1/nodes/here/status', {}, 200],
+    ['writes no status of another', 'PATCH', '/api/v1/nodes/there/status', {}, 403],
+    ['removes no other Node', 'DELETE', '/api/v1/nodes/there', undefined, 403],
+    ['makes its Lease', 'POST', LEASES, lease('here'), 201],
+    ['renews it', 'PATCH', `${LEASES}/here`, lease('here'), 200],
+    ['reads no other Lease', 'GET', `${LEASES}/there`, undefined, 403],
+    ['reads no Lease elsewhere', 'GET', LEASES.replace('kube-node-lease', 'default'), undefined, 403],
+    ['follows its pods', 'GET', '/api/v1/pods?fieldSelector=spec.nodeName%3Dhere', undefined, 200],
+    ['reads a Secret of a variable', 'GET', `${SPACE}/secrets/mine`, undefined, 200],
+    ['reads a Secret of an init container', 'GET', `${SPACE}/secrets/mine-init`, undefined, 200],
+    ['reads a Secret of a volume', 'GET', `${SPACE}/secrets/mine-volume`, undefined, 200],
+    ['reads a projected Secret', 'GET', `${SPACE}/secrets/mine-projected`, undefined, 200],
+    ['reads a Secret for images', 'GET', `${SPACE}/secrets/mine-pull`, undefined, 200],
+    ['reads a ConfigMap of its pods', 'GET', `${SPACE}/configmaps/mine`, undefined, 200],
+    ['reads no Secret of other pods', 'GET', `${SPACE}/secrets/yours`, undefined, 403],
+    ['lists no Secrets', 'GET', `${SPACE}/secrets`, undefined, 403],
+    ['lists no Secrets of all namespaces', 'GET', '/api/v1/secrets', undefined, 403],
+    ['writes no Secret', 'PATCH', `${SPACE}/secrets/mine`, {}, 403],
+    ['gets a token for the account of its pod', 'POST', `${SPACE}/serviceaccounts/here/token`, token, 201],
+    ['gets no other token', 'POST', `${SPACE}/serviceaccounts/there/token`, token, 403],
+    ['writes the status of its pod', 'PATCH', `${SPACE}/pods/here/status`, ready, 200],
+    ['writes no status of another pod', 'PATCH', `${SPACE}/pods/there/status`, ready, 403],
+    ['changes no pod', 'PATCH', `${SPACE}/pods/here`, { metadata: { labels: { a: 'b' } } }, 403],
+    ['ends no other pod', 'DELETE', `${SPACE}/pods/there`, undefined, 403],
+    ['hears that a pod is gone', 'DELETE', `${SPACE}/pods/gone`, undefined, 404],
+    ['makes no namespace', 'POST', '/api/v1/namespaces', { metadata: { name: 'by-node' } }, 403],
+    ['hands out no roles', 'POST', `${RBAC}/clusterroles`, { metadata: { name: 'x' }, rules: [] }, 403],
+  ])('%s', async (_, method, path, body, code) => {
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    expect(await node.call(method, path, { body, type })).toMatchObject({ code });
+  });
+
+  it('is told why not', async () => {
+    const { body } = await node.get(`${SPACE}/secrets/yours`);
+    expect(textAt(body, ['message'])).toBe(
+      'secrets "yours" is forbidden: User "system:node:here" cannot get resource "secrets" in API group "" in the namespace "space": no relationship found between node \'here\' and this object',
+    );
+  });
+
+  it('ends with the pod', async () => {
+    expect((await node.delete(`${SPACE}/pods/here`, { gracePeriodSeconds: 0 })).code).toBe(200);
+    expect((await node.get(`${SPACE}/secrets/mine`)).code).toBe(403);
   });
 });

@@ -3,6 +3,7 @@ import type { KubeObject } from '../object/kube-object.js';
 import { listAt, textAt, textsAt } from '../object/reading.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { allows, type Access, type PolicyRule } from './access.js';
+import { nodeAccess } from './node-access.js';
 
 const RBAC = 'rbac.authorization.k8s.io';
 
@@ -11,17 +12,22 @@ export interface AccessAnswer {
   readonly reason: string;
 }
 
-/** Role-based access control over the Roles and bindings in the store. `system:masters` may do everything. */
+/**
+ * Role-based access control over the Roles and bindings in the store, and what nodes may do for their pods.
+ * `system:masters` may do everything.
+ */
 export class Authorizer {
   constructor(private readonly store: ObjectStore) {}
 
   decide(access: Access): AccessAnswer {
     const { user } = access;
     if (user.groups.includes(MASTERS)) return { allowed: true, reason: '' };
+    const ofNode = nodeAccess(access, this.store);
+    if (ofNode?.allowed) return ofNode;
     for (const { rules, reason } of this.#grants(user, access.namespace)) {
       if (rules.some((rule) => allows(rule, access))) return { allowed: true, reason };
     }
-    return { allowed: false, reason: '' };
+    return { allowed: false, reason: ofNode?.reason ?? '' };
   }
 
   /** Every rule that somebody has in a namespace. */

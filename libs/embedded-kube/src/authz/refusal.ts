@@ -2,12 +2,17 @@ import { ApiError } from '../status/api-error.js';
 import { forbidden } from '../status/errors.js';
 import type { Access } from './access.js';
 
-/** The 403 for an access that nobody granted, in Kubernetes' words. */
-export function refusal(access: Access): ApiError {
+/** The 403 for an access that nobody granted, in Kubernetes' words; the reason is the authoriser's own. */
+export function refusal(access: Access, reason = ''): ApiError {
   const { user, verb, group, resource, subresource, namespace, name, path } = access;
   const who = `User "${user.username}" cannot ${verb}`;
   if (!access.isResource) return new ApiError(403, 'Forbidden', `forbidden: ${who} path "${path}"`, {});
   const what = subresource ? `${resource}/${subresource}` : resource;
   const where = namespace ? `in the namespace "${namespace}"` : 'at the cluster scope';
-  return forbidden({ group, resource }, name, `${who} resource "${what}" in API group "${group}" ${where}`);
+  const why = reason ? `: ${reason}` : '';
+  return forbidden(
+    { group, resource },
+    name,
+    `${who} resource "${what}" in API group "${group}" ${where}${why}`,
+  );
 }

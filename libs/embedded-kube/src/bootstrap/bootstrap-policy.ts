@@ -65,25 +65,11 @@ const DISCOVERY_PATHS = [
 ];
 const PUBLIC_PATHS = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
 
-/** What a node does: its own Node and Lease, the pods bound to it, and what these need. */
+/** What every node does; what it does for the pods bound to it, and to its own Node and Lease, is not in roles. */
 const NODE_RULES = [
-  { apiGroups: [''], resources: ['nodes'], verbs: [...READ, 'create', 'delete', 'patch', 'update'] },
-  { apiGroups: [''], resources: ['nodes/status'], verbs: ['patch', 'update'] },
-  {
-    apiGroups: [''],
-    resources: ['services', 'configmaps', 'secrets', 'serviceaccounts', 'endpoints', 'namespaces'],
-    verbs: READ,
-  },
+  { apiGroups: [''], resources: ['services', 'endpoints', 'namespaces', 'pods'], verbs: READ },
   { apiGroups: [''], resources: ['services'], verbs: ['patch'] },
-  { apiGroups: [''], resources: ['pods'], verbs: [...READ, 'create', 'delete', 'patch'] },
-  { apiGroups: [''], resources: ['pods/status'], verbs: ['patch', 'update'] },
-  { apiGroups: [''], resources: ['pods/eviction', 'serviceaccounts/token'], verbs: ['create'] },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch', 'update'] },
-  {
-    apiGroups: ['coordination.k8s.io'],
-    resources: ['leases'],
-    verbs: ['create', 'delete', 'get', 'patch', 'update'],
-  },
   { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
 ];

@@ -22,7 +22,8 @@ export function apiHandler(parts: ApiHandlerParts): Handler {
   return (received) => {
     const context = impersonated(received, parts.authorizer);
     const access = accessOf(context);
-    if (!parts.authorizer.decide(access).allowed) throw refusal(access);
+    const { allowed, reason } = parts.authorizer.decide(access);
+    if (!allowed) throw refusal(access, reason);
     if (!context.info.isResource) {
       const reply = servePlainPath(context, parts);
       return reply ?? noSuchPath();

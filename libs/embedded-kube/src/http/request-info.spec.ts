@@ -85,6 +85,22 @@ describe('what a request asks for', () => {
         isResource: true,
       },
     ],
+    [
+      'GET /api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3Db&watch=1',
+      {
+        ...none,
+        version: 'v1',
+        namespace: 'a',
+        resource: 'secrets',
+        name: 'b',
+        verb: 'watch',
+        isResource: true,
+      },
+    ],
+    [
+      'GET /api/v1/namespaces/a/secrets?fieldSelector=type!%3Dx%5C,metadata.name%3Db',
+      { ...none, version: 'v1', namespace: 'a', resource: 'secrets', verb: 'list', isResource: true },
+    ],
   ])('%s', (line, expected) => {
     const [method = '', target = ''] = line.split(' ');
     const [path = '', search = ''] = target.split('?');

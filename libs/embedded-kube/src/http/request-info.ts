@@ -1,3 +1,5 @@
+import { exactName } from '../selector/field-selector.js';
+
 /** What a request asks for, as the authoriser and the router see it. */
 export interface RequestInfo {
   readonly path: string;
@@ -39,8 +41,13 @@ export function parseRequestInfo(method: string, path: string, query: URLSearchP
   const group = prefix === 'api' ? '' : (parts[1] ?? '');
   const version = (prefix === 'api' ? parts[1] : parts[2]) ?? '';
   const target = parseTarget(rest);
-  return { ...none, ...target, group, version, isResource: true, verb: verbOf(method, target.name, query) };
+  const verb = verbOf(method, target.name, query);
+  const name = target.name || (SELECTABLE.has(verb) ? exactName(query.get('fieldSelector') ?? '') : '');
+  return { ...none, ...target, name, group, version, isResource: true, verb };
 }
+
+/** Verbs of many objects: narrowed to one by a field selector, they ask no more than who may read that one. */
+const SELECTABLE = new Set(['list', 'watch', 'deletecollection']);
 
 interface Target {
   readonly namespace: string;

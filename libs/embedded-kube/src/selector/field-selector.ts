@@ -55,14 +55,26 @@ export function parseFieldSelector(text: string, { type, version }: ServedType):
     ...(FIELDS[qualified(type)] ?? []),
     ...version.selectableFields.map((path) => path.replace(/^\./, '')),
   ]);
-  return text
-    .split(/(?<!\\),/)
-    .filter((part) => part !== '')
-    .map((part) => parseRequirement(part, known, text));
+  return parts(text).map((part) => parseRequirement(part, known, text));
+}
+
+function parts(text: string): readonly string[] {
+  return text.split(/(?<!\\),/).filter((part) => part !== '');
+}
+
+const REQUIREMENT = /^([^=!]+)(==|=|!=)(.*)$/s;
+
+/** The one name that a selector leaves, before it is known of what kind; empty when there may be more. */
+export function exactName(text: string): string {
+  for (const part of parts(text)) {
+    const [, path, operator, value = ''] = REQUIREMENT.exec(part) ?? [];
+    if (path === 'metadata.name' && operator !== '!=') return value.replaceAll(/\\(.)/g, '$1');
+  }
+  return '';
 }
 
 function parseRequirement(part: string, known: ReadonlySet<string>, whole: string): FieldRequirement {
-  const match = /^([^=!]+)(==|=|!=)(.*)$/s.exec(part);
+  const match = REQUIREMENT.exec(part);
   if (!match) throw badRequest(`invalid selector: '${whole}'; can't understand '${part}'`);
   const path = match[1] ?? '';
   if (!known.has(path)) throw badRequest(`field label not supported: ${path}`);

@@ -1,0 +1,155 @@
+import type { KubeObject } from '../object/kube-object.js';
+import { at, isRecord, listAt, textAt } from '../object/reading.js';
+import type { ObjectStore } from '../store/object-store.js';
+import type { Access } from './access.js';
+
+const NODES_GROUP = 'system:nodes';
+const NODE_USER = 'system:node:';
+const LEASES = 'coordination.k8s.io';
+const LEASE_NAMESPACE = 'kube-node-lease';
+
+/** What a node is told: yes, or why not; undefined when the question is not one of nodes alone. */
+export type NodeAnswer = { readonly allowed: boolean; readonly reason: string } | undefined;
+
+/**
+ * What a node may do because of the pods that are bound to it: read the Secrets and ConfigMaps that they name, get
+ * tokens for their service accounts, write their status, end them; and keep its own Node and Lease. Whoever takes over a
+ * node gets what its pods could get, and not everybody's Secrets. Everything that all nodes may do is in the role
+ * `system:node`.
+ */
+export function nodeAccess(access: Access, store: ObjectStore): NodeAnswer {
+  const { user, isResource, group } = access;
+  if (!isResource || !user.groups.includes(NODES_GROUP) || !user.username.startsWith(NODE_USER))
+    return undefined;
+  const node = user.username.slice(NODE_USER.length);
+  if (group === LEASES) return ownLease(access, node);
+  if (group !== '') return undefined;
+  switch (access.resource) {
+    case 'nodes':
+      return ownNode(access, node);
+    case 'pods':
+      return ownPod(access, node, store);
+    case 'secrets':
+    case 'configmaps':
+      return namedByPods(access, node, store);
+    case 'serviceaccounts':
+      return accountOfPods(access, node, store);
+    default:
+      return undefined;
+  }
+}
+
+const YES = { allowed: true, reason: '' } as const;
+
+function answer(allowed: boolean, reason: string): NodeAnswer {
+  return allowed ? YES : { allowed: false, reason };
+}
+
+function ownLease({ resource, verb, namespace, name }: Access, node: string): NodeAnswer {
+  if (resource !== 'leases') return undefined;
+  const known = ['get', 'create', 'update', 'patch', 'delete'].includes(verb);
+  // the name of an object to be created is in its body; the lease of a node that is not there yet harms nobody
+  const isOwn = namespace === LEASE_NAMESPACE && (name === node || verb === 'create');
+  return answer(known && isOwn, 'can only access node lease with the same name as the requesting node');
+}
+
+function ownNode({ verb, subresource, name }: Access, node: string): NodeAnswer {
+  if (verb === 'create' && subresource === '') return YES;
+  const verbs =
+    subresource === ''
+      ? ['get', 'list', 'watch', 'update', 'patch', 'delete']
+      : subresource === 'status'
+        ? ['get', 'update', 'patch']
+        : [];
+  return answer(name === node && verbs.includes(verb), `node '${node}' cannot access other nodes`);
+}
+
+/** Reading is in the role: the Services of one machine are served from its node. */
+function ownPod(
+  { verb, subresource, namespace, name }: Access,
+  node: string,
+  store: ObjectStore,
+): NodeAnswer {
+  const writes = { '': ['delete'], status: ['update', 'patch'], eviction: ['create'] };
+  const known: readonly string[] = Object.hasOwn(writes, subresource)
+    ? writes[subresource as keyof typeof writes]
+    : [];
+  if (!known.includes(verb)) return undefined;
+  const pod = store.get({ resource: 'pods', namespace, name });
+  // what is gone is answered by 404, which a node that comes late understands
+  return answer(!pod || isBound(pod.object, node), `pod is not bound to node '${node}'`);
+}
+
+function namedByPods(
+  { verb, resource, subresource, namespace, name }: Access,
+  node: string,
+  store: ObjectStore,
+): NodeAnswer {
+  if (!['get', 'list', 'watch'].includes(verb))
+    return { allowed: false, reason: 'can only read resources of this type' };
+  if (subresource !== '') return { allowed: false, reason: 'cannot read subresource' };
+  if (name === '' || namespace === '')
+    return { allowed: false, reason: 'can only read namespaced object of this type' };
+  const isNamed = podsOf(node, namespace, store).some((pod) => names(pod, resource).has(name));
+  return answer(isNamed, noRelationship(node));
+}
+
+function accountOfPods(
+  { verb, subresource, namespace, name }: Access,
+  node: string,
+  store: ObjectStore,
+): NodeAnswer {
+  if (verb !== 'create' || subresource !== 'token') return undefined;
+  const isUsed = podsOf(node, namespace, store).some(
+    (pod) => textAt(pod, ['spec', 'serviceAccountName']) === name,
+  );
+  return answer(isUsed, noRelationship(node));
+}
+
+function noRelationship(node: string): string {
+  return `no relationship found between node '${node}' and this object`;
+}
+
+function podsOf(node: string, namespace: string, store: ObjectStore): readonly KubeObject[] {
+  return store
+    .list('pods', namespace)
+    .map(({ object }) => object)
+    .filter((pod) => isBound(pod, node));
+}
+
+function isBound(pod: KubeObject, node: string): boolean {
+  return textAt(pod, ['spec', 'nodeName']) === node;
+}
+
+/** Where a pod's spec says the name of a Secret or ConfigMap. */
+const PLACES = {
+  secrets: {
+    environment: ['secretRef', 'name'],
+    variable: ['valueFrom', 'secretKeyRef', 'name'],
+    volume: ['secret', 'secretName'],
+    projected: ['secret', 'name'],
+  },
+  configmaps: {
+    environment: ['configMapRef', 'name'],
+    variable: ['valueFrom', 'configMapKeyRef', 'name'],
+    volume: ['configMap', 'name'],
+    projected: ['configMap', 'name'],
+  },
+} as const;
+
+function names(pod: KubeObject, resource: string): ReadonlySet<string> {
+  const places = PLACES[resource as keyof typeof PLACES];
+  const containers = [...listAt(pod, 'spec', 'initContainers'), ...listAt(pod, 'spec', 'containers')];
+  const volumes = listAt(pod, 'spec', 'volumes');
+  const pulls = resource === 'secrets' ? listAt(pod, 'spec', 'imagePullSecrets') : [];
+  const found = [
+    ...containers.flatMap((each) => listAt(each, 'envFrom')).map((each) => at(each, ...places.environment)),
+    ...containers.flatMap((each) => listAt(each, 'env')).map((each) => at(each, ...places.variable)),
+    ...volumes.map((each) => at(each, ...places.volume)),
+    ...volumes
+      .flatMap((each) => listAt(each, 'projected', 'sources'))
+      .map((each) => at(each, ...places.projected)),
+    ...pulls.map((each) => (isRecord(each) ? each['name'] : undefined)),
+  ];
+  return new Set(found.filter((name) => typeof name === 'string'));
+}
