@@ -1,3 +1,4 @@
+import { own } from '../object/reading.js';
 import { jsonEqual } from '../object/equality.js';
 import { isObject, type JsonObject } from '../schema/json.js';
 import type { SchemaNode } from '../schema/schema-node.js';
@@ -52,14 +53,16 @@ class ComparingWalk {
     else if (!jsonEqual(left, right)) this.modified.insert(path);
   }
 
-  #map({ left, right, schema, path }: Place): void {
-    const before = isObject(left) ? left : {};
-    const after = isObject(right) ? right : {};
+  #map({ left: old, right: next, schema, path }: Place): void {
+    const before = isObject(old) ? old : {};
+    const after = isObject(next) ? next : {};
     for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
-      if (before[name] === undefined && after[name] === undefined) continue;
+      const left = own(before, name);
+      const right = own(after, name);
+      if (left === undefined && right === undefined) continue;
       this.visit({
-        left: before[name],
-        right: after[name],
+        left,
+        right,
         schema: schema?.field(name),
         path: [...path, fieldElement(name)],
       });

@@ -1,3 +1,4 @@
+import { own } from '../object/reading.js';
 import { isObject, type JsonObject } from '../schema/json.js';
 import type { SchemaNode } from '../schema/schema-node.js';
 import { itemElement, type PathElement } from './path-element.js';
@@ -22,7 +23,7 @@ function mergeValues(live: unknown, applied: unknown, schema: SchemaNode | undef
 function mergeMaps(live: JsonObject, applied: JsonObject, schema: SchemaNode | undefined): JsonObject {
   const names = new Set([...Object.keys(live), ...Object.keys(applied)]);
   return Object.fromEntries(
-    [...names].map((name) => [name, mergeValues(live[name], applied[name], schema?.field(name))]),
+    [...names].map((name) => [name, mergeValues(own(live, name), own(applied, name), schema?.field(name))]),
   );
 }
 

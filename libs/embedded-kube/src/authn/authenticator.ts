@@ -45,6 +45,9 @@ export class Authenticator {
     const pod = textAt(bound, ['pod', 'name']);
     const podUid = textAt(bound, ['pod', 'uid']);
     if (pod && !this.#lives('pods', namespace, pod, podUid)) return undefined;
+    const secret = textAt(bound, ['secret', 'name']);
+    if (secret && !this.#lives('secrets', namespace, secret, textAt(bound, ['secret', 'uid'])))
+      return undefined;
     return {
       username: `system:serviceaccount:${namespace}:${name}`,
       uid,

@@ -17,15 +17,19 @@ export interface ImpersonationNeed {
 }
 
 const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
+const AUTHENTICATION = 'authentication.k8s.io';
 const EXTRA_PREFIX = 'impersonate-extra-';
 
 /** Reads the `Impersonate-…` headers (kubectl's `--as`); undefined without any. */
 export function parseImpersonation(headers: IncomingHttpHeaders): Impersonation | undefined {
   const username = text(headers['impersonate-user']);
   const given = texts(headers['impersonate-group']);
-  const extra = Object.keys(headers).filter((name) => name.startsWith(EXTRA_PREFIX));
+  const uid = text(headers['impersonate-uid']);
+  const extra = Object.keys(headers)
+    .filter((name) => name.startsWith(EXTRA_PREFIX))
+    .map((name) => ({ key: decoded(name.slice(EXTRA_PREFIX.length)), values: texts(headers[name]) }));
   if (username === '') {
-    if (given.length === 0 && extra.length === 0) return undefined;
+    if (given.length === 0 && extra.length === 0 && uid === '') return undefined;
     throw badRequest('requested impersonation without a user name');
   }
   const account = ACCOUNT.exec(username);
@@ -34,21 +38,28 @@ export function parseImpersonation(headers: IncomingHttpHeaders): Impersonation 
   return {
     user: {
       username,
+      ...(uid ? { uid } : {}),
       groups: [...new Set([...groups, ...standing])],
-      extra: Object.fromEntries(
-        extra.map((name) => [decodeURIComponent(name.slice(EXTRA_PREFIX.length)), texts(headers[name])]),
-      ),
+      extra: Object.fromEntries(extra.map(({ key, values }) => [key, values])),
     },
     needs: [
       account ? need('serviceaccounts', account[2] ?? '', account[1]) : need('users', username),
       ...given.map((group) => need('groups', group)),
-      ...extra.map((name) => ({
-        ...need('userextras', texts(headers[name]).join()),
-        group: 'authentication.k8s.io',
-        subresource: decodeURIComponent(name.slice(EXTRA_PREFIX.length)),
-      })),
+      ...(uid ? [{ ...need('uids', uid), group: AUTHENTICATION }] : []),
+      // each value by itself: who may say one thing about somebody may not say two
+      ...extra.flatMap(({ key, values }) =>
+        values.map((value) => ({ ...need('userextras', value), group: AUTHENTICATION, subresource: key })),
+      ),
     ],
   };
+}
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    throw badRequest(`the header ${EXTRA_PREFIX}${name} is not percent-encoded`);
+  }
 }
 
 function accountGroups(namespace: string): readonly string[] {

@@ -9,7 +9,8 @@ import type { UserInfo } from '../authn/user.js';
 import { ApiError } from '../status/api-error.js';
 import { internalError } from '../status/errors.js';
 import { parseAccept } from './media-type.js';
-import type { AnswerStream, Handler, Reply, RequestContext } from './request-context.js';
+import { AnswerStreams } from './answer-streams.js';
+import type { Handler, Reply, RequestContext } from './request-context.js';
 import { parseRequestInfo } from './request-info.js';
 
 /** Says who makes a request; throws 401 when credentials are given that are not good. */
@@ -27,8 +28,6 @@ export interface TlsListenerOptions {
 
 /** As large as a real API server takes: 3 MB. */
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
-/** A watch whose client has this much unread is cut off; it lists again. */
-const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 const SWEEP_MS = 20;
 const SWEEPS = 150;
@@ -38,6 +37,7 @@ export class TlsListener {
   readonly #options: TlsListenerOptions;
   readonly #server: Server;
   readonly #active = new Set<AbortController>();
+  readonly #streams = new AnswerStreams();
   #isStopping = false;
 
   constructor(options: TlsListenerOptions) {
@@ -112,7 +112,7 @@ export class TlsListener {
       };
       const reply = await this.#options.handler(context);
       if (this.#isStopping) response.setHeader('Connection', 'close');
-      await writeReply(reply, request, response, warnings);
+      await writeReply(reply, request, response, { warnings, streams: this.#streams });
     } catch (error) {
       this.#fail(error, request, response, warnings);
     }
@@ -135,12 +135,10 @@ export class TlsListener {
     if (failure.details?.retryAfterSeconds)
       response.setHeader('Retry-After', String(failure.details.retryAfterSeconds));
     if (!request.complete) response.setHeader('Connection', 'close');
-    void writeReply(
-      { kind: 'json', code: failure.code, body: failure.status() },
-      request,
-      response,
+    void writeReply({ kind: 'json', code: failure.code, body: failure.status() }, request, response, {
       warnings,
-    );
+      streams: this.#streams,
+    });
   }
 }
 
@@ -170,7 +168,7 @@ async function writeReply(
   reply: Reply,
   request: IncomingMessage,
   response: ServerResponse,
-  warnings: readonly string[],
+  { warnings, streams }: { readonly warnings: readonly string[]; readonly streams: AnswerStreams },
 ): Promise<void> {
   if (warnings.length > 0) {
     const header = [...new Set(warnings)].map(
@@ -182,7 +180,7 @@ async function writeReply(
   if (reply.kind === 'stream') {
     response.writeHead(reply.code, { 'Content-Type': reply.contentType });
     response.flushHeaders();
-    return reply.start(answerStream(response));
+    return reply.start(streams.open(response));
   }
   const { contentType, body } = reply.kind === 'json' ? await objectText(reply.body, request) : reply;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
@@ -202,17 +200,4 @@ async function objectText(
     return { contentType: 'application/yaml', body: stringify(value) };
   }
   return { contentType: 'application/json', body: typeof body === 'string' ? body : JSON.stringify(body) };
-}
-
-function answerStream(response: ServerResponse): AnswerStream {
-  return {
-    write(chunk) {
-      if (response.destroyed || response.writableEnded) return false;
-      response.write(chunk);
-      if (response.writableLength <= MAX_UNREAD_BYTES) return true;
-      response.destroy();
-      return false;
-    },
-    end: () => void response.end(),
-  };
 }

@@ -4,6 +4,8 @@ import { badRequest, expired } from '../status/errors.js';
 import type { StoredObject } from '../store/stored-object.js';
 
 interface Snapshot {
+  /** What was listed: a token is good for the same list alone. */
+  readonly of: string;
   readonly items: readonly StoredObject[];
   readonly revision: number;
   readonly expiresAtMs: number;
@@ -31,22 +33,23 @@ export class ListPages {
 
   constructor(private readonly clock: Clock) {}
 
-  /** The first page of a list. */
-  first(items: readonly StoredObject[], revision: number, limit: number): ListPage {
+  /** The first page of a list; `of` says what is listed. */
+  first(of: string, items: readonly StoredObject[], revision: number, limit: number): ListPage {
     if (limit <= 0 || items.length <= limit) return { items, revision, next: undefined, remaining: 0 };
     this.#forgetOld();
     const id = randomUUID();
-    const snapshot = { items, revision, expiresAtMs: this.clock.monotonicMs() + LIFETIME_MS };
+    const snapshot = { of, items, revision, expiresAtMs: this.clock.monotonicMs() + LIFETIME_MS };
     this.#snapshots.set(id, snapshot);
     return page(snapshot, id, 0, limit);
   }
 
-  /** The page a token stands for. Throws 410 when its snapshot is gone. */
-  next(token: string, limit: number): ListPage {
+  /** The page a token stands for. Throws 410 when its snapshot is gone, 400 when it is of another list. */
+  next(of: string, token: string, limit: number): ListPage {
     const [id = '', offset = ''] = Buffer.from(token, 'base64url').toString('utf8').split('@');
     if (!/^\d+$/.test(offset)) throw badRequest('continue key is not valid');
     const snapshot = this.#snapshots.get(id);
     if (!snapshot || snapshot.expiresAtMs < this.clock.monotonicMs()) throw expired(TOO_OLD);
+    if (snapshot.of !== of) throw badRequest('continue key is not valid');
     return page(snapshot, id, Number(offset), limit > 0 ? limit : snapshot.items.length);
   }
 

@@ -11,10 +11,16 @@ export function parseRevision(text: string | null): number | undefined {
   return Number(text);
 }
 
+/** Reads `resourceVersion` of a list. Throws 400 for what is none. */
+export function parseListRevision(text: string | null): number | undefined {
+  if (text === null || text === '') return undefined;
+  if (/^\d+$/.test(text)) return Number(text);
+  const why = `Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`;
+  throw badRequest(`invalid resource version: resourceVersion: ${why}`);
+}
+
 /** Throws when a list asks for a moment that it cannot show: lists always show the latest. */
 export function checkListRevision(asked: number | undefined, match: string | null, current: number): void {
-  if (match && asked === undefined)
-    throw badRequest('resourceVersionMatch is forbidden unless resourceVersion is provided');
   if (asked === undefined || asked === 0) return;
   if (asked > current) {
     throw new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {

@@ -1,4 +1,4 @@
-import { isRecord } from './reading.js';
+import { isRecord, own } from './reading.js';
 
 /** Equality of JSON values; the order of fields does not matter. */
 export function jsonEqual(left: unknown, right: unknown): boolean {
@@ -13,5 +13,5 @@ export function jsonEqual(left: unknown, right: unknown): boolean {
   if (!isRecord(left) || !isRecord(right)) return false;
   const names = Object.keys(left).filter((name) => left[name] !== undefined);
   const others = Object.keys(right).filter((name) => right[name] !== undefined);
-  return names.length === others.length && names.every((name) => jsonEqual(left[name], right[name]));
+  return names.length === others.length && names.every((name) => jsonEqual(left[name], own(right, name)));
 }

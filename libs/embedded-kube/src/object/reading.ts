@@ -3,12 +3,17 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The field of an object; undefined when it is not its own, as `constructor` never is unless somebody set it. */
+export function own(object: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
 /** The value at a path of field names; undefined when any step is missing. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   let here: unknown = value;
   for (const step of path) {
     if (Array.isArray(here)) here = typeof step === 'number' ? here[step] : undefined;
-    else if (isRecord(here)) here = here[step];
+    else if (isRecord(here)) here = own(here, String(step));
     else return undefined;
   }
   return here;

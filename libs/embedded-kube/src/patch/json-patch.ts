@@ -4,6 +4,8 @@ import { pointerSteps } from './json-pointer.js';
 import { PatchError } from './patch-error.js';
 
 const MAX_OPERATIONS = 10_000;
+/** Of all `copy` of one patch together: a few dozen that copy a thing into itself would fill the memory. */
+const MAX_COPIED_BYTES = 3 * 1024 * 1024;
 
 interface Operation {
   readonly op: string;
@@ -22,7 +24,7 @@ type Container = MutableJsonObject | unknown[];
  */
 export function jsonPatch<T extends JsonObject>(object: T, operations: unknown): T {
   const parsed = parseOperations(operations);
-  const document = { root: structuredClone(object) as unknown };
+  const document = { root: structuredClone(object) as unknown, copiedBytes: 0 };
   for (const operation of parsed) applyOperation(document, operation);
   if (!isObject(document.root)) throw refused('the patched document is no object');
   return document.root as T;
@@ -61,6 +63,7 @@ function parseOperations(operations: unknown): readonly Operation[] {
 
 interface Document {
   root: unknown;
+  copiedBytes: number;
 }
 
 function applyOperation(document: Document, operation: Operation): void {
@@ -79,6 +82,12 @@ function applyOperation(document: Document, operation: Operation): void {
     }
     case 'copy': {
       const value = read(document, fromOf(operation, 'copy'), 'copy');
+      document.copiedBytes += JSON.stringify(value ?? null).length;
+      if (document.copiedBytes > MAX_COPIED_BYTES) {
+        throw refused(
+          `Unable to copy, the accumulated size increase of copy is ${document.copiedBytes}, exceeding the limit ${MAX_COPIED_BYTES}`,
+        );
+      }
       return add(document, 'copy', operation.path, structuredClone(value));
     }
     case 'test':

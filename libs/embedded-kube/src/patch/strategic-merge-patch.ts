@@ -36,14 +36,15 @@ function bad(message: string): PatchError {
 function mergeMap(original: JsonObject, patch: JsonObject, schema: SchemaNode | undefined): JsonObject {
   const directive = patch[DIRECTIVE];
   if (directive !== undefined) return byDirective(directive, patch);
-  const out: MutableJsonObject = { ...retained(original, patch) };
+  // without a prototype: `__proto__` is a key like others, and nothing is inherited
+  const out = Object.assign(Object.create(null) as MutableJsonObject, retained(original, patch));
   for (const name of orderedLists(patch)) setOrder(out, patch, name, schema);
   for (const [key, value] of Object.entries(patch)) {
     if (key === RETAIN || key.startsWith(ORDER)) continue;
     if (key.startsWith(DELETE_FROM)) deleteFromList(out, key.slice(DELETE_FROM.length), value);
     else if (patch[ORDER + key] === undefined || !Array.isArray(value)) mergeField(out, key, value, schema);
   }
-  return out;
+  return { ...out };
 }
 
 function byDirective(directive: unknown, patch: JsonObject): JsonObject {

@@ -5,6 +5,7 @@ import { isRecord } from '../object/reading.js';
 import { decodeProtobuf, ProtobufError, type JsonObject } from '../semantics.js';
 import { ApiError } from '../status/api-error.js';
 import { badRequest, unsupportedMediaType } from '../status/errors.js';
+import { checkTextDepth, checkValueDepth } from './json-depth.js';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
@@ -13,8 +14,7 @@ const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
 export async function readObject(context: RequestContext): Promise<JsonObject | undefined> {
   const bytes = await context.readBody();
   if (bytes.length === 0) return undefined;
-  const type = contentType(context.headers['content-type']);
-  const value = await decode(bytes, type);
+  const value = await decode(bytes, contentType(context.headers['content-type']));
   if (!isRecord(value)) throw badRequest('the object provided is unrecognized (must be of type Object)');
   return value;
 }
@@ -35,6 +35,7 @@ function decode(bytes: Buffer, type: string): unknown {
 }
 
 function parseJson(bytes: Buffer): unknown {
+  checkTextDepth(bytes);
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch (error) {
@@ -48,12 +49,16 @@ function parseJson(bytes: Buffer): unknown {
  */
 export async function parseYamlText(bytes: Buffer): Promise<unknown> {
   const text = bytes.toString('utf8');
+  if (text.startsWith('{')) checkTextDepth(bytes);
   const json = text.startsWith('{') ? findJson(text) : undefined;
   if (json !== undefined) return json;
   const { parse } = await import('yaml');
   try {
-    return parse(text, { maxAliasCount: 0 });
+    const value: unknown = parse(text, { maxAliasCount: 0 });
+    checkValueDepth(value);
+    return value;
   } catch (error) {
+    if (error instanceof ApiError) throw error;
     throw badRequest(`error decoding YAML: ${String(error)}`);
   }
 }

@@ -1,6 +1,8 @@
 import type { RequestContext } from '../http/request-context.js';
-import { numberAt, recordAt, textAt, textsAt } from '../object/reading.js';
-import { invalid } from '../status/errors.js';
+import { parseCount } from '../list/revision-option.js';
+import { recordAt, textAt, textsAt } from '../object/reading.js';
+import type { ApiError } from '../status/api-error.js';
+import { badRequest, invalid } from '../status/errors.js';
 import { readObject } from './body.js';
 import { isTrue } from './write-options.js';
 
@@ -20,13 +22,20 @@ export interface DeleteOptions {
 export async function readDeleteOptions(context: RequestContext): Promise<DeleteOptions> {
   const body = await readObject(context);
   if (body === undefined) return fromQuery(context.query);
+  // whoever sends another object by mistake must not lose this one
+  if (body.kind !== undefined && body.kind !== 'DeleteOptions')
+    throw badRequest(`no kind ${JSON.stringify(body.kind)} is registered for deletion: send DeleteOptions`);
   const preconditions = recordAt(body, 'preconditions');
-  const grace = body.gracePeriodSeconds;
+  const grace = body.gracePeriodSeconds ?? undefined;
+  if (grace !== undefined && !Number.isSafeInteger(grace))
+    throw badRequest(
+      'json: cannot unmarshal into Go struct field DeleteOptions.gracePeriodSeconds of type int64',
+    );
   const policy = propagationPolicy(textAt(body, ['propagationPolicy']), body.orphanDependents);
   return {
-    dryRun: textsAt(body, 'dryRun').includes('All') || context.query.getAll('dryRun').includes('All'),
+    dryRun: isDryRun([...textsAt(body, 'dryRun'), ...context.query.getAll('dryRun')]),
     ...(policy ? { propagationPolicy: policy } : {}),
-    ...(typeof grace === 'number' ? { gracePeriodSeconds: numberAt(body, ['gracePeriodSeconds']) } : {}),
+    ...(typeof grace === 'number' ? { gracePeriodSeconds: grace } : {}),
     ...(typeof preconditions.uid === 'string' ? { uid: preconditions.uid } : {}),
     ...(typeof preconditions.resourceVersion === 'string'
       ? { resourceVersion: preconditions.resourceVersion }
@@ -42,20 +51,34 @@ function fromQuery(query: URLSearchParams): DeleteOptions {
     orphan === null ? undefined : isTrue(orphan),
   );
   return {
-    dryRun: query.getAll('dryRun').includes('All'),
+    dryRun: isDryRun(query.getAll('dryRun')),
     ...(policy ? { propagationPolicy: policy } : {}),
-    ...(grace !== null && grace !== '' ? { gracePeriodSeconds: Number(grace) } : {}),
+    ...(grace !== null && grace !== '' ? { gracePeriodSeconds: parseCount(grace) } : {}),
   };
 }
 
 function propagationPolicy(text: string, orphanDependents: unknown): PropagationPolicy | undefined {
+  if (text !== '' && orphanDependents !== undefined && orphanDependents !== null) {
+    const why = 'orphanDependents and deletionPropagation cannot be both set';
+    throw refused('FieldValueInvalid', 'propagationPolicy', `Invalid value: ${JSON.stringify(text)}: ${why}`);
+  }
   if (text === '') {
     if (orphanDependents === undefined) return undefined;
     return orphanDependents === true ? 'Orphan' : 'Background';
   }
   if (text === 'Orphan' || text === 'Background' || text === 'Foreground') return text;
-  const message = `Unsupported value: "${text}": supported values: "Background", "Foreground", "Orphan"`;
-  throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [
-    { reason: 'FieldValueNotSupported', field: 'propagationPolicy', message },
-  ]);
+  const message = `Unsupported value: "${text}": supported values: "Foreground", "Background", "Orphan", "nil"`;
+  throw refused('FieldValueNotSupported', 'propagationPolicy', message);
+}
+
+/** Anything but `All` is refused: a mistake in the word must not delete. */
+function isDryRun(words: readonly string[]): boolean {
+  const given = words.filter((word) => word !== '');
+  if (given.every((word) => word === 'All')) return given.length > 0;
+  const shown = `[${given.map((word) => JSON.stringify(word)).join(',')}]`;
+  throw refused('FieldValueNotSupported', 'dryRun', `Unsupported value: ${shown}: supported values: "All"`);
+}
+
+function refused(reason: string, field: string, message: string): ApiError {
+  return invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [{ reason, field, message }]);
 }

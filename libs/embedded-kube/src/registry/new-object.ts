@@ -3,7 +3,7 @@ import { dropUndefined } from '../object/change.js';
 import type { KubeObject } from '../object/kube-object.js';
 import { timestamp } from '../object/timestamp.js';
 import { trackUpdate, validateObjectMeta, type FieldError } from '../semantics.js';
-import type { StatusCause } from '../status/api-error.js';
+import { ApiError, type StatusCause } from '../status/api-error.js';
 import { badRequest, invalid } from '../status/errors.js';
 import { apiVersionOf, metaRules, type KindRules } from './resource-type.js';
 import type { ServedType } from './type-registry.js';
@@ -97,7 +97,7 @@ function uncheckedRules(
 
 function checkNewMetadata(given: KubeObject, namespace: string): void {
   if (given.metadata.resourceVersion)
-    throw badRequest('resourceVersion should not be set on objects to be created');
+    throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created');
   if (given.metadata.namespace && given.metadata.namespace !== namespace) {
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }

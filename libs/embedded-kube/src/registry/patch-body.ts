@@ -5,6 +5,7 @@ import { jsonPatch, mergePatch, PatchError, strategicMergePatch, type JsonObject
 import { ApiError } from '../status/api-error.js';
 import { badRequest, unsupportedMediaType } from '../status/errors.js';
 import { parseYamlText } from './body.js';
+import { checkTextDepth, checkValueDepth } from './json-depth.js';
 import type { ResourceType } from './resource-type.js';
 
 /** A patch as it was sent. */
@@ -40,6 +41,11 @@ export async function readPatch(
   if (sent === APPLY_PATCH) {
     const body = await parseYamlText(bytes);
     if (!isRecord(body)) throw badRequest('error decoding YAML: the applied configuration is no object');
+    const { apiVersion = '', kind = '' } = body;
+    if (apiVersion === '' || kind === '') {
+      const version = String(apiVersion).includes('/') ? String(apiVersion) : `/${String(apiVersion)}`;
+      throw badRequest(`invalid object type: ${version}, Kind=${String(kind)}`);
+    }
     return { kind: 'apply', body };
   }
   const body = parsePatchJson(bytes);
@@ -56,12 +62,19 @@ export async function readPatch(
   return { kind: 'json', body };
 }
 
+/** Alone among patches it can nest what was there in itself. */
+function notTooDeep<T>(object: T): T {
+  checkValueDepth(object);
+  return object;
+}
+
 function goTypeName(value: unknown): string {
   if (Array.isArray(value)) return 'array';
   return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
 function parsePatchJson(bytes: Buffer): unknown {
+  checkTextDepth(bytes);
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch (error) {
@@ -78,7 +91,7 @@ export function patched<T extends JsonObject>(
   try {
     switch (patch.kind) {
       case 'json':
-        return jsonPatch(object, patch.body);
+        return notTooDeep(jsonPatch(object, patch.body));
       case 'merge':
         return mergePatch(object, patch.body);
       case 'strategic':

@@ -3,7 +3,8 @@ import type { EscalationCheck } from '../authz/escalation.js';
 import { negotiate } from '../http/media-type.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
 import { ListPages } from '../list/list-pages.js';
-import { checkListRevision, parseCount, parseRevision } from '../list/revision-option.js';
+import { checkListOptions } from '../list/list-options.js';
+import { checkListRevision, parseCount, parseListRevision } from '../list/revision-option.js';
 import type { KubeObject } from '../object/kube-object.js';
 import { withMetadata } from '../object/change.js';
 import { parseIncludeObject, Presenter } from '../present/presenter.js';
@@ -67,19 +68,21 @@ export class ResourceHandlers {
 
   #list(context: RequestContext, served: ServedType): Reply {
     const { query } = context;
+    checkListOptions(query);
     const limit = parseCount(query.get('limit'));
     const token = query.get('continue');
     const selection = selectionOf(context, served);
     const presenter = this.#presenter(context, served);
     if (!token)
       checkListRevision(
-        parseRevision(query.get('resourceVersion')),
+        parseListRevision(query.get('resourceVersion')),
         query.get('resourceVersionMatch'),
         this.parts.store.revision,
       );
+    const of = listText(served, selection, query);
     const page = token
-      ? this.#pages.next(token, limit)
-      : this.#pages.first(this.#selected(served, selection), this.parts.store.revision, limit);
+      ? this.#pages.next(of, token, limit)
+      : this.#pages.first(of, this.#selected(served, selection), this.parts.store.revision, limit);
     const isFiltered = selection.labels.length + selection.fields.length > 0;
     const meta = {
       resourceVersion: String(page.revision),
@@ -289,6 +292,15 @@ function target({ info }: RequestContext, served: ServedType): ObjectTarget {
 
 function selectionOf({ query, info }: RequestContext, served: ServedType): Selection {
   return parseSelection(query, served, info.namespace, '');
+}
+
+function listText(served: ServedType, { namespace }: Selection, query: URLSearchParams): string {
+  return JSON.stringify([
+    qualified(served.type),
+    namespace,
+    query.get('labelSelector'),
+    query.get('fieldSelector'),
+  ]);
 }
 
 function checkApplyIdentity({ metadata }: KubeObject, name: string, namespace: string): void {

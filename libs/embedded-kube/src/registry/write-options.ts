@@ -1,6 +1,7 @@
 import type { RequestContext } from '../http/request-context.js';
-import type { ApiError } from '../status/api-error.js';
-import { badRequest, invalid } from '../status/errors.js';
+import { contentType } from '../http/media-type.js';
+import type { ApiError, StatusCause } from '../status/api-error.js';
+import { invalid } from '../status/errors.js';
 
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
 
@@ -22,7 +23,7 @@ export function writeOptions(
   const { query } = context;
   const dryRun = query.getAll('dryRun').filter((value) => value !== '');
   const fieldValidation = query.get('fieldValidation') ?? '';
-  const causes = [
+  const causes: StatusCause[] = [
     ...dryRun
       .filter((value) => value !== 'All')
       .map((value) => ({
@@ -40,6 +41,11 @@ export function writeOptions(
           },
         ]),
   ];
+  causes.push(...managerProblems(query.get('fieldManager') ?? ''));
+  if (query.get('force') !== null && !isApply(context)) {
+    const message = 'Forbidden: may not be specified for non-apply patch';
+    if (kind === 'PatchOptions') causes.push({ reason: 'FieldValueForbidden', field: 'force', message });
+  }
   if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind }, '', causes);
   return {
     dryRun: dryRun.length > 0,
@@ -49,13 +55,35 @@ export function writeOptions(
   };
 }
 
+function isApply({ headers }: RequestContext): boolean {
+  return contentType(headers['content-type']) === 'application/apply-patch+yaml';
+}
+
+const MAX_MANAGER_BYTES = 128;
+
+function managerProblems(manager: string): readonly StatusCause[] {
+  const field = 'fieldManager';
+  if (Buffer.byteLength(manager) > MAX_MANAGER_BYTES)
+    return [
+      {
+        reason: 'FieldValueTooLong',
+        field,
+        message: `Too long: may not be more than ${MAX_MANAGER_BYTES} bytes`,
+      },
+    ];
+  const position = [...manager].findIndex((letter) => /[\p{C}]/u.test(letter));
+  if (position < 0) return [];
+  const code = ([...manager][position]?.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  const why = `invalid character U+${code} (at position ${position})`;
+  return [
+    { reason: 'FieldValueInvalid', field, message: `Invalid value: ${JSON.stringify(manager)}: ${why}` },
+  ];
+}
+
 /** The field manager: as given, else the first word of the user agent. */
 function fieldManager({ query, headers }: RequestContext): string {
   const given = query.get('fieldManager');
-  if (given) {
-    if (given.length > 128) throw badRequest('fieldManager must have at most 128 characters');
-    return given;
-  }
+  if (given) return given;
   return (headers['user-agent'] ?? '').split('/')[0]?.slice(0, 128) || 'unknown';
 }
 

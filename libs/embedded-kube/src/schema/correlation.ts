@@ -10,7 +10,7 @@ export interface Correlated {
 /** Old value of an object's field. */
 export function correlatedField(parent: Correlated | undefined, name: string): Correlated | undefined {
   if (parent === undefined || !isObject(parent.old)) return undefined;
-  return name in parent.old ? { old: parent.old[name] } : undefined;
+  return Object.hasOwn(parent.old, name) ? { old: parent.old[name] } : undefined;
 }
 
 /** Old value of a list item: by its keys in lists of type map, else not known. */

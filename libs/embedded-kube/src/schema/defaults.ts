@@ -1,3 +1,4 @@
+import { own } from '../object/reading.js';
 import { isObject, type JsonObject, type MutableJsonObject } from './json.js';
 import type { SchemaNode } from './schema-node.js';
 
@@ -15,7 +16,7 @@ function defaulted(value: unknown, schema: SchemaNode | undefined): unknown {
 function defaultedObject(object: JsonObject, schema: SchemaNode): JsonObject {
   let changed: MutableJsonObject | undefined;
   for (const { name, node } of schema.defaultedProperties) {
-    const present = object[name];
+    const present = own(object, name);
     const isMissing = present === undefined || (present === null && !node.nullable);
     if (isMissing) (changed ??= { ...object })[name] = node.default;
   }

@@ -1,3 +1,4 @@
+import { own } from '../object/reading.js';
 import { jsonEqual } from '../object/equality.js';
 import { correlatedField, correlatedItem, type Correlated } from './correlation.js';
 import {
@@ -204,7 +205,7 @@ function checkObject({ schema, path, correlated }: Place, object: JsonObject): O
     inner.push(ratcheted({ schema: sub, value, path: at, correlated: old }));
   }
   for (const name of schema.required) {
-    if (object[name] === undefined) errors.push(required(path === '' ? name : `${path}.${name}`));
+    if (own(object, name) === undefined) errors.push(required(path === '' ? name : `${path}.${name}`));
   }
   return merge([...inner, { errors, matches: 0 }]);
 }

@@ -13,7 +13,12 @@ export function matchesLabels(
   selector: LabelSelector,
   labels: Readonly<Record<string, string>> | undefined,
 ): boolean {
-  return selector.every((requirement) => holds(requirement, labels?.[requirement.key]));
+  return selector.every((requirement) => holds(requirement, labelOf(labels, requirement.key)));
+}
+
+/** Only what was set: every object answers to `constructor`. */
+function labelOf(labels: Readonly<Record<string, string>> | undefined, key: string): string | undefined {
+  return labels && Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
 function holds({ operator, values }: LabelRequirement, value: string | undefined): boolean {

@@ -1,3 +1,5 @@
+import { quote } from '../schema/field-error.js';
+import { labelValue, qualifiedName } from '../schema/names.js';
 import { badRequest } from '../status/errors.js';
 import type { LabelRequirement, LabelSelector } from './label-selector.js';
 
@@ -44,7 +46,7 @@ class Parser {
       if (start.kind !== 'word' && start.text !== '!') {
         throw badRequest(`found '${start.text}', expected: !, identifier, or 'end of string'`);
       }
-      requirements.push(this.#requirement());
+      requirements.push(checked(this.#requirement()));
       const after = this.#take();
       if (after.kind === 'end') break;
       if (after.text !== ',') throw badRequest(`found '${after.text}', expected: ',' or 'end of string'`);
@@ -100,6 +102,23 @@ class Parser {
   #take(): Token {
     return this.tokens[this.#at++] ?? END;
   }
+}
+
+/** Keys and values that no label can have match nothing; saying so finds the mistake. */
+function checked(requirement: LabelRequirement): LabelRequirement {
+  const { key, operator, values } = requirement;
+  const [keyProblem] = qualifiedName(key);
+  if (keyProblem) throw unparsed(`<nil>: Invalid value: ${quote(key)}: ${keyProblem}`);
+  values.forEach((value, index) => {
+    const isNumber = operator === 'gt' || operator === 'lt';
+    if (isNumber && !/^-?\d+$/.test(value)) {
+      const why = "for 'Gt', 'Lt' operators, the value must be an integer";
+      throw unparsed(`values[${index}]: Invalid value: ${quote(value)}: ${why}`);
+    }
+    const [problem] = labelValue(value);
+    if (problem) throw unparsed(`values[${index}][${key}]: Invalid value: ${quote(value)}: ${problem}`);
+  });
+  return requirement;
 }
 
 function unparsed(why: string) {

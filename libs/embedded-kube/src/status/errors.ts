@@ -69,10 +69,11 @@ export function invalid(
     'Invalid',
     `${of.kind}${of.group ? `.${of.group}` : ''} "${name}" is invalid: ${text}`,
     {
-      name,
+      ...(name ? { name } : {}),
       ...(of.group ? { group: of.group } : {}),
       kind: of.kind,
-      causes,
+      // field by field: what else a check knows about its finding is not on the wire
+      causes: causes.map(({ reason, message, field }) => ({ reason, message, ...(field ? { field } : {}) })),
     },
   );
 }

@@ -1,5 +1,7 @@
 import type { StoredChange } from './stored-object.js';
 
+const MAX_LETTERS = 64 * 1024 * 1024;
+
 /**
  * The latest changes in the order of their revisions, so that a watch can resume where it was. What falls out of the
  * window is compacted: a watch from before it gets 410 Gone and lists again.
@@ -7,8 +9,13 @@ import type { StoredChange } from './stored-object.js';
 export class ChangeHistory {
   #changes: StoredChange[] = [];
   #compacted = 0;
+  #letters = 0;
 
-  constructor(readonly maxChanges: number) {}
+  /** @param maxLetters of the JSON of all kept changes: a few thousand changes of large objects would fill the memory */
+  constructor(
+    readonly maxChanges: number,
+    readonly maxLetters = MAX_LETTERS,
+  ) {}
 
   /** The newest revision whose change is no longer known. */
   get compacted(): number {
@@ -19,13 +26,25 @@ export class ChangeHistory {
   restore(changes: readonly StoredChange[], compacted: number): void {
     this.#changes = [...changes];
     this.#compacted = compacted;
+    this.#letters = changes.reduce((sum, change) => sum + lettersOf(change), 0);
+    this.#trim();
   }
 
   add(change: StoredChange): void {
     this.#changes.push(change);
-    // trimmed in large steps: shifting an array of thousands on every write would cost more than the write
-    if (this.#changes.length < this.maxChanges * 1.25) return;
-    const dropped = this.#changes.splice(0, this.#changes.length - this.maxChanges);
+    this.#letters += lettersOf(change);
+    this.#trim();
+  }
+
+  // in large steps: shifting an array of thousands on every write would cost more than the write
+  #trim(): void {
+    if (this.#changes.length < this.maxChanges * 1.25 && this.#letters < this.maxLetters * 1.25) return;
+    let count = Math.max(0, this.#changes.length - this.maxChanges);
+    let left = this.#letters - lettersOfAll(this.#changes.slice(0, count));
+    for (; left > this.maxLetters && count < this.#changes.length; count++)
+      left -= lettersOfAll(this.#changes.slice(count, count + 1));
+    const dropped = this.#changes.splice(0, count);
+    this.#letters = left;
     this.#compacted = dropped.at(-1)?.after.revision ?? this.#compacted;
   }
 
@@ -42,4 +61,13 @@ export class ChangeHistory {
     }
     return this.#changes.slice(low);
   }
+}
+
+/** What a change keeps alive: the object after it, and before it when that is nobody else's any more. */
+function lettersOf({ after }: StoredChange): number {
+  return after.json.length;
+}
+
+function lettersOfAll(changes: readonly StoredChange[]): number {
+  return changes.reduce((sum, change) => sum + lettersOf(change), 0);
 }

@@ -3,6 +3,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { withMetadata } from '../object/change.js';
 import type { KubeObject } from '../object/kube-object.js';
+import { ApiError } from '../status/api-error.js';
 import { timeout } from '../status/errors.js';
 import { ChangeHistory } from './change-history.js';
 import { DatabaseOwnedError, isConnectionFailure, type ChangeLog, type ChangeRecord } from './change-log.js';
@@ -33,6 +34,8 @@ interface PendingWrite {
   readonly done: PromiseWithResolvers<StoredObject>;
 }
 
+/** As much as etcd takes. */
+const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
 const MAX_BATCH = 256;
 const ANSWER_MS = 30_000;
 const RETRY_MS = [50, 100, 250, 500, 1000] as const;
@@ -161,23 +164,48 @@ export class ObjectStore {
   async #flush(): Promise<void> {
     await Promise.resolve(); // writes of the same turn of the loop go into one batch
     while (this.#queue.length > 0) {
-      const writes = this.#queue.slice(0, MAX_BATCH);
+      const batch = this.#changesOf(this.#queue.slice(0, MAX_BATCH));
       this.#queue = this.#queue.slice(MAX_BATCH);
-      const changes = writes.map((write, index) => changeOf(write, this.#revision + 1 + index));
+      if (batch.length === 0) continue;
       try {
-        await this.#commit(changes.map((change) => this.#record(change)));
+        await this.#commit(batch.map(({ change }) => this.#record(change)));
       } catch (error) {
-        for (const write of writes) write.done.reject(error);
+        for (const { write } of batch) write.done.reject(error);
         continue;
       }
-      changes.forEach((change, index) => {
+      for (const { change, write } of batch) {
         this.#revision = change.after.revision;
         this.#index.apply(change);
         this.history.add(change);
-        for (const listener of this.#listeners) listener(change);
-        writes[index]?.done.resolve(change.after);
-      });
+        this.#publish(change);
+        write.done.resolve(change.after);
+      }
       await this.#compactLog();
+    }
+  }
+
+  /** The changes that writes lead to; a write that cannot be one is refused, and costs no other its place. */
+  #changesOf(writes: readonly PendingWrite[]): readonly { write: PendingWrite; change: StoredChange }[] {
+    const batch: { write: PendingWrite; change: StoredChange }[] = [];
+    for (const write of writes) {
+      try {
+        batch.push({ write, change: changeOf(write, this.#revision + 1 + batch.length) });
+      } catch (error) {
+        write.done.reject(error);
+      }
+    }
+    return batch;
+  }
+
+  /** A watcher that fails must not end the loop: nobody could write any more. */
+  #publish(change: StoredChange): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(change);
+      } catch (error) {
+        const { resource, namespace, name } = change;
+        this.#options.logger.error({ resource, namespace, name, err: error }, 'a change was not passed on');
+      }
     }
   }
 
@@ -246,6 +274,10 @@ export class ObjectStore {
 function changeOf({ key, before, decision }: PendingWrite, revision: number): StoredChange {
   const object = withMetadata(decision.object, { resourceVersion: String(revision) });
   const after: StoredObject = { object, json: JSON.stringify(object), revision };
+  // what is there already may be deleted and made smaller, whatever its size
+  const isLarger = after.json.length > (before?.json.length ?? 0) && decision.kind === 'put';
+  if (isLarger && Buffer.byteLength(after.json) > MAX_OBJECT_BYTES)
+    throw new ApiError(500, '', 'etcdserver: request is too large');
   const type = decision.kind === 'delete' ? 'DELETED' : before ? 'MODIFIED' : 'ADDED';
   return { type, ...key, after, before };
 }

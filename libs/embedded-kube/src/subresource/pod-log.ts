@@ -101,6 +101,7 @@ async function pipe(body: Readable, stream: AnswerStream): Promise<void> {
   try {
     for await (const chunk of body as AsyncIterable<Buffer | string>) {
       if (!stream.write(chunk)) break;
+      await stream.drained();
     }
   } catch {
     // the node or the client went away: what was sent is all there is

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Clock } from '#lib/time';
 import type { AnswerStream, Reply, RequestContext } from '../http/request-context.js';
+import { checkWatchOptions } from '../list/list-options.js';
 import { parseRevision } from '../list/revision-option.js';
 import type { Presenter } from '../present/presenter.js';
 import type { ServedType } from '../registry/type-registry.js';
@@ -35,6 +36,7 @@ const INITIAL_EVENTS_END = { 'k8s.io/initial-events-end': 'true' };
  */
 export function serveWatch(request: WatchRequest, sources: WatchSources): Reply {
   const { query } = request.context;
+  checkWatchOptions(query);
   const from = parseRevision(query.get('resourceVersion'));
   const hasBookmarks = isTrue(query.get('allowWatchBookmarks'));
   const sendInitial =
@@ -47,7 +49,8 @@ export function serveWatch(request: WatchRequest, sources: WatchSources): Reply 
     contentType: 'application/json',
     start: (stream) => {
       const watch = new Watch(request, sources, stream);
-      if (!sendInitial && !watch.replay(from ?? sources.store.revision)) return;
+      // no version and 0 both mean: from now on
+      if (!sendInitial && !watch.replay(from || sources.store.revision)) return;
       if (sendInitial) watch.sendObjects();
       if (sendInitial && hasBookmarks && query.get('sendInitialEvents') !== null)
         watch.bookmark(INITIAL_EVENTS_END);

@@ -36,7 +36,7 @@ export const validateConfigMap: Validator = (map, old) => {
   const data = recordAt(map, 'data');
   const binary = recordAt(map, 'binaryData');
   const both = Object.keys(data)
-    .filter((key) => key in binary)
+    .filter((key) => Object.hasOwn(binary, key))
     .map((key) => invalid(`data[${key}]`, key, 'duplicate of key present in binaryData'));
   const size = [...Object.values(data), ...Object.values(binary)].reduce(
     (sum: number, value) => sum + Buffer.byteLength(String(value)),

@@ -42,7 +42,7 @@ function compareBranch(
   const errors = [...compare(structure, branch, path, from)];
   const declared = isObject(structure['properties']) ? structure['properties'] : {};
   for (const [name, property] of entries(branch, 'properties')) {
-    const own = declared[name];
+    const own = Object.hasOwn(declared, name) ? declared[name] : undefined;
     const at = `${path}.properties[${name}]`;
     if (!isObject(own)) errors.push(required(at, `because it is defined in ${from}.properties[${name}]`));
     else errors.push(...compareBranch(own, property, at, `${from}.properties[${name}]`));

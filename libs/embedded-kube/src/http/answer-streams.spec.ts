@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { waitFor } from '#lib/testing';
+import { createServer, type ServerResponse } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { AnswerStreams } from './answer-streams.js';
+import type { AnswerStream } from './request-context.js';
+
+const MEGABYTE = 1024 * 1024;
+const limits = { one: 16 * MEGABYTE, all: 24 * MEGABYTE, least: MEGABYTE };
+const chunk = 'x'.repeat(MEGABYTE);
+
+/** Writes until there is an end to it; the number of megabytes that were taken. */
+function fill(stream: AnswerStream): number {
+  for (let written = 1; written <= 64; written++) if (!stream.write(chunk)) return written;
+  return 65;
+}
+
+describe('answers without an end', () => {
+  const streams = new AnswerStreams(limits);
+  const opened: ServerResponse[] = [];
+  const sockets: Socket[] = [];
+  const server = createServer((_, response) => {
+    response.writeHead(200).flushHeaders();
+    opened.push(response);
+  });
+
+  async function openOne(): Promise<{ stream: AnswerStream; response: ServerResponse; client: Socket }> {
+    const count = opened.length;
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.on('error', () => undefined);
+    client.pause(); // does not read
+    client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    sockets.push(client);
+    await waitFor(() => opened.length > count);
+    const response = opened[count];
+    if (!response) throw new Error('nobody asked');
+    return { stream: streams.open(response), response, client };
+  }
+
+  beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)));
+  afterAll(() => {
+    for (const socket of sockets) socket.destroy();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('are cut off when one client leaves too much unread', async () => {
+    const { stream, response } = await openOne();
+    expect(fill(stream)).toBeLessThan(40); // some of it lies in the buffers of the kernel
+    expect(response.destroyed).toBe(true);
+    expect(stream.write('more')).toBe(false);
+  });
+
+  it('are cut off when many clients leave too much unread together, and not when they read', async () => {
+    const lazy = [await openOne(), await openOne(), await openOne()];
+    const reader = await openOne();
+    reader.client.resume();
+    // each below its own limit
+    const kept = lazy.map(({ stream, response }) => {
+      while (response.writableLength < 11 * MEGABYTE) if (!stream.write(chunk)) return false;
+      return true;
+    });
+    expect(kept).toEqual([true, true, false]);
+    expect(reader.stream.write('small')).toBe(true);
+    for (const { client } of lazy) client.resume();
+    await Promise.all(lazy.map(({ stream }) => stream.drained()));
+    await waitFor(() => lazy[0]?.response.writableLength === 0);
+    expect(reader.stream.write(chunk)).toBe(true);
+    const again = lazy[0]?.stream;
+    expect(again?.write(chunk)).toBe(true);
+  });
+
+  it('say when their client has read, for those who can wait', async () => {
+    const { stream, client } = await openOne();
+    stream.write(chunk.repeat(8));
+    const order: string[] = [];
+    const done = stream.drained().then(() => order.push('drained'));
+    order.push('reads');
+    client.resume();
+    await done;
+    expect(order).toEqual(['reads', 'drained']);
+    client.destroy();
+    await stream.drained();
+  });
+});

@@ -1,0 +1,189 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { at, textAt } from '../object/reading.js';
+import { testApi, thingCrd } from '../testdata/test-api.js';
+
+const MAPS = '/api/v1/namespaces/default/configmaps';
+const THINGS = '/apis/test.agentplane.dev/v1/namespaces/default/things';
+const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+const thing = (name: string, spec: string) =>
+  `{"apiVersion":"test.agentplane.dev/v1","kind":"Thing","metadata":{"name":"${name}"},"spec":${spec}}`;
+
+describe('what would exhaust the server', () => {
+  const api = testApi();
+
+  beforeAll(async () => {
+    await api.admin.create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', thingCrd());
+    for (const name of ['one', 'two']) await api.admin.create(THINGS, thing(name, nested(3)));
+  });
+
+  it.each([
+    ['JSON', 'application/json', 'POST', THINGS],
+    ['YAML', 'application/yaml', 'POST', THINGS],
+    ['an apply', 'application/apply-patch+yaml', 'PATCH', `${THINGS}/deep?fieldManager=m`],
+    ['a merge patch', 'application/merge-patch+json', 'PATCH', `${THINGS}/one`],
+  ])('is refused: %s that is nested too deep', async (_, type, method, path) => {
+    for (const levels of [600, 10_000, 100_000]) {
+      const { code } = await api.admin.call(method, path, { body: thing('deep', nested(levels)), type });
+      expect(code).toBe(400);
+    }
+    expect((await api.admin.get(`${THINGS}/deep`)).code).toBe(404);
+    expect((await api.admin.get(THINGS)).code).toBe(200);
+  });
+
+  it('is refused: a JSON patch that nests an object in itself', async () => {
+    const deepen = [
+      { op: 'add', path: `/spec${'/a'.repeat(3)}`, value: JSON.parse(nested(400)) as unknown },
+      { op: 'copy', from: '/spec', path: `/spec${'/a'.repeat(402)}` },
+    ];
+    const type = 'application/json-patch+json';
+    expect((await api.admin.call('PATCH', `${THINGS}/one`, { body: deepen, type })).code).toBe(400);
+  });
+
+  it('is refused: a JSON patch that doubles an object again and again', async () => {
+    const body = Array.from({ length: 40 }, (_, index) => ({
+      op: 'copy',
+      from: '/spec',
+      path: `/spec/copy${index}`,
+    }));
+    const type = 'application/json-patch+json';
+    expect((await api.admin.call('PATCH', `${THINGS}/two`, { body, type })).code).toBe(422);
+  });
+
+  it('is refused: an object larger than etcd takes; others are written beside it', async () => {
+    const large = thing('large', JSON.stringify({ text: 'x'.repeat(2_000_000) }));
+    const [refused, written] = await Promise.all([
+      api.admin.create(THINGS, large),
+      api.admin.create(THINGS, thing('small', '{}')),
+    ]);
+    expect(refused).toMatchObject({ code: 500, body: { message: 'etcdserver: request is too large' } });
+    expect(written.code).toBe(201);
+    const half = { spec: { text: 'x'.repeat(1_000_000) } };
+    expect((await api.admin.merge(`${THINGS}/small`, half)).code).toBe(200);
+    expect((await api.admin.merge(`${THINGS}/small`, { spec: { more: half.spec.text } })).code).toBe(500);
+    expect((await api.admin.delete(`${THINGS}/small`)).code).toBe(200);
+  });
+});
+
+describe('names that every JavaScript object answers to', () => {
+  const api = testApi();
+  const data = { ['__proto__']: 'a', constructor: 'b', toString: 'c' };
+
+  it('are keys like others', async () => {
+    const body = '{"metadata":{"name":"keys"},"data":{"__proto__":"a","constructor":"b","toString":"c"}}';
+    expect(await api.admin.create(MAPS, body)).toMatchObject({ code: 201 });
+    const { text } = await api.admin.get(`${MAPS}/keys`);
+    expect(Object.entries(at(JSON.parse(text), 'data') as object)).toEqual(Object.entries(data));
+    for (const [type, patch] of [
+      ['application/merge-patch+json', '{"data":{"hasOwnProperty":"d","__proto__":"e"}}'],
+      ['application/strategic-merge-patch+json', '{"data":{"hasOwnProperty":"d","__proto__":"e"}}'],
+      ['application/json-patch+json', '[{"op":"add","path":"/data/__proto__","value":"e"}]'],
+      [
+        'application/apply-patch+yaml',
+        '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"keys"},"data":{"__proto__":"e"}}',
+      ],
+    ] as const) {
+      const path = `${MAPS}/keys?fieldManager=m${type.includes('apply') ? '&force=true' : ''}`;
+      const patched = await api.admin.call('PATCH', path, { body: patch, type });
+      expect(patched.code).toBe(200);
+      expect(patched.text).toContain('"__proto__":"e"');
+    }
+  });
+
+  it('are no labels that somebody set', async () => {
+    const items = async (selector: string) =>
+      at((await api.admin.get(`${MAPS}?labelSelector=${encodeURIComponent(selector)}`)).body, 'items');
+    await api.admin.create(MAPS, { metadata: { name: 'labelled', labels: { a: 'b' } } });
+    expect(await items('constructor')).toEqual([]);
+    expect(await items('a=b,!constructor,toString!=x')).toHaveLength(1);
+  });
+});
+
+describe('a deletion', () => {
+  const api = testApi();
+  const kept = `${MAPS}/kept`;
+
+  beforeAll(async () => {
+    await api.admin.create(MAPS, { metadata: { name: 'kept' } });
+  });
+
+  it.each([
+    ['a grace that is no number', `${kept}?gracePeriodSeconds=soon`, undefined, 400],
+    ['a grace of another type', kept, { gracePeriodSeconds: '5' }, 400],
+    ['a dry run by another word', `${kept}?dryRun=Yes`, undefined, 422],
+    ['a dry run by another word in its body', kept, { dryRun: ['all'] }, 422],
+    ['a policy that is none', kept, { propagationPolicy: 'None' }, 422],
+    ['two policies', kept, { propagationPolicy: 'Orphan', orphanDependents: true }, 422],
+    ['another object as its options', kept, { apiVersion: 'v1', kind: 'ConfigMap' }, 400],
+    ['another version as precondition', kept, { preconditions: { resourceVersion: '1' } }, 409],
+  ])('is not carried out with %s', async (_, path, body, code) => {
+    expect((await api.admin.delete(path, body)).code).toBe(code);
+    expect((await api.admin.get(kept)).code).toBe(200);
+  });
+});
+
+describe('what contradicts itself is refused as Kubernetes refuses it', () => {
+  const api = testApi();
+  const options = 'ListOptions.meta.k8s.io "" is invalid: ';
+  const match = 'resourceVersionMatch';
+
+  it.each([
+    [`${match}=Exact`, `${match}: Forbidden: ${match} is forbidden unless resourceVersion is provided`],
+    [
+      `${match}=Exact&resourceVersion=0`,
+      `${match}: Forbidden: ${match} "exact" is forbidden for resourceVersion "0"`,
+    ],
+    [
+      `${match}=Foo&resourceVersion=1`,
+      `${match}: Unsupported value: "Foo": supported values: "Exact", "NotOlderThan", ""`,
+    ],
+    ['sendInitialEvents=true', 'sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list'],
+    [
+      'watch=1&sendInitialEvents=true',
+      `${match}: Forbidden: sendInitialEvents requires setting ${match} to NotOlderThan`,
+    ],
+    [
+      `watch=1&resourceVersion=1&${match}=Exact`,
+      `[${match}: Forbidden: ${match} is forbidden for watch unless sendInitialEvents is provided, ${match}: Unsupported value: "Exact": supported values: "NotOlderThan"]`,
+    ],
+  ])('%s', async (query, message) => {
+    const { code, body } = await api.admin.get(`${MAPS}?${query}`);
+    expect({ code, message: textAt(body, ['message']) }).toEqual({ code: 422, message: options + message });
+  });
+
+  it('a token of another list', async () => {
+    for (const name of ['a', 'b']) await api.admin.create(MAPS, { metadata: { name } });
+    const token = textAt((await api.admin.get(`${MAPS}?limit=1`)).body, ['metadata', 'continue']);
+    const secrets = MAPS.replace('configmaps', 'secrets');
+    expect((await api.admin.get(`${MAPS}?limit=1&continue=${token}`)).code).toBe(200);
+    expect((await api.admin.get(`${secrets}?limit=1&continue=${token}`)).code).toBe(400);
+    expect((await api.admin.get(`/api/v1/configmaps?limit=1&continue=${token}`)).code).toBe(400);
+    expect((await api.admin.get(`${MAPS}?limit=1&resourceVersion=5&continue=${token}`)).code).toBe(400);
+  });
+
+  it.each([
+    ['a@=b', 'a key that is none'],
+    ['a>b', 'a comparison with a word'],
+    ['a=b c!', 'a value that is none'],
+  ])('the selector %s: %s', async (selector) => {
+    expect((await api.admin.get(`${MAPS}?labelSelector=${encodeURIComponent(selector)}`)).code).toBe(400);
+  });
+
+  it.each([
+    ['POST', `${MAPS}?fieldManager=${'a'.repeat(129)}`, 'application/json', 422],
+    ['POST', `${MAPS}?fieldManager=a%00b`, 'application/json', 422],
+    ['PATCH', `${MAPS}/a?force=true`, 'application/merge-patch+json', 422],
+    ['PATCH', `${MAPS}/a?fieldManager=m`, 'application/apply-patch+yaml', 400],
+  ])('%s %s', async (method, path, type, code) => {
+    const body = { metadata: { name: 'a' } };
+    expect((await api.admin.call(method, path, { body, type })).code).toBe(code);
+  });
+
+  it('says of a field no more than Kubernetes does', async () => {
+    const { body } = await api.admin.create(MAPS, { metadata: { name: 'Bad_Name' } });
+    expect(Object.keys(at(body, 'details', 'causes', 0) as object).sort()).toEqual([
+      'field',
+      'message',
+      'reason',
+    ]);
+  });
+});

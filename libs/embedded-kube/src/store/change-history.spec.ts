@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import { ChangeHistory } from './change-history.js';
+import type { StoredChange } from './stored-object.js';
+
+function change(revision: number, letters: number): StoredChange {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
+  const after = { object, json: 'x'.repeat(letters), revision };
+  return { type: 'MODIFIED', resource: 'configmaps', namespace: 'a', name: 'a', after, before: undefined };
+}
+
+const revisions = (history: ChangeHistory, from: number): readonly number[] | undefined =>
+  history.since(from)?.map(({ after }) => after.revision);
+
+describe('the history of changes', () => {
+  it('keeps as many as it may, and a quarter more in between', () => {
+    const history = new ChangeHistory(4, 1000);
+    for (let revision = 1; revision <= 4; revision++) history.add(change(revision, 1));
+    expect(revisions(history, 0)).toEqual([1, 2, 3, 4]);
+    history.add(change(5, 1));
+    expect(history.compacted).toBe(1);
+    expect(revisions(history, 0)).toBeUndefined();
+    expect(revisions(history, 3)).toEqual([4, 5]);
+  });
+
+  it('keeps fewer of large objects', () => {
+    const history = new ChangeHistory(100, 1000);
+    for (let revision = 1; revision <= 50; revision++) history.add(change(revision, 300));
+    const kept = revisions(history, history.compacted) ?? [];
+    expect(kept.length).toBeLessThan(5);
+    expect(kept.at(-1)).toBe(50);
+    expect(revisions(history, history.compacted - 1)).toBeUndefined();
+  });
+
+  it('begins a new life with no more than that', () => {
+    const history = new ChangeHistory(100, 1000);
+    history.restore(
+      Array.from({ length: 50 }, (_, index) => change(index + 10, 300)),
+      9,
+    );
+    expect(history.compacted).toBeGreaterThan(50);
+    expect(revisions(history, history.compacted)?.at(-1)).toBe(59);
+  });
+});
