@@ -16,6 +16,7 @@ import { LeaseKeeper } from './run/lease-keeper.js';
 import { RunFeeds } from './run/run-feed.js';
 import { RunFollower } from './run/run-follower.js';
 import { RunService } from './run/run-service.js';
+import { SecretWords } from './run/secret-words.js';
 import { flushTraces } from './run/flush-traces.js';
 import { Worker } from './run/worker.js';
 import { Assistants } from './store/assistants.js';
@@ -112,6 +113,7 @@ export class AgentServer {
     await assistants.ensureSystem(graphIds);
 
     const feeds = new RunFeeds();
+    const secrets = secretsOf(config);
     const follower = new RunFollower({ events, records, threads, feeds, clock, log });
     const base = {
       pool: database.pool,
@@ -124,6 +126,7 @@ export class AgentServer {
       clock,
       log,
       serverId,
+      secrets,
     };
     const worker = new Worker({ ...base, concurrency: config.concurrency, followed: follower });
     const keeper = new LeaseKeeper({ ...base, leases, worker, leaseMs: config.leaseMs });
@@ -148,7 +151,7 @@ export class AgentServer {
     registerThreadRoutes(app, {
       threads,
       clock,
-      state: new ThreadState(database.pool, threads, assistants, graphs),
+      state: new ThreadState(database.pool, threads, assistants, graphs, secrets),
     });
     registerAssistantRoutes(app, { assistants, graphs, clock });
 
@@ -177,6 +180,11 @@ export class AgentServer {
     await stores.notifications.stop();
     await stores.database.close();
   }
+}
+
+/** What must not stand in any text that leaves the server. */
+export function secretsOf(config: ServerConfig): SecretWords {
+  return new SecretWords([config.postgresUri, config.platformKey]);
 }
 
 function infoOf(config: ServerConfig): unknown {

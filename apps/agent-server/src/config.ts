@@ -22,6 +22,13 @@ const fields = {
     },
   ),
   authUrl: url('AGENTPLANE_AUTH_URL', 'The platform that verifies API keys.', { fallback: '' }),
+  platformKey: optionalText(
+    'LANGSMITH_API_KEY',
+    "The deployment's own key, with which the agent sends its traces.",
+    {
+      secret: true,
+    },
+  ),
   tenantId: text('AGENTPLANE_TENANT_ID', 'Tenant whose API keys may call this server.', { fallback: '' }),
   deployment: optionalText('AGENTPLANE_DEPLOYMENT', 'Name of the deployment, for /info.'),
   revision: optionalText('AGENTPLANE_REVISION', 'Name of the revision, for /info.'),

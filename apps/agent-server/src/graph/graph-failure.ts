@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs';
-import type { TerminalError } from '#lib/errors';
 
 /** Exit code of a server whose agent cannot be loaded: starting it again cannot help. */
 export const EXIT_GRAPH_LOAD_FAILED = 78;
@@ -8,10 +7,9 @@ export const EXIT_GRAPH_LOAD_FAILED = 78;
 const MAX_MESSAGE_CHARS = 3_000;
 
 /** Leaves the reason where the node looks for it. Where the file cannot be written the log has to do. */
-export function writeTerminationMessage(path: string, failure: TerminalError): void {
-  const message = failure.message.slice(0, MAX_MESSAGE_CHARS);
+export function writeTerminationMessage(path: string, reason: string, message: string): void {
   try {
-    writeFileSync(path, JSON.stringify({ reason: failure.reason, message }));
+    writeFileSync(path, JSON.stringify({ reason, message: message.slice(0, MAX_MESSAGE_CHARS) }));
   } catch {
     // not on a node
   }

@@ -4,25 +4,23 @@ import { UUID_PATTERN } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
-import { parseBody } from '../run/run-request.js';
+import { parseBody, record, text } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { Assistants, WireAssistant } from '../store/assistants.js';
 import { pageOf, queryOf } from './request-parts.js';
 
-const record = z.record(z.string(), z.unknown());
-
 const search = z.object({
-  graph_id: z.string().nullish(),
-  name: z.string().nullish(),
+  graph_id: text.nullish(),
+  name: text.nullish(),
   metadata: record.nullish(),
   limit: z.int().min(1).max(1000).nullish(),
   offset: z.int().min(0).nullish(),
 });
 const creation = z.object({
   assistant_id: z.string().regex(UUID_PATTERN, 'must be a uuid').nullish(),
-  graph_id: z.string(),
-  name: z.string().nullish(),
-  description: z.string().nullish(),
+  graph_id: text,
+  name: text.nullish(),
+  description: text.nullish(),
   config: record.nullish(),
   context: record.nullish(),
   metadata: record.nullish(),

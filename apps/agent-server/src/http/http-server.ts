@@ -1,11 +1,16 @@
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { AddressInfo } from 'node:net';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
+import { isDatabaseAway, isRefusedValue } from '../store/database-trouble.js';
 import type { KeyVerifier } from './authenticate.js';
+import { isDeeperThan } from './json-depth.js';
 
 /** Graph inputs carry documents and images. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/** Levels of lists and objects in a body. */
+const MAX_DEPTH = 128;
 
 /** Longer than any load balancer keeps a connection, so that it closes first. */
 const KEEP_ALIVE_MS = 75_000;
@@ -23,11 +28,20 @@ export interface HttpServerParts {
 
 function publicErrorOf(error: unknown): PublicError | undefined {
   if (error instanceof PublicError) return error;
+  if (isRefusedValue(error))
+    return new PublicError('bad_request', 'The request holds a value that cannot be stored or searched for');
+  if (isDatabaseAway(error)) return new PublicError('unavailable', 'The database is away, try again');
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   if (error.statusCode === 413) return new PublicError('too_large', 'The body is too large');
-  if (typeof error.statusCode === 'number' && error.statusCode < 500)
+  if (typeof error.statusCode === 'number' && error.statusCode < 500 && error.statusCode !== 415)
     return new PublicError('bad_request', error.message);
   return undefined;
+}
+
+function tooDeep(): PublicError {
+  return new PublicError('invalid', 'the body is not valid', [
+    { loc: ['body'], msg: `must not nest deeper than ${MAX_DEPTH} levels`, type: 'too_deep' },
+  ]);
 }
 
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
@@ -39,12 +53,17 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     forceCloseConnections: true,
     logger: false,
     routerOptions: { ignoreTrailingSlash: true },
+    frameworkErrors: (_error, _request, reply) => {
+      const answer: FastifyReply = reply;
+      void answer.code(400).send({ detail: 'The address of the request cannot be decoded' });
+    },
   });
   app.decorateRequest('caller', undefined);
 
   // Many clients send a JSON content type with no body.
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
     if (body === '') return done(null, undefined);
+    if (isDeeperThan(body as string, MAX_DEPTH)) return done(tooDeep());
     try {
       done(null, JSON.parse(body as string));
     } catch {
@@ -76,7 +95,10 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
 
   app.setErrorHandler((error, request, reply) => {
     const shown = publicErrorOf(error);
+    if (shown?.code === 'unavailable') log.warn({ error: errorText(error) }, 'a request found no database');
     if (shown) return reply.code(HTTP_STATUS[shown.code]).send(shown.body);
+    if (error instanceof Error && 'statusCode' in error && error.statusCode === 415)
+      return reply.code(415).send({ detail: 'The content type of the body must be application/json' });
     log.error({ err: error, path: request.routeOptions.url, method: request.method }, 'a request failed');
     return reply.code(500).send({ detail: 'Internal server error' });
   });

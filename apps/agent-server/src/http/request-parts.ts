@@ -27,6 +27,15 @@ export function pathId(request: FastifyRequest, name: string): string {
   ]);
 }
 
+/** Any text of the path that may go into the database. @throws PublicError `invalid` */
+export function pathText(request: FastifyRequest, name: string): string {
+  const value = String((request.params as Record<string, unknown>)[name]);
+  if (!value.includes('\u0000')) return value;
+  throw new PublicError('invalid', `${name} is not valid`, [
+    { loc: ['path', name], msg: 'must not hold a NUL character', type: 'value_error' },
+  ]);
+}
+
 function count(value: unknown, fallback: number): number {
   const number = Number(value ?? fallback);
   return Number.isInteger(number) && number >= 0 ? Math.min(number, Number.MAX_SAFE_INTEGER) : fallback;

@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import type { RunReader } from '../run/run-feed.js';
-import { parseRunRequest, type RunRequest } from '../run/run-request.js';
+import { parseInput } from '../run/request-shapes.js';
+import { parseRunRequest, STREAM_MODES, type RunRequest } from '../run/run-request.js';
 import type { RunService, Submitted } from '../run/run-service.js';
 import type { RunRecords } from '../store/run-records.js';
 import { callerFields } from './caller-fields.js';
@@ -28,13 +30,21 @@ function location({ run, isTemporary }: Submitted): Record<string, string> {
   };
 }
 
+const runList = z.object({
+  limit: z.coerce.number().int().min(1).max(1000).nullish(),
+  offset: z.coerce.number().int().min(0).nullish(),
+  status: z.enum(['pending', 'running', 'success', 'error', 'timeout', 'interrupted']).nullish(),
+});
+const joinModes = z.object({ stream_mode: z.array(z.enum(STREAM_MODES)) });
+
 /** Stream modes of a join: one, repeated, or a JSON array, as the client lines differ. */
 function modesOf(given: unknown): string[] | undefined {
   const modes = [given].flat().flatMap((mode): unknown => {
     if (typeof mode !== 'string' || mode === '') return [];
     return mode.startsWith('[') ? parseModes(mode) : mode;
   });
-  return modes.length > 0 ? modes.map(String) : undefined;
+  if (modes.length === 0) return undefined;
+  return parseInput(joinModes, { stream_mode: modes }, 'query').stream_mode;
 }
 
 function parseModes(text: string): unknown {
@@ -78,10 +88,10 @@ export class RunRoutes {
     }
     app.post('/runs/batch', (request) => this.#createAll(request));
     app.get('/threads/:thread_id/runs', async (request) => {
-      const { status } = queryOf(request);
+      const query = parseInput(runList, request.query, 'query');
       return this.parts.records.list(pathId(request, 'thread_id'), {
-        ...pageOf(queryOf(request)),
-        status: typeof status === 'string' && status !== '' ? status : undefined,
+        ...pageOf(query),
+        status: query.status ?? undefined,
       });
     });
     app.delete('/threads/:thread_id/runs/:run_id', async (request, reply) => {

@@ -2,19 +2,19 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { UUID_PATTERN } from '#lib/auth';
 import type { Clock } from '#lib/time';
-import { parseBody } from '../run/run-request.js';
+import { checkpointShape, parseBody, parseInput, record, text, unsupported } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { ThreadFilter, Threads } from '../store/threads.js';
-import { pageOf, pathId, queryOf } from './request-parts.js';
+import { pageOf, pathId, pathText, queryOf } from './request-parts.js';
 import type { ThreadState } from './thread-state.js';
 
-const record = z.record(z.string(), z.unknown());
 const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
 
 const creation = z.object({
   thread_id: uuid.nullish(),
   metadata: record.nullish(),
   if_exists: z.enum(['raise', 'do_nothing']).nullish(),
+  supersteps: unsupported,
 });
 const change = z.object({ metadata: record.nullish() });
 const search = z.object({
@@ -31,15 +31,15 @@ const search = z.object({
 const update = z.object({
   values: z.unknown().optional(),
   as_node: z.string().nullish(),
-  checkpoint: record.nullish(),
-  checkpoint_id: z.string().nullish(),
+  checkpoint: checkpointShape.nullish(),
+  checkpoint_id: text.nullish(),
 });
-const stateQuery = z.object({ checkpoint: record, subgraphs: z.boolean().nullish() });
+const stateQuery = z.object({ checkpoint: checkpointShape, subgraphs: z.boolean().nullish() });
 const history = z.object({
   limit: z.coerce.number().int().min(1).max(1000).nullish(),
-  before: z.union([z.string(), record]).nullish(),
+  before: z.union([text, z.object({ configurable: checkpointShape }), checkpointShape]).nullish(),
   metadata: record.nullish(),
-  checkpoint: record.nullish(),
+  checkpoint: checkpointShape.nullish(),
 });
 
 function filterOf(body: z.infer<typeof search>): ThreadFilter {
@@ -54,7 +54,7 @@ function filterOf(body: z.infer<typeof search>): ThreadFilter {
 function beforeOf(before: z.infer<typeof history>['before']): Record<string, unknown> | undefined {
   if (!before) return undefined;
   if (typeof before === 'string') return { checkpoint_id: before };
-  return 'configurable' in before ? (before['configurable'] as Record<string, unknown>) : before;
+  return 'configurable' in before ? before.configurable : before;
 }
 
 function only<T extends object>(row: T, names: readonly string[] | null | undefined): Partial<T> {
@@ -111,7 +111,7 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
     state.get(pathId(request, 'thread_id'), undefined, isTrue(queryOf(request)['subgraphs'])),
   );
   app.get('/threads/:thread_id/state/:checkpoint_id', async (request) => {
-    const { checkpoint_id } = request.params as { checkpoint_id: string };
+    const checkpoint_id = pathText(request, 'checkpoint_id');
     return state.get(pathId(request, 'thread_id'), { checkpoint_id }, isTrue(queryOf(request)['subgraphs']));
   });
   app.post('/threads/:thread_id/state/checkpoint', async (request) => {
@@ -128,8 +128,8 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
       checkpoint,
     });
   });
-  const list = async (request: FastifyRequest, given: unknown): Promise<unknown> => {
-    const query = parseBody(history, given);
+  const list = async (request: FastifyRequest, place: 'body' | 'query'): Promise<unknown> => {
+    const query = parseInput(history, request[place], place);
     return state.history(pathId(request, 'thread_id'), {
       limit: query.limit ?? 10,
       before: beforeOf(query.before),
@@ -137,6 +137,6 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
       checkpoint: query.checkpoint ?? undefined,
     });
   };
-  app.get('/threads/:thread_id/history', (request) => list(request, request.query));
-  app.post('/threads/:thread_id/history', (request) => list(request, request.body));
+  app.get('/threads/:thread_id/history', (request) => list(request, 'query'));
+  app.post('/threads/:thread_id/history', (request) => list(request, 'body'));
 }

@@ -4,9 +4,12 @@ import { PublicError } from '#lib/errors';
 import type { GraphRegistry } from '../graph/graph-registry.js';
 import type { GraphConfig, RunnableGraph, StateSnapshot, TaskSnapshot } from '../graph/runnable-graph.js';
 import { CHECKPOINTER_KEY, configurableOf } from '../run/graph-call.js';
+import { interruptsByTask } from '../run/interrupts.js';
+import type { SecretWords } from '../run/secret-words.js';
 import { checkpointOf } from '../run/stream-output.js';
 import { toWire, wireJson } from '../run/wire-value.js';
-import type { Assistants } from '../store/assistants.js';
+import type { Assistants, WireAssistant } from '../store/assistants.js';
+import { jsonbText } from '../store/json-text.js';
 import { SCHEMA } from '../store/migrations.js';
 import type { Threads, WireThread } from '../store/threads.js';
 
@@ -72,15 +75,29 @@ export class ThreadState {
     private readonly threads: Threads,
     private readonly assistants: Assistants,
     private readonly graphs: GraphRegistry,
+    private readonly secrets: SecretWords,
   ) {
     this.#saver = new PostgresSaver(pool, undefined, { schema: SCHEMA });
   }
 
   /** @throws PublicError `not_found` */
   async get(threadId: string, checkpoint: Json | undefined, withSubgraphs: boolean): Promise<Json> {
-    const found = await this.#open(await this.threads.get(threadId), checkpoint);
-    if (!found) return EMPTY_STATE;
-    return snapshotOnWire(await found.graph.getState(found.config, { subgraphs: withSubgraphs }));
+    const thread = await this.threads.get(threadId);
+    const found = await this.#open(thread, checkpoint);
+    // the values of a graph that this revision has no more
+    if (!found) return { ...EMPTY_STATE, values: thread.values ?? {} };
+    const state = await found.graph.getState(found.config, { subgraphs: withSubgraphs });
+    const { checkpoint_id: id } = checkpoint ?? {};
+    if (id && state.createdAt === undefined)
+      throw new PublicError('not_found', `Thread ${threadId} has no checkpoint ${String(id)}`);
+    return this.#shown(state);
+  }
+
+  /** Errors of tasks may quote what the server knows. */
+  #shown(state: StateSnapshot): Json {
+    const hasErrors = state.tasks.some((task) => task.error !== undefined);
+    const shown = snapshotOnWire(state);
+    return hasErrors ? (JSON.parse(this.secrets.hide(JSON.stringify(shown))) as Json) : shown;
   }
 
   /** Newest first. @throws PublicError `not_found` */
@@ -91,10 +108,11 @@ export class ThreadState {
     const options = {
       limit: query.limit,
       ...(query.before ? { before: { configurable: query.before } } : {}),
-      ...(query.metadata ? { filter: query.metadata } : {}),
+      // as it was stored
+      ...(query.metadata ? { filter: JSON.parse(jsonbText(query.metadata)) as Json } : {}),
     };
     for await (const state of found.graph.getStateHistory(found.config, options))
-      states.push(snapshotOnWire(state));
+      states.push(this.#shown(state));
     return states;
   }
 
@@ -114,8 +132,11 @@ export class ThreadState {
         throw new PublicError('bad_request', `Thread ${threadId} belongs to no graph yet: start a run first`);
       const made = await found.graph.updateState(found.config, update.values, update.asNode);
       const state = await found.graph.getState(this.#config(threadId, found.configurable, undefined));
-      const status = state.next.length > 0 ? 'interrupted' : 'idle';
-      await this.threads.setValues(client, threadId, wireJson(state.values), status);
+      await this.threads.setState(client, threadId, {
+        values: wireJson(state.values),
+        status: state.next.length > 0 ? 'interrupted' : 'idle',
+        interrupts: interruptsByTask(state),
+      });
       return { checkpoint: checkpointOf({ configurable: { thread_id: threadId, ...made.configurable } }) };
     });
   }
@@ -132,13 +153,19 @@ export class ThreadState {
     };
   }
 
+  /** The one that the thread was last used with; when it was deleted, the graph's own. */
+  async #assistantOf(graphId: string, assistantId: unknown): Promise<WireAssistant> {
+    const found = typeof assistantId === 'string' ? await this.assistants.find(assistantId) : undefined;
+    return found ?? this.assistants.get(graphId);
+  }
+
   async #open(
     thread: WireThread,
     checkpoint: Json | undefined,
   ): Promise<{ graph: RunnableGraph; config: GraphConfig; configurable: Json } | undefined> {
     const { graph_id: graphId, assistant_id: assistantId } = thread.metadata;
     if (typeof graphId !== 'string' || !this.graphs.has(graphId)) return undefined;
-    const assistant = await this.assistants.get(typeof assistantId === 'string' ? assistantId : graphId);
+    const assistant = await this.#assistantOf(graphId, assistantId);
     const configurable = configurableOf(assistant, {});
     const config = this.#config(thread.thread_id, configurable, checkpoint);
     return { graph: await this.graphs.get(graphId, config), config, configurable };

@@ -12,6 +12,8 @@ export const CHECKPOINTER_KEY = '__pregel_checkpointer';
 export interface GraphCall {
   readonly input: unknown;
   readonly options: GraphOptions;
+  /** It goes on from where an earlier attempt of the same run stopped. */
+  readonly resumesItself: boolean;
 }
 
 /** Modes of the library that produce the modes of the wire. Values are always wanted: the last ones are the result. */
@@ -49,9 +51,10 @@ export function configurableOf(
   kwargs?: RunKwargs,
 ): Record<string, unknown> {
   const { configurable: ofAssistant } = assistant.config as { configurable?: Record<string, unknown> };
-  // `__` keys steer the library itself: callers have no business there
+  // `__` keys steer the library itself, and where a run begins stands in a place of its own: an attempt that goes on
+  // from where another stopped must not find it here
   const given = Object.entries({ ...ofAssistant, ...kwargs?.config?.configurable });
-  const permitted = Object.fromEntries(given.filter(([key]) => !key.startsWith('__')));
+  const permitted = Object.fromEntries(given.filter(([key]) => !/^(__|checkpoint_(id|ns|map)$)/.test(key)));
   return { ...permitted, ...kwargs?.caller, ...own };
 }
 
@@ -131,13 +134,30 @@ function optionsOf({ run, assistant, saver, signal }: CallParts, resumesItself: 
   };
 }
 
+/** Thrown when a run is to begin from a checkpoint that is not there; the library would begin with an empty state. */
+class CheckpointNotFound extends Error {
+  override readonly name = 'CheckpointNotFound';
+}
+
+/** @throws CheckpointNotFound */
+async function requireCheckpoint({ run, saver }: CallParts): Promise<void> {
+  const { checkpoint } = run.kwargs;
+  if (!checkpoint) return;
+  const { checkpoint_ns = '', checkpoint_id } = checkpoint;
+  const place = { thread_id: run.threadId, checkpoint_ns: checkpoint_ns ?? '', checkpoint_id };
+  if (!(await saver.getTuple({ configurable: place })))
+    throw new CheckpointNotFound(`The thread has no checkpoint ${String(checkpoint_id)}`);
+}
+
 /**
  * What to call the graph with. A later attempt goes on from the last checkpoint of an earlier one (no input); when there
  * is none it begins as the first did.
  */
 export async function buildGraphCall(parts: CallParts): Promise<GraphCall> {
   const resumesItself = await hasProgress(parts.run, parts.saver);
+  if (!resumesItself) await requireCheckpoint(parts);
   return {
+    resumesItself,
     input: resumesItself ? null : await inputOf(parts.run.kwargs, parts.agentFile),
     options: optionsOf(parts, resumesItself),
   };

@@ -119,7 +119,7 @@ export class LeaseKeeper {
       await ends.finish(run, { status: 'error', threadStatus: 'error', error });
       const body = JSON.stringify({ __error__: error });
       if (run.watchers.length > 0)
-        await this.parts.events.append({ runId: run.runId, event: END, data: body });
+        await this.parts.events.append({ runId: run.runId, attempt: run.attempt, event: END, data: body });
       log.error({ runId: run.runId, attempt: run.attempt }, 'a run was given up');
     }
   }

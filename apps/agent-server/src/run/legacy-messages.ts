@@ -1,5 +1,5 @@
 import type { RunEvent } from './run-feed.js';
-import { toWire, wireJson } from './wire-value.js';
+import { wireJson } from './wire-value.js';
 
 interface Chunk {
   readonly id?: string;
@@ -39,6 +39,6 @@ export class LegacyMessages {
     const news = messages.filter((message) => message.id !== undefined && !this.#complete.has(message.id));
     if (news.length === 0) return [];
     for (const message of news) this.#complete.add(message.id ?? '');
-    return [{ event: 'messages/complete', data: JSON.stringify(news.map(toWire)) }];
+    return [{ event: 'messages/complete', data: wireJson(news) }];
   }
 }

@@ -1,32 +1,40 @@
+import type { Pool } from 'pg';
+import { errorText } from '#lib/errors';
+import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
-import type { RunnableGraph } from '../graph/runnable-graph.js';
+import type { RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
 import { AttemptSaver } from '../store/attempt-saver.js';
 import type { Assistants } from '../store/assistants.js';
 import type { RunEnd } from '../store/run-ends.js';
+import { isStatementLost } from '../store/database-trouble.js';
 import { FencedError, type CancelAction, type ClaimedRun } from '../store/run-row.js';
 import { TransientSaver } from '../store/transient-saver.js';
 import { buildGraphCall, checkpointMetadata, CHECKPOINTER_KEY, type GraphCall } from './graph-call.js';
+import { interruptsByTask, isAtBreakpoint } from './interrupts.js';
 import type { RunEvent } from './run-feed.js';
+import type { SecretWords } from './secret-words.js';
 import { StreamOutput } from './stream-output.js';
-import { errorOnWire, toWire, wireJson, type WireError } from './wire-value.js';
-import type { Pool } from 'pg';
+import { errorOnWire, wireJson, type WireError } from './wire-value.js';
 
 /** Why a run at work was stopped from outside. */
 export type StopReason =
   | { readonly kind: 'cancelled'; readonly action: CancelAction }
   | { readonly kind: 'handed-back' } // the server stops; another goes on
-  | { readonly kind: 'lost'; readonly error: unknown }; // its lease or its database is gone
+  | { readonly kind: 'lost'; readonly error: unknown } // its lease or its database is gone
+  | { readonly kind: 'unstorable'; readonly error: unknown }; // the database refuses its state
 
 /** What became of a run on this server. */
 export type Outcome =
   | { readonly kind: 'ended'; readonly end: RunEnd; readonly body: string }
-  | Exclude<StopReason, { kind: 'cancelled' }>;
+  | Exclude<StopReason, { kind: 'cancelled' | 'unstorable' }>;
 
 /** What an execution needs of the server. */
 export interface ExecutionParts {
   readonly pool: Pool;
   readonly graphs: GraphRegistry;
   readonly assistants: Assistants;
+  readonly secrets: SecretWords;
+  readonly clock: Clock;
 }
 
 /** Where the output goes. */
@@ -43,20 +51,10 @@ interface RootEvent {
 
 const CANCELLED: WireError = { error: 'UserInterrupt', message: 'The run was cancelled' };
 
-/** The rows of interrupts as a thread shows them: by the task that waits. */
-async function interruptsByTask(
-  graph: RunnableGraph,
-  call: GraphCall,
-  run: ClaimedRun,
-): Promise<Record<string, unknown>> {
-  const state = await graph.getState({
-    configurable: {
-      thread_id: run.threadId,
-      [CHECKPOINTER_KEY]: call.options.configurable?.[CHECKPOINTER_KEY],
-    },
-  });
-  const waiting = state.tasks.filter((task) => (task.interrupts?.length ?? 0) > 0);
-  return Object.fromEntries(waiting.map((task) => [task.id, toWire(task.interrupts)]));
+/** The newest state of the run's thread. */
+function stateOf(graph: RunnableGraph, call: GraphCall, run: ClaimedRun): Promise<StateSnapshot> {
+  const { [CHECKPOINTER_KEY]: saver } = call.options.configurable ?? {};
+  return graph.getState({ configurable: { thread_id: run.threadId, [CHECKPOINTER_KEY]: saver } });
 }
 
 /** One attempt of a run at work in this process. */
@@ -86,6 +84,7 @@ export class RunExecution {
       run.kwargs.stream_mode,
       (event) => this.sink.emit(event),
       () => this.sink.isWanted(),
+      this.parts.secrets,
     );
     try {
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
@@ -93,7 +92,11 @@ export class RunExecution {
       const agentFile = this.parts.graphs.fileOf(run.graphId) ?? '';
       const call = await buildGraphCall({ run, assistant, saver, signal: this.#abort.signal, agentFile });
       const graph = await this.parts.graphs.get(run.graphId, call.options);
-      await this.#stream(graph, call, output);
+      if (call.resumesItself) {
+        const state = await stateOf(graph, call, run);
+        if (await isAtBreakpoint(saver, state, run.kwargs)) output.stopped(state.values);
+        else await this.#stream(graph, call, output);
+      } else await this.#stream(graph, call, output);
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
       return await this.#finished(graph, call, output);
     } catch (error) {
@@ -109,8 +112,9 @@ export class RunExecution {
     return new AttemptSaver(
       this.parts.pool,
       run,
-      (error) => this.stop({ kind: 'lost', error }),
+      (error) => this.stop({ kind: isPassing(error) ? 'lost' : 'unstorable', error }),
       checkpointMetadata(run),
+      this.parts.clock,
     );
   }
 
@@ -136,7 +140,7 @@ export class RunExecution {
         body: values ?? 'null',
         end: { status: 'success', threadStatus: 'idle', ...keep(values) },
       };
-    const interrupts = run.isTemporary ? {} : await interruptsByTask(graph, call, run);
+    const interrupts = run.isTemporary ? {} : interruptsByTask(await stateOf(graph, call, run));
     const body = wireJson({ ...(output.lastValues as object | undefined), __interrupt__: output.interrupts });
     return {
       kind: 'ended',
@@ -146,13 +150,16 @@ export class RunExecution {
   }
 
   #stopped(output: StreamOutput, reason: StopReason): Outcome {
+    if (reason.kind === 'unstorable')
+      return this.#failed(output, { error: 'StateNotStored', message: errorText(reason.error) }, 'error');
     if (reason.kind !== 'cancelled') return reason;
     const outcome = this.#failed(output, CANCELLED, 'interrupted');
     if (outcome.kind !== 'ended' || reason.action !== 'rollback') return outcome;
     return { ...outcome, end: { status: 'interrupted', threadStatus: 'idle', isRollback: true } };
   }
 
-  #failed(output: StreamOutput, error: WireError, status: 'error' | 'interrupted'): Outcome {
+  #failed(output: StreamOutput, thrown: WireError, status: 'error' | 'interrupted'): Outcome {
+    const error = { error: thrown.error, message: this.parts.secrets.hide(thrown.message) };
     if (this.sink.isWanted()) this.sink.emit({ event: 'error', data: JSON.stringify(error) });
     return {
       kind: 'ended',
@@ -166,6 +173,11 @@ export class RunExecution {
     if (output.lastValues === undefined) return undefined;
     return this.run.isTemporary && !this.sink.isWanted() ? undefined : wireJson(output.lastValues);
   }
+}
+
+/** A statement that another try may still perform, or that belongs to another attempt by now. */
+function isPassing(error: unknown): boolean {
+  return error instanceof FencedError || isStatementLost(error);
 }
 
 function keep(values: string | undefined): { values?: string } {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PublicError, type FieldProblem } from '#lib/errors';
+import { checkpointShape, parseBody, record, text, unsupported } from './request-shapes.js';
 
 /** Stream modes of the wire. */
 export const STREAM_MODES = [
@@ -16,17 +16,16 @@ export const STREAM_MODES = [
 
 export type StreamMode = (typeof STREAM_MODES)[number];
 
-const record = z.record(z.string(), z.unknown());
 const nodes = z.union([z.literal('*'), z.array(z.string())]);
-const mode = z.enum(STREAM_MODES);
+const modes = z.preprocess(
+  (given) => (typeof given === 'string' ? [given] : given),
+  z.array(z.enum(STREAM_MODES)),
+);
 
-const checkpoint = z.looseObject({
-  checkpoint_id: z.string().nullish(),
-  checkpoint_ns: z.string().nullish(),
-  checkpoint_map: record.nullish(),
-});
+/** Ten years; no timer and no row needs to look further. */
+const LONGEST_DELAY_SECONDS = 315_360_000;
 
-const command = z.looseObject({
+const command = z.object({
   update: z.unknown().optional(),
   resume: z.unknown().optional(),
   goto: z.unknown().optional(),
@@ -48,18 +47,19 @@ const runRequest = z.object({
   config: config.nullish(),
   context: record.nullish(),
   metadata: record.nullish(),
-  stream_mode: z.union([mode, z.array(mode)]).nullish(),
+  stream_mode: modes.nullish(),
   stream_subgraphs: z.boolean().nullish(),
   interrupt_before: nodes.nullish(),
   interrupt_after: nodes.nullish(),
-  checkpoint: checkpoint.nullish(),
-  checkpoint_id: z.string().nullish(),
+  checkpoint: checkpointShape.nullish(),
+  checkpoint_id: text.nullish(),
   multitask_strategy: z.enum(['enqueue', 'reject', 'interrupt', 'rollback']).nullish(),
   on_completion: z.enum(['delete', 'keep']).nullish(),
   on_disconnect: z.enum(['cancel', 'continue']).nullish(),
-  after_seconds: z.number().min(0).nullish(),
+  after_seconds: z.number().min(0).max(LONGEST_DELAY_SECONDS).nullish(),
   if_not_exists: z.enum(['create', 'reject']).nullish(),
   durability: z.enum(['sync', 'async', 'exit']).nullish(),
+  webhook: unsupported,
 });
 
 export type RunRequest = z.infer<typeof runRequest>;
@@ -80,34 +80,22 @@ export interface RunKwargs {
   readonly caller: Readonly<Record<string, unknown>>;
 }
 
-function problems(error: z.ZodError): FieldProblem[] {
-  return error.issues.map((issue) => ({
-    loc: ['body', ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))],
-    msg: issue.message,
-    type: issue.code,
-  }));
-}
-
-/**
- * Parses a body against a shape.
- * @throws PublicError `invalid` naming every wrong field
- */
-export function parseBody<T>(shape: z.ZodType<T>, body: unknown): T {
-  const parsed = shape.safeParse(body ?? {});
-  if (!parsed.success) throw new PublicError('invalid', 'the body is not valid', problems(parsed.error));
-  return parsed.data;
-}
-
 /** @throws PublicError `invalid` */
 export function parseRunRequest(body: unknown): RunRequest {
   return parseBody(runRequest, body);
 }
 
+/** The checkpoint to begin from, in whichever of three places it stands. */
+function checkpointOf({ checkpoint, checkpoint_id, config }: RunRequest): RunKwargs['checkpoint'] {
+  if (checkpoint_id) return { ...checkpoint, checkpoint_id };
+  if (checkpoint?.checkpoint_id) return checkpoint;
+  const configured = checkpointShape.safeParse(config?.configurable ?? {});
+  return configured.data?.checkpoint_id ? configured.data : undefined;
+}
+
 /** The part of a request that goes into the run's row. */
 export function kwargsOf(request: RunRequest, caller: RunKwargs['caller']): RunKwargs {
-  const { stream_mode: asked } = request;
-  const modes = asked === null || asked === undefined ? ['values' as const] : [asked].flat();
-  const id = request.checkpoint_id ?? request.checkpoint?.checkpoint_id;
+  const modes = request.stream_mode ?? [];
   return {
     input: request.input,
     command: request.command,
@@ -117,7 +105,7 @@ export function kwargsOf(request: RunRequest, caller: RunKwargs['caller']): RunK
     subgraphs: request.stream_subgraphs ?? false,
     interrupt_before: request.interrupt_before,
     interrupt_after: request.interrupt_after,
-    checkpoint: id ? { ...request.checkpoint, checkpoint_id: id } : undefined,
+    checkpoint: checkpointOf(request),
     durability: request.durability,
     caller,
   };

@@ -1,7 +1,8 @@
 import { LegacyMessages } from './legacy-messages.js';
 import type { RunEvent } from './run-feed.js';
 import type { StreamMode } from './run-request.js';
-import { toWire, wireJson } from './wire-value.js';
+import type { SecretWords } from './secret-words.js';
+import { wireJson } from './wire-value.js';
 
 type Dict = Record<string, unknown>;
 
@@ -51,6 +52,9 @@ function checkpointOnWire(payload: unknown): unknown {
   };
 }
 
+/** Modes that tell of errors in their own shapes. */
+const WITH_ERRORS: ReadonlySet<StreamMode> = new Set(['debug', 'tasks', 'events', 'checkpoints']);
+
 /** Turns what a graph streams into events of the wire, as far as they were asked for. */
 export class StreamOutput {
   readonly #modes: ReadonlySet<StreamMode>;
@@ -66,6 +70,7 @@ export class StreamOutput {
     private readonly emit: (event: RunEvent) => void,
     /** Whether anybody reads: unread output need not become text. */
     private readonly isWanted: () => boolean,
+    private readonly secrets: SecretWords,
   ) {
     this.#modes = new Set(modes);
     this.#legacy = this.#modes.has('messages') ? new LegacyMessages() : undefined;
@@ -116,6 +121,12 @@ export class StreamOutput {
     }
   }
 
+  /** The graph is not called at all: it had stopped in this state already. */
+  stopped(values: unknown): void {
+    this.#lastValues = values;
+    this.#interrupts = [];
+  }
+
   /** One event of `streamEvents`. */
   libraryEvent(event: unknown): void {
     if (this.isWanted()) this.#event('events', '', event);
@@ -138,7 +149,9 @@ export class StreamOutput {
   }
 
   #event(mode: StreamMode, suffix: string, payload: unknown): void {
-    if (this.#modes.has(mode)) this.emit({ event: `${mode}${suffix}`, data: wireJson(payload) });
+    if (!this.#modes.has(mode)) return;
+    const data = wireJson(payload);
+    this.emit({ event: `${mode}${suffix}`, data: WITH_ERRORS.has(mode) ? this.secrets.hide(data) : data });
   }
 
   #message(payload: unknown, suffix: string): void {
@@ -149,7 +162,7 @@ export class StreamOutput {
         text = wireJson({ ...metadata, graph_node: metadata['langgraph_node'] });
         this.#metadataJson.set(metadata, text);
       }
-      this.emit({ event: `messages${suffix}`, data: `[${JSON.stringify(toWire(message))},${text}]` });
+      this.emit({ event: `messages${suffix}`, data: `[${wireJson(message)},${text}]` });
     }
     for (const event of this.#legacy?.token([message, metadata]) ?? []) this.emit(event);
   }

@@ -1,6 +1,12 @@
 import { AIMessageChunk, HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { errorOnWire, toWire, wireJson } from './wire-value.js';
 
+function loop(): object {
+  const made: Record<string, unknown> = {};
+  made['self'] = made;
+  return made;
+}
+
 describe('toWire', () => {
   it.each([
     ['plain data goes through', { a: [1, 'b', null, { c: true }] }, { a: [1, 'b', null, { c: true }] }],
@@ -37,9 +43,7 @@ describe('toWire', () => {
 
 describe('wireJson', () => {
   it('says so when a value has no JSON', () => {
-    const loop: Record<string, unknown> = {};
-    loop['self'] = loop;
-    expect(JSON.parse(wireJson(loop))).toHaveProperty('__unserializable__');
+    expect(JSON.parse(wireJson(loop()))).toHaveProperty('__unserializable__');
     expect(wireJson(undefined)).toBe('null');
   });
 });
@@ -49,6 +53,14 @@ describe('errorOnWire', () => {
     ['an error', new TypeError('no'), { error: 'TypeError', message: 'no' }],
     ['text', 'no', { error: 'Error', message: 'no' }],
     ['anything else', { code: 3 }, { error: 'Error', message: '{"code":3}' }],
+    ['a big number', 12n, { error: 'Error', message: '12' }],
+    ['nothing', undefined, { error: 'Error', message: 'undefined' }],
+    ['what goes round', loop(), { error: 'Error', message: expect.stringContaining('__unserializable__') }],
+    [
+      'a message that is none',
+      { message: Object.create(null) as object },
+      { error: 'Error', message: 'something was thrown that cannot be shown' },
+    ],
   ])('shows %s', (_title, thrown, expected) => {
     expect(errorOnWire(thrown)).toEqual(expected);
   });

@@ -52,14 +52,16 @@ export interface WireError {
   readonly message: string;
 }
 
-/** Anything thrown, as the wire shows it. */
+/** Anything thrown, as the wire shows it. Never throws, whatever it is given. */
 export function errorOnWire(thrown: unknown): WireError {
-  if (thrown instanceof Error || (typeof thrown === 'object' && thrown !== null && 'message' in thrown)) {
-    const { name, message } = thrown as { name?: unknown; message: unknown };
-    return { error: typeof name === 'string' ? name : 'Error', message: String(message) };
+  try {
+    if (thrown instanceof Error || (typeof thrown === 'object' && thrown !== null && 'message' in thrown)) {
+      const { name, message } = thrown as { name?: unknown; message: unknown };
+      return { error: typeof name === 'string' ? name : 'Error', message: String(message) };
+    }
+    if (typeof thrown === 'object' && thrown !== null) return { error: 'Error', message: wireJson(thrown) };
+    return { error: 'Error', message: String(thrown) };
+  } catch {
+    return { error: 'Error', message: 'something was thrown that cannot be shown' };
   }
-  return {
-    error: 'Error',
-    message: typeof thrown === 'string' ? thrown : (JSON.stringify(thrown) ?? String(thrown)),
-  };
 }

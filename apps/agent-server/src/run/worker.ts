@@ -4,6 +4,7 @@ import type { Clock } from '#lib/time';
 import type { Acceptance, RunEnds } from '../store/run-ends.js';
 import { END, type RunEvents } from '../store/run-events.js';
 import type { RunQueue } from '../store/run-queue.js';
+import { persevere } from '../store/persevere.js';
 import type { ClaimedRun } from '../store/run-row.js';
 import { RunExecution, type ExecutionParts, type OutputSink, type Outcome } from './run-execution.js';
 import type { RunFeeds } from './run-feed.js';
@@ -11,9 +12,8 @@ import type { RunFeeds } from './run-feed.js';
 /** Milliseconds between two looks into the queue when nobody rings; finds delayed runs and lost notifications. */
 const POLL_MS = 1_000;
 
-/** Times that the end of a run is written again when the database is away, and the pause between. */
-const FINISH_TRIES = 5;
-const FINISH_RETRY_MS = 300;
+/** How long the end of a run waits for a database that is away; after it the lease decides. */
+const FINISH_PATIENCE_MS = 15_000;
 
 /** Runs at work elsewhere whose output readers here wait for. */
 export interface Followed {
@@ -147,7 +147,7 @@ export class Worker {
     const isRelayed = run.watchers.some((watcher) => watcher !== serverId);
     const feed = feeds.open(run.runId);
     followed.unfollow(run.runId);
-    const execution = new RunExecution(run, this.parts, this.#sink(run.runId));
+    const execution = new RunExecution(run, this.parts, this.#sink(run));
     const entry: AtWork = {
       execution,
       isRelayed,
@@ -155,26 +155,26 @@ export class Worker {
     };
     this.#atWork.set(run.runId, entry);
     feed.open(run.attempt);
-    if (isRelayed)
-      this.#relay(run.runId, 'metadata', JSON.stringify({ run_id: run.runId, attempt: run.attempt }));
+    if (isRelayed) this.#relay(run, 'metadata', JSON.stringify({ run_id: run.runId, attempt: run.attempt }));
     if (this.#isDraining) execution.stop({ kind: 'handed-back' });
   }
 
-  #sink(runId: string): OutputSink {
+  #sink(run: ClaimedRun): OutputSink {
     const { feeds } = this.parts;
+    const { runId } = run;
     return {
       isWanted: () =>
         (feeds.find(runId)?.hasReaders ?? false) || (this.#atWork.get(runId)?.isRelayed ?? false),
       emit: (event) => {
         feeds.find(runId)?.publish(event);
-        if (this.#atWork.get(runId)?.isRelayed) this.#relay(runId, event.event, event.data);
+        if (this.#atWork.get(runId)?.isRelayed) this.#relay(run, event.event, event.data);
       },
     };
   }
 
-  #relay(runId: string, event: string, data: string): void {
+  #relay({ runId, attempt }: ClaimedRun, event: string, data: string): void {
     this.parts.events
-      .append({ runId, event, data })
+      .append({ runId, attempt, event, data })
       .catch((error: unknown) =>
         this.parts.log.warn({ runId, error: errorText(error) }, 'output for another server is lost'),
       );
@@ -202,7 +202,7 @@ export class Worker {
           log.warn({ runId: run.runId, attempt: run.attempt }, 'the end of an outdated attempt was refused');
           return this.#moved(run);
         }
-        if (this.#atWork.get(run.runId)?.isRelayed) this.#relay(run.runId, END, outcome.body);
+        if (this.#atWork.get(run.runId)?.isRelayed) this.#relay(run, END, outcome.body);
         this.#free(run);
         if (hasNext) this.wake();
         feeds.end(run.runId, { body: outcome.body });
@@ -222,15 +222,9 @@ export class Worker {
     }
   }
 
-  async #finish(run: ClaimedRun, outcome: Extract<Outcome, { kind: 'ended' }>): Promise<Acceptance> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.parts.ends.finish(run, outcome.end);
-      } catch (error) {
-        if (attempt === FINISH_TRIES) throw error;
-        await this.parts.clock.sleep(FINISH_RETRY_MS);
-      }
-    }
+  #finish(run: ClaimedRun, outcome: Extract<Outcome, { kind: 'ended' }>): Promise<Acceptance> {
+    const { clock, ends } = this.parts;
+    return persevere(clock, FINISH_PATIENCE_MS, () => ends.finish(run, outcome.end));
   }
 
   #free(run: ClaimedRun): void {

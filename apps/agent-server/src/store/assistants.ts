@@ -82,6 +82,13 @@ export class Assistants {
    * @throws PublicError `not_found`
    */
   async get(idOrGraph: string): Promise<WireAssistant> {
+    const found = await this.find(idOrGraph);
+    if (!found) throw new PublicError('not_found', `Assistant ${idOrGraph} not found`);
+    return found;
+  }
+
+  /** @param idOrGraph uuid of an assistant, or the name of a graph */
+  async find(idOrGraph: string): Promise<WireAssistant | undefined> {
     const id = isUuid(idOrGraph) ? idOrGraph.toLowerCase() : systemAssistantId(idOrGraph);
     const known = this.#system.get(id);
     if (known) return known;
@@ -89,9 +96,7 @@ export class Assistants {
       `SELECT ${COLUMNS} FROM agentplane.assistants WHERE assistant_id = $1`,
       [id],
     );
-    if (!rows[0] || !isUuid(idOrGraph))
-      throw new PublicError('not_found', `Assistant ${idOrGraph} not found`);
-    return wireAssistant(rows[0]);
+    return rows[0] && isUuid(idOrGraph) ? wireAssistant(rows[0]) : undefined;
   }
 
   async search(

@@ -69,7 +69,7 @@ async function takenOver(run: ClaimedRun): Promise<ClaimedRun> {
 function saverOf(run: ClaimedRun): { saver: AttemptSaver; failures: unknown[] } {
   const failures: unknown[] = [];
   return {
-    saver: new AttemptSaver(pool, run, (error) => failures.push(error), { run_id: run.runId }),
+    saver: new AttemptSaver(pool, run, (error) => failures.push(error), { run_id: run.runId }, systemClock),
     failures,
   };
 }

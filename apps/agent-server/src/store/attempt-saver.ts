@@ -8,8 +8,10 @@ import {
 } from '@langchain/langgraph-checkpoint';
 import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
 import type { Pool } from 'pg';
+import type { Clock } from '#lib/time';
 import { jsonbText } from './json-text.js';
 import { SCHEMA } from './migrations.js';
+import { persevere } from './persevere.js';
 import { FencedError } from './run-row.js';
 
 /** The attempt of a run that writes. */
@@ -24,8 +26,8 @@ const FENCE = `fence AS MATERIALIZED (
 
 const PUT = `
 WITH ${FENCE}, blobs AS (
-  INSERT INTO agentplane.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
-  SELECT $3, $4, b.* FROM fence, unnest($5::text[], $6::text[], $7::text[], $8::bytea[]) AS b(channel, version, type, blob)
+  INSERT INTO agentplane.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob, run_id)
+  SELECT $3, $4, b.*, $1 FROM fence, unnest($5::text[], $6::text[], $7::text[], $8::bytea[]) AS b(channel, version, type, blob)
   ON CONFLICT DO NOTHING
 ), checkpoint AS (
   INSERT INTO agentplane.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
@@ -37,16 +39,22 @@ SELECT 1 FROM fence`;
 function putWritesStatement(onConflict: string): string {
   return `
 WITH ${FENCE}, writes AS (
-  INSERT INTO agentplane.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob)
-  SELECT $3, $4, $5, $6, w.* FROM fence, unnest($7::int[], $8::text[], $9::text[], $10::bytea[]) AS w(idx, channel, type, blob)
+  INSERT INTO agentplane.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob, run_id)
+  SELECT $3, $4, $5, $6, w.*, $1 FROM fence, unnest($7::int[], $8::text[], $9::text[], $10::bytea[]) AS w(idx, channel, type, blob)
   ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict})
 SELECT 1 FROM fence`;
 }
 
 const INSERT_WRITES = putWritesStatement('DO NOTHING');
 const UPSERT_WRITES = putWritesStatement(
-  'DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob',
+  'DO UPDATE SET channel = EXCLUDED.channel, type = EXCLUDED.type, blob = EXCLUDED.blob, run_id = EXCLUDED.run_id',
 );
+
+/** How long a write waits for a database that is away: most restarts are over by then. */
+const PATIENCE_MS = 10_000;
+
+/** What JSON has no text for (a function) comes out of the serialiser empty, and could not be read again. */
+const NO_VALUE = Buffer.from('null');
 
 interface DumpedWrite {
   readonly idx: number;
@@ -73,6 +81,7 @@ export class AttemptSaver extends PostgresSaver {
     private readonly onFailure: (error: unknown) => void,
     /** Recorded with every checkpoint: what the run is, for filters, rollback and finding out where an attempt stopped. */
     private readonly runMetadata: Readonly<Record<string, unknown>>,
+    private readonly clock: Clock,
   ) {
     super(pool, undefined, { schema: SCHEMA });
     this.#pool = pool;
@@ -96,8 +105,8 @@ export class AttemptSaver extends PostgresSaver {
     const { channel_values: values, ...rest } = checkpoint;
     const blobs = await Promise.all(
       Object.entries(newVersions).map(async ([channel, version]) => {
-        const [type, bytes] =
-          channel in values ? await this.serde.dumpsTyped(values[channel]) : ['empty', null];
+        const dumped = channel in values ? await this.serde.dumpsTyped(values[channel]) : undefined;
+        const [type, bytes] = dumped && dumped[1].length > 0 ? dumped : ['empty', null];
         return { channel, version: version.toString(), type, bytes: bytes && Buffer.from(bytes) };
       }),
     );
@@ -123,7 +132,8 @@ export class AttemptSaver extends PostgresSaver {
       writes.map(async ([name, value], position): Promise<DumpedWrite> => {
         const channel = String(name);
         const [type, bytes] = await this.serde.dumpsTyped(value);
-        return { idx: WRITES_IDX_MAP[channel] ?? position, channel, type, blob: Buffer.from(bytes) };
+        const blob = bytes.length > 0 ? Buffer.from(bytes) : NO_VALUE;
+        return { idx: WRITES_IDX_MAP[channel] ?? position, channel, type, blob };
       }),
     );
     // One statement cannot update a row twice: the last write of a place counts.
@@ -152,7 +162,9 @@ export class AttemptSaver extends PostgresSaver {
   async #write(name: string, text: string, values: unknown[]): Promise<void> {
     const { runId, attempt } = this.fence;
     try {
-      const { rowCount } = await this.#pool.query({ name, text, values: [runId, attempt, ...values] });
+      const { rowCount } = await persevere(this.clock, PATIENCE_MS, () =>
+        this.#pool.query({ name, text, values: [runId, attempt, ...values] }),
+      );
       if (rowCount === 0) this.onFailure(new FencedError(runId, attempt));
     } catch (error) {
       this.onFailure(error);

@@ -49,9 +49,10 @@ export class Database {
       const { rows } = await client.query<{ version: number }>(
         `SELECT COALESCE(max(version), 0) AS version FROM ${SCHEMA}.migrations`,
       );
+      // its tables come first: some migrations add to them
+      await new PostgresSaver(this.pool, undefined, { schema: SCHEMA }).setup();
       for (let version = (rows[0]?.version ?? 0) + 1; version <= MIGRATIONS.length; version++)
         await this.#apply(client, version);
-      await new PostgresSaver(this.pool, undefined, { schema: SCHEMA }).setup();
       await client.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]);
       client.release();
     } catch (error) {

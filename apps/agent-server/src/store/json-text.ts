@@ -3,8 +3,16 @@ export function jsonText(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
-/** JSON text for a `jsonb` column, which refuses NUL characters: they are left out. */
+/** Half a character: `JSON.stringify` escapes what has lost its other half, and nothing else of that range. */
+const LONE_SURROGATE = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
+const NUL = /(?<!\\)((?:\\\\)*)\\u0000/g;
+
+/**
+ * JSON text for a `jsonb` column, which refuses NUL characters and lone surrogates: the former are left out, the latter
+ * become U+FFFD.
+ */
 export function jsonbText(value: unknown): string {
   const text = jsonText(value);
-  return text.includes('\\u0000') ? text.replace(/(?<!\\)((?:\\\\)*)\\u0000/g, '$1') : text;
+  const whole = text.includes('\\ud') ? text.replace(LONE_SURROGATE, '$1\\ufffd') : text;
+  return whole.includes('\\u0000') ? whole.replace(NUL, '$1') : whole;
 }

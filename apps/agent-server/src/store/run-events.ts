@@ -4,13 +4,15 @@ import { Batch } from './batch.js';
 /** An event on its way to readers at another server. */
 export interface RelayedEvent {
   readonly runId: string;
+  /** Of the run that speaks; refused once a newer one has begun. */
+  readonly attempt: number;
   /** `mode|namespace…` as on the wire, or `END` with the result as data. */
   readonly event: string;
   /** JSON text. */
   readonly data: string;
 }
 
-export interface StoredEvent extends RelayedEvent {
+export interface StoredEvent extends Omit<RelayedEvent, 'attempt'> {
   readonly ordinal: bigint;
 }
 
@@ -23,8 +25,12 @@ export interface Cursor {
 /** Name of the event that carries the result of a run. */
 export const END = '__end__';
 
+// A run that has ended may be gone already, so only a newer attempt counts against its last words.
 const APPEND = `INSERT INTO agentplane.run_events (run_id, event, data)
-  SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[])`;
+  SELECT e.run_id, e.event, e.data
+  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::int[]) WITH ORDINALITY AS e(run_id, event, data, attempt, place)
+  WHERE NOT EXISTS (SELECT 1 FROM agentplane.runs r WHERE r.run_id = e.run_id AND r.attempt > e.attempt)
+  ORDER BY e.place`;
 const NOTIFY = `SELECT pg_notify('agentplane', 'events:' || id) FROM unnest($1::text[]) AS id`;
 const READ = `SELECT e.run_id, e.ordinal, e.event, e.data
   FROM unnest($1::uuid[], $2::bigint[]) AS c(run_id, after)
@@ -55,6 +61,7 @@ export class RunEvents {
         events.map((event) => event.runId),
         events.map((event) => event.event),
         events.map((event) => event.data),
+        events.map((event) => event.attempt),
       ],
     });
     await this.pool.query(NOTIFY, [[...new Set(events.map((event) => event.runId))]]);

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { PublicError } from '#lib/errors';
-import { jsonbText } from './json-text.js';
+import { jsonbText, jsonText } from './json-text.js';
+import { Turns } from './turns.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -38,6 +39,17 @@ export interface ThreadPage {
   readonly isAscending: boolean;
 }
 
+/** What a change of the state from outside made of it. */
+export interface ChangedState {
+  /** JSON text. */
+  readonly values: string;
+  readonly status: 'idle' | 'interrupted';
+  readonly interrupts: Json;
+}
+
+/** Threads that are had exclusively at once. */
+const MAX_EXCLUSIVE = 2;
+
 const COLUMNS =
   'thread_id, created_at, updated_at, state_updated_at, metadata, status, config, values, interrupts, error';
 
@@ -62,7 +74,7 @@ function where(filter: ThreadFilter): { text: string; values: unknown[] } {
     add((at) => `metadata @> ${at}::jsonb`, jsonbText(filter.metadata));
   if (filter.status) add((at) => `status = ${at}`, filter.status);
   if (filter.values && Object.keys(filter.values).length > 0)
-    add((at) => `values::jsonb @> ${at}::jsonb`, jsonbText(filter.values));
+    add((at) => `agentplane.searchable(values) @> ${at}::jsonb`, jsonbText(filter.values));
   return { text: clauses.length > 0 ? `WHERE ${clauses.join(' AND ')}` : '', values };
 }
 
@@ -72,7 +84,12 @@ function notFound(threadId: string): PublicError {
 
 /** Threads: conversations whose state is kept. */
 export class Threads {
-  constructor(private readonly pool: Pool) {}
+  /** Who has a thread to himself holds a connection and needs a second one: all must never be held at once. */
+  readonly #turns: Turns;
+
+  constructor(private readonly pool: Pool) {
+    this.#turns = new Turns(Math.max(1, Math.min(MAX_EXCLUSIVE, pool.options.max - 1)));
+  }
 
   /** @throws PublicError `conflict` when it exists and that is not wanted */
   async create(threadId: string, metadata: Json, ifExists: 'raise' | 'do_nothing'): Promise<WireThread> {
@@ -114,9 +131,10 @@ export class Threads {
   /** Removes a thread with its runs and its state; a run at work loses its row and is thereby fenced. */
   async remove(threadId: string): Promise<void> {
     await this.exclusively(threadId, async (client) => {
+      // The runs first: what a run at work writes meanwhile waits for us and then finds itself fenced
+      await client.query('DELETE FROM agentplane.runs WHERE thread_id = $1', [threadId]);
       for (const table of ['checkpoints', 'checkpoint_blobs', 'checkpoint_writes'])
         await client.query(`DELETE FROM agentplane.${table} WHERE thread_id = $1`, [threadId]);
-      await client.query('DELETE FROM agentplane.runs WHERE thread_id = $1', [threadId]);
       await client.query('DELETE FROM agentplane.threads WHERE thread_id = $1', [threadId]);
     });
   }
@@ -141,12 +159,12 @@ export class Threads {
     return Number(rows[0]?.count ?? 0);
   }
 
-  /** Writes what a change of the state from outside made of the values. */
-  async setValues(client: PoolClient, threadId: string, values: string, status: string): Promise<void> {
+  /** Writes what a change of the state from outside made of it. */
+  async setState(client: PoolClient, threadId: string, state: ChangedState): Promise<void> {
     await client.query(
-      `UPDATE agentplane.threads SET values = $2, status = $3, updated_at = clock_timestamp(),
-       state_updated_at = clock_timestamp() WHERE thread_id = $1`,
-      [threadId, values, status],
+      `UPDATE agentplane.threads SET values = $2, status = $3, resting_status = $3, interrupts = $4, error = NULL,
+       updated_at = clock_timestamp(), state_updated_at = clock_timestamp() WHERE thread_id = $1`,
+      [threadId, state.values, state.status, jsonText(state.interrupts)],
     );
   }
 
@@ -154,7 +172,11 @@ export class Threads {
    * Does something while no run can begin on the thread.
    * @throws PublicError `not_found`
    */
-  async exclusively<T>(threadId: string, action: (client: PoolClient) => Promise<T>): Promise<T> {
+  exclusively<T>(threadId: string, action: (client: PoolClient) => Promise<T>): Promise<T> {
+    return this.#turns.take(() => this.#exclusively(threadId, action));
+  }
+
+  async #exclusively<T>(threadId: string, action: (client: PoolClient) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
     try {
       await client.query('BEGIN');

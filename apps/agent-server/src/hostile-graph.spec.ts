@@ -1,0 +1,123 @@
+import { testPostgres, waitFor } from '#lib/testing';
+import type { Client } from '@langchain/langgraph-sdk';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const postgres = testPostgres();
+let uri: string;
+let server: ServerProcess;
+let client: Client;
+
+beforeAll(async () => {
+  uri = (await postgres.freshDatabase()).uri;
+  server = await ServerProcess.start({ uri, env: { LANGSMITH_API_KEY: 'lsv2_a_key_of_the_platform' } });
+  client = server.client();
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+interface Answer {
+  readonly __error__?: { readonly error: string; readonly message: string };
+}
+
+async function run(act: string, threadId: string | null = null, more: object = {}): Promise<Answer> {
+  const options = { input: { act }, raiseError: false, ...more };
+  return (await (threadId === null
+    ? client.runs.wait(null, 'hostile', options)
+    : client.runs.wait(threadId, 'hostile', options))) as Answer;
+}
+
+describe('a graph that throws', () => {
+  it.each(['text', 'undefined', 'circular', 'nameless object', 'message that throws'])(
+    'something odd (%s) ends its run as an error, at once',
+    async (thing) => {
+      const { thread_id } = await client.threads.create();
+      expect((await run(`throw:${thing}`, thread_id)).__error__).toEqual({
+        error: expect.any(String),
+        message: expect.any(String),
+      });
+      const [only] = await client.runs.list(thread_id);
+      expect(only?.status).toBe('error');
+      const { metadata } = await client.threads.getState(thread_id);
+      expect(metadata).toMatchObject({ run_attempt: 1 });
+      expect((await run(`throw:${thing}`)).__error__?.error).not.toBe('ServerLost');
+    },
+  );
+
+  it('the secrets of its server shows none of them to callers', async () => {
+    const { thread_id } = await client.threads.create();
+    const told = await run('throw:secret', thread_id);
+    const events: unknown[] = [];
+    for await (const event of client.runs.stream(null, 'hostile', {
+      input: { act: 'throw:secret' },
+      streamMode: ['values', 'debug', 'tasks', 'events'],
+    }))
+      events.push(event);
+    const state = await client.threads.getState(thread_id);
+    const everything = JSON.stringify([told, events, state, await client.threads.get(thread_id)]);
+    expect(told.__error__?.message).toContain('cannot connect to');
+    for (const secret of [uri, new URL(uri).password, 'lsv2_a_key_of_the_platform'])
+      expect(everything).not.toContain(secret);
+  });
+});
+
+describe('a graph whose state holds what JSON has not', () => {
+  it.each(['function', 'symbol', 'undefined', 'circular', 'nul', 'lone surrogate'])(
+    '(%s) leaves a thread that can be read and used',
+    async (thing) => {
+      const { thread_id } = await client.threads.create();
+      expect(await run(`value:${thing}`, thread_id)).not.toHaveProperty('__error__');
+      expect((await client.threads.getState<{ act: string }>(thread_id)).values.act).toBe(`value:${thing}`);
+      expect(await client.threads.getHistory(thread_id)).toHaveLength(3);
+      expect(await run('nothing', thread_id)).toMatchObject({ value: 'nothing' });
+    },
+  );
+
+  it('does not keep others from searching threads by their values', async () => {
+    const { thread_id } = await client.threads.create();
+    await run('found', thread_id);
+    for (const thing of ['nul', 'lone surrogate']) {
+      const other = await client.threads.create();
+      await run(`value:${thing}`, other.thread_id);
+    }
+    const found = await client.threads.search({ values: { value: 'found' } });
+    expect(found.map((thread) => thread.thread_id)).toEqual([thread_id]);
+  });
+
+  it('may be asked with text that Postgres has not', async () => {
+    const { thread_id } = await client.threads.create();
+    const config = { configurable: { word: 'a\ud800b', other: 'c\u0000d' } };
+    expect(await run('configurable:word', thread_id, { config })).toMatchObject({ value: 'a\ud800b' });
+    expect((await client.threads.getState(thread_id)).metadata).toMatchObject({
+      word: 'a\ufffdb',
+      run_attempt: 1,
+    });
+  });
+});
+
+describe('a graph that harms its server', () => {
+  it('by ending the process fails alone', async () => {
+    const { thread_id } = await client.threads.create();
+    const neighbour = client.runs.wait(thread_id, 'slow', { input: { waitMs: 300 } });
+    await waitFor(async () => (await client.runs.list(thread_id, { status: 'running' })).length === 1);
+    expect((await run('exit:7')).__error__?.message).toMatch(/process\.exit\(7\)/);
+    expect(await neighbour).toMatchObject({ steps: ['first', 'second', 'third'] });
+    expect(server.child.exitCode).toBeNull();
+  });
+
+  it('by blocking it for longer than a lease keeps its run', async () => {
+    const slow = await ServerProcess.start({ uri, env: { AGENTPLANE_RUN_LEASE_MS: '400' } });
+    try {
+      const { thread_id } = await client.threads.create();
+      const made = await slow.client().runs.create(thread_id, 'hostile', { input: { act: 'block:2000' } });
+      const [mine] = await waitFor(async () => {
+        const runs = await client.runs.list(thread_id, { status: 'success' });
+        return runs.length > 0 && runs;
+      });
+      expect(mine?.run_id).toBe(made.run_id);
+    } finally {
+      await slow.stop();
+    }
+  });
+});

@@ -1,0 +1,202 @@
+import { testPostgres } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const postgres = testPostgres();
+let server: ServerProcess;
+
+beforeAll(async () => {
+  server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri });
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly body: { readonly detail?: unknown } & Readonly<Record<string, unknown>>;
+}
+
+/** @param body text is sent as it is */
+async function send(
+  method: string,
+  path: string,
+  body?: unknown,
+  contentType = 'application/json',
+): Promise<Answer> {
+  const response = await fetch(`${server.url}${path}`, {
+    method,
+    ...(body === undefined
+      ? {}
+      : {
+          headers: { 'content-type': contentType },
+          body: typeof body === 'string' ? body : JSON.stringify(body),
+        }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: (text === '' ? {} : JSON.parse(text)) as Answer['body'] };
+}
+
+async function newThread(): Promise<string> {
+  return String((await send('POST', '/threads', {})).body['thread_id']);
+}
+
+async function stepsOf(threadId: string): Promise<unknown> {
+  const { values } = (await send('GET', `/threads/${threadId}/state`)).body as {
+    values: { steps?: unknown };
+  };
+  return values.steps;
+}
+
+const nested = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+const RUN = '"assistant_id": "counter", "input": {}';
+
+describe('a body', () => {
+  it.each<[string, string, string, number]>([
+    ['nested too deeply', '/runs/wait', `{${RUN}, "metadata": {"a": ${nested(100_000)}}}`, 422],
+    [
+      'nested too deeply in its input',
+      '/runs/wait',
+      `{"assistant_id": "counter", "input": ${nested(5_000)}}`,
+      422,
+    ],
+    [
+      'whose text only looks nested',
+      '/runs/wait',
+      `{${RUN}, "metadata": {"a": "\\"${'['.repeat(5_000)}"}}`,
+      200,
+    ],
+    ['with a lone surrogate in its metadata', '/runs/wait', `{${RUN}, "metadata": {"a": "\\ud800"}}`, 200],
+    ['with a NUL in its metadata', '/runs/wait', `{${RUN}, "metadata": {"a\\u0000": "\\u0000"}}`, 200],
+    ['to begin after the end of time', '/runs', `{${RUN}, "after_seconds": 1e300}`, 422],
+    ['to begin in three million years', '/runs', `{${RUN}, "after_seconds": 1e14}`, 422],
+    ['with a webhook, which is not supported', '/runs', `{${RUN}, "webhook": "https://x.test"}`, 422],
+    [
+      'with a stream mode that is not supported',
+      '/runs',
+      `{${RUN}, "stream_mode": ["values", "tools"]}`,
+      422,
+    ],
+    ['for a graph whose name has a NUL', '/runs', `{"assistant_id": "a\\u0000b"}`, 404],
+    ['for a thread with supersteps, which are not supported', '/threads', '{"supersteps": [{}]}', 422],
+    ['for a thread with a lone surrogate', '/threads', '{"metadata": {"a": "x\\ud800y"}}', 200],
+    ['for a search with a lone surrogate', '/threads/search', '{"metadata": {"a": "\\ud800"}}', 200],
+    ['for a search of values with a NUL', '/threads/search', '{"values": {"a": "\\u0000"}}', 200],
+    ['for a search of assistants with a NUL', '/assistants/search', '{"name": "a\\u0000"}', 422],
+    ['for a search of graphs with a NUL', '/assistants/search', '{"graph_id": "a\\u0000"}', 422],
+    ['for an assistant with a NUL', '/assistants', '{"graph_id": "counter", "name": "a\\u0000"}', 422],
+    ['that is no JSON', '/threads', '{', 400],
+    ['that is no object', '/threads', '[]', 422],
+  ])('%s (%s)', async (_title, path, body, status) => {
+    const answer = await send('POST', path, body);
+    expect([answer.status, answer.body.detail]).toEqual([
+      status,
+      status === 200 ? undefined : status === 422 ? expect.any(Array) : expect.any(String),
+    ]);
+  });
+
+  it('with a stream mode that is not there hears which there are', async () => {
+    const { body } = await send('POST', '/runs', { assistant_id: 'counter', stream_mode: ['tools'] });
+    expect(body.detail).toEqual([
+      {
+        loc: ['body', 'stream_mode', 0],
+        msg: expect.stringContaining('"messages-tuple"'),
+        type: 'invalid_value',
+      },
+    ]);
+  });
+
+  it('of another type is 415', async () => {
+    expect(await send('POST', '/threads', '<a/>', 'application/xml')).toMatchObject({
+      status: 415,
+      body: { detail: expect.any(String) },
+    });
+  });
+});
+
+describe('an address', () => {
+  it.each([
+    ['that cannot be decoded', '/assistants/%E0%A4%A', 400],
+    ['of a list with a status that is none', '/threads/ID/runs?status=%00', 422],
+    ['of a list with a limit that is none', '/threads/ID/runs?limit=-1', 422],
+    ['of a state with a NUL', '/threads/ID/state/a%00b', 422],
+    ['of a join with a mode that is none', '/threads/ID/runs/ID/stream?stream_mode=telepathy', 422],
+  ])('%s', async (_title, path, status) => {
+    const answer = await send('GET', path.replaceAll('ID', await newThread()));
+    expect([answer.status, answer.body.detail]).toEqual([status, expect.anything()]);
+  });
+
+  it('of a history may be filtered by anything', async () => {
+    const path = `/threads/${await newThread()}/history`;
+    await send('POST', path.replace('history', 'runs/wait'), { assistant_id: 'counter', input: {} });
+    for (const body of ['{"metadata": {"a": "\\ud800"}}', '{"metadata": {"a": "\\u0000"}}'])
+      expect(await send('POST', path, body)).toEqual({ status: 200, body: [] });
+    for (const body of [{ before: { checkpoint_id: { a: 1 } } }, { checkpoint: { checkpoint_ns: ['x'] } }])
+      expect((await send('POST', path, body)).status).toBe(422);
+  });
+});
+
+describe('a checkpoint in a request', () => {
+  it('never leads into another thread', async () => {
+    const [mine, theirs] = [await newThread(), await newThread()];
+    const counted = { assistant_id: 'counter', input: {} };
+    for (const id of [mine, theirs]) await send('POST', `/threads/${id}/runs/wait`, counted);
+    const { checkpoint } = (await send('GET', `/threads/${theirs}/state`)).body;
+    await send('POST', `/threads/${mine}/runs/wait`, { ...counted, checkpoint });
+    expect(await stepsOf(theirs)).toEqual(['step 1']);
+  });
+
+  it('cannot bring a name of the server or of the caller', async () => {
+    const id = await newThread();
+    await send('POST', `/threads/${id}/runs/wait`, { assistant_id: 'hostile', input: {} });
+    const { checkpoint } = (await send('GET', `/threads/${id}/state`)).body as { checkpoint: object };
+    const smuggled = { ...checkpoint, langgraph_auth_user: { identity: 'root' }, __pregel_resuming: true };
+    const { body } = await send('POST', `/threads/${id}/runs/wait`, {
+      assistant_id: 'hostile',
+      input: { act: 'configurable:langgraph_auth_user' },
+      checkpoint: smuggled,
+    });
+    expect(body['value'] ?? null).toBeNull();
+  });
+
+  it('that does not exist is not found, and the thread stays as it is', async () => {
+    const id = await newThread();
+    const counted = { assistant_id: 'counter', input: {} };
+    await send('POST', `/threads/${id}/runs/wait`, counted);
+    const checkpoint_id = '1f000000-0000-6000-8000-000000000000';
+    const { body } = await send('POST', `/threads/${id}/runs/wait`, { ...counted, checkpoint_id });
+    expect(body['__error__']).toMatchObject({ error: 'CheckpointNotFound' });
+    expect((await send('GET', `/threads/${id}/state/${checkpoint_id}`)).status).toBe(404);
+    expect(await stepsOf(id)).toEqual(['step 1']);
+  });
+});
+
+describe('the state of a thread', () => {
+  it('is read and changed after its assistant was deleted', async () => {
+    const { assistant_id } = (await send('POST', '/assistants', { graph_id: 'counter' })).body;
+    const id = await newThread();
+    await send('POST', `/threads/${id}/runs/wait`, { assistant_id, input: {} });
+    expect((await send('DELETE', `/assistants/${String(assistant_id)}`)).status).toBe(204);
+    expect(await stepsOf(id)).toEqual(['step 1']);
+    expect((await send('POST', `/threads/${id}/state`, { values: { steps: ['x'] } })).status).toBe(200);
+    expect(await stepsOf(id)).toEqual(['step 1', 'x']);
+  });
+
+  it('shows its values also when its graph is gone', async () => {
+    const id = await newThread();
+    await send('POST', `/threads/${id}/runs/wait`, { assistant_id: 'counter', input: {} });
+    await send('PATCH', `/threads/${id}`, { metadata: { graph_id: 'of an earlier revision' } });
+    expect(await stepsOf(id)).toEqual(['step 1']);
+  });
+
+  it('can be changed for many threads at once', async () => {
+    const ids = await Promise.all(Array.from({ length: 24 }, newThread));
+    await Promise.all(
+      ids.map((id) => send('POST', `/threads/${id}/runs/wait`, { assistant_id: 'counter', input: {} })),
+    );
+    const changed = await Promise.all(
+      ids.map((id) => send('POST', `/threads/${id}/state`, { values: { steps: ['by hand'] } })),
+    );
+    expect(changed.map((answer) => answer.status)).toEqual(ids.map(() => 200));
+  });
+});

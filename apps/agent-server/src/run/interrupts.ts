@@ -1,0 +1,62 @@
+import type { BaseCheckpointSaver, CheckpointTuple } from '@langchain/langgraph-checkpoint';
+import type { StateSnapshot } from '../graph/runnable-graph.js';
+import type { RunKwargs } from './run-request.js';
+import { toWire } from './wire-value.js';
+
+/** The interrupts of a state as a thread shows them: by the task that waits. */
+export function interruptsByTask(state: StateSnapshot): Record<string, unknown> {
+  const waiting = state.tasks.filter((task) => (task.interrupts?.length ?? 0) > 0);
+  return Object.fromEntries(waiting.map((task) => [task.id, toWire(task.interrupts)]));
+}
+
+type Versions = Readonly<Record<string, number>>;
+type Breakpoints = RunKwargs['interrupt_before'];
+
+/** Name under which the library notes which versions it has already stopped for. */
+const SEEN = '__interrupt__';
+
+function versionsSeen({ checkpoint }: CheckpointTuple, by: string): Versions {
+  return (checkpoint.versions_seen[by] ?? {}) as Versions;
+}
+
+function hasNews(tuple: CheckpointTuple): boolean {
+  const seen = versionsSeen(tuple, SEEN);
+  return Object.entries(tuple.checkpoint.channel_versions as Versions).some(
+    ([channel, version]) => version > (seen[channel] ?? 0),
+  );
+}
+
+function isAmong(breakpoints: Breakpoints, node: string): boolean {
+  return breakpoints === '*' ? !node.startsWith('__') : (breakpoints?.includes(node) ?? false);
+}
+
+/** Nodes whose step made this checkpoint: they have seen more than at the one before. */
+function nodesOfStep(tuple: CheckpointTuple, before: CheckpointTuple | undefined): string[] {
+  return Object.keys(tuple.checkpoint.versions_seen).filter(
+    (node) =>
+      node !== SEEN &&
+      JSON.stringify(versionsSeen(tuple, node)) !== JSON.stringify(before ? versionsSeen(before, node) : {}),
+  );
+}
+
+/**
+ * Whether a run has already stopped at a breakpoint (`interrupt_before`, `interrupt_after`) in this state. The library
+ * keeps no note of such a stop and goes past it when it is called again: an attempt that takes over from a server which
+ * died just then would run what a person was to allow first.
+ */
+export async function isAtBreakpoint(
+  saver: BaseCheckpointSaver,
+  state: StateSnapshot,
+  {
+    interrupt_before: before,
+    interrupt_after: after,
+  }: Pick<RunKwargs, 'interrupt_before' | 'interrupt_after'>,
+): Promise<boolean> {
+  if (!before && !after) return false;
+  const tuple = await saver.getTuple(state.config);
+  if (!tuple || !hasNews(tuple)) return false;
+  if (state.next.some((node) => isAmong(before, node))) return true;
+  if (!after) return false;
+  const parent = tuple.parentConfig && (await saver.getTuple(tuple.parentConfig));
+  return nodesOfStep(tuple, parent).some((node) => isAmong(after, node));
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { PublicError, type FieldProblem } from '#lib/errors';
+
+/** Text that may go into the database as it is. */
+export const text = z.string().regex(/^[^\u0000]*$/, 'must not hold a NUL character');
+
+export const record = z.record(z.string(), z.unknown());
+
+/** Which checkpoint of a thread is meant. Nothing else is taken over: the thread and the caller are not for it to say. */
+export const checkpointShape = z.object({
+  checkpoint_id: text.nullish(),
+  checkpoint_ns: text.nullish(),
+  checkpoint_map: record.nullish(),
+});
+
+/** A field of the wire that would be a lie to accept. */
+export const unsupported = z
+  .unknown()
+  .refine((value) => value === undefined || value === null, 'is not supported by this server yet')
+  .optional();
+
+function problems(error: z.ZodError, place: string): FieldProblem[] {
+  return error.issues.map((issue) => ({
+    loc: [place, ...issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part))],
+    msg: issue.message,
+    type: issue.code,
+  }));
+}
+
+/**
+ * Parses what a request brought against a shape.
+ * @throws PublicError `invalid` naming every wrong field
+ */
+export function parseInput<T>(shape: z.ZodType<T>, given: unknown, place: 'body' | 'query'): T {
+  const parsed = shape.safeParse(given ?? {});
+  if (!parsed.success)
+    throw new PublicError('invalid', `the ${place} is not valid`, problems(parsed.error, place));
+  return parsed.data;
+}
+
+/** @throws PublicError `invalid` */
+export function parseBody<T>(shape: z.ZodType<T>, body: unknown): T {
+  return parseInput(shape, body, 'body');
+}
