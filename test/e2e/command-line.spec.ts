@@ -1,10 +1,12 @@
-import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { repository } from '../support/platform.js';
+import { listProcesses } from '../support/process-tree.js';
+import { waitUntil } from '../support/wait-until.js';
 
 interface Ending {
   readonly code: number;
@@ -39,7 +41,20 @@ describe('agentplane', () => {
     ['an unknown option', ['status', '--bogus'], 2, /unknown option '--bogus'/],
     ['an unknown format', ['status', '-o', 'x'], 2, /Allowed choices are table, json, yaml/],
     ['an address without a port', ['up', '--listen', 'here'], 2, /must look like 127.0.0.1:8470/],
+    ['a data folder without a name', ['up', '--data', ''], 2, /'--data <dir>'.*must not be empty/],
     ['an address of others', ['up', '--listen', '0.0.0.0:1'], 2, /this machine only/],
+    [
+      'a data folder full of other things',
+      ['up', '--data', repository],
+      1,
+      /is not empty and is no data folder of Agentplane/,
+    ],
+    [
+      'a kubeconfig that is not there',
+      ['up', '--data', join(folder, 'guest'), '--listen', '127.0.0.1:0', '--kubeconfig', '/nowhere'],
+      1,
+      /could not start: the kubeconfig \/nowhere does not exist/,
+    ],
     [
       'a data folder that is a file',
       ['up', '--data', '/dev/null'],
@@ -88,9 +103,31 @@ describe('agentplane', () => {
     const { port } = other.address() as AddressInfo;
     const ending = await agentplane('up', '--data', join(folder, 'taken'), '--listen', `127.0.0.1:${port}`);
     other.close();
+    // and what was asked for in vain is not kept
+    expect(readdirSync(join(folder, 'taken'))).not.toContain('ports.json');
     expect(ending.complained).toMatch(
       new RegExp(`port ${port} of the REST interface is taken by another program.*--listen`),
     );
     expect([ending.code, ending.said]).toEqual([1, '']);
+  }, 60_000);
+
+  it('leaves no Postgres behind when it is interrupted while that starts', async () => {
+    const data = join(folder, 'interrupted');
+    const child = spawn(
+      process.execPath,
+      [join(repository, 'bin', 'agentplane.js'), 'up', '--data', data, '--listen', '127.0.0.1:0'],
+      { stdio: 'ignore' },
+    );
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    // made right before the cluster is
+    const note = join(data, 'postgres.location');
+    const place = await waitUntil('the place of Postgres', () =>
+      existsSync(note) ? readFileSync(note, 'utf8').trim() : existsSync(join(data, 'postgres')) && data,
+    );
+    child.kill('SIGINT');
+    await ended;
+    const left = listProcesses().filter(({ command }) => command.includes(place));
+    expect(left.map(({ command }) => command)).toEqual([]);
+    if (existsSync(note)) rmSync(join(place, '..'), { recursive: true, force: true });
   }, 60_000);
 });

@@ -19,7 +19,8 @@ const program = new Command('agentplane')
     '\nExit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\nThe data folder is ./.agentplane unless --data says otherwise.',
   );
 
-const data = (): Option => new Option('--data <dir>', 'data folder').default(DEFAULT_DATA);
+const data = (): Option =>
+  new Option('--data <dir>', 'data folder').argParser(nonEmpty).default(DEFAULT_DATA);
 const output = (): Option =>
   new Option('-o, --output <format>', 'how to print').choices([...OUTPUT_FORMATS]).default('table');
 

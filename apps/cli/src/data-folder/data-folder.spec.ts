@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDataFolder } from './data-folder.js';
-import { ensurePorts } from './ports.js';
+import { choosePorts, keepPorts } from './ports.js';
 
 describe('data folder', () => {
   let folder: string;
@@ -33,6 +33,34 @@ describe('data folder', () => {
     openDataFolder(folder).release();
   }
 
+  it('is never made among the files of somebody else', () => {
+    writeFileSync(join(folder, 'thesis.txt'), 'mine');
+    expect(() => openDataFolder(folder)).toThrow(/is not empty and is no data folder/);
+    expect(readdirSync(folder)).toEqual(['thesis.txt']);
+  });
+
+  it('may hold what a killed start or an earlier import left', () => {
+    mkdirSync(join(folder, 'images'));
+    writeFileSync(join(folder, 'lock.4711'), '');
+    openDataFolder(folder).release();
+  });
+
+  it('is made with the folders above it, or says which file is in the way', () => {
+    openDataFolder(join(folder, 'a', 'b')).release();
+    writeFileSync(join(folder, 'file'), '');
+    expect(() => openDataFolder(join(folder, 'file'))).toThrow(/cannot be used: it is a file/);
+    expect(() => openDataFolder(join(folder, 'file', 'a', 'b'))).toThrow(
+      /cannot be used: a part of its path is a file/,
+    );
+  });
+
+  // Node's own recursive mkdir never comes back from there
+  (process.platform === 'linux' ? it : it.skip)('says so where nothing can be made', () => {
+    expect(() => openDataFolder('/proc/agentplane/data')).toThrow(
+      /cannot be used: nothing can be made there/,
+    );
+  });
+
   it('keeps secrets to the owner, and out of git', () => {
     openDataFolder(folder).release();
     expect(statSync(join(folder, 'secrets')).mode & 0o777).toBe(0o700);
@@ -41,12 +69,15 @@ describe('data folder', () => {
 
   it('chooses ports once', async () => {
     const path = join(folder, 'ports.json');
-    const first = await ensurePorts(path, 0);
+    const first = await choosePorts(path, 0);
     expect(new Set(Object.values(first)).size).toBe(5);
+    keepPorts(path, first);
     const busy = createServer();
     await new Promise<void>((resolve) => busy.listen(first.kube, '127.0.0.1', resolve));
-    expect(await ensurePorts(path, 0)).toEqual(first);
-    expect((await ensurePorts(path, 18470)).rest).toBe(18470);
+    expect(await choosePorts(path, 0)).toEqual(first);
+    expect((await choosePorts(path, 18470)).rest).toBe(18470);
+    // a port that was asked for and could not be had must not come back by itself
+    expect((await choosePorts(path, 0)).rest).toBe(first.rest);
     await new Promise((resolve) => busy.close(resolve));
   });
 });

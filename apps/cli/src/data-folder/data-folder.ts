@@ -1,10 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { takeLock, type Lock } from './lock.js';
 import { readJson, writeJson } from './json-file.js';
 
 /** Version of the folder's layout that this program writes. */
 const FORMAT_VERSION = 1;
+
+/** Names that may lie in a data folder before it has its format: a start that was killed, images that came before. */
+const BEFORE_FORMAT = /^(lock(\..*)?|format\.json\..*|images|lost\+found)$/;
 
 /** What operating systems say to a folder that is no good. */
 const TROUBLES: Readonly<Record<string, string>> = {
@@ -14,6 +17,7 @@ const TROUBLES: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EEXIST: 'it is a file',
   ENOTDIR: 'a part of its path is a file',
+  ENOENT: 'nothing can be made there',
 };
 
 interface Format {
@@ -83,13 +87,31 @@ export function openDataFolder(folder: string): DataFolder {
 /** Makes and locks the folder; what the operating system refuses is said in words. */
 function takeFolder(root: string): Lock {
   try {
-    mkdirSync(root, { recursive: true, mode: 0o700 });
+    makeFolder(root);
+    refuseForeign(root);
     return takeLock(join(root, 'lock'), root);
   } catch (error) {
     const trouble = TROUBLES[(error as NodeJS.ErrnoException).code ?? ''];
     if (trouble === undefined) throw error;
     throw new Error(`the data folder ${root} cannot be used: ${trouble}; --data DIR names another`);
   }
+}
+
+/** One level after the other: asked for all at once, Node calls a read-only parent ENOENT, and below /proc never ends. */
+function makeFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  const parent = dirname(path);
+  if (!statSync(parent, { throwIfNoEntry: false })) makeFolder(parent);
+  mkdirSync(path, { mode: 0o700 });
+}
+
+/** A folder with other things in it was named by mistake: a platform must not spread among them. */
+function refuseForeign(root: string): void {
+  const names = readdirSync(root);
+  if (names.includes('format.json') || names.every((name) => BEFORE_FORMAT.test(name))) return;
+  throw new Error(
+    `${root} is not empty and is no data folder of Agentplane: --data DIR names an empty or a new folder`,
+  );
 }
 
 function checkFormat(root: string): void {

@@ -15,10 +15,10 @@ export interface Ports {
 const NAMES = ['rest', 'kube', 'objectStore', 'postgres', 'node'] as const;
 
 /**
- * The ports of a data folder, chosen on its first start.
+ * The ports of a data folder: those it keeps, and free ones for what is missing.
  * @param wishedRest port of the REST interface as asked for; 0 lets it be chosen once and then kept
  */
-export async function ensurePorts(path: string, wishedRest: number): Promise<Ports> {
+export async function choosePorts(path: string, wishedRest: number): Promise<Ports> {
   const known = readJson<Partial<Ports>>(path) ?? {};
   const ports: Record<string, number> = { ...known };
   if (wishedRest !== 0) ports.rest = wishedRest;
@@ -27,9 +27,12 @@ export async function ensurePorts(path: string, wishedRest: number): Promise<Por
     ports[name] ??= await findStablePort((port) => !taken.has(port));
     taken.add(ports[name]);
   }
-  const chosen = ports as unknown as Ports;
-  writeJson(path, chosen);
-  return chosen;
+  return ports as unknown as Ports;
+}
+
+/** Keeps the ports for later starts; to be called once they are known to be free. */
+export function keepPorts(path: string, ports: Ports): void {
+  writeJson(path, ports);
 }
 
 const SERVERS: Readonly<Record<keyof Ports, string>> = {

@@ -19,12 +19,30 @@ function resolvePaths(fields: Record<string, unknown> | undefined, folder: strin
   }
 }
 
+/** @throws Error that names the file */
+function readKubeconfig(path: string): Kubeconfig | null {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (cause) {
+    const missing = (cause as NodeJS.ErrnoException).code === 'ENOENT';
+    throw new Error(`the kubeconfig ${path} ${missing ? 'does not exist' : 'cannot be read'}`, {
+      ...(missing ? {} : { cause }),
+    });
+  }
+  try {
+    return parse(text) as Kubeconfig | null;
+  } catch {
+    throw new Error(`${path} is not YAML, so it is no kubeconfig`);
+  }
+}
+
 /**
  * Copies a kubeconfig of a person's own cluster into the data folder (0600), with the namespace of the first workspace in
  * its current context, so that commands go where the platform is.
  */
 export function adoptKubeconfig(from: string, to: string, namespace: string): void {
-  const config = parse(readFileSync(from, 'utf8')) as Kubeconfig | null;
+  const config = readKubeconfig(from);
   const context = config?.contexts?.find(({ name }) => name === config['current-context'])?.context;
   if (!config || !context) throw new Error(`${from} is not a kubeconfig with a current context`);
   for (const { cluster } of config.clusters ?? []) resolvePaths(cluster, dirname(from));

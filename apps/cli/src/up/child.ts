@@ -55,7 +55,9 @@ export class Child {
     this.#options = options;
   }
 
+  /** Does nothing once it was stopped: a start that is interrupted may still be on its way to here. */
   start(): void {
+    if (this.#isStopping) return;
     const { program, nodeOptions = [], logFile, clock, log } = this.#options;
     const output = openSync(logFile, 'a', 0o600);
     this.#logStart ??= fstatSync(output).size;

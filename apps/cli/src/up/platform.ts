@@ -16,7 +16,7 @@ import {
   writeCredentials,
 } from '../data-folder/credentials.js';
 import { type DataFolder, installedVersion } from '../data-folder/data-folder.js';
-import { ensurePorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
+import { choosePorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
 import { adoptKubeconfig } from './adopt-kubeconfig.js';
 import { applyDefinitions, applyManifests, writeServiceAccountKubeconfig } from './apply-manifests.js';
 import { FIRST_WORKSPACE, resourceDefinitions, systemObjects } from './bootstrap-objects.js';
@@ -85,14 +85,15 @@ export class Platform {
     const { folder, options, clock, log, progress, context } = this.#parts;
     const { paths } = folder;
     const known = readCredentials(paths.credentials);
-    const ports = await ensurePorts(paths.ports, options.port);
+    if (options.kubeconfigPath !== undefined)
+      adoptKubeconfig(options.kubeconfigPath, paths.kubeconfig, workspaceNamespace(FIRST_WORKSPACE));
+    const ports = await choosePorts(paths.ports, options.port);
     await this.#records.endStrays(clock, log);
     const names = options.kubeconfigPath === undefined ? ALL_SERVERS : OWN_SERVERS;
     await requireFreePorts(ports, names, { host: options.host, path: paths.ports, clock });
+    keepPorts(paths.ports, ports);
     progress.say('starting Postgres');
-    const postgres = context.own(
-      await startEmbeddedPostgres({ dataDir: paths.root, port: ports.postgres, clock, log }),
-    );
+    const postgres = await this.#startPostgres(ports.postgres);
     const surroundings = await this.#surroundings(postgres, ports, known);
     const importing = this.#importSampleAgent();
     progress.say('starting the API server, the node and the object store');
@@ -113,6 +114,22 @@ export class Platform {
       hopeless,
       api.hopeless(),
     ]);
+  }
+
+  /** Owned from before it runs: whoever interrupts its start must not leave a server behind. */
+  async #startPostgres(port: number): Promise<EmbeddedPostgres> {
+    const { folder, clock, log, context } = this.#parts;
+    const starting = startEmbeddedPostgres({ dataDir: folder.paths.root, port, clock, log });
+    context.own({
+      name: 'postgres',
+      stop: async () => {
+        const started = await starting.catch(() => undefined); // that it failed is told where it is waited for
+        await started?.stop();
+      },
+    });
+    const postgres = await starting;
+    context.signal.throwIfAborted();
+    return postgres;
   }
 
   async #startPrograms(started: {
@@ -194,8 +211,6 @@ export class Platform {
         ? undefined
         : postgres.ensureDatabase({ database: 'kube', role: 'kube', connectionLimit: 10 }),
     ]);
-    if (options.kubeconfigPath !== undefined)
-      adoptKubeconfig(options.kubeconfigPath, paths.kubeconfig, workspaceNamespace(FIRST_WORKSPACE));
     const store: StoreCredentials = {
       endpoint: `http://127.0.0.1:${ports.objectStore}`,
       region: REGION,

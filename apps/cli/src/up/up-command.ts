@@ -18,6 +18,8 @@ async function up(
   context: ProgramContext,
 ): Promise<void> {
   const clock = systemClock;
+  // a terminal that went away takes no last words; stopping in order matters more
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const startedMs = clock.monotonicMs();
   const progress = new Progress(process.stderr);
   let lastWord = 'Stopped.\n';
@@ -45,7 +47,12 @@ async function up(
     const credentials = await platform.start();
     progress.done();
     process.stdout.write(
-      renderGreeting(credentials, folder.paths.root, process.cwd(), clock.monotonicMs() - startedMs),
+      renderGreeting(credentials, {
+        dataFolder: folder.paths.root,
+        installation: INSTALLATION,
+        here: process.cwd(),
+        tookMs: clock.monotonicMs() - startedMs,
+      }),
     );
   } catch (error) {
     if (!context.signal.aborted)

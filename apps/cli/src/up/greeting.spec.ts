@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process';
+import { shellWord } from '../shell-word.js';
+import { renderGreeting } from './greeting.js';
+
+const CREDENTIALS = {
+  restUrl: 'http://127.0.0.1:8470',
+  apiKey: 'apk_key',
+  tenantId: 'tenant',
+  kubeconfig: '/home/me/agentplane/.agentplane/kubeconfig',
+  objectStore: {
+    ...{ endpoint: 'http://127.0.0.1:1', region: 'us-east-1', bucket: 'agentplane' },
+    ...{ accessKeyId: 'id', secretAccessKey: 'secret' },
+  },
+};
+const PLACES = {
+  dataFolder: '/home/me/agentplane/.agentplane',
+  installation: '/home/me/agentplane',
+  here: '/home/me/agentplane',
+  tookMs: 4321,
+};
+
+describe('renderGreeting', () => {
+  it('says in under 15 lines what is needed, and shows no keys of the store', () => {
+    const text = renderGreeting(CREDENTIALS, PLACES);
+    expect(text).toContain('kubectl apply -f examples/deployment.yaml');
+    expect(text).toMatch(/npx agentplane dashboard$/m);
+    expect(text.trimEnd().split('\n').length).toBeLessThan(15);
+    expect(text.trimEnd().split('\n').at(-1)).toBe('Ready in 4.3 s. Ctrl-C stops everything.');
+    expect(text).not.toContain('secret');
+  });
+
+  it('names commands that work from another folder', () => {
+    const text = renderGreeting(CREDENTIALS, { ...PLACES, here: '/home/me' });
+    expect(text).toContain('kubectl apply -f agentplane/examples/deployment.yaml');
+    expect(text).toContain(
+      'node agentplane/bin/agentplane.js dashboard --data /home/me/agentplane/.agentplane',
+    );
+  });
+
+  it('quotes what a shell would take apart', () => {
+    const dataFolder = '/home/me/my data';
+    const kubeconfig = `${dataFolder}/kubeconfig`;
+    const text = renderGreeting({ ...CREDENTIALS, kubeconfig }, { ...PLACES, dataFolder });
+    expect(text).toContain(`export KUBECONFIG='/home/me/my data/kubeconfig'`);
+    expect(text).toContain(`dashboard --data '/home/me/my data'`);
+  });
+});
+
+describe('shellWord', () => {
+  it.each(['plain/path-1.0', 'with space', `it's "mine"`, '$HOME `ls` \\n', 'ünïcode', ''])(
+    'gives a shell back %j',
+    (text) => {
+      expect(execFileSync('sh', ['-c', `printf %s ${shellWord(text)}`], { encoding: 'utf8' })).toBe(text);
+    },
+  );
+});
