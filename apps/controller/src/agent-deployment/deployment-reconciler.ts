@@ -249,7 +249,8 @@ export class DeploymentReconciler {
   async #report(world: DeploymentWorld, draft: DeploymentFindings): Promise<void> {
     const { addresses, clock } = this.#tools;
     const status = summarizeDeployment(world, draft, addresses, clock.now());
-    await this.#status.apply(RESOURCES.AgentDeployment, world.deployment, status, OWNED);
+    const written = await this.#status.apply(RESOURCES.AgentDeployment, world.deployment, status, OWNED);
+    await this.#caches.deployments.seen(written);
   }
 
   /** Pods first, then what they use: an agent that loses its database before its end would only report errors. */

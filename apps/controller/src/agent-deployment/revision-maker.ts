@@ -42,7 +42,8 @@ export class RevisionMaker {
   constructor(client: KubeClient, clock: Clock) {
     this.#client = client;
     this.#clock = clock;
-    this.#status = new StatusWriter(client);
+    // the listener writes the other conditions at the same time, and none of them makes this one less true
+    this.#status = new StatusWriter(client, { guard: 'uid' });
   }
 
   /** The new revision. Conflict when a cache was behind and it is there already. */

@@ -113,7 +113,8 @@ export class DestinationReconciler {
         now,
       ),
     };
-    await this.#status.apply(RESOURCES.BulkExportDestination, destination, status);
+    const written = await this.#status.apply(RESOURCES.BulkExportDestination, destination, status);
+    await this.#caches.destinations.seen(written);
   }
 }
 

@@ -98,6 +98,6 @@ export class ListenerReconciler {
         now,
       ),
     };
-    await this.#status.apply(RESOURCES.Listener, listener, status);
+    await this.#caches.listeners.seen(await this.#status.apply(RESOURCES.Listener, listener, status));
   }
 }

@@ -82,7 +82,8 @@ export class WorkspaceReconciler {
         this.#clock.now(),
       ),
     };
-    await this.#status.apply(RESOURCES.Workspace, workspace, status, ['namespace']);
+    const written = await this.#status.apply(RESOURCES.Workspace, workspace, status, ['namespace']);
+    await this.#caches.workspaces.seen(written);
   }
 
   /** The namespace goes first: finalizers of what is in it still need the workspace's tenant. */

@@ -16,6 +16,13 @@ export type StatusOf<T extends WithStatus> = Partial<NonNullable<T['status']>>;
 export interface StatusWriterOptions {
   /** Default: the client's. One for each reconciler, since it owns exactly the fields it last applied. */
   readonly fieldManager?: string;
+  /**
+   * What an applied status must not be written over. `version`, the default: anything newer than the object that it was
+   * computed from (Conflict, and the next pass computes anew), so that neither a cache that lags nor a leader that has
+   * been replaced takes anything back. `uid`: only another object of the same name; for what is true of this one
+   * whatever else its status says.
+   */
+  readonly guard?: 'version' | 'uid';
 }
 
 const MAX_CONFLICTS = 5;
@@ -43,7 +50,7 @@ export class StatusWriter {
    * Server-side apply: afterwards our manager owns exactly these fields, and what it owned before and is not in `status`
    * is gone. For kinds whose condition lists are maps by type. No call is made when the object, as it was read, has
    * these very values; `owned` names top-level fields of ours that must be absent when `status` does not have them.
-   * Answers the object as it was read when it is gone.
+   * Answers the object as it was read when it is gone. What it may not be written over: see `guard`.
    */
   async apply<T extends WithStatus>(
     ref: ResourceRef<T>,
@@ -56,12 +63,9 @@ export class StatusWriter {
     const names = new Set([...Object.keys(next), ...owned]);
     const isDoubtful = this.#doubted.delete(object.metadata.uid ?? '') || this.isBehind(object);
     if (!isDoubtful && [...names].every((name) => isJsonEqual(before[name], next[name]))) return object;
-    const { name, namespace } = object.metadata;
-    const applied = { metadata: { name, ...(namespace === undefined ? {} : { namespace }) }, status };
     try {
-      // a literal cannot be shown to fit the fields of a type parameter
-      const draft = applied as unknown as Applied<T>;
-      const written = await this.#client.applyStatus<T>(ref, draft, this.#options);
+      const written = await this.#applyTo(ref, object, status);
+      if (!written) return object;
       this.#remember(written);
       return written;
     } catch (error) {
@@ -69,6 +73,34 @@ export class StatusWriter {
       this.#doubted.add(object.metadata.uid ?? '');
       throw error;
     }
+  }
+
+  /** Undefined when the name belongs to another object by now. */
+  async #applyTo<T extends WithStatus>(
+    ref: ResourceRef<T>,
+    object: T,
+    status: StatusOf<T>,
+  ): Promise<T | undefined> {
+    const { guard = 'version', ...options } = this.#options;
+    for (let current: T | undefined = object, conflicts = 0; current !== undefined;) {
+      // a version is heeded for a status, a uid is not: not by any API server
+      const { name, namespace, resourceVersion } = current.metadata;
+      const applied = { metadata: { name, ...(namespace && { namespace }), resourceVersion }, status };
+      try {
+        // a literal cannot be shown to fit the fields of a type parameter
+        return await this.#client.applyStatus<T>(ref, applied as unknown as Applied<T>, options);
+      } catch (error) {
+        if (guard === 'version' || !isConflict(error) || ++conflicts > MAX_CONFLICTS) throw error;
+        current = await this.#findAgain(ref, object);
+      }
+    }
+    return undefined;
+  }
+
+  /** The object as it is now; undefined when it is gone, whatever has its name. */
+  async #findAgain<T extends KubeObject>(ref: ResourceRef<T>, object: T): Promise<T | undefined> {
+    const found = await this.#client.find<T>(ref, keyOf(object));
+    return found?.metadata.uid === object.metadata.uid ? found : undefined;
   }
 
   /** Whether this object, as it was read, does not show yet what this writer wrote last. */
@@ -112,9 +144,8 @@ export class StatusWriter {
       } catch (error) {
         if (isNotFound(error)) return undefined;
         if (!isConflict(error) || ++conflicts > MAX_CONFLICTS) throw error;
-        current = await this.#client.find<T>(ref, keyOf(object));
         // another object by the same name has a status of its own
-        if (current?.metadata.uid !== object.metadata.uid) return undefined;
+        current = await this.#findAgain(ref, object);
       }
     }
     return undefined;

@@ -59,15 +59,43 @@ describe('writers', () => {
     expect(second.status).toEqual({ replicas: 2 });
   });
 
-  it('applies a status again when the object it is given is older than its own last write', async () => {
+  it('applies no status over a newer version, its own last write included', async () => {
     const writer = new StatusWriter(client);
     const stale = await writer.apply(DEPLOYMENTS, await newDeployment(), { replicas: 1 });
     const newer = await writer.apply(DEPLOYMENTS, stale, { replicas: 2 });
     // the cache still shows 1, and 1 is wanted again
-    const again = await writer.apply(DEPLOYMENTS, stale, { replicas: 1 });
+    await expect(writer.apply(DEPLOYMENTS, stale, { replicas: 1 })).rejects.toMatchObject({ code: 409 });
+    // another leader, whose caches stopped before that
+    await expect(new StatusWriter(client).apply(DEPLOYMENTS, stale, { replicas: 3 })).rejects.toMatchObject({
+      code: 409,
+    });
+    const again = await writer.apply(DEPLOYMENTS, newer, { replicas: 1 });
     expect([newer.status?.replicas, again.status?.replicas]).toEqual([2, 1]);
     expect(await callsOf(() => writer.apply(DEPLOYMENTS, again, { replicas: 1 }))).toBe(0);
   });
+
+  it('applies what is true of an object whatever else was written meanwhile', async () => {
+    const facts = new StatusWriter(client, { fieldManager: 'facts', guard: 'uid' });
+    const stale = await newDeployment();
+    await new StatusWriter(client).apply(DEPLOYMENTS, stale, { readyReplicas: 1 });
+    const written = await facts.apply(DEPLOYMENTS, stale, { replicas: 2 });
+    expect(written.status).toEqual({ replicas: 2, readyReplicas: 1 });
+  });
+
+  it.each(['version', 'uid'] as const)(
+    'leaves an object alone that has the name of the one it was asked about (guard %s)',
+    async (guard) => {
+      const former = await newDeployment();
+      const key = { namespace: 'default', name: former.metadata.name };
+      await client.delete(DEPLOYMENTS, key);
+      count--;
+      await newDeployment();
+      const written = new StatusWriter(client, { guard }).apply(DEPLOYMENTS, former, { replicas: 1 });
+      if (guard === 'version') await expect(written).rejects.toMatchObject({ code: 409 });
+      else expect(await written).toBe(former);
+      expect((await client.get(DEPLOYMENTS, key)).status ?? {}).toEqual({});
+    },
+  );
 
   it('does not know what stands there after a write whose answer never came', async () => {
     const writer = new StatusWriter(client);
