@@ -1,10 +1,12 @@
-import type { Informer, Informers } from '#lib/kube';
+import type { Informer, Informers, Reader } from '#lib/kube';
+import { isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
   type AgentRevision,
   type Deployment,
   DEPLOYMENTS,
   isDeleting,
+  type KubeObject,
   LABEL,
   type ObjectKey,
   type Pod,
@@ -17,8 +19,17 @@ import type { RolloutWorld } from './world.js';
 
 const BY_REVISION = 'revision';
 
+/** What a rollout is read from. */
+export interface RolloutReaders {
+  readonly deployments: Pick<Reader<AgentDeployment>, 'find'>;
+  readonly revisions: Pick<Reader<AgentRevision>, 'ownedBy'>;
+  readonly workloads: Pick<Reader<Deployment>, 'find'>;
+  readonly pods: Pick<Reader<Pod>, 'byIndex'>;
+  readonly services: Pick<Reader<Service>, 'find'>;
+}
+
 /** The caches of one namespace that rollouts read. */
-export interface NamespaceCaches {
+export interface NamespaceCaches extends RolloutReaders {
   readonly deployments: Informer<AgentDeployment>;
   readonly revisions: Informer<AgentRevision>;
   readonly workloads: Informer<Deployment>;
@@ -40,23 +51,38 @@ export function cachesOf(informers: Informers, namespace: string): NamespaceCach
   return caches;
 }
 
-/** The world of one rollout; undefined when the deployment is gone or going, since then nothing is left to decide. */
+/**
+ * The world of one rollout; undefined when the deployment is gone or going, since then nothing is left to decide.
+ * Revisions of a deployment that was made anew have the names of the former ones, whose Service, workloads and pods may
+ * not be gone yet, or not from these caches: nothing of theirs says anything about the present ones.
+ */
 export function observeRollout(
-  caches: NamespaceCaches,
+  caches: RolloutReaders,
   key: ObjectKey,
   listenerName: string,
 ): RolloutWorld | undefined {
   const deployment = caches.deployments.find(key);
   if (!deployment || isDeleting(deployment)) return undefined;
-  // by owner: those of a former deployment of this name may not be gone yet
-  const revisions = caches.revisions
-    .ownedBy(deployment)
-    .filter((revision) => revision.spec.listenerName === listenerName && !isDeleting(revision))
+  const all = caches.revisions.ownedBy(deployment).filter((revision) => !isDeleting(revision));
+  const elsewhere = all.filter(({ spec }) => spec.listenerName !== listenerName);
+  const revisions = all
+    .filter(({ spec }) => spec.listenerName === listenerName)
     .sort((a, b) => a.spec.number - b.spec.number)
     .map((revision) => ({
       revision,
-      workload: caches.workloads.find({ ...key, name: revision.metadata.name }),
-      pods: caches.pods.byIndex(BY_REVISION, revision.metadata.name),
+      workload: ownedBy(revision, caches.workloads.find({ ...key, name: revision.metadata.name })),
+      pods: caches.pods
+        .byIndex(BY_REVISION, revision.metadata.name)
+        .filter((pod) => isPresent(pod, revision)),
     }));
-  return { deployment, revisions, service: caches.services.find(key) };
+  return { deployment, revisions, elsewhere, service: ownedBy(deployment, caches.services.find(key)) };
+}
+
+function ownedBy<T extends KubeObject>(owner: KubeObject, object: T | undefined): T | undefined {
+  return object && isOwnedBy(object, owner) ? object : undefined;
+}
+
+/** A pod that is to stay and was made for this revision: its owner is a ReplicaSet, which nobody here may read. */
+function isPresent(pod: Pod, { metadata }: AgentRevision): boolean {
+  return !isDeleting(pod) && (pod.metadata.creationTimestamp ?? '') >= (metadata.creationTimestamp ?? '');
 }

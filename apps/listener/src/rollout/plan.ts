@@ -67,16 +67,25 @@ function reportedFailure(revision: AgentRevision): RevisionFailure | undefined {
   return failed?.status === 'True' ? { reason: failed.reason, message: failed.message } : undefined;
 }
 
+/** Every revision of the deployment, oldest first, whoever carries it out. */
+function allRevisions({ revisions, elsewhere }: RolloutWorld): readonly AgentRevision[] {
+  return [...revisions.map(({ revision }) => revision), ...elsewhere].sort(
+    (a, b) => a.spec.number - b.spec.number,
+  );
+}
+
 /** The newest revision that is ready and not older than the one that serves; else the one that serves. */
 function chooseServing(world: RolloutWorld): string | undefined {
-  const current = servedRevision(world);
-  const servedAt = world.revisions.findIndex(({ revision }) => revision.metadata.name === current);
-  for (let at = world.revisions.length - 1; at > servedAt; at--) {
-    const candidate = world.revisions[at];
-    if (candidate && !reportedFailure(candidate.revision) && isWorkloadReady(candidate))
-      return candidate.revision.metadata.name;
-  }
-  return current;
+  const all = allRevisions(world);
+  // a Service that somebody deleted, or took the name of, does not make what it pointed to a former revision
+  const current =
+    servedRevision(world) ??
+    all.findLast(({ status }) => isConditionTrue(status?.conditions, CONDITION.active))?.metadata.name;
+  const served = all.find(({ metadata }) => metadata.name === current)?.spec.number ?? 0;
+  const better = world.revisions.findLast(
+    (one) => one.revision.spec.number > served && !reportedFailure(one.revision) && isWorkloadReady(one),
+  );
+  return better?.revision.metadata.name ?? current;
 }
 
 /** A revision that the Service once pointed to, and when it stopped doing so. */
@@ -133,7 +142,7 @@ function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Sit
 export function planRollout(world: RolloutWorld, now: Date, patience: RolloutPatience): RolloutPlan {
   const situation: Situation = {
     serving: chooseServing(world),
-    newest: world.revisions.at(-1)?.revision.metadata.name,
+    newest: allRevisions(world).at(-1)?.metadata.name,
     isSuspended: world.deployment.spec.suspend === true,
     now,
     patience,

@@ -113,11 +113,20 @@ export function summarizeRevision(planned: PlannedRevision, now: Date): AgentRev
   };
   const conditions = updateConditions(ownConditions(revision), drafts, revision.metadata.generation, now);
   return {
+    ...(revision.metadata.generation === undefined
+      ? {}
+      : { observedGeneration: revision.metadata.generation }),
     conditions,
-    serving: fate.kind === 'serving',
+    serving: isServing(planned),
     replicas: workload?.spec.replicas ?? 0,
     readyReplicas: workload?.status?.readyReplicas ?? 0,
   };
+}
+
+/** Whether the Service points to it, pods or not: suspending does not move it, and what is blocked is as it was. */
+function isServing({ world: { revision }, fate }: PlannedRevision): boolean {
+  if (fate.kind === 'suspended' || fate.kind === 'blocked') return revision.status?.serving ?? false;
+  return fate.kind === 'serving';
 }
 
 function ownConditions(revision: AgentRevision): readonly Condition[] {

@@ -6,9 +6,18 @@ import {
   wantedReplicas,
 } from '#lib/manifests';
 import { after, done, type Result, wait } from '#lib/reconcile';
-import { type AgentRevision, DEPLOYMENTS, type ObjectKey, REASON, RESOURCES, SERVICES } from '#lib/resources';
+import {
+  type AgentRevision,
+  CONDITION,
+  DEPLOYMENTS,
+  findCondition,
+  type ObjectKey,
+  REASON,
+  RESOURCES,
+  SERVICES,
+} from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { refusalOf } from './failure.js';
+import { refusalOf, type RevisionFailure } from './failure.js';
 import { type NamespaceCaches, observeRollout } from './observe.js';
 import { type PlannedRevision, planRollout, type RevisionFate, servedRevision } from './plan.js';
 import { summarizeRevision } from './revision-status.js';
@@ -46,6 +55,11 @@ function replicasFor(fate: RevisionFate, revision: AgentRevision): number | unde
     default:
       return fate satisfies never;
   }
+}
+
+function isSaid({ status }: AgentRevision, { reason, message }: RevisionFailure): boolean {
+  const ready = findCondition(status?.conditions, CONDITION.ready);
+  return ready?.reason === reason && ready.message === message;
 }
 
 /**
@@ -97,7 +111,9 @@ export class RolloutReconciler {
       const refusal = refusalOf(error);
       if (!refusal) throw error;
       const { revision } = planned.world;
-      this.#deps.events.record(RESOURCES.AgentRevision, revision, { type: 'Warning', ...refusal.failure });
+      // what is blocked is tried again every few seconds: told once
+      if (!isSaid(revision, refusal.failure))
+        this.#deps.events.record(RESOURCES.AgentRevision, revision, { type: 'Warning', ...refusal.failure });
       const kind = planned.fate.kind === 'deploying' ? refusal.kind : 'blocked';
       return { ...planned, fate: { kind, failure: refusal.failure } };
     }
@@ -135,7 +151,9 @@ export class RolloutReconciler {
   }
 
   async #report(revisions: readonly PlannedRevision[], now: Date): Promise<void> {
-    for (const planned of revisions) {
+    // the one that serves first: whoever reads in between finds two that are active and never none
+    const serving = revisions.filter(({ fate }) => fate.kind === 'serving');
+    for (const planned of new Set([...serving, ...revisions])) {
       const { revision } = planned.world;
       const written = await this.#status.apply(
         RESOURCES.AgentRevision,

@@ -7,6 +7,7 @@ import type {
   Pod,
   Service,
 } from '#lib/resources';
+import { observeRollout, type RolloutReaders } from './observe.js';
 import { planRollout } from './plan.js';
 import { summarizeRevision } from './revision-status.js';
 import { DEFAULT_PATIENCE, type RevisionWorld, type RolloutWorld } from './world.js';
@@ -75,6 +76,7 @@ function world(serving: number | undefined, ...revisions: RevisionWorld[]): Roll
   return {
     deployment: { metadata: { name: 'a' }, spec: {} } as unknown as AgentDeployment,
     revisions,
+    elsewhere: [],
     service:
       serving === undefined
         ? undefined
@@ -278,6 +280,28 @@ describe('planRollout', () => {
     });
   });
 
+  it('does not retire what serves because its Service is gone', () => {
+    const serving = revision({ number: 1, conditions: [ACTIVE] });
+    expect(fates(world(undefined, serving, revision({ number: 2 })))).toEqual({
+      serving: 'a-00001',
+      fates: ['serving', 'deploying'],
+    });
+  });
+
+  it('leaves the Service to the newer revision of another listener', () => {
+    const former = revision({ number: 1, ready: true, conditions: [ACTIVE] });
+    const { revision: newer } = revision({ number: 2 });
+    expect(fates({ ...world(2, former), elsewhere: [newer] })).toEqual({
+      serving: 'a-00002',
+      fates: ['retiring'],
+    });
+    // and until it is ready goes on serving
+    expect(fates({ ...world(1, former), elsewhere: [newer] })).toEqual({
+      serving: 'a-00001',
+      fates: ['serving'],
+    });
+  });
+
   it('looks again when a former revision may be scaled down', () => {
     const observed = world(
       2,
@@ -325,6 +349,22 @@ describe('summarizeRevision', () => {
     ]);
   });
 
+  it('of one that is suspended says that the Service points to it', () => {
+    const observed = world(1, revision({ number: 1, conditions: [ACTIVE] }), revision({ number: 2 }));
+    const before = observed.revisions.map((one, at) => ({
+      ...one,
+      revision: { ...one.revision, status: { ...one.revision.status, serving: at === 0 } },
+    }));
+    const suspended = { ...observed, revisions: before, deployment: { spec: { suspend: true } } };
+    const { revisions } = planRollout(suspended as unknown as RolloutWorld, NOW, DEFAULT_PATIENCE);
+    expect(revisions.map((one) => summarizeRevision(one, NOW).serving)).toEqual([true, false]);
+  });
+
+  it('speaks of the generation that it was computed from', () => {
+    const [planned] = planRollout(world(undefined, revision({ number: 1 })), NOW, DEFAULT_PATIENCE).revisions;
+    expect(planned && summarizeRevision(planned, NOW).observedGeneration).toBe(1);
+  });
+
   it('of a former one keeps that it was active', () =>
     expect(
       summary(
@@ -349,5 +389,58 @@ describe('summarizeRevision', () => {
       reason: 'GraphLoadFailed',
       message: 'no such file',
     });
+  });
+});
+
+describe('observeRollout', () => {
+  const CREATED = { creationTimestamp: SECONDS(10) };
+  const owned = (uid: string) => ({ ownerReferences: [{ apiVersion: 'v1', kind: 'K', name: 'a', uid }] });
+  const pod = (name: string, metadata: object): Pod =>
+    ({ metadata: { name, ...CREATED, ...metadata }, spec: { containers: [] } }) as unknown as Pod;
+
+  function readers(
+    changes: { owner?: string; pods?: readonly Pod[]; listeners?: string[] } = {},
+  ): RolloutReaders {
+    const { owner = 'present', pods = [], listeners = ['default'] } = changes;
+    const revisions = listeners.map((listenerName, at) => ({
+      metadata: { name: `a-0000${at + 1}`, uid: `${owner}-${at + 1}`, ...CREATED },
+      spec: { number: at + 1, listenerName },
+    }));
+    return {
+      deployments: { find: () => ({ metadata: { name: 'a', uid: owner }, spec: {} }) as AgentDeployment },
+      revisions: { ownedBy: () => revisions as unknown as AgentRevision[] },
+      workloads: {
+        find: ({ name }) => ({ metadata: { name, ...owned('present-1') } }) as unknown as Deployment,
+      },
+      pods: { byIndex: () => [...pods] },
+      services: { find: () => ({ metadata: { name: 'a', ...owned('present') } }) as unknown as Service },
+    };
+  }
+  const observe = (from: RolloutReaders) => observeRollout(from, { namespace: 'ws', name: 'a' }, 'default');
+
+  it('sees what belongs to the deployment and its revisions', () => {
+    const seen = observe(readers({ pods: [pod('p', {})] }));
+    expect([seen?.service?.metadata.name, seen?.revisions[0]?.workload?.metadata.name]).toEqual([
+      'a',
+      'a-00001',
+    ]);
+    expect(seen?.revisions[0]?.pods).toHaveLength(1);
+  });
+
+  it('takes nothing of a former deployment of the name for its own', () => {
+    const seen = observe(readers({ owner: 'anew' }));
+    expect([seen?.service, seen?.revisions[0]?.workload]).toEqual([undefined, undefined]);
+  });
+
+  it('counts no pods that are going, or that are older than the revision', () => {
+    const going = pod('going', { deletionTimestamp: SECONDS(1) });
+    const older = pod('older', { creationTimestamp: SECONDS(11) });
+    expect(observe(readers({ pods: [going, older] }))?.revisions[0]?.pods).toEqual([]);
+  });
+
+  it('keeps revisions of other listeners apart', () => {
+    const seen = observe(readers({ listeners: ['default', 'other'] }));
+    expect(seen?.revisions.map((one) => one.revision.spec.number)).toEqual([1]);
+    expect(seen?.elsewhere.map(({ spec }) => spec.number)).toEqual([2]);
   });
 });

@@ -5,6 +5,7 @@ export interface RevisionWorld {
   readonly revision: AgentRevision;
   /** Its Deployment; undefined before it was made and after it was removed. */
   readonly workload: Deployment | undefined;
+  /** Those that are to stay. */
   readonly pods: readonly Pod[];
 }
 
@@ -13,6 +14,8 @@ export interface RolloutWorld {
   readonly deployment: AgentDeployment;
   /** By number, oldest first; only those of this listener. */
   readonly revisions: readonly RevisionWorld[];
+  /** The other revisions of the deployment: another listener's, from before or after it was handed over. */
+  readonly elsewhere: readonly AgentRevision[];
   readonly service: Service | undefined;
 }
 
