@@ -10,6 +10,7 @@ import {
 /**
  * The complete list of conditions: those that this pass found, and `Ready` computed from them. What it did not find is
  * not in it: conditions of failures exist only while true.
+ * @param keeps types that stay as they are, because the pass did not come to them
  */
 export function conditionsOf(
   before: readonly Condition[] | undefined,
@@ -17,9 +18,10 @@ export function conditionsOf(
   ready: ReadyRule,
   generation: number | undefined,
   now: Date,
+  keeps: readonly string[] = [],
 ): readonly Condition[] {
-  const types = new Set(found.map(({ type }) => type));
-  const kept = (before ?? []).filter(({ type }) => types.has(type) || type === CONDITION.ready);
+  const types = new Set([...found.map(({ type }) => type), ...keeps, CONDITION.ready]);
+  const kept = (before ?? []).filter(({ type }) => types.has(type));
   const drafts = Object.fromEntries(found.map(({ type, ...draft }) => [type, draft]));
   const conditions = updateConditions(kept, drafts, generation, now);
   const others = conditions.filter(({ type }) => type !== CONDITION.ready);

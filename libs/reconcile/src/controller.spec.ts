@@ -104,7 +104,7 @@ describe('Controller', () => {
   });
 
   it.each<[string, Error, Failure['kind'], number, number]>([
-    ['leaves a terminal failure until something changes', new TerminalError('Bad', 'no'), 'terminal', 1, 1],
+    ['leaves a terminal failure alone for a while', new TerminalError('Bad', 'no'), 'terminal', 1, 1],
     [
       'comes back to a waiting one after its delay',
       new WaitingError('Soon', 'later', 1_000),
@@ -122,6 +122,20 @@ describe('Controller', () => {
     expect(failures.length).toBe(reported);
     await clock.advance(1_090);
     expect(passes.length).toBe(passesWithin);
+    await controller.stop();
+  });
+
+  it('looks at a terminal failure again, and tells it once', async () => {
+    let message = 'Secret x belongs to somebody else';
+    const { controller, clock, passes, failures } = harness(() =>
+      message === '' ? Promise.resolve(done()) : Promise.reject(new TerminalError('NotOurs', message)),
+    );
+    controller.enqueue(A);
+    await clock.advance(200_000);
+    expect([passes.length, failures.length]).toEqual([4, 1]);
+    message = '';
+    await clock.advance(200_000);
+    expect([passes.length, failures.length]).toEqual([5, 1]);
     await controller.stop();
   });
 

@@ -18,6 +18,9 @@ export interface ReconcileContext {
  */
 export type Reconcile = (key: ObjectKey, context: ReconcileContext) => Promise<Result>;
 
+/** How soon a terminal failure is looked at again: what a person changes may be nothing that wakes its object. */
+const TERMINAL_LOOK_MS = 60_000;
+
 /** Told about every pass, for metrics and tests. */
 export interface PassReport {
   readonly key: ObjectKey;
@@ -32,7 +35,10 @@ export interface ControllerOptions extends Omit<WorkQueueOptions, 'clock'> {
   readonly log: Log;
   /** Passes at the same time, each over another object. Default 4. */
   readonly concurrency?: number;
-  /** Told about every failed pass but conflicts: the place for Warning events. What it throws is only logged. */
+  /**
+   * Told about every failed pass but conflicts, and terminal failures that it was told of: the place for Warning events.
+   * What it throws is only logged.
+   */
   readonly onFailure?: (key: ObjectKey, failure: Failure) => void | Promise<void>;
   readonly onPass?: (report: PassReport) => void;
 }
@@ -46,6 +52,8 @@ export class Controller {
   readonly #options: ControllerOptions;
   readonly #queue: WorkQueue;
   readonly #abort = new AbortController();
+  /** The message of each key's terminal failure. */
+  readonly #told = new Map<string, string>();
   #workers: Promise<void>[] = [];
 
   constructor(options: ControllerOptions) {
@@ -119,6 +127,7 @@ export class Controller {
 
   #settle(text: string, result: Result): void {
     this.#queue.forget(text);
+    this.#told.delete(text);
     switch (result.kind) {
       case 'done':
         return;
@@ -139,6 +148,9 @@ export class Controller {
     switch (failure.kind) {
       case 'terminal':
         this.#queue.forget(text);
+        this.#queue.addAfter(text, jittered(TERMINAL_LOOK_MS, this.#options.random));
+        if (this.#told.get(text) === failure.message) return;
+        this.#told.set(text, failure.message);
         log.warn(fields, 'cannot be reconciled as it is');
         break;
       case 'waiting':

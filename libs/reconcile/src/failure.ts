@@ -3,7 +3,7 @@ import { errorText, TerminalError, WaitingError } from '#lib/errors';
 /** What the class of a thrown value means for the loop. Decided here once; callers never decide again. */
 export type Failure =
   | {
-      /** A person or a change of the spec is needed: no requeue, condition and Warning event, logged as warning. */
+      /** A person or a change of the spec is needed: a look a minute, condition, one Warning event, logged as warning. */
       readonly kind: 'terminal';
       readonly reason: string;
       readonly message: string;

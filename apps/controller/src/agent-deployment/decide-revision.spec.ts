@@ -140,9 +140,25 @@ describe('revisionHash', () => {
 });
 
 describe('revisionsToForget', () => {
+  const saying = (number: number, type: string, status: 'True' | 'False') => ({
+    ...revision(number),
+    status: { conditions: [{ type, status, reason: 'R', message: '', lastTransitionTime: '' }] },
+  });
+  const ended = (number: number, type = 'Active') =>
+    saying(number, type, type === 'Active' ? 'False' : 'True');
+  const serving = (number: number) => revision(number, 'h', 'x', true);
+  const forgotten = (revisions: readonly AgentRevision[], limit: number, served?: string) =>
+    revisionsToForget(revisions, limit, served).map(({ spec }) => spec.number);
+
   it('forgets the oldest beyond the limit, but not what serves or is newest', () => {
-    const revisions = [revision(1), revision(2, 'h', 'x', true), revision(3), revision(4), revision(5)];
-    expect(revisionsToForget(revisions, 1).map(({ spec }) => spec.number)).toEqual([1, 3]);
-    expect(revisionsToForget(revisions, 10)).toEqual([]);
+    const revisions = [ended(1, 'Failed'), serving(2), ended(3, 'Superseded'), ended(4), revision(5)];
+    expect(forgotten(revisions, 1)).toEqual([1, 3]);
+    expect(forgotten(revisions, 10)).toEqual([]);
+  });
+
+  it('keeps what the Service points to, whatever was said of it', () => {
+    // suspended, or switched a moment ago
+    expect(forgotten([ended(1), ended(2), revision(3)], 0, 'a-2')).toEqual([1]);
+    expect(forgotten([ended(1), revision(2), revision(3)], 0)).toEqual([1]);
   });
 });

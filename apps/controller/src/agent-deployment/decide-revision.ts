@@ -1,4 +1,13 @@
-import { type AgentDeployment, type AgentRevision, ANNOTATION, idOf, REASON } from '#lib/resources';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  ANNOTATION,
+  CONDITION,
+  findCondition,
+  idOf,
+  isConditionTrue,
+  REASON,
+} from '#lib/resources';
 import { derivedUuid } from '../identity/derived-uuid.js';
 
 /** Number and id of a revision that is to be made. */
@@ -62,12 +71,29 @@ export function isHandled(deployment: AgentDeployment, revisions: readonly Agent
   );
 }
 
-/** Revisions that need not be kept: the oldest beyond the limit, never the newest or the one that serves. */
+/**
+ * Revisions that need not be kept: the oldest beyond the limit, never the newest or the one that serves. Only those whose
+ * end the listener has put on record, which is final: between moving the Service and saying so it may be a while, and
+ * what nobody has spoken of yet may be what serves.
+ * @param served name of the revision that the Service points to
+ */
 export function revisionsToForget(
   revisions: readonly AgentRevision[],
   limit: number,
+  served: string | undefined,
 ): readonly AgentRevision[] {
-  const latest = revisions.at(-1);
-  const others = revisions.filter((revision) => revision !== latest && revision.status?.serving !== true);
-  return others.slice(0, Math.max(0, others.length - limit));
+  const others = revisions.filter(
+    (revision) =>
+      revision !== revisions.at(-1) && revision.status?.serving !== true && revision.metadata.name !== served,
+  );
+  return others.slice(0, Math.max(0, others.length - limit)).filter(hasEnded);
+}
+
+function hasEnded({ status }: AgentRevision): boolean {
+  const conditions = status?.conditions;
+  return (
+    isConditionTrue(conditions, CONDITION.failed) ||
+    isConditionTrue(conditions, CONDITION.superseded) ||
+    findCondition(conditions, CONDITION.active)?.status === 'False'
+  );
 }

@@ -1,7 +1,15 @@
 import { TerminalError } from '#lib/errors';
-import { addFinalizer, type EventRecorder, type KubeClient, removeFinalizer, StatusWriter } from '#lib/kube';
+import {
+  addFinalizer,
+  type EventRecorder,
+  isAlreadyExists,
+  isConflict,
+  type KubeClient,
+  removeFinalizer,
+  StatusWriter,
+} from '#lib/kube';
 import type { AddressMode } from '#lib/manifests';
-import { after, done, finalizerStep, type Result, wait } from '#lib/reconcile';
+import { after, done, finalizerStep, isOwnedBy, type Result, wait } from '#lib/reconcile';
 import {
   type AgentDeployment,
   type AgentDeploymentStatus,
@@ -10,7 +18,9 @@ import {
   type ConditionDraft,
   FINALIZER,
   isConditionTrue,
+  isDeleting,
   keyOf,
+  LABEL,
   type ObjectKey,
   REASON,
   RESOURCES,
@@ -24,6 +34,7 @@ import { decideRevision, isHandled, revisionsToForget } from './decide-revision.
 import type { DeploymentProvisioning } from './deployment-provisioning.js';
 import { type DeploymentFindings, revisionCondition, summarizeDeployment } from './deployment-status.js';
 import { type DeploymentCaches, type DeploymentWorld, observeDeployment } from './deployment-world.js';
+import { failedPass } from './failed-pass.js';
 import type { ImageIndex } from './image-index.js';
 import { findRefusal, findRevisionRefusal, type Refusal } from './refusal.js';
 import { revisionHash } from './revision-hash.js';
@@ -43,6 +54,7 @@ export interface DeploymentTools {
 /** Findings in the making; the status is written from it whatever becomes of the pass. */
 interface Draft {
   conditions: ConditionDraft[];
+  keeps: readonly string[];
   tracingProjectId: string | undefined;
   handledRevisionRequestId: string | undefined;
   revisions: readonly AgentRevision[];
@@ -88,18 +100,22 @@ export class DeploymentReconciler {
     const world = observeDeployment(this.#caches, deployment);
     const draft: Draft = {
       conditions: [],
+      keeps: [],
       tracingProjectId: deployment.status?.tracingProjectId,
       handledRevisionRequestId: deployment.status?.handledRevisionRequestId,
       revisions: world.revisions,
       isHandled: false,
     };
     try {
-      return await this.#advance(world, draft);
-    } catch (error) {
-      this.#blame(draft, error);
-      throw error;
-    } finally {
+      const result = await this.#advance(world, draft);
       await this.#report(world, draft);
+      return result;
+    } catch (error) {
+      // somebody else wrote first, perhaps this very controller before its cache saw it: the next pass sees more
+      if (isConflict(error) || isAlreadyExists(error)) throw error;
+      const { conditions, ...rest } = failedPass(draft.conditions, deployment.status?.conditions, error);
+      await this.#report(world, { ...draft, ...rest, conditions });
+      throw error;
     }
   }
 
@@ -114,7 +130,7 @@ export class DeploymentReconciler {
     if (revisionRefusal || !environment || !world.listener)
       return this.#refuse(draft, revisionRefusal, environment ? undefined : lookMs);
     await this.#advanceRevision(world, draft, { tenantId, platformKey, environment });
-    await this.#forgetOld(world.deployment, draft.revisions);
+    await this.#forgetOld(world, draft.revisions);
     draft.conditions.push(revisionCondition(world.deployment, draft.revisions.at(-1)));
     draft.isHandled = true;
     return lookMs === undefined ? done() : after(lookMs);
@@ -224,26 +240,13 @@ export class DeploymentReconciler {
     draft.revisions = [...draft.revisions.slice(0, -1), completed];
   }
 
-  async #forgetOld({ spec }: AgentDeployment, revisions: readonly AgentRevision[]): Promise<void> {
-    for (const revision of revisionsToForget(revisions, spec.revisionHistoryLimit))
-      await this.#tools.client.delete(RESOURCES.AgentRevision, keyOf(revision));
-  }
-
-  /** Says on the condition that was being worked on what went wrong. */
-  #blame(draft: Draft, error: unknown): void {
-    const types = new Set(draft.conditions.map(({ type }) => type));
-    const type =
-      [CONDITION.tracingProjectReady, CONDITION.databaseReady].find((one) => !types.has(one)) ??
-      CONDITION.revisionReady;
-    const isTerminal = error instanceof TerminalError;
-    draft.conditions.push({
-      type,
-      status: isTerminal ? 'False' : 'Unknown',
-      reason: isTerminal ? error.reason : REASON.progressing,
-      // the text of a database's or server's error belongs in the log: it may name hosts and users
-      message: isTerminal ? error.message : 'trying again after an error; see the log of the controller',
-    });
-    draft.isHandled = isTerminal;
+  async #forgetOld(
+    { deployment: { spec }, service }: DeploymentWorld,
+    revisions: readonly AgentRevision[],
+  ): Promise<void> {
+    const served = service?.spec.selector?.[LABEL.revision];
+    for (const revision of revisionsToForget(revisions, spec.revisionHistoryLimit, served))
+      await this.#tools.client.delete(RESOURCES.AgentRevision, keyOf(revision), uidOf(revision));
   }
 
   async #report(world: DeploymentWorld, draft: DeploymentFindings): Promise<void> {
@@ -256,14 +259,30 @@ export class DeploymentReconciler {
   /** Pods first, then what they use: an agent that loses its database before its end would only report errors. */
   async #finalize(deployment: AgentDeployment): Promise<Result> {
     const { client, provisioning } = this.#tools;
-    const revisions = this.#caches.revisions.ownedBy(deployment);
-    for (const { metadata } of revisions)
-      if (metadata.deletionTimestamp === undefined)
-        await client.delete(RESOURCES.AgentRevision, keyOf({ metadata }), { propagation: 'Foreground' });
+    const revisions = await this.#listRevisions(deployment);
+    for (const revision of revisions)
+      if (!isDeleting(revision))
+        await client.delete(RESOURCES.AgentRevision, keyOf(revision), {
+          ...uidOf(revision),
+          propagation: 'Foreground',
+        });
     if (revisions.length > 0) return wait(REASON.deleting, DELETING_MS);
     const workspace = workspaceOf(this.#caches.workspaces, deployment.metadata.namespace);
     await provisioning.release(deployment, workspace?.spec.tenantId);
     await removeFinalizer(client, RESOURCES.AgentDeployment, deployment, FINALIZER.deployment);
     return done();
   }
+
+  /** From the server: a revision that no cache shows yet would lose its database under its pods. */
+  async #listRevisions(deployment: AgentDeployment): Promise<readonly AgentRevision[]> {
+    const { namespace = '', name } = deployment.metadata;
+    const labelSelector = `${LABEL.deployment}=${name}`;
+    const { items } = await this.#tools.client.list(RESOURCES.AgentRevision, { namespace, labelSelector });
+    return items.filter((revision) => isOwnedBy(revision, deployment));
+  }
+}
+
+/** Precondition of a deletion: this object and none that has its name meanwhile. */
+function uidOf({ metadata: { uid } }: AgentRevision): { readonly uid?: string } {
+  return uid === undefined ? {} : { uid };
 }

@@ -16,6 +16,8 @@ import type { DeploymentWorld } from './deployment-world.js';
 /** What a pass came to. */
 export interface DeploymentFindings {
   readonly conditions: readonly ConditionDraft[];
+  /** Types of which it found out nothing; default none. */
+  readonly keeps?: readonly string[];
   readonly tracingProjectId: string | undefined;
   readonly handledRevisionRequestId: string | undefined;
   /** By number, oldest first, those made in this pass included. */
@@ -56,8 +58,9 @@ export function summarizeDeployment(
       status?.conditions,
       findings.conditions,
       { needs: NEEDS, message: 'the newest revision serves' },
-      metadata.generation,
+      generation,
       now,
+      findings.keeps,
     ),
   });
 }

@@ -1,6 +1,7 @@
+import { TerminalError } from '#lib/errors';
 import { applyOwned, isAlreadyExists, type KubeClient, StatusWriter } from '#lib/kube';
 import { buildRevisionEnvSecret, revisionLabels } from '#lib/manifests';
-import { controllerReference } from '#lib/reconcile';
+import { controllerReference, isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -10,6 +11,9 @@ import {
   CONDITION,
   databaseSecretName,
   isConditionTrue,
+  isDeleting,
+  keyOf,
+  type ObjectKey,
   platformSecretName,
   REASON,
   RESOURCES,
@@ -46,14 +50,32 @@ export class RevisionMaker {
     this.#status = new StatusWriter(client, { guard: 'uid' });
   }
 
-  /** The new revision. Conflict when a cache was behind and it is there already. */
+  /**
+   * The new revision. AlreadyExists when a cache was behind and it is there already.
+   * @throws TerminalError `NotOurs` when another's has its name
+   */
   async make(
     deployment: AgentDeployment,
     decision: Makeable,
     ingredients: RevisionIngredients,
   ): Promise<AgentRevision> {
     const revision = buildRevision(deployment, decision, ingredients);
-    return await this.#client.create(RESOURCES.AgentRevision, revision);
+    try {
+      return await this.#client.create(RESOURCES.AgentRevision, revision);
+    } catch (error) {
+      if (isAlreadyExists(error)) await this.#refuseForeign(deployment, keyOf(revision));
+      throw error;
+    }
+  }
+
+  /** An orphan of a former deployment of the name would be in the way for ever; one that is going is waited for. */
+  async #refuseForeign(deployment: AgentDeployment, key: ObjectKey): Promise<void> {
+    const existing = await this.#client.find(RESOURCES.AgentRevision, key);
+    if (!existing || isDeleting(existing) || isOwnedBy(existing, deployment)) return;
+    throw new TerminalError(
+      REASON.notOurs,
+      `AgentRevision ${key.name} exists and does not belong to this deployment: remove it`,
+    );
   }
 
   /** Completes a revision that is not built: its variables, then `Built`. */
