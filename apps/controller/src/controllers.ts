@@ -18,7 +18,6 @@ import {
   LABEL,
   type Namespace,
   type ObjectKey,
-  PODS,
   RESOURCES,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
@@ -149,7 +148,6 @@ function exportControllers(parts: ControllerParts): readonly ControllerSpec[] {
   const runs = informers.of(RESOURCES.BulkExportRun);
   const ofWorkers = { namespace: systemNamespace, labelSelector: LABEL.exportRun };
   const jobs = informers.of(JOBS, ofWorkers);
-  const pods = informers.of(PODS, ofWorkers);
   const time = new DatabaseTime(() => traceStore.databaseTime(), parts.clock);
   const bulkExport = new BulkExportReconciler({
     client,
@@ -175,7 +173,6 @@ function exportControllers(parts: ControllerParts): readonly ControllerSpec[] {
     exports,
     runs,
     jobs,
-    pods,
   });
   const ofRun = ({ metadata }: KubeObject): readonly ObjectKey[] =>
     keyIn(metadata.labels?.[LABEL.exportNamespace], metadata.labels?.[LABEL.exportRun]);
@@ -210,7 +207,6 @@ function exportControllers(parts: ControllerParts): readonly ControllerSpec[] {
         ),
         fromMapped(runs, (run) => nextInLine(run, exports, runs), hasEnded),
         fromMapped(jobs, ofRun),
-        fromMapped(pods, ofRun),
       ],
     },
   ];

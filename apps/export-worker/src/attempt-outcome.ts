@@ -2,8 +2,8 @@ import { errorText, TerminalError } from '#lib/errors';
 import { ObjectStoreError } from '#lib/object-store';
 import { type ExportProgressRecord, StaleAttemptError } from '#lib/trace-store';
 
-/** Exit codes that the controller reads (after sysexits: EX_DATAERR, EX_TEMPFAIL). */
-export const EXIT_CODE = { done: 0, terminal: 65, retry: 75 } as const;
+/** Exit codes that the controller reads (after sysexits: EX_USAGE, EX_DATAERR, EX_TEMPFAIL). */
+export const EXIT_CODE = { done: 0, unusable: 64, terminal: 65, retry: 75 } as const;
 
 /** How an attempt ended, for the process and for the run's record. */
 export interface AttemptOutcome {
@@ -13,7 +13,7 @@ export interface AttemptOutcome {
 }
 
 /**
- * Sorts a failure: credentials, bucket and spec need a person; an attempt that another has replaced has nothing more to
+ * Sorts a failure: credentials and bucket need a person, and so does a spec that asks for what cannot be done; an attempt that another has replaced has nothing more to
  * say; everything else is worth another attempt.
  * @param record the run's progress, as far as it could be read
  */
@@ -34,6 +34,6 @@ export function outcomeOf(
       exitCode: failure.isConfiguration ? EXIT_CODE.terminal : EXIT_CODE.retry,
       message: failure.message,
     };
-  const exitCode = failure instanceof TerminalError ? EXIT_CODE.terminal : EXIT_CODE.retry;
+  const exitCode = failure instanceof TerminalError ? EXIT_CODE.unusable : EXIT_CODE.retry;
   return { exitCode, message: errorText(failure) };
 }

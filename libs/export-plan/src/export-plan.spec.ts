@@ -160,7 +160,12 @@ describe('attempts', () => {
     }));
   it('end at once when the destination refuses', () =>
     expect(
-      decideNextAttempt(1, { kind: 'terminal', message: 'Access denied' }, 0, DEFAULT_EXPORT_LIMITS),
+      decideNextAttempt(
+        1,
+        { kind: 'terminal', reason: 'DestinationRefused', message: 'Access denied' },
+        0,
+        DEFAULT_EXPORT_LIMITS,
+      ),
     ).toEqual({
       kind: 'fail',
       reason: 'DestinationRefused',

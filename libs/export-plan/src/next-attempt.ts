@@ -1,10 +1,13 @@
 import type { ExportLimits } from './limits.js';
 
+/** Who refuses for good: the destination (credentials, missing bucket), or the worker what the run asks for. */
+export type Refusal = 'DestinationRefused' | 'RunRefused';
+
 /** How an attempt ended, as its worker's exit code or its Job say. */
 export type AttemptEnd =
   | { readonly kind: 'succeeded' }
-  /** The worker said that trying again cannot help: credentials, missing bucket. */
-  | { readonly kind: 'terminal'; readonly message: string }
+  /** The worker said that trying again cannot help. */
+  | { readonly kind: 'terminal'; readonly reason: Refusal; readonly message: string }
   /** Everything else, crashes and time-outs of the run included. */
   | { readonly kind: 'failed'; readonly message: string; readonly endedAtMs: number };
 
@@ -12,7 +15,7 @@ export type NextAttempt =
   | { readonly kind: 'complete' }
   | {
       readonly kind: 'fail';
-      readonly reason: 'DestinationRefused' | 'RetriesExhausted';
+      readonly reason: Refusal | 'RetriesExhausted';
       readonly message: string;
     }
   | { readonly kind: 'retry'; readonly attempt: number; readonly afterMs: number };
@@ -28,7 +31,7 @@ export function decideNextAttempt(
     case 'succeeded':
       return { kind: 'complete' };
     case 'terminal':
-      return { kind: 'fail', reason: 'DestinationRefused', message: end.message };
+      return { kind: 'fail', reason: end.reason, message: end.message };
     case 'failed':
       if (attempt > limits.retries)
         return {

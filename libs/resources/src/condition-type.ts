@@ -88,6 +88,7 @@ export const REASON = {
   runFailed: 'RunFailed',
   attemptFailed: 'AttemptFailed',
   storageFailed: 'StorageFailed',
+  runRefused: 'RunRefused',
   timedOut: 'TimedOut',
   cancelled: 'Cancelled',
 } as const;

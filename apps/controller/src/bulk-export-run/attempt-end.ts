@@ -2,8 +2,11 @@ import type { AttemptEnd } from '#lib/export-plan';
 import type { Job } from '#lib/resources';
 import type { ExportRunWorld } from './world.js';
 
-/** The worker's word for: trying again cannot help (sysexits' EX_DATAERR). */
-const EXIT_TERMINAL = 65;
+/** The worker's words for: trying again cannot help (sysexits' EX_DATAERR and EX_USAGE). */
+const FINAL_EXITS = new Map([
+  [65, 'DestinationRefused'],
+  [64, 'RunRefused'],
+] as const);
 
 function jobCondition(job: Job | undefined, type: string) {
   return job?.status?.conditions?.find((one) => one.type === type && one.status === 'True');
@@ -14,12 +17,11 @@ export function isJobFinished(job: Job): boolean {
   return jobCondition(job, 'Complete') !== undefined || jobCondition(job, 'Failed') !== undefined;
 }
 
-function exitCodes({ pods }: ExportRunWorld): number[] {
-  return pods.flatMap(({ status }) =>
-    (status?.containerStatuses ?? []).flatMap(({ state }) =>
-      state?.terminated ? [state.terminated.exitCode] : [],
-    ),
+function refusalOf({ pods }: ExportRunWorld) {
+  const codes = pods.flatMap(({ status }) =>
+    (status?.containerStatuses ?? []).map(({ state }) => state?.terminated?.exitCode),
   );
+  return [...FINAL_EXITS].find(([code]) => codes.includes(code))?.[1];
 }
 
 /**
@@ -32,11 +34,13 @@ export function findAttemptEnd(world: ExportRunWorld): AttemptEnd | undefined {
   if (attempt === 0) return undefined;
   const isClaimed = progress?.attempt === attempt;
   if (progress?.state === 'completed') return { kind: 'succeeded' };
-  const failed = jobCondition(world.job, 'Failed');
+  // a Job that is complete by its exit code alone has exported nothing that anybody knows of
+  const failed = jobCondition(world.job, 'Failed') ?? jobCondition(world.job, 'Complete');
   const said = isClaimed ? progress.error : undefined;
   if (failed) {
     const message = said ?? failed.message ?? 'the worker ended without a word';
-    if (exitCodes(world).includes(EXIT_TERMINAL)) return { kind: 'terminal', message };
+    const reason = refusalOf(world);
+    if (reason) return { kind: 'terminal', reason, message };
     return { kind: 'failed', message, endedAtMs: Date.parse(failed.lastTransitionTime ?? now.toISOString()) };
   }
   // a Job that somebody deleted: its worker was stopped with it

@@ -10,7 +10,7 @@ import {
   StatusWriter,
 } from '#lib/kube';
 import { buildExportJob, buildExportSecret, type ExportAttempt, type PlatformSettings } from '#lib/manifests';
-import { after, done, finalizerStep, type Result, wait } from '#lib/reconcile';
+import { after, done, finalizerStep, isOwnedBy, type Result, wait } from '#lib/reconcile';
 import {
   type BulkExport,
   type BulkExportRun,
@@ -22,7 +22,7 @@ import {
   keyOf,
   LABEL,
   type ObjectKey,
-  type Pod,
+  PODS,
   REASON,
   RESOURCES,
   SECRETS,
@@ -53,7 +53,6 @@ export interface BulkExportRunDependencies {
   readonly runs: Informer<BulkExportRun>;
   /** Of the system namespace, those of export runs. */
   readonly jobs: Informer<Job>;
-  readonly pods: Informer<Pod>;
 }
 
 const SUMMARY_EVERY_MS = 2_000;
@@ -63,8 +62,8 @@ const BLOCKED_LOOK_MS = 5_000;
 const RELEASE_LOOK_MS = 1_000;
 /** A node that is gone never ends its pods, and a deletion must not hang on that. */
 const RELEASE_WITHIN_MS = 60_000;
-/** Index of pods: the name of their Job. */
-const BY_JOB = 'job';
+/** A cache that has not seen our last report yet. */
+const BEHIND_MS = 500;
 const JOB_LABEL = 'batch.kubernetes.io/job-name';
 
 /**
@@ -79,12 +78,13 @@ export class BulkExportRunReconciler {
   constructor(deps: BulkExportRunDependencies) {
     this.#deps = deps;
     this.#status = new StatusWriter(deps.client, { fieldManager: 'agentplane-controller-export-run' });
-    deps.pods.addIndex(BY_JOB, ({ metadata }) => [metadata.labels?.[JOB_LABEL] ?? '']);
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
     const found = this.#deps.runs.find(key);
-    if (!found) return done();
+    if (!found) return await this.#sweep(key);
+    // attempts that it does not show would be begun again, or left running
+    if (this.#status.isBehind(found)) return wait(REASON.pending, BEHIND_MS);
     const step = finalizerStep(found, FINALIZER.exportRun);
     if (step === 'gone') return done();
     if (step === 'finalize') return await this.#release(found);
@@ -106,22 +106,33 @@ export class BulkExportRunReconciler {
   }
 
   async #observe(run: BulkExportRun): Promise<ExportRunWorld> {
-    const { client, exports, runs, jobs, pods, traceStore, time, workspaces } = this.#deps;
+    const { client, exports, runs, traceStore, time, workspaces } = this.#deps;
     const { namespace = '', uid = '' } = run.metadata;
     const attempt = run.status?.attempt ?? 0;
-    const jobKey = this.#jobKey(run, attempt);
-    const bulkExport = exports.find({ namespace, name: run.spec.exportName });
+    const named = exports.find({ namespace, name: run.spec.exportName });
+    const bulkExport = named && isOwnedBy(run, named) && !isDeleting(named) ? named : undefined;
+    const job = attempt === 0 ? undefined : await this.#findJob(run, attempt);
+    const ofJob = {
+      namespace: this.#deps.systemNamespace,
+      labelSelector: `${JOB_LABEL}=${job?.metadata.name}`,
+    };
     return {
       run,
-      bulkExport: bulkExport?.metadata.deletionTimestamp === undefined ? bulkExport : undefined,
+      bulkExport,
       siblings: bulkExport ? runs.ownedBy(bulkExport) : [],
-      // only the server knows that there is none: a cache that lags would count the attempt as lost
-      job: attempt === 0 ? undefined : (jobs.find(jobKey) ?? (await client.find(JOBS, jobKey))),
-      pods: pods.byIndex(BY_JOB, jobKey.name),
+      job,
+      // only the server knows what they ended with: a cache may show the end of the Job before that of its pods
+      pods: job && isJobFinished(job) ? (await client.list(PODS, ofJob)).items : [],
       progress: attempt === 0 ? undefined : await traceStore.exportProgress.find(uid),
       now: await time.now(),
       limits: limitsOf(this.#deps.limits, workspaceOf(workspaces, namespace)),
     };
+  }
+
+  /** Only the server knows that there is none: a cache that lags would count the attempt as lost. */
+  async #findJob(run: BulkExportRun, attempt: number): Promise<Job | undefined> {
+    const key = this.#jobKey(run, attempt);
+    return this.#deps.jobs.find(key) ?? (await this.#deps.client.find(JOBS, key));
   }
 
   #jobKey({ metadata: { uid = '' } }: BulkExportRun, attempt: number): ObjectKey & { namespace: string } {
@@ -217,6 +228,25 @@ export class BulkExportRunReconciler {
     // else the row stays, cancelled: it shuts out whoever may come back
     if (left === 0) await traceStore.exportProgress.forget([uid]);
     await removeFinalizer(client, RESOURCES.BulkExportRun, run, FINALIZER.exportRun);
+    return done();
+  }
+
+  /** What a run left that went without us: a finalizer taken off by hand, a leader that came back late. */
+  async #sweep(key: ObjectKey): Promise<Result> {
+    const { client, jobs, systemNamespace } = this.#deps;
+    const left = jobs
+      .list(systemNamespace)
+      .filter(
+        (job) =>
+          !isDeleting(job) &&
+          job.metadata.labels?.[LABEL.exportRun] === key.name &&
+          job.metadata.labels[LABEL.exportNamespace] === key.namespace,
+      );
+    if (left.length === 0 || (await client.find(RESOURCES.BulkExportRun, key))) return done();
+    for (const job of left) {
+      await ignoring(isNotFound, client.delete(SECRETS, keyOf(job)));
+      await ignoring(isNotFound, client.delete(JOBS, keyOf(job)));
+    }
     return done();
   }
 

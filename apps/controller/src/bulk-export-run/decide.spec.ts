@@ -38,6 +38,12 @@ function aJob(failed?: { secondsAgo: number; message?: string }): Job {
   } as unknown as Job;
 }
 
+const complete = (secondsAgo: number): object => ({
+  type: 'Complete',
+  status: 'True',
+  lastTransitionTime: ago(secondsAgo),
+});
+
 function aPod(exitCode: number): Pod {
   return { status: { containerStatuses: [{ state: { terminated: { exitCode } } }] } } as unknown as Pod;
 }
@@ -106,6 +112,16 @@ describe('decideRun', () => {
       'fails at once when the store refuses',
       { job: aJob({ secondsAgo: 1 }), pods: [aPod(65)], progress: progress(1, 'failed') },
       'fail StorageFailed',
+    ],
+    [
+      'fails at once when the worker cannot do what the run asks for',
+      { job: aJob({ secondsAgo: 1 }), pods: [aPod(64)], progress: progress(1, 'failed') },
+      'fail RunRefused',
+    ],
+    [
+      'does not take the end of a process for the end of the export',
+      { job: { status: { conditions: [complete(31)] } } as unknown as Job, progress: progress(1, 'running') },
+      'start 2',
     ],
     [
       'fails after 21 attempts',

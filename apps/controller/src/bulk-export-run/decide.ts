@@ -34,6 +34,12 @@ function decideStop({ bulkExport, limits, now }: ExportRunWorld): RunDecision | 
   return undefined;
 }
 
+const FAILURE_REASON = {
+  DestinationRefused: REASON.storageFailed,
+  RunRefused: REASON.runRefused,
+  RetriesExhausted: REASON.attemptFailed,
+} as const;
+
 function decideAfterEnd(world: ExportRunWorld, attempt: number): RunDecision | undefined {
   const end = findAttemptEnd(world);
   if (!end) return undefined;
@@ -44,7 +50,7 @@ function decideAfterEnd(world: ExportRunWorld, attempt: number): RunDecision | u
     case 'fail':
       return {
         kind: 'fail',
-        reason: next.reason === 'DestinationRefused' ? REASON.storageFailed : REASON.attemptFailed,
+        reason: FAILURE_REASON[next.reason],
         message: next.message,
       };
     case 'retry':

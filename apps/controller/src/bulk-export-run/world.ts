@@ -5,13 +5,13 @@ import type { ExportProgressRecord } from '#lib/trace-store';
 /** Everything that one BulkExportRun depends on, read in one go. */
 export interface ExportRunWorld {
   readonly run: BulkExportRun;
-  /** Undefined when it was deleted. */
+  /** The one that made the run; undefined when it was deleted, whoever has its name now. */
   readonly bulkExport: BulkExport | undefined;
   /** Every run of the export, itself included. */
   readonly siblings: readonly BulkExportRun[];
   /** The Job of the attempt that the status names. */
   readonly job: Job | undefined;
-  /** Its pods. */
+  /** Its pods, once the Job has ended: they say how. */
   readonly pods: readonly Pod[];
   /** What the worker wrote down; undefined before the first claim. */
   readonly progress: ExportProgressRecord | undefined;

@@ -3,21 +3,27 @@ import {
   type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
+  type BulkExportRunSpec,
   exportRunName,
   FINALIZER,
   idOf,
   LABEL,
 } from '#lib/resources';
 
+/** What an export begins with, and goes on with whatever becomes of the destination. */
+export function destinationSnapshot({ spec }: BulkExportDestination): BulkExportRunSpec['destination'] {
+  const { credentialsSecretRef, config } = spec;
+  return { config, ...(credentialsSecretRef ? { credentialsSecretName: credentialsSecretRef.name } : {}) };
+}
+
 /** A run with everything that its worker needs; its finalizer is there from the first moment. */
 export function buildExportRun(
   bulkExport: BulkExport,
-  destination: BulkExportDestination,
+  destination: BulkExportRunSpec['destination'],
   identity: { readonly tenantId: string; readonly projectId: string },
   partition: Partition,
 ): Omit<BulkExportRun, 'status'> {
   const { metadata, spec } = bulkExport;
-  const { credentialsSecretRef, config } = destination.spec;
   return {
     apiVersion: 'agentplane.dev/v1alpha1',
     kind: 'BulkExportRun',
@@ -33,10 +39,7 @@ export function buildExportRun(
       ...identity,
       startTime: formatInstant(partition.start),
       endTime: formatInstant(partition.end),
-      destination: {
-        config,
-        ...(credentialsSecretRef ? { credentialsSecretName: credentialsSecretRef.name } : {}),
-      },
+      destination,
       formatVersion: spec.formatVersion,
       compression: spec.compression,
       ...(spec.exportFields ? { exportFields: spec.exportFields } : {}),

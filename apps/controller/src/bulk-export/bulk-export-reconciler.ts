@@ -1,19 +1,22 @@
 import type { ExportLimits } from '#lib/export-plan';
 import { type EventRecorder, type Informer, isAlreadyExists, type KubeClient, StatusWriter } from '#lib/kube';
-import { after, controllerReference, done, type Result, wait } from '#lib/reconcile';
+import { after, controllerReference, done, isOwnedBy, type Result, wait } from '#lib/reconcile';
+import { TerminalError, WaitingError } from '#lib/errors';
 import {
   type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
   isDeleting,
+  keyOf,
   type ObjectKey,
+  REASON,
   RESOURCES,
   type Workspace,
 } from '#lib/resources';
 import type { Project, TraceStore } from '#lib/trace-store';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
-import { buildExportRun } from './build-run.js';
+import { buildExportRun, destinationSnapshot } from './build-run.js';
 import { decideExport, type ExportDecision } from './decide.js';
 import { summarizeExport } from './export-status.js';
 import { limitsOf } from './workspace-limits.js';
@@ -33,6 +36,8 @@ export interface BulkExportDependencies {
 
 /** Runs wake their export; this is for time-outs. */
 const LOOK_AGAIN_MS = 30_000;
+
+const FORMER_LOOK_MS = 1_000;
 
 /** Splits an export into runs of one UTC day and counts what became of them. */
 export class BulkExportReconciler {
@@ -124,24 +129,36 @@ export class BulkExportReconciler {
   }
 
   async #makeRuns(
-    { bulkExport, destination, workspace }: ExportWorld,
+    { bulkExport, destination, workspace, runs: made }: ExportWorld,
     { missing, projectId }: ExportDecision & { kind: 'run' },
   ): Promise<void> {
     if (missing.length === 0 || !destination || !workspace) return;
     const { client, runs } = this.#deps;
+    // those that a crash left out go where the others go
+    const snapshot = made[0]?.spec.destination ?? destinationSnapshot(destination);
     let newest: BulkExportRun | undefined;
     for (const partition of missing) {
       const identity = { tenantId: workspace.spec.tenantId, projectId };
-      const run = buildExportRun(bulkExport, destination, identity, partition);
+      const run = buildExportRun(bulkExport, snapshot, identity, partition);
       const owner = controllerReference(RESOURCES.BulkExport, bulkExport);
       const metadata = { ...run.metadata, ownerReferences: [owner] };
       try {
         newest = await client.create(RESOURCES.BulkExportRun, { ...run, metadata });
       } catch (error) {
-        // an earlier pass made it, and the cache has not seen it yet
         if (!isAlreadyExists(error)) throw error;
+        // an earlier pass made it, and the cache has not seen it yet; or it is not ours
+        await this.#refuseForeign(bulkExport, keyOf(run));
       }
     }
     if (newest) await runs.seen(newest);
+  }
+
+  /** The runs of a former export of the name take a moment to end; an orphan of it would be in the way for ever. */
+  async #refuseForeign(bulkExport: BulkExport, key: ObjectKey): Promise<void> {
+    const existing = await this.#deps.client.find(RESOURCES.BulkExportRun, key);
+    if (!existing || isOwnedBy(existing, bulkExport)) return;
+    const message = `BulkExportRun ${key.name} exists and belongs to a former export of the name`;
+    if (isDeleting(existing)) throw new WaitingError(REASON.deleting, message, FORMER_LOOK_MS);
+    throw new TerminalError(REASON.notOurs, `${message}: remove it`);
   }
 }

@@ -45,8 +45,9 @@ function world(changes: Partial<ExportWorld> = {}): ExportWorld {
     bulkExport,
     workspace: { spec: { plan: 'enterprise', tenantId: 't' } } as Workspace,
     destination: {
+      metadata: { name: 'local', generation: 2 },
       spec: { config: { bucketName: 'b', includeBucketInPrefix: true } },
-      status: { conditions: [condition('Validated')] },
+      status: { observedGeneration: 2, conditions: [condition('Validated')] },
     } as unknown as BulkExportDestination,
     project: { id: 'project' } as Project,
     runs: [],
@@ -83,7 +84,22 @@ describe('decideExport', () => {
     ['waits for its destination', { destination: undefined }, 'wait DestinationMissing'],
     [
       'waits for its destination to be validated',
-      { destination: { status: {} } as BulkExportDestination },
+      {
+        destination: {
+          metadata: { name: 'local', generation: 2 },
+          status: { observedGeneration: 2 },
+        } as BulkExportDestination,
+      },
+      'wait DestinationNotReady',
+    ],
+    [
+      'waits for the test of a destination that was changed',
+      {
+        destination: {
+          metadata: { name: 'local', generation: 3 },
+          status: { observedGeneration: 2, conditions: [condition('Validated')] },
+        } as unknown as BulkExportDestination,
+      },
       'wait DestinationNotReady',
     ],
     ['waits for its project', { project: undefined }, 'wait ProjectMissing'],
@@ -107,7 +123,35 @@ describe('decideExport', () => {
       { bulkExport: anExport({ endTime: '2026-06-01T00:00:00Z' }) },
       'wait WaitingForWindow',
     ],
+    [
+      'lets late rows come when its window ended ahead',
+      { bulkExport: anExport({ endTime: '2026-05-03T11:55:00Z' }) },
+      'wait WaitingForWindow',
+    ],
+    [
+      'begins ten minutes after a window that ended ahead',
+      { bulkExport: anExport({ endTime: '2026-05-03T11:50:00Z' }) },
+      'run',
+    ],
+    [
+      'begins at once when its window ended in the second of its creation',
+      {
+        bulkExport: anExport({ endTime: '2026-05-03T00:00:00.900Z' }),
+        now: new Date('2026-05-03T00:00:01Z'),
+      },
+      'run',
+    ],
     ['goes on while runs do', { runs: BOTH }, 'run'],
+    [
+      'fails with a run that somebody ended',
+      { runs: [aRun('2026-05-01', [condition('Failed', 'True', 'Cancelled')]), aRun('2026-05-02')] },
+      'fail RunFailed',
+    ],
+    [
+      'is out of time when its runs are, whoever looks at the clock first',
+      { runs: [aRun('2026-05-01', [condition('Failed', 'True', 'TimedOut')]), aRun('2026-05-02')] },
+      'fail TimedOut',
+    ],
     [
       'is complete when every run is',
       { runs: BOTH.map((run) => ({ ...run, status: { conditions: DONE } })) },

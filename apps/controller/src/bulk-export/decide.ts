@@ -8,14 +8,17 @@ import {
   resolveWindow,
   type Window,
 } from '#lib/export-plan';
+import { isStatusCurrent } from '#lib/reconcile';
 import { CONDITION, isConditionTrue, REASON } from '#lib/resources';
 import { hasBegun, isFinished, queuePlace, runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
 
 /** More days than this are a mistake in a year, not a wish. */
 const MAX_PARTITIONS = 3660;
-/** Late rows: an export whose end lies ahead begins this long after it. */
+/** Late rows: an export whose end lay ahead when it was made begins this long after it. */
 const SETTLE_MICROS = 600_000_000n;
+/** Creation times are whole seconds: an export "until now" does not end ahead. */
+const SECOND_MICROS = 1_000_000n;
 
 /** What is to be done about an export now. */
 export type ExportDecision =
@@ -59,7 +62,8 @@ function decideAcceptance({
     return fail(REASON.notSupported, 'intervalHours is not supported yet');
   if (!destination)
     return wait(REASON.destinationMissing, `there is no BulkExportDestination ${spec.destinationRef.name}`);
-  if (!isConditionTrue(destination.status?.conditions, CONDITION.validated))
+  // of a destination that was changed a moment ago the status still speaks about the former one
+  if (!isStatusCurrent(destination) || !isConditionTrue(destination.status?.conditions, CONDITION.validated))
     return wait(
       REASON.destinationNotReady,
       `BulkExportDestination ${spec.destinationRef.name} is not validated`,
@@ -93,15 +97,22 @@ function decideWindow({ bulkExport }: ExportWorld): Window | ExportDecision {
   return decision.window;
 }
 
+/** When the rows of a window are there. */
+function beginOf({ bulkExport: { metadata, spec } }: ExportWorld, window: Window): bigint {
+  // `last` ends at the creation, which is never ahead
+  if (spec.last !== undefined) return window.end;
+  const created = instantOf(new Date(metadata.creationTimestamp ?? 0));
+  return created + SECOND_MICROS <= window.end ? window.end + SETTLE_MICROS : window.end;
+}
+
 function decideRunning(world: ExportWorld, window: Window, projectId: string): ExportDecision {
   const { runs, limits, siblings, bulkExport, now } = world;
-  const overtimeMs = Number((window.end + SETTLE_MICROS - instantOf(now)) / 1000n);
-  // `last` ends at the creation, which is never ahead
-  if (bulkExport.spec.last === undefined && instantOf(now) < window.end)
+  const untilMs = Number((beginOf(world, window) - instantOf(now)) / 1000n);
+  if (runs.length === 0 && untilMs > 0)
     return wait(
       REASON.waitingForWindow,
       `the window ends at ${formatInstant(window.end)}; the export begins ten minutes later`,
-      Math.max(1000, overtimeMs),
+      Math.max(1000, untilMs),
     );
   const isWaiting = runs.length === 0 && !hasBegun(bulkExport);
   if (isWaiting && queuePlace(bulkExport, siblings) >= limits.concurrentExportsPerWorkspace)
@@ -126,14 +137,19 @@ function decideEnd({ runs, bulkExport, now, limits }: ExportWorld): ExportDecisi
   const phases = runs.map(runPhase);
   const failed = runs.find((run) => runPhase(run) === 'failed');
   if (failed) return fail(REASON.runFailed, `run ${failed.metadata.name} failed: ${failureText(failed)}`);
+  // runs look at the clock themselves, and may be first
+  if (phases.includes('timedOut')) return fail(REASON.timedOut, overdueText(limits));
+  const cancelled = runs.find((run) => runPhase(run) === 'cancelled');
+  if (cancelled) return fail(REASON.runFailed, `run ${cancelled.metadata.name} was cancelled`);
   if (phases.every((phase) => phase === 'completed')) return { kind: 'complete' };
   const startedAt = bulkExport.status?.startedAt;
   if (startedAt !== undefined && isExportOverdue(Date.parse(startedAt), now.getTime(), limits))
-    return fail(
-      REASON.timedOut,
-      `the export took longer than ${limits.exportTimeoutMs / 3_600_000} h; export a shorter window`,
-    );
+    return fail(REASON.timedOut, overdueText(limits));
   return undefined;
+}
+
+function overdueText({ exportTimeoutMs }: ExportWorld['limits']): string {
+  return `the export took longer than ${exportTimeoutMs / 3_600_000} h; export a shorter window`;
 }
 
 function failureText({ status }: ExportWorld['runs'][number]): string {
