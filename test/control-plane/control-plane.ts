@@ -25,7 +25,7 @@ import {
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
-import { waitFor } from '#lib/testing';
+import { waitFor, type WaitOptions } from '#lib/testing';
 import { type LogLine, Program } from './program.js';
 
 export const NAMESPACE = 'ws-default';
@@ -38,6 +38,8 @@ const MANIFEST_KINDS: readonly ResourceRef[] = [
   CLUSTER_ROLES,
   CLUSTER_ROLE_BINDINGS,
 ];
+/** Long enough for a busy machine. */
+export const PATIENT: WaitOptions = { timeoutMs: 30_000 };
 const log = createLogger('test', process.env['TEST_LOG'] ?? 'silent');
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
@@ -114,12 +116,12 @@ export class ControlPlane {
       AGENTPLANE_EXPORT_CONCURRENT_RUNS: '2',
     });
     this.#keep('controller', program);
-    await waitFor(() => program.said('controllers work'), { what: 'the controller' });
+    await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the controller' });
   }
 
-  async startListener({ readinessMs = 3000 } = {}): Promise<void> {
+  async startListener({ readinessMs = 60_000 } = {}): Promise<void> {
     const account = { namespace: NAMESPACE, name: 'listener-default' };
-    await waitFor(() => this.client.find(SERVICE_ACCOUNTS, account));
+    await waitFor(() => this.client.find(SERVICE_ACCOUNTS, account), PATIENT);
     const program = new Program('listener', {
       KUBECONFIG: await this.#kubeconfigOf(account),
       AGENTPLANE_LISTENER: 'default',
@@ -132,7 +134,7 @@ export class ControlPlane {
       AGENTPLANE_RETIRE_MS: '200',
     });
     this.#keep('listener', program);
-    await waitFor(() => program.said('controllers work'), { what: 'the listener' });
+    await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the listener' });
   }
 
   /** The pods of a revision, or of the Job of an export's attempt, that are not being deleted. */
@@ -153,7 +155,7 @@ export class ControlPlane {
     const [pod] = await waitFor(async () => {
       const pods = await this.podsOf(revision);
       return pods.length > 0 && pods;
-    });
+    }, PATIENT);
     if (pod) await this.reportPod(pod, container);
   }
 
@@ -196,11 +198,13 @@ export class ControlPlane {
       spec: { tenantId: this.tenantId, plan: 'enterprise' },
     });
     await this.startController();
-    await waitFor(async () =>
-      isConditionTrue(
-        (await this.client.get(RESOURCES.Workspace, { name: 'default' })).status?.conditions,
-        'Ready',
-      ),
+    await waitFor(
+      async () =>
+        isConditionTrue(
+          (await this.client.get(RESOURCES.Workspace, { name: 'default' })).status?.conditions,
+          'Ready',
+        ),
+      PATIENT,
     );
     await this.client.create(RESOURCES.Listener, {
       metadata: { namespace: NAMESPACE, name: 'default' },
@@ -223,7 +227,7 @@ export class ControlPlane {
         await this.client.apply<Untyped>(ref as ResourceRef<Untyped>, object);
       }
     for (const ref of Object.values<ResourceRef>(RESOURCES))
-      await waitFor(() => this.client.list(ref as ResourceRef<Untyped>).then(() => true));
+      await waitFor(() => this.client.list(ref as ResourceRef<Untyped>).then(() => true), PATIENT);
   }
 
   /** `local`: a bucket in an object store that is there. */

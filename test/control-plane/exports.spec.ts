@@ -12,7 +12,8 @@ import {
 import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
 import { ControlPlane, NAMESPACE, SYSTEM } from './control-plane.js';
 
-const BEFORE_ANY_LOOK = { timeoutMs: 15_000 };
+/** What wakes a run or an export shows within this; looks that need no waking come later. */
+const BEFORE_ANY_LOOK = { timeoutMs: 20_000 };
 
 describe('the controller’s exports', () => {
   const server = testEmbeddedKube();
@@ -97,7 +98,7 @@ describe('the controller’s exports', () => {
     const [pod] = await waitFor(async () => {
       const pods = await plane.pods(selector, SYSTEM);
       return pods.length > 0 && pods;
-    });
+    }, BEFORE_ANY_LOOK);
     const state = { terminated: { exitCode, finishedAt: new Date().toISOString() } };
     if (pod) await plane.reportPod(pod, { ready: false, state }, 'Failed');
   }
@@ -169,6 +170,74 @@ describe('the controller’s exports', () => {
     }
   });
 
+  it('tell what the worker cannot do from what the store refuses', async () => {
+    await begin();
+    await fail(1, 1, 64);
+    await saying(1, 'Failed', 'RunRefused');
+  });
+
+  it('wait for the test of a destination that was changed a moment ago', async () => {
+    const { spec } = await plane.client.get(RESOURCES.BulkExportDestination, at('local'));
+    await plane.client.create(RESOURCES.BulkExportDestination, { metadata: at('moving'), spec });
+    const validated = async () =>
+      findCondition(
+        (await plane.client.get(RESOURCES.BulkExportDestination, at('moving'))).status?.conditions,
+        'Validated',
+      )?.status;
+    await waitFor(async () => (await validated()) === 'True', BEFORE_ANY_LOOK);
+    await plane.client.merge(RESOURCES.BulkExportDestination, at('moving'), {
+      spec: { config: { bucketName: 'nowhere' } },
+    });
+    await begin('moving');
+    await waitFor(async () => (await validated()) === 'False', BEFORE_ANY_LOOK);
+    await waitFor(
+      async () =>
+        findCondition((await theExport()).status?.conditions, 'Accepted')?.reason === 'DestinationNotReady',
+      BEFORE_ANY_LOOK,
+    );
+    expect(await runs()).toEqual([]);
+  });
+
+  it('begin anew under the name of one that was deleted, once its runs are gone', async () => {
+    await begin();
+    await under(1);
+    const first = await run(1);
+    const hold = (finalizers: string[]) =>
+      plane.client.merge(RESOURCES.BulkExportRun, at(first.metadata.name), { metadata: { finalizers } });
+    await hold([...(first.metadata.finalizers ?? []), 'test.dev/hold']);
+    await plane.client.delete(RESOURCES.BulkExport, at(name));
+    await begin();
+    await waitFor(async () => (await run(1)).metadata.finalizers?.length === 1, BEFORE_ANY_LOOK);
+    await waitFor(async () => (await jobs()).length === 0, BEFORE_ANY_LOOK);
+    expect((await run(1)).metadata.uid).toBe(first.metadata.uid);
+    await hold([]);
+    await waitFor(async () => (await runs()).length === 3, BEFORE_ANY_LOOK);
+    for (const day of [1, 2, 3]) await work(day);
+    await waitFor(
+      async () => isConditionTrue((await theExport()).status?.conditions, 'Completed'),
+      BEFORE_ANY_LOOK,
+    );
+    expect((await run(1)).metadata.uid).not.toBe(first.metadata.uid);
+  });
+
+  it('remove a Job whose run is gone, however it went', async () => {
+    const key = { namespace: SYSTEM, name: 'bxr-000000000000-1' };
+    const labels = {
+      [LABEL.export]: name,
+      [LABEL.exportRun]: `${name}-20260501`,
+      [LABEL.exportNamespace]: NAMESPACE,
+    };
+    await plane.client.create(SECRETS, { metadata: { ...key, labels }, data: {} });
+    await plane.client.create(JOBS, {
+      metadata: { ...key, labels },
+      spec: {
+        template: { spec: { restartPolicy: 'Never', containers: [{ name: 'export-worker', image: 'x' }] } },
+      },
+    });
+    await waitFor(async () => (await jobs()).length === 0, BEFORE_ANY_LOOK);
+    expect(await secrets()).toEqual([]);
+  });
+
   it('wait for a Secret that is gone, and say so', async () => {
     const { data } = await plane.client.get(SECRETS, at('store'));
     await plane.client.create(SECRETS, { metadata: at('fleeting'), ...(data ? { data } : {}) });
@@ -177,11 +246,13 @@ describe('the controller’s exports', () => {
       metadata: at('other'),
       spec: { ...spec, credentialsSecretRef: { name: 'fleeting' } },
     });
-    await waitFor(async () =>
-      isConditionTrue(
-        (await plane.client.get(RESOURCES.BulkExportDestination, at('other'))).status?.conditions,
-        'Validated',
-      ),
+    await waitFor(
+      async () =>
+        isConditionTrue(
+          (await plane.client.get(RESOURCES.BulkExportDestination, at('other'))).status?.conditions,
+          'Validated',
+        ),
+      BEFORE_ANY_LOOK,
     );
     await plane.client.delete(SECRETS, at('fleeting'));
     await begin('other');
@@ -200,7 +271,7 @@ describe('the controller’s exports', () => {
     const uids = (await runs()).map(({ metadata: { uid = '' } }) => uid);
     await plane.traces.exportProgress.claim(uids[0] ?? '', 1);
     await plane.client.delete(RESOURCES.BulkExport, at(name));
-    await waitFor(async () => (await runs()).length === 0, { timeoutMs: 20_000 });
+    await waitFor(async () => (await runs()).length === 0, { timeoutMs: 30_000 });
     expect([await jobs(), await secrets()]).toEqual([[], []]);
     for (const uid of uids) expect(await plane.traces.exportProgress.find(uid)).toBeUndefined();
   });
@@ -232,11 +303,13 @@ describe('the controller’s exports', () => {
         config: { bucketName: 'bucket', endpointUrl: 'http://169.254.169.254', includeBucketInPrefix: true },
       },
     });
-    const { message } = await waitFor(async () =>
-      findCondition(
-        (await plane.client.get(RESOURCES.BulkExportDestination, at('metadata'))).status?.conditions,
-        'Validated',
-      ),
+    const { message } = await waitFor(
+      async () =>
+        findCondition(
+          (await plane.client.get(RESOURCES.BulkExportDestination, at('metadata'))).status?.conditions,
+          'Validated',
+        ),
+      BEFORE_ANY_LOOK,
     );
     expect(message).toBe('Invalid endpoint: no object store can have this address');
   });

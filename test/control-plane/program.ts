@@ -10,6 +10,16 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
+/** A killed program may leave half a line, which is nobody's complaint. */
+function parseLine(line: string): LogLine {
+  if (!line.startsWith('{')) return { level: 'error', msg: line };
+  try {
+    return JSON.parse(line) as LogLine;
+  } catch {
+    return { level: 'debug', msg: line };
+  }
+}
+
 /** A program of the platform as a process of its own; ends with the process that started it. */
 export class Program {
   readonly log: LogLine[] = [];
@@ -24,7 +34,7 @@ export class Program {
     this.#ended = once(this.#child, 'close');
     if (this.#child.stderr)
       createInterface({ input: this.#child.stderr }).on('line', (line) => {
-        this.log.push(line.startsWith('{') ? (JSON.parse(line) as LogLine) : { level: 'error', msg: line });
+        this.log.push(parseLine(line));
       });
   }
 

@@ -3,14 +3,24 @@ import {
   type AgentDeploymentSpec,
   type AgentRevision,
   DEPLOYMENTS,
+  EVENTS,
   findCondition,
   isConditionTrue,
   RESOURCES,
   SECRETS,
   SERVICES,
 } from '#lib/resources';
-import { temporaryFolder, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
-import { ControlPlane, NAMESPACE } from './control-plane.js';
+import {
+  temporaryFolder,
+  testEmbeddedKube,
+  testPostgres,
+  waitFor as waitWithin,
+  type WaitOptions,
+} from '#lib/testing';
+import { ControlPlane, NAMESPACE, PATIENT } from './control-plane.js';
+
+const waitFor = <T>(probe: () => T | Promise<T>, options: WaitOptions = {}) =>
+  waitWithin(probe, { ...PATIENT, ...options });
 
 const GRAPH_FAILS = {
   ready: false,
@@ -64,6 +74,35 @@ describe('controller and listener', () => {
       },
       { what: `${name} to say ${type} ${reason}` },
     );
+  /** Reasons of everything that was told of a revision. */
+  const said = async (name: string): Promise<readonly (string | undefined)[]> =>
+    (
+      await plane.client.list(EVENTS, { namespace: NAMESPACE, fieldSelector: `involvedObject.name=${name}` })
+    ).items.map(({ reason }) => reason);
+  /** What a deployment says of the revision that serves, at any time. */
+  function watchActive(name: string) {
+    const abort = new AbortController();
+    const seen: (string | undefined)[] = [];
+    const follow = async (): Promise<void> => {
+      const events = plane.client.watch(RESOURCES.AgentDeployment, {
+        namespace: NAMESPACE,
+        fieldSelector: `metadata.name=${name}`,
+        signal: abort.signal,
+      });
+      for await (const event of events)
+        if (event.type === 'ADDED' || event.type === 'MODIFIED')
+          seen.push(event.object.status?.activeRevisionName);
+    };
+    const following = follow();
+    return {
+      async until(last: string) {
+        await waitFor(() => seen.at(-1) === last);
+        abort.abort();
+        await following;
+        return seen;
+      },
+    };
+  }
   async function serve(name: string, number: number): Promise<void> {
     await plane.report(`${name}-0000${number}`, { ready: true });
     await waitFor(async () => (await served(name)) === `${name}-0000${number}`);
@@ -93,9 +132,11 @@ describe('controller and listener', () => {
     await change('agent', 2);
     await saying('agent-00002', 'Ready', 'Deploying');
     expect(await served('agent')).toBe('agent-00001');
+    const watching = watchActive('agent');
     await serve('agent', 2);
     await waitFor(async () => (await plane.podsOf('agent-00001')).length === 0);
     expect(findCondition((await revision('agent-00001')).status?.conditions, 'Active')?.status).toBe('False');
+    expect(new Set(await watching.until('agent-00002'))).toEqual(new Set(['agent-00001', 'agent-00002']));
   });
 
   it('keep the old revision when the new one fails, for good', async () => {
@@ -109,22 +150,29 @@ describe('controller and listener', () => {
 
   it('suspend and resume without judging anything anew', async () => {
     await change('agent', 4);
-    await saying('agent-00004', 'WorkloadsReady', 'Deploying');
+    const deploying = await saying('agent-00004', 'WorkloadsReady', 'Deploying');
     await suspend('agent', true);
     await waitFor(async () => (await plane.podsOf('agent-00002')).length === 0);
     await saying('agent-00004', 'Ready', 'Suspended');
     expect(findCondition((await revision('agent-00003')).status?.conditions, 'Failed')?.status).toBe('True');
-    // longer than a revision may take to become ready
-    await new Promise((resolve) => setTimeout(resolve, 3500));
+    expect((await revision('agent-00002')).status?.serving).toBe(true);
+    await waitFor(() => Date.now() > Date.parse(deploying.lastTransitionTime) + 2000);
     await suspend('agent', false);
+    // what it may take to become ready counts from here
+    const again = await saying('agent-00004', 'WorkloadsReady', 'Deploying');
+    expect(Date.parse(again.lastTransitionTime)).toBeGreaterThan(Date.parse(deploying.lastTransitionTime));
     await serve('agent', 4);
     expect(isConditionTrue((await revision('agent-00003')).status?.conditions, 'Failed')).toBe(true);
   });
 
   it('give up on what is not ready in time', async () => {
+    await plane.program('listener').end('SIGTERM');
+    await plane.startListener({ readinessMs: 1000 });
     await change('agent', 5);
     await saying('agent-00005', 'Failed', 'ReadinessTimeout');
     expect(await served('agent')).toBe('agent-00004');
+    await plane.program('listener').end('SIGTERM');
+    await plane.startListener();
   });
 
   it('make a revision when the Secret of a deployment that was touched has changed', async () => {
@@ -178,17 +226,23 @@ describe('controller and listener', () => {
     await saying('invalid-00001', 'Failed', 'InvalidWorkload');
   });
 
-  it('make a deployment of the same name anew', async () => {
+  it('make a deployment of the same name anew, whatever is left of the former one', async () => {
     const first = await revision('secretive-00001');
+    const hold = (finalizers: string[]) =>
+      plane.client.merge(SERVICES, at('secretive'), { metadata: { finalizers } });
+    await hold(['test.dev/hold']);
     await plane.client.delete(RESOURCES.AgentDeployment, at('secretive'));
     await waitFor(
       async () => (await plane.client.find(RESOURCES.AgentDeployment, at('secretive'))) === undefined,
-      {
-        timeoutMs: 20_000,
-      },
     );
     await deploy('secretive');
-    await serve('secretive', 1);
+    // the Service points to a revision of this name, and that is another one
+    await saying('secretive-00001', 'WorkloadsReady', 'Deploying');
+    expect(await said('secretive-00001')).not.toContain('NotOurs');
+    await plane.report('secretive-00001', { ready: true });
+    await saying('secretive-00001', 'Ready', 'NotOurs');
+    await hold([]);
+    await saying('secretive-00001', 'Ready', 'Serving');
     expect((await revision('secretive-00001')).metadata.uid).not.toBe(first.metadata.uid);
   });
 
@@ -199,7 +253,7 @@ describe('controller and listener', () => {
       await plane.program('controller').end('SIGKILL');
       await plane.program('listener').end('SIGKILL');
       await plane.startController();
-      await plane.startListener({ readinessMs: 60_000 });
+      await plane.startListener();
     }
     await serve('killed', 1);
     expect(await revisions('killed')).toHaveLength(1);
@@ -221,14 +275,15 @@ describe('controller and listener', () => {
     };
     // what blocked revisions and retiring ones still do comes to rest
     let last = '';
+    let looks = 0;
     await waitFor(
       async () => {
         const now = JSON.stringify(await versions());
-        const isSame = now === last;
+        looks = now === last ? looks + 1 : 0;
         last = now;
-        return isSame;
+        return looks >= 4;
       },
-      { timeoutMs: 20_000, intervalMs: 1000 },
+      { intervalMs: 1000 },
     );
     const before = await versions();
     for (const name of ['controller', 'listener'] as const) await plane.program(name).end('SIGTERM');
