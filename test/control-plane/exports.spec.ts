@@ -170,6 +170,22 @@ describe('the controller’s exports', () => {
     }
   });
 
+  it.each([
+    [{ filter: 'eq(name, "x")' }, 'filter is not supported yet'],
+    [{ endTime: undefined, intervalHours: 24 }, 'intervalHours is not supported yet'],
+  ])('refuse %j as long as nobody can do it', async (more, message) => {
+    const spec = {
+      destinationRef: { name: 'local' },
+      tracingProject: { name: 'p' },
+      startTime: '2026-05-01T00:00:00Z',
+      endTime: '2026-05-04T00:00:00Z',
+      ...more,
+    };
+    await expect(
+      plane.client.create(RESOURCES.BulkExport, { metadata: at(name), spec: spec as BulkExport['spec'] }),
+    ).rejects.toMatchObject({ code: 422, message: expect.stringContaining(message) });
+  });
+
   it('tell what the worker cannot do from what the store refuses', async () => {
     await begin();
     await fail(1, 1, 64);

@@ -41,6 +41,7 @@ export const REASON = {
   // Listener
   unavailable: 'Unavailable',
   noHeartbeat: 'NoHeartbeat',
+  computeIdTaken: 'ComputeIdTaken',
   // AgentDeployment
   databaseCreated: 'DatabaseCreated',
   projectFound: 'ProjectFound',

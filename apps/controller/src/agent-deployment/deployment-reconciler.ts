@@ -33,7 +33,12 @@ import { untilSecretLook } from '../secret-look.js';
 import { decideRevision, isHandled, revisionsToForget } from './decide-revision.js';
 import type { DeploymentProvisioning } from './deployment-provisioning.js';
 import { type DeploymentFindings, revisionCondition, summarizeDeployment } from './deployment-status.js';
-import { type DeploymentCaches, type DeploymentWorld, observeDeployment } from './deployment-world.js';
+import {
+  byNumber,
+  type DeploymentCaches,
+  type DeploymentWorld,
+  observeDeployment,
+} from './deployment-world.js';
 import { failedPass } from './failed-pass.js';
 import type { ImageIndex } from './image-index.js';
 import { findRefusal, findRevisionRefusal, type Refusal } from './refusal.js';
@@ -191,7 +196,12 @@ export class DeploymentReconciler {
     const { deployment, listener } = world;
     const { maker, events, readImages } = this.#tools;
     const hash = revisionHash(deployment, given.environment, given.platformKey);
-    const decision = decideRevision(deployment, draft.revisions, hash);
+    let decision = decideRevision(deployment, draft.revisions, hash);
+    if (decision.kind === 'reject-request') {
+      // whoever asks has seen the revision, and the cache may not have
+      draft.revisions = byNumber((await this.#listRevisions(deployment)).filter((one) => !isDeleting(one)));
+      decision = decideRevision(deployment, draft.revisions, hash);
+    }
     if (decision.kind === 'reject-request') {
       events.record(RESOURCES.AgentDeployment, deployment, {
         type: 'Warning',
@@ -209,6 +219,7 @@ export class DeploymentReconciler {
         images: await readImages(),
       });
       draft.revisions = [...draft.revisions, made];
+      await this.#caches.revisions.seen(made);
       events.record(RESOURCES.AgentDeployment, deployment, {
         type: 'Normal',
         reason: 'RevisionMade',

@@ -3,6 +3,7 @@ import {
   type AgentRevision,
   DEFAULT_LISTENER,
   idOf,
+  isDeleting,
   type Listener,
   type Service,
   type Workspace,
@@ -43,6 +44,11 @@ export function listenerNameOf(
   return listeners.find((listener) => idOf(listener) === id)?.metadata.name;
 }
 
+/** Oldest first. */
+export function byNumber(revisions: readonly AgentRevision[]): readonly AgentRevision[] {
+  return revisions.toSorted((a, b) => a.spec.number - b.spec.number);
+}
+
 export function observeDeployment(caches: DeploymentCaches, deployment: AgentDeployment): DeploymentWorld {
   const { namespace = '', name, uid } = deployment.metadata;
   const listeners = caches.listeners.list(namespace);
@@ -50,10 +56,7 @@ export function observeDeployment(caches: DeploymentCaches, deployment: AgentDep
   return {
     deployment,
     workspace: workspaceOf(caches.workspaces, namespace),
-    revisions: caches.revisions
-      .ownedBy(deployment)
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .sort((a, b) => a.spec.number - b.spec.number),
+    revisions: byNumber(caches.revisions.ownedBy(deployment).filter((revision) => !isDeleting(revision))),
     service: caches.services.find({ namespace, name }),
     listener: listeners.find(({ metadata }) => metadata.name === listenerName),
     siblings: caches.deployments.list(namespace).filter(({ metadata }) => metadata.uid !== uid),

@@ -1,29 +1,56 @@
-import { CONDITION, type ConditionDraft, type Deployment, type Listener, REASON } from '#lib/resources';
+import {
+  CONDITION,
+  type ConditionDraft,
+  type Deployment,
+  isDeleting,
+  type Listener,
+  REASON,
+} from '#lib/resources';
+import { isOlder } from '../identity/assign-id.js';
 
 /** A listener that was silent for longer than this does not work. It beats every ten seconds. */
 export const HEARTBEAT_STALE_MS = 45_000;
 
+/** Why a Listener gets no program, as the condition says it. */
+export type ListenerRefusal = Pick<ConditionDraft, 'reason' | 'message'>;
+
 /** Namespaces that a Listener names beside its own; rights there are not the tenant's to give. */
-export function foreignNamespaces({ metadata, spec }: Listener): readonly string[] {
+function foreignNamespaces({ metadata, spec }: Listener): readonly string[] {
   return (spec.namespaces ?? []).filter((namespace) => namespace !== metadata.namespace);
 }
 
-/** What is known about a Listener, from its Deployment and from what it last said. */
+/** What keeps a Listener from getting a program. Of two with one compute id the older keeps it. */
+export function refuseListener(
+  listener: Listener,
+  ofNamespace: readonly Listener[],
+): ListenerRefusal | undefined {
+  const foreign = foreignNamespaces(listener);
+  if (foreign.length > 0)
+    return {
+      reason: REASON.notSupported,
+      message: `a listener works in its own namespace only, not in ${foreign.join(', ')}: remove spec.namespaces`,
+    };
+  const { computeId } = listener.spec;
+  const holder = ofNamespace.find(
+    (other) =>
+      other.metadata.uid !== listener.metadata.uid &&
+      other.spec.computeId === computeId &&
+      !isDeleting(other) &&
+      isOlder(other.metadata, listener.metadata),
+  );
+  if (!holder) return undefined;
+  const message = `the compute id ${computeId} belongs to Listener ${holder.metadata.name} already`;
+  return { reason: REASON.computeIdTaken, message };
+}
+
+/** What is known about a Listener: why it has no program, or from its Deployment and from what it last said. */
 export function listenerConditions(
   listener: Listener,
   workload: Deployment | undefined,
   now: Date,
+  refusal?: ListenerRefusal,
 ): readonly ConditionDraft[] {
-  const foreign = foreignNamespaces(listener);
-  if (foreign.length > 0)
-    return [
-      {
-        type: CONDITION.workloadReady,
-        status: 'False',
-        reason: REASON.notSupported,
-        message: `a listener works in its own namespace only, not in ${foreign.join(', ')}: remove spec.namespaces`,
-      },
-    ];
+  if (refusal) return [{ type: CONDITION.workloadReady, status: 'False', ...refusal }];
   return [workloadCondition(workload), heartbeatCondition(listener, now)];
 }
 

@@ -1,4 +1,5 @@
 import { applyOwned, type KubeClient, type Owner, StatusWriter } from '#lib/kube';
+import { TerminalError } from '#lib/errors';
 import { buildListenerObjects, type PlatformSettings } from '#lib/manifests';
 import { after, done, type Result } from '#lib/reconcile';
 import {
@@ -9,6 +10,7 @@ import {
   type Listener,
   type ListenerStatus,
   type ObjectKey,
+  REASON,
   RESOURCES,
   ROLE_BINDINGS,
   ROLES,
@@ -18,7 +20,7 @@ import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { conditionsOf } from '../status-conditions.js';
-import { foreignNamespaces, listenerConditions } from './decide-listener.js';
+import { listenerConditions, type ListenerRefusal, refuseListener } from './decide-listener.js';
 
 export type ListenerCaches = Pick<
   Caches,
@@ -51,8 +53,15 @@ export class ListenerReconciler {
     const namespace = this.#caches.namespaces.find({ name: found.metadata.namespace ?? '' });
     if (!namespace || isDeleting(namespace)) return after(LOOK_AGAIN_MS);
     const listener = await ensureId(this.#client, RESOURCES.Listener, found, this.#caches.listeners);
-    if (foreignNamespaces(listener).length === 0) await this.#applyObjects(listener);
-    await this.#report(listener);
+    const refusal = refuseListener(listener, this.#caches.listeners.list(listener.metadata.namespace));
+    try {
+      if (!refusal) await this.#applyObjects(listener);
+    } catch (error) {
+      if (error instanceof TerminalError && error.reason === REASON.notOurs)
+        await this.#report(listener, { reason: REASON.notOurs, message: error.message });
+      throw error;
+    }
+    await this.#report(listener, refusal);
     return after(LOOK_AGAIN_MS);
   }
 
@@ -82,7 +91,7 @@ export class ListenerReconciler {
     });
   }
 
-  async #report(listener: Listener): Promise<void> {
+  async #report(listener: Listener, refusal: ListenerRefusal | undefined): Promise<void> {
     const workload = this.#caches.listenerWorkloads.find(
       keyOf(buildListenerObjects(listener, this.#settings).deployment),
     );
@@ -92,7 +101,7 @@ export class ListenerReconciler {
       ...(generation === undefined ? {} : { observedGeneration: generation }),
       conditions: conditionsOf(
         listener.status?.conditions,
-        listenerConditions(listener, workload, now),
+        listenerConditions(listener, workload, now, refusal),
         { needs: [CONDITION.workloadReady, CONDITION.heartbeatFresh], message: 'it works' },
         generation,
         now,
