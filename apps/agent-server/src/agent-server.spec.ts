@@ -185,6 +185,32 @@ describe('runs on a thread', () => {
     await expect(client.runs.get(thread_id, first.run_id)).rejects.toThrow(/404/);
   });
 
+  it('leave no trace on what they went on from either: a question waits for another answer', async () => {
+    const { thread_id } = await client.threads.create();
+    await client.runs.wait(thread_id, 'pondering', { input: { waitMs: 20_000 } });
+    const before = await client.threads.get(thread_id);
+    const first = await client.runs.create(thread_id, 'pondering', { command: { resume: 'rashly' } });
+    await waitFor(async () => (await client.runs.get(thread_id, first.run_id)).status === 'running');
+    await client.runs.cancel(thread_id, first.run_id, true, 'rollback');
+    await expect(client.runs.get(thread_id, first.run_id)).rejects.toThrow(/404/);
+    const after = await client.threads.get(thread_id);
+    expect([after.status, after.interrupts]).toEqual(['interrupted', before.interrupts]);
+    await client.threads.updateState(thread_id, { values: { waitMs: 1 }, asNode: '__start__' });
+    expect(await client.runs.wait(thread_id, 'pondering', { command: { resume: 'wisely' } })).toMatchObject({
+      steps: ['answer wisely'],
+    });
+  });
+
+  it('that are cancelled before they begin leave the thread as it was', async () => {
+    const { thread_id } = await client.threads.create();
+    await client.runs.wait(thread_id, 'asking', { input: {} });
+    const later = await client.runs.create(thread_id, 'counter', { input: {}, afterSeconds: 1000 });
+    expect((await client.threads.get(thread_id)).status).toBe('busy');
+    await client.runs.cancel(thread_id, later.run_id, true);
+    expect((await client.threads.get(thread_id)).status).toBe('interrupted');
+    expect((await client.runs.get(thread_id, later.run_id)).status).toBe('interrupted');
+  });
+
   it('stop soon when they are cancelled, though the node does not listen', async () => {
     const { thread_id } = await client.threads.create();
     const stream = collect(client.runs.stream(thread_id, 'slow', { input: { waitMs: 20_000 } }));

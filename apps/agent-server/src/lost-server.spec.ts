@@ -84,6 +84,35 @@ function ended(runId: string, timeoutMs = 15_000): Promise<RunRow> {
   );
 }
 
+/** Kills a server once the checkpoint of a step is stored, while the end of its run cannot be. */
+async function killBeforeTheEnd(server: ServerProcess, threadId: string, step: number): Promise<void> {
+  const holder = new pg.Client({ connectionString: uri });
+  await holder.connect();
+  try {
+    await holder.query('BEGIN');
+    await holder.query('SELECT 1 FROM agentplane.threads WHERE thread_id = $1 FOR UPDATE', [threadId]);
+    await waitFor(async () => (await checkpoints(threadId)).some((one) => one.step === step), {
+      timeoutMs: 15_000,
+    });
+    await waitFor(
+      async () =>
+        (
+          await query(
+            `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%finish_run%'`,
+          )
+        ).length > 0,
+      { timeoutMs: 15_000, what: 'the end of the run, which waits' },
+    );
+    server.signal('SIGKILL');
+    await server.exited;
+    // it would go on alone otherwise
+    await holder.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE wait_event_type = 'Lock' AND query LIKE '%finish_run%'`);
+  } finally {
+    await holder.end();
+  }
+}
+
 describe('a run whose server is killed', () => {
   it('goes on at another as attempt 2, from where it was, each checkpoint once', async () => {
     const [first, second] = await Promise.all([start(), start()]);
@@ -99,6 +128,48 @@ describe('a run whose server is killed', () => {
     expect(state.values.steps).toEqual(['first', 'second', 'third']);
     expect((await checkpoints(thread_id)).map(({ step }) => step)).toEqual([-1, 0, 1, 2, 3]);
     expectHandOver(await checkpoints(thread_id));
+  });
+
+  it('just before its end was recorded ends without doing anything again', async () => {
+    const first = await start();
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const { run_id } = await first.client().runs.create(thread_id, 'slow', { input: { waitMs: 200, file } });
+    await reached(file, 'first 1');
+    await killBeforeTheEnd(first, thread_id, 3);
+    const second = await start();
+    expect(await ended(run_id)).toEqual({ status: 'success', attempt: 2 });
+    expect(stepsIn(file)).toEqual(['first 1', 'second 1', 'third 1']);
+    expect(await second.client().runs.join(thread_id, run_id)).toMatchObject({
+      steps: ['first', 'second', 'third'],
+    });
+  });
+
+  it.each([
+    ['before', { interruptBefore: ['second'] }],
+    ['after', { interruptAfter: ['first'] }],
+    ['before any', { interruptBefore: '*' as const, input: null }],
+  ])('while it stops for a person (%s a node) still waits for the person', async (_title, options) => {
+    const first = await start();
+    const file = newFile();
+    const client = first.client();
+    const { thread_id } = await client.threads.create();
+    const input = { waitMs: 200, file };
+    // the third goes on from where another run stopped: it stops after one more step
+    if ('input' in options) await client.runs.wait(thread_id, 'slow', { input, interruptBefore: ['first'] });
+    const { run_id } = await client.runs.create(thread_id, 'slow', { input, ...options });
+    await reached(file, 'first 1');
+    await killBeforeTheEnd(first, thread_id, 1);
+    const second = await start();
+    expect(await ended(run_id)).toEqual({ status: 'success', attempt: 2 });
+    expect(stepsIn(file)).toEqual(['first 1']);
+    expect(await second.client().threads.get(thread_id)).toMatchObject({
+      status: 'interrupted',
+      values: { steps: ['first'] },
+    });
+    expect(await second.client().runs.wait(thread_id, 'slow', { input: null })).toMatchObject({
+      steps: ['first', 'second', 'third'],
+    });
   });
 
   it('has its thread to itself until it has ended: later runs keep waiting', async () => {

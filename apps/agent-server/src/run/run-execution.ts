@@ -6,7 +6,7 @@ import type { RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
 import { AttemptSaver } from '../store/attempt-saver.js';
 import type { Assistants } from '../store/assistants.js';
 import type { RunEnd } from '../store/run-ends.js';
-import { isStatementLost } from '../store/database-trouble.js';
+import { isDatabaseAway } from '../store/database-trouble.js';
 import { FencedError, type CancelAction, type ClaimedRun } from '../store/run-row.js';
 import { TransientSaver } from '../store/transient-saver.js';
 import { buildGraphCall, checkpointMetadata, CHECKPOINTER_KEY, type GraphCall } from './graph-call.js';
@@ -177,7 +177,7 @@ export class RunExecution {
 
 /** A statement that another try may still perform, or that belongs to another attempt by now. */
 function isPassing(error: unknown): boolean {
-  return error instanceof FencedError || isStatementLost(error);
+  return error instanceof FencedError || isDatabaseAway(error);
 }
 
 function keep(values: string | undefined): { values?: string } {

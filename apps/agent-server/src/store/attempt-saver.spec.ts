@@ -9,8 +9,10 @@ import { uuid7 } from '../run/uuid7.js';
 import { AttemptSaver } from './attempt-saver.js';
 import { Database } from './database.js';
 import { RunEnds } from './run-ends.js';
+import { RunEvents } from './run-events.js';
 import { RunLeases } from './run-leases.js';
 import { RunQueue } from './run-queue.js';
+import { RunRecords } from './run-records.js';
 import { FencedError, type ClaimedRun } from './run-row.js';
 import { Threads } from './threads.js';
 
@@ -152,6 +154,56 @@ describe('the saver of an attempt', () => {
     expect(await ends.finish(next, { status: 'success', threadStatus: 'idle' })).toMatchObject({
       isAccepted: true,
     });
+  });
+
+  it('is refused what it says to readers elsewhere, except where nobody else has the run', async () => {
+    const run = await runAtWork();
+    const events = new RunEvents(pool, one);
+    const say = ({ runId }: ClaimedRun, attempt: number, event: string) =>
+      events.append({ runId, attempt, event, data: '1' });
+    const heard = async () =>
+      (await events.read([{ runId: run.runId, after: 0n }])).map(({ event }) => event);
+    await say(run, 1, 'in time');
+    await takenOver(run);
+    await Promise.all([say(run, 1, 'too late'), say(run, 2, 'first'), say(run, 2, 'second')]);
+    expect(await heard()).toEqual(['in time', 'first', 'second']);
+    await pool.query('DELETE FROM agentplane.runs WHERE run_id = $1', [run.runId]);
+    await say(run, 2, 'last words');
+    expect(await heard()).toEqual(['in time', 'first', 'second', 'last words']);
+  });
+
+  it('keeps nothing of a run that came to its end just when it was to be rolled back', async () => {
+    const run = await runAtWork();
+    const { saver } = saverOf(run);
+    const checkpoint = checkpointWith({ text: 'done' }, 1);
+    await saver.put(configOf(run), checkpoint, METADATA, checkpoint.channel_versions);
+    expect(await new RunRecords(pool).cancel(run.runId, run.threadId, 'rollback')).toBe('asked');
+    expect(await new RunRecords(pool).cancel(run.runId, run.threadId, 'interrupt')).toBe('asked');
+    const end = { status: 'success', threadStatus: 'idle', values: '{"text":"done"}' } as const;
+    expect(await new RunEnds(pool).finish(run, end)).toEqual({ isAccepted: true, hasNext: false });
+    expect(await new RunRecords(pool).find(run.runId)).toBeUndefined();
+    expect(await new Threads(pool).get(run.threadId)).toMatchObject({ status: 'idle', values: null });
+    for (const table of ['checkpoints', 'checkpoint_blobs', 'checkpoint_writes'])
+      expect(
+        (await pool.query(`SELECT 1 FROM agentplane.${table} WHERE thread_id = $1`, [run.threadId])).rowCount,
+      ).toBe(0);
+  });
+
+  it('leaves nothing behind on a thread that is removed while it writes', async () => {
+    const run = await runAtWork();
+    const { saver, failures } = saverOf(run);
+    await Promise.all([
+      ...Array.from({ length: 20 }, (_, n) => {
+        const checkpoint = checkpointWith({ text: `text ${n}` }, n + 1);
+        return saver.put(configOf(run), checkpoint, METADATA, checkpoint.channel_versions);
+      }),
+      new Threads(pool).remove(run.threadId),
+    ]);
+    expect(failures.every((failure) => failure instanceof FencedError)).toBe(true);
+    for (const table of ['checkpoints', 'checkpoint_blobs'])
+      expect(
+        (await pool.query(`SELECT 1 FROM agentplane.${table} WHERE thread_id = $1`, [run.threadId])).rowCount,
+      ).toBe(0);
   });
 
   it('makes a take-over wait for a write that has begun', async () => {

@@ -4,28 +4,37 @@ import pg from 'pg';
 const PASSING = /^(08|40|57P0[1-3]|53300)/;
 const DATA_EXCEPTION = /^22/;
 
-/** Codes of the network. */
-const NETWORK_CODES: ReadonlySet<unknown> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-]);
-
-/**
- * Whether the database could not be asked, so that the same statement may succeed a little later. Answers of the
- * database itself have a class of their own; whatever else a statement fails with comes from the connection.
- */
-export function isStatementLost(error: unknown): boolean {
-  if (error instanceof pg.DatabaseError) return PASSING.test(error.code ?? '');
-  return error instanceof Error;
+/** A statement without an answer: its connection broke, or there was none to be had. It may have been performed. */
+class NoAnswerError extends Error {
+  override readonly name = 'NoAnswerError';
 }
 
-/** The same for errors that may come from anywhere: only what is surely the database's. */
+/** Answers of the database have a class of their own; whatever else a statement fails with comes from the connection. */
+function named(error: unknown): unknown {
+  if (error instanceof pg.DatabaseError || error instanceof NoAnswerError) return error;
+  return new NoAnswerError('the database gave no answer', { cause: error });
+}
+
+type Failing = (...given: unknown[]) => Promise<unknown>;
+
+/** Gives a pool's own errors, which have neither class nor code, one that can be told from others. */
+export function withNamedFailures(pool: pg.Pool): pg.Pool {
+  const query = pool.query.bind(pool) as unknown as Failing;
+  const connect = pool.connect.bind(pool) as unknown as Failing;
+  const rename = (error: unknown): never => {
+    throw named(error);
+  };
+  pool.query = ((...given: unknown[]) => query(...given).catch(rename)) as unknown as typeof pool.query;
+  // the pool itself calls it with a function to call back
+  pool.connect = ((...given: unknown[]) =>
+    given.length > 0 ? connect(...given) : connect().catch(rename)) as unknown as typeof pool.connect;
+  return pool;
+}
+
+/** Whether the database could not be asked, so that the same statement may succeed a little later. */
 export function isDatabaseAway(error: unknown): boolean {
   if (error instanceof pg.DatabaseError) return PASSING.test(error.code ?? '');
-  return error instanceof Error && 'code' in error && NETWORK_CODES.has(error.code);
+  return error instanceof NoAnswerError;
 }
 
 /** Whether the database refused a value as such: trying again cannot help. */

@@ -2,6 +2,7 @@ import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
 import pg from 'pg';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
+import { withNamedFailures } from './database-trouble.js';
 import { MIGRATIONS, SCHEMA } from './migrations.js';
 
 /** Any constant: only servers of one deployment share a database. */
@@ -31,8 +32,8 @@ export class Database {
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       application_name: 'agent-server',
     };
-    this.pool = new pg.Pool({ ...options, max: poolSize, idleTimeoutMillis: IDLE_MS });
-    this.renewals = new pg.Pool({ ...options, max: 1, idleTimeoutMillis: 0 });
+    this.pool = withNamedFailures(new pg.Pool({ ...options, max: poolSize, idleTimeoutMillis: IDLE_MS }));
+    this.renewals = withNamedFailures(new pg.Pool({ ...options, max: 1, idleTimeoutMillis: 0 }));
     for (const pool of [this.pool, this.renewals])
       pool.on('error', (error) => log.warn({ error: errorText(error) }, 'an idle database connection broke'));
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '#lib/time';
-import { isStatementLost } from './database-trouble.js';
+import { isDatabaseAway } from './database-trouble.js';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
@@ -19,7 +19,7 @@ export async function persevere<T>(
     try {
       return await statement();
     } catch (error) {
-      if (!isStatementLost(error) || clock.monotonicMs() + pauseMs > deadline) throw error;
+      if (!isDatabaseAway(error) || clock.monotonicMs() + pauseMs > deadline) throw error;
     }
     await clock.sleep(pauseMs);
   }

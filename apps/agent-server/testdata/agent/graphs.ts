@@ -70,6 +70,17 @@ export const asking = new StateGraph(Log)
   .addEdge('ask', END)
   .compile();
 
+/** Asks a person, takes its time with the answer. */
+export const pondering = new StateGraph(Log)
+  .addNode('ask', async (state) => {
+    const answer = String(interrupt('what now?'));
+    await new Promise((resolve) => setTimeout(resolve, state.waitMs ?? 100));
+    return { steps: [`answer ${answer}`] };
+  })
+  .addEdge(START, 'ask')
+  .addEdge('ask', END)
+  .compile();
+
 const child = new StateGraph(Log)
   .addNode('inner', () => ({ steps: ['inner'] }))
   .addEdge(START, 'inner')

@@ -1,0 +1,89 @@
+import { testPostgres, temporaryFolder, waitFor } from '#lib/testing';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseProxy } from '../testdata/database-proxy.js';
+import { ServerProcess } from '../testdata/start-server.js';
+
+/** Longer than a connection takes to be noticed as broken, shorter than a lease. */
+const AWAY_MS = 3_000;
+
+const postgres = testPostgres();
+const folder = temporaryFolder();
+let proxy: DatabaseProxy;
+let server: ServerProcess;
+let files = 0;
+
+beforeAll(async () => {
+  proxy = await DatabaseProxy.start((await postgres.freshDatabase()).uri);
+  server = await ServerProcess.start({ uri: proxy.uri });
+});
+
+afterAll(async () => {
+  await server?.stop();
+  await proxy?.stop();
+});
+
+/** A run that has begun its first step. */
+async function begun(waitMs: number): Promise<{ threadId: string; runId: string; file: string }> {
+  const file = join(folder, String(files++));
+  const { thread_id: threadId } = await server.client().threads.create();
+  const { run_id: runId } = await server.client().runs.create(threadId, 'slow', { input: { waitMs, file } });
+  await reached(file, 'first');
+  return { threadId, runId, file };
+}
+
+function stepsIn(file: string): string[] {
+  return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+}
+
+function reached(file: string, step: string): Promise<boolean> {
+  return waitFor(() => stepsIn(file).some((line) => line.startsWith(step)), { timeoutMs: 15_000 });
+}
+
+async function away(): Promise<void> {
+  proxy.cut();
+  await new Promise((resolve) => setTimeout(resolve, AWAY_MS)); // the time itself is the fault
+  proxy.mend();
+}
+
+async function expectDoneOnce({ threadId, runId, file }: Awaited<ReturnType<typeof begun>>): Promise<void> {
+  const client = server.client();
+  await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'success', {
+    timeoutMs: 30_000,
+  });
+  expect(stepsIn(file).map((line) => line.split(' ')[0])).toEqual(['first', 'second', 'third']);
+  const { values } = await client.threads.getState<{ steps: string[] }>(threadId);
+  expect(values.steps).toEqual(['first', 'second', 'third']);
+}
+
+describe('while the database is away', () => {
+  it('runs at work go on, and nothing of them is lost or done twice', async () => {
+    const run = await begun(1_000);
+    await away();
+    await expectDoneOnce(run);
+  });
+
+  it('the end of a run waits for it', async () => {
+    const run = await begun(50);
+    await reached(run.file, 'third');
+    await away();
+    await expectDoneOnce(run);
+  });
+
+  it('requests are told to come again, and those that wait for a run get its result', async () => {
+    const client = server.client();
+    const { thread_id } = await client.threads.create();
+    const file = join(folder, String(files++));
+    const values = client.runs.wait(thread_id, 'slow', { input: { waitMs: 1_000, file } });
+    await reached(file, 'first');
+    const gone = away();
+    const answer = await waitFor(async () => {
+      const response = await fetch(`${server.url}/threads/${thread_id}`);
+      return response.status === 200 ? undefined : response;
+    });
+    expect([answer.status, await answer.json()]).toEqual([503, { detail: expect.any(String) }]);
+    await gone;
+    expect(await values).toMatchObject({ steps: ['first', 'second', 'third'] });
+    expect(await client.runs.wait(null, 'counter', { input: {} })).toMatchObject({ steps: ['step 1'] });
+  });
+});

@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** A way to a real Postgres that can be cut: as if it were restarted. */
+export class DatabaseProxy {
+  readonly #sockets = new Set<Socket>();
+  #isCut = false;
+
+  private constructor(
+    private readonly server: Server,
+    private readonly target: URL,
+  ) {}
+
+  static async start(uri: string): Promise<DatabaseProxy> {
+    const server = createServer();
+    const proxy = new DatabaseProxy(server, new URL(uri));
+    server.on('connection', (socket) => proxy.#carry(socket));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return proxy;
+  }
+
+  get uri(): string {
+    const uri = new URL(this.target);
+    uri.port = String((this.server.address() as AddressInfo).port);
+    return uri.href;
+  }
+
+  #carry(socket: Socket): void {
+    if (this.#isCut) {
+      socket.destroy();
+      return;
+    }
+    const onward = connect(Number(this.target.port), this.target.hostname);
+    for (const [from, to] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const) {
+      this.#sockets.add(from);
+      from.pipe(to);
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+    }
+  }
+
+  /** Ends every connection and takes no new ones. */
+  cut(): void {
+    this.#isCut = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  mend(): void {
+    this.#isCut = false;
+  }
+
+  async stop(): Promise<void> {
+    this.cut();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+}
