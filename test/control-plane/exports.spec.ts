@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
+  ANNOTATION,
   type BulkExport,
   type BulkExportRun,
   findCondition,
@@ -234,6 +235,30 @@ describe('the controller’s exports', () => {
       BEFORE_ANY_LOOK,
     );
     expect((await run(1)).metadata.uid).not.toBe(first.metadata.uid);
+  });
+
+  it('never share an id, which is in the keys of their files', async () => {
+    await begin();
+    const id = await waitFor(
+      async () => (await theExport()).metadata.annotations?.[ANNOTATION.id],
+      BEFORE_ANY_LOOK,
+    );
+    const { spec, metadata } = await theExport();
+    expect(id).toBe(metadata.uid);
+    const former = name;
+    name = `${former}-copy`;
+    // the next second: of two of one second nobody knows which is older
+    await waitFor(() => Date.now() > Date.parse(metadata.creationTimestamp ?? '') + 2000, BEFORE_ANY_LOOK);
+    await plane.client.create(RESOURCES.BulkExport, {
+      metadata: { ...at(name), annotations: { [ANNOTATION.id]: id } },
+      spec,
+    });
+    await under(1);
+    const copy = await theExport();
+    expect(copy.metadata.annotations?.[ANNOTATION.id]).toBe(copy.metadata.uid);
+    expect((await run(1)).spec.exportId).toBe(copy.metadata.uid);
+    for (const one of [former, name])
+      await plane.client.merge(RESOURCES.BulkExport, at(one), { spec: { cancel: true } });
   });
 
   it('remove a Job whose run is gone, however it went', async () => {

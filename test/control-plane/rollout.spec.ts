@@ -230,12 +230,24 @@ describe('controller and listener', () => {
     const first = await revision('secretive-00001');
     const hold = (finalizers: string[]) =>
       plane.client.merge(SERVICES, at('secretive'), { metadata: { finalizers } });
+    const holdKey = (finalizers: string[]) =>
+      plane.client.merge(SECRETS, at('secretive-platform'), { metadata: { finalizers } });
     await hold(['test.dev/hold']);
+    await holdKey(['test.dev/hold']);
     await plane.client.delete(RESOURCES.AgentDeployment, at('secretive'));
     await waitFor(
       async () => (await plane.client.find(RESOURCES.AgentDeployment, at('secretive'))) === undefined,
     );
     await deploy('secretive');
+    // a key that was taken back makes no revision
+    const progress = async () =>
+      findCondition(
+        (await plane.client.get(RESOURCES.AgentDeployment, at('secretive'))).status?.conditions,
+        'DatabaseReady',
+      );
+    await waitFor(async () => (await progress())?.reason === 'Progressing');
+    expect(await revisions('secretive')).toEqual([]);
+    await holdKey([]);
     // the Service points to a revision of this name, and that is another one
     await saying('secretive-00001', 'WorkloadsReady', 'Deploying');
     expect(await said('secretive-00001')).not.toContain('NotOurs');
@@ -244,6 +256,7 @@ describe('controller and listener', () => {
     await hold([]);
     await saying('secretive-00001', 'Ready', 'Serving');
     expect((await revision('secretive-00001')).metadata.uid).not.toBe(first.metadata.uid);
+    expect(await revisions('secretive')).toHaveLength(1);
   });
 
   it('make nothing twice when they are killed at any time', async () => {

@@ -141,7 +141,7 @@ function destinationController({ caches, client, clock, events, settings }: Cont
   };
 }
 
-/** Both run one pass at a time: admission within the limits counts what the caches say. */
+/** Exports run one pass at a time: of two that begin at once neither would see the other. Runs have their places. */
 function exportControllers(parts: ControllerParts): readonly ControllerSpec[] {
   const { caches, client, events, informers, limits, settings, systemNamespace, traceStore } = parts;
   const exports = informers.of(RESOURCES.BulkExport);
@@ -195,7 +195,6 @@ function exportControllers(parts: ControllerParts): readonly ControllerSpec[] {
     },
     {
       name: 'bulk-export-run',
-      concurrency: 1,
       reconcile: (key) => bulkExportRun.reconcile(key),
       onFailure: failureEvents(events, RESOURCES.BulkExportRun, runs),
       sources: [

@@ -2,18 +2,17 @@ import type { ApiKeys, DeploymentDatabases, Projects } from '#lib/trace-store';
 import { applyOwned, type KubeClient } from '#lib/kube';
 import { buildDatabaseSecret, buildPlatformSecret, DATABASE_KEY, PLATFORM_KEY } from '#lib/manifests';
 import { isOwnedBy } from '#lib/reconcile';
-import { TerminalError } from '#lib/errors';
 import {
   type AgentDeployment,
   databaseSecretName,
   idOf,
   platformSecretName,
-  REASON,
   RESOURCES,
   type Secret,
   SECRETS,
 } from '#lib/resources';
 import { wireName } from './deployment-world.js';
+import { requireOwned } from './require-owned.js';
 
 /** What a deployment gets outside of the cluster. */
 export interface ProvisioningStores {
@@ -41,7 +40,7 @@ export class DeploymentProvisioning {
 
   /** The deployment's own key, minted once into its Secret. */
   async ensurePlatformKey(deployment: AgentDeployment, tenantId: string): Promise<string> {
-    const existing = await this.#findSecret(deployment, platformSecretName(deployment.metadata.name));
+    const existing = await this.#findOwn(deployment, platformSecretName(deployment.metadata.name));
     const known = decoded(existing, PLATFORM_KEY);
     if (known !== undefined) return known;
     const { name } = deployment.metadata;
@@ -58,7 +57,7 @@ export class DeploymentProvisioning {
 
   /** Database and role, and the Secret with their URI; the password in the Secret stays. */
   async ensureDatabase(deployment: AgentDeployment): Promise<void> {
-    const existing = await this.#findSecret(deployment, databaseSecretName(deployment.metadata.name));
+    const existing = await this.#findOwn(deployment, databaseSecretName(deployment.metadata.name));
     const password = passwordOf(decoded(existing, DATABASE_KEY));
     const maxConnections = deployment.spec.sourceConfig.resourceSpec?.dbMaxConnections;
     const { uri } = await this.#stores.databases.ensure({
@@ -70,16 +69,28 @@ export class DeploymentProvisioning {
     await this.#applySecret(deployment, buildDatabaseSecret(deployment, uri), existing);
   }
 
-  /** Takes back what would outlive the deployment. The tracing project and its runs stay. */
+  /**
+   * Takes back what would outlive the deployment. The tracing project and its runs stay. Its Secrets would be collected
+   * some time after it, and the next deployment of the name must not find them.
+   */
   async release(deployment: AgentDeployment, tenantId: string | undefined): Promise<void> {
-    const name = databaseName(deployment);
-    await this.#stores.databases.drop({ adminUri: this.#stores.adminUri, name });
-    if (tenantId !== undefined)
-      await this.#stores.apiKeys.revokeOfDeployment(tenantId, deployment.metadata.name);
+    const { name, namespace = '' } = deployment.metadata;
+    const { databases, apiKeys, adminUri } = this.#stores;
+    await databases.drop({ adminUri, name: databaseName(deployment) });
+    if (tenantId !== undefined) await apiKeys.revokeOfDeployment(tenantId, name);
+    for (const secretName of [platformSecretName(name), databaseSecretName(name)]) {
+      const key = { namespace, name: secretName };
+      const secret = await this.#client.find(SECRETS, key);
+      const { uid } = secret?.metadata ?? {};
+      if (secret && uid !== undefined && isOwnedBy(secret, deployment))
+        await this.#client.delete(SECRETS, key, { uid });
+    }
   }
 
-  async #findSecret({ metadata }: AgentDeployment, name: string): Promise<Secret | undefined> {
-    return await this.#client.find(SECRETS, { namespace: metadata.namespace ?? '', name });
+  async #findOwn(deployment: AgentDeployment, name: string): Promise<Secret | undefined> {
+    const key = { namespace: deployment.metadata.namespace ?? '', name };
+    const secret = await this.#client.find(SECRETS, key);
+    return secret && requireOwned(secret, deployment);
   }
 
   async #applySecret(
@@ -87,11 +98,6 @@ export class DeploymentProvisioning {
     desired: Secret,
     existing: Secret | undefined,
   ): Promise<void> {
-    if (existing && !isOwnedBy(existing, deployment))
-      throw new TerminalError(
-        REASON.notOurs,
-        `Secret ${existing.metadata.name} exists and belongs to somebody else: rename or remove it`,
-      );
     await applyOwned(
       this.#client,
       { ref: RESOURCES.AgentDeployment, object: deployment },

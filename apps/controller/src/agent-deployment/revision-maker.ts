@@ -26,6 +26,7 @@ import type { Clock } from '#lib/time';
 import type { RevisionDecision } from './decide-revision.js';
 import { wireName } from './deployment-world.js';
 import { type ImageIndex, pinImage } from './image-index.js';
+import { requireOwned } from './require-owned.js';
 
 /** What a revision is made from, beside the deployment's spec. */
 export interface RevisionIngredients {
@@ -112,7 +113,8 @@ export class RevisionMaker {
     const desired = buildRevisionEnvSecret(deployment, revision.metadata.name, environment);
     const key = { namespace: revision.metadata.namespace ?? '', name: desired.metadata.name };
     // immutable: what an interrupted pass wrote stays
-    if (await this.#client.find(SECRETS, key)) return;
+    const existing = await this.#client.find(SECRETS, key);
+    if (existing && requireOwned(existing, revision)) return;
     try {
       const owner = { ref: RESOURCES.AgentRevision, object: revision };
       await applyOwned(this.#client, owner, { ref: SECRETS, desired, existing: undefined });

@@ -16,6 +16,7 @@ import {
 import type { Project, TraceStore } from '#lib/trace-store';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
+import { ensureId } from '../identity/ensure-id.js';
 import { buildExportRun, destinationSnapshot } from './build-run.js';
 import { decideExport, type ExportDecision } from './decide.js';
 import { summarizeExport } from './export-status.js';
@@ -73,9 +74,11 @@ export class BulkExportReconciler {
 
   async #observe(key: ObjectKey): Promise<ExportWorld | undefined> {
     const { exports, destinations, limits, time, workspaces } = this.#deps;
-    const bulkExport = exports.find(key);
+    const found = exports.find(key);
     // deleted: its runs are owned by it and clean up after themselves
-    if (!bulkExport || isDeleting(bulkExport)) return undefined;
+    if (!found || isDeleting(found)) return undefined;
+    // its id is in the keys of its files: two exports must not write over one another
+    const bulkExport = await ensureId(this.#deps.client, RESOURCES.BulkExport, found, exports);
     const { namespace = '' } = bulkExport.metadata;
     const workspace = workspaceOf(workspaces, namespace);
     const runs = this.#deps.runs.ownedBy(bulkExport);

@@ -1,0 +1,27 @@
+import { TerminalError, WaitingError } from '#lib/errors';
+import { controllerOf, isOwnedBy } from '#lib/reconcile';
+import { isDeleting, type KubeObject, REASON, type Secret } from '#lib/resources';
+
+const FORMER_LOOK_MS = 1_000;
+
+/**
+ * The Secret, if it belongs to this owner. One of a former owner of the name is being collected, however its owner went;
+ * what is in it was taken back.
+ * @throws WaitingError while a former owner's is there, TerminalError `NotOurs` when it is nobody's of ours
+ */
+export function requireOwned(secret: Secret, owner: KubeObject): Secret {
+  if (isOwnedBy(secret, owner)) return secret;
+  const { name } = secret.metadata;
+  const { kind = '', metadata } = owner;
+  const former = controllerOf(secret);
+  if (isDeleting(secret) || (former?.kind === kind && former.name === metadata.name))
+    throw new WaitingError(
+      REASON.deleting,
+      `Secret ${name} of a former ${kind} is still there`,
+      FORMER_LOOK_MS,
+    );
+  throw new TerminalError(
+    REASON.notOurs,
+    `Secret ${name} exists and belongs to somebody else: rename or remove it`,
+  );
+}
