@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
 import { findProcess, type ProcessIdentity, sendSignal } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 import type { LogFile } from '../log/log-file.js';
+import { markedProcesses } from '../strays/marked-processes.js';
+import { ATTEMPT_MARKER } from '../strays/process-marker.js';
 
 /** What to start. */
 export interface Launch {
@@ -21,14 +24,16 @@ export interface ProcessExit {
 
 /** How long output is awaited that a process left in its pipes when it ended. */
 const DRAIN_MS = 1_000;
+const MAX_ROUNDS = 5;
 
 /**
  * One attempt at a container as a process: leader of a group of its own, so that a Ctrl-C at the terminal does not reach
- * it and its children end with it; with a channel that closes when this process dies.
+ * it and its children end with it, whatever groups these made; with a channel that closes when this process dies.
  */
 export class ContainerProcess {
   readonly #child: ChildProcess;
   readonly #clock: Clock;
+  readonly #attempt = randomUUID();
   readonly identity: ProcessIdentity | undefined;
   /** Resolves when the process has ended, its group is killed and its output is in the log. */
   readonly ended: Promise<ProcessExit>;
@@ -37,7 +42,7 @@ export class ContainerProcess {
     this.#clock = clock;
     this.#child = spawn(launch.command, launch.args, {
       cwd: launch.folder,
-      env: { ...launch.environment },
+      env: { ...launch.environment, [ATTEMPT_MARKER]: this.#attempt },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       detached: true,
       serialization: 'json',
@@ -83,7 +88,7 @@ export class ContainerProcess {
       if (pid === undefined) resolve({ code: 128, startFailure: error.message });
     });
     child.once('exit', (code, signal) => {
-      if (pid !== undefined) sendSignal(pid, 'SIGKILL', true); // what it left behind in its group
+      if (pid !== undefined) this.#killRest(pid);
       const exit = { code: code ?? 128 + (signal ? constants.signals[signal] : 0) };
       const cancel = this.#clock.after(DRAIN_MS, () => resolve(exit));
       child.once('close', () => (cancel(), resolve(exit)));
@@ -92,5 +97,15 @@ export class ContainerProcess {
       if (child.connected) child.disconnect();
       for (const stream of [stdout, stderr]) stream?.destroy();
     });
+  }
+
+  /** What it left behind: in its group, and in groups of their own (a browser, a daemon). They may still be forking. */
+  #killRest(pid: number): void {
+    sendSignal(pid, 'SIGKILL', true);
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const left = markedProcesses(ATTEMPT_MARKER, this.#attempt);
+      if (left.length === 0) return;
+      for (const process of left) sendSignal(process.pid, 'SIGKILL', false);
+    }
   }
 }

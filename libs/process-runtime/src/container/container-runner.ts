@@ -7,7 +7,6 @@ import { attemptFiles, LogFile } from '../log/log-file.js';
 import { kubeTime } from '../pod/kube-time.js';
 import { writeWhole } from '../pod/pod-files.js';
 import type { ProcessIdentity } from '#lib/process-identity';
-import type { Clock } from '#lib/time';
 import { ContainerProbes } from '../probe/container-probes.js';
 import type { ProcessRecord } from '../strays/end-strays.js';
 import { ContainerProcess, type Launch, type ProcessExit } from './container-process.js';
@@ -97,6 +96,8 @@ export class ContainerRunner {
   /** Ends it; a process gets `graceMs` to end by itself. Calling again may shorten the grace. */
   async stop(graceMs: number): Promise<void> {
     this.#graceMs = graceMs;
+    if (this.#process && !this.#stopping.signal.aborted)
+      this.#event('Normal', 'Killing', `Stopping container ${this.#options.container.name}`);
     this.#probes?.stop();
     this.#stopping.abort(new Error('the container is stopping'));
     await this.#process?.stop(graceMs);
@@ -142,16 +143,19 @@ export class ContainerRunner {
     const { clock } = context;
     const { files } = surroundings();
     const messageFile = files.terminationMessageFile(container.name);
-    rmSync(messageFile, { force: true });
-    const log = new LogFile(files.logFolder(container.name), this.#restartCount, clock);
-    this.#logFile = log;
     this.#containerId = `process://${randomBytes(16).toString('hex')}`;
     const startedAt = clock.now();
     const startedMs = clock.monotonicMs();
-    const process = startProcess(launch, log, clock);
+    const log = tried(() => this.#openLog(messageFile));
+    if (log instanceof Error) return this.#startFailed(log, undefined, startedAt);
+    const process = tried(() => new ContainerProcess(launch, log, clock));
     if (process instanceof Error) return this.#startFailed(process, log, startedAt);
+    const unrecorded = tried(() => this.#recordProcess(process.identity));
+    if (unrecorded instanceof Error) {
+      await process.stop(0); // a full disk: the next life would not find it
+      return this.#startFailed(unrecorded, log, startedAt);
+    }
     this.#process = process;
-    this.#recordProcess(process.identity);
     if (process.identity) this.#startProbes(launch);
     this.#set({ kind: 'running', startedAt });
     if (this.#stopping.signal.aborted) void process.stop(this.#graceMs); // asked while the process was being started
@@ -164,6 +168,14 @@ export class ContainerRunner {
     const message = exit.startFailure ?? this.#message(messageFile, exit, logTail);
     this.#set({ kind: 'terminated', result: this.#termination(exit, startedAt, message) });
     return clock.monotonicMs() - startedMs;
+  }
+
+  #openLog(messageFile: string): LogFile {
+    const { container, context, surroundings } = this.#options;
+    rmSync(messageFile, { force: true });
+    const folder = surroundings().files.logFolder(container.name);
+    this.#logFile = new LogFile(folder, this.#restartCount, context.clock);
+    return this.#logFile;
   }
 
   /** Written at once, so that the node's next life finds what this one started. */
@@ -179,8 +191,8 @@ export class ContainerRunner {
     this.#event('Normal', 'Started', `Started container ${container.name}`);
   }
 
-  #startFailed(error: Error, log: LogFile, startedAt: Date): number {
-    log.close();
+  #startFailed(error: Error, log: LogFile | undefined, startedAt: Date): number {
+    log?.close();
     const exit: ProcessExit = { code: 128, startFailure: error.message };
     this.#set({ kind: 'terminated', result: this.#termination(exit, startedAt, error.message) });
     return 0;
@@ -190,9 +202,10 @@ export class ContainerRunner {
     const { container, context } = this.#options;
     const pauseMs = this.#backoff.after(ranMs);
     this.#restarting();
-    const message = `back-off ${pauseMs / 1000}s restarting failed container=${container.name}`;
+    const of = podText(this.#options.pod());
+    const message = `back-off ${durationText(pauseMs)} restarting failed container=${container.name} pod=${of}`;
     this.#set({ kind: 'waiting', reason: 'CrashLoopBackOff', message });
-    this.#event('Warning', 'BackOff', `Back-off restarting failed container ${container.name}`);
+    this.#event('Warning', 'BackOff', `Back-off restarting failed container ${container.name} in pod ${of}`);
     await context.clock.sleep(pauseMs, this.#stopping.signal).catch(() => undefined);
     // whoever stops it now should read how it ended, not that it waits
     if (this.#stopping.signal.aborted && this.#last) this.#set({ kind: 'terminated', result: this.#last });
@@ -215,9 +228,11 @@ export class ContainerRunner {
     this.#probes = new ContainerProbes({
       ...{ target, clock, sleepWatch, onChange },
       onProblem: (probe, found) => this.#event('Warning', 'Unhealthy', `${probe} probe failed: ${found}`),
-      onUnhealthy: () => {
-        this.#event('Normal', 'Killing', `Container ${container.name} failed its probe, will be restarted`);
-        void this.#process?.stop((pod().spec.terminationGracePeriodSeconds ?? 30) * 1000);
+      onUnhealthy: (kind, probe) => {
+        const what = `failed ${kind.toLowerCase()} probe, will be restarted`;
+        this.#event('Normal', 'Killing', `Container ${container.name} ${what}`);
+        const { terminationGracePeriodSeconds: own } = probe as { terminationGracePeriodSeconds?: number };
+        void this.#process?.stop((own ?? pod().spec.terminationGracePeriodSeconds ?? 30) * 1000);
       },
     });
     this.#probes.start();
@@ -270,13 +285,27 @@ export class ContainerRunner {
   }
 }
 
-/** The operating system may refuse what a spec says (a NUL in a variable, too many of them): that fails the attempt alone. */
-function startProcess(launch: Launch, log: LogFile, clock: Clock): ContainerProcess | Error {
+/**
+ * The operating system may refuse what a spec says (a NUL in a variable, too many of them), or to write anything: that
+ * fails the attempt alone.
+ */
+function tried<T>(step: () => T): T | Error {
   try {
-    return new ContainerProcess(launch, log, clock);
+    return step();
   } catch (error) {
     return error instanceof Error ? error : new Error(errorText(error));
   }
+}
+
+/** A pod as the kubelet writes it: `NAME_NAMESPACE(UID)`. */
+function podText({ metadata: { name, namespace = '', uid = '' } }: Pod): string {
+  return `${name}_${namespace}(${uid})`;
+}
+
+/** A duration as Go writes it: `1s`, `1m4s`, `5m0s`. */
+function durationText(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
 }
 
 function reasonOf(error: unknown): string {

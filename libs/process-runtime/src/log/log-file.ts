@@ -36,6 +36,7 @@ export class LogFile {
   readonly #listeners = new Set<() => void>();
   #handle: number | undefined;
   #bytes = 0;
+  #rotations = 0;
   #isClosed = false;
 
   constructor(folder: string, attempt: number, clock: Clock, maxBytes = MAX_BYTES) {
@@ -46,12 +47,17 @@ export class LogFile {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     removeOld(folder, attempt);
     const { newest } = attemptFiles(folder, attempt);
-    this.#handle = openSync(newest, 'a', 0o600);
+    this.#handle = this.#open();
     this.#bytes = statSync(newest).size;
   }
 
   get attempt(): number {
     return this.#attempt;
+  }
+
+  /** How often what was the newest file has become the older one: who follows reads on there, then from the beginning. */
+  get rotations(): number {
+    return this.#rotations;
   }
 
   get isClosed(): boolean {
@@ -96,24 +102,34 @@ export class LogFile {
 
   // Written at once: a few microseconds into the page cache, and rotation needs no queue
   #append(text: string): void {
-    if (text === '' || this.#handle === undefined) return;
+    if (text === '' || this.#isClosed) return;
     const bytes = Buffer.from(text);
-    if (this.#bytes > 0 && this.#bytes + bytes.length > this.#maxBytes) this.#rotate();
     try {
-      writeSync(this.#handle, bytes);
-      this.#bytes += bytes.length;
+      if (this.#bytes > 0 && this.#bytes + bytes.length > this.#maxBytes) this.#rotate();
+      this.#handle ??= this.#open();
+      this.#bytes += writeSync(this.#handle, bytes);
     } catch {
-      // a full disk costs log lines, not the workload
+      // a full disk, or a folder that somebody removed, costs log lines and not the workload
     }
     this.#tell();
   }
 
+  #open(): number {
+    return openSync(attemptFiles(this.#folder, this.#attempt).newest, 'a', 0o600);
+  }
+
+  /** What cannot be put aside is cut: a log never grows past its size. */
   #rotate(): void {
     const { older, newest } = attemptFiles(this.#folder, this.#attempt);
     if (this.#handle !== undefined) closeSync(this.#handle);
-    renameSync(newest, older);
-    this.#handle = openSync(newest, 'a', 0o600);
+    this.#handle = undefined;
+    try {
+      renameSync(newest, older);
+    } catch {
+      rmSync(newest, { force: true });
+    }
     this.#bytes = 0;
+    this.#rotations++;
   }
 
   #tell(): void {

@@ -59,10 +59,11 @@ export async function* readLog(
   const wake = new Wake();
   const release = live?.onChange(() => wake.now());
   let position = 0;
+  let rotations = live?.rotations ?? 0;
+  const reached = (read: number): void => void (position = read);
   try {
     for (const file of [older, newest].filter((path) => existsSync(path))) {
-      const from = file === newest ? (read: number) => (position = read) : () => undefined;
-      for await (const text of entries(file, 0, query, from)) {
+      for await (const text of entries(file, 0, query, file === newest ? reached : () => undefined)) {
         if (query.tailLines === undefined) yield* limit.pass(text);
         else if (wanted.push(text) > query.tailLines) wanted.shift();
         if (limit.isReached) return;
@@ -71,8 +72,15 @@ export async function* readLog(
     for (const text of wanted) yield* limit.pass(text);
     while (query.follow && live && !signal.aborted && !limit.isReached) {
       const wasClosed = live.isClosed;
-      for await (const text of entries(newest, position, query, (read) => (position = read)))
-        yield* limit.pass(text);
+      const { rotations: now } = live;
+      if (now !== rotations) {
+        // what came before the rotation and was not read yet is in the older file, if it was the last rotation
+        if (now === rotations + 1 && existsSync(older))
+          for await (const text of entries(older, position, query, reached)) yield* limit.pass(text);
+        rotations = now;
+        position = 0;
+      }
+      for await (const text of entries(newest, position, query, reached)) yield* limit.pass(text);
       if (wasClosed) return;
       await within(wake.next(), 1_000, clock);
     }
@@ -81,7 +89,7 @@ export async function* readLog(
   }
 }
 
-/** Whole lines from `start`; a file that shrank was rotated and is read from its beginning. */
+/** Whole lines from `start`. */
 async function* entries(
   file: string,
   start: number,

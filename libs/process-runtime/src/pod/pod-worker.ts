@@ -54,6 +54,8 @@ export class PodWorker {
   #ports: Record<string, number> = {};
   #kubeconfigPath: string | undefined;
   #graceMs = Number.POSITIVE_INFINITY;
+  #isVanished = false;
+  readonly #nodeStops = new AbortController();
 
   /** @param previous resolves when a namesake that ran here before has ended */
   constructor(context: NodeContext, pod: Pod, previous: Promise<void>) {
@@ -105,6 +107,7 @@ export class PodWorker {
 
   /** The object is gone. */
   vanish(): void {
+    this.#isVanished = true;
     this.#reporter.close();
     if (this.#cause) void this.#stopContainers(VANISHED_GRACE_MS);
     this.#end({ kind: 'vanished' });
@@ -112,6 +115,7 @@ export class PodWorker {
 
   /** The node stops. */
   async stop(graceMs: number): Promise<void> {
+    this.#nodeStops.abort(new Error('the node stops'));
     this.#end({ kind: 'node-stops', graceMs });
     await this.ended;
   }
@@ -232,24 +236,27 @@ export class PodWorker {
     }
     this.#reporter.close();
     if (cause.kind === 'node-stops') return;
-    if (cause.kind === 'deleted') await this.#removeObject();
+    if (cause.kind === 'deleted' && !(await this.#removeObject())) return;
     this.#context.ports.release(this.#pod);
     this.#files.remove();
   }
 
-  async #removeObject(): Promise<void> {
+  /** False when the node stops before the API server could be told: the node's next life does it. */
+  async #removeObject(): Promise<boolean> {
     const { client, clock, log } = this.#context;
     const { uid = '' } = this.#pod.metadata;
-    for (let tries = 0; ; tries++) {
+    for (let tries = 0; !this.#isVanished; tries++) {
       try {
         await client.delete(PODS, keyOf(this.#pod), { gracePeriodSeconds: 0, uid });
-        return;
+        return true;
       } catch (error) {
-        if (isConflict(error)) return; // a namesake is there already
+        if (isConflict(error)) return true; // a namesake is there already
+        if (this.#nodeStops.signal.aborted) return false;
         if (tries % 10 === 0) log.warn({ problem: errorText(error) }, 'a pod was not removed, trying again');
-        await clock.sleep(RETRY_MS);
+        await clock.sleep(RETRY_MS, this.#nodeStops.signal).catch(() => undefined);
       }
     }
+    return true;
   }
 }
 

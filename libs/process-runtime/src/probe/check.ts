@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { errorText } from '#lib/errors';
+import { sendSignal } from '#lib/process-identity';
 import type { PodContainer, Probe } from '#lib/resources';
 
 /** Undefined when the probe succeeded, else what was found. */
@@ -93,12 +94,19 @@ function checkCommand(
       cwd: target.folder,
       env: { ...target.environment },
       stdio: 'ignore',
-      timeout: timeoutMs,
-      killSignal: 'SIGKILL',
+      detached: true, // a group of its own, so that nothing of it outlives the look
     });
+    const { pid } = child;
+    const end = (): void => {
+      if (pid !== undefined) sendSignal(pid, 'SIGKILL', true);
+    };
+    const tooLate = AbortSignal.timeout(timeoutMs);
+    tooLate.addEventListener('abort', end, { once: true });
     child.on('error', (error) => resolve(error.message));
-    child.on('exit', (code) =>
-      resolve(code === 0 ? undefined : `the command exited with ${code ?? 'a signal'}`),
-    );
+    child.on('exit', (code) => {
+      tooLate.removeEventListener('abort', end);
+      end();
+      resolve(code === 0 ? undefined : `the command exited with ${code ?? 'a signal'}`);
+    });
   });
 }

@@ -11,7 +11,7 @@ export interface ContainerProbesOptions {
   readonly onChange: () => void;
   readonly onProblem: (probe: 'Startup' | 'Liveness' | 'Readiness', found: string) => void;
   /** The container must be ended and, by its pod's policy, started again. */
-  readonly onUnhealthy: () => void;
+  readonly onUnhealthy: (kind: 'Startup' | 'Liveness', probe: Probe) => void;
 }
 
 /** The probes of one attempt at a container: startup first, then liveness and readiness side by side. */
@@ -40,7 +40,7 @@ export class ContainerProbes {
     const prober = this.#begin(startupProbe, true, (isGood, found) => {
       prober.stop();
       if (isGood) this.#afterStartup();
-      else this.#unhealthy('Startup', found);
+      else this.#unhealthy('Startup', startupProbe, found);
     });
   }
 
@@ -57,7 +57,7 @@ export class ContainerProbes {
     this.#options.onChange();
     if (livenessProbe)
       this.#begin(livenessProbe, false, (isGood, found) => {
-        if (!isGood) this.#unhealthy('Liveness', found);
+        if (!isGood) this.#unhealthy('Liveness', livenessProbe, found);
       });
     if (readinessProbe)
       this.#begin(readinessProbe, true, (isGood, found) => {
@@ -67,10 +67,10 @@ export class ContainerProbes {
       });
   }
 
-  #unhealthy(kind: 'Startup' | 'Liveness', found: string): void {
+  #unhealthy(kind: 'Startup' | 'Liveness', probe: Probe, found: string): void {
     this.stop();
     this.#options.onProblem(kind, found);
-    this.#options.onUnhealthy();
+    this.#options.onUnhealthy(kind, probe);
   }
 
   #begin(probe: Probe, isEager: boolean, onVerdict: (isGood: boolean, found: string) => void): Prober {

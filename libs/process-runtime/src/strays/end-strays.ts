@@ -1,9 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { endProcess, findProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
+import { endProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { readJson } from '../pod/pod-files.js';
+import { markedProcesses } from './marked-processes.js';
 import { NODE_MARKER } from './process-marker.js';
 
 /** Written right after a process was started. */
@@ -27,7 +28,7 @@ export async function endStrays(podsFolder: string, clock: Clock, log: Logger): 
   await Promise.all(
     recorded.map((identity) => endProcess(identity, { clock, graceMs: GRACE_MS, group: true })),
   );
-  const marked = markedProcesses(podsFolder);
+  const marked = markedProcesses(NODE_MARKER, podsFolder);
   if (marked.length > 0)
     log.warn({ pids: marked.map(({ pid }) => pid) }, 'ending processes that nobody recorded');
   await Promise.all(marked.map((identity) => endProcess(identity, { clock, graceMs: 0 })));
@@ -35,25 +36,12 @@ export async function endStrays(podsFolder: string, clock: Clock, log: Logger): 
 
 function recordedProcesses(podsFolder: string): ProcessRecord[] {
   if (!existsSync(podsFolder)) return [];
-  return readdirSync(podsFolder).flatMap((uid) => {
+  // whatever else somebody left there is no pod
+  const pods = readdirSync(podsFolder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return pods.flatMap(({ name: uid }) => {
     const folder = join(podsFolder, uid);
     return readdirSync(folder)
       .filter((name) => name.endsWith('.process.json'))
       .flatMap((name) => readJson<ProcessRecord>(join(folder, name)) ?? []);
-  });
-}
-
-function markedProcesses(podsFolder: string): ProcessIdentity[] {
-  if (process.platform !== 'linux') return [];
-  const marker = `${NODE_MARKER}=${podsFolder}`;
-  return readdirSync('/proc').flatMap((name) => {
-    const pid = Number(name);
-    if (!Number.isInteger(pid) || pid === process.pid) return [];
-    try {
-      if (!readFileSync(`/proc/${name}/environ`, 'utf8').split('\0').includes(marker)) return [];
-    } catch {
-      return []; // gone, or another user's
-    }
-    return findProcess(pid) ?? [];
   });
 }

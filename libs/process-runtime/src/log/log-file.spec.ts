@@ -1,0 +1,65 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { temporaryFolder, waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { attemptFiles, LogFile } from './log-file.js';
+import { parseLogQuery, readLog } from './read-log.js';
+
+const folder = temporaryFolder();
+const line = (index: number): string => `line ${String(index).padStart(4, '0')}\n`;
+
+/** What somebody sees who follows a log. */
+function follow(logFolder: string, log: LogFile): { text: () => string; done: Promise<void> } {
+  let text = '';
+  const query = parseLogQuery(new URLSearchParams('follow=true'), systemClock.now());
+  const read = async (): Promise<void> => {
+    const parts = readLog(logFolder, log.attempt, query, log, {
+      clock: systemClock,
+      signal: new AbortController().signal,
+    });
+    for await (const part of parts) text += part;
+  };
+  return { text: () => text, done: read() };
+}
+
+describe('a log file', () => {
+  it('is followed over its rotation, without a gap', async () => {
+    const logFolder = join(folder, 'followed');
+    const log = new LogFile(logFolder, 0, systemClock, 2_000);
+    const seen = follow(logFolder, log);
+    for (let index = 0; index < 200; index++) {
+      log.write('stdout', line(index));
+      if (index % 5 === 0) await waitFor(() => seen.text().includes(line(index)));
+    }
+    log.close();
+    await seen.done;
+    expect(log.rotations).toBeGreaterThan(2);
+    expect(seen.text()).toBe(Array.from({ length: 200 }, (_, index) => line(index)).join(''));
+  });
+
+  it('does not grow, and harms nobody, when it cannot be put aside', () => {
+    const logFolder = join(folder, 'stuck');
+    const log = new LogFile(logFolder, 0, systemClock, 2_000);
+    const { older, newest } = attemptFiles(logFolder, 0);
+    mkdirSync(older);
+    writeFileSync(join(older, 'in-the-way'), '');
+    for (let index = 0; index < 500; index++) log.write('stdout', line(index));
+    expect(statSync(newest).size).toBeLessThanOrEqual(2_000);
+    expect(readFileSync(newest, 'utf8')).toContain(line(499));
+    log.close();
+  });
+
+  it('harms nobody when its folder is gone, and goes on when it is back', () => {
+    const logFolder = join(folder, 'gone');
+    const log = new LogFile(logFolder, 0, systemClock, 2_000);
+    rmSync(logFolder, { recursive: true });
+    for (let index = 0; index < 100; index++) log.write('stdout', line(index));
+    mkdirSync(logFolder);
+    for (let index = 100; index < 200; index++) log.write('stdout', line(index));
+    expect(readFileSync(attemptFiles(logFolder, 0).newest, 'utf8')).toContain(line(199));
+    log.close();
+    log.write('stdout', 'too late\n');
+    expect(existsSync(attemptFiles(logFolder, 1).newest)).toBe(false);
+  });
+});
