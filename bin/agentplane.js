@@ -8,12 +8,16 @@ import { findPinnedNode } from './pinned-node.js';
 
 if (!ensureBuilt()) process.exit(1);
 const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'dist', 'apps', 'cli', 'src', 'main.js');
-// The channel tells the child when this process dies, however it dies: it then stops in order.
-// It mostly waits, so it should cost little: a small nursery, code kept small.
-const flags = ['--max-semi-space-size=1', '--optimize-for-size'];
-const child = spawn(findPinnedNode(), [...flags, main, ...process.argv.slice(2)], {
-  stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-});
-// An interrupt typed at the terminal reaches the child by itself (same process group); one sent to this pid alone does not.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)));
+// It mostly waits, so it should cost little: a small nursery.
+const words = ['--max-semi-space-size=1', main, ...process.argv.slice(2)];
+const node = findPinnedNode();
+if (process.execve && !process.channel) {
+  // Node 22.15 and newer: this process becomes the program, with its pid, its terminal and its parent
+  process.execve(node, [node, ...words], process.env);
+} else {
+  // The channel tells the child when this process dies, however it dies: it then stops in order.
+  const child = spawn(node, words, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
+  // An interrupt typed at the terminal reaches the child by itself (same process group); one sent to this pid alone does not.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)));
+}

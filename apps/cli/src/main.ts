@@ -1,13 +1,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { EXIT } from '#lib/lifecycle';
-import { runDashboard } from './dashboard-command.js';
+import type { runDashboard } from './dashboard-command.js';
 import { installedVersion } from './data-folder/data-folder.js';
-import { addImage, listImages } from './image/image-command.js';
 import { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION } from './installation.js';
-import { OUTPUT_FORMATS, type OutputFormat } from './output.js';
-import { printStatus } from './status/status-command.js';
-import { runUp } from './up/up-command.js';
+import { OUTPUT_FORMATS, type OutputFormat } from './output-format.js';
+import type { runUp } from './up/up-command.js';
 
+// each command loads what it needs: the supervisor stays for days, and would keep what the others need
 const program = new Command('agentplane')
   .description('Open, self-hosted platform for agent servers: deploy them, run them, export what they did.')
   .version(installedVersion(INSTALLATION), '-V, --version')
@@ -55,7 +54,7 @@ program
       'use the API server of a cluster of your own; this machine joins it as a node',
     ),
   )
-  .action(runUp);
+  .action(async (flags: Parameters<typeof runUp>[0]) => (await import('./up/up-command.js')).runUp(flags));
 
 program
   .command('dashboard')
@@ -64,14 +63,20 @@ program
   .option('--kubeconfig <file>', 'kubeconfig of another cluster')
   .option('-n, --namespace <name>', 'namespace to show')
   .option('-A, --all-namespaces', 'show every namespace')
-  .action((flags: Parameters<typeof runDashboard>[0]) => exitWith(runDashboard(flags)));
+  .action((flags: Parameters<typeof runDashboard>[0]) =>
+    exitWith(import('./dashboard-command.js').then((command) => command.runDashboard(flags))),
+  );
 
 program
   .command('status')
   .description('what runs, and whether it is well')
   .addOption(data())
   .addOption(output())
-  .action((flags: { data: string; output: OutputFormat }) => exitWith(printStatus(flags.data, flags.output)));
+  .action((flags: { data: string; output: OutputFormat }) =>
+    exitWith(
+      import('./status/status-command.js').then((command) => command.printStatus(flags.data, flags.output)),
+    ),
+  );
 
 const image = program.command('image').description('images of agents on this machine');
 image
@@ -82,14 +87,18 @@ image
   .option('--deploy', 'make a new revision of every deployment that names the image')
   .addOption(data())
   .action((name: string, folder: string, flags: { data: string; deploy?: true }) =>
-    exitWith(addImage(name, folder, flags)),
+    exitWith(import('./image/image-command.js').then((command) => command.addImage(name, folder, flags))),
   );
 image
   .command('list')
   .description('the images and what they are now')
   .addOption(data())
   .addOption(output())
-  .action((flags: { data: string; output: OutputFormat }) => exitWith(listImages(flags.data, flags.output)));
+  .action((flags: { data: string; output: OutputFormat }) =>
+    exitWith(
+      import('./image/image-command.js').then((command) => command.listImages(flags.data, flags.output)),
+    ),
+  );
 
 program
   .command('version')
@@ -98,4 +107,4 @@ program
     process.stdout.write(`agentplane ${installedVersion(INSTALLATION)} (Node ${process.versions.node})\n`);
   });
 
-program.parse();
+await program.parseAsync();

@@ -1,9 +1,5 @@
 import { stringify } from 'yaml';
-
-/** How a command prints its result. */
-export type OutputFormat = 'table' | 'json' | 'yaml';
-
-export const OUTPUT_FORMATS: readonly OutputFormat[] = ['table', 'json', 'yaml'];
+import type { OutputFormat } from './output-format.js';
 
 /** A list in the wished format; the table's columns are as wide as their longest cell. */
 export function printTable<T>(

@@ -1,2 +1,8 @@
 export { choice, flag, integer, json, list, optionalText, text, url, type Field } from './field.js';
-export { ConfigError, inheritedEnvironment, loadConfig, type Config } from './load-config.js';
+export {
+  adoptEnvironment,
+  ConfigError,
+  inheritedEnvironment,
+  loadConfig,
+  type Config,
+} from './load-config.js';

@@ -50,3 +50,8 @@ export function inheritedEnvironment(names: readonly string[]): Record<string, s
   }
   return inherited;
 }
+
+/** Adds to this process's environment what a parent says later than at its start; before `loadConfig`. */
+export function adoptEnvironment(environment: Readonly<Record<string, string>>): void {
+  Object.assign(process.env, environment);
+}

@@ -6,7 +6,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { findBinaries } from './binaries.js';
 import { ensureCluster, SUPERUSER } from './cluster.js';
-import { type DatabaseRequest, ensureAdministrator, ensureDatabase } from './database.js';
+import { type EmbeddedDatabases, embeddedDatabases } from './databases.js';
 import { locateData, SHARED_FOLDER } from './data-location.js';
 import { serverUser } from './os-user.js';
 import { Passwords } from './passwords.js';
@@ -24,17 +24,11 @@ export interface EmbeddedPostgresOptions {
 }
 
 /** A running server that is watched and restarted until `stop`. */
-export interface EmbeddedPostgres {
+export interface EmbeddedPostgres extends EmbeddedDatabases {
   readonly name: 'postgres';
   readonly port: number;
   /** A server that an earlier, killed process had left running was taken over. */
   readonly adopted: boolean;
-  /** For setting up only. Secret. */
-  readonly superuserUri: string;
-  /** Creates database and role as needed; answers the role's connection URI (secret). */
-  ensureDatabase(request: DatabaseRequest): Promise<string>;
-  /** Creates a role that may make databases and roles, no superuser; answers its connection URI (secret). */
-  ensureAdministrator(request: { role: string; connectionLimit?: number }): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -83,8 +77,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const user = serverUser();
   const binaries = findBinaries(user, SHARED_FOLDER);
   const pgdata = join(locateData(dataDir, user), `data-${binaries.version.split('.')[0]}`);
-  const passwords = new Passwords(join(dataDir, 'secrets', 'postgres.json'));
-  const password = passwords.ensure(SUPERUSER);
+  const password = new Passwords(join(dataDir, 'secrets', 'postgres.json')).ensure(SUPERUSER);
 
   const found = findServer(pgdata);
   const port = found?.file.port ?? (options.port || (await findFreePort()));
@@ -102,25 +95,11 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
   const supervisor = new Supervisor(request, identity, log);
   supervisor.watch();
-  const uri = (role: string, secret: string, database: string): string =>
-    `postgres://${role}:${encodeURIComponent(secret)}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
-  const superuserUri = uri(SUPERUSER, password, 'postgres');
   return {
     name: 'postgres',
     port,
     adopted: found !== undefined,
-    superuserUri,
-    async ensureDatabase(wanted) {
-      if (wanted.password !== undefined) passwords.set(wanted.role, wanted.password);
-      const secret = passwords.ensure(wanted.role);
-      await ensureDatabase(superuserUri, { connectionLimit: -1, ...wanted, password: secret });
-      return uri(wanted.role, secret, wanted.database);
-    },
-    async ensureAdministrator(wanted) {
-      const secret = passwords.ensure(wanted.role);
-      await ensureAdministrator(superuserUri, { connectionLimit: -1, ...wanted, password: secret });
-      return uri(wanted.role, secret, 'postgres');
-    },
+    ...embeddedDatabases({ dataDir, port }),
     stop: () => supervisor.stop(),
   };
 }

@@ -1,1 +1,9 @@
-export { EXIT, runProgram, type ProgramContext, type ProgramOptions, type Stoppable } from './run-program.js';
+export {
+  EXIT,
+  runProgram,
+  WHEN_TOLD,
+  type Begin,
+  type ProgramContext,
+  type ProgramOptions,
+  type Stoppable,
+} from './run-program.js';

@@ -1,4 +1,4 @@
-import { ConfigError } from '#lib/config';
+import { adoptEnvironment, ConfigError } from '#lib/config';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { keepProcessAlive, systemClock } from '#lib/time';
@@ -7,6 +7,14 @@ import { keepProcessAlive, systemClock } from '#lib/time';
 export interface Stoppable {
   readonly name: string;
   stop(): Promise<void>;
+}
+
+/** Argument of a program that shall be loaded now and start when its parent says so: loading takes longer than starting. */
+export const WHEN_TOLD = '--when-told';
+/** What the parent then says, with the settings that it did not know before. */
+export interface Begin {
+  readonly kind: 'begin';
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 /** Exit codes of every program. */
@@ -92,14 +100,30 @@ export function runProgram(options: ProgramOptions, start: (context: ProgramCont
   };
   // it ends by `stop` alone, never by running out of things to wait for
   keepProcessAlive();
-  start(context).catch((error: unknown) => {
-    if (stopping) return;
-    if (error instanceof ConfigError) {
-      log.error({ problems: error.problems }, 'the configuration is not usable');
-      stop(EXIT.usage, 'configuration');
-    } else {
-      log.error({ err: error }, 'could not start');
-      stop(EXIT.failed, 'could not start');
-    }
+  beginning()
+    .then(() => start(context))
+    .catch((error: unknown) => {
+      if (stopping) return;
+      if (error instanceof ConfigError) {
+        log.error({ problems: error.problems }, 'the configuration is not usable');
+        stop(EXIT.usage, 'configuration');
+      } else {
+        log.error({ err: error }, 'could not start');
+        stop(EXIT.failed, 'could not start');
+      }
+    });
+}
+
+/** Resolves when this program may start. */
+function beginning(): Promise<void> {
+  if (!process.channel || !process.argv.includes(WHEN_TOLD)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const listener = (message: Partial<Begin> | null): void => {
+      if (message?.kind !== 'begin') return;
+      process.off('message', listener);
+      adoptEnvironment(message.environment ?? {});
+      resolve();
+    };
+    process.on('message', listener);
   });
 }

@@ -6,7 +6,8 @@ import { EXIT } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
 import { dataPaths } from '../data-folder/data-folder.js';
 import { INSTALLATION } from '../installation.js';
-import { type OutputFormat, printTable } from '../output.js';
+import type { OutputFormat } from '../output-format.js';
+import { printTable } from '../output.js';
 import { findRunningPlatform, nothingRuns } from '../running-platform.js';
 import { deployImage } from './deploy-image.js';
 

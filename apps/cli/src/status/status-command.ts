@@ -2,7 +2,8 @@ import { errorText } from '#lib/errors';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
 import { CONDITION, findCondition, RESOURCES } from '#lib/resources';
-import { type OutputFormat, printTable } from '../output.js';
+import type { OutputFormat } from '../output-format.js';
+import { printTable } from '../output.js';
 import { findRunningPlatform, nothingRuns } from '../running-platform.js';
 
 interface Part {

@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { workspaceNamespace } from '#lib/resources';
 import { parse, stringify } from 'yaml';
+import { FIRST_WORKSPACE } from '../preparation/first-workspace-name.js';
 
 interface Kubeconfig {
   readonly clusters?: readonly { readonly cluster?: Record<string, unknown> }[];
@@ -41,12 +43,12 @@ function readKubeconfig(path: string): Kubeconfig | null {
  * Copies a kubeconfig of a person's own cluster into the data folder (0600), with the namespace of the first workspace in
  * its current context, so that commands go where the platform is.
  */
-export function adoptKubeconfig(from: string, to: string, namespace: string): void {
+export function adoptKubeconfig(from: string, to: string): void {
   const config = readKubeconfig(from);
   const context = config?.contexts?.find(({ name }) => name === config['current-context'])?.context;
   if (!config || !context) throw new Error(`${from} is not a kubeconfig with a current context`);
   for (const { cluster } of config.clusters ?? []) resolvePaths(cluster, dirname(from));
   for (const { user } of config.users ?? []) resolvePaths(user, dirname(from));
-  context.namespace = namespace;
+  context.namespace = workspaceNamespace(FIRST_WORKSPACE);
   writeFileSync(to, stringify(config), { mode: 0o600 });
 }

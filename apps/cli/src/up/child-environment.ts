@@ -33,7 +33,8 @@ export interface Surroundings {
 
 type Environment = Readonly<Record<string, string>>;
 
-function common({ version }: Surroundings): Environment {
+/** Settings of every program. */
+export function programEnvironment(version: string): Environment {
   return { ...inheritedEnvironment(INHERITED), AGENTPLANE_VERSION: version };
 }
 
@@ -41,7 +42,7 @@ function common({ version }: Surroundings): Environment {
 export function embeddedEnvironment(from: Surroundings): Environment {
   const { paths, ports, store, kubeDatabaseUri, kubeconfigPath, installation } = from;
   return {
-    ...common(from),
+    ...programEnvironment(from.version),
     AGENTPLANE_DATA: paths.root,
     AGENTPLANE_INSTALLATION: installation,
     AGENTPLANE_KUBE_PORT: String(ports.kube),
@@ -60,7 +61,7 @@ export function embeddedEnvironment(from: Surroundings): Environment {
 /** Settings of `apps/api`. */
 export function apiEnvironment(from: Surroundings, kubeconfig: string): Environment {
   return {
-    ...common(from),
+    ...programEnvironment(from.version),
     KUBECONFIG: kubeconfig,
     HOST: from.host,
     PORT: String(from.ports.rest),
@@ -75,7 +76,7 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
 /** Settings of `apps/controller`. */
 export function controllerEnvironment(from: Surroundings, kubeconfig: string): Environment {
   return {
-    ...common(from),
+    ...programEnvironment(from.version),
     KUBECONFIG: kubeconfig,
     AGENTPLANE_DATABASE_URI: from.databaseUri,
     AGENTPLANE_DATABASE_ADMIN_URI: from.databaseAdminUri,

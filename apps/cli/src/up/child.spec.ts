@@ -1,9 +1,11 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { Child } from './child.js';
+
+const DIST = resolve(import.meta.dirname, '..', '..', '..', '..', 'dist');
 
 describe('Child', () => {
   const folder = temporaryFolder();
@@ -36,6 +38,55 @@ describe('Child', () => {
     const said = child.message((message) => (typeof message === 'string' ? message : undefined), 5000);
     child.start();
     expect(await said).toBe('up');
+    await child.stop();
+  });
+
+  /** Says `loaded` when its modules are there, and with which WORD it began. */
+  const PROGRAM = `
+    import { runProgram } from '${DIST}/libs/lifecycle/src/index.js';
+    import { createLogger } from '${DIST}/libs/telemetry/src/index.js';
+    runProgram({ log: createLogger('program', 'silent') }, async () => process.send('began with ' + process.env.WORD));
+    process.send('loaded');
+  `;
+
+  function said(child: Child, expected: RegExp): Promise<string> {
+    return child.message(
+      (message) => (typeof message === 'string' && expected.test(message) ? message : undefined),
+      15_000,
+    );
+  }
+
+  it('loads a program before its turn, and begins it with the environment of its start', async () => {
+    const child = childOf(PROGRAM);
+    let hasBegun = false;
+    const loaded = said(child, /loaded/);
+    const began = said(child, /began/).finally(() => (hasBegun = true));
+    child.load();
+    await loaded;
+    expect(hasBegun).toBe(false);
+    child.environment = { WORD: 'go' };
+    child.start();
+    expect(await began).toBe('began with go');
+    await child.stop();
+  });
+
+  it.each(['before', 'after'])('begins a loaded program that died %s its turn came', async (when) => {
+    const child = childOf(PROGRAM);
+    const loaded = said(child, /loaded/);
+    child.load();
+    await loaded;
+    const began = said(child, /began/);
+    const turn = (): void => {
+      child.environment = { WORD: 'again' };
+      child.start();
+    };
+    if (when === 'after') turn();
+    process.kill(child.pid ?? 0, 'SIGKILL');
+    if (when === 'before') {
+      await said(child, /loaded/);
+      turn();
+    }
+    expect(await began).toBe('began with again');
     await child.stop();
   });
 });

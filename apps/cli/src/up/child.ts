@@ -1,19 +1,13 @@
-import { spawn } from 'node:child_process';
-import { closeSync, fstatSync, openSync } from 'node:fs';
-import { endProcess, findProcess, type ProcessIdentity } from '#lib/process-identity';
+import type { ChildProcess } from 'node:child_process';
+import { type Begin, WHEN_TOLD } from '#lib/lifecycle';
+import { endProcess, type ProcessIdentity } from '#lib/process-identity';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { lastErrorIn } from './last-error.js';
+import { type ProgramRequest, spawnProgram } from './spawn-program.js';
 
-export interface ChildOptions {
+export interface ChildOptions extends Omit<ProgramRequest, 'arguments'> {
   readonly name: string;
-  /** Path of the program. */
-  readonly program: string;
-  /** May be set later, before `start`. */
-  readonly environment: Readonly<Record<string, string>>;
-  readonly nodeOptions?: readonly string[];
-  /** Its standard output and error are appended here. */
-  readonly logFile: string;
   /** Longest time it may take to stop, milliseconds. */
   readonly stopMs: number;
   readonly clock: Clock;
@@ -30,7 +24,8 @@ const STEADY_MS = 30_000;
 const HOPELESS_ENDS = 3;
 
 /**
- * One program of the platform, started again when it dies.
+ * One program of the platform, started again when it dies. It may be loaded before its turn comes: loading is most of a
+ * start, and needs nothing that runs.
  *
  * It leads a process group of its own, so that an interrupt typed at the terminal reaches only the supervisor, which stops
  * the children in order. It ends by itself when the channel closes, also when the supervisor was killed.
@@ -46,6 +41,8 @@ export class Child {
   #cancelRestart: () => void = () => undefined;
   #messages: ((message: unknown) => void)[] = [];
   #ends = 0;
+  /** The process that is loaded and waits for its turn. */
+  #loaded: ChildProcess | undefined;
   #logStart: number | undefined;
   #given: ((error: Error) => void)[] = [];
 
@@ -55,20 +52,34 @@ export class Child {
     this.#options = options;
   }
 
+  get pid(): number | undefined {
+    return this.#identity?.pid;
+  }
+
+  /** Loads it; `start` then only says that it may begin, and with which environment. */
+  load(): void {
+    if (this.#isStopping) return;
+    this.#loaded = this.#spawn([WHEN_TOLD]);
+  }
+
   /** Does nothing once it was stopped: a start that is interrupted may still be on its way to here. */
   start(): void {
     if (this.#isStopping) return;
-    const { program, nodeOptions = [], logFile, clock, log } = this.#options;
-    const output = openSync(logFile, 'a', 0o600);
-    this.#logStart ??= fstatSync(output).size;
-    const child = spawn(process.execPath, [...nodeOptions, program], {
-      detached: true,
-      stdio: ['ignore', output, output, 'ipc'],
-      env: { ...this.environment },
-    });
-    closeSync(output);
-    this.#identity = child.pid === undefined ? undefined : findProcess(child.pid);
-    this.#options.onProcess(this.#identity);
+    const loaded = this.#loaded;
+    this.#loaded = undefined;
+    // should it just be ending, its end starts it again
+    const begin: Begin = { kind: 'begin', environment: this.environment };
+    if (loaded) loaded.send(begin, () => undefined);
+    else this.#spawn([]);
+  }
+
+  #spawn(words: readonly string[]): ChildProcess {
+    const { clock, log } = this.#options;
+    const request = { ...this.#options, environment: this.environment, arguments: words };
+    const { child, identity, logStart } = spawnProgram(request);
+    this.#logStart ??= logStart;
+    this.#identity = identity;
+    this.#options.onProcess(identity);
     const startedMs = clock.monotonicMs();
     child.on('message', (message) => {
       for (const listener of this.#messages) listener(message);
@@ -77,6 +88,7 @@ export class Child {
       log.error({ child: this.name, err: error }, 'a program could not be started'),
     );
     child.once('exit', (code, signal) => this.#ended(code, signal, clock.monotonicMs() - startedMs));
+    return child;
   }
 
   /** The first message from the child that the parser understands. Rejects when it takes longer than `timeoutMs`. */
@@ -126,7 +138,11 @@ export class Child {
     }
     if (++this.#ends === HOPELESS_ENDS) this.#giveUp(code, signal);
     log.warn({ child: this.name, code, signal, restartInMs: this.#pauseMs }, 'a program ended by itself');
-    this.#cancelRestart = clock.after(this.#pauseMs, () => this.start());
+    this.#cancelRestart = clock.after(this.#pauseMs, () => {
+      // a process that ended before its turn came is loaded again, unless the turn has come since
+      if (this.#loaded) this.load();
+      else this.#spawn([]);
+    });
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
   }
 

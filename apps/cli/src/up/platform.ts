@@ -1,13 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#lib/embedded-postgres';
-import { openImageStore } from '#lib/image-store';
-import { KubeClient, loadKubeConnection } from '#lib/kube';
 import type { ProgramContext } from '#lib/lifecycle';
-import { FIELD_MANAGER, workspaceNamespace } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { openTraceStore } from '#lib/trace-store';
 import {
   newStoreKeys,
   type PlatformCredentials,
@@ -17,29 +13,21 @@ import {
 } from '../data-folder/credentials.js';
 import { type DataFolder, installedVersion } from '../data-folder/data-folder.js';
 import { choosePorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
-import { adoptKubeconfig } from './adopt-kubeconfig.js';
-import { applyDefinitions, applyManifests, writeServiceAccountKubeconfig } from './apply-manifests.js';
-import { FIRST_WORKSPACE, resourceDefinitions, systemObjects } from './bootstrap-objects.js';
 import { Child } from './child.js';
 import {
   apiEnvironment,
   controllerEnvironment,
   embeddedEnvironment,
+  programEnvironment,
   type Surroundings,
 } from './child-environment.js';
-import {
-  ensureFirstWorkspace,
-  fillFirstWorkspace,
-  namespaceOfFirstWorkspace,
-  waitForFirstWorkspace,
-} from './first-workspace.js';
+import { Preparation } from './preparation.js';
 import type { Progress } from './progress.js';
 import { ProcessRecords } from './strays.js';
 import type { UpOptions } from './up-options.js';
 
 const BUCKET = 'agentplane';
 const REGION = 'us-east-1';
-const SAMPLE_AGENT = 'sample-agent';
 const START_MS = 60_000;
 /** Postgres sees to its own port: it may still run, from an earlier start. */
 const OWN_SERVERS = ['rest', 'objectStore', 'node'] as const;
@@ -85,35 +73,53 @@ export class Platform {
     const { folder, options, clock, log, progress, context } = this.#parts;
     const { paths } = folder;
     const known = readCredentials(paths.credentials);
-    if (options.kubeconfigPath !== undefined)
-      adoptKubeconfig(options.kubeconfigPath, paths.kubeconfig, workspaceNamespace(FIRST_WORKSPACE));
+    if (options.kubeconfigPath !== undefined) {
+      const { adoptKubeconfig } = await import('./adopt-kubeconfig.js');
+      adoptKubeconfig(options.kubeconfigPath, paths.kubeconfig);
+    }
     const ports = await choosePorts(paths.ports, options.port);
     await this.#records.endStrays(clock, log);
     const names = options.kubeconfigPath === undefined ? ALL_SERVERS : OWN_SERVERS;
     await requireFreePorts(ports, names, { host: options.host, path: paths.ports, clock });
     keepPorts(paths.ports, ports);
     progress.say('starting Postgres');
+    // loaded while initdb has one of the cores; owned once more below, so that both end before Postgres does
+    const preparation = context.own(this.#preparation());
+    const embedded = context.own(this.#child('embedded'));
+    embedded.load();
     const postgres = await this.#startPostgres(ports.postgres);
-    const surroundings = await this.#surroundings(postgres, ports, known);
-    const importing = this.#importSampleAgent();
+    context.own(preparation);
+    const surroundings = await this.#surroundings(preparation, { ...ports, postgres: postgres.port }, known);
     progress.say('starting the API server, the node and the object store');
     // stopped last of the programs: agents send their last traces to it
-    const api = context.own(this.#child('api', {}));
-    const embedded = this.#child('embedded', embeddedEnvironment(surroundings));
+    const api = context.own(this.#child('api'));
     const serving = embedded.message(isReadyMessage, START_MS);
+    embedded.environment = embeddedEnvironment(surroundings);
     context.own(embedded).start();
+    const controller = context.own(this.#child('controller'));
+    controller.load();
+    api.load();
     const tenantId = known?.tenantId ?? randomUUID();
     const hopeless = embedded.hopeless();
     const [apiKey] = await Promise.race([
-      Promise.all([this.#apiKey(surroundings, tenantId, known), serving]),
+      Promise.all([
+        preparation.run('apiKey', {
+          databaseUri: surroundings.databaseUri,
+          tenantId,
+          knownKey: known?.apiKey,
+        }),
+        serving,
+        preparation.run('sampleAgent', { images: paths.images, installation: surroundings.installation }),
+      ]),
       hopeless,
     ]);
-    await importing;
-    return await Promise.race([
-      this.#startPrograms({ surroundings, tenantId, apiKey, api }),
+    const credentials = await Promise.race([
+      this.#startPrograms({ surroundings, preparation, tenantId, apiKey, api, controller }),
       hopeless,
       api.hopeless(),
     ]);
+    await preparation.stop();
+    return credentials;
   }
 
   /** Owned from before it runs: whoever interrupts its start must not leave a server behind. */
@@ -134,59 +140,53 @@ export class Platform {
 
   async #startPrograms(started: {
     surroundings: Surroundings;
+    preparation: Preparation;
     tenantId: string;
     apiKey: string;
     api: Child;
+    controller: Child;
   }): Promise<PlatformCredentials> {
-    const { surroundings, api } = started;
-    const { folder, installation, clock, progress, context } = this.#parts;
-    const { paths } = folder;
-    const connection = await loadKubeConnection({ kubeconfigPath: surroundings.kubeconfigPath });
-    const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.up });
+    const { surroundings, preparation, api, controller } = started;
+    const { folder, installation, progress } = this.#parts;
+    const { kubeconfigPath, store } = surroundings;
     progress.say('applying the kinds of the platform');
-    await Promise.all([
-      applyDefinitions(client, resourceDefinitions(installation), clock),
-      applyManifests(client, systemObjects(installation)),
-    ]);
-    const tenantId = await ensureFirstWorkspace(client, started.tenantId, clock);
-    const kubeconfigOf = async (name: string): Promise<string> => {
-      const path = join(paths.kube, `${name}.kubeconfig`);
-      await writeServiceAccountKubeconfig(client, connection, { namespace: 'agentplane-system', name }, path);
-      return path;
-    };
+    const tenantId = await preparation.run('cluster', {
+      kubeconfigPath,
+      installation,
+      tenantId: started.tenantId,
+      accounts: { api: this.#kubeconfigOf('api'), controller: this.#kubeconfigOf('controller') },
+    });
     progress.say('starting api and controller');
-    const [apiKubeconfig, controllerKubeconfig] = await Promise.all(['api', 'controller'].map(kubeconfigOf));
-    api.environment = apiEnvironment(surroundings, apiKubeconfig ?? '');
     const listening = api.message(isReadyMessage, START_MS);
     listening.catch(() => undefined); // looked at below
+    controller.environment = controllerEnvironment(surroundings, this.#kubeconfigOf('controller'));
+    controller.start();
+    api.environment = apiEnvironment(surroundings, this.#kubeconfigOf('api'));
     api.start();
-    const controller = this.#child(
-      'controller',
-      controllerEnvironment(surroundings, controllerKubeconfig ?? ''),
-    );
-    context.own(controller).start();
     progress.say('preparing the first workspace');
-    const namespace = await namespaceOfFirstWorkspace(client, clock);
-    await fillFirstWorkspace(client, namespace, surroundings.store);
     const credentials: PlatformCredentials = {
       restUrl: surroundings.apiUrl,
       apiKey: started.apiKey,
       tenantId,
-      kubeconfig: surroundings.kubeconfigPath,
-      objectStore: surroundings.store,
+      kubeconfig: kubeconfigPath,
+      objectStore: store,
     };
-    writeCredentials(paths.credentials, credentials);
-    await Promise.all([waitForFirstWorkspace(client, namespace, clock), listening]);
-    await client.close();
+    writeCredentials(folder.paths.credentials, credentials);
+    await Promise.all([preparation.run('workspace', { kubeconfigPath, store }), listening]);
     return credentials;
   }
 
-  #child(name: string, environment: Readonly<Record<string, string>>): Child {
+  #kubeconfigOf(account: string): string {
+    return join(this.#parts.folder.paths.kube, `${account}.kubeconfig`);
+  }
+
+  /** One that has what every program has; its own settings come before its start. */
+  #child(name: string): Child {
     const { folder, installation, clock, log } = this.#parts;
     return new Child({
       name,
       program: join(installation, 'dist', 'apps', name, 'src', 'main.js'),
-      environment,
+      environment: programEnvironment(installedVersion(installation)),
       nodeOptions: NODE_OPTIONS,
       logFile: join(folder.paths.logs, `${name}.log`),
       stopMs: 15_000,
@@ -196,21 +196,30 @@ export class Platform {
     });
   }
 
+  #preparation(): Preparation {
+    const { folder, installation, clock } = this.#parts;
+    return new Preparation({
+      program: join(installation, 'dist', 'apps', 'cli', 'src', 'preparation', 'main.js'),
+      environment: programEnvironment(installedVersion(installation)),
+      nodeOptions: NODE_OPTIONS,
+      logFile: join(folder.paths.logs, 'preparation.log'),
+      clock,
+      onProcess: (identity) => this.#records.set('preparation', identity),
+    });
+  }
+
   async #surroundings(
-    postgres: EmbeddedPostgres,
+    preparation: Preparation,
     ports: Ports,
     known: PlatformCredentials | undefined,
   ): Promise<Surroundings> {
     const { options, folder, installation } = this.#parts;
     const { paths } = folder;
-    const isOwnCluster = options.kubeconfigPath !== undefined;
-    const [databaseUri, databaseAdminUri, kubeDatabaseUri] = await Promise.all([
-      postgres.ensureDatabase({ database: 'agentplane', role: 'agentplane', connectionLimit: 60 }),
-      postgres.ensureAdministrator({ role: 'deployments', connectionLimit: 5 }),
-      isOwnCluster
-        ? undefined
-        : postgres.ensureDatabase({ database: 'kube', role: 'kube', connectionLimit: 10 }),
-    ]);
+    const uris = await preparation.run('databases', {
+      dataDir: paths.root,
+      port: ports.postgres,
+      hasOwnCluster: options.kubeconfigPath !== undefined,
+    });
     const store: StoreCredentials = {
       endpoint: `http://127.0.0.1:${ports.objectStore}`,
       region: REGION,
@@ -221,43 +230,12 @@ export class Platform {
     };
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
     return {
-      ...{
-        paths,
-        ports,
-        installation,
-        host: options.host,
-        databaseUri,
-        databaseAdminUri,
-        kubeDatabaseUri,
-        store,
-      },
+      ...{ paths, ports, installation, store },
+      ...uris,
+      host: options.host,
       version: installedVersion(installation),
       kubeconfigPath: paths.kubeconfig,
       apiUrl: `http://${host}:${ports.rest}`,
     };
-  }
-
-  /** The first key of the first workspace: minted once, then read from the credentials. */
-  async #apiKey(
-    { databaseUri }: Surroundings,
-    tenantId: string,
-    known: PlatformCredentials | undefined,
-  ): Promise<string> {
-    const { clock, log } = this.#parts;
-    const store = openTraceStore({ uri: databaseUri, poolSize: 2, log, clock });
-    try {
-      await store.migrate();
-      if (known && (await store.apiKeys.verify(known.apiKey))) return known.apiKey;
-      const minted = await store.apiKeys.mint(tenantId, { name: 'first key', kind: 'person' });
-      return minted.key;
-    } finally {
-      await store.close();
-    }
-  }
-
-  async #importSampleAgent(): Promise<void> {
-    const { folder, installation } = this.#parts;
-    const images = openImageStore({ folder: folder.paths.images, installation });
-    await images.import(SAMPLE_AGENT, join(installation, 'examples', 'agent'));
   }
 }

@@ -11,9 +11,8 @@ import {
   type Workspace,
 } from '#lib/resources';
 import type { StoreCredentials } from '../data-folder/credentials.js';
+import { FIRST_WORKSPACE } from './first-workspace-name.js';
 
-/** Name of the first Workspace, its Listener's is the platform's default. */
-export const FIRST_WORKSPACE = 'default';
 /** The BulkExportDestination of the embedded object store. */
 export const LOCAL_DESTINATION = 'local';
 const LOCAL_CREDENTIALS = 'local-destination';

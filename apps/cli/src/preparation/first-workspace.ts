@@ -4,13 +4,13 @@ import type { Clock } from '#lib/time';
 import type { StoreCredentials } from '../data-folder/credentials.js';
 import { retryUnserved } from './apply-manifests.js';
 import {
-  FIRST_WORKSPACE,
   firstListener,
   firstWorkspace,
   LOCAL_DESTINATION,
   localCredentials,
   localDestination,
 } from './bootstrap-objects.js';
+import { FIRST_WORKSPACE } from './first-workspace-name.js';
 
 const WAIT_MS = 60_000;
 const LOOK_MS = 40;

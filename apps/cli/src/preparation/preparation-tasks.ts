@@ -1,0 +1,56 @@
+import type { StoreCredentials } from '../data-folder/credentials.js';
+
+/** Connection URIs of the databases; all of them are secret. */
+export interface DatabaseUris {
+  readonly databaseUri: string;
+  readonly databaseAdminUri: string;
+  /** Undefined with a cluster of one's own. */
+  readonly kubeDatabaseUri: string | undefined;
+}
+
+/** What is done once, between the starts of the programs. Inputs and answers are plain data: they cross a channel. */
+export interface PreparationTasks {
+  /** Roles and databases of the platform. */
+  databases(input: {
+    readonly dataDir: string;
+    readonly port: number;
+    readonly hasOwnCluster: boolean;
+  }): Promise<DatabaseUris>;
+  /** Takes the sample agent into the image store. */
+  sampleAgent(input: { readonly images: string; readonly installation: string }): Promise<null>;
+  /** The schema of the trace store, and the first key of the first workspace: the known one while it is good. */
+  apiKey(input: {
+    readonly databaseUri: string;
+    readonly tenantId: string;
+    readonly knownKey: string | undefined;
+  }): Promise<string>;
+  /** Kinds, rights, the first workspace (answers its tenant) and a kubeconfig for each of the accounts. */
+  cluster(input: {
+    readonly kubeconfigPath: string;
+    readonly installation: string;
+    readonly tenantId: string;
+    /** Path of the kubeconfig to write, by service account. */
+    readonly accounts: Readonly<Record<string, string>>;
+  }): Promise<string>;
+  /** Listener and destination of the first workspace; waits until both work. */
+  workspace(input: { readonly kubeconfigPath: string; readonly store: StoreCredentials }): Promise<null>;
+}
+
+export type TaskName = keyof PreparationTasks;
+export type TaskInput<K extends TaskName> = Parameters<PreparationTasks[K]>[0];
+export type TaskAnswer<K extends TaskName> = Awaited<ReturnType<PreparationTasks[K]>>;
+
+/** Supervisor to preparation. */
+export interface TaskCall {
+  readonly call: number;
+  readonly task: TaskName;
+  readonly input: unknown;
+}
+
+/** Preparation to supervisor. */
+export interface TaskReply {
+  readonly call: number;
+  readonly answer?: unknown;
+  /** Why it failed, for people. */
+  readonly failure?: string;
+}

@@ -1,0 +1,82 @@
+import { join } from 'node:path';
+import { embeddedDatabases } from '#lib/embedded-postgres';
+import { openImageStore } from '#lib/image-store';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { FIELD_MANAGER } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { openTraceStore } from '#lib/trace-store';
+import { applyDefinitions, applyManifests, writeServiceAccountKubeconfig } from './apply-manifests.js';
+import { resourceDefinitions, systemObjects } from './bootstrap-objects.js';
+import {
+  ensureFirstWorkspace,
+  fillFirstWorkspace,
+  namespaceOfFirstWorkspace,
+  waitForFirstWorkspace,
+} from './first-workspace.js';
+import type { PreparationTasks } from './preparation-tasks.js';
+
+const SAMPLE_AGENT = 'sample-agent';
+const SYSTEM_NAMESPACE = 'agentplane-system';
+
+/** The tasks themselves. */
+export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): PreparationTasks {
+  return {
+    async databases({ dataDir, port, hasOwnCluster }) {
+      const postgres = embeddedDatabases({ dataDir, port });
+      const [databaseUri, databaseAdminUri, kubeDatabaseUri] = await Promise.all([
+        postgres.ensureDatabase({ database: 'agentplane', role: 'agentplane', connectionLimit: 60 }),
+        postgres.ensureAdministrator({ role: 'deployments', connectionLimit: 5 }),
+        hasOwnCluster
+          ? undefined
+          : postgres.ensureDatabase({ database: 'kube', role: 'kube', connectionLimit: 10 }),
+      ]);
+      return { databaseUri, databaseAdminUri, kubeDatabaseUri };
+    },
+
+    async sampleAgent({ images, installation }) {
+      const store = openImageStore({ folder: images, installation });
+      await store.import(SAMPLE_AGENT, join(installation, 'examples', 'agent'));
+      return null;
+    },
+
+    async apiKey({ databaseUri, tenantId, knownKey }) {
+      const store = openTraceStore({ uri: databaseUri, poolSize: 2, log, clock });
+      try {
+        await store.migrate();
+        if (knownKey !== undefined && (await store.apiKeys.verify(knownKey))) return knownKey;
+        const minted = await store.apiKeys.mint(tenantId, { name: 'first key', kind: 'person' });
+        return minted.key;
+      } finally {
+        await store.close();
+      }
+    },
+
+    async cluster({ kubeconfigPath, installation, tenantId, accounts }) {
+      const connection = await loadKubeConnection({ kubeconfigPath });
+      const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.up });
+      await Promise.all([
+        applyDefinitions(client, resourceDefinitions(installation), clock),
+        applyManifests(client, systemObjects(installation)),
+      ]);
+      const tenant = await ensureFirstWorkspace(client, tenantId, clock);
+      await Promise.all(
+        Object.entries(accounts).map(([name, path]) =>
+          writeServiceAccountKubeconfig(client, connection, { namespace: SYSTEM_NAMESPACE, name }, path),
+        ),
+      );
+      await client.close();
+      return tenant;
+    },
+
+    async workspace({ kubeconfigPath, store }) {
+      const connection = await loadKubeConnection({ kubeconfigPath });
+      const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.up });
+      const namespace = await namespaceOfFirstWorkspace(client, clock);
+      await fillFirstWorkspace(client, namespace, store);
+      await waitForFirstWorkspace(client, namespace, clock);
+      await client.close();
+      return null;
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import { SUPERUSER } from './cluster.js';
+import type { DatabaseRequest } from './database.js';
+import { Passwords } from './passwords.js';
+
+/** The roles and databases of a server that runs. */
+export interface EmbeddedDatabases {
+  /** For setting up only. Secret. */
+  readonly superuserUri: string;
+  /** Creates database and role as needed; answers the role's connection URI (secret). */
+  ensureDatabase(request: DatabaseRequest): Promise<string>;
+  /** Creates a role that may make databases and roles, no superuser; answers its connection URI (secret). */
+  ensureAdministrator(request: { role: string; connectionLimit?: number }): Promise<string>;
+}
+
+/**
+ * The databases of the server of a data folder, for whoever sets them up: that need not be the program that started it.
+ * The database client is loaded on the first use.
+ */
+export function embeddedDatabases({
+  dataDir,
+  port,
+}: {
+  readonly dataDir: string;
+  readonly port: number;
+}): EmbeddedDatabases {
+  const passwords = new Passwords(join(dataDir, 'secrets', 'postgres.json'));
+  const uri = (role: string, secret: string, database: string): string =>
+    `postgres://${role}:${encodeURIComponent(secret)}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
+  const superuserUri = uri(SUPERUSER, passwords.ensure(SUPERUSER), 'postgres');
+  return {
+    superuserUri,
+    async ensureDatabase(wanted) {
+      if (wanted.password !== undefined) passwords.set(wanted.role, wanted.password);
+      const secret = passwords.ensure(wanted.role);
+      const { ensureDatabase } = await import('./database.js');
+      await ensureDatabase(superuserUri, { connectionLimit: -1, ...wanted, password: secret });
+      return uri(wanted.role, secret, wanted.database);
+    },
+    async ensureAdministrator(wanted) {
+      const secret = passwords.ensure(wanted.role);
+      const { ensureAdministrator } = await import('./database.js');
+      await ensureAdministrator(superuserUri, { connectionLimit: -1, ...wanted, password: secret });
+      return uri(wanted.role, secret, 'postgres');
+    },
+  };
+}
