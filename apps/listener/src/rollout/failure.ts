@@ -77,8 +77,8 @@ export function refusalOf(
   return { kind: 'failed', failure: { reason: REASON.invalidWorkload, message } };
 }
 
-function ageMs(createdAt: string | undefined, now: Date): number {
-  return createdAt === undefined ? 0 : now.getTime() - Date.parse(createdAt);
+function ageMs(createdAt: string | undefined, now: Date, { awakeSinceMs = 0 }: RolloutPatience): number {
+  return createdAt === undefined ? 0 : now.getTime() - Math.max(awakeSinceMs, Date.parse(createdAt));
 }
 
 function statusesOf(pod: Pod): readonly ContainerStatus[] {
@@ -89,9 +89,14 @@ function statusesOf(pod: Pod): readonly ContainerStatus[] {
  * Since when the revision has been on its way up, in milliseconds. By its own status, where `Unknown` says so, and not
  * by the age of its workload: one that was suspended meanwhile has an old workload and new pods.
  */
-export function deployingSince({ revision }: RevisionWorld, now: Date): number {
+export function deployingSince(
+  { revision }: RevisionWorld,
+  now: Date,
+  { awakeSinceMs = 0 }: RolloutPatience,
+): number {
   const workloads = findCondition(revision.status?.conditions, CONDITION.workloadsReady);
-  return workloads?.status === 'Unknown' ? Date.parse(workloads.lastTransitionTime) : now.getTime();
+  if (workloads?.status !== 'Unknown') return now.getTime();
+  return Math.max(awakeSinceMs, Date.parse(workloads.lastTransitionTime));
 }
 
 /** What speaks against this revision ever becoming ready, the clearest reason first. */
@@ -102,7 +107,10 @@ export function findFailure(
 ): RevisionFailure | undefined {
   const { pods } = world;
   const statuses = pods.flatMap((pod) =>
-    statusesOf(pod).map((status) => ({ status, ageMs: ageMs(pod.metadata.creationTimestamp, now) })),
+    statusesOf(pod).map((status) => ({
+      status,
+      ageMs: ageMs(pod.metadata.creationTimestamp, now, patience),
+    })),
   );
   for (const { status } of statuses) {
     const failure = graphFailure(status);
@@ -112,7 +120,7 @@ export function findFailure(
     const failure = pullFailure(status, age, patience) ?? crashLoop(status);
     if (failure) return failure;
   }
-  if (now.getTime() - deployingSince(world, now) > patience.readinessMs)
+  if (now.getTime() - deployingSince(world, now, patience) > patience.readinessMs)
     return {
       reason: REASON.readinessTimeout,
       message: `no pod was ready within ${Math.round(patience.readinessMs / 1000)} s`,

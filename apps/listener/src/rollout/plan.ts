@@ -129,7 +129,7 @@ function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Sit
   const waits = revisions.flatMap(({ world, fate }) => {
     if (fate.kind === 'retiring') return [fate.untilMs - now.getTime()];
     if (fate.kind !== 'deploying') return [];
-    const readyBy = deployingSince(world, now) + patience.readinessMs;
+    const readyBy = deployingSince(world, now, patience) + patience.readinessMs;
     return [Math.min(patience.imagePullMs, Math.max(1000, readyBy - now.getTime() + 1000))];
   });
   return waits.length === 0 ? undefined : Math.max(100, Math.min(...waits));

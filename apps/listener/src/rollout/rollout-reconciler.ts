@@ -21,6 +21,7 @@ import { refusalOf, type RevisionFailure } from './failure.js';
 import { type NamespaceCaches, observeRollout } from './observe.js';
 import { type PlannedRevision, planRollout, type RevisionFate, servedRevision } from './plan.js';
 import { summarizeRevision } from './revision-status.js';
+import { Wakefulness } from './wakefulness.js';
 import type { RolloutPatience, RolloutWorld } from './world.js';
 
 export interface RolloutDependencies {
@@ -70,6 +71,7 @@ export class RolloutReconciler {
   readonly #caches: NamespaceCaches;
   readonly #deps: RolloutDependencies;
   readonly #status: StatusWriter;
+  readonly #wakefulness = new Wakefulness();
 
   constructor(caches: NamespaceCaches, deps: RolloutDependencies) {
     this.#caches = caches;
@@ -86,7 +88,7 @@ export class RolloutReconciler {
     if (world.revisions.some(({ revision }) => this.#status.isBehind(revision)))
       return wait(REASON.pending, BEHIND_MS);
     const now = clock.now();
-    const plan = planRollout(world, now, patience);
+    const plan = planRollout(world, now, { ...patience, awakeSinceMs: this.#wakefulness.look(now) });
     const revisions: PlannedRevision[] = [];
     for (const planned of plan.revisions)
       revisions.push(await this.#unlessBlocked(planned, () => this.#applyWorkload(planned)));

@@ -280,6 +280,19 @@ describe('planRollout', () => {
     });
   });
 
+  it('holds nothing against a revision of the time in which the machine slept', () => {
+    const waiting = { reason: 'ErrImagePull' };
+    const awake = { ...DEFAULT_PATIENCE, awakeSinceMs: NOW.getTime() - 5000 };
+    for (const late of [
+      revision({ number: 1, conditions: [UP(3600)] }),
+      revision({ number: 1, age: 3600, conditions: [UP(3600)], container: { state: { waiting } } }),
+    ]) {
+      expect(fates(world(undefined, late)).fates).toEqual(['failed']);
+      const plan = planRollout(world(undefined, late), NOW, awake);
+      expect(plan.revisions.map(({ fate }) => fate.kind)).toEqual(['deploying']);
+    }
+  });
+
   it('does not retire what serves because its Service is gone', () => {
     const serving = revision({ number: 1, conditions: [ACTIVE] });
     expect(fates(world(undefined, serving, revision({ number: 2 })))).toEqual({

@@ -25,6 +25,8 @@ export interface RolloutPatience {
   readonly readinessMs: number;
   /** How long a registry may fail to give an image. */
   readonly imagePullMs: number;
+  /** No deadline counts from before this time (of the clock, in milliseconds): the program slept until then. */
+  readonly awakeSinceMs?: number;
   /** How long a former revision goes on serving connections after the Service points away from it. */
   readonly retireMs: number;
 }
