@@ -145,6 +145,11 @@ describe('decideRun', () => {
       { bulkExport: { spec: {}, status: { startedAt: '2026-04-29T00:00:00Z' } } as BulkExport },
       'fail TimedOut',
     ],
+    [
+      'begins nothing that was shut out before a crash',
+      { job: undefined, progress: progress(0, 'cancelled') },
+      'fail Cancelled',
+    ],
     ['does nothing once finished', { run: aRun(1, [condition('Completed')]) }, 'finished'],
     [
       'does not begin while the export is suspended',

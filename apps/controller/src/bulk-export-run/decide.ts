@@ -69,6 +69,8 @@ export function blockedBySecret({ spec }: BulkExportRun): RunDecision {
   return { kind: 'block', reason: REASON.credentialsMissing, message };
 }
 
+const SHUT_OUT: RunDecision = { kind: 'fail', reason: REASON.cancelled, message: 'the run was shut out' };
+
 /** Decides a run. Pure: the same world gives the same answer. */
 export function decideRun(world: ExportRunWorld): RunDecision {
   const { run, bulkExport, siblings, limits, job, progress } = world;
@@ -81,5 +83,7 @@ export function decideRun(world: ExportRunWorld): RunDecision {
     const hasTurn = !bulkExport?.spec.suspend && runPlace(run, siblings) < limits.concurrentRunsPerExport;
     return hasTurn ? { kind: 'start', attempt: 1 } : { kind: 'queue' };
   }
-  return decideAfterEnd(world, attempt) ?? (job ? { kind: 'watch' } : { kind: 'ensureJob' });
+  const next = decideAfterEnd(world, attempt) ?? (job ? { kind: 'watch' } : { kind: 'ensureJob' });
+  // shut out before a crash, or by another leader: no attempt could write anything any more
+  return progress?.state === 'cancelled' && next.kind !== 'fail' ? SHUT_OUT : next;
 }

@@ -126,6 +126,29 @@ describe('LeaderElector', () => {
     expect((await client.get(LEASES, key)).spec?.holderIdentity).toBe('thief');
   });
 
+  it('gives up before its lease is over when requests hang instead of failing', async () => {
+    const key = lease();
+    const lost: string[] = [];
+    let hungMs = 0;
+    let isHanging = false;
+    const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + hungMs };
+    const { auth } = client.connection;
+    const authorization = (): ReturnType<typeof auth.authorization> => {
+      if (!isHanging) return auth.authorization();
+      hungMs += 400;
+      return Promise.reject(new Error('no answer within 400 ms'));
+    };
+    const a = candidate({
+      ...{ lease: key, identity: 'a', clock, onLost: (why: string) => lost.push(why) },
+      connection: { ...client.connection, auth: { authorization } },
+    });
+    await a.acquired();
+    isHanging = true;
+    await waitFor(() => lost.length > 0);
+    // the lease is of a second: another candidate takes it then
+    expect(hungMs).toBeLessThan(1_000);
+  });
+
   it('goes on leading after having slept for longer than its lease, when nobody took it', async () => {
     const key = lease();
     const lost: string[] = [];

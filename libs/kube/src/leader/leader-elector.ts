@@ -53,6 +53,8 @@ export class LeaderElector implements Stoppable {
   #seenAtMs: number;
   #lookedAtMs: number;
   #awakeWithoutRenewalMs = 0;
+  /** Up to when the time without renewal is counted. */
+  #countedAtMs: number;
   #running: Promise<void> | undefined;
 
   constructor(options: LeaderElectorOptions) {
@@ -66,6 +68,7 @@ export class LeaderElector implements Stoppable {
     });
     this.#seenAtMs = this.#clock.monotonicMs();
     this.#lookedAtMs = this.#seenAtMs;
+    this.#countedAtMs = this.#seenAtMs;
     this.#acquired.promise.catch(() => undefined);
   }
 
@@ -96,6 +99,7 @@ export class LeaderElector implements Stoppable {
   async #run(): Promise<void> {
     const { signal } = this.#abort;
     while (!signal.aborted && this.#state !== 'lost') {
+      const before = this.#lease;
       try {
         await this.#look();
       } catch (error) {
@@ -106,7 +110,10 @@ export class LeaderElector implements Stoppable {
         else this.#options.log.warn(fields, 'the lease could not be looked at');
       }
       this.#lookedAtMs = this.#clock.monotonicMs();
-      if (this.#awakeWithoutRenewalMs > (this.#options.renewDeadlineMs ?? 10_000))
+      this.#countAwake();
+      // who has just read that it still holds the lease renews it next, however long that took
+      const hasSeenLease = this.#lease !== before;
+      if (!hasSeenLease && this.#awakeWithoutRenewalMs > (this.#options.renewDeadlineMs ?? 10_000))
         this.#lose('the lease could not be renewed');
       // a candidate looks more often than a leader renews: a lease that is given back is taken within a second
       const pauseMs = this.isLeader ? this.#retryMs : this.#retryMs * 0.4;
@@ -115,9 +122,11 @@ export class LeaderElector implements Stoppable {
     }
   }
 
-  /** A gap longer than a lease is sleep, not failure. */
+  /** Counts looks and the pauses between them: a request may hang for long. A gap longer than a lease is sleep, not failure. */
   #countAwake(): void {
-    const gapMs = this.#clock.monotonicMs() - this.#lookedAtMs;
+    const nowMs = this.#clock.monotonicMs();
+    const gapMs = nowMs - this.#countedAtMs;
+    this.#countedAtMs = nowMs;
     if (this.isLeader && gapMs < this.#leaseDurationMs) this.#awakeWithoutRenewalMs += gapMs;
   }
 
@@ -155,6 +164,7 @@ export class LeaderElector implements Stoppable {
 
   async #write(before: Lease | undefined): Promise<void> {
     const { lease: key, identity } = this.#options;
+    const startedMs = this.#clock.monotonicMs();
     const now = microTime(this.#clock.now());
     const isOurs = before?.spec?.holderIdentity === identity;
     const transitions = before?.spec?.leaseTransitions ?? 0;
@@ -176,7 +186,9 @@ export class LeaderElector implements Stoppable {
       if (this.isLeader && isConflict(error)) return await this.#reconsider();
       throw error;
     }
+    // others count from when they see it, which is later than this
     this.#awakeWithoutRenewalMs = 0;
+    this.#countedAtMs = startedMs;
     if (this.#state !== 'candidate') return;
     this.#state = 'leader';
     this.#options.log.info({ lease: keyText(key), identity }, 'leading');
