@@ -16,6 +16,23 @@ const CONFIG = {
   allNamespaces: flag('AGENTPLANE_ALL_NAMESPACES', 'show every namespace', { fallback: false }),
 };
 
+/** Everything gone, cursor in the corner. */
+const ERASE_SCREEN = '\u001b[2J\u001b[H';
+
+/** What keeps the first snapshot from coming, undefined once it is there. */
+async function firstTrouble(feed: KubeFeed): Promise<string | undefined> {
+  const failed = new Promise<string>((resolve) =>
+    feed.subscribe(() => {
+      if (feed.problem !== undefined) resolve(feed.problem);
+    }),
+  );
+  return await Promise.race([
+    feed.start().then(() => undefined),
+    failed,
+    systemClock.sleep(10_000).then(() => 'no answer within 10 s'),
+  ]);
+}
+
 async function main(): Promise<number> {
   const config = loadConfig(CONFIG);
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfigPath });
@@ -28,14 +45,9 @@ async function main(): Promise<number> {
     // the screen is no place for log lines
     log: createLogger('dashboard', 'silent'),
   });
-  const started = await Promise.race([
-    feed.start().then(() => true),
-    systemClock.sleep(10_000).then(() => false),
-  ]);
-  if (!started) {
-    process.stderr.write(
-      `The API server at ${connection.server} did not answer within 10 s. Is the platform running?\n`,
-    );
+  const trouble = await firstTrouble(feed);
+  if (trouble !== undefined) {
+    process.stderr.write(`Nothing to show from the API server at ${connection.server}: ${trouble}\n`);
     return EXIT.failed;
   }
   if (!process.stdout.isTTY) {
@@ -50,6 +62,11 @@ async function main(): Promise<number> {
     <Dashboard feed={feed} clock={systemClock} rates={rates} place={place} qualified={qualified} />,
     { alternateScreen: true, incrementalRendering: true },
   );
+  // before Ink draws anew: what a smaller window cut off would stay on the screen when it grows again
+  process.stdout.prependListener('resize', () => {
+    screen.clear();
+    process.stdout.write(ERASE_SCREEN);
+  });
   await screen.waitUntilExit();
   return EXIT.ok;
 }

@@ -60,6 +60,7 @@ export { Informer, type Handler, type InformerOptions } from './informer/informe
 export { Informers, type InformersOptions } from './informer/informers.js';
 export { compareVersions } from './informer/resource-version.js';
 export { NAMESPACE_INDEX, OWNER_INDEX, type Change, type Indexer, type Reader } from './informer/store.js';
+export { Trouble } from './informer/trouble.js';
 export { LeaderElector, type LeaderElectorOptions } from './leader/leader-elector.js';
 export { microTime } from './leader/micro-time.js';
 export { APPLIED_ANNOTATION, applyOwned, type OwnedChild, type Owner } from './writing/apply-owned.js';

@@ -1,4 +1,4 @@
-import { Informer, type KubeClient } from '#lib/kube';
+import { Informer, type KubeClient, Trouble } from '#lib/kube';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { KubeObject, ResourceRef } from '#lib/resources';
@@ -7,8 +7,6 @@ import { EMPTY, type Snapshot, type SnapshotFeed } from './snapshot.js';
 const GROUP = { group: 'agentplane.dev', version: 'v1alpha1', namespaced: true } as const;
 /** Changes within this time become one snapshot: a screen need not be drawn more often. */
 const GATHER_MS = 100;
-/** The API server is called unreachable when it was silent for longer than its bookmarks are apart. */
-const TROUBLE_AFTER_MS = 90_000;
 
 function refOf<T>(kind: string, plural: string): ResourceRef<KubeObject & T> {
   return { ...GROUP, kind, plural };
@@ -32,12 +30,17 @@ export class KubeFeed implements SnapshotFeed {
   readonly #clock: Clock;
   readonly #namespace: string | undefined;
   readonly #readers = new Set<() => void>();
+  readonly #trouble: Trouble;
+  #troubleSince: Date | undefined;
   #current: Snapshot = EMPTY;
   #isGathering = false;
 
   constructor({ client, namespace, clock, log }: KubeFeedOptions) {
     this.#clock = clock;
     this.#namespace = namespace;
+    // shared, so that an outage is told once, and told at once: nothing else comes while it lasts
+    const trouble = new Trouble(log, () => this.#gather());
+    this.#trouble = trouble;
     const informerOf = <T>(kind: string, plural: string): Informer<KubeObject & T> =>
       new Informer({
         client,
@@ -45,11 +48,17 @@ export class KubeFeed implements SnapshotFeed {
         selection: namespace === undefined ? {} : { namespace },
         clock,
         log,
+        trouble,
       });
     this.#deployments = informerOf<Snapshot['deployments'][number]>('AgentDeployment', 'agentdeployments');
     this.#revisions = informerOf<Snapshot['revisions'][number]>('AgentRevision', 'agentrevisions');
     this.#exports = informerOf<Snapshot['exports'][number]>('BulkExport', 'bulkexports');
     this.#exportRuns = informerOf<Snapshot['exportRuns'][number]>('BulkExportRun', 'bulkexportruns');
+  }
+
+  /** What keeps the API server from being followed; undefined while it is. */
+  get problem(): string | undefined {
+    return this.#trouble.problem;
   }
 
   get current(): Snapshot {
@@ -95,15 +104,17 @@ export class KubeFeed implements SnapshotFeed {
   }
 
   #take(): void {
-    const silentMs = Math.max(...this.#informers().map((informer) => informer.silentForMs));
+    const { problem } = this.#trouble;
+    this.#troubleSince = problem === undefined ? undefined : (this.#troubleSince ?? this.#clock.now());
+    const since = this.#troubleSince?.toISOString().slice(11, 19);
     this.#current = {
       deployments: this.#deployments.list(this.#namespace),
       revisions: this.#revisions.list(this.#namespace),
       exports: this.#exports.list(this.#namespace),
       exportRuns: this.#exportRuns.list(this.#namespace),
-      ...(silentMs > TROUBLE_AFTER_MS
-        ? { trouble: `the API server has not answered for ${Math.floor(silentMs / 1000)} s` }
-        : {}),
+      ...(problem === undefined
+        ? {}
+        : { trouble: `No connection since ${since} UTC, and this is how it was then: ${problem}` }),
     };
     for (const changed of this.#readers) changed();
   }

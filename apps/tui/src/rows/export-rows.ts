@@ -38,7 +38,8 @@ function exportState(one: ShownExport | ShownExportRun): State {
 
 function progress(percent: number | undefined, state: State, width: number): string {
   const shown = state.word === 'Completed' ? 100 : (percent ?? 0);
-  return `${bar(shown / 100, width)} ${String(Math.floor(shown)).padStart(3)} %`;
+  const percentage = `${Math.floor(shown)} %`;
+  return width === 0 ? percentage : `${bar(shown / 100, width)} ${percentage.padStart(5)}`;
 }
 
 function rate(rates: readonly number[]): string {

@@ -25,12 +25,12 @@ export interface RowOptions {
   readonly isOpen: (key: string, byDefault: boolean) => boolean;
   /** Names with their namespaces. */
   readonly qualified: boolean;
-  /** Columns that a progress bar takes. */
+  /** Columns that a progress bar takes; 0 for the percentage alone. */
   readonly barWidth: number;
 }
 
-/** Everything open: for output that nobody can open things in. */
-export const ALL_OPEN: RowOptions = { isOpen: () => true, qualified: false, barWidth: 16 };
+/** Everything open and no pictures: for output that nobody can open things in, and that programs read. */
+export const ALL_OPEN: RowOptions = { isOpen: () => true, qualified: false, barWidth: 0 };
 
 /** A resource with the rows below it, or their number when it is closed. */
 export function treeOf(parent: Line, children: readonly Line[], isOpen: boolean): Row[] {

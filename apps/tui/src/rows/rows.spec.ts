@@ -88,7 +88,10 @@ describe('export rows', () => {
     const history = new RateRecorder();
     history.record({ ...EMPTY, exports: [anExport(0, 0)] }, 0);
     history.record({ ...EMPTY, exports: [anExport(20_000, 50)] }, 2000);
-    const [row] = exportRows({ ...EMPTY, exports: [anExport(20_000, 50)] }, history, ALL_OPEN);
+    const [row] = exportRows({ ...EMPTY, exports: [anExport(20_000, 50)] }, history, {
+      ...ALL_OPEN,
+      barWidth: 16,
+    });
     expect(row?.state.word).toBe('Running');
     expect(row?.cells).toEqual(['████████░░░░░░░░  50 %', '20.0k', '1.0 MB', '█ 10.0k/s']);
   });

@@ -85,6 +85,16 @@ describe('Dashboard', () => {
     screen.unmount();
   });
 
+  it('says when it cannot follow any more', async () => {
+    const feed = new ListFeed(FULL);
+    const screen = show(feed);
+    feed.show({ ...FULL, trouble: 'No connection since 14:10:16 UTC' });
+    await eventually(() => expect(screen.lastFrame()).toContain('No connection since 14:10:16 UTC'));
+    feed.show(FULL);
+    await eventually(() => expect(screen.lastFrame()).not.toContain('No connection'));
+    screen.unmount();
+  });
+
   it('moves, folds and helps by keys', async () => {
     const screen = show(new ListFeed(FULL));
     await eventually(() => expect(screen.lastFrame()).toContain('▸ sample-agent'));
@@ -143,6 +153,6 @@ describe('printOnce', () => {
   it('prints the same without a terminal', () => {
     const text = printOnce(FULL, new Date());
     expect(text).toMatch(/sample-agent +Ready/);
-    expect(text).toMatch(/last-day +Running/);
+    expect(text).toMatch(/last-day +Running +25 % +10 /);
   });
 });

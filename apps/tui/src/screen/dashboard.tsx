@@ -1,7 +1,7 @@
 import { Box, Text, useWindowSize } from 'ink';
 import { type ReactNode, useEffect, useState } from 'react';
 import type { Clock } from '#lib/time';
-import type { SnapshotFeed } from '../feed/snapshot.js';
+import type { Snapshot, SnapshotFeed } from '../feed/snapshot.js';
 import { useSnapshot } from '../feed/use-snapshot.js';
 import { shareLines } from '../render/window.js';
 import { DEPLOYMENT_COLUMNS, deploymentRows } from '../rows/deployment-rows.js';
@@ -24,8 +24,11 @@ export interface DashboardProps {
 
 const TICK_MS = 1000;
 const WIDE = 100;
-/** Heading, trouble, two tables with a blank line and a heading each, message, footer, and one that stays free. */
-const FRAME_LINES = 1 + 1 + 4 + 4 + 2 + 1;
+/** Heading, two tables with a blank line and a heading each, footer, and one that stays free. */
+const FRAME_LINES = 1 + 4 + 2 + 1;
+const TROUBLE_LINES = 1;
+/** A blank line and the message of the selected row. */
+const MESSAGE_LINES = 1 + 3;
 
 /** The time, moving once a second so that ages do. */
 function useNow(clock: Clock): Date {
@@ -66,6 +69,13 @@ function Detail({ rows, selectedKey }: { rows: readonly Row[]; selectedKey: stri
   );
 }
 
+/** Lines that are not for rows. Those of a message are kept free as soon as any row has one, so that moving moves nothing else. */
+function frameLines({ trouble }: Snapshot, rows: readonly Row[]): number {
+  const forTrouble = trouble === undefined ? 0 : TROUBLE_LINES;
+  const forMessage = rows.some(({ state }) => state.message !== '') ? MESSAGE_LINES : 0;
+  return FRAME_LINES + forTrouble + forMessage;
+}
+
 /** The one screen: deployments with their revisions, exports with their days, live. */
 export function Dashboard({ feed, clock, rates, place, qualified }: DashboardProps): ReactNode {
   const snapshot = useSnapshot(feed);
@@ -80,7 +90,7 @@ export function Dashboard({ feed, clock, rates, place, qualified }: DashboardPro
   const options = { isOpen, qualified, barWidth };
   const deployments = deploymentRows(snapshot, now, options);
   const exports = exportRows(snapshot, rates, options);
-  const space = Math.max(2, (lines || 40) - FRAME_LINES);
+  const space = Math.max(2, (lines || 40) - frameLines(snapshot, rows));
   const [top, bottom] = shareLines(space, Math.max(1, deployments.length), Math.max(1, exports.length));
   const common = { allRows: rows, selectedKey, width };
   return (

@@ -25,11 +25,21 @@ export async function loadKubeConnection(options: KubeConnectionOptions = {}): P
       server: options.inClusterServer ?? 'https://kubernetes.default.svc',
       clock,
     });
-  const text = await readFile(kubeconfigPath, 'utf8');
+  const text = await readKubeconfig(kubeconfigPath);
   return await parseKubeconfig({
     text,
     path: kubeconfigPath,
     clock,
     ...(options.context === undefined ? {} : { context: options.context }),
   });
+}
+
+async function readKubeconfig(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new Error(`the kubeconfig ${path} does not exist`);
+    throw new Error(`the kubeconfig ${path} cannot be read`, { cause });
+  }
 }

@@ -57,7 +57,7 @@ export interface KubeconfigText {
 
 /** The connection that a kubeconfig's context describes. */
 export async function parseKubeconfig(source: KubeconfigText): Promise<KubeConnection> {
-  const config = ((await parseText(source.text)) ?? {}) as Kubeconfig;
+  const config = ((await parseText(source)) ?? {}) as Kubeconfig;
   const contextName = source.context ?? config['current-context'];
   const context = config.contexts?.find(({ name }) => name === contextName)?.context;
   if (!context) throw new Error(`${source.path} has no context ${JSON.stringify(contextName ?? '')}`);
@@ -83,10 +83,15 @@ export async function parseKubeconfig(source: KubeconfigText): Promise<KubeConne
 }
 
 /** What the platform writes for its own programs is JSON: they do without the YAML parser and its 4 MB. */
-async function parseText(text: string): Promise<unknown> {
-  if (text.startsWith('{')) return JSON.parse(text);
-  const { parse } = await import('yaml');
-  return parse(text);
+async function parseText({ text, path }: KubeconfigText): Promise<unknown> {
+  try {
+    if (text.startsWith('{')) return JSON.parse(text);
+    const { parse } = await import('yaml');
+    return parse(text);
+  } catch {
+    // the parser's message would show lines of a file that holds keys
+    throw new Error(`${path} is not YAML, so it is no kubeconfig`);
+  }
 }
 
 async function identity(

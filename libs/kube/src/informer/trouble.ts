@@ -6,22 +6,36 @@ import type { Log } from '#lib/reconcile';
  */
 export class Trouble {
   readonly #log: Log;
+  readonly #changed: () => void;
   readonly #failing = new Set<string>();
+  #problem: string | undefined;
 
-  constructor(log: Log) {
+  /** @param changed called when an outage begins and when it is over */
+  constructor(log: Log, changed: () => void = () => undefined) {
     this.#log = log;
+    this.#changed = changed;
+  }
+
+  /** What the outage began with; undefined while there is none. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   failed(resource: string, problem: string): void {
     const isNew = !this.#failing.has(resource);
     const isFirst = this.#failing.size === 0;
     this.#failing.add(resource);
-    if (isFirst) this.#log.warn({ resource, problem }, 'the API server cannot be followed');
-    else if (isNew) this.#log.debug({ resource, problem }, 'the API server cannot be followed');
+    if (isFirst) {
+      this.#problem = problem;
+      this.#log.warn({ resource, problem }, 'the API server cannot be followed');
+      this.#changed();
+    } else if (isNew) this.#log.debug({ resource, problem }, 'the API server cannot be followed');
   }
 
   worked(resource: string): void {
-    if (this.#failing.delete(resource) && this.#failing.size === 0)
-      this.#log.info({ resource }, 'the API server is followed again');
+    if (!this.#failing.delete(resource) || this.#failing.size > 0) return;
+    this.#problem = undefined;
+    this.#log.info({ resource }, 'the API server is followed again');
+    this.#changed();
   }
 }
