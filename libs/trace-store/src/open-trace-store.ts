@@ -29,6 +29,9 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     options: '-c timezone=UTC -c datestyle=ISO -c bytea_output=hex',
   });
   pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection broke'));
+  // The pool listens to idle connections only. One that breaks while it is lent out (Postgres restarts in the middle of
+  // a transaction) fails its query; without a listener the same event would end the whole process.
+  pool.on('connect', (client) => client.on('error', () => undefined));
 
   const tables = new ControlTables(uri);
   const projects = new ProjectTable(tables, pool);

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { openTraceStore, parseMicros, type RunOperation, type TraceStore } from './index.js';
+
+const postgres = testPostgres();
+const TENANT = randomUUID();
+
+/** What a restart of Postgres does to its clients, as often as one likes. */
+describe('a trace store whose connections are ended by the server', () => {
+  let store: TraceStore;
+  let killer: pg.Client;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    store = openTraceStore({ uri, poolSize: 4, log: createLogger('test', 'silent'), clock: systemClock });
+    await store.migrate();
+    killer = new pg.Client({ connectionString: uri });
+    await killer.connect();
+  });
+  afterAll(async () => {
+    await killer.end();
+    await store.close();
+  });
+
+  const endAll = async (): Promise<void> => {
+    await killer.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND application_name = 'agentplane trace store'`,
+    );
+  };
+  const operation = (id: string): RunOperation => ({
+    run: Buffer.from(
+      JSON.stringify({ id, name: 'n', run_type: 'chain', start_time: '2026-11-20T10:00:00Z', inputs: { a: 1 } }),
+    ),
+  });
+
+  it('fails what was under way, stores it when it is sent again, and lives on', async () => {
+    const ids = Array.from({ length: 300 }, () => randomUUID());
+    let failures = 0;
+    const send = async (id: string): Promise<void> => {
+      for (;;) {
+        try {
+          await store.ingest(TENANT, { post: [operation(id)], patch: [] });
+          return;
+        } catch {
+          failures++;
+        }
+      }
+    };
+    let isOver = false;
+    const killing = (async () => {
+      while (!isOver) await endAll();
+    })();
+    const first = Promise.all(ids.slice(0, 150).map(send));
+    while (failures < 20) await new Promise((resolve) => setImmediate(resolve));
+    isOver = true;
+    await killing;
+    await first;
+    await Promise.all(ids.slice(150).map(send));
+    for (const id of ids) expect(await store.runs.get(TENANT, id)).toBeDefined();
+  });
+
+  it('ends an export that is being read with an error, not as if it were complete', async () => {
+    const project = await store.projects.ensure(TENANT, 'default');
+    const { stream } = await store.exportSource.read({
+      tenantId: TENANT,
+      projectId: project.id,
+      startTime: parseMicros('2026-11-20') ?? 0n,
+      endTime: parseMicros('2026-11-21') ?? 0n,
+    });
+    await endAll();
+    const read = stream.toArray().then(
+      (chunks) => Buffer.concat(chunks as Buffer[]).subarray(-2).equals(Buffer.from([0xff, 0xff])),
+      () => 'failed',
+    );
+    // a result as small as this may have arrived whole before the connection ended
+    expect(['failed', true]).toContain(await read);
+    expect(await store.runs.get(TENANT, randomUUID())).toBeUndefined();
+  });
+});
