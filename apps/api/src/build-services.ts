@@ -11,6 +11,7 @@ import { ResourceHome } from './kubernetes/resource-home.js';
 import { SecretHome } from './kubernetes/secret-home.js';
 import { Listeners } from './listener/listeners.js';
 import type { Services } from './services.js';
+import { LivingKeys } from './tenancy/living-keys.js';
 import { TENANT_INDEX, Workspaces } from './tenancy/workspaces.js';
 import { BufferBudget } from './trace/buffer-budget.js';
 import { TraceIngestion } from './trace/trace-ingestion.js';
@@ -42,6 +43,7 @@ export function buildServices(parts: ServiceParts): Services {
     secrets: new SecretHome(client),
   };
   return {
+    keys: new LivingKeys(store.apiKeys, workspaces),
     ingestion: new TraceIngestion(store, new BufferBudget(config.maxBufferedBytes), config.maxBodyBytes, log),
     traces: new Traces(store),
     deployments: new Deployments(homes, workspaces, store.projects, clock),

@@ -37,7 +37,6 @@ async function start(context: ProgramContext): Promise<void> {
       port: config.port,
       maxBodyBytes: config.maxBodyBytes,
       services,
-      apiKeys: store.apiKeys,
       log,
     }),
   );

@@ -4,7 +4,6 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyInstance } from 'fastify';
 import type { Stoppable } from '#lib/lifecycle';
 import type { Logger } from '#lib/telemetry';
-import type { ApiKeys } from '#lib/trace-store';
 import { ApiModule } from './api-module.js';
 import type { Services } from './services.js';
 import { guardKeys } from './tenancy/key-guard.js';
@@ -18,7 +17,6 @@ export interface ServerOptions {
   readonly port: number;
   readonly maxBodyBytes: number;
   readonly services: Services;
-  readonly apiKeys: Pick<ApiKeys, 'verify'>;
   readonly log: Logger;
 }
 
@@ -34,7 +32,7 @@ const REQUEST_TIMEOUT_MS = 120_000;
 
 /** Builds the server and listens. */
 export async function startServer(options: ServerOptions): Promise<ApiServer> {
-  const { services, apiKeys, log } = options;
+  const { services, log } = options;
   const adapter = new FastifyAdapter({
     bodyLimit: options.maxBodyBytes,
     connectionTimeout: IDLE_TIMEOUT_MS,
@@ -49,7 +47,7 @@ export async function startServer(options: ServerOptions): Promise<ApiServer> {
   const server = adapter.getInstance() as unknown as FastifyInstance;
   server.server.headersTimeout = HEADERS_TIMEOUT_MS;
   registerBodyParsers(server, options.maxBodyBytes);
-  guardKeys(server, apiKeys);
+  guardKeys(server, services.keys);
   endConnectionsWhenClosing(server);
 
   const application = await NestFactory.create<NestFastifyApplication>(ApiModule.with(services), adapter, {

@@ -15,13 +15,24 @@ export interface TenantHome {
 export class Workspaces {
   constructor(private readonly reader: Reader<Workspace>) {}
 
+  /** Whether the tenant has a workspace that is not being deleted. */
+  has(tenantId: string): boolean {
+    return this.#of(tenantId) !== undefined;
+  }
+
   /** @throws PublicError not_found when the tenant has no workspace (any more) */
   homeOf(tenantId: string): TenantHome {
-    const [workspace] = this.reader.byIndex(TENANT_INDEX, tenantId.toLowerCase());
+    const workspace = this.#of(tenantId);
     if (!workspace) throw new PublicError('not_found', 'Not Found');
     return {
       namespace: workspace.status?.namespace ?? workspaceNamespace(workspace.metadata.name),
       plan: workspace.spec.plan,
     };
+  }
+
+  #of(tenantId: string): Workspace | undefined {
+    return this.reader
+      .byIndex(TENANT_INDEX, tenantId.toLowerCase())
+      .find(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 }

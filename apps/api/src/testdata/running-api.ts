@@ -84,7 +84,7 @@ export async function runApi(storeUri: string, kubeUri: string): Promise<Running
   const services = buildServices({ client, informers, store, config, log, clock: systemClock });
   informers.start();
   await informers.synced();
-  const server = await startServer({ host: '127.0.0.1', port: 0, services, apiKeys: store.apiKeys, log, ...config });
+  const server = await startServer({ host: '127.0.0.1', port: 0, services, log, ...config });
   const url = `http://127.0.0.1:${server.port}`;
   const document = (await new OpenApi(ApiModule.routes()).document()) as ApiDocument;
   const documentedCall = async (

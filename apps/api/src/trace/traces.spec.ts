@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, RunTree } from 'langsmith';
+import { addFinalizer } from '#lib/kube';
+import { RESOURCES } from '#lib/resources';
 import { testPostgres, waitFor } from '#lib/testing';
 import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
 
@@ -248,6 +250,22 @@ describe('the trace routes', () => {
       tenant_id: tenant.tenantId,
       key_id: expect.any(String),
     });
+  });
+
+  it('knows no key of a workspace that is deleted, or about to be', async () => {
+    const { client } = api;
+    const [gone, going] = [await api.workspace(), await api.workspace()];
+    for (const { call } of [gone, going]) expect((await call('GET', '/sessions')).status).toBe(200);
+    const nameOf = ({ tenantId }: TestTenant) => `w${tenantId.slice(0, 8)}`;
+    const held = await client.find(RESOURCES.Workspace, { name: nameOf(going) });
+    if (!held) throw new Error('no workspace');
+    await addFinalizer(client, RESOURCES.Workspace, held, 'example.com/held');
+    for (const each of [gone, going]) {
+      await client.delete(RESOURCES.Workspace, { name: nameOf(each) });
+      await waitFor(async () => (await each.call('GET', '/sessions')).status === 401);
+      expect((await each.call('POST', '/auth/verify')).status).toBe(401);
+    }
+    expect((await tenant.call('GET', '/sessions')).status).toBe(200);
   });
 
   it('keeps projects', async () => {
