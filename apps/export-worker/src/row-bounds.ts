@@ -1,27 +1,32 @@
 import { readMicros, readUuid, type Tuple } from '#lib/parquet';
 import type { ExportCursor, Micros } from '#lib/trace-store';
 
-/** Remembers the first and the last row of a file. Copies 24 bytes a row instead of making strings that are not read. */
+/** Remembers the first and the last row of a file. Copies 40 bytes a row instead of making strings that are not read. */
 export class RowBounds {
   readonly #timeField: number;
   readonly #idField: number;
+  readonly #traceField: number;
   readonly #row: { bytes: Buffer; offsets: Int32Array; lengths: Int32Array } = {
-    bytes: Buffer.alloc(24),
-    offsets: Int32Array.of(0, 8),
-    lengths: Int32Array.of(8, 16),
+    bytes: Buffer.alloc(40),
+    offsets: Int32Array.of(0, 8, 24),
+    lengths: Int32Array.of(8, 16, 16),
   };
   #firstTime: Micros | undefined;
 
-  constructor(timeField: number, idField: number) {
-    this.#timeField = timeField;
-    this.#idField = idField;
+  /** @param fieldOf where a column lies in the tuples */
+  constructor(fieldOf: (column: string) => number) {
+    this.#timeField = fieldOf('start_time');
+    this.#idField = fieldOf('id');
+    this.#traceField = fieldOf('trace_id');
   }
 
   see({ bytes, offsets }: Tuple): void {
     const time = offsets[this.#timeField] ?? 0;
     const id = offsets[this.#idField] ?? 0;
     bytes.copy(this.#row.bytes, 0, time, time + 8);
+    const trace = offsets[this.#traceField] ?? 0;
     bytes.copy(this.#row.bytes, 8, id, id + 16);
+    bytes.copy(this.#row.bytes, 24, trace, trace + 16);
     this.#firstTime ??= readMicros(this.#row, 0);
   }
 
@@ -32,6 +37,10 @@ export class RowBounds {
   }
 
   get last(): ExportCursor {
-    return { startTime: readMicros(this.#row, 0), id: readUuid(this.#row, 1) };
+    return {
+      startTime: readMicros(this.#row, 0),
+      id: readUuid(this.#row, 1),
+      traceId: readUuid(this.#row, 2),
+    };
   }
 }

@@ -26,10 +26,10 @@ export interface PartTools {
 }
 
 /** The rows the cursor is made of are read even when nobody wants them in the file. */
-const CURSOR_FIELDS = ['start_time', 'id'];
+const CURSOR_FIELDS = ['start_time', 'id', 'trace_id'];
 
 /**
- * Writes the next file: rows after `after` in order of (start_time, id), until the window ends or the file is large
+ * Writes the next file: rows after `after` in order of (start_time, id, trace_id), until the window ends or the file is large
  * enough. Noted before, during and after, so that whoever comes next knows what may lie in the store.
  * @returns the cursor after the file's last row and whether the window has ended; no cursor when no row was left
  */
@@ -78,10 +78,7 @@ class PartInTheMaking {
     this.#rows = rows;
     this.#intent = { part, key: task.keyOf(part) };
     this.#reader = new CopyBinaryReader(columns.length);
-    this.#bounds = new RowBounds(
-      columns.findIndex(({ name }) => name === 'start_time'),
-      columns.findIndex(({ name }) => name === 'id'),
-    );
+    this.#bounds = new RowBounds((wanted) => columns.findIndex(({ name }) => name === wanted));
     this.#writer = new ParquetWriter({
       columns: fileColumns(columns, formatVersion, exportFields),
       compression,
@@ -119,7 +116,7 @@ class PartInTheMaking {
       ...this.#intent,
       ...{ uploadId: upload.uploadId, rows, bytes },
       from: microsToIso(firstTime),
-      upTo: { startTime: microsToIso(last.startTime), id: last.id },
+      upTo: { ...last, startTime: microsToIso(last.startTime) },
     });
     const { etag } = await upload.complete();
     const times = { minStartTime: firstTime, maxStartTime: last.startTime };

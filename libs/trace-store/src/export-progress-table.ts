@@ -1,11 +1,12 @@
 import pg from 'pg';
-import type {
-  ExportCursor,
-  ExportFile,
-  ExportIntent,
-  ExportProgress,
-  ExportProgressRecord,
-  ExportState,
+import {
+  LAST_TRACE_ID,
+  type ExportCursor,
+  type ExportFile,
+  type ExportIntent,
+  type ExportProgress,
+  type ExportProgressRecord,
+  type ExportState,
 } from './export-progress.js';
 import { microsToIso, parseMicros, type Micros } from './micros.js';
 import { textTypes } from './row-text.js';
@@ -14,8 +15,8 @@ import { StaleAttemptError } from './stale-attempt-error.js';
 type TextRow = Readonly<Record<string, string | null>>;
 
 const TYPES = textTypes(pg.types);
-const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.rows, p.bytes, p.part, p.intent,
-  p.error, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
+const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.cursor_trace_id, p.rows, p.bytes, p.part,
+  p.intent, p.error, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
 
 function time(text: string | null | undefined): Micros | undefined {
   return text === null || text === undefined ? undefined : parseMicros(text);
@@ -24,12 +25,13 @@ function time(text: string | null | undefined): Micros | undefined {
 function parse(row: TextRow): ExportProgressRecord {
   const startTime = time(row['cursor_start_time']);
   const id = row['cursor_id'];
+  const traceId = row['cursor_trace_id'] ?? LAST_TRACE_ID;
   const intent = row['intent'];
   return {
     runUid: row['run_uid'] ?? '',
     attempt: Number(row['attempt']),
     state: row['state'] as ExportState,
-    cursor: startTime === undefined || !id ? undefined : { startTime, id },
+    cursor: startTime === undefined || !id ? undefined : { startTime, id, traceId },
     rows: Number(row['rows']),
     bytes: Number(row['bytes']),
     part: Number(row['part']),
@@ -91,8 +93,8 @@ export class ExportProgressTable implements ExportProgress {
     const iso = (micros: Micros | undefined) => (micros === undefined ? null : microsToIso(micros));
     const result = await this.#pool.query(
       `WITH moved AS (
-        UPDATE export_progress SET cursor_start_time = $3, cursor_id = $4, rows = rows + $5, bytes = bytes + $6,
-          part = $7::integer + 1, intent = NULL, updated_at = now()
+        UPDATE export_progress SET cursor_start_time = $3, cursor_id = $4, cursor_trace_id = $13, rows = rows + $5,
+          bytes = bytes + $6, part = $7::integer + 1, intent = NULL, updated_at = now()
         WHERE ${IN_FORCE} AND part = $7 RETURNING run_uid)
       INSERT INTO export_files (run_uid, part, key, rows, bytes, etag, sha256, min_start_time, max_start_time)
       SELECT run_uid, $7, $8, $5, $6, $9, $10, $11, $12 FROM moved`,
@@ -109,6 +111,7 @@ export class ExportProgressTable implements ExportProgress {
         file.sha256,
         iso(file.minStartTime),
         iso(file.maxStartTime),
+        cursor.traceId,
       ],
     );
     if (result.rowCount !== 1) throw new StaleAttemptError(runUid, attempt);

@@ -1,10 +1,17 @@
 import type { Micros } from './micros.js';
 
-/** Where the export stands: the last row that is surely in a finished object. */
+/**
+ * Where the export stands: the last row that is surely in a finished object. All three together order rows: the same id
+ * can stand in two traces.
+ */
 export interface ExportCursor {
   readonly startTime: Micros;
   readonly id: string;
+  readonly traceId: string;
 }
+
+/** Stands for the trace in a cursor that was noted before traces were: no row of that time and id comes after it. */
+export const LAST_TRACE_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** Noted before an upload begins, so that the next attempt knows what may lie in the store. */
 export interface ExportIntent {
@@ -15,7 +22,7 @@ export interface ExportIntent {
   readonly rows?: number;
   readonly bytes?: number;
   /** Cursor after this object's last row, with `rows` and `bytes`. */
-  readonly upTo?: { readonly startTime: string; readonly id: string };
+  readonly upTo?: { readonly startTime: string; readonly id: string; readonly traceId?: string };
   /** Start time of this object's first row, ISO 8601, with `rows` and `bytes`. */
   readonly from?: string;
   /** What of this object is written while it is still being made; for showing, nothing is surely stored. */

@@ -27,7 +27,7 @@ export interface ExportRows {
   /** The chosen columns in export order; field n of each tuple is column n. */
   readonly columns: readonly ExportColumn[];
   /**
-   * The byte stream of `COPY … TO STDOUT (FORMAT binary)`: header, tuples in (start_time, id) order, trailer 0xFFFF.
+   * The byte stream of `COPY … TO STDOUT (FORMAT binary)`: header, tuples in (start_time, id, trace_id) order, trailer 0xFFFF.
    * It ends without error only after Postgres confirmed the command, so a cut connection can not look like the end.
    * Destroying it cancels the query.
    */

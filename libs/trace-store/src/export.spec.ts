@@ -6,9 +6,11 @@ import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import {
   EXPORT_COLUMNS,
+  LAST_TRACE_ID,
   openTraceStore,
   parseMicros,
   StaleAttemptError,
+  type ExportCursor,
   type ExportRows,
   type Micros,
   type TraceStore,
@@ -108,7 +110,8 @@ describe('the export side', () => {
 
   it('goes on after a cursor, with chosen fields and a limit', async () => {
     const all = await tuples(await store.exportSource.read({ tenantId: TENANT, projectId, ...DAY }));
-    const after = { startTime: at('2026-11-20T12:00:00.000001Z'), id: uuidOf(all[1]?.[0]) ?? '' };
+    const id = uuidOf(all[1]?.[0]) ?? '';
+    const after = { startTime: at('2026-11-20T12:00:00.000001Z'), id, traceId: id };
     const rows = await store.exportSource.read({
       tenantId: TENANT,
       projectId,
@@ -122,6 +125,45 @@ describe('the export side', () => {
       uuidOf(all[2]?.[0]),
       uuidOf(all[3]?.[0]),
     ]);
+  });
+
+  it('goes on between runs that differ in nothing but their trace', async () => {
+    const tenantId = randomUUID();
+    const id = randomUUID();
+    const traces = Array.from({ length: 4 }, () => randomUUID()).sort();
+    const start_time = '2026-11-20T12:00:00Z';
+    const runs = traces.map((trace_id) => ({ id, trace_id, name: 'n', run_type: 'chain', start_time }));
+    await store.ingest(tenantId, {
+      post: runs.map((run) => ({ run: Buffer.from(JSON.stringify(run)) })),
+      patch: [],
+    });
+    const project = await store.projects.ensure(tenantId, 'default');
+    const seen: (string | undefined)[] = [];
+    for (let after: ExportCursor | undefined; ;) {
+      const rows = await store.exportSource.read({
+        ...{ tenantId, projectId: project.id, ...DAY, fields: ['trace_id'], maxRows: 1 },
+        ...(after ? { after } : {}),
+      });
+      const [tuple] = await tuples(rows);
+      if (!tuple) break;
+      const traceId = uuidOf(tuple[0]) ?? '';
+      seen.push(traceId);
+      after = { startTime: at(start_time), id, traceId };
+    }
+    expect(seen).toEqual(traces);
+  });
+
+  it('goes on from a cursor that an older version has noted', async () => {
+    const { exportProgress: progress } = store;
+    const run = randomUUID();
+    await progress.claim(run, 1);
+    const cursor = { startTime: at('2026-11-20T12:00:00Z'), id: randomUUID(), traceId: randomUUID() };
+    await progress.completePart(run, 1, { part: 0, key: 'k0', rows: 1, bytes: 1 }, cursor);
+    const client = new pg.Client({ connectionString: uri });
+    await client.connect();
+    await client.query('UPDATE export_progress SET cursor_trace_id = NULL WHERE run_uid = $1', [run]);
+    await client.end();
+    expect((await progress.find(run))?.cursor).toEqual({ ...cursor, traceId: LAST_TRACE_ID });
   });
 
   it('gives every column in the binary form of its type', async () => {
@@ -156,7 +198,11 @@ describe('the export side', () => {
       cursor: undefined,
     });
     await progress.recordIntent(run, 1, { part: 0, key: 'k0', uploadId: 'u' });
-    const cursor = { startTime: at('2026-11-20T12:00:00.000001Z'), id: randomUUID() };
+    const cursor = {
+      startTime: at('2026-11-20T12:00:00.000001Z'),
+      id: randomUUID(),
+      traceId: randomUUID(),
+    };
     await progress.completePart(run, 1, { part: 0, key: 'k0', rows: 10, bytes: 100, sha256: 'ab' }, cursor);
     await expect(
       progress.completePart(run, 1, { part: 0, key: 'k0', rows: 10, bytes: 100 }, cursor),

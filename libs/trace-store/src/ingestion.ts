@@ -23,17 +23,31 @@ import { insertRuns, selectRuns, updateRuns, type RunPlace } from './run-table.j
 import type { RunRow } from './stored-run.js';
 import type { IngestResult } from './trace-store.js';
 import { inTransaction } from './transaction.js';
-import { addWaiting, takeWaiting, waitingLock, type WaitingPatch } from './waiting-patches.js';
+import {
+  addWaiting,
+  takeWaiting,
+  waitingLock,
+  type WaitingPatch,
+  type WaitingRoom,
+} from './waiting-patches.js';
 
 /** Deadlock, serialization failure, no partition: another try sees another world. */
 const TRY_AGAIN = new Set(['40P01', '40001', '23514']);
 const ATTEMPTS = 4;
+/** A broken client must not be able to fill memory with its own complaints. */
+const MAX_PROBLEMS = 100;
 
 /** A group with the place it asks for. */
 interface Opening {
   readonly group: RunGroup;
   readonly place: RunPlace;
   readonly parentOrder: string | undefined;
+}
+
+export interface IngestionOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly waiting: WaitingRoom;
 }
 
 interface Parent {
@@ -54,15 +68,13 @@ export class Ingestion {
     private readonly partitions: DayPartitions,
     private readonly projects: ProjectDirectory,
     private readonly payloads: PayloadStore,
-    private readonly clock: Clock,
-    private readonly log: Logger,
+    private readonly options: IngestionOptions,
   ) {}
 
   async ingest(tenantId: string, batch: RunBatch): Promise<IngestResult> {
     const { operations, refused } = parseBatch(batch);
     const groups = groupByRun(operations);
-    let accepted = 0;
-    const lost = await this.#retry(async () => {
+    const { lost, late } = await this.#retry(async () => {
       const opening = await this.#open(tenantId, groups.filter(opensRun));
       await this.partitions.ensure(opening.found.map(({ place }) => place.startTime));
       const changing = groups.filter((group) => !opensRun(group));
@@ -71,11 +83,15 @@ export class Ingestion {
         (client) => this.#write(client, tenantId, opening.found, changing),
         `BEGIN; SELECT pg_advisory_xact_lock_shared(${waitingLock(tenantId)})`,
       );
-      if (unknown.length > 0) await this.#changeOrWait(tenantId, unknown);
-      return opening.lost;
+      const late = unknown.length > 0 ? await this.#changeOrWait(tenantId, unknown) : [];
+      return { lost: opening.lost, late };
     });
-    for (const group of groups) accepted += lost.includes(group) ? 0 : group.operations.length;
-    return { accepted, refused: [...refused, ...lost.flatMap(unknownProject)] };
+    const told = [...refused, ...lost.flatMap(unknownProject), ...late.map(tooManyWaiting)];
+    const lostOperations = lost.reduce((sum, group) => sum + group.operations.length, 0);
+    return {
+      accepted: operations.length - lostOperations - late.length,
+      refused: told.slice(0, MAX_PROBLEMS),
+    };
   }
 
   async #retry<T>(work: () => Promise<T>): Promise<T> {
@@ -86,7 +102,10 @@ export class Ingestion {
         const isWorthIt = error instanceof pg.DatabaseError && TRY_AGAIN.has(error.code ?? '');
         if (!isWorthIt && !(error instanceof ProjectVanished)) throw error;
         if (attempt === ATTEMPTS) throw error;
-        this.log.warn({ attempt, code: 'code' in error ? error.code : undefined }, 'ingestion begins again');
+        this.options.log.warn(
+          { attempt, code: 'code' in error ? error.code : undefined },
+          'ingestion begins again',
+        );
         this.partitions.forget();
         this.projects.forget();
       }
@@ -98,7 +117,7 @@ export class Ingestion {
     tenantId: string,
     groups: readonly RunGroup[],
   ): Promise<{ readonly found: readonly Opening[]; readonly lost: readonly RunGroup[] }> {
-    const now = microsOf(this.clock.now());
+    const now = microsOf(this.options.clock.now());
     const parents = await this.#parents(tenantId, groups);
     const traces = new Map<string, string>();
     const found: Opening[] = [];
@@ -229,16 +248,19 @@ export class Ingestion {
     return { unknown: groups.filter((group) => !known.has(group)) };
   }
 
-  /** Creates of this tenant are held off; whoever was at it has ended. What is unknown now, comes later or never. */
-  async #changeOrWait(tenantId: string, groups: readonly RunGroup[]): Promise<void> {
-    await inTransaction(
+  /**
+   * Creates of this tenant are held off; whoever was at it has ended. What is unknown now, comes later or never.
+   * @returns operations for which there is no room to wait
+   */
+  async #changeOrWait(tenantId: string, groups: readonly RunGroup[]): Promise<readonly ParsedOperation[]> {
+    return inTransaction(
       this.pool,
       async (client) => {
         const { unknown } = await this.#change(client, tenantId, groups);
         const patches = unknown.flatMap((group) =>
-          group.operations.map(({ operation }) => ({ runId: group.id, operation })),
+          group.operations.map((parsed) => ({ ...parsed, runId: group.id })),
         );
-        await addWaiting(client, tenantId, patches);
+        return addWaiting(client, tenantId, patches, this.options.waiting);
       },
       `BEGIN; SELECT pg_advisory_xact_lock(${waitingLock(tenantId)})`,
     );
@@ -265,7 +287,7 @@ function parseBatch(batch: RunBatch): {
     for (const [index, operation] of batch[kind].entries()) {
       const parsed = parseOperation(kind, [kind, index], operation);
       if ('change' in parsed) operations.push({ change: parsed.change, operation });
-      else refused.push(...parsed.problems);
+      else if (refused.length < MAX_PROBLEMS) refused.push(...parsed.problems);
     }
   return { operations, refused };
 }
@@ -276,6 +298,14 @@ function parseWaiting(patches: readonly WaitingPatch[]): readonly ParsedOperatio
     const parsed = parseOperation('patch', [], operation);
     return 'change' in parsed ? [{ change: parsed.change, operation }] : [];
   });
+}
+
+function tooManyWaiting({ change }: ParsedOperation): FieldProblem {
+  return {
+    loc: change.loc,
+    msg: 'the run of this update has not come yet, and too many such updates are waiting already',
+    type: 'too_many_waiting',
+  };
 }
 
 function unknownProject(group: RunGroup): readonly FieldProblem[] {

@@ -18,6 +18,11 @@ function offsetMinutes(zone: string | undefined): number {
   return zone.startsWith('-') ? -minutes : minutes;
 }
 
+function isRealZone(zone: string | undefined): boolean {
+  const digits = zone?.replace(/[^0-9]/g, '') ?? '';
+  return Number(digits.slice(0, 2)) < 24 && Number(digits.slice(2)) < 60;
+}
+
 function fromIso(text: string): Micros | undefined {
   const match = ISO.exec(text);
   if (!match) return undefined;
@@ -30,7 +35,8 @@ function fromIso(text: string): Micros | undefined {
     date.getUTCDate() === Number(day) &&
     Number(hour) < 24 &&
     Number(minute) < 60 &&
-    Number(second) < 60;
+    Number(second) < 60 &&
+    isRealZone(zone);
   if (!isReal) return undefined;
   const micros = BigInt(fraction.padEnd(6, '0').slice(0, 6));
   return BigInt(date.getTime() - offsetMinutes(zone) * 60_000) * 1000n + micros;

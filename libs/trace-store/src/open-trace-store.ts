@@ -14,12 +14,13 @@ import { ProjectTable } from './project-table.js';
 import { findPlaces } from './run-keys.js';
 import { selectRuns } from './run-table.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
+import { dropOverdue, WAITING_ROOM } from './waiting-patches.js';
 
 const DEFAULT_POOL_SIZE = 8;
 
 /** Opens the trace store. Connects lazily; `migrate` first where the schema may be old. */
 export function openTraceStore(options: TraceStoreOptions): TraceStore {
-  const { uri, poolSize = DEFAULT_POOL_SIZE, log, clock } = options;
+  const { uri, poolSize = DEFAULT_POOL_SIZE, waiting = WAITING_ROOM, log, clock } = options;
   const pool = new pg.Pool({
     connectionString: uri,
     max: poolSize,
@@ -36,14 +37,11 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const tables = new ControlTables(uri);
   const projects = new ProjectTable(tables, pool);
   const payloads = new PostgresPayloadStore();
-  const ingestion = new Ingestion(
-    pool,
-    new DayPartitions(pool),
-    new ProjectDirectory(projects),
-    payloads,
+  const ingestion = new Ingestion(pool, new DayPartitions(pool), new ProjectDirectory(projects), payloads, {
     clock,
     log,
-  );
+    waiting,
+  });
 
   return {
     migrate: () => migrate(pool, log),
@@ -61,6 +59,10 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     exportProgress: new ExportProgressTable(pool),
     exportSource: new PostgresExportSource(pool),
     deploymentDatabases,
+    async tidy() {
+      const dropped = await dropOverdue(pool);
+      if (dropped > 0) log.warn({ patches: dropped }, 'updates of runs that never came were dropped');
+    },
     async databaseTime() {
       const result = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
       const now = result.rows[0]?.now;

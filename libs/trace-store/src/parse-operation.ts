@@ -2,7 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import { isUuid } from '#lib/auth';
 import type { FieldProblem } from '#lib/errors';
 import { parseDottedOrder, type DottedOrder } from './dotted-order.js';
-import { eachMember, expectEnd, JsonSyntaxError, skipSpace, validateJson } from './json-scanner.js';
+import {
+  eachMember,
+  expectEnd,
+  JsonSyntaxError,
+  MAX_JSON_DEPTH,
+  skipSpace,
+  validateJson,
+} from './json-scanner.js';
 import { parseMicros, type Micros } from './micros.js';
 import type { ProjectReference, RunChange } from './run-change.js';
 import { PAYLOAD_FIELDS, type PayloadField, type RunOperation } from './run-operation.js';
@@ -45,6 +52,11 @@ const LIGHT = new Set([
   'completion_cost',
 ]);
 
+/** A parsed value takes many times the memory of its text. */
+const MAX_LIGHT_BYTES = 1 << 20;
+/** A payload is nested no deeper beside its run than it may be inside of it: waiting updates are stored in one piece. */
+const MAX_PAYLOAD_DEPTH = MAX_JSON_DEPTH - 1;
+
 /** Text that Postgres can hold: U+0000 and halves of surrogate pairs are made visible instead of losing the run. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD').toWellFormed();
@@ -65,7 +77,8 @@ class Reader {
   }
 
   require(name: string): void {
-    if (this.light[name] === undefined || this.light[name] === null)
+    const isRefused = this.problems.some(({ loc }) => loc.at(-1) === name);
+    if ((this.light[name] ?? undefined) === undefined && !isRefused)
       this.refuse(name, 'Field required', 'missing');
   }
 
@@ -115,18 +128,20 @@ class Reader {
 }
 
 /** Splits the run's object into small parsed members and payload bytes. @throws JsonSyntaxError */
-function split(operation: RunOperation): { light: Light; payloads: Payloads } {
+function split(operation: RunOperation): { light: Light; payloads: Payloads; tooLong: readonly string[] } {
   const { run } = operation;
   const light: Record<string, unknown> = {};
   const payloads: Payloads = {};
+  const tooLong: string[] = [];
   if (!isUtf8(run)) throw new JsonSyntaxError('the text is not UTF-8', 0);
   const end = eachMember(run, 0, (name, range) => {
     const payload = PAYLOAD_FIELDS.find((field) => field === name);
     if (payload) payloads[payload] = run.subarray(range.start, range.end);
+    else if (LIGHT.has(name) && range.end - range.start > MAX_LIGHT_BYTES) tooLong.push(name);
     else if (LIGHT.has(name)) light[name] = JSON.parse(run.toString('utf8', range.start, range.end));
   });
   expectEnd(run, end);
-  return { light, payloads };
+  return { light, payloads, tooLong };
 }
 
 const NULL = Buffer.from('null');
@@ -160,7 +175,7 @@ function payloadsOf(reader: Reader, raw: Payloads): RunPayloads {
     if (bytes.equals(NULL)) continue;
     try {
       if (!isUtf8(bytes)) throw new JsonSyntaxError('the text is not UTF-8', 0);
-      validateJson(bytes);
+      validateJson(bytes, MAX_PAYLOAD_DEPTH);
       payloads[field] = field === 'error' ? errorText(bytes) : bytes;
     } catch (error) {
       if (!(error instanceof JsonSyntaxError)) throw error;
@@ -247,6 +262,8 @@ export function parseOperation(
     return { problems: [{ loc, msg: error.message, type: 'json_invalid' }] };
   }
   const reader = new Reader(loc, parts.light);
+  for (const name of parts.tooLong)
+    reader.refuse(name, `Input should be at most ${MAX_LIGHT_BYTES} bytes long`, 'too_long');
   const id = operation.id?.toLowerCase() ?? reader.uuid('id');
   if (operation.id !== undefined && !isUuid(operation.id))
     reader.refuse('id', 'Input should be a valid UUID', 'uuid_parsing');

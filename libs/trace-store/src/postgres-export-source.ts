@@ -12,6 +12,7 @@ const SETTING = {
   end: 'agentplane.export_end',
   afterTime: 'agentplane.export_after_time',
   afterId: 'agentplane.export_after_id',
+  afterTrace: 'agentplane.export_after_trace',
   limit: 'agentplane.export_limit',
 } as const;
 
@@ -27,7 +28,8 @@ function bounds(table: 'r' | 'p', isAfter: boolean): string {
 }
 
 /** Only rows after the cursor. */
-const AFTER = `AND (r.start_time, r.id) > (${setting('afterTime', 'timestamptz')}, ${setting('afterId', 'uuid')})`;
+const AFTER = `AND (r.start_time, r.id, r.trace_id) >
+  (${setting('afterTime', 'timestamptz')}, ${setting('afterId', 'uuid')}, ${setting('afterTrace', 'uuid')})`;
 
 function query(columns: readonly ExportColumn[], read: ExportRead): string {
   const needsPayloads = columns.some((column) => column.payload);
@@ -35,7 +37,7 @@ function query(columns: readonly ExportColumn[], read: ExportRead): string {
   return `SELECT ${columns.map((column) => `${column.sql} AS ${column.name}`).join(', ')}
 FROM runs r ${needsPayloads ? 'JOIN run_payloads p USING (tenant_id, project_id, start_time, id, trace_id)' : ''}
 WHERE ${bounds('r', isAfter)} ${isAfter ? AFTER : ''} ${needsPayloads ? `AND ${bounds('p', isAfter)}` : ''}
-ORDER BY r.start_time, r.id ${read.maxRows === undefined ? '' : `LIMIT ${setting('limit', 'bigint')}`}`;
+ORDER BY r.start_time, r.id, r.trace_id ${read.maxRows === undefined ? '' : `LIMIT ${setting('limit', 'bigint')}`}`;
 }
 
 /** Names and values of the settings of one read. */
@@ -47,7 +49,11 @@ function settings(read: ExportRead): readonly (readonly [string, string])[] {
     [SETTING.end, microsToIso(read.endTime)],
   ];
   if (read.after)
-    values.push([SETTING.afterTime, microsToIso(read.after.startTime)], [SETTING.afterId, read.after.id]);
+    values.push(
+      [SETTING.afterTime, microsToIso(read.after.startTime)],
+      [SETTING.afterId, read.after.id],
+      [SETTING.afterTrace, read.after.traceId],
+    );
   if (read.maxRows !== undefined) values.push([SETTING.limit, String(read.maxRows)]);
   return values;
 }

@@ -8,17 +8,20 @@ import type { ExportSource } from './export-source.js';
 import type { Projects } from './project.js';
 import type { RunBatch } from './run-operation.js';
 import type { StoredRun } from './stored-run.js';
+import type { WaitingRoom } from './waiting-patches.js';
 
 export interface TraceStoreOptions {
   /** `postgres://…` of the database `agentplane`. */
   readonly uri: string;
   /** Most connections at a time; default 8. They are opened on demand and closed when idle. */
   readonly poolSize?: number;
+  /** How much may wait of each tenant; see `WaitingRoom`. */
+  readonly waiting?: WaitingRoom;
   readonly log: Logger;
   readonly clock: Clock;
 }
 
-/** What became of a batch. Valid operations are stored even when others are refused. */
+/** What became of a batch. Valid operations are stored even when others are refused. Of problems the first hundred are told. */
 export interface IngestResult {
   readonly accepted: number;
   /** `loc` begins with `post` or `patch` and the operation's place in the batch. */
@@ -40,6 +43,8 @@ export interface TraceStore {
   readonly exportProgress: ExportProgress;
   readonly exportSource: ExportSource;
   readonly deploymentDatabases: DeploymentDatabases;
+  /** Drops what has waited too long. To be called now and then, by any number of processes. */
+  tidy(): Promise<void>;
   /** The database's clock; decisions about rows and windows use this one. */
   databaseTime(): Promise<Date>;
   close(): Promise<void>;

@@ -17,9 +17,11 @@ function tokens(value: unknown): number | undefined {
     : undefined;
 }
 
+const DECIMAL = /^\d{1,20}(\.\d{0,40})?(e[+-]?\d{1,3})?$/i;
+
 /** Costs are NUMERIC(18,10); what does not fit is dropped rather than rounded beyond recognition. */
 export function cost(value: unknown): string | undefined {
-  const number = typeof value === 'string' ? Number(value) : value;
+  const number = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value;
   if (typeof number !== 'number' || !Number.isFinite(number) || number < 0 || number >= 1e8) return undefined;
   return number.toFixed(10);
 }
@@ -45,7 +47,11 @@ export function usageOf(value: unknown): Usage | undefined {
   return Object.values(usage).some((entry) => entry !== undefined) ? usage : undefined;
 }
 
+/** Facts are short. A long value is none, and building it would take many times the memory of its text. */
+const MAX_FACT_BYTES = 65_536;
+
 function parseRange(bytes: Buffer, range: ByteRange): unknown {
+  if (range.end - range.start > MAX_FACT_BYTES) return undefined;
   return JSON.parse(bytes.toString('utf8', range.start, range.end));
 }
 

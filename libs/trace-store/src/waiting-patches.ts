@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import { skipSpace } from './json-scanner.js';
 import type { RunOperation } from './run-operation.js';
+import type { Queryable } from './transaction.js';
 
 /** An update whose create has not come yet. */
 export interface WaitingPatch {
@@ -31,17 +32,67 @@ function joined(operation: RunOperation): Buffer {
   return Buffer.concat([open, ...parts.flat(), Buffer.from('}')]);
 }
 
-export async function addWaiting(
+/**
+ * What may wait of one tenant. Clients whose creates never come (sampled away, sent elsewhere) would fill the disk.
+ */
+export interface WaitingRoom {
+  readonly patches: number;
+  readonly bytes: number;
+}
+
+export const WAITING_ROOM: WaitingRoom = { patches: 10_000, bytes: 256 << 20 };
+
+/** Clients give up sending a create again long before. */
+const LONGEST_WAIT = '1 day';
+const DROPPED_AT_ONCE = 1000;
+
+/**
+ * Adds updates while there is room. The tenant's lock is held by the caller, so nobody else adds.
+ * @returns those that were not taken
+ */
+export async function addWaiting<P extends WaitingPatch>(
   client: pg.ClientBase,
   tenantId: string,
-  patches: readonly WaitingPatch[],
-): Promise<void> {
-  for (const { runId, operation } of patches)
+  patches: readonly P[],
+  room: WaitingRoom,
+): Promise<readonly P[]> {
+  if (patches.length === 0) return [];
+  const found = await client.query<{ patches: string; bytes: string }>(
+    'SELECT count(*) AS patches, coalesce(sum(octet_length(run)), 0) AS bytes FROM run_patches_waiting WHERE tenant_id = $1',
+    [tenantId],
+  );
+  let free = room.patches - Number(found.rows[0]?.patches);
+  let freeBytes = room.bytes - Number(found.rows[0]?.bytes);
+  const refused: P[] = [];
+  for (const patch of patches) {
+    const run = joined(patch.operation);
+    if (free < 1 || run.length > freeBytes) {
+      refused.push(patch);
+      continue;
+    }
+    free--;
+    freeBytes -= run.length;
     await client.query('INSERT INTO run_patches_waiting (tenant_id, run_id, run) VALUES ($1, $2, $3)', [
       tenantId,
-      runId,
-      joined(operation),
+      patch.runId,
+      run,
     ]);
+  }
+  return refused;
+}
+
+/** Drops updates that have waited too long, a few at a time: nobody waits for their locks. @returns how many */
+export async function dropOverdue(db: Queryable): Promise<number> {
+  for (let dropped = 0; ;) {
+    const { rowCount } = await db.query(
+      `DELETE FROM run_patches_waiting WHERE seq IN (
+        SELECT seq FROM run_patches_waiting WHERE received_at < now() - $1::interval
+        ORDER BY received_at LIMIT ${DROPPED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
+      [LONGEST_WAIT],
+    );
+    dropped += rowCount ?? 0;
+    if ((rowCount ?? 0) < DROPPED_AT_ONCE) return dropped;
+  }
 }
 
 /** Takes the updates that wait for these runs, oldest first. */

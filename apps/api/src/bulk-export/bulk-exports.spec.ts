@@ -249,7 +249,7 @@ describe('bulk exports', () => {
     });
     const uid = run.metadata.uid ?? '';
     await api.store.exportProgress.claim(uid, 1);
-    const cursor = { startTime: 1_785_542_400_000_001n, id: randomUUID() };
+    const cursor = { startTime: 1_785_542_400_000_001n, id: randomUUID(), traceId: randomUUID() };
     await api.store.exportProgress.completePart(
       uid,
       1,

@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { openTraceStore, splitBatch, type RunOperation, type TraceStore } from './index.js';
+import { MAX_JSON_DEPTH } from './json-scanner.js';
+
+const postgres = testPostgres();
+const TENANT = randomUUID();
+const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+const START = '2026-11-20T10:00:00Z';
+
+function runOf(id: string, more: Record<string, unknown> = {}): Buffer {
+  return Buffer.from(JSON.stringify({ id, name: 'n', run_type: 'chain', start_time: START, ...more }));
+}
+
+describe('input that nobody meant well', () => {
+  let store: TraceStore;
+  let client: pg.Client;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    const log = createLogger('test', 'silent');
+    store = openTraceStore({
+      uri,
+      poolSize: 3,
+      log,
+      clock: systemClock,
+      waiting: { patches: 5, bytes: 20_000 },
+    });
+    await store.migrate();
+    client = new pg.Client({ connectionString: uri });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await store.close();
+  });
+
+  const post = (...operations: RunOperation[]) => store.ingest(TENANT, { post: operations, patch: [] });
+  const patch = (...operations: RunOperation[]) => store.ingest(TENANT, { post: [], patch: operations });
+  const outputsOf = async (id: string) => (await store.runs.get(TENANT, id))?.payloads.outputs?.toString();
+
+  it('keeps an update that waits, however deep the payload that came beside it is nested', async () => {
+    for (const levels of [MAX_JSON_DEPTH - 1, MAX_JSON_DEPTH]) {
+      const id = randomUUID();
+      const outputs = nested(levels);
+      const { accepted, refused } = await patch({
+        id,
+        run: Buffer.from('{}'),
+        fields: { outputs: Buffer.from(outputs) },
+      });
+      await post({ run: runOf(id) });
+      // taken and kept, or refused: never taken and lost
+      if (accepted === 1) expect(await outputsOf(id)).toBe(outputs);
+      else expect(refused).toMatchObject([{ loc: ['patch', 0, 'outputs'], type: 'json_invalid' }]);
+      expect(accepted).toBe(levels < MAX_JSON_DEPTH ? 1 : 0);
+    }
+  });
+
+  it('takes the same depth in a batch, in a run of its own, and beside it', async () => {
+    const deep = nested(MAX_JSON_DEPTH - 1);
+    const ids = [randomUUID(), randomUUID(), randomUUID()] as const;
+    const [inBatch, alone] = [ids[0], ids[1]].map((id) =>
+      runOf(id).toString().replace(/}$/, `,"outputs":${deep}}`),
+    );
+    await store.ingest(TENANT, splitBatch(Buffer.from(`{"post":[${inBatch ?? ''}]}`)));
+    await post({ run: Buffer.from(alone ?? '') });
+    await post({ run: runOf(ids[2]), fields: { outputs: Buffer.from(deep) } });
+    for (const id of ids) expect(await outputsOf(id)).toBe(deep);
+  });
+
+  it.each<[string, (id: string) => Buffer]>([
+    ['is nested too deeply', (id) => Buffer.from(`{"id":"${id}","inputs":${nested(500)}}`)],
+    ['is not UTF-8', (id) => Buffer.from(`{"id":"${id}","inputs":"\xff"}`, 'latin1')],
+  ])('refuses a run of a batch that %s, and that run alone', async (_name, bad) => {
+    const good = randomUUID();
+    const body = Buffer.concat([
+      Buffer.from('{"post":['),
+      bad(randomUUID()),
+      Buffer.from(','),
+      runOf(good),
+      Buffer.from(']}'),
+    ]);
+    const result = await store.ingest(TENANT, splitBatch(body));
+    expect(result).toMatchObject({ accepted: 1, refused: [{ loc: ['post', 0], type: 'json_invalid' }] });
+    expect(await store.runs.get(TENANT, good)).toBeDefined();
+  });
+
+  it('builds no values of members that should be small', async () => {
+    const long = JSON.stringify(Array.from({ length: 700_000 }, () => 1));
+    for (const name of ['id', 'name', 'tags', 'start_time', 'trace_tier'])
+      expect(await post({ id: randomUUID(), run: Buffer.from(`{"${name}":${long},"x":1}`) })).toMatchObject({
+        accepted: 0,
+        refused: expect.arrayContaining([
+          { loc: ['post', 0, name], msg: expect.any(String), type: 'too_long' },
+        ]),
+      });
+    const id = randomUUID();
+    const outputs = `{"usage_metadata":{"input_tokens":1,"x":${long}},"llm_output":{"token_usage":{"x":${long}}}}`;
+    const events = `[{"name":"new_token","time":${long}},{"name":${long}}]`;
+    await post({
+      run: runOf(id),
+      fields: { outputs: Buffer.from(outputs), events: Buffer.from(events) },
+    });
+    expect((await store.runs.get(TENANT, id))?.row).toMatchObject({
+      totalTokens: undefined,
+      firstTokenTime: undefined,
+    });
+    expect(await outputsOf(id)).toBe(outputs);
+  });
+
+  it('refuses batches of more operations than anybody sends', () => {
+    expect(() => splitBatch(Buffer.from(`{"post":[${'{},'.repeat(50_000)}{}]}`))).toThrow(/20000/);
+    expect(() =>
+      splitBatch(Buffer.from(`{"post":[${'{},'.repeat(15_000)}{}],"patch":[${'1,'.repeat(15_000)}1]}`)),
+    ).toThrow(/20000/);
+  });
+
+  it('complains a hundred times at most', async () => {
+    const { accepted, refused } = await post(
+      ...Array.from({ length: 500 }, () => ({ run: Buffer.from('{}') })),
+      { run: runOf(randomUUID()) },
+    );
+    expect([accepted, refused.length]).toEqual([1, 100]);
+  });
+
+  it.each([
+    ['an empty cost', '{"total_cost":"","prompt_cost":"x","completion_cost":"0x10"}', undefined],
+    ['a cost in words', '{"total_cost":"0.25"}', '0.2500000000'],
+    ['a cost that is too large', '{"total_cost":1e300}', undefined],
+  ])('reads %s', async (_name, usage, totalCost) => {
+    const id = randomUUID();
+    await post({ run: runOf(id), fields: { outputs: Buffer.from(`{"usage_metadata":${usage}}`) } });
+    expect((await store.runs.get(TENANT, id))?.row).toMatchObject({
+      totalCost,
+      promptCost: undefined,
+      completionCost: undefined,
+    });
+  });
+
+  it.each([
+    '2026-01-01T00:00:00+24:00',
+    '2026-01-01T00:00:00+05:60',
+    '2026-01-01T00:00:00-99:99',
+    '10000-01-01T00:00:00Z',
+    '0000-01-01T00:00:00Z',
+    '0001-01-01T00:00:00+01:00',
+    '9999-12-31T23:59:59-01:00',
+    '2026-02-29T00:00:00Z',
+    '2026-01-01T24:00:00Z',
+  ])('refuses the time %s', async (start_time) => {
+    const { refused } = await post({ run: runOf(randomUUID(), { start_time }) });
+    expect(refused).toMatchObject([{ loc: ['post', 0, 'start_time'], type: 'datetime_parsing' }]);
+  });
+
+  it('keeps a run that ends before it starts, and one of each end of time', async () => {
+    const times = [
+      [START, '2026-11-19T00:00:00Z'],
+      ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999999Z'],
+      ['9999-12-31T23:59:59.999999Z', '0001-01-01T00:00:00Z'],
+    ] as const;
+    for (const [start_time, end_time] of times) {
+      const id = randomUUID();
+      expect((await post({ run: runOf(id, { start_time, end_time }) })).accepted).toBe(1);
+      expect((await store.runs.get(TENANT, id))?.row.status).toBe('success');
+    }
+  });
+
+  it('keeps the same id of two tenants, and of two traces, apart', async () => {
+    const [id, other, one, two] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()] as const;
+    await store.ingest(other, { post: [{ run: runOf(id, { name: 'theirs' }) }], patch: [] });
+    await post({ run: runOf(id, { name: 'ours', trace_id: one }) });
+    await post({ run: runOf(id, { name: 'ours too', trace_id: two }) });
+    expect((await store.runs.get(other, id))?.row.name).toBe('theirs');
+    const names = await client.query<{ name: string }>(
+      'SELECT name FROM runs WHERE tenant_id = $1 AND id = $2 ORDER BY name',
+      [TENANT, id],
+    );
+    expect(names.rows.map((row) => row.name)).toEqual(['ours', 'ours too']);
+  });
+
+  describe('as updates of runs that never come', () => {
+    const orphan = (size = 1): RunOperation => ({
+      id: randomUUID(),
+      run: Buffer.from(JSON.stringify({ outputs: 'x'.repeat(size) })),
+    });
+    const waiting = async (): Promise<number> => {
+      const found = await client.query<{ n: number }>('SELECT count(*)::int AS n FROM run_patches_waiting');
+      return found.rows[0]?.n ?? 0;
+    };
+    beforeEach(() => client.query('DELETE FROM run_patches_waiting'));
+
+    it('waits for so many and says which it did not take', async () => {
+      const operations = Array.from({ length: 7 }, () => orphan());
+      const result = await patch(...operations);
+      expect(result).toMatchObject({
+        accepted: 5,
+        refused: [
+          { loc: ['patch', 5], type: 'too_many_waiting' },
+          { loc: ['patch', 6], type: 'too_many_waiting' },
+        ],
+      });
+      expect(await waiting()).toBe(5);
+      expect(await patch(orphan())).toMatchObject({ accepted: 0, refused: [{ loc: ['patch', 0] }] });
+      // another tenant has its own room
+      expect((await store.ingest(randomUUID(), { post: [], patch: [orphan()] })).accepted).toBe(1);
+      // the create that came after all makes room
+      await post({ run: runOf(operations[0]?.id ?? '') });
+      expect((await patch(orphan())).accepted).toBe(1);
+    });
+
+    it('waits for so many bytes', async () => {
+      expect((await patch(orphan(15_000), orphan(15_000), orphan(10))).accepted).toBe(2);
+    });
+
+    it('waits for a day', async () => {
+      const old = orphan();
+      await patch(old, orphan());
+      await client.query(
+        `UPDATE run_patches_waiting SET received_at = now() - interval '25 hours' WHERE run_id = $1`,
+        [old.id],
+      );
+      await store.tidy();
+      expect(await waiting()).toBe(1);
+      await post({ run: runOf(old.id ?? '') });
+      expect(await outputsOf(old.id ?? '')).toBeUndefined();
+    });
+  });
+});
