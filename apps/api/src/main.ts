@@ -6,6 +6,7 @@ import { systemClock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
 import { buildServices } from './build-services.js';
 import { loadApiConfig, type ApiConfig } from './config.js';
+import { startTidying } from './trace/tidying.js';
 import { startServer } from './server.js';
 
 const log = createLogger('api');
@@ -21,6 +22,8 @@ async function start(context: ProgramContext): Promise<void> {
   });
   context.own({ name: 'trace store', stop: () => store.close() });
   await store.migrate();
+
+  context.own(startTidying(store, systemClock, log));
 
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfig });
   const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.api });

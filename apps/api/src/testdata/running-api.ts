@@ -11,6 +11,7 @@ import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { ApiModule } from '../api-module.js';
 import { buildServices } from '../build-services.js';
+import type { Services } from '../services.js';
 import { startServer } from '../server.js';
 import { OpenApi } from '../wire/openapi.js';
 import { type ApiDocument, undocumentedIn } from './check-exchange.js';
@@ -23,6 +24,7 @@ export interface RunningApi {
   readonly url: string;
   readonly store: TraceStore;
   readonly client: KubeClient;
+  readonly services: Services;
   /** A workspace with its namespace and a key. */
   workspace(plan?: Workspace['spec']['plan']): Promise<TestTenant>;
   stop(): Promise<void>;
@@ -103,6 +105,7 @@ export async function runApi(storeUri: string, kubeUri: string): Promise<Running
     url,
     store,
     client,
+    services,
     async workspace(plan = 'enterprise') {
       const tenantId = randomUUID();
       const name = `w${tenantId.slice(0, 8)}`;

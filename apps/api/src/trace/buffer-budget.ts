@@ -1,5 +1,12 @@
 import { PublicError } from '#lib/errors';
 
+/** What one request holds. */
+export interface BufferAccount {
+  hold(bytes: number): void;
+  /** Gives back all but so many bytes. */
+  keep(bytes: number): void;
+}
+
 /** Keeps what all requests together hold in memory below a limit: above it callers are told to come again. */
 export class BufferBudget {
   readonly #maxBytes: number;
@@ -14,10 +21,10 @@ export class BufferBudget {
   }
 
   /**
-   * The account of one request; `settle` gives everything back.
+   * The account of one request.
    * @throws PublicError too_many from `hold` when there is no room. One request alone is always let in.
    */
-  open(): { hold(bytes: number): void; release(): void } {
+  open(): BufferAccount {
     let own = 0;
     return {
       hold: (bytes) => {
@@ -26,9 +33,10 @@ export class BufferBudget {
         this.#held += bytes;
         own += bytes;
       },
-      release: () => {
-        this.#held -= own;
-        own = 0;
+      keep: (bytes) => {
+        const freed = Math.max(0, own - bytes);
+        this.#held -= freed;
+        own -= freed;
       },
     };
   }

@@ -70,6 +70,11 @@ export class ByteReader {
       throw new UnreadableError('a part does not end where its length says');
   }
 
+  /** Nothing more will be read. */
+  async end(): Promise<void> {
+    await this.#chunks.return?.();
+  }
+
   async #more(): Promise<boolean> {
     const { value, done } = (await this.#chunks.next()) as IteratorResult<Buffer, undefined>;
     if (done) return false;

@@ -46,8 +46,15 @@ export class MultipartRuns {
     else this.#refuse(part.name, `${field} is not a field that is sent apart from its run`);
   }
 
+  /** Bytes of parts that were not taken yet. */
+  get heldBytes(): number {
+    return this.#bytes;
+  }
+
   /** Whether enough is there to be handed on. More parts of the last operation may follow. */
   get isFull(): boolean {
+    // the last operation is not complete, so alone it cannot be handed on however large it is
+    if (this.#operations.length < 2) return false;
     return this.#bytes >= FULL_BYTES || this.#operations.length > FULL_OPERATIONS;
   }
 

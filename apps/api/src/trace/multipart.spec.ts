@@ -92,8 +92,8 @@ describe('the buffer budget', () => {
     large.hold(90);
     large.hold(90);
     expect(() => small.hold(1)).toThrow(PublicError);
-    large.release();
-    large.release();
+    large.keep(0);
+    large.keep(0);
     small.hold(1);
     expect(budget.held).toBe(1);
   });

@@ -58,6 +58,18 @@ export async function* multipartParts(
   limits: MultipartLimits,
 ): AsyncGenerator<MultipartPart, void, void> {
   const reader = new ByteReader(stream, limits.maxBytes);
+  try {
+    yield* readParts(reader, boundary, limits);
+  } finally {
+    await reader.end();
+  }
+}
+
+async function* readParts(
+  reader: ByteReader,
+  boundary: string,
+  limits: MultipartLimits,
+): AsyncGenerator<MultipartPart, void, void> {
   const delimiter = Buffer.from(`\r\n--${boundary}`);
   await reader.until(delimiter.subarray(LINE_END.length), MAX_HEADER_BYTES);
   for (;;) {

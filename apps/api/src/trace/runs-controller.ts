@@ -14,11 +14,13 @@ import { Traces } from './traces.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 
+const BUSY = 'Too many traces arrive at once: try again';
 const TAKEN = { message: 'Runs were stored' };
 
-function bytes(body: unknown): Buffer {
-  if (Buffer.isBuffer(body) && body.length > 0) return body;
-  throw new PublicError('bad_request', 'A JSON body is required');
+/** @param kind what the body should be, for the caller */
+function stream(body: unknown, kind: 'JSON' | 'multipart'): Readable {
+  if (body instanceof Readable) return body;
+  throw new PublicError('bad_request', `A ${kind} body is required`);
 }
 
 /** Runs of traces, on the wire of the `langsmith` clients. */
@@ -39,15 +41,14 @@ export class RunsController {
     status: 202,
     answer: StoredAnswer,
     body: RunMultipartRequest,
-    refuses: { 400: 'The body is not multipart', 429: 'Too many traces arrive at once: try again' },
+    refuses: { 400: 'The body is not multipart', 429: BUSY },
   })
   async multipart(
     @FromCaller() caller: Caller,
     @Headers('content-type') contentType: string,
     @Body() body: unknown,
   ): Promise<object> {
-    if (!(body instanceof Readable)) throw new PublicError('bad_request', 'A multipart body is required');
-    await this.ingestion.multipart(caller.tenantId, contentType, body);
+    await this.ingestion.multipart(caller.tenantId, contentType, stream(body, 'multipart'));
     return TAKEN;
   }
 
@@ -59,10 +60,10 @@ export class RunsController {
     status: 202,
     answer: StoredAnswer,
     body: RunBatchRequest,
-    refuses: { 400: 'There is no JSON body' },
+    refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
   async batch(@FromCaller() caller: Caller, @Body() body: unknown): Promise<object> {
-    await this.ingestion.batch(caller.tenantId, bytes(body));
+    await this.ingestion.batch(caller.tenantId, stream(body, 'JSON'));
     return TAKEN;
   }
 
@@ -74,10 +75,10 @@ export class RunsController {
     status: 202,
     answer: StoredAnswer,
     body: RunRequest,
-    refuses: { 400: 'There is no JSON body' },
+    refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
   async create(@FromCaller() caller: Caller, @Body() body: unknown): Promise<object> {
-    await this.ingestion.single(caller.tenantId, 'post', bytes(body));
+    await this.ingestion.single(caller.tenantId, 'post', stream(body, 'JSON'));
     return TAKEN;
   }
 
@@ -89,14 +90,14 @@ export class RunsController {
     status: 202,
     answer: StoredAnswer,
     body: RunUpdateRequest,
-    refuses: { 400: 'There is no JSON body' },
+    refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
   async update(
     @FromCaller() caller: Caller,
     @PathId('run_id') runId: string,
     @Body() body: unknown,
   ): Promise<object> {
-    await this.ingestion.single(caller.tenantId, 'patch', bytes(body), runId);
+    await this.ingestion.single(caller.tenantId, 'patch', stream(body, 'JSON'), runId);
     return TAKEN;
   }
 

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { splitBatch, type RunBatch, type TraceStore } from '#lib/trace-store';
+import { bodyPieces, readBody } from '../wire/read-body.js';
 import { invalid } from '../wire/request-pipe.js';
 import type { BufferBudget } from './buffer-budget.js';
 import { UnreadableError } from './byte-reader.js';
@@ -10,6 +11,9 @@ import { MultipartRuns } from './multipart-runs.js';
 
 /** Largest part of a request; a single payload cannot be longer. */
 const MAX_PART_BYTES = 67_108_864;
+
+/** A broken client must not be able to fill memory with its own complaints. */
+const MAX_PROBLEMS = 100;
 
 /** Takes runs from the wire into the store. */
 export class TraceIngestion {
@@ -20,18 +24,25 @@ export class TraceIngestion {
     private readonly log: Logger,
   ) {}
 
+  /** Bytes of all requests that are being read or stored. */
+  get heldBytes(): number {
+    return this.budget.held;
+  }
+
   /** `{"post": […], "patch": […]}` */
-  async batch(tenantId: string, body: Buffer): Promise<void> {
-    await this.#store(tenantId, splitBatch(body));
+  async batch(tenantId: string, body: Readable): Promise<void> {
+    await this.#whole(body, (bytes) => this.#store(tenantId, splitBatch(bytes)));
   }
 
   /** One run, created or updated. */
-  async single(tenantId: string, kind: 'post' | 'patch', run: Buffer, id?: string): Promise<void> {
-    const operation = id === undefined ? { run } : { run, id };
-    await this.#store(tenantId, { post: [], patch: [], [kind]: [operation] }, ({ loc, ...problem }) => ({
-      ...problem,
-      loc: ['body', ...loc.slice(2)],
-    }));
+  async single(tenantId: string, kind: 'post' | 'patch', body: Readable, id?: string): Promise<void> {
+    await this.#whole(body, async (run) => {
+      const operation = id === undefined ? { run } : { run, id };
+      await this.#store(tenantId, { post: [], patch: [], [kind]: [operation] }, ({ loc, ...problem }) => ({
+        ...problem,
+        loc: ['body', ...loc.slice(2)],
+      }));
+    });
   }
 
   /**
@@ -48,14 +59,15 @@ export class TraceIngestion {
       const { batch, names } = runs.take(isLast);
       const result = await this.store.ingest(tenantId, batch);
       refused.push(...result.refused.map((problem) => named(problem, names)));
-      account.release();
+      refused.splice(MAX_PROBLEMS);
+      account.keep(runs.heldBytes);
     };
     try {
       const limits = {
         maxBytes: this.maxBodyBytes,
         maxPartBytes: Math.min(MAX_PART_BYTES, this.maxBodyBytes),
       };
-      for await (const part of multipartParts(counted(body, account.hold), boundary, limits)) {
+      for await (const part of multipartParts(bodyPieces(body, account.hold), boundary, limits)) {
         runs.add(part);
         if (runs.isFull) await flush(false);
       }
@@ -64,11 +76,23 @@ export class TraceIngestion {
       if (error instanceof UnreadableError) throw unreadable(error);
       throw error;
     } finally {
-      account.release();
+      account.keep(0);
     }
     if (runs.ignored > 0) this.log.debug({ parts: runs.ignored }, 'attachments or feedback were not stored');
     const problems = [...runs.problems, ...refused];
     if (problems.length > 0) throw invalid(problems);
+  }
+
+  /** Bodies that cannot be handed on before their end count as long as they are worked on. */
+  async #whole(body: Readable, work: (bytes: Buffer) => Promise<void>): Promise<void> {
+    const account = this.budget.open();
+    try {
+      const bytes = await readBody(body, this.maxBodyBytes, account.hold);
+      if (bytes.length === 0) throw new PublicError('bad_request', 'A JSON body is required');
+      await work(bytes);
+    } finally {
+      account.keep(0);
+    }
   }
 
   async #store(
@@ -81,13 +105,6 @@ export class TraceIngestion {
   ): Promise<void> {
     const { refused } = await this.store.ingest(tenantId, batch);
     if (refused.length > 0) throw invalid(refused.map(told));
-  }
-}
-
-async function* counted(body: Readable, hold: (bytes: number) => void): AsyncGenerator<Buffer, void, void> {
-  for await (const chunk of body) {
-    hold((chunk as Buffer).length);
-    yield chunk as Buffer;
   }
 }
 

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { testPostgres, waitFor } from '#lib/testing';
+import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+
+const postgres = testPostgres();
+const MIB = 1 << 20;
+const PATIENCE = { timeoutMs: 30_000 };
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly retryAfter: string | undefined;
+}
+
+describe('bodies of trace routes', () => {
+  let api: RunningApi;
+  let tenant: TestTenant;
+
+  beforeAll(async () => {
+    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+    api = await runApi(store.uri, kube.uri);
+    tenant = await api.workspace();
+  });
+  afterAll(() => api.stop());
+
+  const open = (path: string, headers: Record<string, string>, agent?: Agent): ClientRequest =>
+    request(api.url + path, { method: 'POST', agent, headers: { 'x-api-key': tenant.key, ...headers } });
+  const answerOf = async (sent: ClientRequest): Promise<Answer> => {
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    await once(response, 'end');
+    return { status: response.statusCode, retryAfter: response.headers['retry-after'] };
+  };
+
+  const run = (id: string, size: number): string =>
+    `{"id":"${id}","name":"n","run_type":"chain","inputs":"${'x'.repeat(size)}"}`;
+  const json = { 'content-type': 'application/json' };
+  const form = { 'content-type': 'multipart/form-data; boundary=XX' };
+  const part = (name: string, text: string): string =>
+    `--XX\r\nContent-Disposition: form-data; name="${name}"\r\nContent-Type: application/json; length=${text.length}\r\n\r\n${text}\r\n`;
+
+  const KINDS: [string, string, Record<string, string>, (id: string, size: number) => string][] = [
+    ['a run', '/runs', json, run],
+    ['a batch', '/runs/batch', json, (id, size) => `{"post":[${run(id, size)}]}`],
+    [
+      'the parts of one run',
+      '/runs/multipart',
+      form,
+      (id, size) =>
+        part(`post.${id}`, run(id, 1)) +
+        part(`post.${id}.inputs`, `"${'x'.repeat(size / 2)}"`) +
+        part(`post.${id}.outputs`, `"${'x'.repeat(size / 2)}"`) +
+        '--XX--\r\n',
+    ],
+  ];
+
+  it.each(KINDS)(
+    'count as %s while they are held, and whoever finds no room is told so',
+    async (_name, path, headers, body) => {
+      // the room is 64 MiB: two bodies that have arrived but for their last bytes take nearly all of it
+      const held = [randomUUID(), randomUUID()].map((id) => {
+        const text = body(id, 30 * MIB);
+        const sent = open(path, headers);
+        sent.write(text.slice(0, -8));
+        return { id, sent, end: text.slice(-8), answer: answerOf(sent) };
+      });
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const late = randomUUID();
+      const sendLate = async (): Promise<Answer> => {
+        const sent = open(path, headers, agent);
+        sent.end(body(late, 10 * MIB));
+        return answerOf(sent);
+      };
+      await waitFor(() => api.services.ingestion.heldBytes >= 60 * MIB - 16, PATIENCE);
+      expect(await sendLate()).toEqual({ status: 429, retryAfter: '1' });
+      // the small ones of others still find room, and so do the large ones once there is some
+      expect((await tenant.call('POST', '/runs', run(randomUUID(), 10))).status).toBe(202);
+      for (const { sent, end } of held) sent.end(end);
+      for (const { id, answer } of held) {
+        expect((await answer).status).toBe(202);
+        expect(await api.store.runs.get(tenant.tenantId, id)).toBeDefined();
+      }
+      expect((await sendLate()).status).toBe(202);
+      expect(await api.store.runs.get(tenant.tenantId, late)).toBeDefined();
+      agent.destroy();
+    },
+  );
+
+  it.each(KINDS)(
+    'give their room back when the caller of %s goes away',
+    async (_name, path, headers, body) => {
+      for (let n = 0; n < 4; n++) {
+        const sent = open(path, headers);
+        sent.on('error', () => undefined);
+        await new Promise<void>((resolve) => {
+          sent.write(body(randomUUID(), 28 * MIB).slice(0, -8), () => resolve());
+        });
+        sent.destroy();
+      }
+      const id = randomUUID();
+      await waitFor(async () => {
+        const sent = open(path, headers);
+        sent.end(body(id, 28 * MIB));
+        return (await answerOf(sent)).status === 202;
+      }, PATIENCE);
+      await waitFor(() => api.services.ingestion.heldBytes === 0, PATIENCE);
+    },
+  );
+
+  it('are refused when they are too large, in words that arrive', async () => {
+    for (const [, path, headers, body] of KINDS) {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      // with its length announced, and without
+      for (const isChunked of [false, true]) {
+        const text = body(randomUUID(), 33 * MIB);
+        const sent = open(
+          path,
+          { ...headers, ...(isChunked ? { 'transfer-encoding': 'chunked' } : {}) },
+          agent,
+        );
+        sent.on('error', () => undefined);
+        sent.end(text);
+        expect({ path, isChunked, ...(await answerOf(sent)) }).toMatchObject({
+          path,
+          isChunked,
+          status: 413,
+        });
+      }
+      agent.destroy();
+    }
+  });
+
+  it('that break off in the middle end nothing but their own request', async () => {
+    const { port } = new URL(api.url);
+    for (const text of ['{"post":[{"id":', '', '{'.repeat(1000)]) {
+      const socket = connect(Number(port), '127.0.0.1');
+      await once(socket, 'connect');
+      socket.write(
+        `POST /runs/batch HTTP/1.1\r\nhost: x\r\nx-api-key: ${tenant.key}\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n${text}`,
+      );
+      socket.destroy();
+    }
+    expect((await tenant.call('GET', '/sessions')).status).toBe(200);
+  });
+
+  it('may not hold a route of other things with more than it takes', async () => {
+    const sent = open('/sessions', { ...json, 'transfer-encoding': 'chunked' });
+    sent.on('error', () => undefined);
+    sent.end(`{"name":"${'x'.repeat(2 * MIB)}"}`);
+    expect((await answerOf(sent)).status).toBe(413);
+  });
+});

@@ -1,0 +1,38 @@
+import type { Readable } from 'node:stream';
+import { PublicError } from '#lib/errors';
+
+/**
+ * The pieces of a request's body. Whoever stops reading it, for whatever reason, can still answer: left to itself the
+ * stream would end with its iterator and take the connection along, and the caller would never learn what was wrong.
+ * What nobody wants any more is received and dropped.
+ * @param seen told the length of each piece before it is handed on
+ */
+export async function* bodyPieces(
+  body: Readable,
+  seen: (bytes: number) => void = () => undefined,
+): AsyncGenerator<Buffer, void, void> {
+  try {
+    for await (const piece of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      seen(piece.length);
+      yield piece;
+    }
+  } finally {
+    body.resume();
+  }
+}
+
+/** The whole body. @throws PublicError too_large */
+export async function readBody(
+  body: Readable,
+  maxBytes: number,
+  seen?: (bytes: number) => void,
+): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  for await (const piece of bodyPieces(body, seen)) {
+    length += piece.length;
+    if (length > maxBytes) throw new PublicError('too_large', 'The request body is too large');
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces, length);
+}
