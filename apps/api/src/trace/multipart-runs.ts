@@ -6,6 +6,12 @@ import type { MultipartPart } from './multipart.js';
 const FULL_BYTES = 8_388_608;
 const FULL_OPERATIONS = 500;
 
+/** How many parts of a request were not kept, by kind. */
+export interface NotKept {
+  readonly attachments: number;
+  readonly feedback: number;
+}
+
 interface OpenOperation {
   readonly kind: 'post' | 'patch';
   readonly id: string;
@@ -22,14 +28,14 @@ export class MultipartRuns {
   readonly #operations: OpenOperation[] = [];
   readonly #byName = new Map<string, OpenOperation>();
   #bytes = 0;
-  /** Parts of kinds that are not stored: attachments, feedback. */
-  ignored = 0;
+  readonly #notKept = { attachments: 0, feedback: 0 };
   readonly problems: FieldProblem[] = [];
 
   add(part: MultipartPart): void {
     const match = NAME.exec(part.name);
     if (!match) {
-      if (/^(attachment|feedback)\./.test(part.name)) this.ignored++;
+      if (part.name.startsWith('attachment.')) this.#notKept.attachments++;
+      else if (part.name.startsWith('feedback.')) this.#notKept.feedback++;
       else
         this.#refuse(
           part.name,
@@ -44,6 +50,11 @@ export class MultipartRuns {
     if (field === undefined) operation.run = part.body;
     else if (payload) operation.fields[payload] = part.body;
     else this.#refuse(part.name, `${field} is not a field that is sent apart from its run`);
+  }
+
+  /** Parts of kinds that are taken, so that clients go on, and not kept. */
+  get notKept(): NotKept {
+    return this.#notKept;
   }
 
   /** Bytes of parts that were not taken yet. */

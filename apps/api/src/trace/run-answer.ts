@@ -2,7 +2,9 @@ import {
   Answered,
   FLAG,
   JSON_VALUE,
+  object,
   orNull,
+  Perhaps,
   TEXT,
   textList,
   TIME,
@@ -13,6 +15,19 @@ import {
 
 export class StoredAnswer {
   @Answered(TEXT) readonly message: string;
+}
+
+export class NotKeptAnswer {
+  @Answered(WHOLE) readonly attachments: number;
+  @Answered(WHOLE) readonly feedback: number;
+}
+
+export class StoredPartsAnswer extends StoredAnswer {
+  @Perhaps(
+    object(() => NotKeptAnswer),
+    'How many parts were taken and not kept: attachments and feedback are not stored yet',
+  )
+  readonly not_kept?: NotKeptAnswer;
 }
 
 /** A run on the wire. */

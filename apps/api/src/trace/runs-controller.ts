@@ -7,7 +7,7 @@ import { PublicError } from '#lib/errors';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
 import { renderRun } from './render-run.js';
-import { RunAnswer, StoredAnswer } from './run-answer.js';
+import { RunAnswer, StoredAnswer, StoredPartsAnswer } from './run-answer.js';
 import { RunBatchRequest, RunMultipartRequest, RunRequest, RunUpdateRequest } from './run-request.js';
 import { TraceIngestion } from './trace-ingestion.js';
 import { Traces } from './traces.js';
@@ -39,7 +39,7 @@ export class RunsController {
   @Operation({
     summary: 'Stores runs and updates of runs, each in parts of its own',
     status: 202,
-    answer: StoredAnswer,
+    answer: StoredPartsAnswer,
     body: RunMultipartRequest,
     refuses: { 400: 'The body is not multipart', 429: BUSY },
   })
@@ -47,9 +47,11 @@ export class RunsController {
     @FromCaller() caller: Caller,
     @Headers('content-type') contentType: string,
     @Body() body: unknown,
-  ): Promise<object> {
-    await this.ingestion.multipart(caller.tenantId, contentType, stream(body, 'multipart'));
-    return TAKEN;
+  ): Promise<StoredPartsAnswer> {
+    const sent = stream(body, 'multipart');
+    const notKept = await this.ingestion.multipart(caller.tenantId, contentType, sent);
+    if (notKept.attachments + notKept.feedback === 0) return TAKEN;
+    return { message: 'Runs were stored; attachments and feedback were not kept', not_kept: notKept };
   }
 
   @Post('batch')

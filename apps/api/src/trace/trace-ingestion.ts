@@ -7,7 +7,7 @@ import { invalid } from '../wire/request-pipe.js';
 import type { BufferBudget } from './buffer-budget.js';
 import { UnreadableError } from './byte-reader.js';
 import { boundaryOf, multipartParts } from './multipart.js';
-import { MultipartRuns } from './multipart-runs.js';
+import { MultipartRuns, type NotKept } from './multipart-runs.js';
 
 /** Largest part of a request; a single payload cannot be longer. */
 const MAX_PART_BYTES = 67_108_864;
@@ -47,9 +47,10 @@ export class TraceIngestion {
 
   /**
    * Reads and stores as it comes. What came before a mistake stays stored; sending all of it again changes nothing.
+   * @returns what was taken and not kept
    * @throws PublicError
    */
-  async multipart(tenantId: string, contentType: string, body: Readable): Promise<void> {
+  async multipart(tenantId: string, contentType: string, body: Readable): Promise<NotKept> {
     const boundary = boundaryOf(contentType);
     if (boundary === undefined) throw new PublicError('bad_request', 'The content type names no boundary');
     const account = this.budget.open();
@@ -78,9 +79,11 @@ export class TraceIngestion {
     } finally {
       account.keep(0);
     }
-    if (runs.ignored > 0) this.log.debug({ parts: runs.ignored }, 'attachments or feedback were not stored');
     const problems = [...runs.problems, ...refused];
     if (problems.length > 0) throw invalid(problems);
+    const { notKept } = runs;
+    if (notKept.attachments + notKept.feedback > 0) this.log.info({ notKept }, 'parts were not kept');
+    return notKept;
   }
 
   /** Bodies that cannot be handed on before their end count as long as they are worked on. */

@@ -170,8 +170,60 @@ describe('the trace routes', () => {
       [`post.${id}.inputs`, inputs, `Content-Length: ${inputs.length}\r\nContent-Type: application/json`],
       [`attachment.${id}.file`, 'binary', 'Content-Type: text/plain; length=6'],
     ]);
-    expect((await sendMultipart(body)).status).toBe(202);
+    expect((await sendMultipart(body)).json).toMatchObject({ not_kept: { attachments: 1, feedback: 0 } });
     expect(await read(id)).toMatchObject({ inputs: { a: '--X\r\n' } });
+  });
+
+  it('stores the run of the SDK that has attachments, and says that these were not kept', async () => {
+    const client = sdk();
+    const id = randomUUID();
+    const run = new RunTree({
+      ...{ id, name: 'with a picture', run_type: 'chain', inputs: { a: 1 }, client },
+      attachments: { picture: ['image/png', new Uint8Array([1, 2, 3])] },
+    });
+    await run.postRun();
+    await client.awaitPendingTraceBatches();
+    expect(await read(id)).toMatchObject({ inputs: { a: 1 } });
+  });
+
+  it('is read by the SDK', async () => {
+    const id = randomUUID();
+    const time = '2026-01-01T00:00:00.123456Z';
+    await tenant.call('POST', '/runs', {
+      id,
+      name: 'n',
+      run_type: 'chain',
+      start_time: time,
+      inputs: { a: 1 },
+    });
+    const run = await sdk().readRun(id);
+    expect(run).toMatchObject({ id, name: 'n', inputs: { a: 1 }, outputs: null });
+    expect(await sdk('/api/v1').getRunUrl({ runId: id })).toContain(`/runs/${id}`);
+  });
+
+  it.each([
+    ['POST', '/sessions', { name: 'a\u0000b' }, 422],
+    ['POST', '/sessions', { name: '\ud800' }, 200],
+    ['POST', '/sessions', { name: 'described', description: 'a\u0000b', extra: { a: '\u0000\ud800' } }, 422],
+    ['POST', '/sessions', { name: 'more', extra: { a: '\u0000\ud800' } }, 200],
+    ['GET', '/sessions?name=%00', undefined, 422],
+    ['GET', '/sessions?name_contains=%00', undefined, 422],
+    ['GET', '/sessions?name_contains=%25', undefined, 200],
+    ['GET', '/sessions?name=%ff', undefined, 200],
+    ['GET', '/sessions?id=x,%00', undefined, 200],
+    ['GET', '/sessions?name=a&name=b', undefined, 422],
+    ['GET', '/sessions/%00', undefined, 422],
+    ['PATCH', '/runs/x', {}, 422],
+    ['POST', '/runs', '[]', 422],
+    ['POST', '/runs', 'null', 422],
+    ['POST', '/runs/batch', '{"post":{}}', 422],
+    ['POST', '/runs/batch', '{"post":null,"patch":[]}', 202],
+    ['POST', '/runs/batch', '{"post":[],"post":[]}', 202],
+    ['POST', '/runs/batch', '', 400],
+  ])('%s %s %j is answered %i', async (method, path, body, status) => {
+    expect((await tenant.call(method, path, body, { 'content-type': 'application/json' })).status).toBe(
+      status,
+    );
   });
 
   it.each<[string, () => string, number]>([

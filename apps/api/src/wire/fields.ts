@@ -17,6 +17,7 @@ import {
   MaxLength,
   Min,
   MinLength,
+  NotContains,
   ValidateBy,
   ValidateNested,
   type ValidationOptions,
@@ -78,6 +79,8 @@ export function Text(options: TextOptions = {}): PropertyDecorator {
     IsString(says('Input should be a valid string', 'string_type')),
     MinLength(minLength, says(`String should have at least ${minLength} characters`, 'string_too_short')),
     MaxLength(maxLength, says(`String should have at most ${maxLength} characters`, 'string_too_long')),
+    // neither Postgres nor an environment variable can hold it
+    NotContains('\0', says('String should not contain U+0000', 'string_nul')),
     ...(pattern
       ? [
           Matches(
