@@ -197,11 +197,13 @@ describe('bad input', () => {
     mkdirSync(folder);
     writeFileSync(join(folder, 'langgraph.json'), JSON.stringify({ graphs: { agent: './agent.ts:graph' } }));
     writeFileSync(join(folder, 'agent.ts'), 'throw new Error("the flux is not set");\n');
-    execFileSync(
-      process.execPath,
-      ['bin/agentplane.js', 'image', 'add', 'broken-agent', folder, '--data', dataFolder],
-      { cwd: repository },
-    );
+    const addImage = (): string =>
+      execFileSync(
+        process.execPath,
+        ['bin/agentplane.js', 'image', 'add', 'broken-agent', folder, '--data', dataFolder],
+        { cwd: repository, encoding: 'utf8' },
+      );
+    expect(addImage()).toContain('Use it as "imageUri: broken-agent"');
     const patched = await rest.patch<Deployment>(`/v2/deployments/${deployment.id}`, {
       source_revision_config: { image_uri: 'broken-agent' },
     });
@@ -216,6 +218,8 @@ describe('bad input', () => {
       },
       90_000,
     );
+    // who mends the folder and adds it again is told that this alone deploys nothing
+    expect(addImage()).toContain('good runs on with the image as it was; --deploy makes new revisions');
     expect(failed.status).toBe('DEPLOY_FAILED');
     expect(failed.status_message).toContain('the flux is not set');
     const now = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);

@@ -37,7 +37,7 @@ describe('agentplane', () => {
     ['an unknown command', ['bogus'], 2, /unknown command 'bogus'/],
     ['an unknown command of a group', ['image', 'bogus'], 2, /unknown command 'bogus'/],
     ['a group without its command', ['image'], 2, /add \[options\] <name> <folder>/],
-    ['a missing argument', ['image', 'add', 'x'], 2, /missing required argument 'folder'/],
+    ['a missing argument', ['image', 'add', 'x'], 2, /missing required argument 'folder'.*image add --help/s],
     ['an unknown option', ['status', '--bogus'], 2, /unknown option '--bogus'/],
     ['an unknown format', ['status', '-o', 'x'], 2, /Allowed choices are table, json, yaml/],
     ['an address without a port', ['up', '--listen', 'here'], 2, /must look like 127.0.0.1:8470/],
@@ -81,6 +81,7 @@ describe('agentplane', () => {
     ['status', ['status']],
     ['dashboard', ['dashboard']],
     ['image add', ['image', 'add', 'x', join(repository, 'examples', 'agent')]],
+    ['image list', ['image', 'list']],
   ])('%s says so at once when nothing runs over the data folder', async (_what, words) => {
     const ending = await agentplane(...words, '--data', join(folder, 'nothing'));
     expect(ending.complained).toMatch(/\/nothing.*(npm start|agentplane up)/s);

@@ -23,6 +23,9 @@ const data = (): Option =>
 const output = (): Option =>
   new Option('-o, --output <format>', 'how to print').choices([...OUTPUT_FORMATS]).default('table');
 
+/** Where the use of a command is told, after it was used wrongly. */
+const help = (command: string): string => `("agentplane ${command} --help" tells how it is used)`;
+
 /** A command's promise of an exit code becomes the process's. */
 function exitWith(code: Promise<number>): void {
   code.then(
@@ -41,6 +44,7 @@ function nonEmpty(text: string): string {
 
 program
   .command('up')
+  .showHelpAfterError(help('up'))
   .description('start the platform on this machine and stay until Ctrl-C')
   .addOption(data())
   .addOption(
@@ -58,6 +62,7 @@ program
 
 program
   .command('dashboard')
+  .showHelpAfterError(help('dashboard'))
   .description('deployments, revisions and exports, live in the terminal')
   .addOption(data())
   .option('--kubeconfig <file>', 'kubeconfig of another cluster')
@@ -69,6 +74,7 @@ program
 
 program
   .command('status')
+  .showHelpAfterError(help('status'))
   .description('what runs, and whether it is well')
   .addOption(data())
   .addOption(output())
@@ -78,9 +84,13 @@ program
     ),
   );
 
-const image = program.command('image').description('images of agents on this machine');
+const image = program
+  .command('image')
+  .description('images of agents on this machine')
+  .showHelpAfterError(help('image'));
 image
   .command('add')
+  .showHelpAfterError(help('image add'))
   .description('take an agent’s folder (with a langgraph.json) into the image store')
   .argument('<name>', 'name for imageUri', nonEmpty)
   .argument('<folder>', 'the folder; it is copied')
@@ -91,6 +101,7 @@ image
   );
 image
   .command('list')
+  .showHelpAfterError(help('image list'))
   .description('the images and what they are now')
   .addOption(data())
   .addOption(output())

@@ -3,29 +3,42 @@ import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 
-/**
- * Asks for a new revision of every deployment that names the image, in the namespace of the kubeconfig.
- * @returns the names of these deployments
- */
-export async function deployImage(
-  name: string,
-  kubeconfigPath: string,
-  clock: Clock,
-): Promise<readonly string[]> {
-  const connection = await loadKubeConnection({ kubeconfigPath });
-  const { namespace } = connection;
-  const client = new KubeClient(connection, { timeoutMs: 10_000 });
-  try {
+/** The deployments of one image in the namespace of a kubeconfig. */
+export class ImageDeployments {
+  readonly #client: KubeClient;
+  readonly #namespace: string;
+  readonly names: readonly string[];
+
+  private constructor(client: KubeClient, namespace: string, names: readonly string[]) {
+    this.#client = client;
+    this.#namespace = namespace;
+    this.names = names;
+  }
+
+  static async find(image: string, kubeconfigPath: string): Promise<ImageDeployments> {
+    const connection = await loadKubeConnection({ kubeconfigPath });
+    const { namespace } = connection;
+    const client = new KubeClient(connection, { timeoutMs: 10_000 });
     const { items } = await client.list(RESOURCES.AgentDeployment, { namespace });
     const names = items
-      .filter(({ spec }) => spec.sourceRevisionConfig?.imageUri === name)
+      .filter(({ spec }) => spec.sourceRevisionConfig?.imageUri === image)
       .map(({ metadata }) => metadata.name);
-    for (const one of names) {
+    return new ImageDeployments(client, namespace, names);
+  }
+
+  /** Asks for a new revision of each. */
+  async deploy(clock: Clock): Promise<void> {
+    for (const name of this.names) {
       const revisionRequest = { id: randomUUID(), at: clock.now().toISOString() };
-      await client.merge(RESOURCES.AgentDeployment, { namespace, name: one }, { spec: { revisionRequest } });
+      await this.#client.merge(
+        RESOURCES.AgentDeployment,
+        { namespace: this.#namespace, name },
+        { spec: { revisionRequest } },
+      );
     }
-    return names;
-  } finally {
-    await client.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
   }
 }

@@ -9,7 +9,7 @@ import { INSTALLATION } from '../installation.js';
 import type { OutputFormat } from '../output-format.js';
 import { printTable } from '../output.js';
 import { findRunningPlatform, nothingRuns } from '../running-platform.js';
-import { deployImage } from './deploy-image.js';
+import { ImageDeployments } from './deploy-image.js';
 
 const COLUMNS = ['NAME', 'DIGEST', 'IMPORTED'];
 
@@ -35,16 +35,31 @@ export async function addImage(
     const { reference } = await store.import(name, resolve(folder));
     process.stdout.write(`${reference}\n`);
     warnOfUnlocked(folder);
-    if (deploy && platform) {
-      const names = await deployImage(name, platform.credentials.kubeconfig, systemClock);
-      for (const one of names) process.stdout.write(`agentdeployment/${one} gets a new revision\n`);
-      if (names.length > 0) return EXIT.ok;
-    }
-    process.stdout.write(`Use it as "imageUri: ${name}" in an AgentDeployment.\n`);
+    const next = platform && (await tellDeployments(name, platform.credentials.kubeconfig, deploy));
+    process.stdout.write(next ?? `Use it as "imageUri: ${name}" in an AgentDeployment.\n`);
     return EXIT.ok;
   } catch (error) {
     process.stderr.write(`${folder} was not added: ${errorText(error)}\n`);
     return EXIT.failed;
+  }
+}
+
+/** What becomes of the deployments that name the image; undefined when there are none. */
+async function tellDeployments(
+  name: string,
+  kubeconfigPath: string,
+  deploy: boolean,
+): Promise<string | undefined> {
+  const deployments = await ImageDeployments.find(name, kubeconfigPath);
+  try {
+    const { names } = deployments;
+    if (names.length === 0) return undefined;
+    if (!deploy)
+      return `${names.join(', ')} ${names.length === 1 ? 'runs' : 'run'} on with the image as it was; --deploy makes new revisions.\n`;
+    await deployments.deploy(systemClock);
+    return names.map((one) => `agentdeployment/${one} gets a new revision\n`).join('');
+  } finally {
+    await deployments.close();
   }
 }
 
@@ -63,12 +78,18 @@ function warnOfUnlocked(folder: string): void {
 
 /** `agentplane image list`. */
 export async function listImages(data: string, format: OutputFormat): Promise<number> {
+  if (!existsSync(dataPaths(data).root)) {
+    process.stderr.write(nothingRuns(data));
+    return EXIT.failed;
+  }
   const store = openImageStore({
     folder: dataPaths(data).images,
     installation: INSTALLATION,
     clock: systemClock,
   });
   const images = await store.list();
-  process.stdout.write(printTable(format, images, COLUMNS, rowOf));
+  if (images.length === 0 && format === 'table')
+    process.stderr.write('No images yet: "agentplane image add NAME FOLDER" takes one in.\n');
+  else process.stdout.write(printTable(format, images, COLUMNS, rowOf));
   return EXIT.ok;
 }

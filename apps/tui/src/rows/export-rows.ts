@@ -51,7 +51,7 @@ function exportLine(one: ShownExport, history: RateHistory, options: RowOptions)
   const { rows = 0, bytes: size = 0, percent } = one.status ?? {};
   const key = exportKey(one.metadata);
   const state = exportState(one);
-  const rates = state.tone === 'busy' ? history.ratesOf(key) : [];
+  const rates = state.word === 'Running' ? history.ratesOf(key) : [];
   return {
     key,
     name: shownName(one.metadata, options),
