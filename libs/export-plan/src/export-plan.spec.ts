@@ -75,12 +75,14 @@ describe('windows', () => {
   const now = parseInstant('2026-08-19T12:00:00Z') ?? 0n;
 
   it.each([
-    ['90m', '2026-08-19T10:30:00Z'],
-    ['24h', '2026-08-18T12:00:00Z'],
-    ['7d', '2026-08-12T12:00:00Z'],
-  ])('count %s backwards', (last, start) => {
+    ['90m', '2026-08-19T10:30:01Z'],
+    ['24h', '2026-08-18T12:00:01Z'],
+    ['7d', '2026-08-12T12:00:01Z'],
+  ])('count %s backwards from the end of the second of the creation', (last, start) => {
     const decision = resolveWindow({ last }, now);
-    expect(decision.kind === 'window' && formatInstant(decision.window.start)).toBe(start);
+    if (decision.kind !== 'window') throw new Error(decision.message);
+    const { window } = decision;
+    expect([formatInstant(window.start), formatInstant(window.end)]).toEqual([start, '2026-08-19T12:00:01Z']);
   });
 
   it.each([

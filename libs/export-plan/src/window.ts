@@ -38,16 +38,21 @@ function refused(message: string): WindowDecision {
   return { kind: 'refused', message };
 }
 
+/** Creation times are whole seconds, cut off: what was created lies somewhere in the second that begins there. */
+const CREATION_MICROS = 1_000_000n;
+
 /**
  * The window of an export, resolved once.
- * @param createdAt the moment from which `last` counts backwards
+ * @param createdAt the creation time of the resource. `last` counts backwards from the end of its second, so that what
+ * was there before the resource is inside
  */
 export function resolveWindow(wanted: WantedWindow, createdAt: Instant): WindowDecision {
   if (wanted.last !== undefined) {
     const span = parseLast(wanted.last);
     if (span === undefined)
       return refused(`last must be a number of minutes, hours or days such as 24h, but is "${wanted.last}"`);
-    return { kind: 'window', window: { start: createdAt - span, end: createdAt } };
+    const end = createdAt + CREATION_MICROS;
+    return { kind: 'window', window: { start: end - span, end } };
   }
   if (wanted.startTime === undefined || wanted.endTime === undefined)
     return refused('give startTime and endTime, or last');

@@ -211,11 +211,41 @@ describe('decideExport', () => {
     const bulkExport = anExport({ startTime: undefined, endTime: undefined, last: '24h' });
     const decision = decideExport(world({ bulkExport }));
     const status = summarizeExport(world({ bulkExport }), decision);
-    expect([status.startTime, status.endTime]).toEqual(['2026-05-02T00:00:00Z', '2026-05-03T00:00:00Z']);
+    expect([status.startTime, status.endTime]).toEqual(['2026-05-02T00:00:01Z', '2026-05-03T00:00:01Z']);
+  });
+
+  it('gives the last rows of `last` three seconds to arrive', () => {
+    const bulkExport = anExport({ startTime: undefined, endTime: undefined, last: '24h' });
+    const at = (time: string): string => kind({ bulkExport, now: new Date(time) });
+    expect(at('2026-05-03T00:00:03.999Z')).toBe('wait WaitingForWindow');
+    expect(at('2026-05-03T00:00:04Z')).toBe('run');
+    const decision = decideExport(world({ bulkExport, now: new Date('2026-05-03T00:00:00.250Z') }));
+    expect(decision).toMatchObject({
+      message: 'the window ends at 2026-05-03T00:00:01Z; the export begins three seconds later',
+      ms: 3750,
+    });
   });
 });
 
 describe('summarizeExport', () => {
+  it.each([
+    ['its end', { runs: BOTH.map((run) => ({ ...run, status: { conditions: DONE } })) }, 'Completed'],
+    [
+      'its end, also later',
+      { bulkExport: anExport({}, { conditions: [condition('Accepted'), ...DONE] }) },
+      'Completed',
+    ],
+    ['that it waits for its window', { now: new Date('2026-05-02T00:00:00Z') }, 'WaitingForWindow'],
+    ['nothing but that all is well while it runs', {}, 'Ready'],
+  ])('says with the reason of Ready %s', (_what, changes, reason) => {
+    const observed = world(changes);
+    const ready = summarizeExport(observed, decideExport(observed)).conditions?.find(
+      ({ type }) => type === 'Ready',
+    );
+    expect(ready).toMatchObject({ status: 'True', reason });
+    expect(ready?.message).not.toBe('');
+  });
+
   it('adds up its runs, weighed by the time they cover', () => {
     const runs = [
       aRun('2026-05-01', DONE, { rows: 10, bytes: 100 }),

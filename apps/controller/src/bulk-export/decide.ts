@@ -17,6 +17,8 @@ import type { ExportWorld } from './world.js';
 const MAX_PARTITIONS = 3660;
 /** Late rows: an export whose end lay ahead when it was made begins this long after it. */
 const SETTLE_MICROS = 600_000_000n;
+/** Runs that have ended are there this long after it: their last words come in batches. */
+const ARRIVAL_MICROS = 3_000_000n;
 /** Creation times are whole seconds: an export "until now" does not end ahead. */
 const SECOND_MICROS = 1_000_000n;
 
@@ -99,8 +101,7 @@ function decideWindow({ bulkExport }: ExportWorld): Window | ExportDecision {
 
 /** When the rows of a window are there. */
 function beginOf({ bulkExport: { metadata, spec } }: ExportWorld, window: Window): bigint {
-  // `last` ends at the creation, which is never ahead
-  if (spec.last !== undefined) return window.end;
+  if (spec.last !== undefined) return window.end + ARRIVAL_MICROS;
   const created = instantOf(new Date(metadata.creationTimestamp ?? 0));
   return created + SECOND_MICROS <= window.end ? window.end + SETTLE_MICROS : window.end;
 }
@@ -108,12 +109,14 @@ function beginOf({ bulkExport: { metadata, spec } }: ExportWorld, window: Window
 function decideRunning(world: ExportWorld, window: Window, projectId: string): ExportDecision {
   const { runs, limits, siblings, bulkExport, now } = world;
   const untilMs = Number((beginOf(world, window) - instantOf(now)) / 1000n);
-  if (runs.length === 0 && untilMs > 0)
+  if (runs.length === 0 && untilMs > 0) {
+    const pause = bulkExport.spec.last === undefined ? 'ten minutes' : 'three seconds';
     return wait(
       REASON.waitingForWindow,
-      `the window ends at ${formatInstant(window.end)}; the export begins ten minutes later`,
-      Math.max(1000, untilMs),
+      `the window ends at ${formatInstant(window.end)}; the export begins ${pause} later`,
+      Math.max(200, untilMs),
     );
+  }
   const isWaiting = runs.length === 0 && !hasBegun(bulkExport);
   if (isWaiting && queuePlace(bulkExport, siblings) >= limits.concurrentExportsPerWorkspace)
     return wait(

@@ -6,6 +6,7 @@ import {
   CONDITION,
   type ConditionDraft,
   type ConditionDrafts,
+  findCondition,
   REASON,
   type RunCounts,
   setCondition,
@@ -15,7 +16,10 @@ import type { ExportDecision } from './decide.js';
 import { runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
 
-const READY: ReadyRule = { needs: [CONDITION.accepted], failures: [CONDITION.failed] };
+const NEEDS: Pick<ReadyRule, 'needs' | 'failures'> = {
+  needs: [CONDITION.accepted],
+  failures: [CONDITION.failed],
+};
 
 function countRuns(runs: ExportWorld['runs'], total: number): RunCounts {
   const counts = { created: 0, running: 0, completed: 0, failed: 0, cancelled: 0, timedOut: 0 };
@@ -75,6 +79,15 @@ function drafts(decision: ExportDecision): ConditionDrafts {
   }
 }
 
+/** With what reason it is ready, from the other conditions: people look there first. */
+function readyRule(conditions: readonly Condition[]): ReadyRule {
+  const told = [CONDITION.completed, CONDITION.accepted]
+    .map((type) => findCondition(conditions, type))
+    .find((one) => one?.status === 'True');
+  if (!told || told.reason === REASON.accepted) return { ...NEEDS, message: 'its runs are under way' };
+  return { ...NEEDS, reason: told.reason, message: told.message };
+}
+
 /** Waiting in the queue, or for the window to end, is not an objection. */
 function accepted({ reason, message }: { reason: string; message: string }): Omit<ConditionDraft, 'type'> {
   const isObjection = reason !== REASON.queued && reason !== REASON.waitingForWindow;
@@ -84,7 +97,11 @@ function accepted({ reason, message }: { reason: string; message: string }): Omi
 function conditionsOf(world: ExportWorld, decision: ExportDecision): readonly Condition[] {
   const { metadata, status } = world.bulkExport;
   const conditions = updateConditions(status?.conditions, drafts(decision), metadata.generation, world.now);
-  return setCondition(conditions, summarizeReady(conditions, READY, metadata.generation), world.now);
+  return setCondition(
+    conditions,
+    summarizeReady(conditions, readyRule(conditions), metadata.generation),
+    world.now,
+  );
 }
 
 /** The whole status of an export after a decision. */

@@ -12,7 +12,7 @@ export interface BulkExportSpec {
   readonly startTime?: string;
   /** End of the window, exclusive. */
   readonly endTime?: string;
-  /** A window that ends with the creation of the resource, for example 24h or 7d. */
+  /** A window that ends with the second in which the resource was created, for example 24h or 7d. */
   readonly last?: string;
   /** Repeats the export; each window begins where the former ended; not supported yet. */
   readonly intervalHours?: number;
