@@ -125,12 +125,15 @@ function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
   return failure ? { kind: 'failed', failure } : { kind: 'deploying' };
 }
 
+/** Often enough to tell a long pause from sleep (`Wakefulness`). */
+const LOOK_MS = 20_000;
+
 function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Situation): number | undefined {
   const waits = revisions.flatMap(({ world, fate }) => {
     if (fate.kind === 'retiring') return [fate.untilMs - now.getTime()];
     if (fate.kind !== 'deploying') return [];
     const readyBy = deployingSince(world, now, patience) + patience.readinessMs;
-    return [Math.min(patience.imagePullMs, Math.max(1000, readyBy - now.getTime() + 1000))];
+    return [Math.min(LOOK_MS, patience.imagePullMs, Math.max(1000, readyBy - now.getTime() + 1000))];
   });
   return waits.length === 0 ? undefined : Math.max(100, Math.min(...waits));
 }

@@ -315,6 +315,12 @@ describe('planRollout', () => {
     });
   });
 
+  it('looks again often while a revision is on its way up, whatever the patience', () => {
+    const patience = { ...DEFAULT_PATIENCE, imagePullMs: 600_000, readinessMs: 3_600_000 };
+    const observed = world(undefined, revision({ number: 1, conditions: [UP(1)] }));
+    expect(planRollout(observed, NOW, patience).lookAgainMs).toBe(20_000);
+  });
+
   it('looks again when a former revision may be scaled down', () => {
     const observed = world(
       2,
