@@ -179,6 +179,11 @@ describe('bulk exports', () => {
     ]);
     expect(problems(await create({ end_time: null }))).toEqual(['body.end_time missing']);
     expect(problems(await create({ interval_hours: 24 }))).toEqual(['body.end_time value_error']);
+    // what is not supported yet is refused, not taken and failed later
+    expect(problems(await create({ filter: 'eq(name, "x")' }))).toEqual(['body.filter field_value_invalid']);
+    expect(problems(await create({ interval_hours: 24, end_time: null }))).toEqual([
+      'body.interval_hours field_value_invalid',
+    ]);
     expect(problems(await create({ end_time: '2026-08-01T00:00:00Z' }))).toEqual([
       'body.end_time value_error',
     ]);

@@ -18,7 +18,11 @@ export class CreateExportRequest {
   @Time({ about: 'Exclusive; required unless interval_hours is given' })
   end_time?: string | null;
 
-  @Text({ minLength: 1, maxLength: 8192, about: 'Expression that narrows which runs are exported' })
+  @Text({
+    minLength: 1,
+    maxLength: 8192,
+    about: 'Expression that narrows which runs are exported; not supported yet',
+  })
   filter?: string | null;
 
   @Choice(['v1', 'v2_beta'], { about: 'Column types and folders; v1 when absent' })
@@ -38,7 +42,7 @@ export class CreateExportRequest {
   })
   export_fields?: string[] | null;
 
-  @Whole({ min: 1, max: 168, about: 'Makes the export a schedule' })
+  @Whole({ min: 1, max: 168, about: 'Makes the export a schedule; not supported yet' })
   interval_hours?: number | null;
 }
 
