@@ -1,20 +1,22 @@
 // Cold start (installed, built, empty data folder) to "Ready", and the memory of the idle platform by process.
+// npm run bench -- cold-start [FOLDER…]: further checkouts, built, are measured in turns with this one.
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 const repository = resolve(import.meta.dirname, '..', '..');
-const ROUNDS = 3;
+const checkouts = [repository, ...process.argv.slice(2).map((folder) => resolve(folder))];
+const ROUNDS = 5;
 const IDLE_MS = 20_000;
 
 /** Start of the command to its "Ready" line, in milliseconds, and the running platform. */
-async function start(dataFolder) {
+async function start(checkout, dataFolder) {
   const began = performance.now();
   const child = spawn(
     process.execPath,
     ['bin/agentplane.js', 'up', '--data', dataFolder, '--listen', '127.0.0.1:0'],
-    { cwd: repository, stdio: ['ignore', 'pipe', 'ignore'], detached: true },
+    { cwd: checkout, stdio: ['ignore', 'pipe', 'ignore'], detached: true },
   );
   let text = '';
   await new Promise((ready, failed) => {
@@ -37,22 +39,35 @@ async function start(dataFolder) {
   };
 }
 
-/** Memory that is the process's own: shared pages of Postgres' buffers and of the Node binary count once, for their share. */
-function proportionalMb(pid) {
+const TICK_MS = 10;
+
+/**
+ * Memory that is the process's own, in MB: shared pages of Postgres' buffers and of the Node binary count for their share.
+ * Programs of others that run the same binary make that share smaller, so the part that nobody shares stands beside it.
+ * CPU time is that of the process and of its children that ended.
+ */
+function costOf(pid) {
   try {
-    const text = execFileSync('cat', [`/proc/${pid}/smaps_rollup`], { encoding: 'utf8' });
-    return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) / 1024;
+    const memory = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+    const mb = (name) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(memory)?.[1] ?? 0) / 1024;
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number);
+    const ticks = fields[11] + fields[12] + fields[13] + fields[14];
+    return { rssMb: mb('Rss'), pssMb: mb('Pss'), anonymousMb: mb('Pss_Anon'), cpuMs: ticks * TICK_MS };
   } catch {
-    return 0;
+    return { rssMb: 0, pssMb: 0, anonymousMb: 0, cpuMs: 0 };
   }
 }
 
 function processes(dataFolder, root) {
-  const rows = execFileSync('ps', ['-eo', 'pid=,ppid=,rss=,args='], { encoding: 'utf8', maxBuffer: 16 << 20 })
+  const rows = execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8', maxBuffer: 16 << 20 })
     .split('\n')
     .flatMap((line) => {
-      const found = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(.*)$/.exec(line);
-      return found ? [{ pid: +found[1], parent: +found[2], rssMb: +found[3] / 1024, args: found[4] }] : [];
+      const found = /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line);
+      return found ? [{ pid: +found[1], parent: +found[2], args: found[3] }] : [];
     });
   const below = new Set([root]);
   for (let grew = true; grew;) {
@@ -75,42 +90,64 @@ function processes(dataFolder, root) {
 
 function nameOf(args) {
   const app = /apps\/([a-z-]+)\/src\/main\.js/.exec(args)?.[1];
-  if (app) return app;
+  if (app) return app === 'cli' ? 'supervisor' : app;
   if (/postgres/.test(args)) return 'postgres (all)';
   if (/agentplane\.js/.test(args)) return 'starter';
   return args.slice(0, 40);
 }
 
-const times = [];
-for (let round = 1; round <= ROUNDS; round++) {
+function median(values) {
+  return [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? 0;
+}
+
+/** What one start costs: its time, and after a while of idleness what each program holds. */
+async function measure(checkout) {
   const dataFolder = mkdtempSync(join(tmpdir(), 'agentplane-bench-'));
-  const platform = await start(dataFolder);
-  times.push(platform.tookMs);
-  if (round === ROUNDS) {
-    await new Promise((resume) => setTimeout(resume, IDLE_MS));
-    const sums = new Map();
-    for (const { pid, rssMb, args } of processes(dataFolder, platform.pid)) {
-      const name = nameOf(args);
-      const sum = sums.get(name) ?? { rssMb: 0, pssMb: 0 };
-      sums.set(name, { rssMb: sum.rssMb + rssMb, pssMb: sum.pssMb + proportionalMb(pid) });
+  const platform = await start(checkout, dataFolder);
+  await new Promise((resume) => setTimeout(resume, IDLE_MS));
+  const costs = { all: { rssMb: 0, pssMb: 0, anonymousMb: 0, cpuMs: 0 } };
+  for (const { pid, args } of processes(dataFolder, platform.pid)) {
+    const name = nameOf(args);
+    costs[name] ??= { rssMb: 0, pssMb: 0, anonymousMb: 0, cpuMs: 0 };
+    for (const [what, amount] of Object.entries(costOf(pid))) {
+      costs[name][what] += amount;
+      costs.all[what] += amount;
     }
-    process.stdout.write(
-      `cold start to Ready: ${times.map((ms) => (ms / 1000).toFixed(2)).join(' s, ')} s\n`,
-    );
-    process.stdout.write(`idle memory after ${IDLE_MS / 1000} s, MB:        resident  proportional\n`);
-    let rss = 0;
-    let pss = 0;
-    for (const [name, sum] of [...sums].sort((a, b) => b[1].pssMb - a[1].pssMb)) {
-      rss += sum.rssMb;
-      pss += sum.pssMb;
-      process.stdout.write(
-        `  ${name.padEnd(28)}${sum.rssMb.toFixed(0).padStart(10)}${sum.pssMb.toFixed(0).padStart(14)}\n`,
-      );
-    }
-    process.stdout.write(
-      `  ${'all'.padEnd(28)}${rss.toFixed(0).padStart(10)}${pss.toFixed(0).padStart(14)}\n`,
-    );
   }
   await platform.stop();
   rmSync(dataFolder, { recursive: true, force: true });
+  return { tookMs: platform.tookMs, costs };
+}
+
+const results = new Map(checkouts.map((checkout) => [checkout, []]));
+for (let round = 0; round < ROUNDS; round++)
+  // in turns and in turned order, so that what else the machine does meets each of them alike
+  for (const checkout of round % 2 ? [...checkouts].reverse() : checkouts) {
+    const load = loadavg()[0].toFixed(1);
+    const result = await measure(checkout);
+    results.get(checkout).push(result);
+    const { pssMb, cpuMs } = result.costs.all;
+    const took = `${(result.tookMs / 1000).toFixed(2)} s to Ready, ${(cpuMs / 1000).toFixed(1)} s of CPU`;
+    process.stdout.write(`${checkout}: ${took}, ${pssMb.toFixed(0)} MB, load before ${load}\n`);
+  }
+
+for (const [checkout, rounds] of results) {
+  const times = rounds.map(({ tookMs }) => tookMs);
+  process.stdout.write(
+    `\n${checkout}: median ${(median(times) / 1000).toFixed(2)} s, fastest ${(Math.min(...times) / 1000).toFixed(2)} s\n`,
+  );
+  process.stdout.write(
+    `medians, MB after ${IDLE_MS / 1000} s  proportional  anonymous  resident    CPU, ms\n`,
+  );
+  const names = Object.keys(rounds[0].costs);
+  const of = (name, what) => median(rounds.map(({ costs }) => costs[name]?.[what] ?? 0));
+  for (const name of names.sort((a, b) => of(b, 'pssMb') - of(a, 'pssMb'))) {
+    const columns = [
+      of(name, 'pssMb').toFixed(0).padStart(14),
+      of(name, 'anonymousMb').toFixed(0).padStart(11),
+      of(name, 'rssMb').toFixed(0).padStart(10),
+      String(of(name, 'cpuMs')).padStart(11),
+    ];
+    process.stdout.write(`  ${name.padEnd(20)}${columns.join('')}\n`);
+  }
 }

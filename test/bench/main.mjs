@@ -1,11 +1,13 @@
 // npm run bench [-- NAME…]: the benchmarks one after another, each in a process of its own, so that none warms another.
-// Names: cold-start, export, agent-server. Results are printed as they come; docs/benchmarks.md keeps a dated run.
+// Names: cold-start, export, agent-server; what follows a single name is handed to it. Results are printed as they come; docs/benchmarks.md keeps a dated run.
 import { spawnSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 
 const all = ['cold-start', 'export', 'agent-server'];
-const asked = process.argv.slice(2);
+const words = process.argv.slice(2);
+const asked = all.includes(words[1] ?? '') ? words : words.slice(0, 1);
+const given = words.slice(asked.length);
 const unknown = asked.filter((name) => !all.includes(name));
 if (unknown.length > 0) {
   process.stderr.write(`unknown benchmark ${unknown.join(', ')}; there are ${all.join(', ')}\n`);
@@ -17,7 +19,9 @@ process.stdout.write(
 let failed = false;
 for (const name of asked.length > 0 ? asked : all) {
   process.stdout.write(`\n## ${name}\n`);
-  const run = spawnSync(process.execPath, [join(import.meta.dirname, `${name}.mjs`)], { stdio: 'inherit' });
+  const run = spawnSync(process.execPath, [join(import.meta.dirname, `${name}.mjs`), ...given], {
+    stdio: 'inherit',
+  });
   failed ||= run.status !== 0;
 }
 process.exit(failed ? 1 : 0);
