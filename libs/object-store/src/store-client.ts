@@ -1,10 +1,15 @@
-import { Client, type ClientOptions, IamAwsProvider } from 'minio';
+import { createRequire } from 'node:module';
+import type * as minio from 'minio';
 import { loadConfig, optionalText } from '#lib/config';
 import { parseEndpoint } from './endpoint.js';
 import { EndpointGuard } from './endpoint-guard.js';
 import type { ObjectStoreSettings } from './object-store.js';
 import { Transport } from './transport.js';
 
+// the package's CommonJS half: the other imports node:http, which loads Node's WebSocket client, 7 MB and 50 ms
+const { Client, IamAwsProvider } = createRequire(import.meta.url)('minio') as typeof minio;
+type Client = minio.Client;
+type ClientOptions = minio.ClientOptions;
 type RequestOptions = ReturnType<Client['getRequestOptions']>;
 
 /** A client for endpoints whose host names the bucket: it must not appear in the path again. */

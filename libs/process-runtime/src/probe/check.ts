@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
-import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { errorText } from '#lib/errors';
 import { sendSignal } from '#lib/process-identity';
 import type { PodContainer, Probe } from '#lib/resources';
+import { plainHttp } from '../plain-http.js';
 
 /** Undefined when the probe succeeded, else what was found. */
 export type CheckResult = string | undefined;
@@ -50,7 +50,7 @@ function checkHttp(
   const isTls = get.scheme === 'HTTPS';
   const path = get.path?.startsWith('/') ? get.path : `/${get.path ?? ''}`;
   return new Promise((resolve) => {
-    const call = (isTls ? httpsRequest : httpRequest)({
+    const call = (isTls ? httpsRequest : plainHttp.request)({
       host: '127.0.0.1',
       port: realPort(get.port, target),
       path,

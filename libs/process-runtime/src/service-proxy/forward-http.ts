@@ -1,6 +1,7 @@
-import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { plainHttp } from '../plain-http.js';
 import type { EndpointChoice } from './endpoint-choice.js';
 
 /** How long a request waits for a ready pod before it is answered with 503. */
@@ -79,7 +80,7 @@ export async function forwardHttp(
   const socket = await connectToPod(endpoints, gone.signal);
   if (!socket)
     return refuse(response, `no pod is ready behind the Service ${serviceName}; try again in a moment`);
-  const outgoing: ClientRequest = request({
+  const outgoing: ClientRequest = plainHttp.request({
     createConnection: () => socket,
     method: incoming.method,
     path: incoming.url,

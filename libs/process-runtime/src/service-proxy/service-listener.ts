@@ -1,7 +1,8 @@
-import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
+import type { Server as HttpServer } from 'node:http';
 import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { findStablePort } from '#lib/stable-port';
 import type { Clock } from '#lib/time';
+import { plainHttp } from '../plain-http.js';
 import type { Endpoint, ServicePort } from './endpoint.js';
 import { EndpointChoice } from './endpoint-choice.js';
 import { forwardHttp, forwardUpgrade, joinSockets } from './forward-http.js';
@@ -79,7 +80,11 @@ export class ServiceListener {
 
 function httpServer(choice: EndpointChoice, serviceName: string): HttpServer {
   // requests of agents stream for hours: only the headers have a deadline
-  const server = createHttpServer({ requestTimeout: 0, headersTimeout: 10_000, keepAliveTimeout: 30_000 });
+  const server = plainHttp.createServer({
+    requestTimeout: 0,
+    headersTimeout: 10_000,
+    keepAliveTimeout: 30_000,
+  });
   server.on('request', (incoming, response) => void forwardHttp(incoming, response, choice, serviceName));
   server.on('upgrade', (incoming, client, head) => void forwardUpgrade(incoming, client, head, choice));
   return server;
