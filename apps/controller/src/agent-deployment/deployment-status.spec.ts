@@ -183,6 +183,16 @@ describe('refusals', () => {
   });
 
   it.each([
+    ['default', deployment(), 'there is no Listener default in'],
+    ['the one that is named', deployment({ listenerRef: { name: 'near' } }), 'there is no Listener near in'],
+    ['the one with the id', deployment({ sourceConfig: { listenerId: '4' } }), 'no Listener with id 4 in'],
+  ])('names a listener that is missing: %s', (_, one, expected) => {
+    expect(findRevisionRefusal(world({ deployment: one, listener: undefined }), {})?.message).toContain(
+      expected,
+    );
+  });
+
+  it.each([
     ['default', deployment(), 'default'],
     ['the one that is named', deployment({ listenerRef: { name: 'near' } }), 'near'],
     ['the one with the id', deployment({ sourceConfig: { listenerId: LISTENER.metadata.uid ?? '' } }), 'far'],

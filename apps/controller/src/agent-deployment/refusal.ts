@@ -1,4 +1,11 @@
-import { CONDITION, isDeleting, isReservedEnvironment, REASON } from '#lib/resources';
+import {
+  type AgentDeployment,
+  CONDITION,
+  DEFAULT_LISTENER,
+  isDeleting,
+  isReservedEnvironment,
+  REASON,
+} from '#lib/resources';
 import { isOlder } from '../identity/assign-id.js';
 import { type DeploymentWorld, wireName } from './deployment-world.js';
 
@@ -30,6 +37,12 @@ export function findRefusal({ deployment, workspace, siblings }: DeploymentWorld
   };
 }
 
+/** The listener that is asked for, in words. */
+function wantedListener({ listenerRef, sourceConfig }: AgentDeployment['spec']): string {
+  if (listenerRef) return listenerRef.name;
+  return sourceConfig.listenerId === undefined ? DEFAULT_LISTENER : `with id ${sourceConfig.listenerId}`;
+}
+
 /** What keeps a deployment from getting a revision. */
 export function findRevisionRefusal(
   { deployment, listener }: DeploymentWorld,
@@ -50,7 +63,10 @@ export function findRevisionRefusal(
       `deployments run in their own namespace ${metadata.namespace ?? ''}, not in ${wanted}`,
     );
   if (!listener)
-    return refuse(REASON.listenerMissing, 'the listener that should carry it out does not exist');
+    return refuse(
+      REASON.listenerMissing,
+      `there is no Listener ${wantedListener(spec)} in this namespace to carry it out`,
+    );
   if (!environment)
     return refuse(
       REASON.secretMissing,
