@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { TerminalError } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
@@ -8,7 +9,8 @@ import { readGraphConfiguration } from './graph/graph-config.js';
 import { GraphRegistry } from './graph/graph-registry.js';
 import { registerAssistantRoutes } from './http/assistant-routes.js';
 import { KeyVerifier } from './http/authenticate.js';
-import { buildHttpServer, listen } from './http/http-server.js';
+import { buildHttpServer, close, listen } from './http/http-server.js';
+import { OpenReplies } from './http/open-replies.js';
 import { RunRoutes } from './http/run-routes.js';
 import { registerThreadRoutes } from './http/thread-routes.js';
 import { ThreadState } from './http/thread-state.js';
@@ -90,6 +92,8 @@ export class AgentServer {
       worker: Worker;
       keeper: LeaseKeeper;
       follower: RunFollower;
+      routes: RunRoutes;
+      replies: OpenReplies;
     },
   ) {}
 
@@ -141,13 +145,16 @@ export class AgentServer {
     };
 
     const runs = new RunService({ ...base, records, threads, follower, worker });
+    const replies = new OpenReplies();
     const app = buildHttpServer({
       verifier,
+      replies,
       notReady: () => (server?.isDraining ? 'draining' : undefined),
       info: () => infoOf(config),
       log,
     });
-    new RunRoutes({ runs, records, clock }).register(app);
+    const routes = new RunRoutes({ runs, records, clock });
+    routes.register(app);
     registerThreadRoutes(app, {
       threads,
       clock,
@@ -160,7 +167,15 @@ export class AgentServer {
     keeper.start();
     const port = await listen(app, config.host, config.port);
     let server: AgentServer | undefined = undefined;
-    server = new AgentServer(port, serverId, options, app, { stores, graphs, worker, keeper, follower });
+    server = new AgentServer(port, serverId, options, app, {
+      stores,
+      graphs,
+      worker,
+      keeper,
+      follower,
+      routes,
+      replies,
+    });
     return server;
   }
 
@@ -170,13 +185,16 @@ export class AgentServer {
 
   /** Ends in order; runs that are not done by then are handed back to the queue. */
   async stop(): Promise<void> {
-    const { stores, worker, keeper, follower, graphs } = this.parts;
+    const { stores, worker, keeper, follower, graphs, routes, replies } = this.parts;
+    const { clock, config } = this.options;
     this.#isDraining = true;
-    await worker.drain(this.options.config.drainMs);
+    await worker.drain(config.drainMs);
     await keeper.stop();
     follower.stop();
-    await this.app.close();
-    await flushTraces(graphs, this.options.clock);
+    await setImmediate(); // streams of runs that have just ended say so in the next turn
+    routes.stop();
+    await close(this.app, replies, clock);
+    await flushTraces(graphs, clock);
     await stores.notifications.stop();
     await stores.database.close();
   }

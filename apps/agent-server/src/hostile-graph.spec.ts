@@ -96,6 +96,38 @@ describe('a graph whose state holds what JSON has not', () => {
   });
 });
 
+describe('a graph whose state is big', () => {
+  it('shows all of it to whoever reads', async () => {
+    const lengths: number[] = [];
+    const { thread_id } = await client.threads.create();
+    for await (const { event, data } of client.runs.stream(thread_id, 'growing', {
+      input: { act: '10000000' },
+      streamMode: ['values', 'updates'],
+    }))
+      if (event === 'values') lengths.push(((data as { value?: string }).value ?? '').length);
+    expect(lengths).toEqual([0, 10_000_000, 10_000_000, 10_000_000]);
+    const { values } = await client.threads.getState<{ value: string }>(thread_id);
+    expect(values.value).toHaveLength(10_000_000);
+  });
+
+  it('does not wait for a reader who does not read', async () => {
+    const { thread_id } = await client.threads.create();
+    const left = new AbortController();
+    const response = await fetch(`${server.url}/threads/${thread_id}/runs/stream`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ assistant_id: 'talking', input: {}, stream_mode: 'custom' }),
+      signal: left.signal,
+    });
+    expect(response.status).toBe(200);
+    await waitFor(async () => (await client.runs.list(thread_id, { status: 'success' })).length === 1, {
+      timeoutMs: 20_000,
+    });
+    await expect(response.arrayBuffer()).rejects.toThrow();
+    left.abort();
+  });
+});
+
 describe('a graph that harms its server', () => {
   it('by ending the process fails alone', async () => {
     const { thread_id } = await client.threads.create();

@@ -1,5 +1,7 @@
 import { testPostgres, temporaryFolder, waitFor } from '#lib/testing';
 import { existsSync, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import pg from 'pg';
 import { ServerProcess } from '../testdata/start-server.js';
@@ -314,6 +316,41 @@ describe('a server that is told to end', () => {
     first.signal('SIGTERM');
     await waitFor(async () => (await fetch(`${first.url}/ok`)).status === 503);
     expect(await values).toMatchObject({ steps: ['first', 'second', 'third'] });
+    await first.exited;
+    expect(first.child.exitCode).toBe(0);
+  });
+
+  it('sends a result that it has to the end, though the client takes its time', async () => {
+    const first = await start();
+    const chars = 20_000_000;
+    const { thread_id } = await first.client().threads.create();
+    const sent = request(`${first.url}/threads/${thread_id}/runs/wait`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+    });
+    sent.end(JSON.stringify({ assistant_id: 'growing', input: { act: String(chars) } }));
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.pause();
+    first.signal('SIGTERM');
+    await waitFor(() => first.log.some((line) => line.msg === 'stopping'), { timeoutMs: 15_000 });
+    // nothing is at work any more: only this answer keeps the server
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    let length = 0;
+    for await (const part of response) length += (part as Buffer).length;
+    expect(length).toBeGreaterThan(chars);
+    await first.exited;
+    expect(first.child.exitCode).toBe(0);
+  });
+
+  it('cuts off who waits for a run that goes on elsewhere', async () => {
+    const first = await start({ AGENTPLANE_DRAIN_MS: '50' });
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const values = first.client().runs.wait(thread_id, 'slow', { input: { waitMs: 20_000, file } });
+    const broken = expect(values).rejects.toThrow();
+    await reached(file, 'first 1');
+    first.signal('SIGTERM');
+    await broken;
     await first.exited;
     expect(first.child.exitCode).toBe(0);
   });

@@ -5,13 +5,32 @@ import type { RunEvent, RunReader } from '../run/run-feed.js';
 /** Comments that keep proxies and stall watchdogs content. */
 const HEARTBEAT_MS = 5_000;
 
-/** A reader that lets so many bytes pile up is cut off: the run does not wait for it, and memory has an end. */
-const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
+/**
+ * A reader with so many unread bytes gets no further event but is cut off: the run does not wait for it, and memory has
+ * an end. What comes before an event counts, not the event itself: one of any size reaches a reader who reads.
+ */
+const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
+
+/** From this size on, all readers of an event are sent the same bytes instead of a copy each. */
+const SHARED_FROM_CHARS = 32 * 1024;
+
+const shared = new WeakMap<RunEvent, Buffer>();
+
+function frameOf(event: RunEvent): string | Buffer {
+  const { data } = event;
+  if (data.length < SHARED_FROM_CHARS) return `id: ${event.id}\nevent: ${event.event}\ndata: ${data}\n\n`;
+  let frame = shared.get(event);
+  if (!frame) {
+    frame = Buffer.from(`id: ${event.id}\nevent: ${event.event}\ndata: ${data}\n\n`);
+    shared.set(event, frame);
+  }
+  return frame;
+}
 
 /** A run's output as server-sent events. What comes in one turn of the event loop leaves in one write. */
 export class EventStream implements RunReader {
   readonly #modes: ReadonlySet<string> | undefined;
-  #pending = '';
+  #pending: (string | Buffer)[] = [];
   #isFlushing = false;
   #isOver = false;
   #cancelHeartbeat: () => void;
@@ -30,6 +49,8 @@ export class EventStream implements RunReader {
 
   /** Sends the head. Before it, events wait. */
   begin(headers: Readonly<Record<string, string>>): void {
+    if (this.response.destroyed) return this.#close();
+    this.response.on('close', () => this.#close());
     this.response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache, no-transform',
@@ -38,22 +59,32 @@ export class EventStream implements RunReader {
       ...headers,
     });
     this.response.flushHeaders();
-    this.response.on('close', () => this.#close());
     this.#flushSoon();
   }
 
-  event({ id, event, data }: RunEvent): void {
+  event(event: RunEvent): void {
     if (this.#isOver) return;
     // The mode is what stands before a namespace or a sub-event: `values|child`, `messages/partial`
-    if (this.#modes && !this.#modes.has(event.split(/[|/]/, 1)[0] ?? '')) return;
-    this.#pending += `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
-    this.#flushSoon();
+    if (this.#modes && !this.#modes.has(event.event.split(/[|/]/, 1)[0] ?? '')) return;
+    if (this.response.writableLength > MAX_UNREAD_BYTES) {
+      this.response.destroy();
+      return this.#close();
+    }
+    this.#append(frameOf(event));
   }
 
   ended(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#cancelHeartbeat();
+    this.#flushSoon();
+  }
+
+  #append(part: string | Buffer): void {
+    const last = this.#pending.at(-1);
+    if (typeof part === 'string' && typeof last === 'string')
+      this.#pending[this.#pending.length - 1] = last + part;
+    else this.#pending.push(part);
     this.#flushSoon();
   }
 
@@ -66,25 +97,24 @@ export class EventStream implements RunReader {
   #flush(): void {
     this.#isFlushing = false;
     if (this.response.destroyed || this.response.writableEnded) return;
-    if (this.#pending !== '') {
-      this.response.write(this.#pending);
-      this.#pending = '';
-    }
+    const parts = this.#pending;
+    this.#pending = [];
+    if (parts.length > 1) this.response.cork();
+    for (const part of parts) this.response.write(part);
+    if (parts.length > 1) this.response.uncork();
     if (this.#isOver) this.response.end();
-    else if (this.response.writableLength > MAX_UNREAD_BYTES) this.response.destroy();
   }
 
   #beatLater(): () => void {
     return this.clock.after(HEARTBEAT_MS, () => {
-      this.#pending += ': heartbeat\n\n';
-      this.#flushSoon();
+      this.#append(': heartbeat\n\n');
       this.#cancelHeartbeat = this.#beatLater();
     });
   }
 
   #close(): void {
     this.#isOver = true;
-    this.#pending = '';
+    this.#pending = [];
     this.#cancelHeartbeat();
   }
 }

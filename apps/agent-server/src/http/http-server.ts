@@ -2,9 +2,11 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { AddressInfo } from 'node:net';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
 import { isDatabaseAway, isRefusedValue } from '../store/database-trouble.js';
 import type { KeyVerifier } from './authenticate.js';
 import { isDeeperThan } from './json-depth.js';
+import type { OpenReplies } from './open-replies.js';
 
 /** Graph inputs carry documents and images. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
@@ -22,6 +24,7 @@ export interface HttpServerParts {
   readonly verifier: KeyVerifier | undefined;
   /** Why the server wants no new work, for `GET /ok`; undefined when it is ready. */
   readonly notReady: () => string | undefined;
+  readonly replies: OpenReplies;
   readonly info: () => unknown;
   readonly log: Logger;
 }
@@ -46,7 +49,7 @@ function tooDeep(): PublicError {
 
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
-  const { verifier, notReady, info, log } = parts;
+  const { verifier, notReady, replies, info, log } = parts;
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -72,6 +75,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   });
 
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
+    replies.add(reply.raw);
     // Set on the raw answer: streams write their own head.
     reply.raw.setHeader('access-control-allow-origin', '*');
     reply.raw.setHeader(
@@ -110,6 +114,15 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   });
   app.get('/info', async () => info());
   return app;
+}
+
+/** Milliseconds that answers get to be read to their end. */
+const CLOSE_GRACE_MS = 5_000;
+
+/** Ends the server once its answers have arrived. */
+export async function close(app: FastifyInstance, replies: OpenReplies, clock: Clock): Promise<void> {
+  await replies.arrived(clock, CLOSE_GRACE_MS);
+  await app.close();
 }
 
 /** Starts listening; answers the port. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
@@ -63,6 +64,9 @@ function threadIdOf(request: FastifyRequest): string | undefined {
 
 /** Routes that make runs, wait for them, read them and end them. */
 export class RunRoutes {
+  /** Answers that wait for a run or show its output. */
+  readonly #open = new Set<ServerResponse>();
+
   constructor(private readonly parts: RunRouteParts) {}
 
   register(app: FastifyInstance): void {
@@ -164,11 +168,18 @@ export class RunRoutes {
     onLeft: () => Promise<void> | undefined,
   ): void {
     const left = (): void => {
+      this.#open.delete(raw);
       stopReading();
       if (!raw.writableEnded) void onLeft()?.catch(() => undefined); // it ended in the meantime
     };
-    if (raw.destroyed) left();
-    else raw.on('close', left);
+    if (raw.destroyed) return left();
+    this.#open.add(raw);
+    raw.on('close', left);
+  }
+
+  /** Cuts off whoever still waits for the end of a run, which will come at another server. */
+  stop(): void {
+    for (const response of this.#open) if (!response.writableEnded) response.destroy();
   }
 
   #cancelLeft({ run }: Pick<Submitted, 'run'>): Promise<void> {

@@ -20,6 +20,7 @@ export class WaitingReply implements RunReader {
 
   /** The head that goes out with the first byte. */
   begin(headers: Readonly<Record<string, string>>): void {
+    if (this.response.destroyed) return this.#cancel();
     this.#headers = { 'content-type': 'application/json; charset=utf-8', ...headers };
     this.response.on('close', () => this.#cancel());
     this.#finish();

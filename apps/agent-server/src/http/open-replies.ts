@@ -1,0 +1,30 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '#lib/time';
+
+/**
+ * Answers that have not reached their clients yet. A closing server takes a connection for idle as soon as its answer is
+ * written, and would end it while the client still reads.
+ */
+export class OpenReplies {
+  readonly #open = new Set<ServerResponse>();
+  #allClosed: (() => void) | undefined;
+
+  add(response: ServerResponse): void {
+    this.#open.add(response);
+    response.once('close', () => {
+      this.#open.delete(response);
+      if (this.#open.size === 0) this.#allClosed?.();
+    });
+  }
+
+  /** Waits until all have arrived or their clients are gone, for `longestMs` at most. */
+  async arrived(clock: Clock, longestMs: number): Promise<void> {
+    if (this.#open.size === 0) return;
+    const over = new AbortController();
+    await Promise.race([
+      new Promise<void>((resolve) => (this.#allClosed = resolve)),
+      clock.sleep(longestMs, over.signal).catch(() => undefined),
+    ]);
+    over.abort(new Error('all have arrived'));
+  }
+}

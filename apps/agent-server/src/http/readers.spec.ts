@@ -1,0 +1,135 @@
+import { once } from 'node:events';
+import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { FakeClock, waitFor } from '#lib/testing';
+import { RunFeed } from '../run/run-feed.js';
+import { EventStream } from './event-stream.js';
+import { WaitingReply } from './waiting-reply.js';
+
+/** Larger than what a socket takes before anybody reads. */
+const MEGABYTES_10 = 'x'.repeat(10_000_000);
+
+let server: Server;
+let clock: FakeClock;
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+/** A connection from both of its sides; the client reads nothing by itself. */
+async function connected(): Promise<{
+  response: ServerResponse;
+  leave: () => void;
+  answer: Promise<IncomingMessage>;
+}> {
+  const { port } = server.address() as AddressInfo;
+  const sent = request({ port, host: '127.0.0.1', method: 'GET', agent: false });
+  const answer = new Promise<IncomingMessage>((resolve) => sent.on('response', resolve));
+  sent.on('error', () => undefined);
+  sent.end();
+  const [, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  return { response, leave: () => sent.destroy(), answer };
+}
+
+async function textOf(answer: Promise<IncomingMessage>): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of await answer) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString();
+}
+
+describe.each([
+  ['a stream', EventStream],
+  ['an answer that waits', WaitingReply],
+])('%s', (_title, Reader) => {
+  it('whose client has left before it begins keeps nothing alive', async () => {
+    const { response, leave } = await connected();
+    const reader = new Reader(response, clock);
+    leave();
+    await once(response, 'close');
+    reader.begin({});
+    expect(clock.pending).toBe(0);
+  });
+
+  it('whose client leaves later keeps nothing alive', async () => {
+    const { response, leave, answer } = await connected();
+    const reader = new Reader(response, clock);
+    reader.begin({});
+    await clock.advance(5_000);
+    await answer;
+    expect(clock.pending).toBe(1);
+    leave();
+    await waitFor(() => clock.pending === 0);
+  });
+});
+
+describe('a stream', () => {
+  it('brings events with their ids and types, comments while nothing happens, and ends', async () => {
+    const { response, answer } = await connected();
+    const stream = new EventStream(response, clock);
+    const feed = new RunFeed('run');
+    feed.open(1);
+    feed.read(stream);
+    stream.begin({ 'content-location': '/runs/run' });
+    await clock.advance(5_000);
+    feed.publish({ event: 'values', data: '{"a":"\\n"}' });
+    feed.publish({ event: 'updates|child:1', data: '1' });
+    feed.end({ body: '' });
+    expect(await textOf(answer)).toBe(
+      'id: 0\nevent: metadata\ndata: {"run_id":"run","attempt":1}\n\n' +
+        ': heartbeat\n\n' +
+        'id: 1\nevent: values\ndata: {"a":"\\n"}\n\n' +
+        'id: 2\nevent: updates|child:1\ndata: 1\n\n',
+    );
+    expect((await answer).headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'x-accel-buffering': 'no',
+      'content-location': '/runs/run',
+    });
+    expect(clock.pending).toBe(0);
+  });
+
+  it('brings events of any size in order to many who read', async () => {
+    const feed = new RunFeed('run');
+    const all = [];
+    for (let n = 0; n < 5; n++) all.push(await connected());
+    const texts = all.map(({ response, answer }) => {
+      const stream = new EventStream(response, clock);
+      feed.read(stream);
+      stream.begin({});
+      return textOf(answer);
+    });
+    const events = [
+      '"small"',
+      JSON.stringify(MEGABYTES_10),
+      '"again"',
+      JSON.stringify(`ä${MEGABYTES_10}`),
+      '"last"',
+    ];
+    for (const data of events) feed.publish({ event: 'values', data });
+    feed.end({ body: '' });
+    const expected = events.map((data, id) => `id: ${id}\nevent: values\ndata: ${data}\n\n`).join('');
+    for (const text of await Promise.all(texts)) expect(text === expected).toBe(true);
+  });
+
+  it('is cut off when its client does not read, before much has piled up', async () => {
+    const { response, answer } = await connected();
+    const stream = new EventStream(response, clock);
+    stream.begin({});
+    (await answer).pause();
+    let sent = 0;
+    await waitFor(() => {
+      if (!response.destroyed)
+        stream.event({ id: sent++, event: 'values', data: JSON.stringify(MEGABYTES_10) });
+      return response.destroyed;
+    });
+    expect(sent).toBeLessThan(20);
+    expect(clock.pending).toBe(0);
+  });
+});
