@@ -8,6 +8,9 @@ import { readBody } from './read-body.js';
 const MAX_PLAIN_BYTES = 1_048_576;
 const MAX_PLAIN_DEPTH = 64;
 
+/** Names by which a value reaches into its prototype or passes itself off as an instance of another class. */
+const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor']);
+
 /** Set by `@RouteConfig` on routes that take the body as it came. */
 export interface BodyRoute {
   /** The body is handed on as the stream it is. */
@@ -23,9 +26,13 @@ export function parseBody(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   validateJson(body, MAX_PLAIN_DEPTH);
   return JSON.parse(body.toString('utf8'), (key, value: unknown) => {
-    if (key === '__proto__') throw new JsonSyntaxError('__proto__ cannot be the name of a member', 0);
+    if (FORBIDDEN_NAMES.has(key)) throw new JsonSyntaxError(`${key} cannot be the name of a member`, 0);
     return value;
   });
+}
+
+function unsupported(message: string): Error {
+  return Object.assign(new Error(message), { statusCode: 415 });
 }
 
 /** Replaces the server's parsers: JSON, and multipart as a stream. Anything else is 415. */
@@ -34,12 +41,16 @@ export function registerBodyParsers(server: FastifyInstance, maxRawBytes: number
   server.addContentTypeParser('application/json', async (request: FastifyRequest, stream: Readable) =>
     isRaw(request) ? stream : parseBody(await readBody(stream, MAX_PLAIN_BYTES)),
   );
-  server.addContentTypeParser('multipart/form-data', (_request, stream, done) => done(null, stream));
+  // Elsewhere a stream must never pass for a body: whoever walks through its members finds the socket.
+  server.addContentTypeParser('multipart/form-data', (request, stream, done) => {
+    if (isRaw(request)) done(null, stream);
+    else done(unsupported('multipart bodies are not supported here'));
+  });
   // Compressed bodies are for later: a limit that holds while inflating is a piece of work of its own. `/info` says so.
   server.addHook('onRequest', async (request) => {
     const encoding = request.headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity')
-      throw Object.assign(new Error('compressed bodies are not supported'), { statusCode: 415 });
+      throw unsupported('compressed bodies are not supported');
     const length = Number(request.headers['content-length'] ?? 0);
     if (length > (isRaw(request) ? maxRawBytes : MAX_PLAIN_BYTES))
       throw new PublicError('too_large', 'The request body is too large');

@@ -206,6 +206,8 @@ export function NestedList(type: () => new () => object, options: ListOptions = 
     options,
     listOf(type),
     ...listChecks(options),
+    // a list within a list would be taken for its items
+    IsObject(says('Input should be a valid object', 'model_type', true)),
     ValidateNested(says('Input should be a valid object', 'model_type', true)),
     Type(type),
   );
