@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Stoppable } from '#lib/lifecycle';
 import type { Logger } from '#lib/telemetry';
 import { ApiModule } from './api-module.js';
@@ -9,6 +9,7 @@ import type { Services } from './services.js';
 import { guardKeys } from './tenancy/key-guard.js';
 import { registerBodyParsers } from './wire/body-parsers.js';
 import { ErrorFilter } from './wire/error-filter.js';
+import { watchMethods } from './wire/method-not-allowed.js';
 import { RequestPipe } from './wire/request-pipe.js';
 
 export interface ServerOptions {
@@ -38,8 +39,12 @@ export async function startServer(options: ServerOptions): Promise<ApiServer> {
     connectionTimeout: IDLE_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: 72_000,
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 200 },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4_000 },
     // requests under way are answered while it closes; new ones on open connections are turned away
+    frameworkErrors: (_error: unknown, _request: unknown, reply: unknown) => {
+      const answer = reply as FastifyReply;
+      void answer.code(400).send({ detail: 'The path of the request cannot be decoded' });
+    },
     return503OnClosing: true,
     forceCloseConnections: 'idle',
   });
@@ -49,6 +54,7 @@ export async function startServer(options: ServerOptions): Promise<ApiServer> {
   registerBodyParsers(server, options.maxBodyBytes);
   guardKeys(server, services.keys);
   endConnectionsWhenClosing(server);
+  const refuseOtherMethods = watchMethods(server);
 
   const application = await NestFactory.create<NestFastifyApplication>(ApiModule.with(services), adapter, {
     logger: false,
@@ -57,6 +63,8 @@ export async function startServer(options: ServerOptions): Promise<ApiServer> {
   });
   application.useGlobalFilters(new ErrorFilter(log));
   application.useGlobalPipes(new RequestPipe());
+  await application.init();
+  refuseOtherMethods();
   await application.listen(options.port, options.host);
   const address = server.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;

@@ -10,7 +10,7 @@ const DEPLOYMENT_STATUSES = [
   'AWAITING_DELETE',
   'UNKNOWN',
 ] satisfies readonly DeploymentWireStatus[];
-const REVISION_STATUSES = [
+export const REVISION_STATUSES = [
   'CREATING',
   'QUEUED',
   'AWAITING_BUILD',

@@ -1,9 +1,17 @@
 import { Transform } from 'class-transformer';
 import { Choice, Flag, Text, TextList } from '../wire/fields.js';
+import { REVISION_STATUSES } from './deployment-answer.js';
 import { PageQuery } from '../wire/page.js';
 
 function asList({ value }: { value: unknown }): unknown {
   return typeof value === 'string' ? value.split(',').filter((part) => part !== '') : value;
+}
+
+function asIds(given: { value: unknown }): unknown {
+  const ids = asList(given);
+  return Array.isArray(ids)
+    ? ids.map((id: unknown) => (typeof id === 'string' ? id.toLowerCase() : id))
+    : ids;
 }
 
 /** Query of `GET /v2/deployments`. */
@@ -18,13 +26,13 @@ export class DeploymentsQuery extends PageQuery {
   deployment_type?: string;
 
   @TextList({ maxSize: 100, about: 'Ids, separated by commas' })
-  @Transform(asList)
+  @Transform(asIds)
   deployment_ids?: string[];
 }
 
 /** Query of `GET /v2/deployments/{id}/revisions`. */
 export class RevisionsQuery extends PageQuery {
-  @TextList({ maxSize: 20, about: 'Statuses, separated by commas' })
+  @TextList({ maxSize: 20, choices: REVISION_STATUSES, about: 'Statuses, separated by commas' })
   @Transform(asList)
   status?: string[];
 }

@@ -16,7 +16,7 @@ export class SecretRequest {
   })
   name: string;
 
-  @Text({ required: true, maxLength: 524_288 })
+  @Text({ required: true, maxLength: 524_288, isUnicode: true })
   value: string;
 }
 
@@ -69,7 +69,12 @@ export class SourceRevisionConfigRequest {
   @Text({ minLength: 1, maxLength: 1024, about: 'Path of the graph configuration file; git_host only' })
   graph_config_path?: string | null;
 
-  @Text({ minLength: 1, maxLength: 2048, about: 'Image; for internal_image its name in the image store' })
+  @Text({
+    minLength: 1,
+    maxLength: 2048,
+    isUnicode: true,
+    about: 'Image; for internal_image its name in the image store',
+  })
   image_uri?: string | null;
 }
 
@@ -79,6 +84,7 @@ export class CreateDeploymentRequest {
     required: true,
     minLength: 1,
     maxLength: 128,
+    isUnicode: true,
     pattern: /^[^\u0000-\u001f\u007f]+$/,
     patternText: 'String should have no control characters',
     about: 'Also the name of the tracing project; immutable',

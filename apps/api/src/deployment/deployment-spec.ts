@@ -81,6 +81,12 @@ export function makesRevision(request: PatchDeploymentRequest): boolean {
   );
 }
 
+function patchSourceConfig(current: SourceConfig, request: SourceConfigRequest): SourceConfig {
+  const changed = sourceConfigOf(request);
+  const listenerConfig = changed.listenerConfig && { ...current.listenerConfig, ...changed.listenerConfig };
+  return { ...current, ...changed, ...(listenerConfig ? { listenerConfig } : {}) };
+}
+
 /** The spec after a PATCH. Null and absent fields stay; `resource_spec` is replaced as a whole. */
 export function patchSpec(
   spec: AgentDeploymentSpec,
@@ -89,7 +95,7 @@ export function patchSpec(
 ): AgentDeploymentSpec {
   return {
     ...spec,
-    sourceConfig: { ...spec.sourceConfig, ...sourceConfigOf(request.source_config ?? {}) },
+    sourceConfig: patchSourceConfig(spec.sourceConfig, request.source_config ?? {}),
     sourceRevisionConfig: {
       ...spec.sourceRevisionConfig,
       ...sourceRevisionConfigOf(request.source_revision_config ?? {}),

@@ -41,7 +41,7 @@ export class DeploymentsController {
   @Operation({
     summary: 'Changes a deployment; some fields make a new revision',
     answer: DeploymentAnswer,
-    refuses: { 409: 'Somebody else changed it at the same time' },
+    refuses: { 400: 'It is being deleted', 409: 'Somebody else changed it at the same time' },
   })
   update(
     @FromCaller() caller: Caller,
@@ -87,7 +87,7 @@ export class DeploymentsController {
   @Operation({
     summary: 'Makes a new revision from the snapshot of an earlier one',
     answer: DeploymentAnswer,
-    refuses: { 400: 'The revision has not been made yet' },
+    refuses: { 400: 'The revision has not been made, or the deployment is being deleted' },
   })
   redeploy(
     @FromCaller() caller: Caller,

@@ -237,6 +237,45 @@ describe('deployments', () => {
     ).toBe(status);
   });
 
+  it('refuse lists where objects should be, and names that every object has', async () => {
+    const odd = { hasOwnProperty: 1, toString: 2, constructor: 3 };
+    for (const [name, value] of Object.entries(odd)) {
+      const sent = JSON.stringify(body()).replace('{', `{${JSON.stringify(name)}:${value},`);
+      expect((await tenant.call('POST', '/v2/deployments', sent)).status).toBe(422);
+      const inside = JSON.stringify(body({ source_config: { resource_spec: { labels: {} } } }));
+      const label = inside.replace('"labels":{', `"labels":{${JSON.stringify(name)}:"x"`);
+      expect((await tenant.call('POST', '/v2/deployments', label)).status).toBe(422);
+    }
+    for (const secrets of [[[]], [null], [[{ name: 'A', value: 'b' }]]])
+      expect((await tenant.call('POST', '/v2/deployments', body({ secrets }))).status).toBe(422);
+  });
+
+  it.each([
+    ['a NUL', 'a\\u0000b'],
+    ['half a character', 'a\\ud800b'],
+  ])('refuse text with %s', async (_what, text) => {
+    for (const sent of [
+      body({ name: 'HERE' }),
+      body({ source_revision_config: { image_uri: 'HERE' } }),
+      body({ secrets: [{ name: 'A', value: 'HERE' }] }),
+    ]) {
+      const answer = await tenant.call('POST', '/v2/deployments', JSON.stringify(sent).replace('HERE', text));
+      expect([answer.status, answer.json.detail]).toEqual([422, [expect.anything()]]);
+    }
+  });
+
+  it('refuse a stream for a body, and live on', async () => {
+    const boundary = { 'content-type': 'multipart/form-data; boundary=x' };
+    const sent = '--x\r\ncontent-disposition: form-data; name="name"\r\n\r\na\r\n--x--\r\n';
+    for (const [method, path] of [
+      ['POST', '/v2/deployments'],
+      ['PATCH', `/v2/deployments/${randomUUID()}`],
+      ['POST', '/api/v1/bulk-exports'],
+    ] as const)
+      expect((await tenant.call(method, path, sent, boundary)).status).toBe(415);
+    expect((await tenant.call('GET', '/v2/deployments')).status).toBe(200);
+  });
+
   it('refuse reserved and doubled secrets, and immutable fields', async () => {
     const secrets = [
       { name: 'POSTGRES_URI', value: 'x' },
@@ -307,6 +346,13 @@ describe('deployments', () => {
     const listed = [...first.resources, ...second.resources].map((one: { name: string }) => one.name);
     expect(listed.sort()).toEqual(names.map((name) => `list-${name}`).sort());
     expect([first.offset, second.offset]).toEqual([2, 3]);
+    const upper = String(first.resources[0].id).toUpperCase();
+    expect((await other.call('GET', `/v2/deployments?deployment_ids=${upper}`)).json.resources).toHaveLength(
+      1,
+    );
+    expect(problems(await other.call('GET', `/v2/deployments?offset=${'9'.repeat(20)}`))).toEqual([
+      'query.offset less_than_equal',
+    ]);
     expect((await other.call('GET', '/v2/deployments?name_contains=TWO')).json.resources).toHaveLength(1);
     expect((await other.call('GET', '/v2/deployments?status=READY')).json.resources).toHaveLength(0);
     expect(
@@ -340,6 +386,111 @@ describe('deployments', () => {
     }
   });
 
+  it('answer every revision that was promised, also one that another came before', async () => {
+    const made = await create();
+    const path = `/v2/deployments/${made.id}`;
+    const patches = await Promise.all(
+      Array.from({ length: 12 }, (_, n) =>
+        tenant.call('PATCH', path, { source_revision_config: { image_uri: `image-${n}` } }),
+      ),
+    );
+    expect(patches.map(({ status }) => status)).toEqual(patches.map(() => 200));
+    const ids = [made.latest_revision_id, ...patches.map(({ json }) => json.latest_revision_id)] as string[];
+    expect(new Set(ids).size).toBe(13);
+    const { latest_revision_id: latest } = (await tenant.call('GET', path)).json;
+    const shown = await Promise.all(
+      ids.map(async (id) => (await tenant.call('GET', `${path}/revisions/${id}`)).json),
+    );
+    expect(shown.map(({ id }) => id)).toEqual(ids);
+    expect(shown.map(({ status }) => status)).toEqual(
+      ids.map((id) => (id === latest ? 'CREATING' : 'SKIPPED')),
+    );
+    expect(shown[0]).toMatchObject({
+      status_reason: 'Superseded',
+      source_revision_config: { image_uri: 'sample-agent' },
+    });
+    const listed = (await tenant.call('GET', `${path}/revisions?status=SKIPPED,CREATING`)).json.resources;
+    expect(listed.map(({ id }: { id: string }) => id).sort()).toEqual([...ids].sort());
+    expect((await tenant.call('POST', `${path}/revisions/${ids[0]}/redeploy`)).status).toBe(400);
+    expect(problems(await tenant.call('GET', `${path}/revisions?status=BOGUS`))).toEqual([
+      'query.status enum',
+    ]);
+    await makeRevision(made.name, ids[0] ?? '', 1); // the controller had it in hand already
+    await waitFor(
+      async () => (await tenant.call('GET', `${path}/revisions/${ids[0]}`)).json.status !== 'SKIPPED',
+    );
+  });
+
+  it('keep what a PATCH does not name, also inside of listener_config', async () => {
+    const made = await create({
+      source: 'external_image',
+      source_config: { listener_config: { cluster_namespace: 'there' } },
+    });
+    for (const listener_config of [{}, { cluster_namespace: null }, { cluster_namespace: 'there' }, null]) {
+      const answer = await tenant.call('PATCH', `/v2/deployments/${made.id}`, {
+        source_config: { listener_config },
+      });
+      expect([answer.status, answer.json.source_config?.listener_config]).toEqual([
+        200,
+        { cluster_namespace: 'there' },
+      ]);
+    }
+  });
+
+  it('that are being deleted take no changes', async () => {
+    const made = await create();
+    const key = { namespace: tenant.namespace, name: made.name };
+    await makeRevision(made.name, made.latest_revision_id, 1);
+    const finalizers = (list: string[]) =>
+      api.client.merge(RESOURCES.AgentDeployment, key, { metadata: { finalizers: list } } as never);
+    await finalizers(['agentplane.dev/deployment']);
+    const path = `/v2/deployments/${made.id}`;
+    expect((await tenant.call('DELETE', path)).status).toBe(204);
+    expect((await tenant.call('DELETE', path)).status).toBe(204);
+    expect((await tenant.call('GET', path)).json.status).toBe('AWAITING_DELETE');
+    const changed = await tenant.call('PATCH', path, { secrets: [{ name: 'A', value: 'b' }] });
+    expect(changed).toMatchObject({
+      status: 400,
+      json: { detail: expect.stringContaining('is being deleted') },
+    });
+    const again = await tenant.call('POST', `${path}/revisions/${made.latest_revision_id}/redeploy`);
+    expect(again.status).toBe(400);
+    await finalizers([]);
+    await waitFor(async () => (await tenant.call('GET', path)).status === 404);
+  });
+
+  it('that go away during a change are not found', async () => {
+    for (let round = 0; round < 10; round++) {
+      const made = await create();
+      const path = `/v2/deployments/${made.id}`;
+      const answers = await Promise.all([
+        tenant.call('DELETE', path),
+        tenant.call('PATCH', path, { secrets: [{ name: 'A', value: 'b' }] }),
+        tenant.call('DELETE', path),
+      ]);
+      for (const { status } of answers) expect([200, 204, 400, 404]).toContain(status);
+    }
+    const left = (await api.client.list(SECRETS, { namespace: tenant.namespace })).items;
+    expect(left.filter(({ metadata }) => (metadata.ownerReferences ?? []).length === 0)).toEqual([]);
+  });
+
+  it('know other methods and who may ask without a key', async () => {
+    const made = await create();
+    const ask = async (method: string, path: string, key = tenant.key) => {
+      const response = await fetch(api.url + path, {
+        method,
+        headers: key === '' ? {} : { 'x-api-key': key },
+      });
+      return [response.status, response.headers.get('allow')];
+    };
+    expect(await ask('PUT', '/v2/deployments')).toEqual([405, 'GET, HEAD, POST']);
+    expect(await ask('OPTIONS', `/v2/deployments/${made.id}`)).toEqual([405, 'DELETE, GET, HEAD, PATCH']);
+    expect(await ask('PUT', '/v2/deployments', '')).toEqual([401, null]);
+    expect(await ask('PUT', '/v2/nothing')).toEqual([404, null]);
+    expect(await ask('HEAD', `/v2/deployments/${made.id}`)).toEqual([200, null]);
+    expect(await ask('HEAD', '/ok', '')).toEqual([200, null]);
+  });
+
   it('are deleted, with their project on request', async () => {
     const made = await create();
     const project = await api.store.projects.ensure(tenant.tenantId, made.name);
@@ -352,6 +503,9 @@ describe('deployments', () => {
   it('refuse ids that are none', async () => {
     const answer = await tenant.call('GET', '/v2/deployments/x%2F..%2Fy');
     expect(problems(answer)).toEqual(['path.deployment_id uuid_parsing']);
+    const long = await tenant.call('GET', `/v2/deployments/${'a'.repeat(3000)}`);
+    expect(problems(long)).toEqual(['path.deployment_id uuid_parsing']);
+    expect((await tenant.call('GET', '/v2/deployments/%E0%A4%A')).status).toBe(400);
   });
 
   it('lists listeners and integrations', async () => {

@@ -30,13 +30,15 @@ import {
   secretProblems,
   type NewRevision,
 } from './deployment-spec.js';
+import { pendingRevision } from './pending-revision.js';
 import {
-  pendingRevision,
   renderDeployment,
   renderPendingRevision,
   renderRevision,
+  renderSuperseded,
   wireName,
 } from './render-deployment.js';
+import { annotationsAfterRequest, supersededRevisions } from './superseded-revisions.js';
 
 /** The kinds that deployments are about. */
 export interface DeploymentHomes {
@@ -103,7 +105,7 @@ export class Deployments {
   }
 
   async update(caller: Caller, id: string, request: PatchDeploymentRequest): Promise<DeploymentAnswer> {
-    const deployment = this.#deployment(caller, id);
+    const deployment = this.#changeable(caller, id);
     refuse([
       ...immutableProblems({ name: wireName(deployment), spec: deployment.spec }, request),
       ...secretProblems(request.secrets),
@@ -120,7 +122,8 @@ export class Deployments {
     try {
       changed = await this.homes.deployments.change({ namespace, name }, (current) => {
         former = current.spec.secretsRef?.name;
-        return { ...current, spec: patchSpec(current.spec, request, { revision, secretName }) };
+        const spec = patchSpec(current.spec, request, { revision, secretName });
+        return revision ? asking(current, spec) : { ...current, spec };
       });
     } catch (error) {
       if (secretName !== undefined) await this.homes.secrets.delete({ namespace, name: secretName });
@@ -144,9 +147,11 @@ export class Deployments {
     const deployment = this.#deployment(caller, id);
     const made = this.#revisionsOf(deployment);
     const pending = pendingRevision(deployment);
+    const skipped = this.#skipped(deployment, made);
     const wanted = (status: string) => query.status === undefined || query.status.includes(status);
     const rendered = [
       ...(pending && wanted('CREATING') ? [renderPendingRevision(deployment, pending)] : []),
+      ...skipped.filter(({ status }) => wanted(status)),
       ...made.map((one) => renderRevision(one, deployment)).filter(({ status }) => wanted(status)),
     ];
     return pageOf(rendered, query);
@@ -155,24 +160,30 @@ export class Deployments {
   getRevision(caller: Caller, id: string, revisionId: string): RevisionAnswer {
     const deployment = this.#deployment(caller, id);
     const pending = pendingRevision(deployment);
-    const made = this.#revisionsOf(deployment).find((revision) => idOf(revision) === revisionId);
+    const all = this.#revisionsOf(deployment);
+    const made = all.find((revision) => idOf(revision) === revisionId);
     if (made) return renderRevision(made, deployment);
     if (pending?.id === revisionId) return renderPendingRevision(deployment, pending);
+    const skipped = this.#skipped(deployment, all).find((one) => one.id === revisionId);
+    if (skipped) return skipped;
     throw new PublicError('not_found', `Revision with ID ${revisionId} not found`);
   }
 
   async redeploy(caller: Caller, id: string, revisionId: string): Promise<DeploymentAnswer> {
-    const deployment = this.#deployment(caller, id);
-    if (!this.#revisionsOf(deployment).some((revision) => idOf(revision) === revisionId)) {
+    const deployment = this.#changeable(caller, id);
+    const made = this.#revisionsOf(deployment);
+    if (!made.some((revision) => idOf(revision) === revisionId)) {
+      if (this.#skipped(deployment, made).some((one) => one.id === revisionId))
+        throw new PublicError('bad_request', `Revision with ID ${revisionId} was skipped: it was never made`);
       if (pendingRevision(deployment)?.id === revisionId)
         throw new PublicError('bad_request', `Revision with ID ${revisionId} has not been made yet`);
       throw new PublicError('not_found', `Revision with ID ${revisionId} not found`);
     }
     const { name, namespace = '' } = deployment.metadata;
-    const changed = await this.homes.deployments.change({ namespace, name }, (current) => ({
-      ...current,
-      spec: { ...current.spec, revisionRequest: { ...this.#newRevision(), fromRevisionId: revisionId } },
-    }));
+    const revisionRequest = { ...this.#newRevision(), fromRevisionId: revisionId };
+    const changed = await this.homes.deployments.change({ namespace, name }, (current) =>
+      asking(current, { ...current.spec, revisionRequest }),
+    );
     return this.#render(caller, changed);
   }
 
@@ -186,6 +197,22 @@ export class Deployments {
     const found = this.homes.deployments.find(namespace, id);
     if (!found) throw new PublicError('not_found', `Deployment with ID ${id} not found`);
     return found;
+  }
+
+  /** @throws PublicError not_found, bad_request when it is being deleted: what is asked for now would never be done */
+  #changeable(caller: Caller, id: string): AgentDeployment {
+    const deployment = this.#deployment(caller, id);
+    if (deployment.metadata.deletionTimestamp !== undefined)
+      throw new PublicError('bad_request', `Deployment with ID ${id} is being deleted`);
+    return deployment;
+  }
+
+  /** Newest first. */
+  #skipped(deployment: AgentDeployment, made: readonly AgentRevision[]): RevisionAnswer[] {
+    const ids = new Set(made.map(idOf));
+    return supersededRevisions(deployment)
+      .filter(({ id }) => !ids.has(id))
+      .map((one) => renderSuperseded(deployment, one));
   }
 
   /** Newest first. */
@@ -226,6 +253,15 @@ export class Deployments {
     if (secretName !== undefined) await this.homes.secrets.adopt({ namespace, name: secretName }, created);
     return created;
   }
+}
+
+/** A deployment with another revision request in its spec. */
+function asking(current: AgentDeployment, spec: AgentDeployment['spec']): AgentDeployment {
+  return {
+    ...current,
+    metadata: { ...current.metadata, annotations: annotationsAfterRequest(current) },
+    spec,
+  };
 }
 
 function refuse(problems: ReturnType<typeof secretProblems>): void {

@@ -14,6 +14,8 @@ import {
 } from '#lib/resources';
 import { toWire } from '../wire/case.js';
 import type { DeploymentAnswer, RevisionAnswer, SourceConfigAnswer } from './deployment-answer.js';
+import { pendingRevision } from './pending-revision.js';
+import type { SupersededRevision } from './superseded-revisions.js';
 
 /** Absent fields of the wire are null. */
 const NO_SOURCE_CONFIG = {
@@ -38,14 +40,6 @@ const NO_REVISION_CONFIG = {
 /** The name on the wire. */
 export function wireName(deployment: AgentDeployment): string {
   return deployment.spec.name ?? deployment.metadata.name;
-}
-
-/** The revision that was asked for and is not made yet. */
-export function pendingRevision(deployment: AgentDeployment): RevisionRequest | undefined {
-  const { spec, status } = deployment;
-  return spec.revisionRequest && spec.revisionRequest.id !== status?.handledRevisionRequestId
-    ? spec.revisionRequest
-    : undefined;
 }
 
 function renderSourceConfig(config: SourceConfig): SourceConfigAnswer {
@@ -137,8 +131,25 @@ export function renderRevision(revision: AgentRevision, deployment: AgentDeploym
   };
 }
 
+/** A revision that was asked for and will never be made, since another was asked for before. */
+export function renderSuperseded(
+  deployment: AgentDeployment,
+  superseded: SupersededRevision,
+): RevisionAnswer {
+  return {
+    ...renderPendingRevision(deployment, superseded),
+    status: 'SKIPPED',
+    status_reason: 'Superseded',
+    status_message: 'Another revision was asked for before this one was made',
+    source_revision_config: { ...NO_REVISION_CONFIG, ...toWire(superseded.sourceRevisionConfig) },
+  };
+}
+
 /** A revision that was asked for and that the controller has not made yet. */
-export function renderPendingRevision(deployment: AgentDeployment, pending: RevisionRequest): RevisionAnswer {
+export function renderPendingRevision(
+  deployment: AgentDeployment,
+  pending: Pick<RevisionRequest, 'id' | 'at'>,
+): RevisionAnswer {
   const created = pending.at ?? deployment.metadata.creationTimestamp ?? '';
   return {
     id: pending.id,

@@ -1,10 +1,14 @@
 import { isConflict, type Draft, type Informer, type KubeClient } from '#lib/kube';
+import { systemClock } from '#lib/time';
 import { idOf, type KubeObject, type ObjectKey, type ResourceRef } from '#lib/resources';
 
 /** The name of the index over ids of the wire. */
 export const ID_INDEX = 'id';
 
-const ATTEMPTS = 8;
+const ATTEMPTS = 20;
+
+/** Milliseconds, times the number of tries so far: many who change one object at once get out of each other's way. */
+const LONGEST_PAUSE_MS = 5;
 
 /** The keys under which an object is found by its id. */
 export function idsOf(object: KubeObject): readonly string[] {
@@ -63,6 +67,7 @@ export class ResourceHome<T extends KubeObject> {
         );
       } catch (error) {
         if (!isConflict(error) || attempt === ATTEMPTS) throw error;
+        await systemClock.sleep(Math.random() * LONGEST_PAUSE_MS * attempt);
       }
     }
   }

@@ -29,7 +29,7 @@ function header(request: FastifyRequest, name: string): string | undefined {
 export function guardKeys(server: FastifyInstance, apiKeys: Pick<ApiKeys, 'verify'>): void {
   server.addHook('onRequest', async (request) => {
     const path = request.url.split('?', 1)[0] ?? '';
-    if (PUBLIC_PATHS.has(path) && request.method === 'GET') return;
+    if (PUBLIC_PATHS.has(path) && (request.method === 'GET' || request.method === 'HEAD')) return;
     const key = header(request, 'x-api-key');
     if (key === undefined)
       throw new PublicError('unauthenticated', 'An API key is required in the header X-Api-Key');

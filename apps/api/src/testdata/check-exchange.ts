@@ -137,7 +137,7 @@ export function undocumentedIn(document: ApiDocument, exchange: Exchange): reado
   const { method, path, body, status, answer } = exchange;
   const at = `${method} ${path} ${status}`;
   const operation = findOperation(document, method, path);
-  if (!operation) return status === 404 || status === 401 ? [] : [`${at}: not in the document`];
+  if (!operation) return [401, 404, 405].includes(status) ? [] : [`${at}: not in the document`];
   const response = operation.responses[status] ?? (status >= 500 ? operation.responses['default'] : undefined);
   if (!response) return [`${at}: the status is not in the document`];
   const check = new Check(document, true);

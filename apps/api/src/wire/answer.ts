@@ -1,6 +1,13 @@
 import { HttpException } from '@nestjs/common';
 import { HTTP_STATUS, PublicError, type FieldProblem } from '#lib/errors';
-import { isAlreadyExists, isConflict, isInvalid, KubeApiError, KubeUnreachableError } from '#lib/kube';
+import {
+  isAlreadyExists,
+  isConflict,
+  isInvalid,
+  isNotFound,
+  KubeApiError,
+  KubeUnreachableError,
+} from '#lib/kube';
 import { JsonSyntaxError } from '#lib/trace-store';
 import { problemsOfInvalid } from './kube-problems.js';
 
@@ -45,6 +52,7 @@ function codeOf(error: object): string {
 function ofKube(error: KubeApiError): ErrorAnswer {
   if (error.code === 429 || error.code >= 500) return UNAVAILABLE;
   if (isInvalid(error)) return { status: 422, body: { detail: problemsOfInvalid(error) }, isOurs: false };
+  if (isNotFound(error)) return plain(404, 'Not Found');
   if (isAlreadyExists(error)) return plain(409, 'A resource of this name exists already');
   if (isConflict(error)) return plain(409, 'The resource was changed by somebody else at the same time');
   return INTERNAL;

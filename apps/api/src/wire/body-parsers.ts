@@ -8,8 +8,11 @@ import { readBody } from './read-body.js';
 const MAX_PLAIN_BYTES = 1_048_576;
 const MAX_PLAIN_DEPTH = 64;
 
-/** Names by which a value reaches into its prototype or passes itself off as an instance of another class. */
-const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(['__proto__', 'constructor']);
+/**
+ * Names by which a value reaches into its prototype, passes itself off as an instance of another class, or is taken for a
+ * known field: those that every object has.
+ */
+const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
 
 /** Set by `@RouteConfig` on routes that take the body as it came. */
 export interface BodyRoute {

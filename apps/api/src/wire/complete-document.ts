@@ -54,6 +54,7 @@ function commonRefusals(path: string, operation: OperationObject): Responses {
   const takesSomething = hasBody || (operation.parameters ?? []).length > 0;
   if (PUBLIC_PATHS.has(path)) return {};
   return {
+    ...(path.includes('{') ? { '400': refusal('The path cannot be decoded') } : {}),
     '401': refusal('There is no API key, or it is not valid'),
     ...(isForDeployments(path) ? {} : { '403': refusal('The key is that of a deployment') }),
     '404': refusal('There is no such thing, or it belongs to another tenant'),

@@ -64,10 +64,20 @@ interface TextOptions extends FieldOptions {
   readonly maxLength?: number;
   readonly pattern?: RegExp;
   readonly patternText?: string;
+  /** Half a character is refused: what becomes of the text cannot hold it. */
+  readonly isUnicode?: boolean;
 }
 
+const WELL_FORMED = ValidateBy(
+  {
+    name: 'isWellFormed',
+    validator: { validate: (value) => typeof value === 'string' && value.isWellFormed() },
+  },
+  says('String should be well-formed Unicode', 'string_unicode'),
+);
+
 export function Text(options: TextOptions = {}): PropertyDecorator {
-  const { minLength = 0, maxLength = 10_000, pattern, patternText } = options;
+  const { minLength = 0, maxLength = 10_000, pattern, patternText, isUnicode = false } = options;
   return field(
     options,
     {
@@ -81,6 +91,7 @@ export function Text(options: TextOptions = {}): PropertyDecorator {
     MaxLength(maxLength, says(`String should have at most ${maxLength} characters`, 'string_too_long')),
     // neither Postgres nor an environment variable can hold it
     NotContains('\0', says('String should not contain U+0000', 'string_nul')),
+    ...(isUnicode ? [WELL_FORMED] : []),
     ...(pattern
       ? [
           Matches(

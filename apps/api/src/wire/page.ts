@@ -7,7 +7,7 @@ export class PageQuery {
   @Type(() => Number)
   limit: number = 20;
 
-  @Whole({ min: 0, fallback: 0, about: 'Items to skip' })
+  @Whole({ min: 0, max: 2_147_483_647, fallback: 0, about: 'Items to skip' })
   @Type(() => Number)
   offset: number = 0;
 }

@@ -48,6 +48,8 @@ function problems(error: ValidationError, parents: readonly (string | number)[])
   if (error.value === undefined) return [{ loc, msg: 'Field required', type: 'missing' }];
   const types = names.map((name): [string, string] => [name, typeOf(contexts[name])]);
   const [name, type] = types.sort(([, one], [, other]) => rank(one) - rank(other))[0] ?? ['', ''];
+  // a list whose items are wrong is told of item by item
+  if (type === 'model_type' && nested.length > 0) return nested;
   return [{ loc, msg: constraints[name] ?? '', type }, ...nested];
 }
 

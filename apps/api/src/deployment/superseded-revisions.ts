@@ -1,0 +1,46 @@
+import type { AgentDeployment, RevisionRequest, SourceRevisionConfig } from '#lib/resources';
+import { pendingRevision } from './pending-revision.js';
+
+/**
+ * Revisions that were asked for and never made, because another was asked for before the controller had looked. Their
+ * ids were answered to somebody, who may go on asking for them.
+ */
+const SUPERSEDED = 'agentplane.dev/superseded-revisions';
+
+/** Annotations have an end; who asks for an older one than these has not asked for long. */
+const MOST_KEPT = 20;
+
+export interface SupersededRevision extends Pick<RevisionRequest, 'id' | 'at'> {
+  readonly sourceRevisionConfig: SourceRevisionConfig;
+}
+
+function isSuperseded(value: unknown): value is SupersededRevision {
+  return typeof value === 'object' && value !== null && typeof Reflect.get(value, 'id') === 'string';
+}
+
+/** Newest first; what people wrote into the annotation does not count. */
+export function supersededRevisions({ metadata }: AgentDeployment): readonly SupersededRevision[] {
+  const text = metadata.annotations?.[SUPERSEDED];
+  if (text === undefined) return [];
+  try {
+    const kept: unknown = JSON.parse(text);
+    return Array.isArray(kept) ? kept.filter(isSuperseded) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** The annotations once another revision is asked for. */
+export function annotationsAfterRequest(deployment: AgentDeployment): Readonly<Record<string, string>> {
+  const pending = pendingRevision(deployment);
+  const annotations = deployment.metadata.annotations ?? {};
+  if (!pending) return annotations;
+  const { id, at } = pending;
+  const superseded = {
+    id,
+    ...(at === undefined ? {} : { at }),
+    sourceRevisionConfig: deployment.spec.sourceRevisionConfig,
+  };
+  const kept = [superseded, ...supersededRevisions(deployment)].slice(0, MOST_KEPT);
+  return { ...annotations, [SUPERSEDED]: JSON.stringify(kept) };
+}
