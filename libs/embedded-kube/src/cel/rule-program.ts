@@ -1,5 +1,6 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { ruleEnvironment } from './environment.js';
+import { costOf, type RuleCost } from './rule-cost.js';
 
 /** What a rule is run with. */
 export interface RuleContext {
@@ -10,6 +11,7 @@ export interface RuleContext {
 /** A compiled expression. */
 export interface RuleProgram {
   readonly usesOldSelf: boolean;
+  readonly cost: RuleCost;
   /** Throws RuleError. */
   run(context: RuleContext): unknown;
 }
@@ -35,7 +37,11 @@ function compile(source: string): RuleProgram | RuleError {
     const parsed = ruleEnvironment.parse(translate(source));
     const checked = parsed.check();
     if (!checked.valid && isFatal(checked.error?.message ?? '')) return new RuleError(summary(checked.error));
-    return { usesOldSelf: mentions(parsed.ast, 'oldSelf'), run: (context) => run(parsed, context) };
+    return {
+      usesOldSelf: mentions(parsed.ast, 'oldSelf'),
+      cost: costOf(parsed.ast),
+      run: (context) => run(parsed, context),
+    };
   } catch (thrown) {
     return new RuleError(summary(thrown));
   }

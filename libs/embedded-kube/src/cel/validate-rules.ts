@@ -6,7 +6,9 @@ import { isObject, type JsonObject } from '../schema/json.js';
 import type { SchemaNode } from '../schema/schema-node.js';
 import { celValue } from './cel-value.js';
 import { rulesOf, type CompiledRule } from './compiled-rule.js';
+import { mostSteps, sizeOf } from './rule-cost.js';
 import { RuleError, type RuleContext, type RuleProgram } from './rule-program.js';
+import { TimeLimitError, withinTime } from './time-limit.js';
 
 /** The CEL rules of a schema over a whole object; `old` makes transition rules run. */
 export function validateRules(
@@ -15,7 +17,44 @@ export function validateRules(
   old: JsonObject | undefined,
 ): readonly FieldError[] {
   const correlated = old === undefined ? undefined : { old };
-  return visit({ schema: root, value: object, path: '', correlated, unchanged: false, isRoot: true });
+  const whole = { schema: root, value: object, path: '', correlated, unchanged: false, isRoot: true };
+  try {
+    return visit({ ...whole, budget: new RuleBudget(FREE_STEPS) });
+  } catch (thrown) {
+    if (!(thrown instanceof BudgetSpentError)) throw thrown;
+  }
+  // it may be long, so somebody must watch: nothing else is served meanwhile
+  const budget = new RuleBudget(Number.POSITIVE_INFINITY);
+  try {
+    return withinTime(() => visit({ ...whole, budget }), MOST_MS);
+  } catch (thrown) {
+    if (!(thrown instanceof TimeLimitError)) throw thrown;
+    const why = `no further validation rules will be run due to call cost exceeds limit for rule: ${budget.title}`;
+    return [invalid(budget.path, 'object', `'operation cancelled: actual cost limit exceeded': ${why}`)];
+  }
+}
+
+/** Steps that are taken without watching the clock: about half a second where every one of them is taken. */
+const FREE_STEPS = 10_000_000;
+/** Kubernetes counts and stops rules after about as long. */
+const MOST_MS = 500;
+
+class BudgetSpentError extends Error {}
+
+/** How much the rules of one object may cost, and which one was the last to begin. */
+class RuleBudget {
+  title = '';
+  path = '';
+
+  constructor(private left: number) {}
+
+  /** Throws BudgetSpentError when the rule could cost more than is left. */
+  spend(rule: CompiledRule, program: RuleProgram, path: string, size: number): void {
+    this.title = rule.title;
+    this.path = path;
+    this.left -= mostSteps(program.cost, size);
+    if (this.left < 0) throw new BudgetSpentError('spent');
+  }
 }
 
 interface Place {
@@ -26,6 +65,7 @@ interface Place {
   /** The nearest place above that has an old value did not change. */
   readonly unchanged: boolean;
   readonly isRoot: boolean;
+  readonly budget: RuleBudget;
 }
 
 function visit(place: Place): readonly FieldError[] {
@@ -77,7 +117,11 @@ function runRules(place: Place): readonly FieldError[] {
   const self = celValue(place.value, place.schema, place.isRoot);
   const before = place.correlated?.old ?? undefined;
   const oldSelf = before === undefined ? undefined : celValue(before, place.schema, place.isRoot);
-  return rules.flatMap((rule) => runRule(rule, place, self, oldSelf));
+  const size = sizeOf(place.value);
+  return rules.flatMap((rule) => {
+    if (!(rule.program instanceof RuleError)) place.budget.spend(rule, rule.program, place.path, size);
+    return runRule(rule, place, self, oldSelf);
+  });
 }
 
 function runRule(rule: CompiledRule, place: Place, self: unknown, oldSelf: unknown): readonly FieldError[] {
