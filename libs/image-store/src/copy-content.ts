@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { copyFile, chmod, lstat, mkdir, readdir, readFile, readlink, symlink } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { TerminalError } from '#lib/errors';
 
 /** Never a part of an image: what installs and tools make beside the sources. */
@@ -38,13 +38,25 @@ async function copyEntry(from: string, to: string, root: string, hash: Hash): Pr
     entry(hash, isExecutable ? 'executable' : 'file', path, await readFile(to));
   } else if (found.isSymbolicLink()) {
     const goal = await readlink(from);
-    if (relative(root, resolve(dirname(from), goal)).startsWith('..'))
+    if (leadsOut(goal, dirname(from), root))
       throw new TerminalError('LinkLeavesImage', `the link ${path} leads out of the folder, to ${goal}`);
     await symlink(goal, to);
     entry(hash, 'link', path, Buffer.from(goal));
   } else {
     throw new TerminalError('NotAFile', `${path} is neither a file, a folder nor a link`);
   }
+}
+
+/**
+ * An absolute goal would stay in the folder that was copied. A step up behind a name could leave through another link:
+ * `a/..` is somewhere else when `a` is one.
+ */
+function leadsOut(goal: string, folder: string, root: string): boolean {
+  const steps = goal.split(/[\\/]/).filter((step) => step !== '' && step !== '.');
+  const firstName = steps.findIndex((step) => step !== '..');
+  const isWinding = firstName >= 0 && steps.slice(firstName).includes('..');
+  const [first] = relative(root, resolve(folder, goal)).split(/[\\/]/);
+  return isAbsolute(goal) || isWinding || first === '..';
 }
 
 /** Lengths come first, so that no two different trees give the same stream of bytes. */

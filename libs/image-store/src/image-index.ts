@@ -40,11 +40,11 @@ export class ImageIndex {
 
   /** Points a name to a digest; the same digest again changes nothing. */
   async set(name: string, digest: string): Promise<void> {
-    await mkdir(this.#folder, { recursive: true });
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const release = await this.#lock();
     try {
       const images = await this.read();
-      const before = images[name];
+      const before = Object.hasOwn(images, name) ? images[name] : undefined;
       if (before?.digest === digest) return;
       const history = before
         ? [{ digest: before.digest, importedAt: before.importedAt }, ...(before.history ?? [])]

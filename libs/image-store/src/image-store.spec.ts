@@ -7,6 +7,7 @@ import {
   readFileSync,
   readdirSync,
   realpathSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -127,6 +128,49 @@ describe('image store', () => {
     expect(found && { ...found, entryPoint: found.entryPoint.slice(installation.length + 1) }).toEqual(
       expected,
     );
+  });
+
+  it.each<[string, (folder: string) => void]>([
+    ['a link up and out', (folder) => symlinkSync('../other', join(folder, 'out'))],
+    // it is inside now, and the copy's would still point into the folder that was copied
+    ['an absolute link inside', (folder) => symlinkSync(join(folder, 'src'), join(folder, 'absolute'))],
+    [
+      'a link out by way of another link',
+      (folder) => {
+        mkdirSync(join(folder, 'a', 'b'), { recursive: true });
+        symlinkSync('../..', join(folder, 'a', 'b', 'top'));
+        symlinkSync('a/b/top/../secret', join(folder, 'out'));
+      },
+    ],
+    [
+      'a link out by way of the dependencies',
+      (folder) => symlinkSync('node_modules/../secret', join(folder, 'out')),
+    ],
+  ])('refuses %s', async (_name, change) => {
+    const folder = agentFolder();
+    change(folder);
+    await expect(newStore().import('a', folder)).rejects.toThrow(/leads out of the folder/);
+  });
+
+  it('takes links that stay inside, and files whose names begin with dots', async () => {
+    const folder = agentFolder({ '..notes': 'x' });
+    symlinkSync('..notes', join(folder, 'notes'));
+    symlinkSync('../langgraph.json', join(folder, 'src', 'configuration'));
+    const store = newStore();
+    const image = store.resolve((await store.import('constructor', folder)).reference);
+    expect(readFileSync(join(image?.folder ?? '', 'src', 'configuration'), 'utf8')).toBe('{}');
+    expect(readFileSync(join(image?.folder ?? '', 'notes'), 'utf8')).toBe('x');
+    expect((await store.find('constructor'))?.importedAt).toMatch(/Z$/);
+  });
+
+  it('keeps to itself what it was given', async () => {
+    const folder = join(root, `images-${made++}`);
+    await openImageStore({ folder, installation }).import('a', agentFolder({ '.env': 'KEY=secret' }));
+    expect(statSync(folder).mode & 0o077).toBe(0);
+    const index = JSON.parse(readFileSync(join(folder, 'index.json'), 'utf8')) as { images: object };
+    expect(index.images).toEqual({
+      a: expect.not.objectContaining({ history: expect.anything() as unknown }) as unknown,
+    });
   });
 
   it.each<[string, string, () => string, RegExp]>([

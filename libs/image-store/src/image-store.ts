@@ -75,7 +75,7 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
 
     async import(name, source) {
       requireImportable(name, source);
-      await mkdir(folder, { recursive: true });
+      await mkdir(folder, { recursive: true, mode: 0o700 }); // an agent's folder may hold secrets
       await removePartials(folder);
       const partial = join(folder, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
       try {
