@@ -21,6 +21,7 @@ const packages = {
   policy: [`api@${version}/policy/v1/types.go`],
   coordination: [`api@${version}/coordination/v1/types.go`],
   autoscaling: [`api@${version}/autoscaling/v1/types.go`],
+  autoscalingv2: [`api@${version}/autoscaling/v2/types.go`],
   meta: [`apimachinery@${version}/pkg/apis/meta/v1/types.go`],
 };
 
@@ -56,6 +57,7 @@ const roots = {
   'authorization.k8s.io/v1 LocalSubjectAccessReview': 'authorization.LocalSubjectAccessReview',
   'policy/v1 Eviction': 'policy.Eviction',
   'autoscaling/v1 Scale': 'autoscaling.Scale',
+  'autoscaling/v2 HorizontalPodAutoscaler': 'autoscalingv2.HorizontalPodAutoscaler',
 };
 
 const scalars = {

@@ -21,6 +21,7 @@ import { CertificateAuthority } from './pki/certificate-authority.js';
 import { renderKubeconfig } from './pki/kubeconfig.js';
 import { ensureSecretFile } from './pki/secret-file.js';
 import { ISSUER, TokenIssuer } from './pki/token-issuer.js';
+import { absentTypes } from './registry/absent-types.js';
 import { builtinTypes } from './registry/builtin-types.js';
 import { CrdInstaller } from './registry/crd-installer.js';
 import { EventExpiry } from './registry/event-expiry.js';
@@ -146,7 +147,7 @@ class EmbeddedApiServer implements ApiServer {
     const { log, nodeLogDialer } = this.#options;
     const clock = this.#clock;
     const authority = await this.#ca();
-    const types = new TypeRegistry(builtinTypes());
+    const types = new TypeRegistry([...builtinTypes(), ...absentTypes()]);
     const objects = new ObjectService(store, clock);
     const discovery = new Discovery(types);
     const authenticator = new Authenticator({ tokens, store, now: () => clock.now() });

@@ -1,3 +1,4 @@
+import type { JWTPayload } from 'jose';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { recordAt, textAt } from '../object/reading.js';
@@ -26,17 +27,25 @@ export class Authenticator {
     if (certified) return certified;
     const match = /^Bearer\s+(\S+)$/i.exec(request.headers.authorization ?? '');
     if (!match) return ANONYMOUS;
-    const user = await this.fromToken(match[1] ?? '', [ISSUER]);
-    if (!user) throw unauthorized();
-    return user;
+    const found = await this.review(match[1] ?? '', [ISSUER]);
+    if (!found) throw unauthorized();
+    return found.user;
   }
 
-  /** The user of a token that is good for one of the audiences; undefined otherwise. */
-  async fromToken(token: string, audiences: readonly string[]): Promise<UserInfo | undefined> {
+  /** The user of a token that is good for one of the audiences, and for which of them; undefined otherwise. */
+  async review(
+    token: string,
+    audiences: readonly string[],
+  ): Promise<{ readonly user: UserInfo; readonly audiences: readonly string[] } | undefined> {
     const claims = await this.parts.tokens.verify(token, this.parts.now());
     if (!claims) return undefined;
-    const meant = [claims.aud ?? []].flat();
-    if (!audiences.some((audience) => meant.includes(audience))) return undefined;
+    const meant = audiences.filter((audience) => [claims.aud ?? []].flat().includes(audience));
+    const user = meant.length > 0 ? this.#accountOf(claims) : undefined;
+    return user && { user, audiences: meant };
+  }
+
+  /** Who a token speaks for, as long as the account and what the token is bound to are there. */
+  #accountOf(claims: JWTPayload): UserInfo | undefined {
     const bound = recordAt(claims, 'kubernetes.io');
     const namespace = textAt(bound, ['namespace']);
     const name = textAt(bound, ['serviceaccount', 'name']);

@@ -1,4 +1,5 @@
 import {
+  ABSENT_VERBS,
   apiVersionOf,
   STORED_VERBS,
   type ResourceType,
@@ -180,15 +181,18 @@ function discoverStored(type: ResourceType, served: ServedVersion): DiscoveredRe
     singular: type.singular,
     kind,
     namespaced,
-    // a cluster is not emptied in one call
-    verbs:
-      resource === 'namespaces' && group === ''
-        ? STORED_VERBS.filter((verb) => verb !== 'deletecollection')
-        : STORED_VERBS,
+    verbs: verbsOf(type),
     shortNames: type.shortNames,
     categories: type.categories,
     subresources: [...subresources].sort((left, right) => (left.resource < right.resource ? -1 : 1)),
   };
+}
+
+function verbsOf({ group, resource, isAbsent }: ResourceType): readonly string[] {
+  if (isAbsent) return ABSENT_VERBS;
+  // a cluster is not emptied in one call
+  const isWhole = resource === 'namespaces' && group === '';
+  return isWhole ? STORED_VERBS.filter((verb) => verb !== 'deletecollection') : STORED_VERBS;
 }
 
 function discoverVirtual({ resource, kind, namespaced, verbs }: VirtualResource): DiscoveredResource {

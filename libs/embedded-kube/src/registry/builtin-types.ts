@@ -7,6 +7,10 @@ const WORKLOAD_SCALE: ScalePaths = {
   labelSelectorPath: '.spec.selector',
 };
 
+const DEPRECATED: Readonly<Record<string, string>> = {
+  Endpoints: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+};
+
 /** The resource types that the server brings by itself, in the order of discovery. */
 export function builtinTypes(): readonly ResourceType[] {
   return builtinKinds.map(typeOf);
@@ -40,6 +44,7 @@ function typeOf(kind: BuiltinKind): ResourceType {
         ...(kind.subresources.includes('scale') ? { scale: WORKLOAD_SCALE } : {}),
         columns: [],
         selectableFields: [],
+        ...(DEPRECATED[kind.kind] ? { deprecation: DEPRECATED[kind.kind] } : {}),
       },
     ],
   };

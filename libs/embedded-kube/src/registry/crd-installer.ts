@@ -3,6 +3,7 @@ import type { Logger } from '#lib/telemetry';
 import type { KubeObject } from '../object/kube-object.js';
 import { withMetadata } from '../object/change.js';
 import { ApiError } from '../status/api-error.js';
+import { qualified } from '../status/errors.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { StoredChange } from '../store/stored-object.js';
 import { CRD_FINALIZER } from './crd-status.js';
@@ -27,17 +28,20 @@ export interface CrdInstallerParts {
  */
 export class CrdInstaller {
   readonly #parts: CrdInstallerParts;
+  /** What no definition can take the place of, and no deletion of one can take away. */
+  readonly #builtin: ReadonlySet<string>;
 
   constructor(parts: CrdInstallerParts) {
     this.#parts = parts;
+    this.#builtin = new Set(parts.types.list().map(qualified));
     for (const { object } of parts.store.list(CRDS)) this.#install(object);
     parts.store.subscribe((change) => this.#observe(change));
   }
 
   #observe(change: StoredChange): void {
     if (change.resource === CRDS) {
-      if (change.type === 'DELETED') this.#parts.types.remove(change.name);
-      else this.#install(change.after.object);
+      if (change.type !== 'DELETED') this.#install(change.after.object);
+      else if (!this.#builtin.has(change.name)) this.#parts.types.remove(change.name);
     } else if (change.type === 'DELETED') {
       const crd = this.#parts.store.get({ resource: CRDS, namespace: '', name: change.resource });
       if (crd && crd.object.metadata.deletionTimestamp !== undefined) this.#cleanUp(crd.object);
@@ -48,7 +52,9 @@ export class CrdInstaller {
     const { types, log } = this.#parts;
     try {
       const type = typeOfCrd(crd);
-      if (type) types.put(type);
+      if (this.#builtin.has(crd.metadata.name ?? ''))
+        log.warn({ crd: crd.metadata.name }, 'a built-in kind stays');
+      else if (type) types.put(type);
       else types.remove(crd.metadata.name ?? '');
     } catch (error) {
       log.error(
@@ -73,8 +79,8 @@ export class CrdInstaller {
     const name = crd.metadata.name ?? '';
     const type = types.find(name);
     const version = type?.versions.find((each) => each.name === type.storageVersion) ?? type?.versions[0];
-    const left = store.list(name);
-    for (const { object } of left) {
+    const isOthers = this.#builtin.has(name);
+    for (const { object } of isOthers ? [] : store.list(name)) {
       if (!type || !version || object.metadata.deletionTimestamp !== undefined) continue;
       const target = {
         served: { type, version },
@@ -83,7 +89,8 @@ export class CrdInstaller {
       };
       await objects.delete(target, {}).catch(ignoreGone);
     }
-    if (store.list(name).length > 0 || !crd.metadata.finalizers?.includes(CRD_FINALIZER)) return;
+    if ((!isOthers && store.list(name).length > 0) || !crd.metadata.finalizers?.includes(CRD_FINALIZER))
+      return;
     const crdServed = types.findServed('apiextensions.k8s.io', 'v1', 'customresourcedefinitions');
     if (!crdServed) return;
     const change = (current: KubeObject): KubeObject =>

@@ -18,7 +18,7 @@ import { asObject, readObject } from './body.js';
 import { readDeleteOptions } from './delete-options.js';
 import type { ObjectService, ObjectTarget, WriteContext, WriteResult } from './object-service.js';
 import { patched, readPatch, type Patch } from './patch-body.js';
-import { apiVersionOf } from './resource-type.js';
+import { ABSENT_VERBS, apiVersionOf } from './resource-type.js';
 import type { ServedType } from './type-registry.js';
 import { reportUnknownFields, writeOptions, type WriteOptions } from './write-options.js';
 
@@ -43,6 +43,7 @@ export class ResourceHandlers {
 
   async handle(context: RequestContext, served: ServedType): Promise<Reply> {
     const { verb, subresource } = context.info;
+    if (served.type.isAbsent && !ABSENT_VERBS.includes(verb)) throw notRunHere(served.type);
     if (subresource !== '' && !['get', 'update', 'patch'].includes(verb)) throw methodNotAllowed();
     switch (verb) {
       case 'get':
@@ -282,6 +283,10 @@ export class ResourceHandlers {
   #answer(context: RequestContext, served: ServedType, { object, outcome }: WriteResult): Reply {
     return json(this.#presenter(context, served).one(object), outcome === 'created' ? 201 : 200);
   }
+}
+
+function notRunHere({ kind }: ServedType['type']): ApiError {
+  return new ApiError(405, 'MethodNotAllowed', `nothing acts on a ${kind} here: it needs a cluster`, {});
 }
 
 type KubeObjectBody = Parameters<typeof asObject>[0];

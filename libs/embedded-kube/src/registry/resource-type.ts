@@ -60,6 +60,8 @@ export interface ResourceType extends ResourceName {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly isCustom: boolean;
+  /** Known by name alone: there are none, and none can be made. */
+  readonly isAbsent?: boolean;
   readonly nameRule: NameRule;
   /** Whether `metadata.generation` counts changes of the desired state. */
   readonly hasGeneration: boolean;
@@ -78,6 +80,9 @@ export function metaRules(type: ResourceType): ObjectMetaRules {
 export function apiVersionOf(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`;
 }
+
+/** The verbs of kinds of which there are none. */
+export const ABSENT_VERBS: readonly string[] = ['get', 'list', 'watch'];
 
 /** The verbs every stored resource serves, in the order of discovery. */
 export const STORED_VERBS: readonly string[] = [

@@ -13,6 +13,7 @@ import { namespaceFinalize } from './namespace-finalize.js';
 import { tlsNodeLogDialer } from './node-log-dialer.js';
 import { podBinding, podEviction } from './pod-binding.js';
 import { podLog } from './pod-log.js';
+import { podStreams } from './pod-streams.js';
 import { serviceAccountToken } from './service-account-token.js';
 import { SubresourceHandlers } from './subresource-handlers.js';
 
@@ -37,6 +38,7 @@ export function subresourceHandlers(parts: SubresourceParts): SubresourceHandler
     serviceAccountToken(store, tokens, clock),
     ...podBinding(objects, types, clock),
     podEviction(objects, types),
+    ...podStreams(store),
     podLog(store, nodeLogDialer ?? tlsNodeLogDialer(authority)),
     namespaceFinalize(objects, types),
   ]);

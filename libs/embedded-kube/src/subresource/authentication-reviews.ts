@@ -33,9 +33,9 @@ export function authenticationReviews(
         const review = await readReview(context, API_VERSION, 'TokenReview');
         const given = textsAt(review, 'spec', 'audiences');
         const audiences = given.length > 0 ? given : [ISSUER];
-        const user = await authenticator.fromToken(textAt(review, ['spec', 'token']), audiences);
-        const status = user
-          ? { authenticated: true, user: userInfo(user), audiences }
+        const found = await authenticator.review(textAt(review, ['spec', 'token']), audiences);
+        const status = found
+          ? { authenticated: true, user: userInfo(found.user), audiences: found.audiences }
           : { authenticated: false, user: {}, error: 'the token is not valid' };
         return json(withField(review, 'status', status), 201);
       },

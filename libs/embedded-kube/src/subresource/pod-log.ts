@@ -7,6 +7,7 @@ import { at, listAt, numberAt, textAt } from '../object/reading.js';
 import { ApiError } from '../status/api-error.js';
 import { badRequest, internalError, notFound } from '../status/errors.js';
 import type { ObjectStore } from '../store/object-store.js';
+import { checkLogOptions } from './pod-log-options.js';
 import type { SubresourceHandler } from './subresource-handlers.js';
 
 const PASSED_ON = [
@@ -31,6 +32,7 @@ export function podLog(store: ObjectStore, dial: NodeLogDialer): SubresourceHand
       const { namespace, name } = context.info;
       const pod = store.get({ resource: 'pods', namespace, name })?.object;
       if (!pod) throw notFound({ group: '', resource: 'pods' }, name);
+      checkLogOptions(context.query, name);
       const container = containerName(pod, context.query.get('container') ?? '');
       const nodeName = textAt(pod, ['spec', 'nodeName']);
       if (nodeName === '') return text('');

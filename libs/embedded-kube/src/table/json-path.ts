@@ -1,4 +1,4 @@
-import { isRecord } from '../object/reading.js';
+import { isRecord, own } from '../object/reading.js';
 
 type Step =
   | { readonly kind: 'field'; readonly name: string }
@@ -68,7 +68,7 @@ function walk(values: readonly unknown[], steps: readonly Step[]): readonly unkn
 function take(value: unknown, step: Step): readonly unknown[] {
   switch (step.kind) {
     case 'field':
-      return isRecord(value) && value[step.name] !== undefined ? [value[step.name]] : [];
+      return isRecord(value) && own(value, step.name) !== undefined ? [own(value, step.name)] : [];
     case 'index':
       return Array.isArray(value) && value.at(step.index) !== undefined
         ? [value.at(step.index) as unknown]

@@ -81,6 +81,18 @@ describe('a watch', () => {
     });
   });
 
+  it.each(['', '&resourceVersion=0'])('begins now when no initial events are wanted%s', async (version) => {
+    const query = 'watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan';
+    const watch = api.admin.watch(`${MAPS}?${query}${version}`);
+    // the watch may be there a moment after its request was sent
+    await waitFor(async () => {
+      await api.admin.merge(`${MAPS}/same`, { data: { now: String(performance.now()) } });
+      return watch.events.length > 0;
+    });
+    watch.end();
+    expect(new Set(seen(watch))).toEqual(new Set(['MODIFIED same']));
+  });
+
   it('ends after timeoutSeconds with a bookmark that says how far it came', async () => {
     const watch = api.admin.watch(
       `${MAPS}?watch=true&resourceVersion=${await revision()}&timeoutSeconds=1&allowWatchBookmarks=true`,

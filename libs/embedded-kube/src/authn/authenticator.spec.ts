@@ -1,0 +1,118 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { at, textAt } from '../object/reading.js';
+import { testApi, type TestClient } from '../testdata/test-api.js';
+
+const SPACE = '/api/v1/namespaces/default';
+const REVIEWS = '/apis/authentication.k8s.io/v1';
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+
+describe('tokens', () => {
+  const api = testApi();
+
+  beforeAll(async () => {
+    await api.admin.create(`${SPACE}/serviceaccounts`, { metadata: { name: 'robot' } });
+  });
+
+  async function tokenFor(spec: object): Promise<string> {
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
+    const { body } = await api.admin.create(`${SPACE}/serviceaccounts/robot/token`, request);
+    return textAt(body, ['status', 'token']);
+  }
+
+  async function review(token: string, audiences?: readonly string[]): Promise<unknown> {
+    const spec = { token, ...(audiences ? { audiences } : {}) };
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec };
+    return at((await api.admin.create(`${REVIEWS}/tokenreviews`, request)).body, 'status');
+  }
+
+  it('are good as long as the Secret lives that they are bound to', async () => {
+    await api.admin.create(`${SPACE}/secrets`, { metadata: { name: 'holder' } });
+    const token = await tokenFor({ boundObjectRef: { kind: 'Secret', apiVersion: 'v1', name: 'holder' } });
+    expect(await review(token)).toMatchObject({ authenticated: true });
+    await api.admin.delete(`${SPACE}/secrets/holder`);
+    await api.admin.create(`${SPACE}/secrets`, { metadata: { name: 'holder' } });
+    expect(await review(token)).toMatchObject({ authenticated: false });
+  });
+
+  it('are good for their audiences alone', async () => {
+    const token = await tokenFor({ audiences: ['vault', 'other'] });
+    expect(await review(token)).toMatchObject({ authenticated: false });
+    expect(await review(token, ['vault', 'unknown'])).toMatchObject({
+      authenticated: true,
+      audiences: ['vault'],
+    });
+    const headers = { authorization: `Bearer ${token}` };
+    const { server } = api;
+    const kubeconfig = await server.kubeconfigFor({
+      kind: 'service-account',
+      namespace: 'default',
+      name: 'robot',
+    });
+    expect((await api.client(kubeconfig).call('GET', '/api', { headers })).code).toBe(401);
+  });
+
+  it.each(['', 'x', 'a.b.c', 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.'])('are not %j', async (token) => {
+    expect(await review(token)).toMatchObject({ authenticated: false });
+  });
+});
+
+describe('acting as somebody else', () => {
+  const api = testApi();
+  let ann: TestClient;
+
+  beforeAll(async () => {
+    const rule = (apiGroups: string[], resources: string[], resourceNames: string[]) => ({
+      ...{ apiGroups, resources, resourceNames, verbs: ['impersonate'] },
+    });
+    await api.admin.create(`${RBAC}/clusterroles`, {
+      metadata: { name: 'acts-as-joe' },
+      rules: [
+        rule([''], ['users'], ['joe']),
+        rule(['authentication.k8s.io'], ['uids'], ['u-1']),
+        rule(['authentication.k8s.io'], ['userextras/scope'], ['read', 'write']),
+      ],
+    });
+    await api.admin.create(`${RBAC}/clusterrolebindings`, {
+      metadata: { name: 'acts-as-joe' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'acts-as-joe' },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'ann' }],
+    });
+    ann = api.client(await api.server.kubeconfigFor({ kind: 'certificate', user: 'ann', groups: [] }));
+  });
+
+  const whoAmI = (headers: Readonly<Record<string, string>>) =>
+    ann.call('POST', `${REVIEWS}/selfsubjectreviews`, {
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' },
+      headers,
+    });
+
+  it('is possible as far as somebody is allowed to, with uid and extra', async () => {
+    const headers = {
+      'impersonate-user': 'joe',
+      'impersonate-uid': 'u-1',
+      'impersonate-extra-scope': 'read, write',
+    };
+    const { code, body } = await whoAmI(headers);
+    expect(code).toBe(201);
+    expect(at(body, 'status', 'userInfo')).toEqual({
+      username: 'joe',
+      uid: 'u-1',
+      groups: ['system:authenticated'],
+      extra: { scope: ['read', 'write'] },
+    });
+  });
+
+  it.each([
+    ['another user', { 'impersonate-user': 'admin' }, 403],
+    ['a group', { 'impersonate-user': 'joe', 'impersonate-group': 'system:masters' }, 403],
+    ['another uid', { 'impersonate-user': 'joe', 'impersonate-uid': 'u-2' }, 403],
+    ['other extra', { 'impersonate-user': 'joe', 'impersonate-extra-scope': 'all' }, 403],
+    ['one extra more', { 'impersonate-user': 'joe', 'impersonate-extra-scope': 'read, all' }, 403],
+    ['extra of another name', { 'impersonate-user': 'joe', 'impersonate-extra-other': 'read' }, 403],
+    ['a uid and nobody', { 'impersonate-uid': 'u-1' }, 400],
+    ['a group and nobody', { 'impersonate-group': 'x' }, 400],
+    ['extra that cannot be read', { 'impersonate-user': 'joe', 'impersonate-extra-%zz': 'x' }, 400],
+  ])('is refused for %s', async (_, headers, code) => {
+    expect((await whoAmI(headers as Readonly<Record<string, string>>)).code).toBe(code);
+  });
+});

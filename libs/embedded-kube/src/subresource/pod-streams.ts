@@ -1,0 +1,29 @@
+import { textAt } from '../object/reading.js';
+import { ApiError } from '../status/api-error.js';
+import { badRequest, notFound } from '../status/errors.js';
+import type { ObjectStore } from '../store/object-store.js';
+import type { SubresourceHandler } from './subresource-handlers.js';
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  exec: 'its processes are processes of this machine: look at them there',
+  attach: 'read what it says with "kubectl logs -f"',
+  portforward: 'its ports are open on 127.0.0.1 already, see its annotation agentplane.dev/loopback-ports',
+};
+
+/** `pods/NAME/exec`, `attach` and `portforward` are not served; whoever asks is told what to do instead. */
+export function podStreams(store: ObjectStore): readonly SubresourceHandler[] {
+  return Object.entries(INSTEAD).map(([subresource, instead]) => ({
+    group: '',
+    version: 'v1',
+    resource: 'pods',
+    subresource,
+    handle: ({ info: { namespace, name } }) => {
+      const pod = store.get({ resource: 'pods', namespace, name })?.object;
+      if (!pod) throw notFound({ group: '', resource: 'pods' }, name);
+      if (textAt(pod, ['spec', 'nodeName']) === '')
+        throw badRequest(`pod ${name} does not have a host assigned`);
+      const message = `${subresource} is not possible on a node that runs pods as processes: ${instead}`;
+      throw new ApiError(405, 'MethodNotAllowed', message, {});
+    },
+  }));
+}
