@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -46,6 +46,8 @@ beforeAll(async () => {
 afterEach(async () => {
   fault = undefined;
   for (const worker of workers.splice(0)) if (worker.isRunning) worker.kill('SIGKILL');
+  // some tests let nobody abort uploads
+  for (const left of await readdir(uploads())) await rm(join(uploads(), left), { recursive: true });
 });
 
 afterAll(async () => {
@@ -154,9 +156,10 @@ async function expectEveryRowOnce(spec: BulkExportRunSpec, rows = ROWS): Promise
   expect(sums).toEqual({ rows, ids: rows, sum: String((rows * (rows - 1)) / 2) });
 }
 
+const uploads = (): string => join(folder, '.store/uploads', BUCKET);
+
 async function uploadsLeft(): Promise<number> {
-  const { readdir } = await import('node:fs/promises');
-  return (await readdir(join(folder, '.store/uploads', BUCKET))).length;
+  return (await readdir(uploads())).length;
 }
 
 describe('an export run', () => {
@@ -357,6 +360,76 @@ describe('attempts of one run', () => {
     expect(await traces.exportProgress.files(uid)).toMatchObject([
       { rows: ROWS, minStartTime: expect.anything(), maxStartTime: expect.anything() },
     ]);
+  });
+
+  it('adopt no other object, though it be of the same size, and need no right to read', async () => {
+    for (const canRead of [true, false]) {
+      const spec = specOf();
+      const uid = randomUUID();
+      let isCompleted = false;
+      fault = ({ method, query: words }) => {
+        if (method === 'POST' && words.has('uploadId') && !isCompleted) {
+          isCompleted = true;
+          return { kind: 'lost-answer' };
+        }
+        return isCompleted ? { kind: 'error', code: 'AccessDenied' } : undefined;
+      };
+      expect(await startWorker(spec, uid, 1).ended).toBe(65);
+      const intent = (await traces.exportProgress.find(uid))?.intent;
+      fault = undefined;
+      await store.put(BUCKET, intent?.key ?? '', Buffer.alloc(intent?.bytes ?? 0));
+      fault = ({ method }) =>
+        method === 'HEAD' && !canRead ? { kind: 'error', code: 'AccessDenied' } : undefined;
+      expect(await startWorker(spec, uid, 2).ended).toBe(0);
+      await expectEveryRowOnce(spec);
+    }
+  });
+
+  it.each([
+    ['after the newer one has', 5000, 0],
+    ['before the newer one has', 1000, 3000],
+  ])(
+    'whose uploads cannot be aborted do no harm when they complete late, %s',
+    async (_order, completionMs, partMs) => {
+      const spec = specOf();
+      const uid = randomUUID();
+      let isPaused = false;
+      fault = ({ method, query: words }) => {
+        if (method === 'DELETE') return { kind: 'error', code: 'AccessDenied' };
+        if (method === 'PUT' && isPaused) return { kind: 'delay', ms: partMs };
+        if (method !== 'POST' || !words.has('uploadId') || isPaused) return undefined;
+        // the completion is on its way for a while, and who sent it is asleep
+        isPaused = true;
+        older.kill('SIGSTOP');
+        return { kind: 'delay', ms: completionMs };
+      };
+      const older = startWorker(spec, uid, 1);
+      await waitFor(() => isPaused, { timeoutMs: 30_000 });
+      const { key = '' } = (await traces.exportProgress.find(uid))?.intent ?? {};
+      // other bytes than the older one's
+      const newer = startWorker({ ...spec, compression: 'gzip' }, uid, 2);
+      expect(await newer.ended).toBe(0);
+      older.kill('SIGCONT');
+      expect([0, 65, 75]).toContain(await older.ended);
+      const [file] = await traces.exportProgress.files(uid);
+      expect(await store.stat(BUCKET, key)).toMatchObject({ size: file?.bytes, etag: file?.etag });
+      await expectEveryRowOnce(spec);
+    },
+    60_000,
+  );
+
+  it('complete where the store knows no conditions, and over a manifest that lies there', async () => {
+    fault = ({ headers }) =>
+      headers['if-none-match'] === undefined ? undefined : { kind: 'error', code: 'NotImplemented' };
+    const spec = specOf();
+    expect(await startWorker(spec, randomUUID(), 1).ended).toBe(0);
+    await expectEveryRowOnce(spec);
+    fault = undefined;
+    const [manifest = ''] = await keysOf(spec);
+    await store.put(BUCKET, manifest, 'of a former attempt');
+    expect(await startWorker(spec, randomUUID(), 1).ended).toBe(0);
+    const stored = Buffer.concat(await (await store.get(BUCKET, manifest)).toArray()).toString();
+    expect(JSON.parse(stored)).toMatchObject({ rows: ROWS });
   });
 
   it('stop when a newer one has begun, and change nothing more', async () => {

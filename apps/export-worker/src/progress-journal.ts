@@ -75,6 +75,11 @@ export class ProgressJournal {
     await this.#write(() => this.#progress.completePart(this.#runUid, this.#attempt, file, cursor));
   }
 
+  /** @throws StaleAttemptError unless this attempt is in force */
+  async confirm(): Promise<void> {
+    await this.#write(() => this.#beat());
+  }
+
   async finish(): Promise<void> {
     await this.#write(() => this.#progress.finish(this.#runUid, this.#attempt));
   }

@@ -3,6 +3,7 @@ import type { Logger } from '#lib/telemetry';
 import type { TraceStore } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 import { renderManifest } from './manifest.js';
+import { onlyOrInForce } from './only-or-in-force.js';
 import type { ProgressJournal } from './progress-journal.js';
 import { settleIntent } from './settle-intent.js';
 import { writePart } from './write-part.js';
@@ -42,10 +43,21 @@ export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise
   }
   signal.throwIfAborted();
   const files = await traceStore.exportProgress.files(task.runUid);
-  if (files.length > 0)
-    await store.put(task.bucket, task.manifestKey, renderManifest(task, files), {
-      contentType: 'application/json',
-    });
+  if (files.length > 0) await putManifest(task, renderManifest(task, files), store, journal);
   await journal.finish();
   log.info({ files: files.length }, 'the export run is complete');
+}
+
+async function putManifest(
+  { bucket, manifestKey }: ExportTask,
+  manifest: string,
+  store: ObjectStore,
+  journal: ProgressJournal,
+): Promise<void> {
+  const contentType = 'application/json';
+  await onlyOrInForce(
+    () => store.put(bucket, manifestKey, manifest, { contentType, onlyIfAbsent: true }),
+    () => store.put(bucket, manifestKey, manifest, { contentType }),
+    () => journal.confirm(),
+  );
 }

@@ -1,13 +1,13 @@
 import { errorText } from '#lib/errors';
-import type { ObjectStore } from '#lib/object-store';
+import { ObjectStoreError, type ObjectStat, type ObjectStore } from '#lib/object-store';
 import type { Logger } from '#lib/telemetry';
 import { type ExportIntent, type ExportProgressRecord, LAST_TRACE_ID, parseMicros } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 import type { ProgressJournal } from './progress-journal.js';
 
 /**
- * Clears up after an attempt that ended in the middle of a file. A finished object of the noted size is the file: it is
- * adopted. Otherwise the upload is aborted, so that a worker that is only paused can never complete it, and the file is
+ * Clears up after an attempt that ended in the middle of a file. A finished object with the noted mark is the file: it
+ * is adopted. Otherwise the upload is aborted, so that a worker that is only paused can never complete it, and the file is
  * written again from the cursor.
  */
 export async function settleIntent(
@@ -44,18 +44,28 @@ async function abortUnknown(
   }
 }
 
+/** Reading is a recommended permission, not a required one: without it nothing is adopted and all is written again. */
+async function findObject(bucket: string, key: string, store: ObjectStore): Promise<ObjectStat | undefined> {
+  try {
+    return await store.stat(bucket, key);
+  } catch (error) {
+    if (error instanceof ObjectStoreError && error.code === 'AccessDenied') return undefined;
+    throw error;
+  }
+}
+
 async function adopt(
   intent: ExportIntent,
   task: ExportTask,
   store: ObjectStore,
   journal: ProgressJournal,
 ): Promise<boolean> {
-  const { part, key, rows, bytes, upTo, from } = intent;
-  if (rows === undefined || bytes === undefined || !upTo) return false;
+  const { part, key, mark, rows, bytes, upTo, from } = intent;
+  if (mark === undefined || rows === undefined || bytes === undefined || !upTo) return false;
   const maxStartTime = parseMicros(upTo.startTime);
   if (maxStartTime === undefined) return false;
-  const found = await store.stat(task.bucket, key);
-  if (found?.size !== bytes) return false;
+  const found = await findObject(task.bucket, key, store);
+  if (found?.mark !== mark || found.size !== bytes) return false;
   const minStartTime = parseMicros(from);
   await journal.completePart(
     {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
 import { errorText } from '#lib/errors';
 import type { MultipartUpload, ObjectStore } from '#lib/object-store';
@@ -11,6 +12,7 @@ import {
   microsToIso,
 } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
+import { onlyOrInForce } from './only-or-in-force.js';
 import { fileColumns } from './file-columns.js';
 import type { ProgressJournal, SoFar } from './progress-journal.js';
 import { RowBounds } from './row-bounds.js';
@@ -76,7 +78,7 @@ class PartInTheMaking {
     this.#task = task;
     this.#tools = tools;
     this.#rows = rows;
-    this.#intent = { part, key: task.keyOf(part) };
+    this.#intent = { part, key: task.keyOf(part), mark: randomUUID() };
     this.#reader = new CopyBinaryReader(columns.length);
     this.#bounds = new RowBounds((wanted) => columns.findIndex(({ name }) => name === wanted));
     this.#writer = new ParquetWriter({
@@ -118,11 +120,27 @@ class PartInTheMaking {
       from: microsToIso(firstTime),
       upTo: { ...last, startTime: microsToIso(last.startTime) },
     });
-    const { etag } = await upload.complete();
+    const { etag } = await this.#completeUpload(upload);
     const times = { minStartTime: firstTime, maxStartTime: last.startTime };
     await journal.completePart({ ...this.#intent, rows, bytes, etag, ...times }, last);
     this.#tools.log.info({ key: this.#intent.key, rows, bytes }, 'file written');
     return last;
+  }
+
+  /**
+   * Nothing should lie at the key. What does came from a former attempt: it could not be adopted, or its upload could not
+   * be aborted and completed late. It is replaced, by the attempt that is in force and by no other.
+   */
+  async #completeUpload(upload: MultipartUpload): Promise<{ etag: string }> {
+    const { journal, log } = this.#tools;
+    return onlyOrInForce(
+      () => upload.complete(),
+      () => upload.complete({ replace: true }),
+      () => {
+        log.warn({ key: this.#intent.key }, 'an object of a former attempt is replaced');
+        return journal.confirm();
+      },
+    );
   }
 
   /** Frees the query and, unless it was completed, the upload. */
@@ -161,6 +179,8 @@ class PartInTheMaking {
     await journal.recordIntent(this.#intent, soFar);
     this.#starting = store.startMultipartUpload(this.#task.bucket, key, {
       contentType: 'application/vnd.apache.parquet',
+      onlyIfAbsent: true,
+      ...(this.#intent.mark === undefined ? {} : { mark: this.#intent.mark }),
       signal,
     });
     const upload = await this.#starting;

@@ -4,6 +4,8 @@ export interface FaultTarget {
   readonly bucket: string;
   readonly key: string;
   readonly query: ReadonlyMap<string, string>;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
 /** What goes wrong with one request, for tests of clients. */
@@ -13,7 +15,10 @@ export type Fault =
   /** The request is done, then the connection is cut instead of an answer. */
   | { readonly kind: 'lost-answer' }
   /** The answer is this error and nothing is done. */
-  | { readonly kind: 'error'; readonly code: 'InternalError' | 'SlowDown' | 'AccessDenied' }
+  | {
+      readonly kind: 'error';
+      readonly code: 'InternalError' | 'SlowDown' | 'AccessDenied' | 'NotImplemented';
+    }
   /** The request is done after this many milliseconds. */
   | { readonly kind: 'delay'; readonly ms: number };
 

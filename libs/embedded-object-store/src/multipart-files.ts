@@ -129,6 +129,28 @@ export class MultipartFiles {
     await this.#alone(upload, () => this.#remove(bucket, upload.uploadId));
   }
 
+  /** Removes uploads on which nothing has happened since, and what is left of half removed ones. @returns how many */
+  async expire(bucket: string, since: Date): Promise<number> {
+    let removed = 0;
+    for (const uploadId of await readdir(this.#folder.uploadsPath(bucket)).catch(() => [])) {
+      const isOld = (): Promise<boolean> => this.#isUntouched(bucket, uploadId, since);
+      if (!(await isOld())) continue;
+      await this.#folder.alone(`upload ${uploadId}`, async () => {
+        // a part may have come since
+        if (!(await isOld())) return;
+        await this.#remove(bucket, uploadId);
+        removed++;
+      });
+    }
+    return removed;
+  }
+
+  /** A part that comes or goes changes the folder. */
+  async #isUntouched(bucket: string, uploadId: string, since: Date): Promise<boolean> {
+    const found = await stat(this.#path(bucket, uploadId)).catch(() => undefined);
+    return found !== undefined && found.mtime < since;
+  }
+
   #alone<T>(upload: OpenUpload, work: () => Promise<T>): Promise<T> {
     return this.#folder.alone(`upload ${upload.uploadId}`, work);
   }

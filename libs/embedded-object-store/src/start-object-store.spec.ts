@@ -1,11 +1,13 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { Client } from 'minio';
 import { createLogger } from '#lib/telemetry';
+import { FakeClock, waitFor } from '#lib/testing';
+import { systemClock, type Clock } from '#lib/time';
 import type { FaultHook } from './fault.js';
 import { startObjectStore, type EmbeddedObjectStore } from './start-object-store.js';
 
@@ -17,9 +19,9 @@ let store: EmbeddedObjectStore;
 let client: Client;
 let fault: FaultHook | undefined;
 
-function start(): Promise<EmbeddedObjectStore> {
+function start(clock: Clock = systemClock): Promise<EmbeddedObjectStore> {
   const log = createLogger('test', 'silent');
-  const options = { folder, host: '127.0.0.1', port: 0, log, buckets: ['first'], ...KEYS };
+  const options = { folder, host: '127.0.0.1', port: 0, log, buckets: ['first'], clock, ...KEYS };
   return startObjectStore({ ...options, fault: (target) => fault?.(target) });
 }
 
@@ -310,6 +312,33 @@ describe('multipart uploads', () => {
     expect(await codeOf(complete([last, small]))).toBe('InvalidPartOrder');
     expect(await codeOf(complete([last]))).toBe('no error');
     expect(await codeOf(complete([last]))).toBe('NoSuchUpload');
+  });
+
+  it('go away when nobody has gone on with them for a week', async () => {
+    await store.stop();
+    const clock = new FakeClock(new Date());
+    store = await start(clock);
+    client = connect();
+    const begin = (key: string): Promise<string> => client.initiateNewMultipartUpload('first', key, {});
+    const left = async (): Promise<string[]> => (await readdir(join(folder, '.store/uploads/first'))).sort();
+    const [old, alive, young] = [await begin('old'), await begin('alive'), await begin('young')];
+    // what a process that died while it removed one has left
+    await mkdir(join(folder, '.store/uploads/first/half'));
+    const week = 7 * 24 * 3_600_000;
+    const past = new Date(Date.now() - week - 60_000);
+    for (const id of [old, alive, 'half']) await utimes(join(folder, '.store/uploads/first', id), past, past);
+    const part = { bucketName: 'first', objectName: 'alive', uploadID: alive, partNumber: 1, headers: {} };
+    await client.uploadPart(part, Buffer.from('x'));
+    expect(await left()).toHaveLength(4);
+    await waitFor(async () => {
+      clock.advance(3_600_000);
+      return (await left()).length === 2;
+    });
+    expect(await left()).toEqual([alive, young].sort());
+    await store.stop();
+    for (const id of [alive, young]) await utimes(join(folder, '.store/uploads/first', id), past, past);
+    store = await start();
+    await waitFor(async () => (await left()).length === 0);
   });
 
   it('survive a restart of the store', async () => {

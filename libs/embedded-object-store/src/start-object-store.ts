@@ -32,6 +32,8 @@ export interface EmbeddedObjectStoreOptions {
   readonly buckets?: readonly string[];
   readonly log: Logger;
   readonly clock?: Clock;
+  /** Uploads on which nothing has happened for so long are removed. Default 7 days. */
+  readonly uploadMaxAgeMs?: number;
   /** For tests of clients: asked about every request that is signed well. */
   readonly fault?: FaultHook;
 }
@@ -46,6 +48,8 @@ export interface EmbeddedObjectStore {
 
 /** Idle connections outlive those of every usual client, so that a reused one is not cut while a request begins. */
 const KEEP_ALIVE_MS = 75_000;
+const UPLOAD_MAX_AGE_MS = 7 * 24 * 3_600_000;
+const EXPIRY_INTERVAL_MS = 3_600_000;
 
 /**
  * Serves a folder as an S3 store: path-style addresses, signature version 4, objects as plain files that are whole or
@@ -62,9 +66,15 @@ export async function startObjectStore(options: EmbeddedObjectStoreOptions): Pro
   });
   server.on('connection', (socket) => socket.setNoDelay(true));
   server.setTimeout(2 * KEEP_ALIVE_MS);
+  const stopExpiring = store.expireUploads();
   const port = await listen(server, options.port, options.host);
   const host = isIPv6(options.host) ? `[${options.host}]` : options.host;
-  return { name: 'object-store', port, endpoint: `http://${host}:${port}`, stop: () => close(server) };
+  return {
+    name: 'object-store',
+    port,
+    endpoint: `http://${host}:${port}`,
+    stop: () => close(server).then(stopExpiring),
+  };
 }
 
 class RequestHandler {
@@ -80,6 +90,32 @@ class RequestHandler {
     this.#folder = folder;
     this.#objects = new ObjectFiles(folder);
     this.#uploads = new MultipartFiles(folder, this.#objects);
+  }
+
+  /** At once and every hour. @returns ends it */
+  expireUploads(): () => Promise<void> {
+    let cancel: (() => void) | undefined;
+    let isStopped = false;
+    const expire = async (): Promise<void> => {
+      const age = this.#options.uploadMaxAgeMs ?? UPLOAD_MAX_AGE_MS;
+      const since = new Date(this.#clock.now().getTime() - age);
+      const { log } = this.#options;
+      try {
+        for (const { name } of await this.#folder.listBuckets()) {
+          const uploads = await this.#uploads.expire(name, since);
+          if (uploads > 0) log.info({ bucket: name, uploads }, 'unfinished uploads were removed');
+        }
+      } catch (error) {
+        log.warn({ error: errorText(error) }, 'unfinished uploads could not be removed');
+      }
+      if (!isStopped) cancel = this.#clock.after(EXPIRY_INTERVAL_MS, () => (turn = expire()));
+    };
+    let turn = expire();
+    return async () => {
+      isStopped = true;
+      cancel?.();
+      await turn;
+    };
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

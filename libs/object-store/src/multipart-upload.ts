@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Client } from 'minio';
 import type { Clock } from '#lib/time';
 import { classify, ObjectStoreError } from './object-store-error.js';
-import type { ObjectStat } from './object-stat.js';
+import { conditionally } from './conditional-write.js';
+import { MARK_NAME, type ObjectStat } from './object-stat.js';
 import { type Retries, withRetries } from './retry.js';
 
 const MIN_PART_BYTES = 5 << 20;
@@ -17,6 +18,8 @@ export interface MultipartUploadOptions {
   readonly contentType?: string;
   /** Completing fails with `PreconditionFailed` when the key exists (on stores that understand it). */
   readonly onlyIfAbsent?: boolean;
+  /** Kept with the object, and found by `stat`: so it can be told from any other object of the key. Unique. */
+  readonly mark?: string;
   readonly signal?: AbortSignal;
 }
 
@@ -25,8 +28,12 @@ export interface MultipartUpload {
   readonly uploadId: string;
   /** Copies the bytes. Resolves when there is room for more; rejects when a part has failed for good. */
   write(chunk: Buffer): Promise<void>;
-  /** Sends what is left, completes, and compares the object's size with what was written. */
-  complete(): Promise<{ size: number; etag: string }>;
+  /**
+   * Sends what is left, completes, and compares the object's size with what was written. After `PreconditionFailed` it
+   * may be called again.
+   * @param options.replace whatever lies at the key, in spite of `onlyIfAbsent`
+   */
+  complete(options?: { replace?: boolean }): Promise<{ size: number; etag: string }>;
   /** Throws the parts away; safe after any failure, and after `complete`, when it does nothing. */
   abort(): Promise<void>;
 }
@@ -81,7 +88,10 @@ export class PartsUpload implements MultipartUpload {
 
   static async start(target: UploadTarget, options: MultipartUploadOptions): Promise<PartsUpload> {
     const { client, clock, bucket, key } = target;
-    const headers = { 'content-type': options.contentType ?? 'application/octet-stream' };
+    const headers = {
+      'content-type': options.contentType ?? 'application/octet-stream',
+      ...(options.mark === undefined ? {} : { [`x-amz-meta-${MARK_NAME}`]: options.mark }),
+    };
     // not repeated after a lost answer: that would leave an upload that nobody knows
     const id = await withRetries(
       `start an upload of ${key} to bucket ${bucket}`,
@@ -103,7 +113,7 @@ export class PartsUpload implements MultipartUpload {
     }
   }
 
-  async complete(): Promise<{ size: number; etag: string }> {
+  async complete({ replace = false }: { replace?: boolean } = {}): Promise<{ size: number; etag: string }> {
     // an object without parts cannot be completed, so an empty one has one empty part
     if (this.#filled > 0 || this.#nextPart === 1) await this.#sendCurrent();
     await Promise.all(this.#sending);
@@ -113,7 +123,7 @@ export class PartsUpload implements MultipartUpload {
     const etag = await withRetries(
       `complete the upload of ${key} to bucket ${bucket}`,
       this.#retries,
-      (attempt) => this.#requestCompletion(attempt > 0),
+      (attempt) => this.#requestCompletion(attempt > 0, !replace && (this.#options.onlyIfAbsent ?? false)),
     );
     this.#isCompleted = true;
     await this.#verifySize();
@@ -167,7 +177,20 @@ export class PartsUpload implements MultipartUpload {
     this.#parts.push({ part, etag });
   }
 
-  async #requestCompletion(isRepeated: boolean): Promise<string> {
+  async #requestCompletion(isRepeated: boolean, onlyIfAbsent: boolean): Promise<string> {
+    const attempted = `complete the upload of ${this.#target.key}`;
+    try {
+      return await conditionally(onlyIfAbsent, attempted, (condition) => this.#sendCompletion(condition));
+    } catch (error) {
+      const failure = classify(error, attempted);
+      const mayBeDone = failure.code === 'NoSuchUpload' || failure.code === 'PreconditionFailed';
+      const done = isRepeated && mayBeDone ? await this.#findOwnObject() : undefined;
+      if (done) return done.etag;
+      throw failure;
+    }
+  }
+
+  async #sendCompletion(condition: Readonly<Record<string, string>>): Promise<string> {
     const { client, bucket, key } = this.#target;
     const body = this.#parts
       .map(({ part, etag }) => `<Part><PartNumber>${part}</PartNumber><ETag>"${etag}"</ETag></Part>`)
@@ -177,30 +200,23 @@ export class PartsUpload implements MultipartUpload {
       bucketName: bucket,
       objectName: key,
       query: `uploadId=${encodeURIComponent(this.uploadId)}`,
-      headers: this.#options.onlyIfAbsent ? { 'if-none-match': '*' } : {},
+      headers: { ...condition },
     };
-    try {
-      const response = await client.makeRequestAsync(
-        request,
-        `<CompleteMultipartUpload>${body}</CompleteMultipartUpload>`,
-      );
-      const text = Buffer.concat(await response.toArray()).toString();
-      // a store may begin with 200 before it knows that it fails
-      const code = /<Error>[\s\S]*?<Code>(\w+)<\/Code>/.exec(text)?.[1];
-      if (code !== undefined) throw new ObjectStoreError(code, `complete the upload of ${key}`);
-      return /<ETag>(?:&quot;|&#34;|")?([^<&"]+)/.exec(text)?.[1] ?? '';
-    } catch (error) {
-      const failure = classify(error, `complete the upload of ${key}`);
-      const mayBeDone = failure.code === 'NoSuchUpload' || failure.code === 'PreconditionFailed';
-      const done = isRepeated && mayBeDone ? await this.#findOwnObject() : undefined;
-      if (done) return done.etag;
-      throw failure;
-    }
+    const response = await client.makeRequestAsync(
+      request,
+      `<CompleteMultipartUpload>${body}</CompleteMultipartUpload>`,
+    );
+    const text = Buffer.concat(await response.toArray()).toString();
+    // a store may begin with 200 before it knows that it fails
+    const code = /<Error>[\s\S]*?<Code>(\w+)<\/Code>/.exec(text)?.[1];
+    if (code !== undefined) throw new ObjectStoreError(code, `complete the upload of ${key}`);
+    return /<ETag>(?:&quot;|&#34;|")?([^<&"]+)/.exec(text)?.[1] ?? '';
   }
 
   /** The answer to an earlier completion was lost: the object is there, and is it ours? */
   async #findOwnObject(): Promise<ObjectStat | undefined> {
     const found = await this.#target.stat();
+    if (found?.mark !== undefined) return found.mark === this.#options.mark ? found : undefined;
     const md5s = Buffer.concat(this.#parts.map(({ etag }) => Buffer.from(etag, 'hex')));
     const etag = `${createHash('md5').update(md5s).digest('hex')}-${this.#parts.length}`;
     const isOurs =
@@ -220,6 +236,9 @@ export class PartsUpload implements MultipartUpload {
         'SizeMismatch',
         `verify ${key}: ${this.#size} bytes were written, ${found?.size ?? 'none'} are there`,
       );
+    const { mark } = this.#options;
+    if (mark !== undefined && 'mark' in found && found.mark !== mark)
+      throw new ObjectStoreError('ObjectReplaced', `verify ${key}`);
   }
 }
 

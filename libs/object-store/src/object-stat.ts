@@ -3,8 +3,13 @@ export interface ObjectStat {
   /** Without quotation marks. */
   readonly etag: string;
   readonly lastModified: Date;
+  /** What its upload was marked with; undefined also where a store does not keep it. */
+  readonly mark?: string;
 }
 
-export interface ObjectEntry extends ObjectStat {
+/** Header that carries the mark of an upload to its object. */
+export const MARK_NAME = 'agentplane-upload';
+
+export interface ObjectEntry extends Omit<ObjectStat, 'mark'> {
   readonly key: string;
 }

@@ -45,14 +45,15 @@ export type DestinationCheck =
       readonly retryable: boolean;
     };
 
+export interface PutOptions {
+  readonly contentType?: string;
+  /** Fails with `PreconditionFailed` when the key exists (on stores that understand it). */
+  readonly onlyIfAbsent?: boolean;
+}
+
 /** A store for objects. Errors are `ObjectStoreError`; nothing follows redirects. */
 export interface ObjectStore {
-  put(
-    bucket: string,
-    key: string,
-    body: Buffer | string,
-    options?: { contentType?: string },
-  ): Promise<{ etag: string }>;
+  put(bucket: string, key: string, body: Buffer | string, options?: PutOptions): Promise<{ etag: string }>;
   /** Undefined when there is no such object. */
   stat(bucket: string, key: string): Promise<ObjectStat | undefined>;
   /** The object's bytes, or those from `offset` on (`length` of them). */

@@ -86,6 +86,12 @@ describe('objects', () => {
     expect(await keys('n/')).toHaveLength(1003);
   }, 30_000);
 
+  it('are put only where there is none, if asked for', async () => {
+    await store.put('bkt', 'once', 'x', { onlyIfAbsent: true });
+    expect(await codeOf(store.put('bkt', 'once', 'y', { onlyIfAbsent: true }))).toBe('PreconditionFailed');
+    expect(Buffer.concat(await (await store.get('bkt', 'once')).toArray()).toString()).toBe('x');
+  });
+
   it('are put in spite of a busy store and cut connections', async () => {
     const faults = [{ kind: 'error', code: 'SlowDown' }, { kind: 'reset' }, { kind: 'lost-answer' }] as const;
     let n = 0;
@@ -199,6 +205,52 @@ describe('uploads in parts', () => {
     fault = ({ method, query }) =>
       method === 'POST' && query.has('uploadId') && n++ === 0 ? { kind: 'lost-answer' } : undefined;
     expect(await codeOf(upload(randomBytes(10), 10, { onlyIfAbsent: true }))).toBe('no error');
+  });
+
+  it('are known by their mark', async () => {
+    const upload = await store.startMultipartUpload('bkt', 'k', { mark: 'one' });
+    await upload.write(Buffer.from('x'));
+    await upload.complete();
+    expect(await store.stat('bkt', 'k')).toMatchObject({ size: 1, mark: 'one' });
+    await store.put('bkt', 'k', 'y');
+    expect(await store.stat('bkt', 'k')).not.toHaveProperty('mark');
+  });
+
+  it('replace what lies at their key when they are told to after all', async () => {
+    await store.put('bkt', 'k', 'there already');
+    const upload = await store.startMultipartUpload('bkt', 'k', { onlyIfAbsent: true });
+    await upload.write(Buffer.from('x'));
+    expect(await codeOf(upload.complete())).toBe('PreconditionFailed');
+    expect(await store.stat('bkt', 'k')).toMatchObject({ size: 13 });
+    await upload.complete({ replace: true });
+    expect(await store.stat('bkt', 'k')).toMatchObject({ size: 1 });
+  });
+
+  it('do not take another object of their size for their own when the answer was lost', async () => {
+    const upload = await store.startMultipartUpload('bkt', 'k', { onlyIfAbsent: true, mark: 'mine' });
+    await upload.write(Buffer.from('x'));
+    let posts = 0;
+    fault = ({ method }) => (method === 'POST' && posts++ === 0 ? { kind: 'lost-answer' } : undefined);
+    expect(await upload.complete()).toMatchObject({ size: 1 });
+    expect(await store.stat('bkt', 'k')).toMatchObject({ mark: 'mine' });
+    expect(posts).toBe(2);
+
+    const other = await store.startMultipartUpload('bkt', 'other', { onlyIfAbsent: true, mark: 'mine too' });
+    await other.write(Buffer.from('x'));
+    await store.put('bkt', 'other', 'y');
+    posts = 0;
+    fault = ({ method }) => (method === 'POST' && posts++ === 0 ? { kind: 'reset' } : undefined);
+    expect(await codeOf(other.complete())).toBe('PreconditionFailed');
+  });
+
+  it('and objects are written where the store knows no conditions', async () => {
+    fault = ({ headers }) =>
+      headers['if-none-match'] === undefined ? undefined : { kind: 'error', code: 'NotImplemented' };
+    await store.put('bkt', 'a', 'x', { onlyIfAbsent: true });
+    const upload = await store.startMultipartUpload('bkt', 'b', { onlyIfAbsent: true });
+    await upload.write(Buffer.from('x'));
+    await upload.complete();
+    expect(await keys()).toEqual(['a', 'b']);
   });
 
   it('are aborted by id, once or more', async () => {

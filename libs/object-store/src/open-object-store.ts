@@ -8,9 +8,10 @@ import {
   type MultipartUploadOptions,
   PartsUpload,
 } from './multipart-upload.js';
-import type { ObjectEntry, ObjectStat } from './object-stat.js';
+import { conditionally } from './conditional-write.js';
+import { MARK_NAME, type ObjectEntry, type ObjectStat } from './object-stat.js';
 import { classify } from './object-store-error.js';
-import type { DestinationCheck, ObjectStore, ObjectStoreSettings } from './object-store.js';
+import type { DestinationCheck, ObjectStore, ObjectStoreSettings, PutOptions } from './object-store.js';
 import { withRetries } from './retry.js';
 import { createClient } from './store-client.js';
 import type { Transport } from './transport.js';
@@ -47,24 +48,28 @@ class ClientObjectStore implements ObjectStore {
     bucket: string,
     key: string,
     body: Buffer | string,
-    options: { contentType?: string } = {},
+    { contentType = 'application/octet-stream', onlyIfAbsent = false }: PutOptions = {},
   ): Promise<{ etag: string }> {
-    const headers = { 'content-type': options.contentType ?? 'application/octet-stream' };
     const bytes = Buffer.from(body);
-    return this.#try(`put ${key} in bucket ${bucket}`, async () => {
-      // the client's own call would switch to its multipart upload when a body is larger than its part
-      const request = { method: 'PUT', bucketName: bucket, objectName: key, headers: { ...headers } };
-      const response = await this.#client.makeRequestAsync(request, bytes);
-      response.resume();
-      return { etag: plainEtag(response.headers.etag) };
-    });
+    const attempted = `put ${key} in bucket ${bucket}`;
+    return this.#try(attempted, () =>
+      conditionally(onlyIfAbsent, attempted, async (condition) => {
+        // the client's own call would switch to its multipart upload when a body is larger than its part
+        const headers = { 'content-type': contentType, ...condition };
+        const request = { method: 'PUT', bucketName: bucket, objectName: key, headers };
+        const response = await this.#client.makeRequestAsync(request, bytes);
+        response.resume();
+        return { etag: plainEtag(response.headers.etag) };
+      }),
+    );
   }
 
   async stat(bucket: string, key: string): Promise<ObjectStat | undefined> {
     try {
       return await this.#try(`look for ${key} in bucket ${bucket}`, async () => {
-        const { size, etag, lastModified } = await this.#client.statObject(bucket, key);
-        return { size, etag, lastModified };
+        const { size, etag, lastModified, metaData } = await this.#client.statObject(bucket, key);
+        const mark: unknown = metaData[MARK_NAME];
+        return { size, etag, lastModified, ...(typeof mark === 'string' ? { mark } : {}) };
       });
     } catch (error) {
       if (classify(error, '').code === 'NoSuchKey') return undefined;

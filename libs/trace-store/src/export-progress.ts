@@ -18,6 +18,8 @@ export interface ExportIntent {
   readonly part: number;
   readonly key: string;
   readonly uploadId?: string;
+  /** What the object is marked with: by this, and by no size, it is known again. */
+  readonly mark?: string;
   /** Rows and bytes, once the object was written whole but before it was completed. */
   readonly rows?: number;
   readonly bytes?: number;

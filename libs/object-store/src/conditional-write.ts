@@ -1,0 +1,23 @@
+import { classify } from './object-store-error.js';
+
+/** How stores that do not know the condition refuse it. Others ignore it. */
+const NOT_UNDERSTOOD = new Set(['NotImplemented', 'InvalidArgument', 'InvalidRequest']);
+
+/**
+ * Writes on the condition that the key is free, and without it where the store does not understand conditions: those
+ * who ask for it must be safe without, it only closes a gap that time leaves.
+ * @param write is given the headers of the condition
+ */
+export async function conditionally<T>(
+  isConditional: boolean,
+  attempted: string,
+  write: (condition: Readonly<Record<string, string>>) => Promise<T>,
+): Promise<T> {
+  if (!isConditional) return write({});
+  try {
+    return await write({ 'if-none-match': '*' });
+  } catch (error) {
+    if (!NOT_UNDERSTOOD.has(classify(error, attempted).code)) throw error;
+    return write({});
+  }
+}
