@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from '#lib/time';
 import { type Readable } from 'node:stream';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import { type Dispatcher } from 'undici';
 import request from 'undici/lib/api/api-request.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
@@ -57,8 +58,9 @@ export class Transport {
     this.#clock = options.clock ?? systemClock;
     const url = new URL(connection.server);
     this.#base = url.pathname.replace(/\/+$/, '');
-    this.#requests = openPool(connection, url.origin, 32);
-    this.#streams = openPool(connection, url.origin, null);
+    const context = url.protocol === 'https:' ? secureContextOf(connection) : undefined;
+    this.#requests = openPool(connection, context, url.origin, 32);
+    this.#streams = openPool(connection, context, url.origin, null);
   }
 
   /**
@@ -146,7 +148,21 @@ export class Transport {
   }
 }
 
-function openPool(connection: KubeConnection, origin: string, connections: number | null): Pool {
+/** One for all connections: each of its own would parse CA and key again, and keep them. */
+function secureContextOf({ ca, clientCertificate, clientKey }: KubeConnection): SecureContext {
+  return createSecureContext({
+    ...(ca === undefined ? {} : { ca }),
+    ...(clientCertificate === undefined ? {} : { cert: clientCertificate }),
+    ...(clientKey === undefined ? {} : { key: clientKey }),
+  });
+}
+
+function openPool(
+  connection: KubeConnection,
+  secureContext: SecureContext | undefined,
+  origin: string,
+  connections: number | null,
+): Pool {
   return new Pool(origin, {
     connections,
     allowH2: false,
@@ -155,9 +171,7 @@ function openPool(connection: KubeConnection, origin: string, connections: numbe
       timeout: 10_000,
       // the kernel gives a dead peer up about 10 probes of 1 s after this
       keepAliveInitialDelay: 15_000,
-      ...(connection.ca === undefined ? {} : { ca: connection.ca }),
-      ...(connection.clientCertificate === undefined ? {} : { cert: connection.clientCertificate }),
-      ...(connection.clientKey === undefined ? {} : { key: connection.clientKey }),
+      ...(secureContext === undefined ? {} : { secureContext }),
       ...(connection.tlsServerName === undefined ? {} : { servername: connection.tlsServerName }),
       ...(connection.insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
     },
