@@ -104,13 +104,28 @@ describe('image store', () => {
       requires: true,
       packages: { '': { name: 'x', version: '1.0.0' } },
     };
+    // says which variables npm was given
+    const postinstall = `node -e "fs.writeFileSync('names', Object.keys(process.env).join(' '))"`;
     const source = agentFolder({
-      'package.json': '{"name":"x","version":"1.0.0"}',
+      'package.json': JSON.stringify({ name: 'x', version: '1.0.0', scripts: { postinstall } }),
       'package-lock.json': JSON.stringify(lock),
     });
     const store = newStore();
-    const folder = store.resolve((await store.import('locked', source)).reference)?.folder ?? '';
+    const installs: string[] = [];
+    const before = process.env;
+    process.env = { ...before, NO_PROXY: 'localhost', SSL_CERT_DIR: root, A_SECRET: 'x' };
+    try {
+      for (const name of ['locked', 'again']) await store.import(name, source, () => installs.push(name));
+    } finally {
+      process.env = before;
+    }
+    expect(installs).toEqual(['locked']);
+    const reference = (await store.find('locked'))?.reference ?? '';
+    const folder = store.resolve(reference)?.folder ?? '';
     expect(existsSync(join(folder, 'node_modules', 'something'))).toBe(false);
+    const names = readFileSync(join(folder, 'names'), 'utf8').split(' ');
+    expect(names).toEqual(expect.arrayContaining(['PATH', 'NO_PROXY', 'SSL_CERT_DIR']));
+    expect(names).not.toContain('A_SECRET');
   });
 
   it.each([

@@ -40,9 +40,10 @@ export interface StoredImage {
 export interface ImageStore {
   /**
    * Copies a folder with a `langgraph.json` and points the name to it. The same content again is the same image.
+   * @param onInstall called before npm begins to install what a lock file names, which may take minutes
    * @throws TerminalError when the name or the folder cannot be an image, or its dependencies cannot be installed
    */
-  import(name: string, source: string): Promise<StoredImage>;
+  import(name: string, source: string, onInstall?: () => void): Promise<StoredImage>;
   /** By name. */
   list(): Promise<readonly StoredImage[]>;
   /** What the name means now. */
@@ -73,7 +74,7 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
     list,
     find,
 
-    async import(name, source) {
+    async import(name, source, onInstall) {
       requireImportable(name, source);
       await mkdir(folder, { recursive: true, mode: 0o700 }); // an agent's folder may hold secrets
       await removePartials(folder);
@@ -81,7 +82,7 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
       try {
         const digest = await copyContent(source, partial);
         if (!existsSync(folderOf(digest))) {
-          await installDependencies(partial, join(installation, 'node_modules'));
+          await installDependencies(partial, join(installation, 'node_modules'), onInstall);
           await rename(partial, folderOf(digest)).catch((error: unknown) => {
             if (!existsSync(folderOf(digest))) throw error; // else another import of the same content was faster
           });

@@ -5,25 +5,34 @@ import { delimiter, dirname, join } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
 
+/** What leads npm to its registry here as it does everywhere else on this machine, and nothing that is a secret of ours. */
 const INHERITED = [
   'PATH',
   'HOME',
   'TMPDIR',
-  'HTTP_PROXY',
-  'HTTPS_PROXY',
-  'NO_PROXY',
-  'http_proxy',
-  'https_proxy',
+  ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
+  ...['registry', 'cache', 'userconfig', 'cafile'].flatMap((name) => [
+    `npm_config_${name}`,
+    `NPM_CONFIG_${name.toUpperCase()}`,
+  ]),
 ];
 
 /**
  * Gives an image its `node_modules`: from its own lock file, or else the platform's, so that a sample of two files runs.
  * @param platformModules the platform's own `node_modules`
+ * @param onInstall called before npm begins, which may take minutes
  * @throws TerminalError with the end of npm's output when the lock file cannot be installed
  */
-export async function installDependencies(folder: string, platformModules: string): Promise<void> {
-  if (existsSync(join(folder, 'package-lock.json')) || existsSync(join(folder, 'npm-shrinkwrap.json')))
+export async function installDependencies(
+  folder: string,
+  platformModules: string,
+  onInstall: () => void = () => undefined,
+): Promise<void> {
+  if (existsSync(join(folder, 'package-lock.json')) || existsSync(join(folder, 'npm-shrinkwrap.json'))) {
+    onInstall();
     return npmCi(folder);
+  }
   await symlink(platformModules, join(folder, 'node_modules'), 'dir');
 }
 

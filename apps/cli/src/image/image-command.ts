@@ -32,7 +32,9 @@ export async function addImage(
   }
   try {
     const store = openImageStore({ folder: images, installation: INSTALLATION, clock: systemClock });
-    const { reference } = await store.import(name, resolve(folder));
+    const { reference } = await store.import(name, resolve(folder), () =>
+      process.stderr.write('Installing the dependencies of its lock file …\n'),
+    );
     process.stdout.write(`${reference}\n`);
     warnOfUnlocked(folder);
     const next = platform && (await tellDeployments(name, platform.credentials.kubeconfig, deploy));
