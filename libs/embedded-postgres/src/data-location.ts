@@ -33,8 +33,7 @@ export function locateData(dataFolder: string, user: OsUser | undefined): string
     return own;
   }
   if (existsSync(own) || isReachable(dirname(realpathSync(dataFolder)), user)) {
-    // passing through is all it allows: what lies inside has modes of its own
-    chmodSync(dataFolder, (statSync(dataFolder).mode & 0o777) | 0o011);
+    letThrough(dataFolder, user);
     makeFolderFor(user, own);
     return own;
   }
@@ -46,11 +45,22 @@ export function locateData(dataFolder: string, user: OsUser | undefined): string
   return shared;
 }
 
-/** Whether the user may pass through the folder and everything above it. */
-function isReachable(folder: string, user: OsUser): boolean {
+/** Lets the user pass through the folder, and nobody else: agents' traces and files lie in it too. */
+function letThrough(folder: string, user: OsUser): void {
+  if (isPassable(folder, user)) return;
+  chownSync(folder, statSync(folder).uid, user.gid);
+  chmodSync(folder, (statSync(folder).mode & 0o707) | 0o010);
+}
+
+function isPassable(folder: string, user: OsUser): boolean {
   const { mode, uid, gid } = statSync(folder);
   const bit = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
-  if ((mode & bit) === 0) return false;
+  return (mode & bit) !== 0;
+}
+
+/** Whether the user may pass through the folder and everything above it. */
+function isReachable(folder: string, user: OsUser): boolean {
+  if (!isPassable(folder, user)) return false;
   const above = dirname(folder);
   return above === folder || isReachable(above, user);
 }

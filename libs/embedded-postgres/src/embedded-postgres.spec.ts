@@ -56,6 +56,8 @@ describe('startEmbeddedPostgres', () => {
     const uri = await postgres.ensureDatabase({ database: 'kube', role: 'kube', connectionLimit: 3 });
     await query(uri, 'CREATE TABLE kept AS SELECT 42 AS answer');
     expect(statSync(join(dataDir, 'secrets', 'postgres.json')).mode & 0o777).toBe(0o600);
+    // whoever the server runs as may pass through the data folder, and nobody else
+    expect(statSync(dataDir).mode & 0o027).toBe(0);
     const open = uri.replace(/:[^:@/]+@/, ':wrong@');
     await expect(query(open, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
     const identity = findProcess(postmaster(dataDir));
