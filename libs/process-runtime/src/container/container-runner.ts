@@ -71,7 +71,8 @@ export class ContainerRunner {
       containerId: this.#containerId,
       phase: this.#phase,
       last: this.#last,
-      restartCount: this.#restartCount,
+      // one that waits for its next attempt has not been restarted yet
+      restartCount: Math.max(0, this.#restartCount - (this.#phase.kind === 'waiting' ? 1 : 0)),
       isStarted: this.#phase.kind === 'running' && this.#probes?.isStarted === true,
       isReady: this.#phase.kind === 'running' && this.#probes?.isReady === true,
     };
@@ -258,8 +259,9 @@ export class ContainerRunner {
   #restore(): void {
     const { before, wasStarted, context } = this.#options;
     if (!before && !wasStarted) return;
-    this.#restartCount = before?.restartCount ?? 0;
     this.#last = before?.lastState?.terminated;
+    const isBetween = before?.state?.waiting !== undefined && this.#last !== undefined;
+    this.#restartCount = (before?.restartCount ?? 0) + (isBetween ? 1 : 0);
     this.#containerId = before?.containerID;
     const ended = before?.state?.terminated;
     if (!ended && !wasStarted && !before?.state?.running) return;

@@ -37,9 +37,17 @@ describe('logs of pods', () => {
     const found = {
       findLog: (name: string) => (name === 'main' ? { folder: logFolder, runner } : undefined),
     };
+    const loopFolder = join(folder, 'looping');
+    const crashed = new LogFile(loopFolder, 0, clock);
+    crashed.write('stdout', 'its last words\n');
+    crashed.close();
+    const waiting = {
+      view: { phase: { kind: 'waiting', reason: 'CrashLoopBackOff' }, restartCount: 0 },
+    } as ContainerRunner;
+    const looping = { findLog: () => ({ folder: loopFolder, runner: waiting }) };
     // the smallest part of the workers that the server asks
     const pods = {
-      find: (_: string, name: string) => (name === 'pod' ? found : undefined),
+      find: (_: string, name: string) => (name === 'pod' ? found : name === 'looping' ? looping : undefined),
     } as unknown as PodWorkers;
     server = new LogServer({
       serving: issued,
@@ -92,6 +100,10 @@ describe('logs of pods', () => {
     ['another path', '/exec/here/pod/main', 404],
   ])('answers %s with %s', async (_name, path, status) => {
     expect((await read(path)).status).toBe(status);
+  });
+
+  it.each(['', '?previous=true'])('shows the last attempt while the next one waits%s', async (query) => {
+    expect((await read(`/containerLogs/here/looping/main${query}`)).text).toBe('its last words\n');
   });
 
   it('talks to the API server alone', async () => {

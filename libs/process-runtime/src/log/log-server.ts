@@ -98,12 +98,8 @@ export class LogServer {
       return refuse(response, 404, `container ${container} of pod ${namespace}/${pod} is not on this node`);
     const wanted = parseLogQuery(query, clock.now());
     const { phase, restartCount } = found.runner.view;
-    // while it waits for the next attempt, the log is that of the last one
-    const current =
-      phase.kind === 'waiting' && restartCount > 0 && !hasLog(found.folder, restartCount)
-        ? restartCount - 1
-        : restartCount;
-    const attempt = wanted.previous ? current - 1 : current;
+    // while it waits for the next attempt, the last one is both the newest and the previous
+    const attempt = wanted.previous && phase.kind !== 'waiting' ? restartCount - 1 : restartCount;
     if (attempt < 0 || !hasLog(found.folder, attempt)) {
       const text = wanted.previous
         ? `previous terminated container "${container}" in pod "${pod}" not found`

@@ -182,6 +182,7 @@ describe('a node in hard times', () => {
       'to back off',
       (now) => now.status?.containerStatuses?.[0]?.state?.waiting?.reason === 'CrashLoopBackOff',
     );
+    expect(waiting.status?.containerStatuses?.[0]?.restartCount).toBe(0); // not yet
     expect(waiting.status?.containerStatuses?.[0]?.state?.waiting?.message).toMatch(
       new RegExp(`^back-off \\d+s restarting failed container=main pod=${name}_here\\(${uid}\\)$`),
     );
