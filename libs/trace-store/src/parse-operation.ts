@@ -11,6 +11,7 @@ import {
   validateJson,
 } from './json-scanner.js';
 import { parseMicros, type Micros } from './micros.js';
+import { repairSurrogates } from './repair-surrogates.js';
 import type { ProjectReference, RunChange } from './run-change.js';
 import { PAYLOAD_FIELDS, type PayloadField, type RunOperation } from './run-operation.js';
 import type { RunPayloads, RunStatus } from './stored-run.js';
@@ -176,6 +177,7 @@ function payloadsOf(reader: Reader, raw: Payloads): RunPayloads {
     try {
       if (!isUtf8(bytes)) throw new JsonSyntaxError('the text is not UTF-8', 0);
       validateJson(bytes, MAX_PAYLOAD_DEPTH);
+      repairSurrogates(bytes);
       payloads[field] = field === 'error' ? errorText(bytes) : bytes;
     } catch (error) {
       if (!(error instanceof JsonSyntaxError)) throw error;

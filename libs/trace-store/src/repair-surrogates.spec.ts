@@ -1,0 +1,26 @@
+import fc from 'fast-check';
+import { repairSurrogates } from './repair-surrogates.js';
+
+/** JSON with every character that could be, and some that need not be, escaped. */
+function escaped(text: string): string {
+  return JSON.stringify(text).replace(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+describe('halves of surrogate pairs', () => {
+  const unit = fc.constantFrom('\ud83d', '\ude00', '\\', 'u', 'd', '8', '"', 'é', '\\ud83d', '\u0000', 'x');
+
+  it('become what a well-formed text has in their place, and nothing else changes', () => {
+    fc.assert(
+      fc.property(fc.array(unit, { maxLength: 12 }), (units) => {
+        const text = units.join('');
+        const json = Buffer.from(escaped(text));
+        repairSurrogates(json);
+        expect(JSON.parse(json.toString())).toBe(text.toWellFormed());
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
