@@ -132,8 +132,9 @@ export class AgentServer {
       serverId,
       secrets,
     };
-    const worker = new Worker({ ...base, concurrency: config.concurrency, followed: follower });
-    const keeper = new LeaseKeeper({ ...base, leases, worker, leaseMs: config.leaseMs });
+    const { concurrency, leaseMs } = config;
+    const worker = new Worker({ ...base, concurrency, leaseMs, followed: follower });
+    const keeper = new LeaseKeeper({ ...base, leases, worker, leaseMs });
     notifications.on('pending', () => worker.wake());
     notifications.on('cancel', (runId) => void requestCancel(runId));
     notifications.on('watch', (runId) => worker.relay(runId));

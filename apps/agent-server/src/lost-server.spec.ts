@@ -207,6 +207,10 @@ describe('a run whose server is killed', () => {
   });
 });
 
+function nodesOf(update: unknown): string {
+  return Object.keys(update as object).join();
+}
+
 /** How many checkpoints the first had written depends on the moment of its end; none of its own comes after another's. */
 function expectHandOver(seen: readonly { attempt: unknown }[]): void {
   const attempts = seen.map(({ attempt }) => Number(attempt));
@@ -234,6 +238,33 @@ describe('a server that was stopped for longer than its leases', () => {
     expectHandOver(seen);
     const state = await first.client().threads.getState<{ steps: string[] }>(thread_id);
     expect(state.values.steps).toEqual(['first', 'second', 'third']);
+  });
+
+  it('says nothing more to its own readers before it knows that the run is still its own', async () => {
+    const [first] = await Promise.all([start(), start()]);
+    const file = newFile();
+    const { thread_id } = await first.client().threads.create();
+    const heard: string[] = [];
+    const reading = (async () => {
+      const stream = first.client().runs.stream(thread_id, 'slow', {
+        input: { waitMs: 700, file },
+        streamMode: ['updates'],
+      });
+      for await (const { event, data } of stream)
+        heard.push(
+          event === 'metadata'
+            ? `attempt ${(data as unknown as { attempt: number }).attempt}`
+            : nodesOf(data),
+        );
+    })();
+    await reached(file, 'second 1');
+    first.signal('SIGSTOP');
+    await reached(file, 'second 2');
+    await new Promise((resolve) => setTimeout(resolve, 1_000)); // the step of the first is over when it wakes
+    first.signal('SIGCONT');
+    await reading;
+    expect(heard.slice(0, 3)).toEqual(['attempt 1', 'first', 'attempt 2']);
+    expect(heard.at(-1)).toBe('third');
   });
 
   it('keeps its readers, who get the rest from the server at work', async () => {

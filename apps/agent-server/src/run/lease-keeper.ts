@@ -89,17 +89,22 @@ export class LeaseKeeper {
   }
 
   async #renew(): Promise<void> {
-    const { leases, worker, serverId } = this.parts;
+    const { clock, leases, worker, serverId } = this.parts;
     const runs = worker.runs;
     if (runs.length === 0) return;
+    const askedAtMs = clock.monotonicMs();
     const renewed = new Map((await leases.renew(runs)).map((run) => [run.runId, run]));
     for (const run of runs) {
       const execution = worker.find(run.runId);
       if (execution?.run !== run) continue; // ended meanwhile
       const found = renewed.get(run.runId);
-      if (!found) execution.stop({ kind: 'lost', error: new FencedError(run.runId, run.attempt) });
-      else if (found.cancel) execution.stop({ kind: 'cancelled', action: found.cancel });
-      if (found?.watchers.some((watcher) => watcher !== serverId)) worker.relay(run.runId);
+      if (!found) {
+        execution.stop({ kind: 'lost', error: new FencedError(run.runId, run.attempt) });
+        continue;
+      }
+      worker.renewed(run, askedAtMs);
+      if (found.cancel) execution.stop({ kind: 'cancelled', action: found.cancel });
+      if (found.watchers.some((watcher) => watcher !== serverId)) worker.relay(run.runId);
     }
   }
 

@@ -7,7 +7,7 @@ import type { RunQueue } from '../store/run-queue.js';
 import { persevere } from '../store/persevere.js';
 import type { ClaimedRun } from '../store/run-row.js';
 import { RunExecution, type ExecutionParts, type OutputSink, type Outcome } from './run-execution.js';
-import type { RunFeeds } from './run-feed.js';
+import type { RunEvent, RunFeeds } from './run-feed.js';
 
 /** Milliseconds between two looks into the queue when nobody rings; finds delayed runs and lost notifications. */
 const POLL_MS = 1_000;
@@ -25,6 +25,7 @@ export interface Followed {
 export interface WorkerParts extends ExecutionParts {
   readonly serverId: string;
   readonly concurrency: number;
+  readonly leaseMs: number;
   readonly queue: RunQueue;
   readonly ends: RunEnds;
   readonly events: RunEvents;
@@ -38,6 +39,10 @@ interface AtWork {
   readonly execution: RunExecution;
   readonly done: Promise<void>;
   isRelayed: boolean;
+  /** Until then nobody else can have taken the run over, on the monotonic clock. */
+  ownUntilMs: number;
+  /** Output that waits until the run is known to be ours still. */
+  held: RunEvent[];
 }
 
 /**
@@ -143,7 +148,7 @@ export class Worker {
 
   /** Begins a run whose lease is ours. */
   begin(run: ClaimedRun): void {
-    const { feeds, followed, serverId } = this.parts;
+    const { clock, feeds, followed, leaseMs, serverId } = this.parts;
     const isRelayed = run.watchers.some((watcher) => watcher !== serverId);
     const feed = feeds.open(run.runId);
     followed.unfollow(run.runId);
@@ -151,6 +156,8 @@ export class Worker {
     const entry: AtWork = {
       execution,
       isRelayed,
+      ownUntilMs: clock.monotonicMs() + leaseMs,
+      held: [],
       done: Promise.resolve().then(() => this.#perform(execution)),
     };
     this.#atWork.set(run.runId, entry);
@@ -160,16 +167,33 @@ export class Worker {
   }
 
   #sink(run: ClaimedRun): OutputSink {
-    const { feeds } = this.parts;
+    const { clock, feeds } = this.parts;
     const { runId } = run;
     return {
       isWanted: () =>
         (feeds.find(runId)?.hasReaders ?? false) || (this.#atWork.get(runId)?.isRelayed ?? false),
       emit: (event) => {
-        feeds.find(runId)?.publish(event);
-        if (this.#atWork.get(runId)?.isRelayed) this.#relay(run, event.event, event.data);
+        const entry = this.#atWork.get(runId);
+        if (entry && clock.monotonicMs() > entry.ownUntilMs) entry.held.push(event);
+        else this.#show(run, event);
       },
     };
+  }
+
+  #show(run: ClaimedRun, event: RunEvent): void {
+    this.parts.feeds.find(run.runId)?.publish(event);
+    if (this.#atWork.get(run.runId)?.isRelayed) this.#relay(run, event.event, event.data);
+  }
+
+  /**
+   * The run is still ours, as was asked at `askedAtMs`. A server that slept for longer than its lease says nothing to
+   * readers before it knows that: another may speak for the run by now.
+   */
+  renewed(run: ClaimedRun, askedAtMs: number): void {
+    const entry = this.#atWork.get(run.runId);
+    if (entry?.execution.run !== run) return;
+    entry.ownUntilMs = askedAtMs + this.parts.leaseMs;
+    for (const event of entry.held.splice(0)) this.#show(run, event);
   }
 
   #relay({ runId, attempt }: ClaimedRun, event: string, data: string): void {
@@ -202,6 +226,7 @@ export class Worker {
           log.warn({ runId: run.runId, attempt: run.attempt }, 'the end of an outdated attempt was refused');
           return this.#moved(run);
         }
+        this.renewed(run, this.parts.clock.monotonicMs());
         if (this.#atWork.get(run.runId)?.isRelayed) this.#relay(run, END, outcome.body);
         this.#free(run);
         if (hasNext) this.wake();

@@ -2,7 +2,7 @@ import type { RunnableConfig } from '@langchain/core/runnables';
 import { emptyCheckpoint, type Checkpoint } from '@langchain/langgraph-checkpoint';
 import type pg from 'pg';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
+import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { kwargsOf } from '../run/run-request.js';
 import { uuid7 } from '../run/uuid7.js';
@@ -238,6 +238,41 @@ describe('the saver of an attempt', () => {
 });
 
 describe('the queue', () => {
+  it('has a run wait its turn when a delayed one of its thread begins in the same moment', async () => {
+    const queue = new RunQueue(pool, one, 60_000, ['graph'], systemClock);
+    const threadId = uuid7(systemClock.now());
+    await new Threads(pool).create(threadId, {}, 'raise');
+    const base = {
+      threadId,
+      assistantId: one,
+      graphId: 'graph',
+      metadata: {},
+      kwargs: kwargsOf({ assistant_id: one }, {}),
+      strategy: 'enqueue',
+      isWatched: false,
+    };
+    const delayed = { ...base, runId: uuid7(systemClock.now()), delayMs: 1_000_000, startHere: false };
+    await queue.submit(delayed, false);
+    const other = await pool.connect();
+    await other.query('BEGIN');
+    await other.query(`UPDATE agentplane.runs SET status = 'running' WHERE run_id = $1`, [delayed.runId]);
+    const submitted = queue.submit(
+      { ...base, runId: uuid7(systemClock.now()), delayMs: 0, startHere: true },
+      false,
+    );
+    await waitFor(
+      async () =>
+        (
+          await pool.query(
+            `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%submit_run%'`,
+          )
+        ).rowCount === 1,
+    );
+    await other.query('COMMIT');
+    other.release();
+    expect(await submitted).toMatchObject({ status: 'pending' });
+  });
+
   it('gives each run to one of many servers that ask at once, and one run of a thread at a time', async () => {
     const queue = new RunQueue(pool, one, 60_000, ['graph'], systemClock);
     const threadId = uuid7(systemClock.now());

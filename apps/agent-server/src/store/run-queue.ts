@@ -81,6 +81,17 @@ export class RunQueue {
    * @throws PublicError `not_found` without such a thread, `conflict` when the strategy is `reject` and a run is active
    */
   async submit(run: NewRun, createThread: boolean): Promise<MadeRun> {
+    try {
+      return await this.#submit(run, createThread);
+    } catch (error) {
+      // Another server has just taken a delayed run of the thread: this one waits its turn
+      if (run.startHere && isUniqueViolation(error))
+        return await this.#submit({ ...run, startHere: false }, createThread);
+      throw error;
+    }
+  }
+
+  async #submit(run: NewRun, createThread: boolean): Promise<MadeRun> {
     const { rows } = await this.pool.query<{ outcome: string; new_status: MadeRun['status']; made_at: Date }>(
       {
         name: 'submit-run',
