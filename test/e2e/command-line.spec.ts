@@ -82,6 +82,9 @@ describe('agentplane', () => {
     ['dashboard', ['dashboard']],
     ['image add', ['image', 'add', 'x', join(repository, 'examples', 'agent')]],
     ['image list', ['image', 'list']],
+    ['keys list', ['keys', 'list']],
+    ['keys create', ['keys', 'create', 'laptop']],
+    ['keys revoke', ['keys', 'revoke', 'x']],
   ])('%s says so at once when nothing runs over the data folder', async (_what, words) => {
     const ending = await agentplane(...words, '--data', join(folder, 'nothing'));
     expect(ending.complained).toMatch(/\/nothing.*(npm start|agentplane up)/s);

@@ -3,8 +3,12 @@ import { EXIT } from '#lib/lifecycle';
 import type { runDashboard } from './dashboard-command.js';
 import { installedVersion } from './data-folder/data-folder.js';
 import { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION } from './installation.js';
+import type * as keysCommand from './keys/keys-command.js';
 import { OUTPUT_FORMATS, type OutputFormat } from './output-format.js';
+import { FIRST_WORKSPACE } from './preparation/first-workspace-name.js';
 import type { runUp } from './up/up-command.js';
+
+type KeysCommand = typeof keysCommand;
 
 // each command loads what it needs: the supervisor stays for days, and would keep what the others need
 const program = new Command('agentplane')
@@ -109,6 +113,41 @@ image
     exitWith(
       import('./image/image-command.js').then((command) => command.listImages(flags.data, flags.output)),
     ),
+  );
+
+const keys = program.command('keys').description('API keys of a workspace').showHelpAfterError(help('keys'));
+const workspace = (): Option =>
+  new Option('-w, --workspace <name>', 'the workspace').argParser(nonEmpty).default(FIRST_WORKSPACE);
+keys
+  .command('list')
+  .showHelpAfterError(help('keys list'))
+  .description('the keys in force; the keys themselves are kept nowhere')
+  .option('--all', 'those that were revoked, too')
+  .addOption(workspace())
+  .addOption(data())
+  .addOption(output())
+  .action((flags: Parameters<KeysCommand['listKeys']>[0]) =>
+    exitWith(import('./keys/keys-command.js').then((command) => command.listKeys(flags))),
+  );
+keys
+  .command('create')
+  .showHelpAfterError(help('keys create'))
+  .description('make a key and print it, this once')
+  .argument('<name>', 'whose or what for', nonEmpty)
+  .addOption(workspace())
+  .addOption(data())
+  .action((name: string, flags: Parameters<KeysCommand['createKey']>[1]) =>
+    exitWith(import('./keys/keys-command.js').then((command) => command.createKey(name, flags))),
+  );
+keys
+  .command('revoke')
+  .showHelpAfterError(help('keys revoke'))
+  .description('end a key')
+  .argument('<id>', 'its id, see "keys list"', nonEmpty)
+  .addOption(workspace())
+  .addOption(data())
+  .action((id: string, flags: Parameters<KeysCommand['revokeKey']>[1]) =>
+    exitWith(import('./keys/keys-command.js').then((command) => command.revokeKey(id, flags))),
   );
 
 program
