@@ -27,11 +27,18 @@ export class Passwords {
   }
 
   #read(): Readonly<Record<string, string>> {
+    let text: string;
     try {
-      return JSON.parse(readFileSync(this.#file, 'utf8')) as Record<string, string>;
+      text = readFileSync(this.#file, 'utf8');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
       throw new Error(`cannot read ${this.#file}`, { cause: error });
+    }
+    try {
+      return JSON.parse(text) as Record<string, string>;
+    } catch {
+      // the parser's message would show a piece of it
+      throw new Error(`${this.#file} is not JSON: restore it, it holds the passwords of the databases`);
     }
   }
 }

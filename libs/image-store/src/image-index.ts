@@ -28,14 +28,19 @@ export class ImageIndex {
   }
 
   async read(): Promise<ImageEntries> {
+    const path = join(this.#folder, 'index.json');
     let text: string;
     try {
-      text = await readFile(join(this.#folder, 'index.json'), 'utf8');
+      text = await readFile(path, 'utf8');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
       throw error;
     }
-    return (JSON.parse(text) as { images?: ImageEntries }).images ?? {};
+    try {
+      return (JSON.parse(text) as { images?: ImageEntries }).images ?? {};
+    } catch (cause) {
+      throw new Error(`${path} is not JSON: restore it, or remove it and add the images again`, { cause });
+    }
   }
 
   /** Points a name to a digest; the same digest again changes nothing. */

@@ -87,6 +87,15 @@ describe('image store', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('.'))).toEqual([]);
   });
 
+  it('names the index that cannot be read', async () => {
+    const broken = join(root, 'broken-images');
+    mkdirSync(broken);
+    writeFileSync(join(broken, 'index.json'), 'garbage{');
+    await expect(openImageStore({ folder: broken, installation }).list()).rejects.toThrow(
+      /broken-images\/index\.json is not JSON/,
+    );
+  });
+
   it('runs an agent without a lock file on the dependencies of the platform', async () => {
     const image = await newStore().import('sample', agentFolder());
     const store = newStore();

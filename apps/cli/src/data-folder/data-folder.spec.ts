@@ -39,6 +39,17 @@ describe('data folder', () => {
     expect(readdirSync(folder)).toEqual(['thesis.txt']);
   });
 
+  it('names a file that is broken and shows nothing of it, and goes on when it was removed', () => {
+    openDataFolder(folder).release();
+    writeFileSync(join(folder, 'ports.json'), '{}');
+    writeFileSync(join(folder, 'format.json'), '"secret');
+    expect(() => openDataFolder(folder)).toThrow(
+      new Error(`${join(folder, 'format.json')} is not JSON: restore or remove it`),
+    );
+    rmSync(join(folder, 'format.json'));
+    openDataFolder(folder).release();
+  });
+
   it('may hold what a killed start or an earlier import left', () => {
     mkdirSync(join(folder, 'images'));
     writeFileSync(join(folder, 'lock.4711'), '');

@@ -6,6 +6,9 @@ import { readJson, writeJson } from './json-file.js';
 /** Version of the folder's layout that this program writes. */
 const FORMAT_VERSION = 1;
 
+/** A folder with one of these is a data folder, even when somebody removed what was broken. */
+const OURS = ['format.json', 'ports.json', 'credentials.json'];
+
 /** Names that may lie in a data folder before it has its format: a start that was killed, images that came before. */
 const BEFORE_FORMAT = /^(lock(\..*)?|format\.json\..*|images|lost\+found)$/;
 
@@ -108,7 +111,7 @@ function makeFolder(path: string): void {
 /** A folder with other things in it was named by mistake: a platform must not spread among them. */
 function refuseForeign(root: string): void {
   const names = readdirSync(root);
-  if (names.includes('format.json') || names.every((name) => BEFORE_FORMAT.test(name))) return;
+  if (OURS.some((name) => names.includes(name)) || names.every((name) => BEFORE_FORMAT.test(name))) return;
   throw new Error(
     `${root} is not empty and is no data folder of Agentplane: --data DIR names an empty or a new folder`,
   );

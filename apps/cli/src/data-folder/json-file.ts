@@ -11,8 +11,9 @@ export function readJson<T>(path: string): T | undefined {
   }
   try {
     return JSON.parse(text) as T;
-  } catch (cause) {
-    throw new Error(`${path} is not JSON: restore or remove it`, { cause });
+  } catch {
+    // the parser's message would show a piece of the file, and some hold secrets
+    throw new Error(`${path} is not JSON: restore or remove it`);
   }
 }
 

@@ -1,0 +1,24 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '#lib/testing';
+import { Passwords } from './passwords.js';
+
+describe('Passwords', () => {
+  const folder = temporaryFolder();
+
+  it('makes one for each role, once', () => {
+    const file = join(folder, 'secrets', 'postgres.json');
+    const password = new Passwords(file).ensure('kube');
+    expect(password.length).toBeGreaterThan(20);
+    expect(new Passwords(file).ensure('kube')).toBe(password);
+    expect(new Passwords(file).ensure('other')).not.toBe(password);
+  });
+
+  it('names a file that is broken and shows nothing of it', () => {
+    const file = join(folder, 'broken.json');
+    writeFileSync(file, '{"kube": "secret');
+    expect(() => new Passwords(file).ensure('kube')).toThrow(
+      new Error(`${file} is not JSON: restore it, it holds the passwords of the databases`),
+    );
+  });
+});
