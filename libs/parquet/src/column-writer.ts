@@ -66,9 +66,10 @@ export class ColumnWriter {
     this.#usesDictionary = this.#dictionary !== undefined;
   }
 
-  /** Bytes of the open page. */
-  get openBytes(): number {
-    return this.#page.length - HEADROOM;
+  /** Whether the open page should end: it holds so much, or points to a dictionary that is to be given up. */
+  isPageFull(pageBytes: number): boolean {
+    if (this.#usesDictionary && this.#dictionary?.isFull) return true;
+    return this.#page.length - HEADROOM >= pageBytes;
   }
 
   /** @param length -1 is NULL */

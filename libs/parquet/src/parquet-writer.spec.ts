@@ -259,6 +259,12 @@ describe('dictionaries', () => {
     const file = await write(columns, rows, { pageBytes: 100_000, rowGroupRows: 2500 });
     expect((await readByHyparquet(file)).map(({ name }) => name)).toEqual(rows.map(([name]) => name));
     expect(await query(file, 'SELECT count(DISTINCT name)::INT AS n FROM FILE')).toEqual([{ n: 3000 }]);
+    const plain = await write(columns, rows, { compression: 'none' });
+    const chunk = parquetMetadata(new Uint8Array(plain).buffer).row_groups[0]?.columns[0]?.meta_data;
+    const dictionaryBytes = Number(chunk?.data_page_offset) - Number(chunk?.dictionary_page_offset);
+    // half a MiB and the value that was one too many
+    expect(dictionaryBytes).toBeGreaterThan(500_000);
+    expect(dictionaryBytes).toBeLessThan(530_000);
   });
 
   it.each([1, 2, 3, 255, 256, 257, 5000])('of %d values are read back', async (distinct) => {

@@ -86,7 +86,7 @@ export class ParquetWriter {
       const length = lengths[field] ?? -1;
       column?.add(bytes, offsets[field] ?? 0, length);
       if (length > 0) this.#groupBytes += length;
-      if (column && column.openBytes >= this.#options.pageBytes) column.endPage();
+      if (column?.isPageFull(this.#options.pageBytes)) column.endPage();
     }
     this.#groupRows++;
     this.#rows++;
