@@ -1,5 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -111,6 +119,21 @@ describe('agentplane', () => {
     expect(readdirSync(join(folder, 'taken'))).not.toContain('ports.json');
     expect(ending.complained).toMatch(
       new RegExp(`port ${port} of the REST interface is taken by another program.*--listen`),
+    );
+    expect([ending.code, ending.said]).toEqual([1, '']);
+  }, 60_000);
+
+  it('says which port Postgres cannot have, and what to do', async () => {
+    const data = join(folder, 'no-postgres');
+    mkdirSync(data);
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    writeFileSync(join(data, 'ports.json'), JSON.stringify({ postgres: port }));
+    const ending = await agentplane('up', '--data', data, '--listen', '127.0.0.1:0');
+    other.close();
+    expect(ending.complained).toMatch(
+      new RegExp(`port ${port} of Postgres is taken by another program.*remove "postgres" from .*ports.json`),
     );
     expect([ending.code, ending.said]).toEqual([1, '']);
   }, 60_000);

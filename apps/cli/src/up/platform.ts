@@ -87,9 +87,12 @@ export class Platform {
     const preparation = context.own(this.#preparation());
     const embedded = context.own(this.#child('embedded'));
     embedded.load();
-    const postgres = await this.#startPostgres(ports.postgres);
+    const postgres = await this.#startPostgres(ports);
     context.own(preparation);
-    const surroundings = await this.#surroundings(preparation, { ...ports, postgres: postgres.port }, known);
+    // a server that an earlier start left running has the port it has
+    const actual = { ...ports, postgres: postgres.port };
+    keepPorts(paths.ports, actual);
+    const surroundings = await this.#surroundings(preparation, actual, known);
     progress.say('starting the API server, the node and the object store');
     // stopped last of the programs: agents send their last traces to it
     const api = context.own(this.#child('api'));
@@ -123,9 +126,16 @@ export class Platform {
   }
 
   /** Owned from before it runs: whoever interrupts its start must not leave a server behind. */
-  async #startPostgres(port: number): Promise<EmbeddedPostgres> {
-    const { folder, clock, log, context } = this.#parts;
-    const starting = startEmbeddedPostgres({ dataDir: folder.paths.root, port, clock, log });
+  async #startPostgres(ports: Ports): Promise<EmbeddedPostgres> {
+    const { folder, clock, log, context, options } = this.#parts;
+    const { root, ports: path } = folder.paths;
+    const starting = startEmbeddedPostgres({ dataDir: root, port: ports.postgres, clock, log }).catch(
+      async (error: unknown) => {
+        // the likeliest reason has an advice of its own
+        await requireFreePorts(ports, ['postgres'], { host: options.host, path, clock });
+        throw error;
+      },
+    );
     context.own({
       name: 'postgres',
       stop: async () => {
