@@ -27,11 +27,12 @@ export class EndpointChoice {
     signal: AbortSignal,
   ): Promise<Endpoint | undefined> {
     const deadline = this.#clock.monotonicMs() + patienceMs;
-    for (;;) {
+    while (!signal.aborted) {
       const fresh = this.#list().filter(({ port }) => !tried.has(port));
       if (fresh.length > 0) return fresh[this.#next++ % fresh.length];
-      if (signal.aborted || this.#clock.monotonicMs() >= deadline) return undefined;
+      if (this.#clock.monotonicMs() >= deadline) return undefined;
       await this.#clock.sleep(LOOK_EVERY_MS);
     }
+    return undefined;
   }
 }

@@ -51,7 +51,9 @@ async function connectToPod(endpoints: EndpointChoice, signal: AbortSignal): Pro
     const endpoint = await endpoints.choose(tried, PATIENCE_MS, signal);
     if (!endpoint) return undefined;
     const socket = await connected(endpoint.port);
-    if (socket) return socket;
+    // the client left meanwhile: nobody would ever end what it began
+    if (socket && signal.aborted) socket.destroy();
+    else if (socket) return socket;
     tried.add(endpoint.port);
   }
   return undefined;

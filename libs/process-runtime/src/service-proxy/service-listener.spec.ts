@@ -1,6 +1,7 @@
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
-import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import type { Pod, Service } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { type Endpoint, findEndpoints } from './endpoint.js';
 import { ServiceListener } from './service-listener.js';
@@ -159,6 +160,39 @@ describe('ServiceListener', () => {
       503,
       { detail: expect.stringContaining('closed the connection') },
     ]);
+  });
+
+  it('asks nothing of a pod for a client that left while it waited for one', async () => {
+    const open = new Set<Socket>();
+    let asked = 0;
+    const server = createTcpServer((socket) => {
+      asked++;
+      open.add(socket);
+      socket.resume().on('error', () => undefined);
+      socket.once('close', () => open.delete(socket));
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    stops.push(() => {
+      for (const socket of open) socket.destroy();
+      return new Promise((resolve) => void server.close(resolve));
+    });
+    const endpoint = { pod: 'one', port: (server.address() as AddressInfo).port };
+    let waiting: Socket | undefined;
+    const port = await proxy(() => {
+      if (!waiting) return [endpoint];
+      waiting.destroy();
+      waiting = undefined;
+      return [];
+    });
+    waiting = connect(port, '127.0.0.1');
+    waiting.on('error', () => undefined).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await waitFor(() => waiting === undefined);
+    // whoever comes later is served, and alone
+    const later = connect(port, '127.0.0.1');
+    later.on('error', () => undefined).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await waitFor(() => asked > 0);
+    later.destroy();
+    await waitFor(() => open.size === 0, { timeoutMs: 20_000 });
   });
 
   it('joins bytes for ports that are not http', async () => {
