@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { type Micros, microsToIso } from './micros.js';
+import type { Clock } from '#lib/time';
+import { type Micros, microsOf, microsToIso } from './micros.js';
 import { inTransaction } from './transaction.js';
 
 const MICROS_PER_DAY = 86_400_000_000n;
@@ -8,6 +9,11 @@ const LAST_DAY: Micros = 4_102_444_800_000_000n; // 2100-01-01
 
 const PARTITIONED = ['runs', 'run_payloads'] as const;
 const LOCK = 7_214_002;
+/** Before 1970, and after 2099. */
+const SHARED_PARTITIONS = 2;
+/** Four years. Each day is two tables and two indexes, which whoever asks for all days has to lock. */
+const MAX_DAYS = 1500;
+const RECENT = 7n * MICROS_PER_DAY;
 /** More days than any one writer touches; the cache begins anew then. */
 const MAX_KNOWN_DAYS = 10_000;
 
@@ -20,21 +26,30 @@ function dayOf(time: Micros): Micros {
 /** Makes daily partitions when the first run of a day arrives. */
 export class DayPartitions {
   readonly #pool: pg.Pool;
+  readonly #clock: Clock;
+  readonly #maxDays: number;
   readonly #known = new Set<Micros>();
 
-  constructor(pool: pg.Pool) {
+  constructor(pool: pg.Pool, clock: Clock, maxDays = MAX_DAYS) {
     this.#pool = pool;
+    this.#clock = clock;
+    this.#maxDays = maxDays;
   }
 
-  /** After this, rows with these start times have a partition. */
-  async ensure(times: Iterable<Micros>): Promise<void> {
+  /**
+   * After this, rows with these start times have a partition.
+   * @returns tells of a start time whether that is so: there is not room for every day that a clock can show
+   */
+  async ensure(times: Iterable<Micros>): Promise<(time: Micros) => boolean> {
     const missing = new Set<Micros>();
     for (const time of times) {
       const day = dayOf(time);
       // far years have two partitions from the start
       if (day >= FIRST_DAY && day < LAST_DAY && !this.#known.has(day)) missing.add(day);
     }
-    for (const day of missing) await this.#create(day);
+    const without = new Set<Micros>();
+    for (const day of missing) if (!(await this.#create(day))) without.add(day);
+    return (time) => !without.has(dayOf(time));
   }
 
   /** To be called when Postgres found no partition after all: somebody dropped one. */
@@ -42,14 +57,16 @@ export class DayPartitions {
     this.#known.clear();
   }
 
-  async #create(day: Micros): Promise<void> {
+  /** False when there is no room for it. */
+  async #create(day: Micros): Promise<boolean> {
     const from = microsToIso(day);
     const to = microsToIso(day + MICROS_PER_DAY);
     const suffix = from.slice(0, 10).replaceAll('-', '');
     // Two makers of one day would fail on one another in the catalog in spite of IF NOT EXISTS, so they queue. ATTACH
     // instead of PARTITION OF: that would lock the whole table against the exports that are reading it.
-    await inTransaction(this.#pool, async (client) => {
+    const isThere = await inTransaction(this.#pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+      if (!(await this.#hasRoom(client, day, `${PARTITIONED[0]}_${suffix}`))) return false;
       for (const table of PARTITIONED) {
         const name = `${table}_${suffix}`;
         const found = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
@@ -61,8 +78,24 @@ export class DayPartitions {
           `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`,
         );
       }
+      return true;
     });
+    if (!isThere) return false;
     if (this.#known.size >= MAX_KNOWN_DAYS) this.#known.clear();
     this.#known.add(day);
+    return true;
+  }
+
+  /** Whoever sends runs of today must not be shut out by somebody who sent one for each day of a century. */
+  async #hasRoom(client: pg.ClientBase, day: Micros, table: string): Promise<boolean> {
+    const distance = day - dayOf(microsOf(this.#clock.now()));
+    if (distance >= -RECENT && distance <= RECENT) return true;
+    const found = await client.query<{ days: number; there: boolean }>(
+      `SELECT count(*)::int AS days, to_regclass($1) IS NOT NULL AS there
+      FROM pg_inherits WHERE inhparent = 'runs'::regclass`,
+      [table],
+    );
+    const { days = 0, there = false } = found.rows[0] ?? {};
+    return there || days - SHARED_PARTITIONS < this.#maxDays;
   }
 }

@@ -29,6 +29,7 @@ describe('input that nobody meant well', () => {
       log,
       clock: systemClock,
       waiting: { patches: 5, bytes: 20_000 },
+      maxDays: 20,
     });
     await store.migrate();
     client = new pg.Client({ connectionString: uri });
@@ -180,6 +181,32 @@ describe('input that nobody meant well', () => {
       [TENANT, id],
     );
     expect(names.rows.map((row) => row.name)).toEqual(['ours', 'ours too']);
+  });
+
+  it('makes so many days and no more, but today whatever happens', async () => {
+    const days = Array.from({ length: 40 }, (_, n) => new Date(Date.UTC(2001, 0, 1 + n)).toISOString());
+    const { accepted, refused } = await post(
+      ...days.map((start_time) => ({ run: runOf(randomUUID(), { start_time }) })),
+    );
+    expect(accepted).toBeGreaterThan(0);
+    expect(accepted + refused.length).toBe(40);
+    expect(refused.length).toBeGreaterThanOrEqual(20);
+    expect(refused).toContainEqual({
+      loc: ['post', 39, 'start_time'],
+      msg: expect.any(String),
+      type: 'too_many_days',
+    });
+    const start_time = new Date().toISOString();
+    expect((await post({ run: runOf(randomUUID(), { start_time }) })).accepted).toBe(1);
+    // days that are there, and those that share a partition, are as good as ever
+    expect((await post({ run: runOf(randomUUID(), { start_time: days[0] }) })).accepted).toBe(1);
+    expect((await post({ run: runOf(randomUUID(), { start_time: '1950-01-01T00:00:00Z' }) })).accepted).toBe(
+      1,
+    );
+    const there = await client.query<{ n: number }>(
+      `SELECT count(*)::int AS n FROM pg_inherits WHERE inhparent = 'runs'::regclass`,
+    );
+    expect(there.rows[0]?.n).toBeLessThanOrEqual(20 + 3);
   });
 
   describe('as updates of runs that never come', () => {

@@ -74,20 +74,27 @@ export class Ingestion {
   async ingest(tenantId: string, batch: RunBatch): Promise<IngestResult> {
     const { operations, refused } = parseBatch(batch);
     const groups = groupByRun(operations);
-    const { lost, late } = await this.#retry(async () => {
+    const { lost, dayless, late } = await this.#retry(async () => {
       const opening = await this.#open(tenantId, groups.filter(opensRun));
-      await this.partitions.ensure(opening.found.map(({ place }) => place.startTime));
+      const hasDay = await this.partitions.ensure(opening.found.map(({ place }) => place.startTime));
+      const placed = opening.found.filter(({ place }) => hasDay(place.startTime));
+      const dayless = opening.found.filter(({ place }) => !hasDay(place.startTime)).map(({ group }) => group);
       const changing = groups.filter((group) => !opensRun(group));
       const unknown = await inTransaction(
         this.pool,
-        (client) => this.#write(client, tenantId, opening.found, changing),
+        (client) => this.#write(client, tenantId, placed, changing),
         `BEGIN; SELECT pg_advisory_xact_lock_shared(${waitingLock(tenantId)})`,
       );
       const late = unknown.length > 0 ? await this.#changeOrWait(tenantId, unknown) : [];
-      return { lost: opening.lost, late };
+      return { lost: opening.lost, dayless, late };
     });
-    const told = [...refused, ...lost.flatMap(unknownProject), ...late.map(tooManyWaiting)];
-    const lostOperations = lost.reduce((sum, group) => sum + group.operations.length, 0);
+    const told = [
+      ...refused,
+      ...lost.flatMap(unknownProject),
+      ...dayless.flatMap(tooManyDays),
+      ...late.map(tooManyWaiting),
+    ];
+    const lostOperations = [...lost, ...dayless].reduce((sum, group) => sum + group.operations.length, 0);
     return {
       accepted: operations.length - lostOperations - late.length,
       refused: told.slice(0, MAX_PROBLEMS),
@@ -306,6 +313,14 @@ function tooManyWaiting({ change }: ParsedOperation): FieldProblem {
     msg: 'the run of this update has not come yet, and too many such updates are waiting already',
     type: 'too_many_waiting',
   };
+}
+
+function tooManyDays(group: RunGroup): readonly FieldProblem[] {
+  return group.operations.map(({ change }) => ({
+    loc: [...change.loc, 'start_time'],
+    msg: 'there is no room for one more day so far from today',
+    type: 'too_many_days',
+  }));
 }
 
 function unknownProject(group: RunGroup): readonly FieldProblem[] {

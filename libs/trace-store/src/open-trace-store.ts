@@ -37,11 +37,17 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const tables = new ControlTables(uri);
   const projects = new ProjectTable(tables, pool);
   const payloads = new PostgresPayloadStore();
-  const ingestion = new Ingestion(pool, new DayPartitions(pool), new ProjectDirectory(projects), payloads, {
-    clock,
-    log,
-    waiting,
-  });
+  const ingestion = new Ingestion(
+    pool,
+    new DayPartitions(pool, clock, options.maxDays),
+    new ProjectDirectory(projects),
+    payloads,
+    {
+      clock,
+      log,
+      waiting,
+    },
+  );
 
   return {
     migrate: () => migrate(pool, log),

@@ -17,6 +17,8 @@ export interface TraceStoreOptions {
   readonly poolSize?: number;
   /** How much may wait of each tenant; see `WaitingRoom`. */
   readonly waiting?: WaitingRoom;
+  /** Most days that have partitions of their own; those around today are made in any case. Default 1,500. */
+  readonly maxDays?: number;
   readonly log: Logger;
   readonly clock: Clock;
 }
