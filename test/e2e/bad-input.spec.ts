@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { Client } from '@langchain/langgraph-sdk';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import {
@@ -265,8 +265,26 @@ describe('bad input', () => {
     expect((await fetch(`${body.url}/threads`, { method: 'POST', body: '{}' })).status).toBe(401);
   });
 
-  it('still runs', async () => {
+  it('still runs, and the status says of everything how it is', async () => {
     if (!binary) leaveOut('kubectl');
+    // 1: one thing is not as it should be
+    const status = spawnSync(
+      process.execPath,
+      ['bin/agentplane.js', 'status', '-o', 'json', '--data', dataFolder],
+      { cwd: repository, encoding: 'utf8' },
+    );
+    expect(status.status).toBe(1);
+    const parts = JSON.parse(status.stdout) as { part: string; state: string; detail: string }[];
+    expect(parts.map(({ part, state }) => `${part.replace(/^node\/.*/, 'node')} ${state}`)).toEqual([
+      'supervisor ok',
+      'rest ok',
+      'object-store ok',
+      'kubernetes ok',
+      'node ready',
+      'listener/default ready',
+      'deployment/good GraphLoadFailed',
+    ]);
+    expect(parts.at(-1)?.detail).toContain('the flux is not set');
     expect((await fetch(`${platform.credentials.restUrl}/ok`)).status).toBe(200);
     expect(platform.process.exitCode).toBeNull();
   });

@@ -1,7 +1,7 @@
 import { errorText } from '#lib/errors';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
-import { CONDITION, findCondition, RESOURCES } from '#lib/resources';
+import { CONDITION, findCondition, NODES, RESOURCES } from '#lib/resources';
 import type { OutputFormat } from '../output-format.js';
 import { printTable } from '../output.js';
 import { findRunningPlatform, nothingRuns } from '../running-platform.js';
@@ -12,22 +12,27 @@ interface Part {
   readonly detail: string;
 }
 
-async function restState(url: string): Promise<Part> {
+/** @param isWell what an answer says; a store that refuses strangers is well */
+async function serverState(
+  part: string,
+  { url, path = '', isWell = () => true }: { url: string; path?: string; isWell?: (code: number) => boolean },
+): Promise<Part> {
   try {
-    const answer = await fetch(`${url}/ok`, { signal: AbortSignal.timeout(3000) });
-    return { part: 'rest', state: answer.ok ? 'ok' : `HTTP ${answer.status}`, detail: url };
+    const { status } = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(3000) });
+    return { part, state: isWell(status) ? 'ok' : `HTTP ${status}`, detail: url };
   } catch (error) {
-    return { part: 'rest', state: 'unreachable', detail: errorText(error) };
+    return { part, state: 'unreachable', detail: errorText(error) };
   }
 }
 
-/** Listeners and deployments as the API server knows them. */
+/** Nodes, listeners and deployments as the API server knows them. */
 async function resourceStates(kubeconfig: string): Promise<Part[]> {
   try {
     const connection = await loadKubeConnection({ kubeconfigPath: kubeconfig });
     const client = new KubeClient(connection, { timeoutMs: 5000 });
     const { namespace } = connection;
-    const [listeners, deployments] = await Promise.all([
+    const [nodes, listeners, deployments] = await Promise.all([
+      client.list(NODES),
       client.list(RESOURCES.Listener, { namespace }),
       client.list(RESOURCES.AgentDeployment, { namespace }),
     ]);
@@ -45,6 +50,10 @@ async function resourceStates(kubeconfig: string): Promise<Part[]> {
     };
     return [
       { part: 'kubernetes', state: 'ok', detail: connection.server },
+      ...nodes.items.map(({ metadata, status }): Part => {
+        const ready = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+        return { part: `node/${metadata.name}`, state: ready ? 'ready' : 'NotReady', detail: '' };
+      }),
       ...listeners.items.map((item) => stateOf('listener', item)),
       ...deployments.items.map((item) => stateOf('deployment', item)),
     ];
@@ -63,8 +72,13 @@ export async function printStatus(data: string, format: OutputFormat): Promise<n
   const { supervisorPid, credentials } = platform;
   const parts: Part[] = [
     { part: 'supervisor', state: 'ok', detail: `process ${supervisorPid}` },
-    await restState(credentials.restUrl),
-    ...(await resourceStates(credentials.kubeconfig)),
+    ...(
+      await Promise.all([
+        serverState('rest', { url: credentials.restUrl, path: '/ok', isWell: (code) => code === 200 }),
+        serverState('object-store', { url: credentials.objectStore.endpoint }),
+        resourceStates(credentials.kubeconfig),
+      ])
+    ).flat(),
   ];
   process.stdout.write(
     printTable(format, parts, ['PART', 'STATE', 'DETAIL'], ({ part, state, detail }) => [
