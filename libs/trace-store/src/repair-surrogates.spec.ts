@@ -9,6 +9,14 @@ function escaped(text: string): string {
   );
 }
 
+/** Every other escape in upper case. */
+function mixed(json: string): string {
+  let n = 0;
+  return json.replace(/\\u([0-9a-f]{4})/g, (whole, digits: string) =>
+    n++ % 2 ? whole : `\\u${digits.toUpperCase()}`,
+  );
+}
+
 describe('halves of surrogate pairs', () => {
   const unit = fc.constantFrom('\ud83d', '\ude00', '\\', 'u', 'd', '8', '"', 'é', '\\ud83d', '\u0000', 'x');
 
@@ -16,9 +24,12 @@ describe('halves of surrogate pairs', () => {
     fc.assert(
       fc.property(fc.array(unit, { maxLength: 12 }), (units) => {
         const text = units.join('');
-        const json = Buffer.from(escaped(text));
-        repairSurrogates(json);
-        expect(JSON.parse(json.toString())).toBe(text.toWellFormed());
+        for (const spelled of [escaped(text), escaped(text).replace(/\\ud/g, '\\uD'), mixed(escaped(text))]) {
+          const json = Buffer.from(spelled);
+          const before = JSON.parse(spelled) as string;
+          repairSurrogates(json);
+          expect(JSON.parse(json.toString())).toBe(before.toWellFormed());
+        }
       }),
       { numRuns: 3000 },
     );

@@ -1,12 +1,19 @@
 const BACKSLASH = 0x5c;
-const ESCAPE = Buffer.from('\\u');
+const LETTER_U = 0x75;
+/** How escapes of U+D000 to U+DFFF begin. */
+const STARTS = [Buffer.from('\\ud'), Buffer.from('\\uD')];
 const ESCAPE_BYTES = 6;
 const REPLACEMENT = 'fffd';
 
-/** The number in an escape `\\uXXXX` at `at`; -1 when there is none. */
-function escapeAt(json: Buffer, at: number): number {
-  if (json[at] !== BACKSLASH || json[at + 1] !== ESCAPE[1]) return -1;
-  return parseInt(json.toString('latin1', at + 2, at + ESCAPE_BYTES), 16);
+type Half = 'high' | 'low' | undefined;
+
+/** Which half the escape at `at` stands for, by its second digit; undefined for anything else that lies there. */
+function halfAt(json: Buffer, at: number): Half {
+  if (json[at] !== BACKSLASH || json[at + 1] !== LETTER_U || ((json[at + 2] ?? 0) | 0x20) !== 0x64)
+    return undefined;
+  const digit = (json[at + 3] ?? 0) | 0x20;
+  if (digit === 0x38 || digit === 0x39 || digit === 0x61 || digit === 0x62) return 'high';
+  return digit >= 0x63 && digit <= 0x66 ? 'low' : undefined;
 }
 
 /** Whether the backslash at `at` begins an escape instead of ending one. */
@@ -16,6 +23,14 @@ function beginsEscape(json: Buffer, at: number): boolean {
   return (at - before) % 2 === 0;
 }
 
+function isAlone(json: Buffer, at: number): boolean {
+  const half = halfAt(json, at);
+  if (half === undefined || !beginsEscape(json, at)) return false;
+  if (half === 'high') return halfAt(json, at + ESCAPE_BYTES) !== 'low';
+  const before = at - ESCAPE_BYTES;
+  return halfAt(json, before) !== 'high' || !beginsEscape(json, before);
+}
+
 /**
  * Turns escaped halves of surrogate pairs that stand alone into U+FFFD, in place: the length stays. They come from
  * texts that were cut in the middle of a character. JSON's grammar allows them and strict readers do not: one of them
@@ -23,13 +38,7 @@ function beginsEscape(json: Buffer, at: number): boolean {
  * @param json valid JSON
  */
 export function repairSurrogates(json: Buffer): void {
-  for (let at = json.indexOf(ESCAPE); at >= 0; at = json.indexOf(ESCAPE, at)) {
-    const code = beginsEscape(json, at) ? escapeAt(json, at) : 0;
-    const isHigh = code >= 0xd800 && code < 0xdc00;
-    const isLow = code >= 0xdc00 && code < 0xe000;
-    const next = isHigh ? escapeAt(json, at + ESCAPE_BYTES) : -1;
-    if (next >= 0xdc00 && next < 0xe000) at += ESCAPE_BYTES;
-    else if (isHigh || isLow) json.write(REPLACEMENT, at + 2, 'latin1');
-    at += 2;
-  }
+  for (const start of STARTS)
+    for (let at = json.indexOf(start); at >= 0; at = json.indexOf(start, at + 2))
+      if (isAlone(json, at)) json.write(REPLACEMENT, at + 2, 'latin1');
 }
