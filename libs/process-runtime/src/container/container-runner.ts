@@ -24,6 +24,8 @@ export interface ContainerRunnerOptions {
   readonly surroundings: () => PodSurroundings;
   readonly restartPolicy: 'Always' | 'OnFailure' | 'Never';
   readonly onChange: () => void;
+  /** Looks after what the container needs, when an attempt before has ended. */
+  readonly beforeRestart: () => Promise<void>;
   /** What an earlier life of this node reported. */
   readonly before: ContainerStatus | undefined;
   /** An earlier life of this node had started it. */
@@ -127,6 +129,7 @@ export class ContainerRunner {
     for (let pauseMs = 500; ; pauseMs = Math.min(pauseMs * 2, MAX_CONFIG_PAUSE_MS)) {
       if (this.#stopping.signal.aborted) return undefined;
       try {
+        if (this.#restartCount > 0) await this.#options.beforeRestart();
         return await prepareLaunch(context, pod(), container, surroundings());
       } catch (error) {
         const reason = reasonOf(error);

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { findProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
 import {
+  ANNOTATION,
   EVENTS,
   NAMESPACES,
   type Pod,
@@ -201,6 +202,41 @@ describe('a node in hard times', () => {
       return true;
     });
     await Promise.all([remove(looping), remove(sick)]);
+  });
+
+  it('moves a container whose port somebody took while it was down', async () => {
+    const hold = join(folder, 'hold'); // as long as it is there, every attempt fails
+    const script = `[ -e ${hold} ] && exit 1; exec ${process.execPath} ${PROGRAM}`;
+    const readinessProbe = { tcpSocket: { port: 8000 }, periodSeconds: 1 };
+    const pod = await until(
+      await run({ command: ['sh', '-c', script], readinessProbe }),
+      'to be ready',
+      isReady,
+    );
+    const portOf = ({ metadata }: Pod): number =>
+      (
+        JSON.parse(metadata.annotations?.[ANNOTATION.loopbackPorts] ?? '{}') as Record<string, number>
+      )[8000] ?? 0;
+    const note = join(folder, 'node', 'pods', pod.metadata.uid ?? '', 'main.process.json');
+    writeFileSync(hold, '');
+    process.kill((JSON.parse(readFileSync(note, 'utf8')) as ProcessIdentity).pid, 'SIGKILL');
+    const squatter = createServer();
+    await waitFor(
+      () =>
+        new Promise<boolean>((resolve) => {
+          squatter.once('error', () => resolve(false));
+          squatter.listen(portOf(pod), '127.0.0.1', () => resolve(true));
+        }),
+    );
+    rmSync(hold);
+    const moved = await until(
+      pod,
+      'to be ready elsewhere',
+      (now) => isReady(now) && portOf(now) !== portOf(pod),
+    );
+    expect(moved.status?.containerStatuses?.[0]?.restartCount).toBeGreaterThan(0);
+    squatter.close();
+    await remove(pod);
   });
 
   it('starts nothing that it cannot note down, and goes on when it can', async () => {

@@ -23,6 +23,21 @@ export class LoopbackPorts {
     return ports;
   }
 
+  /** Another real port for each of these that somebody else has taken; undefined when all are free. */
+  async replaceTaken(
+    pod: Pod,
+    ports: Readonly<Record<string, number>>,
+    containerPorts: readonly number[],
+  ): Promise<Record<string, number> | undefined> {
+    const replaced: Record<string, number> = {};
+    for (const containerPort of containerPorts) {
+      const known = ports[containerPort];
+      if (known === undefined || (await isPortFree(known))) continue;
+      replaced[containerPort] = await this.#findFree(pod.metadata.uid ?? '');
+    }
+    return Object.keys(replaced).length > 0 ? { ...ports, ...replaced } : undefined;
+  }
+
   release(pod: Pod): void {
     for (const [port, owner] of this.#given) if (owner === pod.metadata.uid) this.#given.delete(port);
   }

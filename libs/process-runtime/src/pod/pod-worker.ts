@@ -136,6 +136,7 @@ export class PodWorker {
       pod: () => this.#pod,
       container,
       surroundings: () => ({ files: this.#files, ports: this.#ports, kubeconfig: this.#kubeconfigPath }),
+      beforeRestart: () => this.#leaveTakenPorts(container),
       restartPolicy,
       onChange: () => this.#reporter.report(),
       before: statuses?.find(({ name }) => name === container.name),
@@ -209,6 +210,16 @@ export class PodWorker {
         await within(this.#ending.promise, RETRY_MS, clock);
       }
     }
+  }
+
+  /** While a container was down, somebody else may have taken its port: it would fail for ever. */
+  async #leaveTakenPorts({ ports = [] }: PodContainer): Promise<void> {
+    const own = ports.map(({ containerPort }) => containerPort);
+    const replaced = await this.#context.ports.replaceTaken(this.#pod, this.#ports, own);
+    if (!replaced) return;
+    this.#ports = replaced;
+    const { uid = '', namespace = '', name } = this.#pod.metadata;
+    this.#files.writeRecord({ uid, namespace, name, ports: replaced });
   }
 
   #watchDeadline(): () => void {
