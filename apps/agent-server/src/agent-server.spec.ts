@@ -201,6 +201,21 @@ describe('runs on a thread', () => {
     });
   });
 
+  it('that are cancelled before they begin tell so to who reads them', async () => {
+    const { thread_id } = await client.threads.create();
+    let runId = '';
+    const reading = collect(
+      client.runs.stream(thread_id, 'counter', {
+        input: {},
+        afterSeconds: 1000,
+        onRunCreated: ({ run_id }) => (runId = run_id),
+      }),
+    );
+    await waitFor(() => runId !== '');
+    await client.runs.cancel(thread_id, runId, true);
+    expect(await reading).toMatchObject([{ event: 'error', data: { error: 'UserInterrupt' } }]);
+  });
+
   it('that are cancelled before they begin leave the thread as it was', async () => {
     const { thread_id } = await client.threads.create();
     await client.runs.wait(thread_id, 'asking', { input: {} });

@@ -45,7 +45,10 @@ function stepsIn(file: string): string[] {
 }
 
 function reached(file: string, line: string): Promise<boolean> {
-  return waitFor(() => stepsIn(file).includes(line), { what: `${line} in ${stepsIn(file).join(', ')}` });
+  return waitFor(() => stepsIn(file).includes(line), {
+    timeoutMs: 20_000,
+    what: `${line} in ${stepsIn(file).join(', ')}`,
+  });
 }
 
 async function query<T>(text: string, values: unknown[] = []): Promise<T[]> {
@@ -76,7 +79,15 @@ function checkpoints(threadId: string): Promise<{ step: number; attempt: number 
   );
 }
 
-function ended(runId: string, timeoutMs = 15_000): Promise<RunRow> {
+/** A step may begin while the checkpoint of the one before is still on its way into the database. */
+function stored(threadId: string, step: number): Promise<boolean> {
+  return waitFor(async () => (await checkpoints(threadId)).some((one) => one.step === step), {
+    timeoutMs: 15_000,
+    what: `the checkpoint of step ${step}`,
+  });
+}
+
+function ended(runId: string, timeoutMs = 30_000): Promise<RunRow> {
   return waitFor(
     async () => {
       const row = await runRow(runId);
@@ -93,9 +104,7 @@ async function killBeforeTheEnd(server: ServerProcess, threadId: string, step: n
   try {
     await holder.query('BEGIN');
     await holder.query('SELECT 1 FROM agentplane.threads WHERE thread_id = $1 FOR UPDATE', [threadId]);
-    await waitFor(async () => (await checkpoints(threadId)).some((one) => one.step === step), {
-      timeoutMs: 15_000,
-    });
+    await stored(threadId, step);
     await waitFor(
       async () =>
         (
@@ -120,9 +129,10 @@ describe('a run whose server is killed', () => {
     const [first, second] = await Promise.all([start(), start()]);
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
-    const input = { waitMs: 600, file };
+    const input = { waitMs: 1_500, file };
     const { run_id } = await first.client().runs.create(thread_id, 'slow', { input });
     await reached(file, 'second 1');
+    await stored(thread_id, 1);
     first.signal('SIGKILL');
     expect(await ended(run_id)).toEqual({ status: 'success', attempt: 2 });
     expect(stepsIn(file)).toEqual(['first 1', 'second 1', 'second 2', 'third 2']);
@@ -223,9 +233,10 @@ describe('a server that was stopped for longer than its leases', () => {
     const [first] = await Promise.all([start(), start()]);
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
-    const input = { waitMs: 500, file };
+    const input = { waitMs: 1_500, file };
     const { run_id } = await first.client().runs.create(thread_id, 'slow', { input });
     await reached(file, 'second 1');
+    await stored(thread_id, 1);
     first.signal('SIGSTOP');
     await reached(file, 'second 2');
     first.signal('SIGCONT'); // both are at it now, and the first is ahead
@@ -247,7 +258,7 @@ describe('a server that was stopped for longer than its leases', () => {
     const heard: string[] = [];
     const reading = (async () => {
       const stream = first.client().runs.stream(thread_id, 'slow', {
-        input: { waitMs: 700, file },
+        input: { waitMs: 1_500, file },
         streamMode: ['updates'],
       });
       for await (const { event, data } of stream)
@@ -258,9 +269,10 @@ describe('a server that was stopped for longer than its leases', () => {
         );
     })();
     await reached(file, 'second 1');
+    await stored(thread_id, 1);
     first.signal('SIGSTOP');
     await reached(file, 'second 2');
-    await new Promise((resolve) => setTimeout(resolve, 1_000)); // the step of the first is over when it wakes
+    await new Promise((resolve) => setTimeout(resolve, 1_500)); // the step of the first is over when it wakes
     first.signal('SIGCONT');
     await reading;
     expect(heard.slice(0, 3)).toEqual(['attempt 1', 'first', 'attempt 2']);
@@ -271,9 +283,10 @@ describe('a server that was stopped for longer than its leases', () => {
     const [first] = await Promise.all([start(), start()]);
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
-    const input = { waitMs: 700, file };
+    const input = { waitMs: 1_500, file };
     const values = first.client().runs.wait(thread_id, 'slow', { input });
     await reached(file, 'second 1');
+    await stored(thread_id, 1);
     first.signal('SIGSTOP');
     await reached(file, 'second 2');
     first.signal('SIGCONT');
@@ -394,8 +407,9 @@ describe('a server that is told to end', () => {
     const [first] = await Promise.all([start(env), start(env)]);
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
-    const { run_id } = await first.client().runs.create(thread_id, 'slow', { input: { waitMs: 800, file } });
+    const { run_id } = await first.client().runs.create(thread_id, 'slow', { input: { waitMs: 1_500, file } });
     await reached(file, 'second 1');
+    await stored(thread_id, 1);
     first.signal('SIGTERM');
     expect(await ended(run_id)).toEqual({ status: 'success', attempt: 2 });
     expect(stepsIn(file)).toEqual(['first 1', 'second 1', 'second 2', 'third 2']);

@@ -49,7 +49,8 @@ interface RootEvent {
   readonly data: { readonly chunk?: unknown };
 }
 
-const CANCELLED: WireError = { error: 'UserInterrupt', message: 'The run was cancelled' };
+/** What readers and waiters hear of a run that somebody cancelled. */
+export const CANCELLED: WireError = { error: 'UserInterrupt', message: 'The run was cancelled' };
 
 /** The newest state of the run's thread. */
 function stateOf(graph: RunnableGraph, call: GraphCall, run: ClaimedRun): Promise<StateSnapshot> {

@@ -6,6 +6,7 @@ import type { NewRun, RunQueue } from '../store/run-queue.js';
 import { ENDED, type RunRecord, type RunRecords } from '../store/run-records.js';
 import type { CancelAction, ClaimedRun, WireRun } from '../store/run-row.js';
 import type { Threads } from '../store/threads.js';
+import { CANCELLED } from './run-execution.js';
 import type { RunFeeds, RunReader, RunResult } from './run-feed.js';
 import { resultOf, type RunFollower } from './run-follower.js';
 import { kwargsOf, type RunRequest } from './run-request.js';
@@ -119,7 +120,16 @@ export class RunService {
     const outcome = await this.parts.records.cancel(runId, threadId, action);
     if (outcome === 'no_run') throw new PublicError('not_found', `Run ${runId} not found`);
     if (outcome === 'ended') throw new PublicError('conflict', `Run ${runId} has ended already`);
+    if (outcome === 'done') this.#endUnbegun(runId);
     if (outcome === 'asked') this.parts.worker.find(runId)?.stop({ kind: 'cancelled', action });
+  }
+
+  /** Readers here of a run that will never begin need not wait until its row tells them. */
+  #endUnbegun(runId: string): void {
+    const { feeds, follower } = this.parts;
+    follower.unfollow(runId);
+    feeds.find(runId)?.publish({ event: 'error', data: JSON.stringify(CANCELLED) });
+    feeds.end(runId, { body: JSON.stringify({ __error__: CANCELLED }) });
   }
 
   async #assistantFor(request: RunRequest): Promise<WireAssistant> {
