@@ -407,7 +407,9 @@ describe('a server that is told to end', () => {
     const [first] = await Promise.all([start(env), start(env)]);
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
-    const { run_id } = await first.client().runs.create(thread_id, 'slow', { input: { waitMs: 1_500, file } });
+    const { run_id } = await first
+      .client()
+      .runs.create(thread_id, 'slow', { input: { waitMs: 1_500, file } });
     await reached(file, 'second 1');
     await stored(thread_id, 1);
     first.signal('SIGTERM');

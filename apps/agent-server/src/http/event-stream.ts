@@ -107,7 +107,8 @@ export class EventStream implements RunReader {
 
   #beatLater(): () => void {
     return this.clock.after(HEARTBEAT_MS, () => {
-      this.#append(': heartbeat\n\n');
+      // no empty line after it: the client of the SDK would take that for the end of an event without data
+      this.#append(': heartbeat\n');
       this.#cancelHeartbeat = this.#beatLater();
     });
   }

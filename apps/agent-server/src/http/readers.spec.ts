@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Client } from '@langchain/langgraph-sdk';
 import { FakeClock, waitFor } from '#lib/testing';
 import { RunFeed } from '../run/run-feed.js';
 import { EventStream } from './event-stream.js';
@@ -83,7 +84,7 @@ describe('a stream', () => {
     feed.end({ body: '' });
     expect(await textOf(answer)).toBe(
       'id: 0\nevent: metadata\ndata: {"run_id":"run","attempt":1}\n\n' +
-        ': heartbeat\n\n' +
+        ': heartbeat\n' +
         'id: 1\nevent: values\ndata: {"a":"\\n"}\n\n' +
         'id: 2\nevent: updates|child:1\ndata: 1\n\n',
     );
@@ -93,6 +94,31 @@ describe('a stream', () => {
       'content-location': '/runs/run',
     });
     expect(clock.pending).toBe(0);
+  });
+
+  it('shows the client of the SDK nothing but events, however long nothing happens', async () => {
+    const { port } = server.address() as AddressInfo;
+    const client = new Client({ apiUrl: `http://127.0.0.1:${port}`, apiKey: null });
+    const id = '11111111-1111-4111-8111-111111111111';
+    const seen: { event: string; data: unknown }[] = [];
+    const reading = (async () => {
+      for await (const { event, data } of client.runs.joinStream(id, id)) seen.push({ event, data });
+    })();
+    const [, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+    const stream = new EventStream(response, clock);
+    const feed = new RunFeed('run');
+    feed.open(1);
+    feed.read(stream);
+    stream.begin({});
+    await waitFor(() => seen.length === 1);
+    await clock.advance(20_000);
+    feed.publish({ event: 'values', data: '1' });
+    feed.end({ body: '' });
+    await reading;
+    expect(seen).toEqual([
+      { event: 'metadata', data: { run_id: 'run', attempt: 1 } },
+      { event: 'values', data: 1 },
+    ]);
   });
 
   it('brings events of any size in order to many who read', async () => {
