@@ -21,13 +21,14 @@ describe('the controller’s exports', () => {
   const postgres = testPostgres();
   const folder = temporaryFolder();
   let plane: ControlPlane;
+  let projectId: string;
   let count = 0;
   let name: string;
 
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
     plane = await ControlPlane.start({ kubeconfigPath: server.kubeconfigPath, databaseUri: uri, folder });
-    await plane.traces.projects.ensure(plane.tenantId, 'p');
+    projectId = (await plane.traces.projects.ensure(plane.tenantId, 'p')).id;
   }, 60_000);
   afterAll(() => plane.stop());
   beforeEach(() => {
@@ -54,7 +55,7 @@ describe('the controller’s exports', () => {
       metadata: at(name),
       spec: {
         destinationRef: { name: destination },
-        tracingProject: { name: 'p' },
+        tracingProject: { id: projectId },
         startTime: '2026-05-01T00:00:00Z',
         endTime: '2026-05-04T00:00:00Z',
         formatVersion: 'v1',
@@ -116,7 +117,11 @@ describe('the controller’s exports', () => {
       async () => isConditionTrue((await theExport()).status?.conditions, 'Completed'),
       BEFORE_ANY_LOOK,
     );
-    expect((await theExport()).status).toMatchObject({ percent: 100, runs: { total: 3, completed: 3 } });
+    expect((await theExport()).status).toMatchObject({
+      percent: 100,
+      tracingProjectName: 'p',
+      runs: { total: 3, completed: 3 },
+    });
     expect([await jobs(), await secrets()]).toEqual([[], []]);
   });
 

@@ -117,12 +117,14 @@ export function summarizeExport(world: ExportWorld, decision: ExportDecision): B
   const isEnding = decision.kind === 'fail' || decision.kind === 'cancel' || decision.kind === 'complete';
   const startedAt = before.startedAt ?? earliest(runs.map((run) => run.status?.startedAt));
   const projectId = decision.kind === 'run' ? decision.projectId : before.tracingProjectId;
+  const projectName = before.tracingProjectName ?? world.project?.name;
   const total = decision.kind === 'run' ? runs.length + decision.missing.length : (before.runs?.total ?? 0);
   return {
     observedGeneration: bulkExport.metadata.generation ?? 1,
     conditions: conditionsOf(world, decision),
     ...(window ? { startTime: formatInstant(window.start), endTime: formatInstant(window.end) } : {}),
     ...(projectId === undefined ? {} : { tracingProjectId: projectId }),
+    ...(projectName === undefined ? {} : { tracingProjectName: projectName }),
     runs: countRuns(runs, total),
     rows: sum(runs, 'rows'),
     bytes: sum(runs, 'bytes'),

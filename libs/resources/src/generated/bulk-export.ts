@@ -42,6 +42,8 @@ export interface BulkExportStatus {
   readonly endTime?: string;
   /** Resolved id of the tracing project. */
   readonly tracingProjectId?: string;
+  /** Name of the tracing project when the export was accepted. */
+  readonly tracingProjectName?: string;
   /** Runs of the export by state. */
   readonly runs?: RunCounts;
   /** Rows exported so far. */
