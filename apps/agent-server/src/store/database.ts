@@ -34,8 +34,11 @@ export class Database {
     };
     this.pool = withNamedFailures(new pg.Pool({ ...options, max: poolSize, idleTimeoutMillis: IDLE_MS }));
     this.renewals = withNamedFailures(new pg.Pool({ ...options, max: 1, idleTimeoutMillis: 0 }));
-    for (const pool of [this.pool, this.renewals])
+    for (const pool of [this.pool, this.renewals]) {
       pool.on('error', (error) => log.warn({ error: errorText(error) }, 'an idle database connection broke'));
+      // one that breaks while it is in use fails its query; without a listener it would end the process, too
+      pool.on('connect', (client) => client.on('error', () => undefined));
+    }
   }
 
   /** Brings the schema up to date; servers that start at once take turns. */
