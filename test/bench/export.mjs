@@ -43,7 +43,7 @@ function passage(bytes) {
     text += Math.random() < 0.5 ? PHRASES[Math.floor(PHRASES.length * Math.random() ** 3)] : words(30);
   return text.slice(0, bytes);
 }
-const size = (mean) => Math.min(5500, Math.max(40, Math.round(-Math.log(1 - Math.random()) * mean)));
+const size = (mean) => Math.min(8000, Math.max(40, Math.round(-Math.log(1 - Math.random()) * mean)));
 
 function operation(n) {
   const id = randomUUID();
@@ -67,8 +67,8 @@ function operation(n) {
   return {
     run: Buffer.from(JSON.stringify(run)),
     fields: {
-      inputs: Buffer.from(JSON.stringify({ messages: [message('system', 700), message('user', 1700)] })),
-      outputs: Buffer.from(JSON.stringify({ ...message('assistant', 1100), usage_metadata: usage })),
+      inputs: Buffer.from(JSON.stringify({ messages: [message('system', 830), message('user', 2050)] })),
+      outputs: Buffer.from(JSON.stringify({ ...message('assistant', 1330), usage_metadata: usage })),
       extra: Buffer.from(
         JSON.stringify({ metadata: { thread_id: randomUUID(), model: 'm-1', temperature: 0.7 } }),
       ),
