@@ -39,7 +39,7 @@ describe('bulk exports', () => {
 
   const destination = (config: object = {}, credentials: object = {}) => ({
     destination_type: 'object_store',
-    display_name: 'My bucket',
+    display_name: 'Bucket (west/ä)',
     config: {
       bucket_name: 'bucket',
       prefix: 'exports',
@@ -70,7 +70,7 @@ describe('bulk exports', () => {
     expect(made.json).toMatchObject({
       id: UUID,
       destination_type: 'object_store',
-      display_name: 'My bucket',
+      display_name: 'Bucket (west/ä)',
       config: { bucket_name: 'bucket', prefix: 'exports', include_bucket_in_prefix: true },
       credentials_keys: ['access_key_id', 'secret_access_key'],
     });
@@ -113,7 +113,7 @@ describe('bulk exports', () => {
   it('tell every wrong field of a destination', async () => {
     const sent = {
       destination_type: 's3',
-      display_name: 'a/b',
+      display_name: 'x'.repeat(257),
       config: { prefix: 'a?b', x: 1 },
       credentials: {},
     };
@@ -124,7 +124,7 @@ describe('bulk exports', () => {
       'body.credentials.access_key_id missing',
       'body.credentials.secret_access_key missing',
       'body.destination_type enum',
-      'body.display_name string_pattern_mismatch',
+      'body.display_name string_too_long',
     ]);
     const escape = await tenant.call(
       'POST',

@@ -2,7 +2,6 @@ import { Choice, Flag, Nested, Text } from '../wire/fields.js';
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const PREFIX = /^[A-Za-z0-9!_.*'()/-]*$/;
-const DISPLAY_NAME = /^[a-zA-Z0-9\-_ ']+$/;
 const ENDPOINT = /^https?:\/\/[^/?#@ ]+(\/[^?# ]*)?$/;
 
 export class DestinationConfigRequest {
@@ -54,13 +53,7 @@ export class CreateDestinationRequest {
   @Choice(['object_store'], { required: true })
   destination_type: 'object_store';
 
-  @Text({
-    required: true,
-    minLength: 1,
-    maxLength: 256,
-    pattern: DISPLAY_NAME,
-    patternText: "String should consist of letters, digits, blanks and -_'",
-  })
+  @Text({ required: true, maxLength: 256, isUnicode: true, about: 'For people' })
   display_name: string;
 
   @Nested(() => DestinationConfigRequest, { required: true })

@@ -1,5 +1,5 @@
 import { Choice, Flag, Nested, NestedList, Text, Uuid } from '../wire/fields.js';
-import { ResourceSpecRequest } from './resource-spec-request.js';
+import { DNS_LABEL, ResourceSpecRequest } from './resource-spec-request.js';
 
 const SOURCES = ['git_host', 'external_image', 'internal_image'] as const;
 const URL_LIKE = /^https?:\/\/[^ ]+$/;
@@ -21,7 +21,12 @@ export class SecretRequest {
 }
 
 export class ListenerConfigRequest {
-  @Text({ maxLength: 63, about: 'Namespace to deploy into; immutable' })
+  @Text({
+    maxLength: 63,
+    pattern: DNS_LABEL,
+    patternText: 'String should be a DNS label',
+    about: 'Namespace to deploy into; immutable',
+  })
   cluster_namespace?: string | null;
 }
 
@@ -63,7 +68,7 @@ export class SourceConfigRequest {
 }
 
 export class SourceRevisionConfigRequest {
-  @Text({ minLength: 1, maxLength: 512, about: 'Branch, or tag as refs/tags/NAME; git_host only' })
+  @Text({ minLength: 1, maxLength: 1024, about: 'Branch, or tag as refs/tags/NAME; git_host only' })
   repo_ref?: string | null;
 
   @Text({ minLength: 1, maxLength: 1024, about: 'Path of the graph configuration file; git_host only' })
@@ -71,24 +76,24 @@ export class SourceRevisionConfigRequest {
 
   @Text({
     minLength: 1,
-    maxLength: 2048,
+    maxLength: 1024,
     isUnicode: true,
     about: 'Image; for internal_image its name in the image store',
   })
   image_uri?: string | null;
 }
 
+const NAME = {
+  minLength: 1,
+  maxLength: 128,
+  isUnicode: true,
+  pattern: /^[^\u0000-\u001f\u007f]+$/,
+  patternText: 'String should have no control characters',
+};
+
 /** Body of `POST /v2/deployments`. */
 export class CreateDeploymentRequest {
-  @Text({
-    required: true,
-    minLength: 1,
-    maxLength: 128,
-    isUnicode: true,
-    pattern: /^[^\u0000-\u001f\u007f]+$/,
-    patternText: 'String should have no control characters',
-    about: 'Also the name of the tracing project; immutable',
-  })
+  @Text({ ...NAME, required: true, about: 'Also the name of the tracing project; immutable' })
   name: string;
 
   @Choice(SOURCES, { required: true, about: 'Immutable' })
@@ -106,7 +111,7 @@ export class CreateDeploymentRequest {
 
 /** Body of `PATCH /v2/deployments/{id}`. Immutable fields may be repeated, not changed. */
 export class PatchDeploymentRequest {
-  @Text({ maxLength: 128, about: 'Immutable' })
+  @Text({ ...NAME, about: 'Immutable' })
   name?: string | null;
 
   @Choice(SOURCES, { about: 'Immutable' })

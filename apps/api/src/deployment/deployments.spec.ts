@@ -200,6 +200,80 @@ describe('deployments', () => {
     ]);
   });
 
+  const LONG = 'x'.repeat(1024);
+  const container = (over: object) => ({ name: 'c', image: 'i', ...over });
+  const variables = (count: number) => Array.from({ length: count }, (_, i) => ({ name: `V${i}` }));
+  const labels = (count: number) => Object.fromEntries(variables(count).map(({ name }) => [name, 'x']));
+
+  it.each<[string, object, object, string]>([
+    ['labels', { labels: labels(64) }, { labels: labels(65) }, 'labels too_long'],
+    [
+      'the value of a label',
+      { labels: { a: 'x'.repeat(63) } },
+      { labels: { a: 'x'.repeat(64) } },
+      'labels string_too_long',
+    ],
+    [
+      'the image of a container',
+      { sidecars: [container({ image: LONG })] },
+      { sidecars: [container({ image: `${LONG}x` })] },
+      'sidecars.0.image string_too_long',
+    ],
+    [
+      'variables of a container',
+      { sidecars: [container({ env: variables(128) })] },
+      { sidecars: [container({ env: variables(129) })] },
+      'sidecars.0.env too_long',
+    ],
+    [
+      'the name of a variable',
+      { sidecars: [container({ env: [{ name: 'A'.repeat(256) }] })] },
+      { sidecars: [container({ env: [{ name: 'a-b' }] })] },
+      'sidecars.0.env.0.name string_pattern_mismatch',
+    ],
+    [
+      'an argument of a container',
+      { sidecars: [container({ args: ['x'.repeat(32_768)] })] },
+      { sidecars: [container({ args: ['x'.repeat(32_769)] })] },
+      'sidecars.0.args string_too_long',
+    ],
+    [
+      'the path of a volume',
+      { volumes: [{ name: 'v', emptyDir: {} }], volume_mounts: [{ name: 'v', mountPath: LONG }] },
+      { volumes: [{ name: 'v', emptyDir: {} }], volume_mounts: [{ name: 'v', mountPath: `${LONG}x` }] },
+      'volume_mounts.0.mountPath string_too_long',
+    ],
+    ['storage', { db_storage_gi: 65_536 }, { db_storage_gi: 65_537 }, 'db_storage_gi less_than_equal'],
+  ])('take %s up to the bound and refuse what is beyond it', async (_what, within, beyond, problem) => {
+    await create({ source_config: { resource_spec: within } });
+    const refused = await tenant.call(
+      'POST',
+      '/v2/deployments',
+      body({ source_config: { resource_spec: beyond } }),
+    );
+    expect([refused.status, problems(refused)]).toEqual([
+      422,
+      [`body.source_config.resource_spec.${problem}`],
+    ]);
+  });
+
+  it('have the same times in the first answer and in all later ones, in whole seconds', async () => {
+    const WHOLE_SECONDS = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    const made = await create();
+    expect(made).toMatchObject({ created_at: WHOLE_SECONDS, updated_at: WHOLE_SECONDS });
+    expect(made.created_at).toBe((await resource(made.name)).metadata.creationTimestamp);
+    const revision = `/v2/deployments/${made.id}/revisions/${made.latest_revision_id}`;
+    const times = { created_at: WHOLE_SECONDS, updated_at: WHOLE_SECONDS };
+    expect((await tenant.call('GET', revision)).json).toMatchObject({ ...times, status: 'CREATING' });
+    await makeRevision(made.name, made.latest_revision_id, 1);
+    const patched = await tenant.call('PATCH', `/v2/deployments/${made.id}`, { secrets: [] });
+    const read = await tenant.call('GET', `/v2/deployments/${made.id}`);
+    for (const { json } of [patched, read]) {
+      expect(json).toMatchObject(times);
+      expect(json.created_at).toBe(made.created_at);
+    }
+  });
+
   it('tell what only the API server knows in the same shape', async () => {
     const before = (await api.client.list(SECRETS, { namespace: tenant.namespace })).items.length;
     const answer = await tenant.call(

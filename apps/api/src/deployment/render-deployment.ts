@@ -57,6 +57,12 @@ function renderResourceSpec(spec: ResourceSpec): object {
   return toWire(spec);
 }
 
+/** Kubernetes keeps whole seconds of most times: a time must not look different once it is taken from another place. */
+function wholeSeconds(time: string): string {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? time : date.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
 /** Latest of the times that a deployment knows of. */
 function updatedAt(deployment: AgentDeployment): string {
   const { metadata, spec, status } = deployment;
@@ -66,10 +72,11 @@ function updatedAt(deployment: AgentDeployment): string {
     spec.revisionRequest?.at,
     ...(status?.conditions ?? []).map((condition) => condition.lastTransitionTime),
   ].filter((time) => time !== undefined);
-  return times.reduce(
-    (latest, time) => (Date.parse(time) > Date.parse(latest) ? time : latest),
+  const latest = times.reduce(
+    (former, time) => (Date.parse(time) > Date.parse(former) ? time : former),
     times[0] ?? '',
   );
+  return wholeSeconds(latest);
 }
 
 /**
@@ -90,7 +97,7 @@ export function renderDeployment(
     source_config: renderSourceConfig(spec.sourceConfig ?? {}),
     source_revision_config: { ...NO_REVISION_CONFIG, ...toWire(spec.sourceRevisionConfig) },
     secrets: secretNames.map((name) => ({ name, value: '' })),
-    created_at: metadata.creationTimestamp ?? '',
+    created_at: wholeSeconds(metadata.creationTimestamp ?? ''),
     updated_at: updatedAt(deployment),
     status: deploymentWireStatus(deployment),
     latest_revision_id: pendingRevision(deployment)?.id ?? status?.latestRevisionId ?? null,
@@ -121,8 +128,8 @@ export function renderRevision(revision: AgentRevision, deployment: AgentDeploym
   const changes = (status?.conditions ?? []).map((condition) => condition.lastTransitionTime).sort();
   return {
     id: idOf(revision) ?? '',
-    created_at: metadata.creationTimestamp ?? '',
-    updated_at: changes.at(-1) ?? metadata.creationTimestamp ?? '',
+    created_at: wholeSeconds(metadata.creationTimestamp ?? ''),
+    updated_at: wholeSeconds(changes.at(-1) ?? metadata.creationTimestamp ?? ''),
     status: shownRevisionStatus(revision, deployment),
     status_reason: reason?.reason ?? null,
     status_message: reason?.message ?? null,
@@ -150,7 +157,7 @@ export function renderPendingRevision(
   deployment: AgentDeployment,
   pending: Pick<RevisionRequest, 'id' | 'at'>,
 ): RevisionAnswer {
-  const created = pending.at ?? deployment.metadata.creationTimestamp ?? '';
+  const created = wholeSeconds(pending.at ?? deployment.metadata.creationTimestamp ?? '');
   return {
     id: pending.id,
     created_at: created,

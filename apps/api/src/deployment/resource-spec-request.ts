@@ -12,10 +12,12 @@ import {
   Whole,
 } from '../wire/fields.js';
 
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const ENV_NAME = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
+export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_MEMORY_MB = 1_048_576;
 const MAX_SCALE = 1000;
+const MAX_PATH = 1024;
+const MAX_VALUE = 32_768;
 
 export class LocalObjectReferenceRequest {
   @Text({ required: true, minLength: 1, maxLength: 253 })
@@ -52,13 +54,13 @@ export class VolumeRequest {
 }
 
 export class VolumeMountRequest {
-  @Text({ required: true, minLength: 1, maxLength: 63 })
+  @Text({ required: true, maxLength: 63 })
   name: string;
 
-  @Text({ required: true, minLength: 1, maxLength: 4096 })
+  @Text({ required: true, maxLength: MAX_PATH })
   mountPath: string;
 
-  @Text({ maxLength: 4096 })
+  @Text({ maxLength: MAX_PATH })
   subPath?: string | null;
 
   @Text({ maxLength: 64 })
@@ -67,31 +69,33 @@ export class VolumeMountRequest {
   @Flag()
   readOnly?: boolean | null;
 
-  @Text({ maxLength: 4096 })
+  @Text({ maxLength: MAX_PATH })
   subPathExpr?: string | null;
 }
 
 export class EnvVarRequest {
   @Text({
     required: true,
-    maxLength: 253,
+    maxLength: 256,
     pattern: ENV_NAME,
     patternText: 'String should be the name of a variable',
   })
   name: string;
 
-  @Text({ maxLength: 262_144 })
+  @Text({ maxLength: MAX_VALUE })
   value?: string | null;
 
   @FreeObject()
   valueFrom?: object | null;
 }
 
+const QUANTITIES = { maxEntries: 16, maxLength: 64 };
+
 export class ResourceRequirementsRequest {
-  @TextMap()
+  @TextMap(QUANTITIES)
   limits?: Record<string, string> | null;
 
-  @TextMap()
+  @TextMap(QUANTITIES)
   requests?: Record<string, string> | null;
 }
 
@@ -99,31 +103,31 @@ export class ContainerRequest {
   @Text({ required: true, maxLength: 63, pattern: DNS_LABEL, patternText: 'String should be a DNS label' })
   name: string;
 
-  @Text({ required: true, minLength: 1, maxLength: 2048 })
+  @Text({ required: true, minLength: 1, maxLength: 1024 })
   image: string;
 
   @Choice(['Always', 'Never', 'IfNotPresent'])
   imagePullPolicy?: string | null;
 
-  @TextList({ maxSize: 256 })
+  @TextList({ maxSize: 128, maxLength: MAX_VALUE })
   command?: string[] | null;
 
-  @TextList({ maxSize: 256 })
+  @TextList({ maxSize: 128, maxLength: MAX_VALUE })
   args?: string[] | null;
 
-  @Text({ maxLength: 4096 })
+  @Text({ maxLength: MAX_PATH })
   workingDir?: string | null;
 
-  @NestedList(() => EnvVarRequest, { maxSize: 256 })
+  @NestedList(() => EnvVarRequest, { maxSize: 128 })
   env?: EnvVarRequest[] | null;
 
-  @FreeObjectList({ maxSize: 64 })
+  @FreeObjectList({ maxSize: 32 })
   envFrom?: object[] | null;
 
   @Nested(() => ResourceRequirementsRequest)
   resources?: ResourceRequirementsRequest | null;
 
-  @NestedList(() => VolumeMountRequest, { maxSize: 64 })
+  @NestedList(() => VolumeMountRequest, { maxSize: 32 })
   volumeMounts?: VolumeMountRequest[] | null;
 
   @FreeObject()
@@ -138,7 +142,8 @@ const memory = (about?: string) => Whole({ min: 1, max: MAX_MEMORY_MB, ...(about
 const request = () => Decimal({ min: 0.1, max: 8, about: 'Cores; rounded to one decimal place' });
 const limit = () => Decimal({ min: 0.1, max: 16, about: 'Cores; twice the request when absent' });
 const unused = () => Decimal({ min: 0, about: 'Do not use' });
-const unusedWhole = () => Whole({ min: 0, about: 'Do not use' });
+const unusedMemory = () => Whole({ min: 0, max: MAX_MEMORY_MB, about: 'Do not use' });
+const unusedScale = () => Whole({ min: 0, max: MAX_SCALE, about: 'Do not use' });
 
 /** `source_config.resource_spec`. */
 export class ResourceSpecRequest {
@@ -156,28 +161,28 @@ export class ResourceSpecRequest {
   @memory() queue_memory_limit_mb?: number | null;
   @unused() orchestrator_cpu?: number | null;
   @unused() orchestrator_cpu_limit?: number | null;
-  @unusedWhole() orchestrator_memory_mb?: number | null;
-  @unusedWhole() orchestrator_memory_limit_mb?: number | null;
-  @unusedWhole() orchestrator_min_scale?: number | null;
-  @unusedWhole() orchestrator_max_scale?: number | null;
+  @unusedMemory() orchestrator_memory_mb?: number | null;
+  @unusedMemory() orchestrator_memory_limit_mb?: number | null;
+  @unusedScale() orchestrator_min_scale?: number | null;
+  @unusedScale() orchestrator_max_scale?: number | null;
   @unused() executor_cpu?: number | null;
   @unused() executor_cpu_limit?: number | null;
-  @unusedWhole() executor_memory_mb?: number | null;
-  @unusedWhole() executor_memory_limit_mb?: number | null;
+  @unusedMemory() executor_memory_mb?: number | null;
+  @unusedMemory() executor_memory_limit_mb?: number | null;
   @memory('Memory of the cache deployment in MB') cache_memory_mb?: number | null;
-  @TextMap() labels?: Record<string, string> | null;
-  @TextMap() annotations?: Record<string, string> | null;
+  @TextMap({ maxEntries: 64, maxLength: 63 }) labels?: Record<string, string> | null;
+  @TextMap({ maxEntries: 64, maxLength: 16_384 }) annotations?: Record<string, string> | null;
   @Text({ maxLength: 253 }) service_account_name?: string | null;
   @NestedList(() => LocalObjectReferenceRequest, { maxSize: 16 })
   image_pull_secrets?: LocalObjectReferenceRequest[] | null;
-  @NestedList(() => VolumeRequest, { maxSize: 64 }) volumes?: VolumeRequest[] | null;
-  @NestedList(() => VolumeMountRequest, { maxSize: 64 }) volume_mounts?: VolumeMountRequest[] | null;
+  @NestedList(() => VolumeRequest, { maxSize: 32 }) volumes?: VolumeRequest[] | null;
+  @NestedList(() => VolumeMountRequest, { maxSize: 32 }) volume_mounts?: VolumeMountRequest[] | null;
   @NestedList(() => ContainerRequest, { maxSize: 16 }) init_containers?: ContainerRequest[] | null;
   @NestedList(() => ContainerRequest, { maxSize: 16 }) sidecars?: ContainerRequest[] | null;
   @Decimal({ min: 0.1 }) db_cpu?: number | null;
   @Decimal({ min: 0.1 }) db_cpu_limit?: number | null;
   @memory() db_memory_mb?: number | null;
   @memory() db_memory_limit_mb?: number | null;
-  @Whole({ min: 1 }) db_storage_gi?: number | null;
-  @Whole({ min: 1 }) db_max_connections?: number | null;
+  @Whole({ min: 1, max: 65_536 }) db_storage_gi?: number | null;
+  @Whole({ min: 1, max: 10_000 }) db_max_connections?: number | null;
 }

@@ -14,6 +14,7 @@ import {
   IsString,
   Matches,
   Max,
+  maxLength as isNotLonger,
   MaxLength,
   Min,
   MinLength,
@@ -204,7 +205,13 @@ interface ListOptions extends FieldOptions {
   readonly maxSize?: number;
 }
 
-function listChecks({ minSize = 0, maxSize = 1000 }: ListOptions): PropertyDecorator[] {
+const MAX_ITEMS = 1000;
+
+function sizes({ minSize = 0, maxSize = MAX_ITEMS }: ListOptions): Shape {
+  return { ...(minSize > 0 ? { minItems: minSize } : {}), maxItems: maxSize };
+}
+
+function listChecks({ minSize = 0, maxSize = MAX_ITEMS }: ListOptions): PropertyDecorator[] {
   return [
     IsArray(says('Input should be a valid list', 'list_type')),
     ArrayMinSize(minSize, says(`List should have at least ${minSize} items`, 'too_short')),
@@ -215,7 +222,7 @@ function listChecks({ minSize = 0, maxSize = 1000 }: ListOptions): PropertyDecor
 export function NestedList(type: () => new () => object, options: ListOptions = {}): PropertyDecorator {
   return field(
     options,
-    listOf(type),
+    { ...listOf(type), ...sizes(options) },
     ...listChecks(options),
     // a list within a list would be taken for its items
     IsObject(says('Input should be a valid object', 'model_type', true)),
@@ -224,35 +231,75 @@ export function NestedList(type: () => new () => object, options: ListOptions = 
   );
 }
 
-export function TextList(
-  options: ListOptions & { readonly choices?: readonly string[] } = {},
-): PropertyDecorator {
-  const { choices } = options;
+interface TextListOptions extends ListOptions {
+  readonly choices?: readonly string[];
+  /** Of an item. */
+  readonly maxLength?: number;
+}
+
+export function TextList(options: TextListOptions = {}): PropertyDecorator {
+  const { choices, maxLength } = options;
+  const item = {
+    type: 'string',
+    ...(maxLength === undefined ? {} : { maxLength }),
+    ...(choices ? { enum: [...choices] } : {}),
+  };
   return field(
     options,
-    { type: String, isArray: true, ...(choices ? { enum: [...choices] } : {}) },
+    { type: 'array', items: item, ...sizes(options) },
     ...listChecks(options),
     IsString(says('Input should be a valid string', 'string_type', true)),
+    ...(maxLength === undefined
+      ? []
+      : [
+          MaxLength(
+            maxLength,
+            says(`Every item should have at most ${maxLength} characters`, 'string_too_long', true),
+          ),
+        ]),
     ...(choices
       ? [IsIn(choices, says(`Every item should be one of ${choices.join(', ')}`, 'enum', true))]
       : []),
   );
 }
 
+interface TextMapOptions extends FieldOptions {
+  readonly maxEntries: number;
+  /** Of a value. */
+  readonly maxLength: number;
+}
+
+function everyValue(
+  name: string,
+  holds: (value: unknown) => boolean,
+  said: ValidationOptions,
+): PropertyDecorator {
+  const validate = (map: unknown) => isPlainObject(map) && Object.values(map).every(holds);
+  return ValidateBy({ name, validator: { validate } }, said);
+}
+
 /** A map from text to text. */
-export function TextMap(options: FieldOptions = {}): PropertyDecorator {
+export function TextMap(options: TextMapOptions): PropertyDecorator {
+  const { maxEntries, maxLength } = options;
   return field(
     options,
-    { type: 'object', additionalProperties: { type: 'string' } },
+    { type: 'object', additionalProperties: { type: 'string', maxLength }, maxProperties: maxEntries },
+    everyValue(
+      'isTextMap',
+      (value) => typeof value === 'string',
+      says('Input should be an object whose values are strings', 'dict_type'),
+    ),
     ValidateBy(
       {
-        name: 'isTextMap',
-        validator: {
-          validate: (value: unknown) =>
-            isPlainObject(value) && Object.values(value).every((entry) => typeof entry === 'string'),
-        },
+        name: 'hasFewEntries',
+        validator: { validate: (map) => isPlainObject(map) && Object.keys(map).length <= maxEntries },
       },
-      says('Input should be an object whose values are strings', 'dict_type'),
+      says(`Object should have at most ${maxEntries} members`, 'too_long'),
+    ),
+    everyValue(
+      'hasShortValues',
+      (value) => isNotLonger(value, maxLength),
+      says(`Every value should have at most ${maxLength} characters`, 'string_too_long'),
     ),
   );
 }
@@ -269,7 +316,7 @@ export function FreeObject(options: FieldOptions = {}): PropertyDecorator {
 export function FreeObjectList(options: ListOptions = {}): PropertyDecorator {
   return field(
     options,
-    { type: 'array', items: { type: 'object', additionalProperties: true } },
+    { type: 'array', items: { type: 'object', additionalProperties: true }, ...sizes(options) },
     ...listChecks(options),
     IsObject(says('Input should be a valid object', 'dict_type', true)),
   );

@@ -1,0 +1,225 @@
+import 'reflect-metadata';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { UUID_PATTERN } from '#lib/auth';
+import { ApiModule } from '../api-module.js';
+import { camelCase } from './case.js';
+import { OpenApi } from './openapi.js';
+
+interface Schema {
+  readonly [keyword: string]: unknown;
+  readonly $ref?: string;
+  readonly allOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema | boolean;
+}
+
+const BOUNDS = [
+  'type',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'minItems',
+  'maxItems',
+  'minProperties',
+  'maxProperties',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+] as const;
+
+/** Where a shape of the wire is kept. */
+interface Counterpart {
+  readonly shape: string;
+  readonly kind: string;
+  /** Below `spec`. */
+  readonly path: readonly string[];
+  /** Fields of the wire whose name in the resource is not their own in camelCase; dotted below `path`. */
+  readonly renamed?: Readonly<Record<string, string>>;
+  /** Fields of the wire that the resource does not have. */
+  readonly wireOnly?: readonly string[];
+  /** Fields of the resource that the wire does not have. */
+  readonly resourceOnly?: readonly string[];
+  /** Spellings of the wire that become one of the resource's choices. */
+  readonly spellings?: Readonly<Record<string, readonly string[]>>;
+}
+
+const DEPLOYMENT = {
+  kind: 'AgentDeployment',
+  path: [],
+  wireOnly: ['secrets'],
+  resourceOnly: ['secretsRef', 'listenerRef', 'suspend', 'revisionHistoryLimit', 'revisionRequest'],
+};
+
+/** What is inside these shapes is compared as well, under the names that it has in camelCase. */
+const COUNTERPARTS: readonly Counterpart[] = [
+  { shape: 'CreateDeploymentRequest', ...DEPLOYMENT },
+  { shape: 'PatchDeploymentRequest', ...DEPLOYMENT },
+  {
+    shape: 'CreateDestinationRequest',
+    kind: 'BulkExportDestination',
+    path: [],
+    renamed: { destination_type: 'type' },
+    wireOnly: ['credentials'],
+    resourceOnly: ['credentialsSecretRef'],
+  },
+  {
+    shape: 'CreateExportRequest',
+    kind: 'BulkExport',
+    path: [],
+    renamed: { session_id: 'tracingProject.id' },
+    // a destination has an id on the wire and a name in the resource
+    wireOnly: ['bulk_export_destination_id', 'format'],
+    resourceOnly: ['destinationRef', 'tracingProject', 'last', 'cancel', 'suspend'],
+    spellings: { compression: ['zstandard'] },
+  },
+];
+
+/** One pattern in the dialects of JavaScript and of RE2. */
+function dialectFree(pattern: unknown): unknown {
+  if (typeof pattern !== 'string') return pattern;
+  return pattern.replaceAll('\\/', '/').replace('[:cntrl:]', '\\u0000-\\u001f\\u007f');
+}
+
+const UUID_LENGTH = 36;
+const UUID_TEXT = UUID_PATTERN.source.replaceAll('a-f', 'a-fA-F');
+
+/** The bounds that a schema states, in one way of saying them. */
+function boundsOf(schema: Schema): Readonly<Record<string, unknown>> {
+  const stated = Object.fromEntries(
+    BOUNDS.filter((name) => schema[name] !== undefined).map((name) => [name, schema[name]]),
+  );
+  if ('pattern' in stated) stated['pattern'] = dialectFree(stated['pattern']);
+  if (schema['format'] === 'uuid')
+    return { type: 'string', maxLength: UUID_LENGTH, pattern: UUID_TEXT, ...stated };
+  if (!Array.isArray(schema['enum'])) return stated;
+  // a choice has no length of its own; null says that the field may be left out
+  return { enum: (schema['enum'] as unknown[]).filter((choice) => choice !== null).sort() };
+}
+
+/** Walks a shape of the wire and its place in the resource side by side. */
+class Comparison {
+  readonly differences: string[] = [];
+  fields = 0;
+
+  constructor(readonly schemas: Readonly<Record<string, Schema>>) {}
+
+  shape(counterpart: Counterpart, resource: Schema): void {
+    const { shape, renamed = {}, wireOnly = [], resourceOnly = [], spellings = {} } = counterpart;
+    const fields = Object.entries(this.#resolve(this.schemas[shape] ?? {}).properties ?? {});
+    const met = new Set(resourceOnly);
+    for (const [name, wire] of fields.filter(([field]) => !wireOnly.includes(field))) {
+      const path = renamed[name] ?? camelCase(name);
+      met.add(path);
+      this.field(`${shape}.${name}`, wire, below(resource, path.split('.')), spellings[name]);
+    }
+    const known = new Set(fields.map(([name]) => name));
+    for (const name of [...wireOnly, ...Object.keys(renamed), ...Object.keys(spellings)])
+      if (!known.has(name)) this.differences.push(`${shape}.${name} is in the table and not on the wire`);
+    this.#unmet(shape, resource, met);
+  }
+
+  field(at: string, given: Schema, kept: Schema | undefined, spellings: readonly string[] = []): void {
+    if (!kept) {
+      this.differences.push(`${at} is not in the resource`);
+      return;
+    }
+    this.fields++;
+    const wire = this.#resolve(given);
+    const [ours, theirs] = [boundsOf(wire), boundsOf(kept)];
+    for (const name of new Set([...Object.keys(ours), ...Object.keys(theirs)])) {
+      const expected =
+        name === 'enum' ? [...((theirs['enum'] ?? []) as string[]), ...spellings].sort() : theirs[name];
+      if (JSON.stringify(ours[name]) !== JSON.stringify(expected))
+        this.differences.push(
+          `${at} ${name}: ${shown(ours[name])} on the wire, ${shown(expected)} in the resource`,
+        );
+    }
+    this.#inside(at, wire, kept);
+  }
+
+  #inside(at: string, wire: Schema, kept: Schema): void {
+    if (wire.items) this.field(`${at}[]`, wire.items, kept.items);
+    if (typeof wire.additionalProperties === 'object')
+      this.field(`${at}{}`, wire.additionalProperties, asSchema(kept.additionalProperties));
+    if (!wire.properties) return;
+    for (const [name, member] of Object.entries(wire.properties))
+      this.field(`${at}.${name}`, member, kept.properties?.[camelCase(name)]);
+    this.#unmet(at, kept, new Set(Object.keys(wire.properties).map(camelCase)));
+  }
+
+  #unmet(at: string, resource: Schema, met: ReadonlySet<string>): void {
+    for (const name of Object.keys(resource.properties ?? {}))
+      if (!met.has(name)) this.differences.push(`${at}: ${name} of the resource is not on the wire`);
+  }
+
+  #resolve(schema: Schema): Schema {
+    const [inherited] = schema.allOf ?? [];
+    const reference = schema.$ref ?? inherited?.$ref;
+    return reference === undefined
+      ? schema
+      : this.#resolve(this.schemas[reference.replace('#/components/schemas/', '')] ?? {});
+  }
+}
+
+function below(schema: Schema | undefined, path: readonly string[]): Schema | undefined {
+  return path.reduce<Schema | undefined>((found, name) => found?.properties?.[name], schema);
+}
+
+function asSchema(value: Schema | boolean | undefined): Schema | undefined {
+  return typeof value === 'object' ? value : undefined;
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'none' : JSON.stringify(value);
+}
+
+interface Definition {
+  readonly spec: {
+    readonly names: { readonly kind: string };
+    readonly versions: readonly { readonly schema: { readonly openAPIV3Schema: Schema } }[];
+  };
+}
+
+/** `spec` of every kind, by the name of the kind. */
+async function resourceSchemas(): Promise<ReadonlyMap<string, Schema | undefined>> {
+  const folder = join(process.cwd(), 'crds');
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.yaml'));
+  const definitions = await Promise.all(
+    files.map(async (name) => parse(await readFile(join(folder, name), 'utf8')) as Definition),
+  );
+  return new Map(
+    definitions.map(({ spec }) => [
+      spec.names.kind,
+      below(spec.versions[0]?.schema.openAPIV3Schema, ['spec']),
+    ]),
+  );
+}
+
+describe('bounds of requests', () => {
+  let schemas: Readonly<Record<string, Schema>>;
+  let resources: ReadonlyMap<string, Schema | undefined>;
+
+  beforeAll(async () => {
+    const document = (await new OpenApi(ApiModule.routes()).document()) as {
+      readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+    };
+    schemas = document.components.schemas;
+    resources = await resourceSchemas();
+  });
+
+  it.each(COUNTERPARTS.map((one): [string, Counterpart] => [one.shape, one]))(
+    'of %s are those of the resource that keeps it',
+    (_shape, counterpart) => {
+      const comparison = new Comparison(schemas);
+      comparison.shape(counterpart, below(resources.get(counterpart.kind), counterpart.path) ?? {});
+      expect(comparison.differences).toEqual([]);
+      expect(comparison.fields).toBeGreaterThan(5);
+    },
+  );
+});
