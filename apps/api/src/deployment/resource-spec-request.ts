@@ -57,7 +57,7 @@ export class VolumeMountRequest {
   @Text({ required: true, maxLength: 63 })
   name: string;
 
-  @Text({ required: true, maxLength: MAX_PATH })
+  @Text({ required: true, minLength: 1, maxLength: MAX_PATH })
   mountPath: string;
 
   @Text({ maxLength: MAX_PATH })
