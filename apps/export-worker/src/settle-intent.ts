@@ -1,7 +1,7 @@
 import { errorText } from '#lib/errors';
 import { ObjectStoreError, type ObjectStat, type ObjectStore } from '#lib/object-store';
 import type { Logger } from '#lib/telemetry';
-import { type ExportIntent, type ExportProgressRecord, LAST_TRACE_ID, parseMicros } from '#lib/trace-store';
+import { type ExportIntent, type ExportProgressRecord, parseMicros } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 import type { ProgressJournal } from './progress-journal.js';
 
@@ -72,7 +72,7 @@ async function adopt(
       ...{ part, key, rows, bytes, etag: found.etag, maxStartTime },
       ...(minStartTime === undefined ? {} : { minStartTime }),
     },
-    { startTime: maxStartTime, id: upTo.id, traceId: upTo.traceId ?? LAST_TRACE_ID },
+    { startTime: maxStartTime, id: upTo.id, traceId: upTo.traceId },
   );
   return true;
 }

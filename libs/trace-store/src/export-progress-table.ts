@@ -1,12 +1,11 @@
 import pg from 'pg';
-import {
-  LAST_TRACE_ID,
-  type ExportCursor,
-  type ExportFile,
-  type ExportIntent,
-  type ExportProgress,
-  type ExportProgressRecord,
-  type ExportState,
+import type {
+  ExportCursor,
+  ExportFile,
+  ExportIntent,
+  ExportProgress,
+  ExportProgressRecord,
+  ExportState,
 } from './export-progress.js';
 import { microsToIso, parseMicros, type Micros } from './micros.js';
 import { textTypes } from './row-text.js';
@@ -25,13 +24,13 @@ function time(text: string | null | undefined): Micros | undefined {
 function parse(row: TextRow): ExportProgressRecord {
   const startTime = time(row['cursor_start_time']);
   const id = row['cursor_id'];
-  const traceId = row['cursor_trace_id'] ?? LAST_TRACE_ID;
+  const traceId = row['cursor_trace_id'];
   const intent = row['intent'];
   return {
     runUid: row['run_uid'] ?? '',
     attempt: Number(row['attempt']),
     state: row['state'] as ExportState,
-    cursor: startTime === undefined || !id ? undefined : { startTime, id, traceId },
+    cursor: startTime === undefined || !id || !traceId ? undefined : { startTime, id, traceId },
     rows: Number(row['rows']),
     bytes: Number(row['bytes']),
     part: Number(row['part']),

@@ -10,9 +10,6 @@ export interface ExportCursor {
   readonly traceId: string;
 }
 
-/** Stands for the trace in a cursor that was noted before traces were: no row of that time and id comes after it. */
-export const LAST_TRACE_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
 /** Noted before an upload begins, so that the next attempt knows what may lie in the store. */
 export interface ExportIntent {
   readonly part: number;
@@ -24,7 +21,7 @@ export interface ExportIntent {
   readonly rows?: number;
   readonly bytes?: number;
   /** Cursor after this object's last row, with `rows` and `bytes`. */
-  readonly upTo?: { readonly startTime: string; readonly id: string; readonly traceId?: string };
+  readonly upTo?: { readonly startTime: string; readonly id: string; readonly traceId: string };
   /** Start time of this object's first row, ISO 8601, with `rows` and `bytes`. */
   readonly from?: string;
   /** What of this object is written while it is still being made; for showing, nothing is surely stored. */

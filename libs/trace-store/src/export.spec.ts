@@ -6,7 +6,6 @@ import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import {
   EXPORT_COLUMNS,
-  LAST_TRACE_ID,
   openTraceStore,
   parseMicros,
   StaleAttemptError,
@@ -151,19 +150,6 @@ describe('the export side', () => {
       after = { startTime: at(start_time), id, traceId };
     }
     expect(seen).toEqual(traces);
-  });
-
-  it('goes on from a cursor that an older version has noted', async () => {
-    const { exportProgress: progress } = store;
-    const run = randomUUID();
-    await progress.claim(run, 1);
-    const cursor = { startTime: at('2026-11-20T12:00:00Z'), id: randomUUID(), traceId: randomUUID() };
-    await progress.completePart(run, 1, { part: 0, key: 'k0', rows: 1, bytes: 1 }, cursor);
-    const client = new pg.Client({ connectionString: uri });
-    await client.connect();
-    await client.query('UPDATE export_progress SET cursor_trace_id = NULL WHERE run_uid = $1', [run]);
-    await client.end();
-    expect((await progress.find(run))?.cursor).toEqual({ ...cursor, traceId: LAST_TRACE_ID });
   });
 
   it('gives every column in the binary form of its type', async () => {

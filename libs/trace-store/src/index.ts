@@ -1,7 +1,6 @@
 export type { ApiKeyRecord, ApiKeys } from './api-keys.js';
 export type { DeploymentDatabases } from './deployment-databases.js';
 export { EXPORT_COLUMNS, type ExportColumn, type ExportColumnType } from './export-columns.js';
-export { LAST_TRACE_ID } from './export-progress.js';
 export type {
   ExportCursor,
   ExportFile,

@@ -2,11 +2,10 @@ import type pg from 'pg';
 import type { Logger } from '#lib/telemetry';
 import { inTransaction } from './transaction.js';
 import { firstSchema } from './migrations/0001-first-schema.js';
-import { secondSchema } from './migrations/0002-second-schema.js';
 import type { Migration } from './migrations/migration.js';
 
 /** In order; numbers without gaps. */
-export const MIGRATIONS: readonly Migration[] = [firstSchema, secondSchema];
+export const MIGRATIONS: readonly Migration[] = [firstSchema];
 
 /** Any number that nothing else in this database locks. */
 const LOCK = 7_214_001;

@@ -26,6 +26,8 @@ CREATE TABLE agentplane.threads (
   state_updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   metadata jsonb NOT NULL DEFAULT '{}',
   status text NOT NULL DEFAULT 'idle' CHECK (status IN ('idle', 'busy', 'interrupted', 'error')),
+  -- what it had before its runs, for when they are rolled back
+  resting_status text NOT NULL DEFAULT 'idle',
   config json NOT NULL DEFAULT '{}',
   values json,
   interrupts json NOT NULL DEFAULT '{}',
@@ -62,6 +64,8 @@ CREATE TABLE agentplane.runs (
 CREATE INDEX runs_pending ON agentplane.runs (ordinal) WHERE status = 'pending';
 CREATE INDEX runs_leased ON agentplane.runs (lease_until) WHERE status = 'running';
 CREATE INDEX runs_by_thread ON agentplane.runs (thread_id, ordinal);
+-- A thread may have thousands of runs that ended; who claims, submits or ends a run looks only at the others.
+CREATE INDEX runs_active_by_thread ON agentplane.runs (thread_id, ordinal) WHERE status IN ('pending', 'running');
 -- Whatever goes wrong elsewhere, a thread never has two runs at work.
 CREATE UNIQUE INDEX runs_one_at_work ON agentplane.runs (thread_id) WHERE status = 'running';
 
@@ -75,6 +79,10 @@ CREATE UNLOGGED TABLE agentplane.run_events (
   PRIMARY KEY (run_id, ordinal)
 );
 CREATE INDEX run_events_by_age ON agentplane.run_events (created_at);
+
+-- The checkpointer's tables: writes and values of a run's checkpoints carry its id, so that a rollback finds them.
+ALTER TABLE agentplane.checkpoint_writes ADD COLUMN run_id uuid;
+ALTER TABLE agentplane.checkpoint_blobs ADD COLUMN run_id uuid;
 `;
 
 /**
@@ -128,7 +136,8 @@ BEGIN
     CASE first_status WHEN 'running' THEN moment + lease_ms * interval '1 millisecond' END,
     CASE first_status WHEN 'running' THEN moment END,
     CASE WHEN watcher IS NULL THEN '{}'::uuid[] ELSE ARRAY[watcher] END);
-  UPDATE agentplane.threads t SET status = 'busy', updated_at = moment, metadata = t.metadata
+  UPDATE agentplane.threads t SET status = 'busy', updated_at = moment,
+    resting_status = CASE t.status WHEN 'busy' THEN t.resting_status ELSE t.status END, metadata = t.metadata
     || jsonb_build_object('graph_id', of_graph, 'assistant_id', by_assistant)
     WHERE t.thread_id = on_thread;
   IF first_status = 'pending' THEN PERFORM pg_notify('agentplane', 'pending:'); END IF;
@@ -149,135 +158,8 @@ BEGIN
     WHERE r.run_id = the_run AND r.thread_id = of_thread FOR UPDATE;
   IF NOT FOUND THEN RETURN QUERY SELECT 'no_run'::text; RETURN; END IF;
   IF found_status = 'running' THEN
-    UPDATE agentplane.runs SET cancel = action, updated_at = clock_timestamp() WHERE run_id = the_run;
-    PERFORM pg_notify('agentplane', 'cancel:' || the_run);
-    RETURN QUERY SELECT 'asked'::text; RETURN;
-  END IF;
-  IF found_status <> 'pending' THEN RETURN QUERY SELECT 'ended'::text; RETURN; END IF;
-  IF action = 'rollback' OR EXISTS (SELECT 1 FROM agentplane.runs WHERE run_id = the_run AND temporary) THEN
-    DELETE FROM agentplane.runs WHERE run_id = the_run;
-  ELSE
-    UPDATE agentplane.runs SET status = 'interrupted', cancel = action, ended_at = clock_timestamp(),
+    UPDATE agentplane.runs SET cancel = CASE cancel WHEN 'rollback' THEN cancel ELSE action END,
       updated_at = clock_timestamp() WHERE run_id = the_run;
-  END IF;
-  UPDATE agentplane.threads t SET status = 'idle', updated_at = clock_timestamp()
-    WHERE t.thread_id = of_thread AND t.status = 'busy' AND NOT EXISTS (
-      SELECT 1 FROM agentplane.runs r WHERE r.thread_id = of_thread AND r.status IN ('pending', 'running'));
-  IF cardinality(gone_watchers) > 0 THEN PERFORM pg_notify('agentplane', 'events:' || the_run); END IF;
-  RETURN QUERY SELECT 'done'::text;
-END $$;
-`;
-
-/** The end of a run on a thread, refused when a newer attempt has it. */
-const FINISH = `
-CREATE FUNCTION agentplane.finish_run(
-  the_run uuid, the_attempt int, of_thread uuid, end_status text, end_error json, is_rollback boolean,
-  end_values json, end_interrupts json, thread_status text
-) RETURNS TABLE (accepted boolean, has_next boolean) LANGUAGE plpgsql AS $$
-DECLARE
-  more boolean;
-BEGIN
-  PERFORM 1 FROM agentplane.threads WHERE thread_id = of_thread FOR UPDATE;
-  UPDATE agentplane.runs r SET status = end_status, error = end_error, lease_until = NULL,
-    ended_at = clock_timestamp(), updated_at = clock_timestamp()
-    WHERE r.run_id = the_run AND r.attempt = the_attempt AND r.status = 'running';
-  IF NOT FOUND THEN RETURN QUERY SELECT false, false; RETURN; END IF;
-  IF is_rollback THEN
-    DELETE FROM agentplane.checkpoint_writes w USING agentplane.checkpoints c
-      WHERE c.thread_id = of_thread::text AND c.metadata ->> 'run_id' = the_run::text
-      AND w.thread_id = c.thread_id AND w.checkpoint_ns = c.checkpoint_ns AND w.checkpoint_id = c.checkpoint_id;
-    DELETE FROM agentplane.checkpoints c
-      WHERE c.thread_id = of_thread::text AND c.metadata ->> 'run_id' = the_run::text;
-    DELETE FROM agentplane.runs r WHERE r.run_id = the_run;
-  END IF;
-  more := EXISTS (SELECT 1 FROM agentplane.runs r WHERE r.thread_id = of_thread AND r.status = 'pending');
-  UPDATE agentplane.threads t SET
-    status = CASE WHEN more THEN 'busy' ELSE thread_status END,
-    values = CASE WHEN is_rollback THEN t.values ELSE COALESCE(end_values, t.values) END,
-    interrupts = COALESCE(end_interrupts, '{}'::json), error = end_error,
-    updated_at = clock_timestamp(), state_updated_at = clock_timestamp()
-    WHERE t.thread_id = of_thread;
-  RETURN QUERY SELECT true, more;
-END $$;
-`;
-
-/**
- * What a run leaves behind when it is rolled back: nothing. Writes and values of its checkpoints carry its id, and a
- * thread keeps the status that it had before its runs (`resting_status`). A rollback that was asked for also counts when
- * the run came to its end just before it heard of it.
- */
-const NO_TRACE = `
-ALTER TABLE agentplane.checkpoint_writes ADD COLUMN run_id uuid;
-ALTER TABLE agentplane.checkpoint_blobs ADD COLUMN run_id uuid;
-ALTER TABLE agentplane.threads ADD COLUMN resting_status text NOT NULL DEFAULT 'idle';
-UPDATE agentplane.threads SET resting_status = status WHERE status <> 'busy';
-
-CREATE OR REPLACE FUNCTION agentplane.submit_run(
-  new_run uuid, on_thread uuid, by_assistant uuid, of_graph text, with_metadata jsonb, with_kwargs json,
-  strategy text, delay_ms bigint, starter uuid, lease_ms int, watcher uuid, create_thread boolean
-) RETURNS TABLE (outcome text, new_status text, made_at timestamptz) LANGUAGE plpgsql AS $$
-DECLARE
-  others int;
-  in_the_way int;
-  victim record;
-  first_status text;
-  moment timestamptz;
-BEGIN
-  IF create_thread THEN
-    INSERT INTO agentplane.threads (thread_id) VALUES (on_thread) ON CONFLICT DO NOTHING;
-  END IF;
-  PERFORM 1 FROM agentplane.threads WHERE thread_id = on_thread FOR UPDATE;
-  IF NOT FOUND THEN
-    RETURN QUERY SELECT 'no_thread'::text, NULL::text, NULL::timestamptz;
-    RETURN;
-  END IF;
-  moment := clock_timestamp();
-  SELECT count(*), count(*) FILTER (WHERE r.status = 'running' OR r.start_after <= moment)
-    INTO others, in_the_way
-    FROM agentplane.runs r WHERE r.thread_id = on_thread AND r.status IN ('pending', 'running');
-  IF others > 0 AND strategy = 'reject' THEN
-    RETURN QUERY SELECT 'busy'::text, NULL::text, NULL::timestamptz;
-    RETURN;
-  END IF;
-  IF others > 0 AND strategy IN ('interrupt', 'rollback') THEN
-    FOR victim IN SELECT r.run_id, r.status FROM agentplane.runs r
-      WHERE r.thread_id = on_thread AND r.status IN ('pending', 'running')
-    LOOP
-      PERFORM agentplane.cancel_run(victim.run_id, on_thread, strategy);
-    END LOOP;
-    SELECT count(*) INTO in_the_way FROM agentplane.runs r
-      WHERE r.thread_id = on_thread AND r.status IN ('pending', 'running');
-  END IF;
-  first_status := CASE WHEN starter IS NOT NULL AND in_the_way = 0 AND delay_ms = 0 THEN 'running' ELSE 'pending' END;
-  INSERT INTO agentplane.runs (run_id, thread_id, temporary, assistant_id, graph_id, status, multitask_strategy,
-    metadata, kwargs, created_at, updated_at, start_after, attempt, server_id, lease_until, heartbeat_at, watchers)
-  VALUES (new_run, on_thread, false, by_assistant, of_graph, first_status, strategy, with_metadata, with_kwargs,
-    moment, moment, moment + delay_ms * interval '1 millisecond',
-    CASE first_status WHEN 'running' THEN 1 ELSE 0 END,
-    CASE first_status WHEN 'running' THEN starter END,
-    CASE first_status WHEN 'running' THEN moment + lease_ms * interval '1 millisecond' END,
-    CASE first_status WHEN 'running' THEN moment END,
-    CASE WHEN watcher IS NULL THEN '{}'::uuid[] ELSE ARRAY[watcher] END);
-  UPDATE agentplane.threads t SET status = 'busy', updated_at = moment,
-    resting_status = CASE t.status WHEN 'busy' THEN t.resting_status ELSE t.status END, metadata = t.metadata
-    || jsonb_build_object('graph_id', of_graph, 'assistant_id', by_assistant)
-    WHERE t.thread_id = on_thread;
-  IF first_status = 'pending' THEN PERFORM pg_notify('agentplane', 'pending:'); END IF;
-  RETURN QUERY SELECT 'created'::text, first_status, moment;
-END $$;
-
-CREATE OR REPLACE FUNCTION agentplane.cancel_run(the_run uuid, of_thread uuid, action text)
-RETURNS TABLE (outcome text) LANGUAGE plpgsql AS $$
-DECLARE
-  found_status text;
-  gone_watchers uuid[];
-BEGIN
-  PERFORM 1 FROM agentplane.threads WHERE thread_id = of_thread FOR UPDATE;
-  SELECT r.status, r.watchers INTO found_status, gone_watchers FROM agentplane.runs r
-    WHERE r.run_id = the_run AND r.thread_id = of_thread FOR UPDATE;
-  IF NOT FOUND THEN RETURN QUERY SELECT 'no_run'::text; RETURN; END IF;
-  IF found_status = 'running' THEN
-    UPDATE agentplane.runs SET cancel = CASE cancel WHEN 'rollback' THEN cancel ELSE action END, updated_at = clock_timestamp() WHERE run_id = the_run;
     PERFORM pg_notify('agentplane', 'cancel:' || the_run);
     RETURN QUERY SELECT 'asked'::text; RETURN;
   END IF;
@@ -294,8 +176,14 @@ BEGIN
   IF cardinality(gone_watchers) > 0 THEN PERFORM pg_notify('agentplane', 'events:' || the_run); END IF;
   RETURN QUERY SELECT 'done'::text;
 END $$;
+`;
 
-CREATE OR REPLACE FUNCTION agentplane.finish_run(
+/**
+ * The end of a run on a thread, refused when a newer attempt has it. One that is rolled back leaves nothing behind; a
+ * rollback that was asked for also counts when the run came to its end just before it heard of it.
+ */
+const FINISH = `
+CREATE FUNCTION agentplane.finish_run(
   the_run uuid, the_attempt int, of_thread uuid, end_status text, end_error json, is_rollback boolean,
   end_values json, end_interrupts json, thread_status text
 ) RETURNS TABLE (accepted boolean, has_next boolean) LANGUAGE plpgsql AS $$
@@ -334,11 +222,6 @@ BEGIN
 END $$;
 `;
 
-/** A thread may have thousands of runs that ended; who claims, submits or ends a run looks only at the others. */
-const ACTIVE_RUNS = `
-CREATE INDEX runs_active_by_thread ON agentplane.runs (thread_id, ordinal) WHERE status IN ('pending', 'running');
-`;
-
 /** json may hold text that jsonb refuses: for searching, it is left out. */
 const SEARCHABLE = `
 CREATE FUNCTION agentplane.searchable(value json) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
@@ -354,7 +237,4 @@ END $$;
 `;
 
 /** Numbered from 1; a landed one is never edited. */
-export const MIGRATIONS: readonly string[] = [
-  [TABLES, CANCEL, SUBMIT, FINISH].join('\n'),
-  [NO_TRACE, ACTIVE_RUNS, SEARCHABLE].join('\n'),
-];
+export const MIGRATIONS: readonly string[] = [[TABLES, CANCEL, SUBMIT, FINISH, SEARCHABLE].join('\n')];

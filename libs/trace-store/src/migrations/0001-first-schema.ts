@@ -113,6 +113,8 @@ CREATE TABLE run_patches_waiting (
   run         text NOT NULL
 );
 CREATE INDEX run_patches_waiting_run ON run_patches_waiting (tenant_id, run_id);
+-- Updates whose create never comes are dropped by age.
+CREATE INDEX run_patches_waiting_age ON run_patches_waiting (received_at);
 
 CREATE TABLE export_progress (
   run_uid           text PRIMARY KEY,
@@ -120,6 +122,8 @@ CREATE TABLE export_progress (
   state             text NOT NULL CHECK (state IN ('running', 'completed', 'failed', 'cancelled')),
   cursor_start_time timestamptz,
   cursor_id         uuid,
+  -- the same id may stand in two traces, also at the same time: only with the trace is the order a total one
+  cursor_trace_id   uuid,
   rows              bigint NOT NULL DEFAULT 0,
   bytes             bigint NOT NULL DEFAULT 0,
   part              integer NOT NULL DEFAULT 0,
