@@ -1,5 +1,5 @@
 // The layers of the architecture: imports go down only, apps never import one another, no cycles.
-const layer0 = ['errors', 'time', 'resources', 'filter-language'];
+const layer0 = ['errors', 'time', 'json', 'resources'];
 const layer1 = ['manifests', 'reconcile', 'export-plan'];
 const pure = [...layer0, ...layer1];
 const adaptersOrHigher = `^libs/(?!(${pure.join('|')})/)`;

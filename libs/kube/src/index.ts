@@ -65,7 +65,6 @@ export { LeaderElector, type LeaderElectorOptions } from './leader/leader-electo
 export { microTime } from './leader/micro-time.js';
 export { APPLIED_ANNOTATION, applyOwned, type OwnedChild, type Owner } from './writing/apply-owned.js';
 export { addFinalizer, removeFinalizer } from './writing/finalizer-writer.js';
-export { isJsonContained, isJsonEqual } from './writing/json-equality.js';
 export {
   StatusWriter,
   type StatusOf,

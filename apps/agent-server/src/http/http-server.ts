@@ -1,11 +1,11 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { AddressInfo } from 'node:net';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
+import { isTextDeeperThan } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { isDatabaseAway, isRefusedValue } from '../store/database-trouble.js';
 import type { KeyVerifier } from './authenticate.js';
-import { isDeeperThan } from './json-depth.js';
 import type { OpenReplies } from './open-replies.js';
 
 /** Graph inputs carry documents and images. */
@@ -66,7 +66,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   // Many clients send a JSON content type with no body.
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
     if (body === '') return done(null, undefined);
-    if (isDeeperThan(body as string, MAX_DEPTH)) return done(tooDeep());
+    if (isTextDeeperThan(body as string, MAX_DEPTH)) return done(tooDeep());
     try {
       done(null, JSON.parse(body as string));
     } catch {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
+import { stableJson } from '#lib/json';
 import type { AgentDeployment } from '#lib/resources';
-import { stableJson } from './stable-json.js';
 
 /**
  * Hash of everything that makes a revision. Keyed with the deployment's own platform key: it lies in an annotation,

@@ -1,5 +1,5 @@
+import { jsonEquals } from '#lib/json';
 import { own } from '../object/reading.js';
-import { jsonEqual } from '../object/equality.js';
 import { isObject, type JsonObject } from '../schema/json.js';
 import type { SchemaNode } from '../schema/schema-node.js';
 import { FieldSetBuilder, type FieldSet, type Path } from './field-set.js';
@@ -50,7 +50,7 @@ class ComparingWalk {
   #leaf({ left, right, path }: Place): void {
     if (left === undefined) this.added.insert(path);
     else if (right === undefined) this.removed.insert(path);
-    else if (!jsonEqual(left, right)) this.modified.insert(path);
+    else if (!jsonEquals(left, right)) this.modified.insert(path);
   }
 
   #map({ left: old, right: next, schema, path }: Place): void {
@@ -90,7 +90,7 @@ class ComparingWalk {
     path: Path,
   ): void {
     if (olds.length > 1 && news.length > 1) {
-      if (!jsonEqual(olds, news)) this.modified.insert(path);
+      if (!jsonEquals(olds, news)) this.modified.insert(path);
     } else if (olds.length > 1) {
       if (news.length > 0) this.visit({ left: undefined, right: news[0], schema, path });
       this.removed.insert(path);

@@ -1,4 +1,4 @@
-import { jsonEqual } from '../object/equality.js';
+import { jsonEquals } from '#lib/json';
 import { recordAt, textAt } from '../object/reading.js';
 import { canonical } from '../schema/canonical.js';
 import type { CompiledSchema } from '../schema/compiled-schema.js';
@@ -82,7 +82,7 @@ function startingManaged(old: JsonObject | undefined, next: JsonObject, subresou
  * is none, keeps its resourceVersion and makes no event. Call it last, just before storing.
  */
 export function withoutNoOp<T extends JsonObject>(old: T, next: T): T {
-  return old === next || jsonEqual(timeless(old), timeless(next)) ? old : next;
+  return old === next || jsonEquals(timeless(old), timeless(next)) ? old : next;
 }
 
 function timeless(object: JsonObject): JsonObject {

@@ -1,4 +1,4 @@
-import { jsonEqual } from '../object/equality.js';
+import { jsonEquals } from '#lib/json';
 import type { JsonObject } from '../schema/json.js';
 import type { SchemaNode } from '../schema/schema-node.js';
 import { compare, type Comparison } from './compare.js';
@@ -94,7 +94,7 @@ export function ownApply(write: Write, applied: JsonObject, force: boolean): Own
   const kept = own?.set.difference(stripped);
   if (own === undefined || kept === undefined || kept.isEmpty) owned.delete(write.id);
   else owned.set(write.id, { ...own, set: kept });
-  const changed = !jsonEqual(write.live, object);
+  const changed = !jsonEquals(write.live, object);
   return { kind: 'applied', object: changed ? object : write.live, managed: owned, changed };
 }
 

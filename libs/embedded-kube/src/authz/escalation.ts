@@ -1,5 +1,5 @@
+import { jsonEquals } from '#lib/json';
 import type { UserInfo } from '../authn/user.js';
-import { jsonEqual } from '../object/equality.js';
 import type { KubeObject } from '../object/kube-object.js';
 import { listAt, textAt } from '../object/reading.js';
 import type { ResourceName } from '../status/errors.js';
@@ -26,7 +26,7 @@ export class EscalationCheck {
 
   #checkRole(type: ResourceName, next: KubeObject, old: KubeObject | undefined, user: UserInfo): void {
     const { name = '', namespace = '' } = next.metadata;
-    if (old && jsonEqual(next.rules, old.rules)) return;
+    if (old && jsonEquals(next.rules, old.rules)) return;
     if (this.#may(user, 'escalate', type.resource, namespace, name)) return;
     this.#confirm(type, name, listAt(next, 'rules').map(parseRule), namespace, user);
   }

@@ -1,5 +1,5 @@
+import { jsonEquals } from '#lib/json';
 import type { KubeObject } from '../object/kube-object.js';
-import { jsonEqual } from '../object/equality.js';
 import type { ObjectService } from '../registry/object-service.js';
 import type { ServedType, TypeRegistry } from '../registry/type-registry.js';
 import { BOOTSTRAP_POLICY, type BootstrapObject } from './bootstrap-policy.js';
@@ -41,7 +41,7 @@ async function ensurePolicy(
     return;
   }
   // subjects may have been added by people and stay; rules of these roles are ours
-  if (kind !== 'ClusterRole' || jsonEqual(found.object.rules, body.rules)) return;
+  if (kind !== 'ClusterRole' || jsonEquals(found.object.rules, body.rules)) return;
   const change = (current: KubeObject): KubeObject => ({ ...current, rules: body.rules });
   await objects.update({ served, namespace: '', name }, change, { manager: MANAGER });
 }

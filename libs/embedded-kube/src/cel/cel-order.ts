@@ -1,4 +1,4 @@
-import { jsonEqual } from '../object/equality.js';
+import { jsonEquals } from '#lib/json';
 
 /** Order of two CEL values of one type; numbers of different types compare by value. */
 export function compareCel(left: unknown, right: unknown): number {
@@ -14,7 +14,7 @@ function isOrdered(value: unknown): value is number | bigint | string | boolean 
 /** Equality of CEL values; 1 and 1.0 are equal. */
 export function equalCel(left: unknown, right: unknown): boolean {
   const isMixed = typeof left !== typeof right && isNumber(left) && isNumber(right);
-  return isMixed ? Number(left) === Number(right) : jsonEqual(left, right);
+  return isMixed ? Number(left) === Number(right) : jsonEquals(left, right);
 }
 
 function isNumber(value: unknown): boolean {

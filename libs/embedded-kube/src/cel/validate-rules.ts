@@ -1,5 +1,5 @@
 import { Optional } from '@marcbachmann/cel-js';
-import { jsonEqual } from '../object/equality.js';
+import { jsonEquals } from '#lib/json';
 import { correlatedField, correlatedItem, type Correlated } from '../schema/correlation.js';
 import { duplicate, forbidden, invalid, required, type FieldError } from '../schema/field-error.js';
 import { isObject, type JsonObject } from '../schema/json.js';
@@ -71,7 +71,7 @@ interface Place {
 function visit(place: Place): readonly FieldError[] {
   const { schema, value, correlated } = place;
   if (value === null || value === undefined) return [];
-  const unchanged = correlated === undefined ? place.unchanged : jsonEqual(correlated.old, value);
+  const unchanged = correlated === undefined ? place.unchanged : jsonEquals(correlated.old, value);
   const here = { ...place, unchanged };
   const errors = [...runRules(here)];
   for (const branch of schema.branches('allOf')) {

@@ -1,4 +1,4 @@
-import { jsonEqual } from '../object/equality.js';
+import { jsonEquals } from '#lib/json';
 import { isObject } from '../schema/json.js';
 
 /**
@@ -12,7 +12,7 @@ export function orderElements(
   key: string | undefined,
 ): readonly unknown[] {
   const place = (list: readonly unknown[], item: unknown): number =>
-    list.findIndex((candidate) => jsonEqual(identity(candidate, key), identity(item, key)));
+    list.findIndex((candidate) => jsonEquals(identity(candidate, key), identity(item, key)));
   const named = merged.filter((item) => place(order, item) >= 0);
   const others = merged.filter((item) => place(order, item) < 0);
   const left = others.toSorted((a, b) => place(before, a) - place(before, b));

@@ -1,4 +1,4 @@
-import { jsonEqual } from '../object/equality.js';
+import { jsonEquals } from '#lib/json';
 import { isObject, type JsonObject, type MutableJsonObject } from '../schema/json.js';
 import { pointerSteps } from './json-pointer.js';
 import { PatchError } from './patch-error.js';
@@ -218,7 +218,7 @@ function test(document: Document, operation: Operation): void {
     throw refused(`test operation does not apply: is missing path: ${path}: missing value`);
   }
   const found = place === undefined ? document.root : child(place.container, place.key);
-  if (!jsonEqual(found ?? null, value ?? null)) {
+  if (!jsonEquals(found ?? null, value ?? null)) {
     throw refused(`testing value ${path} failed: test failed`);
   }
 }

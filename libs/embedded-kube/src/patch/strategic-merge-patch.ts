@@ -1,5 +1,5 @@
+import { jsonEquals } from '#lib/json';
 import { builtinKindSchema } from '../builtin/kind-schema.js';
-import { jsonEqual } from '../object/equality.js';
 import { goValue } from '../schema/go-value.js';
 import { isObject, type JsonObject, type MutableJsonObject } from '../schema/json.js';
 import type { SchemaNode } from '../schema/schema-node.js';
@@ -153,7 +153,7 @@ function mergeList(
   const { kept, items } = byListDirectives(original.filter(isObject), patch.filter(isObject), key);
   const out = [...kept];
   for (const item of items) {
-    const at = out.findIndex((candidate) => jsonEqual(candidate[key], keyOf(item, key)));
+    const at = out.findIndex((candidate) => jsonEquals(candidate[key], keyOf(item, key)));
     if (at < 0) out.push(item);
     else out[at] = mergeMap(out[at] ?? {}, item, field?.items);
   }
@@ -174,7 +174,7 @@ function byListDirectives(
     if (directive === undefined) items.push(item);
     else if (directive === 'delete') {
       const value = keyOf(item, key);
-      kept = kept.filter((candidate) => !jsonEqual(candidate[key], value));
+      kept = kept.filter((candidate) => !jsonEquals(candidate[key], value));
     } else if (directive === 'replace') isReplaced = true;
     else throw bad(`unknown patch type ${JSON.stringify(directive)}`);
   }

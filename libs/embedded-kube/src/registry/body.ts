@@ -5,7 +5,7 @@ import { isRecord } from '../object/reading.js';
 import { decodeProtobuf, ProtobufError, type JsonObject } from '../semantics.js';
 import { ApiError } from '../status/api-error.js';
 import { badRequest, unsupportedMediaType } from '../status/errors.js';
-import { checkTextDepth, checkValueDepth } from './json-depth.js';
+import { checkTextDepth, checkValueDepth } from './depth-bound.js';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
@@ -35,9 +35,10 @@ function decode(bytes: Buffer, type: string): unknown {
 }
 
 function parseJson(bytes: Buffer): unknown {
-  checkTextDepth(bytes);
+  const text = bytes.toString('utf8');
+  checkTextDepth(text);
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return JSON.parse(text);
   } catch (error) {
     throw badRequest(`the object provided is unrecognized (must be of type Object): ${String(error)}`);
   }
@@ -49,7 +50,7 @@ function parseJson(bytes: Buffer): unknown {
  */
 export async function parseYamlText(bytes: Buffer): Promise<unknown> {
   const text = bytes.toString('utf8');
-  if (text.startsWith('{')) checkTextDepth(bytes);
+  if (text.startsWith('{')) checkTextDepth(text);
   const json = text.startsWith('{') ? findJson(text) : undefined;
   if (json !== undefined) return json;
   const { parse } = await import('yaml');

@@ -1,5 +1,5 @@
+import { jsonEquals } from '#lib/json';
 import { dropUndefined } from '../object/change.js';
-import { jsonEqual } from '../object/equality.js';
 import type { KubeObject, ObjectMeta } from '../object/kube-object.js';
 import { listAt, numberAt, textAt } from '../object/reading.js';
 import { timestamp } from '../object/timestamp.js';
@@ -40,7 +40,7 @@ export function decideDeletion(
     ...object,
     metadata: dropUndefined({ ...metadata, finalizers: finalizers.length > 0 ? finalizers : undefined }),
   };
-  return jsonEqual(next, object) ? { kind: 'keep' } : { kind: 'put', object: next };
+  return jsonEquals(next, object) ? { kind: 'keep' } : { kind: 'put', object: next };
 }
 
 /** Whether an object that is being deleted is held by nothing any more, so that an update of it is its end. */

@@ -5,7 +5,7 @@ import { jsonPatch, mergePatch, PatchError, strategicMergePatch, type JsonObject
 import { ApiError } from '../status/api-error.js';
 import { badRequest, unsupportedMediaType } from '../status/errors.js';
 import { parseYamlText } from './body.js';
-import { checkTextDepth, checkValueDepth } from './json-depth.js';
+import { checkTextDepth, checkValueDepth } from './depth-bound.js';
 import type { ResourceType } from './resource-type.js';
 
 /** A patch as it was sent. */
@@ -74,9 +74,10 @@ function goTypeName(value: unknown): string {
 }
 
 function parsePatchJson(bytes: Buffer): unknown {
-  checkTextDepth(bytes);
+  const text = bytes.toString('utf8');
+  checkTextDepth(text);
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return JSON.parse(text);
   } catch (error) {
     throw badRequest(`error decoding patch: ${String(error)}`);
   }

@@ -1,5 +1,5 @@
+import { jsonEquals } from '#lib/json';
 import { dropUndefined, withField } from '../object/change.js';
-import { jsonEqual } from '../object/equality.js';
 import type { KubeObject, ObjectMeta } from '../object/kube-object.js';
 import { at, isRecord, recordAt } from '../object/reading.js';
 import { timestamp } from '../object/timestamp.js';
@@ -126,9 +126,9 @@ function keepSystemFields(next: ObjectMeta, old: ObjectMeta): ObjectMeta {
 function withGeneration({ type, version }: ServedType, old: KubeObject, next: KubeObject): KubeObject {
   if (!type.hasGeneration) return next;
   const isChanged =
-    !jsonEqual(desiredPart(old, version.hasStatus), desiredPart(next, version.hasStatus)) ||
+    !jsonEquals(desiredPart(old, version.hasStatus), desiredPart(next, version.hasStatus)) ||
     (type.resource === 'deployments' &&
-      !jsonEqual(old.metadata.annotations ?? {}, next.metadata.annotations ?? {}));
+      !jsonEquals(old.metadata.annotations ?? {}, next.metadata.annotations ?? {}));
   if (!isChanged) return next;
   return { ...next, metadata: { ...next.metadata, generation: (old.metadata.generation ?? 0) + 1 } };
 }

@@ -1,5 +1,5 @@
+import { jsonEquals } from '#lib/json';
 import { isObject } from './json.js';
-import { jsonEqual } from '../object/equality.js';
 import type { SchemaNode } from './schema-node.js';
 
 /** The old value that a new one replaces; undefined where the two cannot be matched. */
@@ -24,7 +24,7 @@ export function correlatedItem(
   }
   const found = parent.old.find(
     (candidate) =>
-      isObject(candidate) && schema.listMapKeys.every((key) => jsonEqual(candidate[key], item[key])),
+      isObject(candidate) && schema.listMapKeys.every((key) => jsonEquals(candidate[key], item[key])),
   );
   return found === undefined ? undefined : { old: found };
 }

@@ -1,4 +1,4 @@
-import { jsonEqual } from '../object/equality.js';
+import { jsonEquals } from '#lib/json';
 import { at, listAt, recordAt, textAt, textsAt } from '../object/reading.js';
 import { validateSchemaRules } from './crd/schema-rules.js';
 import { validateStructural } from './crd/structural.js';
@@ -138,7 +138,7 @@ function changeErrors(crd: JsonObject, old: JsonObject): readonly FieldError[] {
     ['spec', 'scope'],
     ['spec', 'names', 'kind'],
   ].flatMap((path) =>
-    jsonEqual(at(crd, ...path), at(old, ...path))
+    jsonEquals(at(crd, ...path), at(old, ...path))
       ? []
       : [invalid(path.join('.'), at(crd, ...path), 'field is immutable')],
   );

@@ -1,4 +1,4 @@
-import { jsonEqual } from '../object/equality.js';
+import { jsonEquals } from '#lib/json';
 import { duplicate, invalid, type FieldError } from './field-error.js';
 import { isObject, type JsonObject } from './json.js';
 import type { SchemaNode } from './schema-node.js';
@@ -50,7 +50,7 @@ function repeated(
   const errors: FieldError[] = [];
   list.forEach((item, index) => {
     const value = identity(item);
-    const known = seen.find((candidate) => jsonEqual(candidate.value, value));
+    const known = seen.find((candidate) => jsonEquals(candidate.value, value));
     if (known === undefined) seen.push({ value, times: 1 });
     else if (++known.times === 2) errors.push(duplicate(`${path}[${index}]`, value));
   });

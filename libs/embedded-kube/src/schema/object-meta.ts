@@ -1,4 +1,4 @@
-import { jsonEqual } from '../object/equality.js';
+import { jsonEquals } from '#lib/json';
 import { at, listAt, numberAt, recordAt, textAt, textsAt } from '../object/reading.js';
 import { forbidden, invalid, required, tooLong, type FieldError } from './field-error.js';
 import type { JsonObject } from './json.js';
@@ -85,7 +85,7 @@ export function validateObjectMetaUpdate(object: JsonObject, old: JsonObject): r
     );
   }
   for (const field of IMMUTABLE) {
-    if (!jsonEqual(metadata[field] ?? null, before[field] ?? null)) {
+    if (!jsonEquals(metadata[field] ?? null, before[field] ?? null)) {
       errors.push(invalid(`metadata.${field}`, metadata[field], 'field is immutable'));
     }
   }

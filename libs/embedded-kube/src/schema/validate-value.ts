@@ -1,5 +1,5 @@
+import { jsonEquals } from '#lib/json';
 import { own } from '../object/reading.js';
-import { jsonEqual } from '../object/equality.js';
 import { correlatedField, correlatedItem, type Correlated } from './correlation.js';
 import {
   invalid,
@@ -48,7 +48,7 @@ export function validateValue(
 function ratcheted(place: Place): Outcome {
   const outcome = check(place);
   if (outcome.errors.length === 0 || place.correlated === undefined) return outcome;
-  return jsonEqual(place.correlated.old, place.value) ? { errors: [], matches: outcome.matches } : outcome;
+  return jsonEquals(place.correlated.old, place.value) ? { errors: [], matches: outcome.matches } : outcome;
 }
 
 function check(place: Place): Outcome {
@@ -100,7 +100,7 @@ function checkType({ schema, value, path }: Place): Outcome {
 
 function checkEnum({ schema, value, path }: Place): Outcome {
   const allowed = schema.enum;
-  if (allowed === undefined || allowed.some((candidate) => jsonEqual(candidate, value ?? null))) return NONE;
+  if (allowed === undefined || allowed.some((candidate) => jsonEquals(candidate, value ?? null))) return NONE;
   const words = allowed.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
   return failed(notSupported(path, value, words));
 }

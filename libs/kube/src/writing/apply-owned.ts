@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { controllerReference, isOwnedBy } from '#lib/reconcile';
 import { TerminalError } from '#lib/errors';
+import { jsonContains } from '#lib/json';
 import { keyOf, type KubeObject, type ObjectMeta, type ResourceRef } from '#lib/resources';
 import type { KubeClient, Untyped } from '../client/kube-client.js';
 import type { Applied } from '../client/request-options.js';
-import { isJsonContained } from './json-equality.js';
 
 /** Annotation with the hash of the configuration that was applied last. */
 export const APPLIED_ANNOTATION = 'agentplane.dev/applied';
@@ -50,7 +50,7 @@ export async function applyOwned<T extends KubeObject = Untyped>(
         'NotOurs',
         `${ref.kind} ${metadata.name} exists and belongs to somebody else: rename or remove it`,
       );
-    if (isJsonContained(applied, existing)) return existing;
+    if (jsonContains(applied, existing)) return existing;
   }
   return await client.apply<T>(ref, applied);
 }

@@ -1,9 +1,9 @@
+import { jsonEquals } from '#lib/json';
 import { keyOf, type KubeObject, type ResourceRef } from '#lib/resources';
 import { compareVersions } from '../informer/resource-version.js';
 import { isConflict, isNotFound } from '../client/kube-api-error.js';
 import type { KubeClient } from '../client/kube-client.js';
 import type { Applied, Fields } from '../client/request-options.js';
-import { isJsonEqual } from './json-equality.js';
 
 /** An object with a status. */
 export interface WithStatus extends KubeObject {
@@ -62,7 +62,7 @@ export class StatusWriter {
     const next = status as Readonly<Record<string, unknown>>;
     const names = new Set([...Object.keys(next), ...owned]);
     const isDoubtful = this.#doubted.delete(object.metadata.uid ?? '') || this.isBehind(object);
-    if (!isDoubtful && [...names].every((name) => isJsonEqual(before[name], next[name]))) return object;
+    if (!isDoubtful && [...names].every((name) => jsonEquals(before[name], next[name]))) return object;
     try {
       const written = await this.#applyTo(ref, object, status);
       if (!written) return object;
@@ -155,6 +155,6 @@ export class StatusWriter {
 function isUnchanged(before: object | undefined, patch: object): boolean {
   const fields: Readonly<Record<string, unknown>> = { ...before };
   return Object.entries(patch).every(([name, value]) =>
-    value === null ? fields[name] === undefined : isJsonEqual(fields[name], value),
+    value === null ? fields[name] === undefined : jsonEquals(fields[name], value),
   );
 }

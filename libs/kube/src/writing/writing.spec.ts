@@ -8,7 +8,6 @@ import { CONFIG_MAPS, type ConfigMap, type Deployment, DEPLOYMENTS } from '#lib/
 import { FaultyProxy } from '../testdata/faulty-proxy.js';
 import { applyOwned } from './apply-owned.js';
 import { addFinalizer, removeFinalizer } from './finalizer-writer.js';
-import { isJsonContained, isJsonEqual } from './json-equality.js';
 import { StatusWriter } from './status-writer.js';
 
 describe('writers', () => {
@@ -196,18 +195,5 @@ describe('writers', () => {
     await removeFinalizer(client, CONFIG_MAPS, deleting, 'test.dev/a');
     expect(await client.find(CONFIG_MAPS, { namespace: 'default', name: map.metadata.name })).toBeUndefined();
     await removeFinalizer(client, CONFIG_MAPS, deleting, 'test.dev/a');
-  });
-});
-
-describe('equality of JSON', () => {
-  it.each<[string, unknown, unknown, boolean, boolean]>([
-    ['order of keys does not matter', { a: 1, b: [1, { c: 2 }] }, { b: [1, { c: 2 }], a: 1 }, true, true],
-    ['an undefined field counts as absent', { a: undefined }, {}, true, true],
-    ['more fields are contained, not equal', { a: 1 }, { a: 1, b: 2 }, false, true],
-    ['a longer list is neither', { a: [1] }, { a: [1, 2] }, false, false],
-    ['elements of lists may have more fields', { a: [{ x: 1 }] }, { a: [{ x: 1, y: 2 }] }, false, true],
-    ['null is no object', { a: null }, { a: {} }, false, false],
-  ])('%s', (_name, part, whole, isEqual, isContained) => {
-    expect([isJsonEqual(part, whole), isJsonContained(part, whole)]).toEqual([isEqual, isContained]);
   });
 });

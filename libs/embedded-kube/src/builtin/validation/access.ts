@@ -1,5 +1,5 @@
+import { jsonEquals } from '#lib/json';
 import { listAt, recordAt, textAt } from '../../object/reading.js';
-import { jsonEqual } from '../../object/equality.js';
 import { invalid, notSupported, required, type FieldError } from '../../schema/field-error.js';
 import type { JsonObject } from '../../schema/json.js';
 import { dnsSubdomain, pathSegment } from '../../schema/names.js';
@@ -66,7 +66,7 @@ function validateBinding(
   for (const { item, at } of items(binding['subjects'], 'subjects')) {
     errors.push(...validateSubject(item, at, kinds.includes('Role')));
   }
-  if (old !== undefined && !jsonEqual(role, recordAt(old, 'roleRef'))) {
+  if (old !== undefined && !jsonEquals(role, recordAt(old, 'roleRef'))) {
     const shown = { APIGroup: role['apiGroup'], Kind: role['kind'], Name: role['name'] };
     return [invalid('roleRef', shown, 'cannot change roleRef'), ...errors];
   }

@@ -1,4 +1,4 @@
-import { jsonEqual } from '../../object/equality.js';
+import { jsonEquals } from '#lib/json';
 import { invalid, notSupported, required, type FieldError } from '../../schema/field-error.js';
 import { isObject, type JsonObject } from '../../schema/json.js';
 
@@ -30,7 +30,7 @@ export function oneOf(value: unknown, path: string, supported: readonly string[]
 
 /** The field is as it was. */
 export function immutable(next: unknown, old: unknown, path: string): readonly FieldError[] {
-  return jsonEqual(next ?? null, old ?? null) ? [] : [invalid(path, next ?? null, IMMUTABLE)];
+  return jsonEquals(next ?? null, old ?? null) ? [] : [invalid(path, next ?? null, IMMUTABLE)];
 }
 
 /** One error for each problem of a value. */

@@ -1,8 +1,8 @@
+import { jsonEquals } from '#lib/json';
 import { recordAt, textAt } from '../../object/reading.js';
 import { forbidden, invalid, required, tooLong, type FieldError } from '../../schema/field-error.js';
 import type { JsonObject } from '../../schema/json.js';
 import { configKey } from '../../schema/names.js';
-import { jsonEqual } from '../../object/equality.js';
 import { immutable, problems } from './checks.js';
 import type { Validator } from './validator.js';
 
@@ -81,6 +81,6 @@ function typeErrors(secret: JsonObject, data: JsonObject): readonly FieldError[]
 function frozen(object: JsonObject, old: JsonObject, fields: readonly string[]): readonly FieldError[] {
   if (old['immutable'] !== true) return [];
   const released = object['immutable'] === true ? [] : [forbidden('immutable', FIXED)];
-  const changed = fields.filter((field) => !jsonEqual(object[field] ?? {}, old[field] ?? {}));
+  const changed = fields.filter((field) => !jsonEquals(object[field] ?? {}, old[field] ?? {}));
   return [...released, ...changed.map((field) => forbidden(field, FIXED))];
 }

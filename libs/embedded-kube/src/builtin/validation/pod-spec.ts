@@ -1,4 +1,4 @@
-import { jsonEqual } from '../../object/equality.js';
+import { jsonEquals } from '#lib/json';
 import { listAt, recordAt, textAt } from '../../object/reading.js';
 import { duplicate, forbidden, invalid, required, type FieldError } from '../../schema/field-error.js';
 import { isObject, type JsonObject } from '../../schema/json.js';
@@ -69,7 +69,7 @@ export function validatePodSpecUpdate(
   old: JsonObject,
   path: string,
 ): readonly FieldError[] {
-  if (jsonEqual(comparable(spec), comparable(old))) return [];
+  if (jsonEquals(comparable(spec), comparable(old))) return [];
   const fields = [
     '`spec.containers[*].image`',
     '`spec.initContainers[*].image`',

@@ -1,4 +1,5 @@
-import { isJsonEqual, isNotFound, type Draft, type Informer, type KubeClient } from '#lib/kube';
+import { jsonEquals } from '#lib/json';
+import { isNotFound, type Draft, type Informer, type KubeClient } from '#lib/kube';
 import type { KubeObject } from '#lib/resources';
 
 /** The cache is right after a moment; without it the next pass meets a conflict, no more. */
@@ -15,7 +16,7 @@ export async function replaceStatus<T extends KubeObject & { readonly status?: o
   object: T,
   status: NonNullable<T['status']>,
 ): Promise<T> {
-  if (isJsonEqual(object.status ?? {}, status)) return object;
+  if (jsonEquals(object.status ?? {}, status)) return object;
   try {
     const written = await client.replaceStatus<T>(cache.ref, { ...object, status } as unknown as Draft<T>);
     await cache.waitFor(written.metadata.resourceVersion ?? '', CACHE_MS).catch(() => undefined);

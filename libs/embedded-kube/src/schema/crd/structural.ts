@@ -1,6 +1,6 @@
+import { jsonEquals } from '#lib/json';
 import { isObject, type JsonObject } from '../json.js';
 import { forbidden, invalid, required, type FieldError } from '../field-error.js';
-import { jsonEqual } from '../../object/equality.js';
 import { pattern } from '../pattern.js';
 import { undeclared } from './completeness.js';
 
@@ -126,7 +126,7 @@ function junctorErrors(
     if (!Array.isArray(branches) || (name === 'anyOf' && skipAnyOf)) continue;
     branches.forEach((branch: unknown, index) => {
       if (!isObject(branch)) return;
-      const skip = name === 'allOf' && index === 0 && jsonEqual(branch['anyOf'], INT_OR_STRING);
+      const skip = name === 'allOf' && index === 0 && jsonEquals(branch['anyOf'], INT_OR_STRING);
       errors.push(...nestedErrors(branch, `${path}.${name}[${index}]`, skip));
     });
   }
@@ -142,7 +142,7 @@ function junctorErrors(
 
 /** Whether a junctor is the one that is allowed to state types. */
 function isIntOrString(schema: JsonObject): boolean {
-  return jsonEqual(schema['anyOf'], INT_OR_STRING);
+  return jsonEquals(schema['anyOf'], INT_OR_STRING);
 }
 
 function nestedErrors(schema: JsonObject, path: string, skipAnyOf = false): readonly FieldError[] {

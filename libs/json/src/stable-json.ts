@@ -1,4 +1,4 @@
-/** JSON with the keys of objects in order: equal values give equal texts, whoever wrote them. */
+/** JSON with the fields of objects in the order of their names: equal values make equal texts. */
 export function stableJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => stableJson(item ?? null)).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';

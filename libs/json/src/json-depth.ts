@@ -1,0 +1,56 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/**
+ * Whether lists and objects in a text of JSON (or YAML in flow style) are nested deeper than `limit`, before the text is
+ * parsed. Node parses any depth, then the recursion of everything else over the value fails at a few thousand levels.
+ */
+export function isTextDeeperThan(json: string, limit: number): boolean {
+  if (json.length <= limit) return false;
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    switch (json.charCodeAt(at)) {
+      case QUOTE:
+        at = endOfString(json, at);
+        break;
+      case OPEN_LIST:
+      case OPEN_OBJECT:
+        if (++depth > limit) return true;
+        break;
+      case CLOSE_LIST:
+      case CLOSE_OBJECT:
+        depth--;
+        break;
+      default: // nothing that nests
+    }
+  }
+  return false;
+}
+
+/** Whether lists and objects in a value are nested deeper than `limit`; without recursion. */
+export function isValueDeeperThan(value: unknown, limit: number): boolean {
+  let level: readonly unknown[] = isNesting(value) ? [value] : [];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth === limit) return true;
+    level = level.flatMap((item) => (isNesting(item) ? Object.values(item).filter(isNesting) : []));
+  }
+  return false;
+}
+
+function isNesting(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Position of the quote that ends the string which begins at `start`; the end of the text when the string does not end. */
+function endOfString(json: string, start: number): number {
+  for (let at = json.indexOf('"', start + 1); at !== -1; at = json.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (json.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return at;
+  }
+  return json.length;
+}
