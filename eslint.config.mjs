@@ -32,7 +32,10 @@ export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', '**/generated/**', '.agentplane/', 'coverage/', 'test/cluster/'] },
   {
     files: [...source, 'test/**/*.ts'],
-    languageOptions: { parser: tseslint.parser },
+    languageOptions: {
+      parser: tseslint.parser,
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
     plugins: { '@typescript-eslint': tseslint.plugin },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {
@@ -45,6 +48,13 @@ export default tseslint.config(
       'prefer-const': 'error',
       'no-eval': 'error',
       '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/no-floating-promises': 'error',
+      '@typescript-eslint/no-misused-promises': 'error',
+      '@typescript-eslint/no-unnecessary-type-assertion': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: false, requireDefaultForNonUnion: false },
+      ],
       '@typescript-eslint/consistent-type-imports': [
         'error',
         { disallowTypeAnnotations: false, fixStyle: 'inline-type-imports' },

@@ -7,6 +7,7 @@ import {
   findCondition,
   isConditionTrue,
   RESOURCES,
+  type ResourceRef,
   SECRETS,
   SERVICES,
 } from '#lib/resources';
@@ -280,9 +281,9 @@ describe('controller and listener', () => {
       for (const ref of [AgentDeployment, AgentRevision, BulkExportDestination, Workspace])
         for (const { metadata } of (await plane.client.list(ref as typeof RESOURCES.Workspace)).items)
           found[`${ref.kind} ${metadata.name}`] = metadata.resourceVersion;
-      for (const ref of [DEPLOYMENTS, SERVICES, SECRETS])
-        for (const { metadata } of (await plane.client.list(ref as typeof SECRETS, { namespace: NAMESPACE }))
-          .items)
+      const children: readonly ResourceRef[] = [DEPLOYMENTS, SERVICES, SECRETS];
+      for (const ref of children)
+        for (const { metadata } of (await plane.client.list(ref, { namespace: NAMESPACE })).items)
           found[`${ref.kind} ${metadata.name}`] = metadata.resourceVersion;
       return found;
     };

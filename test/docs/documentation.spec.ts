@@ -70,7 +70,7 @@ describe('the examples of the reference', () => {
     for (const name of readdirSync(join(ROOT, 'crds')))
       await client.create(
         CUSTOM_RESOURCE_DEFINITIONS,
-        parse(readFileSync(join(ROOT, 'crds', name), 'utf8')) as CustomResourceDefinition as never,
+        parse(readFileSync(join(ROOT, 'crds', name), 'utf8')) as CustomResourceDefinition,
       );
     await client.create(NAMESPACES, { metadata: { name: 'docs' } });
     await waitFor(async () => (await client.list(RESOURCES.Listener, { namespace: 'docs' })) && true);
@@ -84,13 +84,10 @@ describe('the examples of the reference', () => {
     const objects = text.split('\n---\n').map((part) => parse(part) as { kind: string; metadata: object });
     const example = objects.find((object) => object.kind === kind);
     const namespace = RESOURCES[kind].namespaced ? { namespace: 'docs' } : {};
-    const made = await client.create(
-      RESOURCES[kind] as never,
-      {
-        ...example,
-        metadata: { ...example?.metadata, ...namespace },
-      } as never,
-    );
+    const made = await client.create(RESOURCES[kind] as never, {
+      ...example,
+      metadata: { ...example?.metadata, ...namespace },
+    });
     expect(made).toMatchObject({ kind });
   });
 });

@@ -52,7 +52,7 @@ export async function duckdb(folder: string, sql: string): Promise<Record<string
     const reader = await connection.runAndReadAll(
       sql.replaceAll('FILES', `read_parquet('${folder}/*.parquet')`),
     );
-    return reader.getRowObjectsJson() as Record<string, unknown>[];
+    return reader.getRowObjectsJson();
   } finally {
     connection.closeSync();
     instance.closeSync();

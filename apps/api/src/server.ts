@@ -49,7 +49,7 @@ export async function startServer(options: ServerOptions): Promise<ApiServer> {
     forceCloseConnections: 'idle',
   });
   // the adapter's instance is typed for its own copy of the server's types
-  const server = adapter.getInstance() as unknown as FastifyInstance;
+  const server = adapter.getInstance<FastifyInstance>();
   server.server.headersTimeout = HEADERS_TIMEOUT_MS;
   registerBodyParsers(server, options.maxBodyBytes);
   guardKeys(server, services.keys);

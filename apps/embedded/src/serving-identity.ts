@@ -32,10 +32,7 @@ export async function servingIdentityFor(
 async function selfSigned(name: string): Promise<Omit<ServingIdentity, 'clientCa'>> {
   const { X509CertificateGenerator, SubjectAlternativeNameExtension, PemConverter } =
     await import('@peculiar/x509');
-  const keys = (await webcrypto.subtle.generateKey(ALGORITHM, true, [
-    'sign',
-    'verify',
-  ])) as webcrypto.CryptoKeyPair;
+  const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const now = systemClock.now().getTime();
   const certificate = await X509CertificateGenerator.createSelfSigned({
     name: `CN=${name}`,

@@ -138,10 +138,7 @@ async function query(spec: BulkExportRunSpec, sql: string): Promise<Record<strin
   const connection = await (await DuckDBInstance.create()).connect();
   try {
     await connection.run("SET TimeZone = 'UTC'");
-    return (await connection.runAndReadAll(sql.replaceAll('FILES', files))).getRowObjectsJson() as Record<
-      string,
-      unknown
-    >[];
+    return (await connection.runAndReadAll(sql.replaceAll('FILES', files))).getRowObjectsJson();
   } finally {
     connection.closeSync();
   }

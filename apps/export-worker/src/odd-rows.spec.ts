@@ -82,7 +82,7 @@ async function exported(
   try {
     await connection.run("SET TimeZone = 'UTC'");
     const files = `read_parquet('${folder}/odd/x/export_id=${spec.exportId}/**/*.parquet', hive_partitioning = false)`;
-    return (await connection.runAndReadAll(sql.replaceAll('FILES', files))).getRowObjectsJson() as never;
+    return (await connection.runAndReadAll(sql.replaceAll('FILES', files))).getRowObjectsJson();
   } finally {
     connection.closeSync();
   }

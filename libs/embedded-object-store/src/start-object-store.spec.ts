@@ -331,7 +331,7 @@ describe('multipart uploads', () => {
     await client.uploadPart(part, Buffer.from('x'));
     expect(await left()).toHaveLength(4);
     await waitFor(async () => {
-      clock.advance(3_600_000);
+      await clock.advance(3_600_000);
       return (await left()).length === 2;
     });
     expect(await left()).toEqual([alive, young].sort());

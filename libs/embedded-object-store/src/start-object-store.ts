@@ -108,7 +108,7 @@ class RequestHandler {
       } catch (error) {
         log.warn({ error: errorText(error) }, 'unfinished uploads could not be removed');
       }
-      if (!isStopped) cancel = this.#clock.after(EXPIRY_INTERVAL_MS, () => (turn = expire()));
+      if (!isStopped) cancel = this.#clock.after(EXPIRY_INTERVAL_MS, () => void (turn = expire()));
     };
     let turn = expire();
     return async () => {

@@ -2,7 +2,6 @@ import {
   type AgentRevision,
   type Container,
   type Deployment,
-  type EnvironmentSource,
   type EnvironmentVariable,
   LABEL,
   type PodContainer,
@@ -131,7 +130,7 @@ function besides(container: Container): PodContainer {
   const { env, envFrom, ...rest } = container;
   return {
     ...rest,
-    ...(env ? { env: env as readonly EnvironmentVariable[] } : {}),
-    ...(envFrom ? { envFrom: envFrom as readonly EnvironmentSource[] } : {}),
+    ...(env ? { env } : {}),
+    ...(envFrom ? { envFrom } : {}),
   };
 }

@@ -32,7 +32,7 @@ async function query(file: Buffer, sql: string): Promise<Record<string, unknown>
   try {
     await connection.run("SET TimeZone = 'UTC'");
     const result = await connection.runAndReadAll(sql.replaceAll('FILE', `'${path}'`));
-    return result.getRowObjectsJson() as Record<string, unknown>[];
+    return result.getRowObjectsJson();
   } finally {
     connection.closeSync();
   }

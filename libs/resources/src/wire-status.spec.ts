@@ -37,7 +37,7 @@ describe('deploymentWireStatus', () => {
     ],
   ])('%s', (_, meta, spec, words, expected) => {
     const status = { conditions: conditions(...words) };
-    expect(deploymentWireStatus({ metadata: meta, spec, status } as never)).toBe(expected);
+    expect(deploymentWireStatus({ metadata: meta, spec, status })).toBe(expected);
   });
 });
 

@@ -18,5 +18,5 @@ export function textTypes(defaults: typeof pg.types): pg.CustomTypesConfig {
 
 /** For `query({binary: true, types})`: every value as its bytes. */
 export const byteTypes: pg.CustomTypesConfig = {
-  getTypeParser: (() => (value: Buffer) => value) as unknown as pg.CustomTypesConfig['getTypeParser'],
+  getTypeParser: () => (value: Buffer) => value,
 };

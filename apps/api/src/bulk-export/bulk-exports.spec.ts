@@ -266,7 +266,7 @@ describe('bulk exports', () => {
       { namespace: tenant.namespace, name: run.metadata.name },
       {
         status: { attempt: 2, errors: { retry_0: 'gone' } },
-      } as never,
+      },
     );
     const path = `/api/v1/bulk-exports/${id}/runs`;
     const [shown] = await waitFor(async () => {

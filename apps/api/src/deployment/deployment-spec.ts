@@ -2,7 +2,6 @@ import type { FieldProblem } from '#lib/errors';
 import {
   type AgentDeploymentSpec,
   isReservedEnvironment,
-  type ListenerConfig,
   type ResourceSpec,
   type SourceConfig,
   type SourceRevisionConfig,
@@ -26,7 +25,7 @@ export function resourceSpecOf(request: ResourceSpecRequest): ResourceSpec {
     const cores = spec[name];
     if (typeof cores === 'number') spec[name] = Math.max(0.1, Math.round(cores * 10) / 10);
   }
-  return spec as ResourceSpec;
+  return spec;
 }
 
 export function sourceConfigOf(request: SourceConfigRequest): SourceConfig {
@@ -34,12 +33,12 @@ export function sourceConfigOf(request: SourceConfigRequest): SourceConfig {
   return {
     ...(fromWire(rest) as SourceConfig),
     ...(resource_spec ? { resourceSpec: resourceSpecOf(resource_spec) } : {}),
-    ...(listener_config ? { listenerConfig: fromWire(listener_config) as ListenerConfig } : {}),
+    ...(listener_config ? { listenerConfig: fromWire(listener_config) } : {}),
   };
 }
 
 export function sourceRevisionConfigOf(request: SourceRevisionConfigRequest): SourceRevisionConfig {
-  return fromWire(request) as SourceRevisionConfig;
+  return fromWire(request);
 }
 
 /** What a revision request in the spec looks like. */

@@ -55,9 +55,17 @@ describe('deployments', () => {
         listenerName: 'default',
       },
     });
-    await api.client.mergeStatus(RESOURCES.AgentDeployment, { namespace: tenant.namespace, name }, {
-      status: { handledRevisionRequestId: id, latestRevisionId: id, latestRevisionName: made.metadata.name },
-    } as never);
+    await api.client.mergeStatus(
+      RESOURCES.AgentDeployment,
+      { namespace: tenant.namespace, name },
+      {
+        status: {
+          handledRevisionRequestId: id,
+          latestRevisionId: id,
+          latestRevisionName: made.metadata.name,
+        },
+      },
+    );
     return made;
   };
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
@@ -516,7 +524,7 @@ describe('deployments', () => {
     const key = { namespace: tenant.namespace, name: made.name };
     await makeRevision(made.name, made.latest_revision_id, 1);
     const finalizers = (list: string[]) =>
-      api.client.merge(RESOURCES.AgentDeployment, key, { metadata: { finalizers: list } } as never);
+      api.client.merge(RESOURCES.AgentDeployment, key, { metadata: { finalizers: list } });
     await finalizers(['agentplane.dev/deployment']);
     const path = `/v2/deployments/${made.id}`;
     expect((await tenant.call('DELETE', path)).status).toBe(204);

@@ -62,9 +62,7 @@ export class ResourceHome<T extends KubeObject> {
     for (let attempt = 1; ; attempt++) {
       const object = await this.#client.get(this.#ref, key);
       try {
-        return await this.#seen(
-          await this.#client.replace(this.#ref, change(object) as unknown as Draft<NoInfer<T>>),
-        );
+        return await this.#seen(await this.#client.replace(this.#ref, change(object)));
       } catch (error) {
         if (!isConflict(error) || attempt === ATTEMPTS) throw error;
         await systemClock.sleep(Math.random() * LONGEST_PAUSE_MS * attempt);

@@ -1,5 +1,5 @@
 import { isNotFound, type KubeClient } from '#lib/kube';
-import { type KubeObject, LABEL, MANAGED_BY, type Secret, SECRETS } from '#lib/resources';
+import { type KubeObject, LABEL, MANAGED_BY, SECRETS } from '#lib/resources';
 
 /** Written into `LABEL.component` of Secrets that hold what users sent. */
 export type SecretPurpose = 'user-secrets' | 'destination-credentials';
@@ -27,7 +27,7 @@ export class SecretHome {
       type: 'Opaque',
       immutable: true,
       data: Object.fromEntries(encoded) as Record<string, string>,
-    } as Parameters<typeof this.client.create<Secret>>[1]);
+    });
   }
 
   /** The owner is made after the Secret that it names; from then on the Secret goes with it. */
@@ -37,7 +37,7 @@ export class SecretHome {
   ): Promise<void> {
     await this.client.merge(SECRETS, place, {
       metadata: { ownerReferences: [ownerReference(owner)] },
-    } as never);
+    });
   }
 
   /** Names of what is in the Secret; none when it is gone. */

@@ -65,7 +65,7 @@ async function installDefinitions(client: KubeClient): Promise<void> {
   for (const file of await readdir(folder)) {
     if (!file.endsWith('.yaml')) continue;
     const definition = parse(await readFile(join(folder, file), 'utf8')) as CustomResourceDefinition;
-    await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition as never);
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition);
   }
 }
 

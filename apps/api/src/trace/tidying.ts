@@ -13,7 +13,7 @@ export function startTidying(store: Pick<TraceStore, 'tidy'>, clock: Clock, log:
   const tidy = async (): Promise<void> => {
     // the database may be away for a moment; the next turn comes anyway
     await store.tidy().catch((error: unknown) => log.warn({ error: errorText(error) }, 'could not tidy up'));
-    if (!isStopped) cancel = clock.after(INTERVAL_MS, () => (turn = tidy()));
+    if (!isStopped) cancel = clock.after(INTERVAL_MS, () => void (turn = tidy()));
   };
   let turn = tidy();
   return {

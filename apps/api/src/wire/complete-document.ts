@@ -140,5 +140,5 @@ export function completeDocument(document: OpenAPIObject): OpenAPIObject {
         Object.fromEntries(schemas.sort(([one], [other]) => (one < other ? -1 : 1))),
       ) as NonNullable<OpenAPIObject['components']>['schemas'],
     },
-  } as OpenAPIObject;
+  };
 }

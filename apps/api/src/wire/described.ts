@@ -13,7 +13,7 @@ export function Described(
   const later: AnyDecorator = (target, key, descriptor) => {
     waiting.push((swagger) => (choose(swagger) as AnyDecorator)(target, key, descriptor));
   };
-  return later as ClassDecorator & MethodDecorator & PropertyDecorator;
+  return later;
 }
 
 /** Loads the package and applies what waited for it. */

@@ -1,4 +1,3 @@
-import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { Described } from './described.js';
 
 /** Shape of a field on the wire, for the OpenAPI document only: nothing is checked by it. */
@@ -53,7 +52,5 @@ export function Perhaps(shape: Shape, about?: string): PropertyDecorator {
 
 function shown(shape: Shape, required: boolean, about: string | undefined): PropertyDecorator {
   const description = about === undefined ? {} : { description: about };
-  return Described(({ ApiProperty }) =>
-    ApiProperty({ ...shape, ...description, required } as ApiPropertyOptions),
-  );
+  return Described(({ ApiProperty }) => ApiProperty({ ...shape, ...description, required }));
 }

@@ -57,7 +57,7 @@ export function firstListener(namespace: string): Listener {
     kind: 'Listener',
     metadata: { name: DEFAULT_LISTENER, namespace },
     spec: { computeType: 'cluster', computeId: 'local' },
-  } as Listener;
+  };
 }
 
 /** The Secret of the embedded store's keys. */

@@ -67,8 +67,12 @@ export class BulkExportReconciler {
         return wait(decision.reason, decision.ms);
       case 'run':
         return after(LOOK_AGAIN_MS);
-      default:
+      case 'cancel':
+      case 'complete':
+      case 'fail':
         return done();
+      default:
+        return decision satisfies never;
     }
   }
 

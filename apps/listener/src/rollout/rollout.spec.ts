@@ -66,7 +66,7 @@ function revision({
                 { name: 'agent', ready: false, restartCount: 0, image: 'local/x', imageID: '', ...container },
               ],
             },
-          } as unknown as Pod,
+          },
         ]
       : [],
   };
@@ -80,10 +80,10 @@ function world(serving: number | undefined, ...revisions: RevisionWorld[]): Roll
     service:
       serving === undefined
         ? undefined
-        : ({
+        : {
             metadata: { name: 'a' },
             spec: { selector: { 'agentplane.dev/revision': `a-0000${serving}` } },
-          } as unknown as Service),
+          },
   };
 }
 
@@ -414,8 +414,10 @@ describe('summarizeRevision', () => {
 describe('observeRollout', () => {
   const CREATED = { creationTimestamp: SECONDS(10) };
   const owned = (uid: string) => ({ ownerReferences: [{ apiVersion: 'v1', kind: 'K', name: 'a', uid }] });
-  const pod = (name: string, metadata: object): Pod =>
-    ({ metadata: { name, ...CREATED, ...metadata }, spec: { containers: [] } }) as unknown as Pod;
+  const pod = (name: string, metadata: object): Pod => ({
+    metadata: { name, ...CREATED, ...metadata },
+    spec: { containers: [] },
+  });
 
   function readers(
     changes: { owner?: string; pods?: readonly Pod[]; listeners?: string[] } = {},

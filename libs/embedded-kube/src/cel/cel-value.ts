@@ -45,7 +45,7 @@ function celNumber(value: number, schema: SchemaNode): unknown {
 }
 
 function celString(value: string, schema: SchemaNode): unknown {
-  switch (schema.text('format')) {
+  switch (schema.text('format') ?? '') {
     case 'date':
       return new Date(`${value}T00:00:00Z`);
     case 'date-time':

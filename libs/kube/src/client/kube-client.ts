@@ -384,7 +384,7 @@ function parseEvent<T extends KubeObject>(line: unknown): WatchEvent<T> {
     case 'BOOKMARK':
       return { type, resourceVersion: object.metadata.resourceVersion ?? '' };
     case 'ERROR':
-      throw errorOfStatus(object as object, 500);
+      throw errorOfStatus(object, 500);
     default:
       throw new Error(`the API server sent a watch event of the unknown type ${JSON.stringify(type)}`);
   }

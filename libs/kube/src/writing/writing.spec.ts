@@ -20,9 +20,12 @@ describe('writers', () => {
     const connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
     proxy = new FaultyProxy(connection);
     const { clientCertificate: _certificate, clientKey: _key, ...plain } = connection;
-    client = new KubeClient({ ...plain, ...(await proxy.start()), ca: undefined } as typeof connection, {
-      fieldManager: 'test',
-    });
+    client = new KubeClient(
+      { ...plain, ...(await proxy.start()), ca: undefined },
+      {
+        fieldManager: 'test',
+      },
+    );
   });
   afterAll(async () => {
     await client.close();

@@ -18,7 +18,7 @@ function container(phase: ContainerPhase, more: Partial<ContainerView> = {}): Co
 }
 
 function pod(restartPolicy: PodSpec['restartPolicy'] = 'Always', status: Pod['status'] = {}): Pod {
-  return { metadata: { name: 'p' }, spec: { containers: [], restartPolicy }, status } as Pod;
+  return { metadata: { name: 'p' }, spec: { containers: [], restartPolicy }, status };
 }
 
 const view = (containers: readonly ContainerView[], more: Partial<PodView> = {}): PodView => ({

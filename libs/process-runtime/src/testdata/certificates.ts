@@ -13,7 +13,7 @@ export interface TestCertificates extends ServingIdentity {
 /** A CA with a serving certificate for 127.0.0.1. */
 export async function certificates(): Promise<TestCertificates> {
   const keys = (): Promise<webcrypto.CryptoKeyPair> =>
-    webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']) as Promise<webcrypto.CryptoKeyPair>;
+    webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
   const pem = async (key: webcrypto.CryptoKey): Promise<string> =>
     x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
   const caKeys = await keys();

@@ -17,8 +17,11 @@ export function judgeFailure(job: Job, pod: Pod): FailureJudgement {
         return { kind: 'ignore' };
       case 'FailJob':
         return { kind: 'fail-job', message: `${match} matching FailJob rule at index ${at}` };
-      default:
+      case 'Count':
+      case 'FailIndex':
         return { kind: 'count' };
+      default:
+        return rule.action satisfies never;
     }
   }
   return { kind: 'count' };

@@ -19,14 +19,18 @@ function isAssigned(pod: Pod): boolean {
 }
 
 function phaseRank(pod: Pod): number {
-  switch (pod.status?.phase) {
-    case undefined:
+  const phase = pod.status?.phase ?? 'Pending';
+  switch (phase) {
     case 'Pending':
       return 0;
     case 'Unknown':
       return 1;
-    default:
+    case 'Running':
+    case 'Succeeded':
+    case 'Failed':
       return 2;
+    default:
+      return phase satisfies never;
   }
 }
 

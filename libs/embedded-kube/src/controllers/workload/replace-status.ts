@@ -1,5 +1,5 @@
 import { jsonEquals } from '#lib/json';
-import { isNotFound, type Draft, type Informer, type KubeClient } from '#lib/kube';
+import { isNotFound, type Informer, type KubeClient } from '#lib/kube';
 import type { KubeObject } from '#lib/resources';
 
 /** The cache is right after a moment; without it the next pass meets a conflict, no more. */
@@ -18,7 +18,7 @@ export async function replaceStatus<T extends KubeObject & { readonly status?: o
 ): Promise<T> {
   if (jsonEquals(object.status ?? {}, status)) return object;
   try {
-    const written = await client.replaceStatus<T>(cache.ref, { ...object, status } as unknown as Draft<T>);
+    const written = await client.replaceStatus<T>(cache.ref, { ...object, status });
     await cache.waitFor(written.metadata.resourceVersion ?? '', CACHE_MS).catch(() => undefined);
     return written;
   } catch (error) {
