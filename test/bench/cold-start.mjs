@@ -90,7 +90,7 @@ function processes(dataFolder, root) {
 
 function nameOf(args) {
   const app = /apps\/([a-z-]+)\/src\/main\.js/.exec(args)?.[1];
-  if (app) return app === 'cli' ? 'supervisor' : app;
+  if (app) return ['cli', 'platform'].includes(app) ? 'supervisor' : app;
   if (/postgres/.test(args)) return 'postgres (all)';
   if (/agentplane\.js/.test(args)) return 'starter';
   return args.slice(0, 40);

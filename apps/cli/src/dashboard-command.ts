@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
+import { dataPaths, findRunningPlatform, INSTALLATION, nothingRuns } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
-import { dataPaths } from './data-folder/data-folder.js';
-import { INSTALLATION } from './installation.js';
-import { findRunningPlatform, nothingRuns } from './running-platform.js';
 
 const INHERITED = [
   'PATH',
@@ -25,7 +23,7 @@ const INHERITED = [
  */
 export function dashboardEnvironment(
   own: Readonly<Record<string, string>>,
-  flags: { kubeconfig: string; namespace?: string; allNamespaces?: boolean },
+  flags: { kubeconfig: string; namespace?: string | undefined; allNamespaces?: boolean },
 ): Record<string, string> {
   const { NO_COLOR: noColor = '', ...others } = own;
   return {
@@ -40,9 +38,9 @@ export function dashboardEnvironment(
 /** `agentplane dashboard`: the terminal screen, in a process of its own, since nobody else needs what it loads. */
 export function runDashboard(flags: {
   data: string;
-  kubeconfig?: string;
-  namespace?: string;
-  allNamespaces?: boolean;
+  kubeconfig: string | undefined;
+  namespace: string | undefined;
+  allNamespaces: boolean;
 }): Promise<number> {
   if (flags.kubeconfig === undefined && !findRunningPlatform(flags.data)) {
     process.stderr.write(nothingRuns(flags.data));

@@ -17,8 +17,17 @@ export interface Begin {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Exit codes of every program. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+/** Exit codes of every program; docs/reference/cli.md describes them. */
+export const EXIT = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  unreachable: 4,
+  timedOut: 5,
+  refused: 6,
+  interrupted: 130,
+} as const;
 
 export interface ProgramOptions {
   readonly log: Logger;

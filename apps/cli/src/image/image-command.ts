@@ -1,14 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { dataPaths, findRunningPlatform, INSTALLATION, nothingRuns } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { openImageStore, type StoredImage } from '#lib/image-store';
 import { EXIT } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
-import { dataPaths } from '../data-folder/data-folder.js';
-import { INSTALLATION } from '../installation.js';
 import type { OutputFormat } from '../output-format.js';
 import { printTable } from '../output.js';
-import { findRunningPlatform, nothingRuns } from '../running-platform.js';
 import { ImageDeployments } from './deploy-image.js';
 
 const COLUMNS = ['NAME', 'DIGEST', 'IMPORTED'];

@@ -1,9 +1,9 @@
+import { findRunningPlatform, nothingRuns } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
 import type { ApiKeyRecord } from '#lib/trace-store';
 import type { OutputFormat } from '../output-format.js';
 import { printTable } from '../output.js';
-import { findRunningPlatform, nothingRuns } from '../running-platform.js';
 import { openKeys, type WorkspaceKeys } from './open-keys.js';
 
 /** Which keys are meant. */
@@ -60,7 +60,7 @@ async function withKeys(flags: KeysFlags, act: (keys: WorkspaceKeys) => Promise<
 
 /** `agentplane keys list`: those in force, or all. */
 export function listKeys(
-  flags: KeysFlags & { readonly output: OutputFormat; readonly all?: boolean },
+  flags: KeysFlags & { readonly output: OutputFormat; readonly all: boolean },
 ): Promise<number> {
   return withKeys(flags, async ({ apiKeys, tenantId }) => {
     const keys = (await apiKeys.list(tenantId)).map(shown);

@@ -1,13 +1,10 @@
+import { dataPaths, type Ports, readJson, type RunningPlatform } from '#lib/data-folder';
 import { embeddedDatabases } from '#lib/embedded-postgres';
 import { isNotFound, KubeClient, loadKubeConnection } from '#lib/kube';
 import { RESOURCES } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { type ApiKeys, openTraceStore } from '#lib/trace-store';
-import { dataPaths } from '../data-folder/data-folder.js';
-import { readJson } from '../data-folder/json-file.js';
-import type { Ports } from '../data-folder/ports.js';
-import type { RunningPlatform } from '../running-platform.js';
 
 /** The API keys of one workspace. */
 export interface WorkspaceKeys {

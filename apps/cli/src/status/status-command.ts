@@ -1,10 +1,10 @@
+import { findRunningPlatform, nothingRuns } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
 import { CONDITION, findCondition, NODES, RESOURCES } from '#lib/resources';
 import type { OutputFormat } from '../output-format.js';
 import { printTable } from '../output.js';
-import { findRunningPlatform, nothingRuns } from '../running-platform.js';
 
 interface Part {
   readonly part: string;

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import { FIRST_WORKSPACE, type StoreCredentials } from '#lib/data-folder';
 import {
   type BulkExportDestination,
   DEFAULT_LISTENER,
@@ -10,8 +11,6 @@ import {
   type Secret,
   type Workspace,
 } from '#lib/resources';
-import type { StoreCredentials } from '../data-folder/credentials.js';
-import { FIRST_WORKSPACE } from './first-workspace-name.js';
 
 /** The BulkExportDestination of the embedded object store. */
 export const LOCAL_DESTINATION = 'local';

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type DataPaths, dataPaths, readJson, writeJson } from '#lib/data-folder';
 import { takeLock, type Lock } from './lock.js';
-import { readJson, writeJson } from './json-file.js';
 
 /** Version of the folder's layout that this program writes. */
 const FORMAT_VERSION = 1;
@@ -25,39 +25,6 @@ const TROUBLES: Readonly<Record<string, string>> = {
 
 interface Format {
   readonly version: number;
-}
-
-/** Every path of a data folder. */
-export interface DataPaths {
-  readonly root: string;
-  readonly credentials: string;
-  readonly kubeconfig: string;
-  readonly ports: string;
-  readonly secrets: string;
-  readonly objects: string;
-  readonly images: string;
-  readonly node: string;
-  readonly kube: string;
-  readonly logs: string;
-  readonly children: string;
-}
-
-/** The paths, without touching anything. */
-export function dataPaths(folder: string): DataPaths {
-  const root = resolve(folder);
-  return {
-    root,
-    credentials: join(root, 'credentials.json'),
-    kubeconfig: join(root, 'kubeconfig'),
-    ports: join(root, 'ports.json'),
-    secrets: join(root, 'secrets'),
-    objects: join(root, 'objects'),
-    images: join(root, 'images'),
-    node: join(root, 'node'),
-    kube: join(root, 'kube'),
-    logs: join(root, 'logs'),
-    children: join(root, 'children.json'),
-  };
 }
 
 /** A data folder that this process owns. */
@@ -131,10 +98,4 @@ function checkFormat(root: string): void {
 function keepOutOfGit(root: string): void {
   const path = join(root, '.gitignore');
   if (!existsSync(path)) writeFileSync(path, '*\n');
-}
-
-/** The version of this installation, from its package.json. */
-export function installedVersion(installation: string): string {
-  const text = readFileSync(join(installation, 'package.json'), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { isRunning, type ProcessIdentity } from '#lib/process-identity';
-import { type PlatformCredentials, readCredentials } from './data-folder/credentials.js';
-import { dataPaths } from './data-folder/data-folder.js';
-import { readJson } from './data-folder/json-file.js';
+import { type PlatformCredentials, readCredentials } from './credentials.js';
+import { dataPaths } from './data-paths.js';
+import { readJson } from './json-file.js';
 
 /** A platform that runs over a data folder. */
 export interface RunningPlatform {

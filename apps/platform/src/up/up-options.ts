@@ -1,4 +1,8 @@
 import { resolve } from 'node:path';
+import type { FlagsOf, UP } from '#lib/command-line';
+
+/** What the command line says. */
+export type UpFlags = FlagsOf<typeof UP.options>;
 
 /** `agentplane up` as asked for. */
 export interface UpOptions {
@@ -23,7 +27,7 @@ export function parseListen(text: string): { readonly host: string; readonly por
   return { host: host === 'localhost' ? '127.0.0.1' : host.replace(/[[\]]/g, ''), port };
 }
 
-export function parseUpOptions(flags: { data: string; listen: string; kubeconfig?: string }): UpOptions {
+export function parseUpOptions(flags: UpFlags): UpOptions {
   return {
     dataFolder: resolve(flags.data),
     ...parseListen(flags.listen),

@@ -1,7 +1,5 @@
 import { inheritedEnvironment } from '#lib/config';
-import type { StoreCredentials } from '../data-folder/credentials.js';
-import type { DataPaths } from '../data-folder/data-folder.js';
-import type { Ports } from '../data-folder/ports.js';
+import type { DataPaths, Ports, StoreCredentials } from '#lib/data-folder';
 
 /** What every program gets of this one's environment. */
 const INHERITED = [

@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import {
+  installedVersion,
+  newStoreKeys,
+  type PlatformCredentials,
+  type Ports,
+  readCredentials,
+  type StoreCredentials,
+  writeCredentials,
+} from '#lib/data-folder';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#lib/embedded-postgres';
 import type { ProgramContext } from '#lib/lifecycle';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import {
-  newStoreKeys,
-  type PlatformCredentials,
-  readCredentials,
-  type StoreCredentials,
-  writeCredentials,
-} from '../data-folder/credentials.js';
-import { type DataFolder, installedVersion } from '../data-folder/data-folder.js';
-import { choosePorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
+import type { DataFolder } from '../data-folder/data-folder.js';
+import { choosePorts, keepPorts, requireFreePorts } from '../data-folder/ports.js';
 import { Child } from './child.js';
 import {
   apiEnvironment,
@@ -209,7 +211,7 @@ export class Platform {
   #preparation(): Preparation {
     const { folder, installation, clock } = this.#parts;
     return new Preparation({
-      program: join(installation, 'dist', 'apps', 'cli', 'src', 'preparation', 'main.js'),
+      program: join(installation, 'dist', 'apps', 'platform', 'src', 'preparation', 'main.js'),
       environment: programEnvironment(installedVersion(installation)),
       nodeOptions: NODE_OPTIONS,
       logFile: join(folder.paths.logs, 'preparation.log'),

@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path';
-import type { PlatformCredentials } from '../data-folder/credentials.js';
-import { shellWord } from '../shell-word.js';
+import type { PlatformCredentials } from '#lib/data-folder';
+import { shellWord } from './shell-word.js';
 
 export interface GreetingPlaces {
   readonly dataFolder: string;

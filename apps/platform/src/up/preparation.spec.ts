@@ -20,7 +20,7 @@ describe('Preparation', () => {
   }
 
   it('does what is asked, and hands on why something cannot be done', async () => {
-    const preparation = preparationBy(join(DIST, 'apps', 'cli', 'src', 'preparation', 'main.js'));
+    const preparation = preparationBy(join(DIST, 'apps', 'platform', 'src', 'preparation', 'main.js'));
     const images = join(folder, 'images');
     expect(await preparation.run('sampleAgent', { images, installation: resolve(DIST, '..') })).toBeNull();
     expect(existsSync(images)).toBe(true);

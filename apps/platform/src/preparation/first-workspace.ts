@@ -1,7 +1,7 @@
+import { FIRST_WORKSPACE, type StoreCredentials } from '#lib/data-folder';
 import { type KubeClient } from '#lib/kube';
 import { CONDITION, DEFAULT_LISTENER, isConditionTrue, RESOURCES, SECRETS } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import type { StoreCredentials } from '../data-folder/credentials.js';
 import { retryUnserved } from './apply-manifests.js';
 import {
   firstListener,
@@ -10,7 +10,6 @@ import {
   localCredentials,
   localDestination,
 } from './bootstrap-objects.js';
-import { FIRST_WORKSPACE } from './first-workspace-name.js';
 
 const WAIT_MS = 60_000;
 const LOOK_MS = 40;

@@ -1,16 +1,7 @@
 import { createServer } from 'node:net';
+import { type Ports, readJson, writeJson } from '#lib/data-folder';
 import { findStablePort } from '#lib/stable-port';
 import type { Clock } from '#lib/time';
-import { readJson, writeJson } from './json-file.js';
-
-/** Every port of a platform; once chosen they stay, so that addresses do. */
-export interface Ports {
-  readonly rest: number;
-  readonly kube: number;
-  readonly objectStore: number;
-  readonly postgres: number;
-  readonly node: number;
-}
 
 const NAMES = ['rest', 'kube', 'objectStore', 'postgres', 'node'] as const;
 

@@ -1,4 +1,4 @@
-import type { StoreCredentials } from '../data-folder/credentials.js';
+import type { StoreCredentials } from '#lib/data-folder';
 
 /** Connection URIs of the databases; all of them are secret. */
 export interface DatabaseUris {

@@ -1,7 +1,7 @@
+import { readJson, writeJson } from '#lib/data-folder';
 import { endProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { readJson, writeJson } from '../data-folder/json-file.js';
 
 type Records = Readonly<Record<string, ProcessIdentity>>;
 

@@ -1,6 +1,6 @@
 import { linkSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { isRunning, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
-import { readJson } from './json-file.js';
+import { readJson } from '#lib/data-folder';
 
 export interface Lock {
   release(): void;

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { FIRST_WORKSPACE } from '#lib/data-folder';
 import { workspaceNamespace } from '#lib/resources';
 import { parse, stringify } from 'yaml';
-import { FIRST_WORKSPACE } from '../preparation/first-workspace-name.js';
 
 interface Kubeconfig {
   readonly clusters?: readonly { readonly cluster?: Record<string, unknown> }[];

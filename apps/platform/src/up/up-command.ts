@@ -1,15 +1,15 @@
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { INSTALLATION } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
 import { createLogger, type Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { type DataFolder, openDataFolder } from '../data-folder/data-folder.js';
-import { INSTALLATION } from '../installation.js';
 import { renderGreeting } from './greeting.js';
 import { Platform } from './platform.js';
 import { Progress } from './progress.js';
-import { parseUpOptions, type UpOptions } from './up-options.js';
+import { parseUpOptions, type UpFlags, type UpOptions } from './up-options.js';
 
 async function up(
   options: UpOptions,
@@ -72,7 +72,7 @@ function orExit<T>(code: number, attempt: () => T): T {
 }
 
 /** `agentplane up`: starts the platform over a data folder and stays until it is told to stop. */
-export function runUp(flags: { data: string; listen: string; kubeconfig?: string }): void {
+export function runUp(flags: UpFlags): void {
   const options = orExit(EXIT.usage, () => parseUpOptions(flags));
   const folder = orExit(EXIT.failed, () => openDataFolder(options.dataFolder));
   // what the supervisor has to say belongs with the other logs; the terminal is for people

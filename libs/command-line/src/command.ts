@@ -1,0 +1,49 @@
+import type { ExitName } from './exit-code.js';
+import type { Completes, FlagsOf, OptionSpec } from './option.js';
+
+/** One word that a command takes, in its order. */
+export interface ArgumentSpec {
+  /** In lower case, as the help shows it. */
+  readonly name: string;
+  readonly about: string;
+  readonly isOptional?: true;
+  readonly completes?: Completes;
+}
+
+/** What a command talks to; the reference says so, and tests start no more than that. */
+export type Needs = 'nothing' | 'data folder' | 'rest' | 'kubernetes';
+
+type Options = Readonly<Record<string, OptionSpec<unknown>>>;
+
+/** One row of the table of commands: everything that the parser, the help, the reference and completion need. */
+export interface CommandSpec<O extends Options = Options> {
+  /** `keys create`: the noun is a group of its own. */
+  readonly words: string;
+  /** One sentence that begins with a verb. */
+  readonly about: string;
+  readonly arguments?: readonly ArgumentSpec[];
+  /** By the name under which the command finds the value: the long flag in camel case. */
+  readonly options: O;
+  /** Whole command lines without the program's name. */
+  readonly examples: readonly string[];
+  /** Exit codes beside ok, failed and usage. */
+  readonly exits: readonly ExitName[];
+  readonly needs: Needs;
+}
+
+/** A command with what it does; the promise is of an exit code, undefined when it stays. */
+export interface Command extends CommandSpec {
+  readonly run: (
+    words: readonly string[],
+    flags: Readonly<Record<string, unknown>>,
+  ) => Promise<number | undefined>;
+}
+
+/** Joins a row of the table with what it does, with flags typed by the row's options. */
+export function command<O extends Options>(
+  spec: CommandSpec<O>,
+  run: (words: readonly string[], flags: FlagsOf<O>) => Promise<number | undefined>,
+): Command {
+  // the parser fills the flags from these very options
+  return { ...spec, run: (words, flags) => run(words, flags as FlagsOf<O>) };
+}

@@ -1,0 +1,19 @@
+/**
+ * The command line of Agentplane: the shape of the one table of commands, the parser and the help made from it, and the
+ * exit codes. The rows live with the program that runs them; the row of `up` stands here, since the platform parses it and
+ * the client lists it.
+ */
+export { command, type ArgumentSpec, type Command, type CommandSpec, type Needs } from './command.js';
+export { parseDuration } from './duration.js';
+export { EXIT_MEANING, type ExitName } from './exit-code.js';
+export {
+  defaulted,
+  optional,
+  parsed,
+  toggle,
+  type Completes,
+  type FlagsOf,
+  type OptionSpec,
+} from './option.js';
+export { runCommandLine, type ProgramSpec } from './parse-command-line.js';
+export { DATA_OPTION, UP } from './up-command.js';

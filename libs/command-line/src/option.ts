@@ -1,0 +1,70 @@
+/** What a shell offers where a value is expected. */
+export type Completes = 'file' | 'folder' | 'kind' | 'context' | readonly string[];
+
+/** One option of a command: its words, its sentence, and how its text becomes a value. */
+export interface OptionSpec<T> {
+  /** `-o, --output <format>`, or `--wait` for a switch; `--no-wait` makes a switch that is on unless it is given. */
+  readonly flags: string;
+  /** Completes "NAME: …" in the help; no full stop. */
+  readonly about: string;
+  /** The value when the option is not given. */
+  readonly fallback: T;
+  /** The fallback as the help shows it. */
+  readonly shownFallback?: string;
+  readonly completes?: Completes;
+  /** Text to value; absent for a switch. Throws an Error whose message completes "argument X is invalid: …". */
+  readonly parse?: (text: string) => T;
+}
+
+/** The values that a table of options parses to. */
+export type FlagsOf<O extends Readonly<Record<string, OptionSpec<unknown>>>> = {
+  readonly [K in keyof O]: O[K] extends OptionSpec<infer T> ? T : never;
+};
+
+function nonEmpty(text: string): string {
+  if (text.trim() === '') throw new Error('must not be empty');
+  return text;
+}
+
+/** An option that is given or not. */
+export function toggle(flags: string, about: string): OptionSpec<boolean> {
+  return { flags, about, fallback: / --no-|^--no-/.test(flags) };
+}
+
+/** A text that is not empty; undefined when it is not given. */
+export function optional(
+  flags: string,
+  about: string,
+  completes?: Completes,
+): OptionSpec<string | undefined> {
+  return {
+    ...{ flags, about, fallback: undefined, parse: nonEmpty },
+    ...(completes === undefined ? {} : { completes }),
+  };
+}
+
+/** A text that is not empty, with a value when it is not given. */
+export function defaulted(
+  flags: string,
+  about: string,
+  fallback: string,
+  completes?: Completes,
+): OptionSpec<string> {
+  return {
+    ...{ flags, about, fallback, shownFallback: fallback, parse: nonEmpty },
+    ...(completes === undefined ? {} : { completes }),
+  };
+}
+
+/** A value with a parser of its own; undefined when it is not given. */
+export function parsed<T>(
+  flags: string,
+  about: string,
+  parse: (text: string) => T,
+  completes?: Completes,
+): OptionSpec<T | undefined> {
+  return {
+    ...{ flags, about, fallback: undefined, parse },
+    ...(completes === undefined ? {} : { completes }),
+  };
+}

@@ -1,0 +1,98 @@
+import { Command as Parser, InvalidArgumentError, Option } from 'commander';
+import { EXIT } from '#lib/lifecycle';
+import type { ArgumentSpec, Command } from './command.js';
+import { exitLines } from './exit-code.js';
+import type { OptionSpec } from './option.js';
+
+/** The program as its help names it. */
+export interface ProgramSpec {
+  readonly about: string;
+  readonly version: string;
+  /** One sentence for each noun that has verbs. */
+  readonly groups: Readonly<Record<string, string>>;
+  readonly commands: readonly Command[];
+  /** Says on standard error why a command failed, and with which code to end. */
+  readonly report: (error: unknown) => number;
+}
+
+/**
+ * Parses the command line by the table of commands and runs the one it names. The process ends with the command's exit
+ * code; wrong usage ends it with 2 and a line that names the help to read.
+ */
+export async function runCommandLine(program: ProgramSpec, argv: readonly string[]): Promise<void> {
+  await parserOf(program).parseAsync([...argv], { from: 'user' });
+}
+
+function parserOf(program: ProgramSpec): Parser {
+  const parser = new Parser('agentplane')
+    .description(program.about)
+    .version(program.version, '-V, --version')
+    .showHelpAfterError('(agentplane --help lists the commands)')
+    // before the commands are made: they take it over
+    .exitOverride((error) => process.exit(error.exitCode === 0 ? EXIT.ok : EXIT.usage))
+    .addHelpText('after', `\nExit codes:\n${exitLines().join('\n')}`);
+  for (const command of program.commands) addCommand(parser, program, command);
+  return parser;
+}
+
+/** Where the use of a command is described, after it was used wrongly. */
+function helpHint(words: string): string {
+  return `("agentplane ${words} --help" shows its usage)`;
+}
+
+function addCommand(root: Parser, program: ProgramSpec, command: Command): void {
+  const words = command.words.split(' ');
+  const name = words.at(-1) ?? '';
+  const parent = words.slice(0, -1).reduce((above, group) => groupOf(above, group, program), root);
+  const parser = parent.command(name).description(command.about).showHelpAfterError(helpHint(command.words));
+  for (const argument of command.arguments ?? []) addArgument(parser, argument);
+  for (const option of Object.values(command.options)) parser.addOption(optionOf(option));
+  const examples = command.examples.map((example) => `  agentplane ${example}`).join('\n');
+  parser.addHelpText('after', `\nExamples:\n${examples}`);
+  parser.action(async (...given: readonly unknown[]) => {
+    const taken = given.slice(0, command.arguments?.length ?? 0);
+    const code = await command
+      .run(
+        taken.filter((word): word is string => typeof word === 'string'),
+        { ...fallbacksOf(command), ...parser.opts() },
+      )
+      .catch((error: unknown) => program.report(error));
+    if (code !== undefined) process.exit(code);
+  });
+}
+
+function groupOf(above: Parser, name: string, { groups }: ProgramSpec): Parser {
+  const known = above.commands.find((one) => one.name() === name);
+  if (known) return known;
+  return above
+    .command(name)
+    .description(groups[name] ?? '')
+    .showHelpAfterError(helpHint(name));
+}
+
+function addArgument(parser: Parser, { name, about, isOptional }: ArgumentSpec): void {
+  parser.argument(isOptional ? `[${name}]` : `<${name}>`, about, (text: string) => {
+    if (text.trim() === '') throw new InvalidArgumentError('must not be empty');
+    return text;
+  });
+}
+
+function optionOf(spec: OptionSpec<unknown>): Option {
+  const { flags, about, shownFallback, parse } = spec;
+  const option = new Option(
+    flags,
+    shownFallback === undefined ? about : `${about} (default ${shownFallback})`,
+  );
+  if (!parse) return option;
+  return option.argParser((text: string) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+    }
+  });
+}
+
+function fallbacksOf({ options }: Command): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(options).map(([name, { fallback }]) => [name, fallback]));
+}

@@ -1,0 +1,18 @@
+/**
+ * The data folder of a platform, as its owner and its clients see it: where its files lie, what `credentials.json` holds,
+ * and whether a platform runs over it. Making and locking a folder belongs to apps/platform alone.
+ */
+export {
+  newStoreKeys,
+  readCredentials,
+  writeCredentials,
+  type PlatformCredentials,
+  type StoreCredentials,
+} from './credentials.js';
+export { dataPaths, type DataPaths } from './data-paths.js';
+export { FIRST_WORKSPACE } from './first-workspace.js';
+export { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION } from './installation.js';
+export { installedVersion } from './installed-version.js';
+export { readJson, writeJson } from './json-file.js';
+export type { Ports } from './ports.js';
+export { findRunningPlatform, nothingRuns, type RunningPlatform } from './running-platform.js';
