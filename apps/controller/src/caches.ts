@@ -2,9 +2,13 @@ import type { Informer, Informers } from '#lib/kube';
 import {
   type AgentDeployment,
   type AgentRevision,
+  type BulkExport,
   type BulkExportDestination,
+  type BulkExportRun,
   type Deployment,
   DEPLOYMENTS,
+  type Job,
+  JOBS,
   LABEL,
   type Listener,
   type Namespace,
@@ -29,6 +33,10 @@ export interface Caches {
   readonly deployments: Informer<AgentDeployment>;
   readonly revisions: Informer<AgentRevision>;
   readonly destinations: Informer<BulkExportDestination>;
+  readonly exports: Informer<BulkExport>;
+  readonly runs: Informer<BulkExportRun>;
+  /** Jobs of export workers; they run in the platform's own namespace. */
+  readonly exportJobs: Informer<Job>;
   readonly namespaces: Informer<Namespace>;
   /** Only those named `default`. */
   readonly defaultAccounts: Informer<ServiceAccount>;
@@ -44,7 +52,7 @@ export interface Caches {
 const BY_NAMESPACE = 'workspace-namespace';
 
 /** The caches; of built-in kinds only what concerns the platform. */
-export function openCaches(informers: Informers): Caches {
+export function openCaches(informers: Informers, systemNamespace: string): Caches {
   const ofListeners = { labelSelector: `${LABEL.component}=listener` };
   const caches: Caches = {
     workspaces: informers.of(RESOURCES.Workspace),
@@ -52,6 +60,9 @@ export function openCaches(informers: Informers): Caches {
     deployments: informers.of(RESOURCES.AgentDeployment),
     revisions: informers.of(RESOURCES.AgentRevision),
     destinations: informers.of(RESOURCES.BulkExportDestination),
+    exports: informers.of(RESOURCES.BulkExport),
+    runs: informers.of(RESOURCES.BulkExportRun),
+    exportJobs: informers.of(JOBS, { namespace: systemNamespace, labelSelector: LABEL.exportRun }),
     namespaces: informers.of(NAMESPACES),
     defaultAccounts: informers.of(SERVICE_ACCOUNTS, { fieldSelector: 'metadata.name=default' }),
     listenerWorkloads: informers.of(DEPLOYMENTS, ofListeners),

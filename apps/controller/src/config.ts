@@ -1,5 +1,6 @@
 import { choice, type Config, flag, integer, optionalText, text, url } from '#lib/config';
-import { DEFAULT_EXPORT_LIMITS } from '#lib/export-plan';
+import { DEFAULT_EXPORT_LIMITS, type ExportLimits } from '#lib/export-plan';
+import type { PlatformSettings } from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
 
 /** Settings of the controller. */
@@ -32,6 +33,14 @@ export const CONFIG = {
   identity: text('AGENTPLANE_IDENTITY', 'name of this candidate for leadership; the pod’s name', {
     fallback: FIELD_MANAGER.controller,
   }),
+  internalHost: text('AGENTPLANE_INTERNAL_HOST', 'address of health, readiness and metrics', {
+    fallback: '127.0.0.1',
+  }),
+  internalPort: integer(
+    'AGENTPLANE_INTERNAL_PORT',
+    'port of health, readiness and metrics; 0 picks a free one',
+    { fallback: 0, max: 65_535 },
+  ),
   logLevel: choice('AGENTPLANE_LOG_LEVEL', 'what is logged', ['debug', 'info', 'warn', 'error'], {
     fallback: 'info',
   }),
@@ -61,3 +70,21 @@ export const CONFIG = {
 };
 
 export type ControllerConfig = Config<typeof CONFIG>;
+
+/** The bounds of exports, as this program is set. */
+export function exportLimits(config: ControllerConfig): ExportLimits {
+  return {
+    retries: config.exportRetries,
+    retryDelayMs: config.exportRetryDelayMs,
+    runTimeoutMs: config.exportRunTimeoutMs,
+    exportTimeoutMs: config.exportTimeoutMs,
+    concurrentRunsPerExport: config.concurrentRunsPerExport,
+    concurrentExportsPerWorkspace: config.concurrentExportsPerWorkspace,
+  };
+}
+
+/** What goes into the objects that this program makes. */
+export function platformSettings(config: ControllerConfig): PlatformSettings {
+  const { version, apiUrl, addresses, imagePrefix, allowPrivateEndpoints } = config;
+  return { version, apiUrl, addresses, imagePrefix, allowPrivateEndpoints };
+}

@@ -57,9 +57,7 @@ export class Informers {
     const complain = async (): Promise<void> => {
       for (;;) {
         await clock.sleep(10_000, abort.signal);
-        const waiting = [...this.#informers.values()].filter(({ hasSynced }) => !hasSynced);
-        const resources = waiting.map(({ ref }) => keyText({ namespace: ref.group, name: ref.plural }));
-        this.#options.log.warn({ resources }, 'still waiting for a first list');
+        this.#options.log.warn({ resources: this.unsynced }, 'still waiting for a first list');
       }
     };
     complain().catch(() => undefined);
@@ -68,6 +66,13 @@ export class Informers {
     } finally {
       abort.abort(new Error('all lists are there'));
     }
+  }
+
+  /** The kinds whose stores are not complete yet, as `group/plural`. */
+  get unsynced(): readonly string[] {
+    const waiting = [...this.#informers.values()].filter(({ hasSynced }) => !hasSynced);
+    const kinds = waiting.map(({ ref }) => keyText({ namespace: ref.group, name: ref.plural }));
+    return [...new Set(kinds)];
   }
 
   /** The longest silence of any of them in milliseconds; for liveness probes. */

@@ -76,6 +76,11 @@ export class LeaderElector implements Stoppable {
     return this.#state === 'leader';
   }
 
+  /** Who held the lease when this candidate last looked; undefined when nobody did. */
+  get holder(): string | undefined {
+    return this.#lease?.spec?.holderIdentity || undefined;
+  }
+
   /** Begins to stand for election. */
   start(): void {
     this.#running ??= this.#run();

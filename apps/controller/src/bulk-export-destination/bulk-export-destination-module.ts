@@ -1,0 +1,49 @@
+import { Module } from '@nestjs/common';
+import {
+  type ControllerSpec,
+  EventRecorder,
+  failureEvents,
+  fromObjects,
+  isDesiredChange,
+  KubeClient,
+} from '#lib/kube';
+import { RESOURCES } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { Caches } from '../caches.js';
+import type { ControllerConfig } from '../config.js';
+import { CACHES, CLOCK, CONTROLLER_CONFIG } from '../core/tokens.js';
+import { DestinationReconciler } from './destination-reconciler.js';
+
+export const BULK_EXPORT_DESTINATION_CONTROLLER = Symbol('controller of BulkExportDestinations');
+
+function destinationController(
+  reconciler: DestinationReconciler,
+  caches: Caches,
+  events: EventRecorder,
+): ControllerSpec {
+  return {
+    name: 'bulk-export-destination',
+    reconcile: (key) => reconciler.reconcile(key),
+    onFailure: failureEvents(events, RESOURCES.BulkExportDestination, caches.destinations),
+    sources: [fromObjects(caches.destinations, isDesiredChange)],
+  };
+}
+
+/** Reconciles BulkExportDestinations: each is tested by writing to it. */
+@Module({
+  providers: [
+    {
+      provide: DestinationReconciler,
+      inject: [CACHES, KubeClient, CLOCK, CONTROLLER_CONFIG],
+      useFactory: (caches: Caches, client: KubeClient, clock: Clock, config: ControllerConfig) =>
+        new DestinationReconciler(caches, client, clock, config),
+    },
+    {
+      provide: BULK_EXPORT_DESTINATION_CONTROLLER,
+      inject: [DestinationReconciler, CACHES, EventRecorder],
+      useFactory: destinationController,
+    },
+  ],
+  exports: [BULK_EXPORT_DESTINATION_CONTROLLER],
+})
+export class BulkExportDestinationModule {}

@@ -1,0 +1,80 @@
+import { Module } from '@nestjs/common';
+import {
+  type ControllerSpec,
+  EventRecorder,
+  failureEvents,
+  fromMapped,
+  fromObjects,
+  fromOwned,
+  isDesiredChange,
+  KubeClient,
+} from '#lib/kube';
+import { type BulkExportDestination, keyOf, type ObjectKey, RESOURCES } from '#lib/resources';
+import type { TraceStore } from '#lib/trace-store';
+import type { Caches } from '../caches.js';
+import { type ControllerConfig, exportLimits } from '../config.js';
+import { CACHES, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
+import { DatabaseTime } from '../database-time.js';
+import { BulkExportReconciler } from './bulk-export-reconciler.js';
+
+export const BULK_EXPORT_CONTROLLER = Symbol('controller of BulkExports');
+
+function bulkExportController(
+  reconciler: BulkExportReconciler,
+  { exports, runs, destinations }: Caches,
+  events: EventRecorder,
+): ControllerSpec {
+  const ofDestination = ({ metadata }: BulkExportDestination): readonly ObjectKey[] =>
+    exports
+      .list(metadata.namespace ?? '')
+      .filter(({ spec }) => spec.destinationRef.name === metadata.name)
+      .map((one) => keyOf(one));
+  return {
+    name: 'bulk-export',
+    // one pass at a time: of two exports that begin at once neither would see the other; runs have their places
+    concurrency: 1,
+    reconcile: (key) => reconciler.reconcile(key),
+    onFailure: failureEvents(events, RESOURCES.BulkExport, exports),
+    sources: [
+      fromObjects(exports, isDesiredChange),
+      fromOwned(runs, RESOURCES.BulkExport),
+      fromMapped(destinations, ofDestination),
+    ],
+  };
+}
+
+/** Reconciles BulkExports: splits each into runs of one UTC day and counts what became of them. */
+@Module({
+  providers: [
+    {
+      provide: BulkExportReconciler,
+      inject: [CACHES, KubeClient, EventRecorder, CONTROLLER_CONFIG, TRACE_STORE, DatabaseTime],
+      useFactory: (
+        { workspaces, destinations, exports, runs }: Caches,
+        client: KubeClient,
+        events: EventRecorder,
+        config: ControllerConfig,
+        traceStore: TraceStore,
+        time: DatabaseTime,
+      ) =>
+        new BulkExportReconciler({
+          client,
+          events,
+          limits: exportLimits(config),
+          traceStore,
+          time,
+          workspaces,
+          destinations,
+          exports,
+          runs,
+        }),
+    },
+    {
+      provide: BULK_EXPORT_CONTROLLER,
+      inject: [BulkExportReconciler, CACHES, EventRecorder],
+      useFactory: bulkExportController,
+    },
+  ],
+  exports: [BULK_EXPORT_CONTROLLER],
+})
+export class BulkExportModule {}

@@ -1,0 +1,80 @@
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { type ControllerSpec, Informers, LeaderElector } from '#lib/kube';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import {
+  AGENT_DEPLOYMENT_CONTROLLER,
+  AgentDeploymentModule,
+} from './agent-deployment/agent-deployment-module.js';
+import {
+  BULK_EXPORT_DESTINATION_CONTROLLER,
+  BulkExportDestinationModule,
+} from './bulk-export-destination/bulk-export-destination-module.js';
+import { BULK_EXPORT_RUN_CONTROLLER, BulkExportRunModule } from './bulk-export-run/bulk-export-run-module.js';
+import { BULK_EXPORT_CONTROLLER, BulkExportModule } from './bulk-export/bulk-export-module.js';
+import { ControllerWork, type OwnedParts } from './controller-work.js';
+import { CoreModule, type Surroundings } from './core/core-module.js';
+import { CLOCK, LOG, OWNED_PARTS } from './core/tokens.js';
+import { HealthController } from './health/health-controller.js';
+import { Readiness } from './health/readiness.js';
+import { LISTENER_CONTROLLER, ListenerModule } from './listener/listener-module.js';
+import { WORKSPACE_CONTROLLER, WorkspaceModule } from './workspace/workspace-module.js';
+
+const KINDS = [
+  WorkspaceModule,
+  ListenerModule,
+  AgentDeploymentModule,
+  BulkExportDestinationModule,
+  BulkExportModule,
+  BulkExportRunModule,
+];
+
+/** In the order in which they begin to work. */
+const CONTROLLERS = [
+  WORKSPACE_CONTROLLER,
+  LISTENER_CONTROLLER,
+  AGENT_DEPLOYMENT_CONTROLLER,
+  BULK_EXPORT_DESTINATION_CONTROLLER,
+  BULK_EXPORT_CONTROLLER,
+  BULK_EXPORT_RUN_CONTROLLER,
+];
+
+export const ALL_CONTROLLERS = Symbol('controllers of all kinds');
+
+const PROVIDERS: readonly Provider[] = [
+  {
+    provide: ALL_CONTROLLERS,
+    inject: CONTROLLERS,
+    useFactory: (...controllers: readonly ControllerSpec[]) => controllers,
+  },
+  {
+    provide: Readiness,
+    inject: [Informers, LeaderElector],
+    useFactory: (informers: Informers, leader: LeaderElector) => new Readiness(informers, leader),
+  },
+];
+
+const WORK: Provider = {
+  provide: ControllerWork,
+  inject: [OWNED_PARTS, ALL_CONTROLLERS, Readiness, LOG, CLOCK],
+  useFactory: (
+    owned: OwnedParts,
+    controllers: readonly ControllerSpec[],
+    readiness: Readiness,
+    log: Logger,
+    clock: Clock,
+  ) => new ControllerWork({ owned, controllers, readiness, log, clock }),
+};
+
+/** The whole controller: what all kinds share, a module for each kind, health, and the work that is made of them. */
+@Module({})
+export class ControllerModule {
+  static with(surroundings: Surroundings): DynamicModule {
+    return {
+      module: ControllerModule,
+      imports: [CoreModule.with(surroundings), ...KINDS],
+      controllers: [HealthController],
+      providers: [...PROVIDERS, WORK],
+    };
+  }
+}

@@ -1,0 +1,26 @@
+import { Controller, Get, Inject, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { Readiness } from './readiness.js';
+
+/** What a kubelet asks. Internal: it needs no key and is not to be reached from outside. */
+@Controller()
+export class HealthController {
+  readonly #readiness: Readiness;
+
+  constructor(@Inject(Readiness) readiness: Readiness) {
+    this.#readiness = readiness;
+  }
+
+  /** Answers as long as the program turns its loop; one that lost its leadership or its parent ends by itself. */
+  @Get('healthz')
+  health(): { readonly status: string } {
+    return { status: 'ok' };
+  }
+
+  /** 200 when the caches are complete, else 503; says in words what the program waits for. */
+  @Get('readyz')
+  ready(@Res() reply: FastifyReply): void {
+    const report = this.#readiness.report();
+    void reply.code(report.ready ? 200 : 503).send(report);
+  }
+}

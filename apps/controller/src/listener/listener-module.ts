@@ -1,0 +1,56 @@
+import { Module } from '@nestjs/common';
+import {
+  type ControllerSpec,
+  EventRecorder,
+  failureEvents,
+  fromObjects,
+  fromOwned,
+  KubeClient,
+} from '#lib/kube';
+import { RESOURCES } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { Caches } from '../caches.js';
+import { type ControllerConfig, platformSettings } from '../config.js';
+import { CACHES, CLOCK, CONTROLLER_CONFIG } from '../core/tokens.js';
+import { ListenerReconciler } from './listener-reconciler.js';
+
+export const LISTENER_CONTROLLER = Symbol('controller of Listeners');
+
+function listenerController(
+  reconciler: ListenerReconciler,
+  caches: Caches,
+  events: EventRecorder,
+): ControllerSpec {
+  return {
+    name: 'listener',
+    reconcile: (key) => reconciler.reconcile(key),
+    onFailure: failureEvents(events, RESOURCES.Listener, caches.listeners),
+    sources: [
+      // every change counts: a heartbeat is a change of the status
+      fromObjects(caches.listeners),
+      fromOwned(caches.listenerWorkloads, RESOURCES.Listener),
+      fromOwned(caches.listenerAccounts, RESOURCES.Listener),
+      fromOwned(caches.listenerRoles, RESOURCES.Listener),
+      fromOwned(caches.listenerBindings, RESOURCES.Listener),
+    ],
+  };
+}
+
+/** Reconciles Listeners: their workload, account and rights, and whether their heartbeats arrive. */
+@Module({
+  providers: [
+    {
+      provide: ListenerReconciler,
+      inject: [CACHES, KubeClient, CONTROLLER_CONFIG, CLOCK],
+      useFactory: (caches: Caches, client: KubeClient, config: ControllerConfig, clock: Clock) =>
+        new ListenerReconciler(caches, client, platformSettings(config), clock),
+    },
+    {
+      provide: LISTENER_CONTROLLER,
+      inject: [ListenerReconciler, CACHES, EventRecorder],
+      useFactory: listenerController,
+    },
+  ],
+  exports: [LISTENER_CONTROLLER],
+})
+export class ListenerModule {}

@@ -1,0 +1,27 @@
+import 'reflect-metadata';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { ProgramContext } from '#lib/lifecycle';
+import { NestLog } from '#lib/nest';
+import { ControllerModule } from './controller-module.js';
+import { ControllerWork } from './controller-work.js';
+import type { Surroundings } from './core/core-module.js';
+
+/**
+ * Makes the application, answers probes from then on, and starts the work. Nest's own shutdown hooks stay off: `context`
+ * alone takes signals, and it closes the server last, so that probes are answered while the work drains.
+ */
+export async function startApplication(surroundings: Surroundings, context: ProgramContext): Promise<void> {
+  const { config, log } = surroundings;
+  const application = await NestFactory.create<NestFastifyApplication>(
+    ControllerModule.with(surroundings),
+    new FastifyAdapter({ forceCloseConnections: true }),
+    { logger: new NestLog(log), bodyParser: false, abortOnError: false },
+  );
+  context.own({ name: 'internal server', stop: () => application.close() });
+  await application.listen(config.internalPort, config.internalHost);
+  const address = application.getHttpServer().address();
+  const port = typeof address === 'object' && address !== null ? address.port : config.internalPort;
+  log.info({ host: config.internalHost, port }, 'health and readiness are served');
+  await application.get(ControllerWork).start(context);
+}

@@ -1,0 +1,62 @@
+import { Module } from '@nestjs/common';
+import {
+  type ControllerSpec,
+  EventRecorder,
+  failureEvents,
+  fromMapped,
+  fromObjects,
+  isDesiredChange,
+  KubeClient,
+} from '#lib/kube';
+import { LABEL, type Namespace, type ObjectKey, RESOURCES, type ServiceAccount } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import type { Caches } from '../caches.js';
+import { CACHES, CLOCK } from '../core/tokens.js';
+import { WorkspaceReconciler } from './workspace-reconciler.js';
+
+export const WORKSPACE_CONTROLLER = Symbol('controller of Workspaces');
+
+function workspaceController(
+  reconciler: WorkspaceReconciler,
+  caches: Caches,
+  events: EventRecorder,
+): ControllerSpec {
+  return {
+    name: 'workspace',
+    reconcile: (key) => reconciler.reconcile(key),
+    onFailure: failureEvents(events, RESOURCES.Workspace, caches.workspaces),
+    sources: [
+      fromObjects(caches.workspaces, isDesiredChange),
+      fromMapped(caches.namespaces, ofNamespace),
+      fromMapped(caches.defaultAccounts, ofAccount),
+    ],
+  };
+}
+
+function ofNamespace({ metadata }: Namespace): readonly ObjectKey[] {
+  const name = metadata.labels?.[LABEL.workspace];
+  return name === undefined ? [] : [{ name }];
+}
+
+function ofAccount({ metadata: { namespace = '' } }: ServiceAccount): readonly ObjectKey[] {
+  return namespace.startsWith('ws-') ? [{ name: namespace.slice(3) }] : [];
+}
+
+/** Reconciles Workspaces: a namespace and a listener for each. */
+@Module({
+  providers: [
+    {
+      provide: WorkspaceReconciler,
+      inject: [CACHES, KubeClient, CLOCK],
+      useFactory: (caches: Caches, client: KubeClient, clock: Clock) =>
+        new WorkspaceReconciler(caches, client, clock),
+    },
+    {
+      provide: WORKSPACE_CONTROLLER,
+      inject: [WorkspaceReconciler, CACHES, EventRecorder],
+      useFactory: workspaceController,
+    },
+  ],
+  exports: [WORKSPACE_CONTROLLER],
+})
+export class WorkspaceModule {}

@@ -1,0 +1,1 @@
+export { NestLog } from './nest-log.js';
