@@ -122,15 +122,14 @@ export type { ObjectMeta, OwnerReference } from './object-meta.js';
 export { isReservedEnvironment, RESERVED_ENVIRONMENT } from './reserved-environment.js';
 export { idOf, isUuid } from './resource-id.js';
 export { apiVersionOf, type ResourceRef } from './resource-ref.js';
+export { exportStatusReason, statusReason, type StatusReason } from './status-reason.js';
 export {
   deploymentWireStatus,
   exportRunWireStatus,
   exportWireStatus,
   isFinishedExport,
-  revisionWireReason,
   revisionWireStatus,
   type DeploymentWireStatus,
   type ExportWireStatus,
-  type RevisionWireReason,
   type RevisionWireStatus,
 } from './wire-status.js';

@@ -3,7 +3,6 @@ import {
   deploymentWireStatus,
   exportRunWireStatus,
   exportWireStatus,
-  revisionWireReason,
   revisionWireStatus,
 } from './wire-status.js';
 
@@ -54,12 +53,6 @@ describe('revisionWireStatus', () => {
     ['a newer one came first', ['Built', 'Superseded', '!Ready'], 'SKIPPED'],
   ])('%s', (_, words, expected) => {
     expect(revisionWireStatus({ status: { conditions: conditions(...words) } })).toBe(expected);
-  });
-
-  it('says why it failed', () => {
-    const status = { conditions: conditions('!Ready:Deploying', 'Failed:GraphLoadFailed') };
-    expect(revisionWireReason({ status })).toEqual({ reason: 'GraphLoadFailed', message: 'm' });
-    expect(revisionWireReason({})).toBeUndefined();
   });
 });
 

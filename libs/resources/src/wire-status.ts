@@ -26,12 +26,6 @@ export type RevisionWireStatus =
 
 export type ExportWireStatus = 'CREATED' | 'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'TIMEDOUT';
 
-/** Why a revision is where it is, beside its status. */
-export interface RevisionWireReason {
-  readonly reason: string;
-  readonly message: string;
-}
-
 /** The status of a deployment on the wire. It says nothing about the health of its revisions. */
 export function deploymentWireStatus(
   deployment: Pick<AgentDeployment, 'metadata' | 'status'> & {
@@ -54,17 +48,6 @@ export function revisionWireStatus(revision: Pick<AgentRevision, 'status'>): Rev
   if (built === undefined || built.status === 'Unknown') return 'CREATING';
   if (built.status === 'False') return 'BUILD_FAILED';
   return findCondition(conditions, CONDITION.workloadsReady) ? 'DEPLOYING' : 'AWAITING_DEPLOY';
-}
-
-/** Reason and message that belong to the status of a revision; undefined while there is nothing to say. */
-export function revisionWireReason(revision: Pick<AgentRevision, 'status'>): RevisionWireReason | undefined {
-  const conditions = revision.status?.conditions;
-  const told =
-    trueCondition(conditions, CONDITION.failed) ??
-    trueCondition(conditions, CONDITION.superseded) ??
-    findCondition(conditions, CONDITION.ready) ??
-    findCondition(conditions, CONDITION.workloadsReady);
-  return told && { reason: told.reason, message: told.message };
 }
 
 /** The status of an export on the wire. */

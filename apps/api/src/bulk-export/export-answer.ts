@@ -59,8 +59,9 @@ export class ExportAnswer {
   @Answered(orNull(textList())) readonly export_fields: readonly string[] | null;
   @Answered(orNull(WHOLE)) readonly interval_hours: number | null;
   @Answered(words(STATUSES)) readonly status: ExportWireStatus;
-  @Answered(orNull(TEXT), 'CamelCase word when it failed') readonly status_reason: string | null;
-  @Answered(orNull(TEXT), 'For people') readonly status_message: string | null;
+  @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word') readonly status_reason:
+    string | null;
+  @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
   @Answered(WHOLE) readonly rows_exported: number;
   @Answered(NUMBER) readonly percent: number;
   @Answered(TIME) readonly created_at: string;
@@ -89,6 +90,9 @@ export class ExportRunAnswer {
   @Answered(UUID) readonly id: string;
   @Answered(UUID) readonly bulk_export_id: string;
   @Answered(words(STATUSES)) readonly status: ExportWireStatus;
+  @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word') readonly status_reason:
+    string | null;
+  @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
   @Answered(WHOLE, '0 is the first attempt') readonly retry_number: number;
   @Answered(orNull(textMap()), 'Messages of failed attempts: retry_0, retry_1 and so on')
   readonly errors: Readonly<Record<string, string>> | null;

@@ -1,14 +1,15 @@
 import {
   type BulkExport,
   type BulkExportRun,
-  CONDITION,
   exportRunWireStatus,
+  exportStatusReason,
   exportWireStatus,
-  findCondition,
   idOf,
   isFinishedExport,
+  statusReason,
 } from '#lib/resources';
 import { microsToIso, type ExportProgressRecord } from '#lib/trace-store';
+import { renderReason } from '../wire/render-reason.js';
 import type { ExportAnswer, ExportRunAnswer } from './export-answer.js';
 
 /** Ids of the wire that a BulkExport refers to by name. */
@@ -27,7 +28,6 @@ function updatedAt(object: BulkExport | BulkExportRun): string {
 export function renderExport(bulkExport: BulkExport, links: ExportLinks): ExportAnswer {
   const { metadata, spec, status } = bulkExport;
   const wireStatus = exportWireStatus(bulkExport);
-  const failed = findCondition(status?.conditions, CONDITION.failed);
   return {
     id: idOf(bulkExport) ?? '',
     tenant_id: links.tenantId,
@@ -42,8 +42,7 @@ export function renderExport(bulkExport: BulkExport, links: ExportLinks): Export
     export_fields: spec.exportFields ?? null,
     interval_hours: spec.intervalHours ?? null,
     status: wireStatus,
-    status_reason: failed?.status === 'True' ? failed.reason : null,
-    status_message: failed?.status === 'True' ? failed.message : null,
+    ...renderReason(exportStatusReason(bulkExport)),
     rows_exported: status?.rows ?? 0,
     percent: wireStatus === 'COMPLETED' ? 100 : (status?.percent ?? 0),
     created_at: metadata.creationTimestamp ?? '',
@@ -69,6 +68,7 @@ export function renderExportRun(
     id: idOf(run) ?? '',
     bulk_export_id: exportId,
     status: wireStatus,
+    ...renderReason(statusReason(run)),
     retry_number: Math.max(0, (status?.attempt ?? 1) - 1),
     errors: status?.errors ?? null,
     rows_exported: rows,

@@ -68,6 +68,9 @@ export class DeploymentAnswer {
   @Answered(TIME) readonly created_at: string;
   @Answered(TIME) readonly updated_at: string;
   @Answered(words(DEPLOYMENT_STATUSES)) readonly status: DeploymentWireStatus;
+  @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word')
+  readonly status_reason: string | null;
+  @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
   @Answered(orNull(UUID)) readonly latest_revision_id: string | null;
   @Answered(orNull(UUID), 'The revision that serves') readonly active_revision_id: string | null;
   @Answered(orNull(TEXT)) readonly image_version: string | null;
@@ -81,9 +84,9 @@ export class RevisionAnswer {
   @Answered(TIME) readonly created_at: string;
   @Answered(TIME) readonly updated_at: string;
   @Answered(words(REVISION_STATUSES)) readonly status: RevisionWireStatus;
-  @Answered(orNull(TEXT), 'CamelCase word, as in the conditions of the AgentRevision')
+  @Answered(orNull(TEXT), 'Reason of the Ready condition: a CamelCase word')
   readonly status_reason: string | null;
-  @Answered(orNull(TEXT), 'For people') readonly status_message: string | null;
+  @Answered(orNull(TEXT), 'The same as a sentence') readonly status_message: string | null;
   @Answered(words(SOURCES)) readonly source: string;
   @Answered(object(() => SourceRevisionConfigAnswer))
   readonly source_revision_config: SourceRevisionConfigAnswer;

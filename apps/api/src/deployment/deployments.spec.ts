@@ -112,13 +112,15 @@ describe('deployments', () => {
         status: {
           conditions: [
             { type: 'Built', status: 'True', reason: 'Image', message: '', lastTransitionTime: now },
-            {
-              type: 'Failed',
-              status: 'True',
+            ...[
+              { type: 'Failed', status: 'True' },
+              { type: 'Ready', status: 'False' },
+            ].map((one) => ({
+              ...one,
               reason: 'GraphLoadFailed',
               message: 'no graph',
               lastTransitionTime: now,
-            },
+            })),
           ],
         },
       } as never,
@@ -488,7 +490,7 @@ describe('deployments', () => {
       ids.map((id) => (id === latest ? 'CREATING' : 'SKIPPED')),
     );
     expect(shown[0]).toMatchObject({
-      status_reason: 'Superseded',
+      status_reason: 'NewerRevision',
       source_revision_config: { image_uri: 'sample-agent' },
     });
     const listed = (await tenant.call('GET', `${path}/revisions?status=SKIPPED,CREATING`)).json.resources;

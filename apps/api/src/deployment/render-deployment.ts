@@ -3,16 +3,20 @@ import {
   type AgentRevision,
   CONDITION,
   deploymentWireStatus,
+  findCondition,
   idOf,
   isConditionTrue,
   type ResourceSpec,
   type RevisionRequest,
-  revisionWireReason,
   type RevisionWireStatus,
   revisionWireStatus,
+  REASON,
   type SourceConfig,
+  statusReason,
+  type StatusReason,
 } from '#lib/resources';
 import { toWire } from '../wire/case.js';
+import { renderReason } from '../wire/render-reason.js';
 import type { DeploymentAnswer, RevisionAnswer, SourceConfigAnswer } from './deployment-answer.js';
 import { pendingRevision } from './pending-revision.js';
 import type { SupersededRevision } from './superseded-revisions.js';
@@ -100,6 +104,7 @@ export function renderDeployment(
     created_at: wholeSeconds(metadata.creationTimestamp ?? ''),
     updated_at: updatedAt(deployment),
     status: deploymentWireStatus(deployment),
+    ...renderReason(statusReason(deployment)),
     latest_revision_id: pendingRevision(deployment)?.id ?? status?.latestRevisionId ?? null,
     active_revision_id: status?.activeRevisionId ?? null,
     image_version: null,
@@ -124,15 +129,13 @@ export function shownRevisionStatus(
 /** A revision on the wire. */
 export function renderRevision(revision: AgentRevision, deployment: AgentDeployment): RevisionAnswer {
   const { metadata, spec, status } = revision;
-  const reason = revisionWireReason(revision);
   const changes = (status?.conditions ?? []).map((condition) => condition.lastTransitionTime).sort();
   return {
     id: idOf(revision) ?? '',
     created_at: wholeSeconds(metadata.creationTimestamp ?? ''),
     updated_at: wholeSeconds(changes.at(-1) ?? metadata.creationTimestamp ?? ''),
     status: shownRevisionStatus(revision, deployment),
-    status_reason: reason?.reason ?? null,
-    status_message: reason?.message ?? null,
+    ...renderReason(statusReason(revision)),
     source: spec.source,
     source_revision_config: { ...NO_REVISION_CONFIG, image_uri: spec.imageUri },
   };
@@ -146,10 +149,19 @@ export function renderSuperseded(
   return {
     ...renderPendingRevision(deployment, superseded),
     status: 'SKIPPED',
-    status_reason: 'Superseded',
-    status_message: 'Another revision was asked for before this one was made',
+    ...renderReason({
+      reason: REASON.newerRevision,
+      message: 'another revision was requested before this one was created',
+    }),
     source_revision_config: { ...NO_REVISION_CONFIG, ...toWire(superseded.sourceRevisionConfig) },
   };
+}
+
+/** What holds a requested revision up is what keeps its deployment from being ready. */
+function pendingReason(deployment: AgentDeployment): StatusReason {
+  const isObjected = findCondition(deployment.status?.conditions, CONDITION.ready)?.status === 'False';
+  const objection = isObjected ? statusReason(deployment) : undefined;
+  return objection ?? { reason: REASON.pending, message: 'the controller has not created the revision yet' };
 }
 
 /** A revision that was asked for and that the controller has not made yet. */
@@ -163,8 +175,7 @@ export function renderPendingRevision(
     created_at: created,
     updated_at: created,
     status: 'CREATING',
-    status_reason: null,
-    status_message: null,
+    ...renderReason(pendingReason(deployment)),
     source: deployment.spec.source,
     source_revision_config: { ...NO_REVISION_CONFIG, ...toWire(deployment.spec.sourceRevisionConfig) },
   };

@@ -6,6 +6,7 @@ import {
   CONDITION,
   type ConditionDraft,
   type ConditionDrafts,
+  findCondition,
   REASON,
   setCondition,
   updateConditions,
@@ -15,7 +16,10 @@ import type { RunDecision } from './decide.js';
 import type { ExportRunWorld } from './world.js';
 
 const COMPLETED = { status: 'True', reason: REASON.completed, message: 'every row is exported' } as const;
-const READY: ReadyRule = { needs: [CONDITION.running], failures: [CONDITION.failed] };
+const NEEDS: Pick<ReadyRule, 'needs' | 'failures'> = {
+  needs: [CONDITION.running],
+  failures: [CONDITION.failed],
+};
 const READY_AT_LAST: ReadyRule = { needs: [CONDITION.completed], ...COMPLETED };
 
 type Draft = Omit<ConditionDraft, 'type'>;
@@ -60,7 +64,11 @@ function conditionsOf(world: ExportRunWorld, decision: RunDecision): readonly Co
         : undefined,
   };
   const conditions = updateConditions(status?.conditions, drafts, metadata.generation, world.now);
-  const rule = decision.kind === 'complete' ? READY_AT_LAST : READY;
+  const running = findCondition(conditions, CONDITION.running);
+  const rule =
+    decision.kind === 'complete'
+      ? READY_AT_LAST
+      : { ...NEEDS, ...(running && { reason: running.reason, message: running.message }) };
   return setCondition(conditions, summarizeReady(conditions, rule, metadata.generation), world.now);
 }
 

@@ -236,7 +236,7 @@ describe('summarizeExport', () => {
       'Completed',
     ],
     ['that it waits for its window', { now: new Date('2026-05-02T00:00:00Z') }, 'WaitingForWindow'],
-    ['nothing but that all is well while it runs', {}, 'Ready'],
+    ['that it has started while it runs', {}, 'Started'],
   ])('says with the reason of Ready %s', (_what, changes, reason) => {
     const observed = world(changes);
     const ready = summarizeExport(observed, decideExport(observed)).conditions?.find(

@@ -84,7 +84,8 @@ function readyRule(conditions: readonly Condition[]): ReadyRule {
   const told = [CONDITION.completed, CONDITION.accepted]
     .map((type) => findCondition(conditions, type))
     .find((one) => one?.status === 'True');
-  if (!told || told.reason === REASON.accepted) return { ...NEEDS, message: 'its runs are under way' };
+  if (!told || told.reason === REASON.accepted)
+    return { ...NEEDS, reason: REASON.started, message: 'its runs are in progress' };
   return { ...NEEDS, reason: told.reason, message: told.message };
 }
 
