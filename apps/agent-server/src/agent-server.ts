@@ -18,7 +18,7 @@ import { LeaseKeeper } from './run/lease-keeper.js';
 import { RunFeeds } from './run/run-feed.js';
 import { RunFollower } from './run/run-follower.js';
 import { RunService } from './run/run-service.js';
-import { SecretWords } from './run/secret-words.js';
+import { SecretWords } from './wire/secret-words.js';
 import { flushTraces } from './run/flush-traces.js';
 import { Worker } from './run/worker.js';
 import { Assistants } from './store/assistants.js';

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '#lib/time';
-import type { RunEvent, RunReader } from '../run/run-feed.js';
+import type { RunReader } from '../run/run-feed.js';
+import type { RunEvent } from '../stream/run-event.js';
+import { eventNamesOf, type StreamMode } from '../stream/stream-modes.js';
 
 /** Comments that keep proxies and stall watchdogs content. */
 const HEARTBEAT_MS = 5_000;
@@ -29,7 +31,7 @@ function frameOf(event: RunEvent): string | Buffer {
 
 /** A run's output as server-sent events. What comes in one turn of the event loop leaves in one write. */
 export class EventStream implements RunReader {
-  readonly #modes: ReadonlySet<string> | undefined;
+  readonly #names: ReadonlySet<string> | undefined;
   #pending: (string | Buffer)[] = [];
   #isFlushing = false;
   #isOver = false;
@@ -39,11 +41,9 @@ export class EventStream implements RunReader {
     private readonly response: ServerResponse,
     private readonly clock: Clock,
     /** Only events of these modes; undefined lets all through. */
-    modes?: readonly string[],
+    modes?: readonly StreamMode[],
   ) {
-    this.#modes =
-      modes &&
-      new Set([...modes.map((mode) => (mode === 'messages-tuple' ? 'messages' : mode)), 'metadata', 'error']);
+    this.#names = modes && new Set([...eventNamesOf(modes), 'metadata', 'error']);
     this.#cancelHeartbeat = this.#beatLater();
   }
 
@@ -64,8 +64,8 @@ export class EventStream implements RunReader {
 
   event(event: RunEvent): void {
     if (this.#isOver) return;
-    // The mode is what stands before a namespace or a sub-event: `values|child`, `messages/partial`
-    if (this.#modes && !this.#modes.has(event.event.split(/[|/]/, 1)[0] ?? '')) return;
+    // The name stands before a namespace or a sub-event: `values|child`, `messages/partial`
+    if (this.#names && !this.#names.has(event.event.split(/[|/]/, 1)[0] ?? '')) return;
     if (this.response.writableLength > MAX_UNREAD_BYTES) {
       this.response.destroy();
       return this.#close();

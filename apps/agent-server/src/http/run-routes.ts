@@ -5,9 +5,10 @@ import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import type { RunReader } from '../run/run-feed.js';
 import { parseInput } from '../run/request-shapes.js';
-import { parseRunRequest, STREAM_MODES, type RunRequest } from '../run/run-request.js';
+import { parseRunRequest, type RunRequest } from '../run/run-request.js';
 import type { RunService, Submitted } from '../run/run-service.js';
 import type { RunRecords } from '../store/run-records.js';
+import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { callerFields } from './caller-fields.js';
 import { EventStream } from './event-stream.js';
 import { pageOf, pathId, queryOf } from './request-parts.js';
@@ -36,10 +37,10 @@ const runList = z.object({
   offset: z.coerce.number().int().min(0).nullish(),
   status: z.enum(['pending', 'running', 'success', 'error', 'timeout', 'interrupted']).nullish(),
 });
-const joinModes = z.object({ stream_mode: z.array(z.enum(STREAM_MODES)) });
+const joinModes = z.object({ stream_mode: z.array(z.enum(STREAM_MODE_NAMES)) });
 
 /** Stream modes of a join: one, repeated, or a JSON array, as the client lines differ. */
-function modesOf(given: unknown): string[] | undefined {
+function modesOf(given: unknown): StreamMode[] | undefined {
   const modes = [given].flat().flatMap((mode): unknown => {
     if (typeof mode !== 'string' || mode === '') return [];
     return mode.startsWith('[') ? parseModes(mode) : mode;

@@ -3,7 +3,8 @@ import { importOfAgent } from '../graph/agent-package.js';
 import type { GraphOptions } from '../graph/runnable-graph.js';
 import type { WireAssistant } from '../store/assistants.js';
 import type { ClaimedRun } from '../store/run-row.js';
-import type { RunKwargs, StreamMode } from './run-request.js';
+import { definitionsOf, libraryModesOf } from '../stream/stream-modes.js';
+import type { RunKwargs } from './run-request.js';
 
 /** Key under which a graph finds the checkpointer of one call; the graph object itself is shared and stays as it is. */
 export const CHECKPOINTER_KEY = '__pregel_checkpointer';
@@ -14,15 +15,6 @@ export interface GraphCall {
   readonly options: GraphOptions;
   /** It goes on from where an earlier attempt of the same run stopped. */
   readonly resumesItself: boolean;
-}
-
-/** Modes of the library that produce the modes of the wire. Values are always wanted: the last ones are the result. */
-function libraryModes(modes: readonly StreamMode[]): string[] {
-  const found = new Set<string>(['values']);
-  for (const mode of modes)
-    if (mode === 'messages-tuple') found.add('messages');
-    else if (mode !== 'events') found.add(mode);
-  return [...found];
 }
 
 /** Names that LangGraph's own server gives, and the product's names for the same beside them. */
@@ -107,10 +99,10 @@ function optionsOf({ run, assistant, saver, signal }: CallParts, resumesItself: 
   const identity = identityOf(run);
   const { tags, recursion_limit: recursionLimit, run_name: runName, metadata } = kwargs.config ?? {};
   const context = { ...assistant.context, ...kwargs.context };
-  const wantsCheckpoints = kwargs.stream_mode.some((mode) => mode === 'debug' || mode === 'checkpoints');
+  const wantsCheckpoints = definitionsOf(kwargs.stream_mode).some((mode) => mode.needsCheckpoints);
   const durability = kwargs.durability ?? (run.isTemporary && !wantsCheckpoints ? 'exit' : undefined);
   return {
-    streamMode: libraryModes(kwargs.stream_mode),
+    streamMode: libraryModesOf(kwargs.stream_mode),
     subgraphs: kwargs.subgraphs,
     configurable: configurableOf(
       assistant,

@@ -1,7 +1,7 @@
 import type { BaseCheckpointSaver, CheckpointTuple } from '@langchain/langgraph-checkpoint';
 import type { StateSnapshot } from '../graph/runnable-graph.js';
 import type { RunKwargs } from './run-request.js';
-import { toWire } from './wire-value.js';
+import { toWire } from '../wire/wire-value.js';
 
 /** The interrupts of a state as a thread shows them: by the task that waits. */
 export function interruptsByTask(state: StateSnapshot): Record<string, unknown> {

@@ -11,10 +11,11 @@ import { FencedError, type CancelAction, type ClaimedRun } from '../store/run-ro
 import { TransientSaver } from '../store/transient-saver.js';
 import { buildGraphCall, checkpointMetadata, CHECKPOINTER_KEY, type GraphCall } from './graph-call.js';
 import { interruptsByTask, isAtBreakpoint } from './interrupts.js';
-import type { RunEvent } from './run-feed.js';
-import type { SecretWords } from './secret-words.js';
-import { StreamOutput } from './stream-output.js';
-import { errorOnWire, wireJson, type WireError } from './wire-value.js';
+import type { RunEvent } from '../stream/run-event.js';
+import { usesLibraryEvents } from '../stream/stream-modes.js';
+import { StreamOutput } from '../stream/stream-output.js';
+import type { SecretWords } from '../wire/secret-words.js';
+import { errorOnWire, wireJson, type WireError } from '../wire/wire-value.js';
 
 /** Why a run at work was stopped from outside. */
 export type StopReason =
@@ -120,7 +121,7 @@ export class RunExecution {
   }
 
   async #stream(graph: RunnableGraph, call: GraphCall, output: StreamOutput): Promise<void> {
-    if (!this.run.kwargs.stream_mode.includes('events')) {
+    if (!usesLibraryEvents(this.run.kwargs.stream_mode)) {
       for await (const chunk of await graph.stream(call.input, call.options)) output.chunk(chunk);
       return;
     }

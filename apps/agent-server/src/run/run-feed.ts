@@ -1,12 +1,4 @@
-/** One event of a run's output, ready for the wire. */
-export interface RunEvent {
-  /** Place among the run's events as this process saw them, from 0; given by the feed. */
-  readonly id?: number;
-  /** `mode`, or `mode|namespace…` for what came from a subgraph. */
-  readonly event: string;
-  /** JSON text in one line. */
-  readonly data: string;
-}
+import type { RunEvent } from '../stream/run-event.js';
 
 /** How a run ended, for whoever waited. */
 export interface RunResult {

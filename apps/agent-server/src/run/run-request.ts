@@ -1,25 +1,11 @@
 import { z } from 'zod';
+import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { checkpointShape, parseBody, record, text, unsupported } from './request-shapes.js';
-
-/** Stream modes of the wire. */
-export const STREAM_MODES = [
-  'values',
-  'updates',
-  'messages',
-  'messages-tuple',
-  'custom',
-  'events',
-  'debug',
-  'tasks',
-  'checkpoints',
-] as const;
-
-export type StreamMode = (typeof STREAM_MODES)[number];
 
 const nodes = z.union([z.literal('*'), z.array(z.string())]);
 const modes = z.preprocess(
   (given) => (typeof given === 'string' ? [given] : given),
-  z.array(z.enum(STREAM_MODES)),
+  z.array(z.enum(STREAM_MODE_NAMES)),
 );
 
 /** Ten years; no timer and no row needs to look further. */

@@ -7,7 +7,8 @@ import type { RunQueue } from '../store/run-queue.js';
 import { persevere } from '../store/persevere.js';
 import type { ClaimedRun } from '../store/run-row.js';
 import { RunExecution, type ExecutionParts, type OutputSink, type Outcome } from './run-execution.js';
-import type { RunEvent, RunFeeds } from './run-feed.js';
+import type { RunEvent } from '../stream/run-event.js';
+import type { RunFeeds } from './run-feed.js';
 
 /** Milliseconds between two looks into the queue when nobody rings; finds delayed runs and lost notifications. */
 const POLL_MS = 1_000;

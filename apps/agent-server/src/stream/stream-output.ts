@@ -1,0 +1,98 @@
+import { isJsonObject } from '#lib/json';
+import type { SecretWords } from '../wire/secret-words.js';
+import type { LibraryChunk, LibrarySource, Render } from './renderer.js';
+import type { RunEvent } from './run-event.js';
+import { definitionsOf, type StreamMode } from './stream-modes.js';
+
+/** One way in which payloads of a source are shown. */
+interface Outlet {
+  readonly render: Render;
+  readonly needsEverything: boolean;
+  readonly mayCarryErrors: boolean;
+}
+
+function outletsOf(modes: readonly StreamMode[]): ReadonlyMap<string, readonly Outlet[]> {
+  const outlets = new Map<string, Outlet[]>();
+  for (const { renderers, needsEverything, mayCarryErrors } of definitionsOf(modes))
+    for (const [source, render] of Object.entries(renderers())) {
+      const others = outlets.get(source) ?? [];
+      outlets.set(source, [...others, { render, needsEverything, mayCarryErrors }]);
+    }
+  return outlets;
+}
+
+/** A chunk of `stream` with a list of modes: `[mode, payload]`, or `[namespace, mode, payload]`. */
+function parseChunk(chunk: unknown): (LibraryChunk & { readonly source: unknown }) | undefined {
+  if (!Array.isArray(chunk)) return undefined;
+  const parts: unknown[] = chunk;
+  if (parts.length !== 3) return { source: parts[0], payload: parts[1], namespace: [] };
+  const namespace = Array.isArray(parts[0]) ? parts[0].map(String) : [];
+  return { source: parts[1], payload: parts[2], namespace };
+}
+
+/** Turns what a graph streams into events of the wire, as far as they were asked for. */
+export class StreamOutput {
+  readonly #outlets: ReadonlyMap<string, readonly Outlet[]>;
+  #lastValues: unknown;
+  #interrupts: unknown[] | undefined;
+
+  constructor(
+    modes: readonly StreamMode[],
+    /** Called for each event that is wanted. */
+    private readonly emit: (event: RunEvent) => void,
+    /** Whether the run has readers: unread output need not become text. */
+    private readonly isWanted: () => boolean,
+    private readonly secrets: SecretWords,
+  ) {
+    this.#outlets = outletsOf(modes);
+  }
+
+  /** The newest full state of the outermost graph. */
+  get lastValues(): unknown {
+    return this.#lastValues;
+  }
+
+  /** What the graph stopped for; undefined when it went on to its end. */
+  get interrupts(): readonly unknown[] | undefined {
+    return this.#interrupts;
+  }
+
+  /** One chunk of `stream`. */
+  chunk(given: unknown): void {
+    const chunk = parseChunk(given);
+    if (!chunk || typeof chunk.source !== 'string') return;
+    if (chunk.source === 'values' && chunk.namespace.length === 0) this.#note(chunk.payload);
+    this.#show(chunk.source, chunk);
+  }
+
+  /** One event of `streamEvents`. */
+  libraryEvent(event: unknown): void {
+    const source: LibrarySource = 'events';
+    this.#show(source, { payload: event, namespace: [] });
+  }
+
+  /** The graph is not called at all: it had stopped in this state already. */
+  stopped(values: unknown): void {
+    this.#lastValues = values;
+    this.#interrupts = [];
+  }
+
+  /** A source without an outlet was streamed for the result only (`values`). */
+  #show(source: string, chunk: LibraryChunk): void {
+    for (const { render, needsEverything, mayCarryErrors } of this.#outlets.get(source) ?? []) {
+      if (!needsEverything && !this.isWanted()) continue;
+      for (const { event, data } of render(chunk))
+        this.emit({ event, data: mayCarryErrors ? this.secrets.hide(data) : data });
+    }
+  }
+
+  #note(values: unknown): void {
+    if (!isJsonObject(values) || !Array.isArray(values['__interrupt__'])) {
+      this.#lastValues = values;
+      return;
+    }
+    const { __interrupt__: interrupts, ...rest } = values;
+    this.#interrupts = [...(this.#interrupts ?? []), ...(Array.isArray(interrupts) ? interrupts : [])];
+    if (Object.keys(rest).length > 0) this.#lastValues = rest;
+  }
+}
