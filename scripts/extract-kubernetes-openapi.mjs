@@ -1,5 +1,5 @@
 // Reads the OpenAPI v3 documents of a real API server and writes what the embedded one needs of them to
-// libs/embedded-kube/src/builtin/generated/: structure, list types, merge keys, defaults that matter, and the first
+// libs/kube-semantics/src/schema/generated/: structure, list types, merge keys, defaults that matter, and the first
 // sentence of each description. Run after `test/cluster/cluster.sh up`:
 //   node scripts/extract-kubernetes-openapi.mjs        (KUBE_HOME as in test/cluster)
 import { execFileSync } from 'node:child_process';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const home = process.env.KUBE_HOME ?? join(homedir(), '.cache/agentplane/kube');
 const kubectl = join(home, 'bin/kubectl');
 const kubeconfig = join(home, 'run/admin.kubeconfig');
-const target = fileURLToPath(new URL('../libs/embedded-kube/src/builtin/generated/', import.meta.url));
+const target = fileURLToPath(new URL('../libs/kube-semantics/src/schema/generated/', import.meta.url));
 
 /** Served kinds by document; everything else is found from these through `$ref`. */
 const documents = {

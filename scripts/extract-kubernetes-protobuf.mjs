@@ -1,6 +1,6 @@
 // Reads Kubernetes' Go types (k8s.io/api and k8s.io/apimachinery in the Go module cache, there after
 // test/cluster/install.sh) and writes the tables by which the embedded server decodes the protobuf bodies of kubectl to
-// libs/embedded-kube/src/protobuf/generated/messages.ts.
+// libs/kube-semantics/src/protobuf/generated/messages.ts.
 //   node scripts/extract-kubernetes-protobuf.mjs
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 const version = 'v0.34.4';
 const cache = execFileSync('go', ['env', 'GOMODCACHE']).toString().trim();
-const target = fileURLToPath(new URL('../libs/embedded-kube/src/protobuf/generated/', import.meta.url));
+const target = fileURLToPath(new URL('../libs/kube-semantics/src/protobuf/generated/', import.meta.url));
 
 const packages = {
   core: [`api@${version}/core/v1/types.go`],

@@ -1,5 +1,5 @@
 // Records the protobuf bodies that kubectl sends, with the JSON it shows for the same objects, to
-// libs/embedded-kube/src/protobuf/testdata/bodies.json: a proxy listens between kubectl and a real API server.
+// libs/kube-semantics/src/protobuf/testdata/bodies.json: a proxy listens between kubectl and a real API server.
 //   node scripts/record-kubectl-bodies.mjs
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bin, call, freePort, startServer, stopServer } from './real-api-server.mjs';
 
-const target = fileURLToPath(new URL('../libs/embedded-kube/src/protobuf/testdata/', import.meta.url));
+const target = fileURLToPath(new URL('../libs/kube-semantics/src/protobuf/testdata/', import.meta.url));
 const commands = [
   'create secret generic s --from-literal=a=b --from-literal=empty=',
   'create configmap c --from-literal=a=b',

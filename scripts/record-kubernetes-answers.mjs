@@ -1,4 +1,4 @@
-// Records what a real API server answers to the cases in libs/embedded-kube/src/testdata/cases/*.yaml, next to them as
+// Records what a real API server answers to the cases in libs/kube-semantics/src/testdata/cases/*.yaml, next to them as
 // NAME.answers.json. The tests replay the cases on the embedded server's semantics and compare.
 //   node scripts/record-kubernetes-answers.mjs [NAME…]
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { call, startServer, stopServer } from './real-api-server.mjs';
 
-const cases = fileURLToPath(new URL('../libs/embedded-kube/src/testdata/cases/', import.meta.url));
+const cases = fileURLToPath(new URL('../libs/kube-semantics/src/testdata/cases/', import.meta.url));
 
 const TYPES = {
   json: 'application/json-patch+json',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { spawnSync } from 'node:child_process';
 import { parseAllDocuments } from 'yaml';
-import { startClusterControllers } from '#lib/embedded-kube';
+import { startClusterControllers } from '#lib/cluster-controllers';
 import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
 import { KubeClient, type KubeConnection, loadKubeConnection, type Untyped } from '#lib/kube';
 import type { Stoppable } from '#lib/lifecycle';

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ApiServer, createApiServer, startClusterControllers } from '#lib/embedded-kube';
+import { startClusterControllers } from '#lib/cluster-controllers';
+import { type ApiServer, createApiServer } from '#lib/embedded-kube';
 import { loadKubeConnection } from '#lib/kube';
 import type { ProgramContext } from '#lib/lifecycle';
 import type { Logger } from '#lib/telemetry';

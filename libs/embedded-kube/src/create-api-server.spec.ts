@@ -4,8 +4,8 @@ import { temporaryFolder, waitFor } from '#lib/testing';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { at, listAt, textAt } from '#lib/kube-semantics';
 import { createApiServer } from './create-api-server.js';
-import { at, listAt, textAt } from './object/reading.js';
 import { testApi, thingCrd } from './testdata/test-api.js';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';

@@ -5,8 +5,8 @@ import type {
   ApiServer,
   ApiServerOptions,
   IssuedCertificate,
-  KubeIdentity,
   KubeconfigOptions,
+  KubeIdentity,
 } from './api-server-options.js';
 import { Authenticator } from './authn/authenticator.js';
 import { MASTERS } from './authn/user.js';

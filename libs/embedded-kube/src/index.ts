@@ -9,7 +9,3 @@ export {
   type NodeLogRequest,
 } from './api-server-options.js';
 export { createApiServer } from './create-api-server.js';
-export {
-  startClusterControllers,
-  type ClusterControllersOptions,
-} from './controllers/start-cluster-controllers.js';

@@ -2,5 +2,5 @@
 export { jsonContains } from './json-contains.js';
 export { isTextDeeperThan, isValueDeeperThan } from './json-depth.js';
 export { jsonEquals } from './json-equals.js';
-export { isJsonObject, type JsonObject } from './json-object.js';
+export { isJsonObject, type JsonObject, type MutableJsonObject } from './json-object.js';
 export { stableJson } from './stable-json.js';

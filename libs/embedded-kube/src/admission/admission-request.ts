@@ -1,4 +1,4 @@
-import type { ResourceType } from '../registry/resource-type.js';
+import type { ResourceType } from '#lib/kube-semantics';
 import type { ObjectStore } from '../store/object-store.js';
 
 /** What an admission rule sees of a create. */

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../object/kube-object.js';
+import type { KubeObject } from '#lib/kube-semantics';
 import type { Admission } from './admission-request.js';
 import { admitNamespace } from './namespace-lifecycle.js';
 import { admitPod } from './pod-defaults.js';

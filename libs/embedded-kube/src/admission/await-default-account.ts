@@ -1,6 +1,5 @@
 import type { Clock } from '#lib/time';
-import type { KubeObject } from '../object/kube-object.js';
-import { textAt } from '../object/reading.js';
+import { type KubeObject, textAt } from '#lib/kube-semantics';
 import type { ObjectStore } from '../store/object-store.js';
 
 const PATIENCE_MS = 2000;

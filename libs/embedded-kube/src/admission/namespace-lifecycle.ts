@@ -1,5 +1,4 @@
-import type { KubeObject } from '../object/kube-object.js';
-import { forbidden, notFound } from '../status/errors.js';
+import { forbidden, type KubeObject, notFound } from '#lib/kube-semantics';
 import type { Admission } from './admission-request.js';
 
 /** Nothing is created in a namespace that does not exist or is going away. */

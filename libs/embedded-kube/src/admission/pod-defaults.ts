@@ -1,7 +1,4 @@
-import { withField } from '../object/change.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { at, listAt, recordAt, textAt } from '../object/reading.js';
-import { forbidden } from '../status/errors.js';
+import { at, forbidden, type KubeObject, listAt, recordAt, textAt, withField } from '#lib/kube-semantics';
 import type { Admission } from './admission-request.js';
 
 const UNREACHABLE_SECONDS = 300;

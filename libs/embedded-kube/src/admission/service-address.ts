@@ -1,6 +1,4 @@
-import { withField } from '../object/change.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { recordAt, textAt } from '../object/reading.js';
+import { type KubeObject, recordAt, textAt, withField } from '#lib/kube-semantics';
 
 /** Services have no virtual address here: on one machine a Service is reached by its loopback port. */
 export function admitService(service: KubeObject): KubeObject {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { at, textAt } from '../object/reading.js';
+import { at, textAt } from '#lib/kube-semantics';
 import { testApi, type TestClient } from '../testdata/test-api.js';
 
 const SPACE = '/api/v1/namespaces/default';

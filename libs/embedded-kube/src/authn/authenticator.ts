@@ -1,10 +1,8 @@
 import type { JWTPayload } from 'jose';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
-import { recordAt, textAt } from '../object/reading.js';
-import type { TokenIssuer } from '../pki/token-issuer.js';
-import { ISSUER } from '../pki/token-issuer.js';
-import { unauthorized } from '../status/errors.js';
+import { recordAt, textAt, unauthorized } from '#lib/kube-semantics';
+import { ISSUER, type TokenIssuer } from '../pki/token-issuer.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { ANONYMOUS, AUTHENTICATED, type UserInfo } from './user.js';
 

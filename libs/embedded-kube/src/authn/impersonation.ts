@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { badRequest } from '../status/errors.js';
+import { badRequest } from '#lib/kube-semantics';
 import { ANONYMOUS, AUTHENTICATED, type UserInfo } from './user.js';
 
 /** Somebody a request wants to act as, and what one must be allowed to impersonate for it. */

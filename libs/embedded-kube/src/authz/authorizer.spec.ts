@@ -1,7 +1,7 @@
 import { parse, stringify } from 'yaml';
 import { temporaryFolder } from '#lib/testing';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { at, recordAt, textAt } from '../object/reading.js';
+import { at, recordAt, textAt } from '#lib/kube-semantics';
 import { createApiServer } from '../create-api-server.js';
 import { testApi, type TestClient } from '../testdata/test-api.js';
 

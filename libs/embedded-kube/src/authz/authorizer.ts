@@ -1,8 +1,7 @@
+import { type KubeObject, listAt, textAt, textsAt } from '#lib/kube-semantics';
 import { MASTERS, type UserInfo } from '../authn/user.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { listAt, textAt, textsAt } from '../object/reading.js';
 import type { ObjectStore } from '../store/object-store.js';
-import { allows, type Access, type PolicyRule } from './access.js';
+import { type Access, allows, type PolicyRule } from './access.js';
 import { nodeAccess } from './node-access.js';
 
 const RBAC = 'rbac.authorization.k8s.io';

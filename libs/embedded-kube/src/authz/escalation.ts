@@ -1,11 +1,8 @@
 import { jsonEquals } from '#lib/json';
+import { forbidden, type KubeObject, listAt, notFound, type ResourceName, textAt } from '#lib/kube-semantics';
 import type { UserInfo } from '../authn/user.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { listAt, textAt } from '../object/reading.js';
-import type { ResourceName } from '../status/errors.js';
-import { forbidden, notFound } from '../status/errors.js';
 import type { Access, PolicyRule } from './access.js';
-import { parseRule, type Authorizer } from './authorizer.js';
+import { type Authorizer, parseRule } from './authorizer.js';
 
 const RBAC = 'rbac.authorization.k8s.io';
 const ROLES = new Set(['roles', 'clusterroles']);

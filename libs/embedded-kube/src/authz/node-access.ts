@@ -1,5 +1,5 @@
-import type { KubeObject } from '../object/kube-object.js';
-import { at, isRecord, listAt, textAt } from '../object/reading.js';
+import { isJsonObject } from '#lib/json';
+import { at, type KubeObject, listAt, textAt } from '#lib/kube-semantics';
 import type { ObjectStore } from '../store/object-store.js';
 import type { Access } from './access.js';
 
@@ -149,7 +149,7 @@ function names(pod: KubeObject, resource: string): ReadonlySet<string> {
     ...volumes
       .flatMap((each) => listAt(each, 'projected', 'sources'))
       .map((each) => at(each, ...places.projected)),
-    ...pulls.map((each) => (isRecord(each) ? each['name'] : undefined)),
+    ...pulls.map((each) => (isJsonObject(each) ? each['name'] : undefined)),
   ];
   return new Set(found.filter((name) => typeof name === 'string'));
 }

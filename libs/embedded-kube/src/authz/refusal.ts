@@ -1,5 +1,4 @@
-import { ApiError } from '../status/api-error.js';
-import { forbidden } from '../status/errors.js';
+import { ApiError, forbidden } from '#lib/kube-semantics';
 import type { Access } from './access.js';
 
 /** The 403 for an access that nobody granted, in Kubernetes' words; the reason is the authoriser's own. */

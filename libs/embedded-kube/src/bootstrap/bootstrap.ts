@@ -1,7 +1,7 @@
 import { jsonEquals } from '#lib/json';
-import type { KubeObject } from '../object/kube-object.js';
+import type { KubeObject, ServedType } from '#lib/kube-semantics';
 import type { ObjectService } from '../registry/object-service.js';
-import type { ServedType, TypeRegistry } from '../registry/type-registry.js';
+import type { TypeRegistry } from '../registry/type-registry.js';
 import { BOOTSTRAP_POLICY, type BootstrapObject } from './bootstrap-policy.js';
 
 const MANAGER = 'kube-apiserver';

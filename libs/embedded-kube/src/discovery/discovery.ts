@@ -1,12 +1,7 @@
-import {
-  ABSENT_VERBS,
-  apiVersionOf,
-  STORED_VERBS,
-  type ResourceType,
-  type ServedVersion,
-} from '../registry/resource-type.js';
+import { apiVersionOf, type ResourceType, type ServedVersion } from '#lib/kube-semantics';
 import type { TypeRegistry } from '../registry/type-registry.js';
-import { virtualResources, type VirtualResource } from './virtual-resources.js';
+import { ABSENT_VERBS, STORED_VERBS } from '../registry/verbs.js';
+import { type VirtualResource, virtualResources } from './virtual-resources.js';
 
 /** Discovery of one resource, before it is written in one of its two shapes. */
 interface DiscoveredResource {

@@ -4,9 +4,9 @@ import type { Authorizer } from '../authz/authorizer.js';
 import { refusal } from '../authz/refusal.js';
 import type { ResourceHandlers } from '../registry/resource-handlers.js';
 import type { TypeRegistry } from '../registry/type-registry.js';
-import type { SubresourceHandlers } from '../subresource/subresource-handlers.js';
 import type { ScaleHandler } from '../subresource/scale.js';
-import { noSuchPath, servePlainPath, type PlainPathParts } from './plain-paths.js';
+import type { SubresourceHandlers } from '../subresource/subresource-handlers.js';
+import { noSuchPath, type PlainPathParts, servePlainPath } from './plain-paths.js';
 import type { Handler, Reply, RequestContext } from './request-context.js';
 
 export interface ApiHandlerParts extends PlainPathParts {

@@ -1,6 +1,6 @@
+import { methodNotAllowed } from '#lib/kube-semantics';
 import type { Discovery } from '../discovery/discovery.js';
-import { OPENAPI_V2, type OpenApi } from '../openapi/openapi.js';
-import { methodNotAllowed } from '../status/errors.js';
+import { type OpenApi, OPENAPI_V2 } from '../openapi/openapi.js';
 import { parseAccept } from './media-type.js';
 import { json, type Reply, type RequestContext } from './request-context.js';
 import { SERVER_VERSION } from './server-version.js';

@@ -1,4 +1,4 @@
-import { exactName } from '../selector/field-selector.js';
+import { exactName } from '#lib/kube-semantics';
 
 /** What a request asks for, as the authoriser and the router see it. */
 export interface RequestInfo {

@@ -5,11 +5,10 @@ import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { ApiError, internalError } from '#lib/kube-semantics';
 import type { UserInfo } from '../authn/user.js';
-import { ApiError } from '../status/api-error.js';
-import { internalError } from '../status/errors.js';
-import { parseAccept } from './media-type.js';
 import { AnswerStreams } from './answer-streams.js';
+import { parseAccept } from './media-type.js';
 import type { Handler, Reply, RequestContext } from './request-context.js';
 import { parseRequestInfo } from './request-info.js';
 

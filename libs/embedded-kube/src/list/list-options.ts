@@ -1,5 +1,4 @@
-import { badRequest, invalid } from '../status/errors.js';
-import type { StatusCause } from '../status/api-error.js';
+import { badRequest, invalid, type StatusCause } from '#lib/kube-semantics';
 
 const KIND = { group: 'meta.k8s.io', kind: 'ListOptions' };
 const MATCH = 'resourceVersionMatch';

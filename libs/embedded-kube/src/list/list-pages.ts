@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '#lib/time';
-import { badRequest, expired } from '../status/errors.js';
+import { badRequest, expired } from '#lib/kube-semantics';
 import type { StoredObject } from '../store/stored-object.js';
 
 interface Snapshot {

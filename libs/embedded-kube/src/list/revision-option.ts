@@ -1,5 +1,4 @@
-import { ApiError } from '../status/api-error.js';
-import { badRequest } from '../status/errors.js';
+import { ApiError, badRequest } from '#lib/kube-semantics';
 
 /** Reads `resourceVersion` of a list or watch; undefined when it is not given. */
 export function parseRevision(text: string | null): number | undefined {

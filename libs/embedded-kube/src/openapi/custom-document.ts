@@ -1,5 +1,4 @@
-import type { ResourceType, ServedVersion } from '../registry/resource-type.js';
-import { recordAt } from '../object/reading.js';
+import { recordAt, type ResourceType, type ServedVersion } from '#lib/kube-semantics';
 import { patchTypes } from '../registry/patch-body.js';
 import { listSchema, objectSchema } from './custom-schema.js';
 

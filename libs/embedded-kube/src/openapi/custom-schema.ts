@@ -1,4 +1,4 @@
-import { isRecord } from '../object/reading.js';
+import { isJsonObject } from '#lib/json';
 
 const META = '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta';
 const LIST_META = '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta';
@@ -27,7 +27,7 @@ export function objectSchema(
   kind: string,
 ): object {
   const base = schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-  const properties = isRecord(base.properties) ? base.properties : {};
+  const properties = isJsonObject(base.properties) ? base.properties : {};
   return {
     ...base,
     type: 'object',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { openapiForGroup } from '#lib/kube-semantics';
 import type { Discovery } from '../discovery/discovery.js';
 import type { TypeRegistry } from '../registry/type-registry.js';
-import { openapiForGroup } from '../semantics.js';
 import { customDocument } from './custom-document.js';
 
 /**

@@ -1,11 +1,14 @@
+import {
+  apiVersionOf,
+  badRequest,
+  type KubeObject,
+  type ServedType,
+  type TableKind,
+  tableOf,
+} from '#lib/kube-semantics';
 import type { AnswerFormat } from '../http/media-type.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { apiVersionOf } from '../registry/resource-type.js';
-import { inVersion, type ServedType } from '../registry/type-registry.js';
-import { badRequest } from '../status/errors.js';
+import { inVersion } from '../registry/type-registry.js';
 import type { StoredObject } from '../store/stored-object.js';
-import type { TableKind } from '../table/table-kind.js';
-import { tableOf } from '../table/table-of.js';
 
 /** `metadata` of a list. */
 export interface ListMeta {

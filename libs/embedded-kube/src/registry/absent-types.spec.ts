@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { waitFor } from '#lib/testing';
-import { at, textAt } from '../object/reading.js';
+import { at, textAt } from '#lib/kube-semantics';
 import { testApi } from '../testdata/test-api.js';
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';

@@ -1,5 +1,4 @@
-import { compileSchema } from '../semantics.js';
-import type { ResourceType } from './resource-type.js';
+import { compileSchema, type ResourceType } from '#lib/kube-semantics';
 
 interface AbsentNames {
   readonly group: string;

@@ -1,10 +1,14 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+import {
+  ApiError,
+  badRequest,
+  decodeProtobuf,
+  type KubeObject,
+  ProtobufError,
+  unsupportedMediaType,
+} from '#lib/kube-semantics';
 import { contentType } from '../http/media-type.js';
 import type { RequestContext } from '../http/request-context.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { isRecord } from '../object/reading.js';
-import { decodeProtobuf, ProtobufError, type JsonObject } from '../semantics.js';
-import { ApiError } from '../status/api-error.js';
-import { badRequest, unsupportedMediaType } from '../status/errors.js';
 import { checkTextDepth, checkValueDepth } from './depth-bound.js';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -15,7 +19,7 @@ export async function readObject(context: RequestContext): Promise<JsonObject | 
   const bytes = await context.readBody();
   if (bytes.length === 0) return undefined;
   const value = await decode(bytes, contentType(context.headers['content-type']));
-  if (!isRecord(value)) throw badRequest('the object provided is unrecognized (must be of type Object)');
+  if (!isJsonObject(value)) throw badRequest('the object provided is unrecognized (must be of type Object)');
   return value;
 }
 
@@ -101,6 +105,6 @@ export function asObject(
     );
   }
   const metadata = body.metadata ?? {};
-  if (!isRecord(metadata)) throw badRequest(`${expected.kind} has metadata that is no object`);
+  if (!isJsonObject(metadata)) throw badRequest(`${expected.kind} has metadata that is no object`);
   return { ...body, apiVersion: expected.apiVersion, kind: expected.kind, metadata };
 }

@@ -1,5 +1,4 @@
-import { builtinKinds, type BuiltinKind } from '../semantics.js';
-import type { ResourceType, ScalePaths } from './resource-type.js';
+import { type BuiltinKind, builtinKinds, type ResourceType, type ScalePaths } from '#lib/kube-semantics';
 
 const WORKLOAD_SCALE: ScalePaths = {
   specReplicasPath: '.spec.replicas',

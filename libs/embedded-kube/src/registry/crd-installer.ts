@@ -1,9 +1,6 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
-import type { KubeObject } from '../object/kube-object.js';
-import { withMetadata } from '../object/change.js';
-import { ApiError } from '../status/api-error.js';
-import { qualified } from '../status/errors.js';
+import { ApiError, type KubeObject, qualified, withMetadata } from '#lib/kube-semantics';
 import type { ObjectStore } from '../store/object-store.js';
 import type { StoredChange } from '../store/stored-object.js';
 import { CRD_FINALIZER } from './crd-status.js';

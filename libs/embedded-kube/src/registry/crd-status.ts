@@ -1,7 +1,13 @@
-import { withField } from '../object/change.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { at, listAt, recordAt, textAt, textsAt } from '../object/reading.js';
-import { timestamp } from '../object/timestamp.js';
+import {
+  at,
+  type KubeObject,
+  listAt,
+  recordAt,
+  textAt,
+  textsAt,
+  timestamp,
+  withField,
+} from '#lib/kube-semantics';
 
 /** Holds a CRD until its objects are gone. */
 export const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';

@@ -1,7 +1,17 @@
-import type { KubeObject } from '../object/kube-object.js';
-import { at, isRecord, listAt, textAt, textsAt } from '../object/reading.js';
-import { compileSchema, type JsonObject } from '../semantics.js';
-import type { KindRules, PrinterColumn, ResourceType, ScalePaths, ServedVersion } from './resource-type.js';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import {
+  at,
+  compileSchema,
+  type KindRules,
+  type KubeObject,
+  listAt,
+  type PrinterColumn,
+  type ResourceType,
+  type ScalePaths,
+  type ServedVersion,
+  textAt,
+  textsAt,
+} from '#lib/kube-semantics';
 
 /** What `kubectl get` shows of a CRD that names no columns. */
 const AGE_ONLY: readonly PrinterColumn[] = [
@@ -47,9 +57,9 @@ function servedVersion(version: unknown, group: string, kind: string): ServedVer
   const deprecation = `${group}/${name} ${kind} is deprecated`;
   return {
     name,
-    rules: customRules(isRecord(schema) ? schema : ANYTHING),
-    ...(isRecord(schema) ? { openApiSchema: schema } : {}),
-    hasStatus: isRecord(at(version, 'subresources', 'status')),
+    rules: customRules(isJsonObject(schema) ? schema : ANYTHING),
+    ...(isJsonObject(schema) ? { openApiSchema: schema } : {}),
+    hasStatus: isJsonObject(at(version, 'subresources', 'status')),
     ...(scale ? { scale } : {}),
     columns: columns.length > 0 ? columns : AGE_ONLY,
     selectableFields: listAt(version, 'selectableFields').map((field) => textAt(field, ['jsonPath'])),
@@ -73,7 +83,7 @@ function customRules(openAPIV3Schema: JsonObject): KindRules {
 }
 
 function scalePaths(value: unknown): ScalePaths | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   const labelSelectorPath = textAt(value, ['labelSelectorPath']);
   return {
     specReplicasPath: textAt(value, ['specReplicasPath']),

@@ -1,8 +1,6 @@
+import { type ApiError, badRequest, invalid, recordAt, textAt, textsAt } from '#lib/kube-semantics';
 import type { RequestContext } from '../http/request-context.js';
 import { parseCount } from '../list/revision-option.js';
-import { recordAt, textAt, textsAt } from '../object/reading.js';
-import type { ApiError } from '../status/api-error.js';
-import { badRequest, invalid } from '../status/errors.js';
 import { readObject } from './body.js';
 import { isTrue } from './write-options.js';
 

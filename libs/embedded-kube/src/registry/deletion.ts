@@ -1,12 +1,17 @@
 import { jsonEquals } from '#lib/json';
-import { dropUndefined } from '../object/change.js';
-import type { KubeObject, ObjectMeta } from '../object/kube-object.js';
-import { listAt, numberAt, textAt } from '../object/reading.js';
-import { timestamp } from '../object/timestamp.js';
-import { conflict } from '../status/errors.js';
+import {
+  conflict,
+  dropUndefined,
+  type KubeObject,
+  listAt,
+  numberAt,
+  type ObjectMeta,
+  type ResourceType,
+  textAt,
+  timestamp,
+} from '#lib/kube-semantics';
 import type { Decision } from '../store/object-store.js';
 import type { DeleteOptions } from './delete-options.js';
-import type { ResourceType } from './resource-type.js';
 
 const ORPHAN = 'orphan';
 const FOREGROUND = 'foregroundDeletion';

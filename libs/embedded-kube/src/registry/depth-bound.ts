@@ -1,5 +1,5 @@
 import { isTextDeeperThan, isValueDeeperThan } from '#lib/json';
-import { badRequest } from '../status/errors.js';
+import { badRequest } from '#lib/kube-semantics';
 
 /**
  * Deeper than any manifest, and far from where the recursion over an object would exhaust the stack: measured, objects

@@ -1,7 +1,7 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { isRecord } from '../object/reading.js';
+import { isJsonObject } from '#lib/json';
 import type { ObjectStore } from '../store/object-store.js';
 
 const LIFETIME_MS = 60 * 60_000;
@@ -55,6 +55,8 @@ function lastWritten({
     readonly managedFields?: readonly unknown[];
   };
 }): number {
-  const times = (metadata.managedFields ?? []).map((entry) => (isRecord(entry) ? String(entry.time) : ''));
+  const times = (metadata.managedFields ?? []).map((entry) =>
+    isJsonObject(entry) ? String(entry.time) : '',
+  );
   return Math.max(...[metadata.creationTimestamp ?? '', ...times].map((time) => Date.parse(time) || 0));
 }

@@ -1,12 +1,20 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { dropUndefined } from '../object/change.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { timestamp } from '../object/timestamp.js';
-import { trackUpdate, validateObjectMeta, type FieldError } from '../semantics.js';
-import { ApiError, type StatusCause } from '../status/api-error.js';
-import { badRequest, invalid } from '../status/errors.js';
-import { apiVersionOf, metaRules, type KindRules } from './resource-type.js';
-import type { ServedType } from './type-registry.js';
+import {
+  ApiError,
+  apiVersionOf,
+  badRequest,
+  dropUndefined,
+  type FieldError,
+  invalid,
+  type KindRules,
+  type KubeObject,
+  metaRules,
+  type ServedType,
+  type StatusCause,
+  timestamp,
+  trackUpdate,
+  validateObjectMeta,
+} from '#lib/kube-semantics';
 
 export interface NewObjectRequest {
   readonly served: ServedType;

@@ -1,27 +1,29 @@
 import type { Clock } from '#lib/time';
-import { admitNew } from '../admission/admission.js';
-import { awaitDefaultAccount } from '../admission/await-default-account.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { timestamp } from '../object/timestamp.js';
-import { applyServerSide } from '../semantics.js';
-import { ApiError } from '../status/api-error.js';
 import {
   alreadyExists,
+  ApiError,
+  apiVersionOf,
+  applyServerSide,
   badRequest,
   conflict,
   forbidden,
   generateNameExhausted,
+  type KubeObject,
   notFound,
   qualified,
-} from '../status/errors.js';
+  type ResourceType,
+  type ServedType,
+  timestamp,
+} from '#lib/kube-semantics';
+import { admitNew } from '../admission/admission.js';
+import { awaitDefaultAccount } from '../admission/await-default-account.js';
 import type { Decision, ObjectStore } from '../store/object-store.js';
 import type { StoredObject } from '../store/stored-object.js';
 import { completeCrd } from './crd-status.js';
-import { decideDeletion, isReleased } from './deletion.js';
 import type { DeleteOptions } from './delete-options.js';
+import { decideDeletion, isReleased } from './deletion.js';
 import { buildNewObject, generateName, validateNewObject } from './new-object.js';
-import { apiVersionOf, type ResourceType } from './resource-type.js';
-import { inVersion, type ServedType } from './type-registry.js';
+import { inVersion } from './type-registry.js';
 import { buildUpdatedObject } from './updated-object.js';
 
 /** Which object a request is about. */

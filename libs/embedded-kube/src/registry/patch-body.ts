@@ -1,12 +1,18 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+import {
+  ApiError,
+  badRequest,
+  jsonPatch,
+  mergePatch,
+  PatchError,
+  type ResourceType,
+  strategicMergePatch,
+  unsupportedMediaType,
+} from '#lib/kube-semantics';
 import { contentType } from '../http/media-type.js';
 import type { RequestContext } from '../http/request-context.js';
-import { isRecord } from '../object/reading.js';
-import { jsonPatch, mergePatch, PatchError, strategicMergePatch, type JsonObject } from '../semantics.js';
-import { ApiError } from '../status/api-error.js';
-import { badRequest, unsupportedMediaType } from '../status/errors.js';
 import { parseYamlText } from './body.js';
 import { checkTextDepth, checkValueDepth } from './depth-bound.js';
-import type { ResourceType } from './resource-type.js';
 
 /** A patch as it was sent. */
 export type Patch =
@@ -40,7 +46,7 @@ export async function readPatch(
   const bytes = await context.readBody();
   if (sent === APPLY_PATCH) {
     const body = await parseYamlText(bytes);
-    if (!isRecord(body)) throw badRequest('error decoding YAML: the applied configuration is no object');
+    if (!isJsonObject(body)) throw badRequest('error decoding YAML: the applied configuration is no object');
     const { apiVersion = '', kind = '' } = body;
     if (apiVersion === '' || kind === '') {
       const version = String(apiVersion).includes('/') ? String(apiVersion) : `/${String(apiVersion)}`;
@@ -49,7 +55,7 @@ export async function readPatch(
     return { kind: 'apply', body };
   }
   const body = parsePatchJson(bytes);
-  if (sent !== JSON_PATCH && !isRecord(body)) {
+  if (sent !== JSON_PATCH && !isJsonObject(body)) {
     const message = `json: cannot unmarshal ${goTypeName(body)} into Go value of type map[string]interface {}`;
     throw badRequest(`error decoding patch: ${message}`);
   }

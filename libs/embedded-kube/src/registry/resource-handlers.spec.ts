@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { at, listAt, textAt } from '../object/reading.js';
+import { at, listAt, textAt } from '#lib/kube-semantics';
 import { testApi, thingCrd } from '../testdata/test-api.js';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';

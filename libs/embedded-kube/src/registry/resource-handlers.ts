@@ -1,26 +1,35 @@
 import type { Clock } from '#lib/time';
+import {
+  ApiError,
+  apiVersionOf,
+  badRequest,
+  conflict,
+  invalid,
+  isSelected,
+  type KubeObject,
+  methodNotAllowed,
+  parseSelection,
+  qualified,
+  type Selection,
+  type ServedType,
+  withMetadata,
+} from '#lib/kube-semantics';
 import type { EscalationCheck } from '../authz/escalation.js';
 import { negotiate } from '../http/media-type.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
-import { ListPages } from '../list/list-pages.js';
 import { checkListOptions } from '../list/list-options.js';
+import { ListPages } from '../list/list-pages.js';
 import { checkListRevision, parseCount, parseListRevision } from '../list/revision-option.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { withMetadata } from '../object/change.js';
 import { parseIncludeObject, Presenter } from '../present/presenter.js';
-import { isSelected, parseSelection, type Selection } from '../selector/selection.js';
-import { ApiError } from '../status/api-error.js';
-import { badRequest, conflict, invalid, methodNotAllowed, qualified } from '../status/errors.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { serveWatch } from '../watch/serve-watch.js';
 import type { WatchHub } from '../watch/watch-hub.js';
 import { asObject, readObject } from './body.js';
 import { readDeleteOptions } from './delete-options.js';
 import type { ObjectService, ObjectTarget, WriteContext, WriteResult } from './object-service.js';
-import { patched, readPatch, type Patch } from './patch-body.js';
-import { ABSENT_VERBS, apiVersionOf } from './resource-type.js';
-import type { ServedType } from './type-registry.js';
-import { reportUnknownFields, writeOptions, type WriteOptions } from './write-options.js';
+import { type Patch, patched, readPatch } from './patch-body.js';
+import { ABSENT_VERBS } from './verbs.js';
+import { reportUnknownFields, type WriteOptions, writeOptions } from './write-options.js';
 
 export interface ResourceHandlerParts {
   readonly store: ObjectStore;

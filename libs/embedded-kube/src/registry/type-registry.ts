@@ -1,12 +1,4 @@
-import type { KubeObject } from '../object/kube-object.js';
-import { qualified } from '../status/errors.js';
-import type { ResourceType, ServedVersion } from './resource-type.js';
-
-/** A resource type as it is asked for in one of its versions. */
-export interface ServedType {
-  readonly type: ResourceType;
-  readonly version: ServedVersion;
-}
+import { type KubeObject, qualified, type ResourceType, type ServedType } from '#lib/kube-semantics';
 
 /** Every resource type that is served now: the built-in ones and those of established CustomResourceDefinitions. */
 export class TypeRegistry {

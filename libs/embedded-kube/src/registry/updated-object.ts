@@ -1,13 +1,22 @@
-import { jsonEquals } from '#lib/json';
-import { dropUndefined, withField } from '../object/change.js';
-import type { KubeObject, ObjectMeta } from '../object/kube-object.js';
-import { at, isRecord, recordAt } from '../object/reading.js';
-import { timestamp } from '../object/timestamp.js';
-import { trackUpdate, validateObjectMetaUpdate, withoutNoOp } from '../semantics.js';
-import { badRequest, invalid, modified } from '../status/errors.js';
+import { isJsonObject, jsonEquals } from '#lib/json';
+import {
+  apiVersionOf,
+  at,
+  badRequest,
+  dropUndefined,
+  invalid,
+  type KubeObject,
+  modified,
+  type ObjectMeta,
+  recordAt,
+  type ServedType,
+  timestamp,
+  trackUpdate,
+  validateObjectMetaUpdate,
+  withField,
+  withoutNoOp,
+} from '#lib/kube-semantics';
 import { withoutStatus } from './new-object.js';
-import { apiVersionOf } from './resource-type.js';
-import type { ServedType } from './type-registry.js';
 
 export interface UpdateObjectRequest {
   readonly served: ServedType;
@@ -101,7 +110,7 @@ function statusUpdate({ served, old, given }: UpdateObjectRequest): KubeObject {
 
 /** `podIP` and the first of `podIPs` are one fact. */
 function withPodAddresses(status: unknown): unknown {
-  if (!isRecord(status) || typeof status.podIP !== 'string' || status.podIP === '') return status;
+  if (!isJsonObject(status) || typeof status.podIP !== 'string' || status.podIP === '') return status;
   return at(status, 'podIPs', 0, 'ip') === status.podIP
     ? status
     : { ...status, podIPs: [{ ip: status.podIP }] };

@@ -1,7 +1,6 @@
-import type { RequestContext } from '../http/request-context.js';
+import { type ApiError, invalid, type StatusCause } from '#lib/kube-semantics';
 import { contentType } from '../http/media-type.js';
-import type { ApiError, StatusCause } from '../status/api-error.js';
-import { invalid } from '../status/errors.js';
+import type { RequestContext } from '../http/request-context.js';
 
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
 

@@ -1,12 +1,9 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { withMetadata } from '../object/change.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { ApiError } from '../status/api-error.js';
-import { timeout } from '../status/errors.js';
+import { ApiError, type KubeObject, timeout, withMetadata } from '#lib/kube-semantics';
 import { ChangeHistory } from './change-history.js';
-import { DatabaseOwnedError, isConnectionFailure, type ChangeLog, type ChangeRecord } from './change-log.js';
+import { type ChangeLog, type ChangeRecord, DatabaseOwnedError, isConnectionFailure } from './change-log.js';
 import type { JsonCipher } from './json-cipher.js';
 import { KeyLocks } from './key-locks.js';
 import { ObjectIndex } from './object-index.js';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../object/kube-object.js';
+import type { KubeObject } from '#lib/kube-semantics';
 
 /** An object as it was committed. */
 export interface StoredObject {

@@ -1,11 +1,9 @@
+import { isJsonObject } from '#lib/json';
+import { badRequest, type KubeObject, recordAt, textAt, textsAt, withField } from '#lib/kube-semantics';
+import type { UserInfo } from '../authn/user.js';
 import type { Access, PolicyRule } from '../authz/access.js';
 import type { Authorizer } from '../authz/authorizer.js';
-import type { UserInfo } from '../authn/user.js';
 import { json, type RequestContext } from '../http/request-context.js';
-import { withField } from '../object/change.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { isRecord, recordAt, textAt, textsAt } from '../object/reading.js';
-import { badRequest } from '../status/errors.js';
 import { readReview } from './review-body.js';
 import type { SubresourceHandler } from './subresource-handlers.js';
 
@@ -51,7 +49,7 @@ function askedAccess(review: KubeObject, user: UserInfo): Access {
   const attributes = recordAt(review, 'spec').resourceAttributes;
   const nonResource = recordAt(review, 'spec', 'nonResourceAttributes');
   const none = { user, group: '', resource: '', subresource: '', namespace: '', name: '', path: '' };
-  if (!isRecord(attributes)) {
+  if (!isJsonObject(attributes)) {
     return {
       ...none,
       isResource: false,

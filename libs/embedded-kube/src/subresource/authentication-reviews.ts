@@ -1,8 +1,6 @@
+import { textAt, textsAt, timestamp, withField } from '#lib/kube-semantics';
 import type { Authenticator } from '../authn/authenticator.js';
 import type { UserInfo } from '../authn/user.js';
-import { withField } from '../object/change.js';
-import { textAt, textsAt } from '../object/reading.js';
-import { timestamp } from '../object/timestamp.js';
 import { json, type RequestContext } from '../http/request-context.js';
 import { ISSUER } from '../pki/token-issuer.js';
 import { readReview } from './review-body.js';

@@ -1,10 +1,8 @@
+import { internalError, type KubeObject, listAt, methodNotAllowed, recordAt } from '#lib/kube-semantics';
 import { json, type RequestContext } from '../http/request-context.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { listAt, recordAt } from '../object/reading.js';
 import type { ObjectService } from '../registry/object-service.js';
 import type { TypeRegistry } from '../registry/type-registry.js';
 import { writeOptions } from '../registry/write-options.js';
-import { internalError, methodNotAllowed } from '../status/errors.js';
 import { readReview } from './review-body.js';
 import type { SubresourceHandler } from './subresource-handlers.js';
 

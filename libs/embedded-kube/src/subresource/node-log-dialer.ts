@@ -1,6 +1,6 @@
 import { request } from 'node:https';
-import type { CertificateAuthority } from '../pki/certificate-authority.js';
 import type { IssuedCertificate, NodeLogDialer } from '../api-server-options.js';
+import type { CertificateAuthority } from '../pki/certificate-authority.js';
 
 /** Dials nodes over TLS with a client certificate of the cluster's CA, so that a node can tell it from a stranger. */
 export function tlsNodeLogDialer(authority: CertificateAuthority): NodeLogDialer {

@@ -1,11 +1,19 @@
 import type { Clock } from '#lib/time';
+import {
+  at,
+  badRequest,
+  conflict,
+  internalError,
+  type KubeObject,
+  listAt,
+  notFound,
+  recordAt,
+  textAt,
+  timestamp,
+} from '#lib/kube-semantics';
 import { json, type RequestContext } from '../http/request-context.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { at, listAt, recordAt, textAt } from '../object/reading.js';
-import { timestamp } from '../object/timestamp.js';
 import type { ObjectService } from '../registry/object-service.js';
 import type { TypeRegistry } from '../registry/type-registry.js';
-import { badRequest, conflict, internalError, notFound } from '../status/errors.js';
 import { readReview } from './review-body.js';
 import type { SubresourceHandler } from './subresource-handlers.js';
 

@@ -1,6 +1,5 @@
+import { badRequest, invalid, type StatusCause } from '#lib/kube-semantics';
 import { parseCount } from '../list/revision-option.js';
-import type { StatusCause } from '../status/api-error.js';
-import { badRequest, invalid } from '../status/errors.js';
 
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
 

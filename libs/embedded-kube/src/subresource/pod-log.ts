@@ -1,11 +1,18 @@
 import { errorText } from '#lib/errors';
 import type { Readable } from 'node:stream';
+import {
+  ApiError,
+  at,
+  badRequest,
+  internalError,
+  type KubeObject,
+  listAt,
+  notFound,
+  numberAt,
+  textAt,
+} from '#lib/kube-semantics';
 import type { NodeLogAnswer, NodeLogDialer } from '../api-server-options.js';
 import type { AnswerStream, Reply, RequestContext } from '../http/request-context.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { at, listAt, numberAt, textAt } from '../object/reading.js';
-import { ApiError } from '../status/api-error.js';
-import { badRequest, internalError, notFound } from '../status/errors.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { checkLogOptions } from './pod-log-options.js';
 import type { SubresourceHandler } from './subresource-handlers.js';

@@ -1,6 +1,4 @@
-import { textAt } from '../object/reading.js';
-import { ApiError } from '../status/api-error.js';
-import { badRequest, notFound } from '../status/errors.js';
+import { ApiError, badRequest, notFound, textAt } from '#lib/kube-semantics';
 import type { ObjectStore } from '../store/object-store.js';
 import type { SubresourceHandler } from './subresource-handlers.js';
 

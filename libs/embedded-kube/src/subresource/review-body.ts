@@ -1,7 +1,6 @@
+import { badRequest, type KubeObject } from '#lib/kube-semantics';
 import type { RequestContext } from '../http/request-context.js';
-import type { KubeObject } from '../object/kube-object.js';
 import { asObject, readObject } from '../registry/body.js';
-import { badRequest } from '../status/errors.js';
 
 /** Reads the body of a request that is answered and not stored. */
 export async function readReview(

@@ -1,15 +1,25 @@
+import { isJsonObject } from '#lib/json';
+import {
+  at,
+  badRequest,
+  invalid,
+  type KubeObject,
+  labelSelectorText,
+  methodNotAllowed,
+  modified,
+  notFound,
+  numberAt,
+  recordAt,
+  type ScalePaths,
+  type ServedType,
+  textAt,
+} from '#lib/kube-semantics';
 import { negotiate } from '../http/media-type.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
-import type { KubeObject } from '../object/kube-object.js';
-import { at, isRecord, numberAt, recordAt, textAt } from '../object/reading.js';
-import type { ObjectService } from '../registry/object-service.js';
 import { asObject, readObject } from '../registry/body.js';
+import type { ObjectService } from '../registry/object-service.js';
 import { patched, readPatch } from '../registry/patch-body.js';
-import type { ScalePaths } from '../registry/resource-type.js';
-import type { ServedType } from '../registry/type-registry.js';
 import { writeOptions } from '../registry/write-options.js';
-import { labelSelectorText } from '../selector/label-selector.js';
-import { badRequest, invalid, methodNotAllowed, modified, notFound } from '../status/errors.js';
 
 const SCALE = { apiVersion: 'autoscaling/v1', kind: 'Scale' } as const;
 
@@ -67,7 +77,7 @@ function checkedReplicas(scale: KubeObject, current: KubeObject, { type }: Serve
 function scaleOf(object: KubeObject, paths: ScalePaths, { type }: ServedType): KubeObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const selector = paths.labelSelectorPath ? at(object, ...steps(paths.labelSelectorPath)) : undefined;
-  const text = isRecord(selector) ? labelSelectorText(selector) : textAt({ selector }, ['selector']);
+  const text = isJsonObject(selector) ? labelSelectorText(selector) : textAt({ selector }, ['selector']);
   const replicas = at(object, ...steps(paths.specReplicasPath));
   const isMissing = replicas === undefined && type.isCustom;
   return {
@@ -91,7 +101,7 @@ function set(
   [step, ...rest]: readonly string[],
   item: unknown,
 ): Readonly<Record<string, unknown>> {
-  const record = isRecord(value) ? value : {};
+  const record = isJsonObject(value) ? value : {};
   if (step === undefined) return record;
   return { ...record, [step]: rest.length === 0 ? item : set(recordAt(record, step), rest, item) };
 }

@@ -1,10 +1,19 @@
 import type { Clock } from '#lib/time';
+import {
+  badRequest,
+  conflict,
+  forbidden,
+  invalid,
+  notFound,
+  numberAt,
+  recordAt,
+  textAt,
+  textsAt,
+  timestamp,
+  withField,
+} from '#lib/kube-semantics';
 import { json, type RequestContext } from '../http/request-context.js';
-import { withField } from '../object/change.js';
-import { numberAt, recordAt, textAt, textsAt } from '../object/reading.js';
-import { timestamp } from '../object/timestamp.js';
-import { ISSUER, type BoundObject, type TokenIssuer } from '../pki/token-issuer.js';
-import { badRequest, conflict, forbidden, invalid, notFound } from '../status/errors.js';
+import { type BoundObject, ISSUER, type TokenIssuer } from '../pki/token-issuer.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { readReview } from './review-body.js';
 import type { SubresourceHandler } from './subresource-handlers.js';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Readable } from 'node:stream';
+import { at, textAt } from '#lib/kube-semantics';
 import type { NodeLogRequest } from '../api-server-options.js';
-import { at, textAt } from '../object/reading.js';
 import { testApi } from '../testdata/test-api.js';
 
 const SPACE = '/api/v1/namespaces/default';

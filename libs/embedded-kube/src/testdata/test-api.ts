@@ -3,9 +3,9 @@ import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, testPostgres } from '#lib/testing';
 import { Agent, request } from 'node:https';
 import { parse } from 'yaml';
+import { at, textAt } from '#lib/kube-semantics';
 import type { ApiServer, ApiServerOptions } from '../api-server-options.js';
 import { createApiServer } from '../create-api-server.js';
-import { at, textAt } from '../object/reading.js';
 
 export interface ApiAnswer {
   readonly code: number;

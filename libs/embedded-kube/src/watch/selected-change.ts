@@ -1,4 +1,4 @@
-import { isSelected, type Selection } from '../selector/selection.js';
+import { isSelected, type Selection } from '#lib/kube-semantics';
 import type { StoredChange } from '../store/stored-object.js';
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';

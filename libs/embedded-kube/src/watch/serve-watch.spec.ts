@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { waitFor } from '#lib/testing';
-import { at, listAt, textAt } from '../object/reading.js';
+import { at, listAt, textAt } from '#lib/kube-semantics';
 import { testApi, type TestWatch } from '../testdata/test-api.js';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';

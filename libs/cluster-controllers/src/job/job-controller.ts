@@ -1,0 +1,229 @@
+import { errorText, TerminalError } from '#lib/errors';
+import { fromObjects, fromOwned, isNotFound, type ControllerSpec } from '#lib/kube';
+import { after, controllerOf, controllerReference, done, type Result } from '#lib/reconcile';
+import { type Job, JOBS, keyOf, keyText, type ObjectKey, type Pod, PODS } from '#lib/resources';
+import type { ClusterContext } from '../context/cluster-context.js';
+import { isNamespaceTerminating } from '../workload/namespace-terminating.js';
+import { OwnWrites } from '../workload/own-writes.js';
+import { podOfTemplate } from '../workload/pod-of-template.js';
+import { replaceStatus } from '../workload/replace-status.js';
+import { countPods, isTracked, type PodCount, TRACKING_FINALIZER } from './count-pods.js';
+import { deadlineOf, decideJob, type JobDecision } from './decide-job.js';
+import { finishedCondition } from './finished.js';
+import { type PodsDone, summarizeJob } from './summarize-job.js';
+
+/** Pods by the key of the job that controls them, whether that job still exists or not. */
+const JOB_INDEX = 'job';
+
+/** Job → pods. */
+export function jobController(context: ClusterContext): ControllerSpec {
+  const runner = new JobRunner(context);
+  context.informers.of(PODS).addIndex(JOB_INDEX, (pod) => {
+    const controller = controllerOf(pod);
+    const { namespace } = pod.metadata;
+    return controller?.kind === 'Job' && namespace !== undefined
+      ? [keyText({ namespace, name: controller.name })]
+      : [];
+  });
+  return {
+    name: 'job',
+    reconcile: (key) => runner.reconcile(key),
+    concurrency: 5,
+    sources: [fromObjects(context.informers.of(JOBS)), fromOwned(context.informers.of(PODS), JOBS)],
+  };
+}
+
+class JobRunner {
+  readonly #context: ClusterContext;
+  readonly #writes: OwnWrites<Pod>;
+
+  constructor(context: ClusterContext) {
+    this.#context = context;
+    this.#writes = new OwnWrites(context.informers.of(PODS));
+  }
+
+  async reconcile(key: ObjectKey): Promise<Result> {
+    const { client, clock, informers } = this.#context;
+    const text = keyText(key);
+    await this.#releaseOrphans(key);
+    const source = await this.#writes.source(text);
+    const job = source === 'cache' ? informers.of(JOBS).find(key) : await client.find(JOBS, key);
+    if (!job) {
+      this.#writes.forget(text);
+      return done();
+    }
+    // another controller's, as `spec.managedBy` says
+    if (job.spec.managedBy !== undefined && job.spec.managedBy !== 'kubernetes.io/job-controller')
+      return done();
+    const pods = await this.#podsOf(job, source);
+    if (finishedCondition(job) || job.metadata.deletionTimestamp !== undefined)
+      return await this.#afterEnd(job, pods);
+    if (job.spec.completionMode === 'Indexed')
+      throw new TerminalError(
+        'UnsupportedCompletionMode',
+        `Job ${text} asks for indexed completion, which this cluster cannot do`,
+      );
+
+    const now = clock.now();
+    const count = countPods(job, pods);
+    const decision = decideJob(job, count, pods, now);
+    const podsDone = await this.#perform(job, decision);
+    const status = summarizeJob(job, count, decision, podsDone, now);
+    const written = await replaceStatus(client, this.#context.informers.of(JOBS), job, status);
+    // noted in the status, so they can go
+    await this.#release(job, count);
+    this.#announce(job, written);
+    if (podsDone.problem !== undefined) throw podsDone.problem;
+    return nextLook(written, decision, now);
+  }
+
+  async #podsOf(job: Job, source: 'cache' | 'server'): Promise<readonly Pod[]> {
+    if (source === 'cache') return this.#context.informers.of(PODS).ownedBy(job);
+    const { namespace } = job.metadata;
+    const { items } = await this.#context.client.list(PODS, namespace === undefined ? {} : { namespace });
+    return items.filter((pod) => controllerOf(pod)?.uid === job.metadata.uid);
+  }
+
+  async #perform(job: Job, decision: JobDecision): Promise<PodsDone & { problem?: unknown }> {
+    switch (decision.kind) {
+      case 'none':
+        return { created: 0, deleted: 0 };
+      case 'create':
+        return await this.#create(job, decision.count);
+      case 'delete':
+        return await this.#delete(job, decision.pods);
+      case 'end':
+      case 'suspend':
+        return await this.#delete(job, decision.deletePods);
+      default:
+        return decision satisfies never;
+    }
+  }
+
+  async #create(job: Job, count: number): Promise<PodsDone & { problem?: unknown }> {
+    const { client, events } = this.#context;
+    const key = keyText(keyOf(job));
+    const draft = podOfJob(job);
+    const writes = Array.from({ length: count }, () =>
+      this.#writes.note(key, () => client.create(PODS, draft)),
+    );
+    let created = 0;
+    let problem: unknown;
+    for (const outcome of await Promise.allSettled(writes)) {
+      if (outcome.status === 'fulfilled') {
+        created++;
+        const message = `Created pod: ${outcome.value.metadata.name}`;
+        events.record(JOBS, job, { type: 'Normal', reason: 'SuccessfulCreate', message });
+      } else if (!isNamespaceTerminating(outcome.reason)) {
+        problem ??= outcome.reason;
+        const message = `Error creating: ${errorText(outcome.reason)}`;
+        events.record(JOBS, job, { type: 'Warning', reason: 'FailedCreate', message });
+      }
+    }
+    return problem === undefined ? { created, deleted: 0 } : { created, deleted: 0, problem };
+  }
+
+  async #delete(job: Job, pods: readonly Pod[]): Promise<PodsDone & { problem?: unknown }> {
+    if (pods.length === 0) return { created: 0, deleted: 0 };
+    const { client, events } = this.#context;
+    this.#writes.doubt(keyText(keyOf(job)));
+    for (const pod of pods) {
+      const { uid, name } = pod.metadata;
+      await client.delete(PODS, keyOf(pod), uid === undefined ? {} : { uid });
+      events.record(JOBS, job, {
+        type: 'Normal',
+        reason: 'SuccessfulDelete',
+        message: `Deleted pod: ${name}`,
+      });
+    }
+    return { created: 0, deleted: pods.length };
+  }
+
+  /** Takes the tracking finalizer off pods that are counted or noted. */
+  async #release(job: Job, count: PodCount): Promise<void> {
+    await Promise.all(count.toRelease.map((pod) => this.#releasePod(keyOf(job), pod)));
+  }
+
+  async #releasePod(key: ObjectKey, pod: Pod): Promise<void> {
+    const { uid, resourceVersion, finalizers = [] } = pod.metadata;
+    const others = finalizers.filter((name) => name !== TRACKING_FINALIZER);
+    try {
+      await this.#writes.note(keyText(key), () =>
+        this.#context.client.merge(PODS, keyOf(pod), {
+          metadata: {
+            ...(uid === undefined ? {} : { uid }),
+            ...(resourceVersion === undefined ? {} : { resourceVersion }),
+            finalizers: others,
+          },
+        }),
+      );
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  /** Pods of a job that is gone would be kept by their finalizer for ever. Asked of the API server, since the cache may lag behind a job of the same name. */
+  async #releaseOrphans(key: ObjectKey): Promise<void> {
+    const { client, informers } = this.#context;
+    const known = informers.of(JOBS).find(key)?.metadata.uid;
+    const isForeign = (pod: Pod, uid: string | undefined): boolean =>
+      isTracked(pod) && controllerOf(pod)?.uid !== uid;
+    const pods = informers.of(PODS).byIndex(JOB_INDEX, keyText(key));
+    const suspects = pods.filter((pod) => isForeign(pod, known));
+    if (suspects.length === 0) return;
+    const uid = (await client.find(JOBS, key))?.metadata.uid;
+    for (const pod of suspects) if (isForeign(pod, uid)) await this.#releasePod(key, pod);
+  }
+
+  /** An ended or deleted job: pods that were still being counted lose their finalizer; then its time to live runs. */
+  async #afterEnd(job: Job, pods: readonly Pod[]): Promise<Result> {
+    for (const pod of pods.filter(isTracked)) await this.#releasePod(keyOf(job), pod);
+    const { ttlSecondsAfterFinished } = job.spec;
+    if (ttlSecondsAfterFinished === undefined || job.metadata.deletionTimestamp !== undefined) return done();
+    const endedMs = Date.parse(finishedCondition(job)?.lastTransitionTime ?? '');
+    const leftMs = endedMs + ttlSecondsAfterFinished * 1000 - this.#context.clock.now().getTime();
+    if (leftMs > 0) return after(leftMs);
+    const { uid, resourceVersion } = job.metadata;
+    await this.#context.client.delete(JOBS, keyOf(job), {
+      propagation: 'Foreground',
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    });
+    return done();
+  }
+
+  #announce(before: Job, now: Job): void {
+    const end = finishedCondition(now);
+    if (!end || finishedCondition(before)) return;
+    this.#context.events.record(
+      JOBS,
+      now,
+      end.type === 'Complete'
+        ? { type: 'Normal', reason: 'Completed', message: 'Job completed' }
+        : { type: 'Warning', reason: end.reason ?? 'Failed', message: end.message ?? '' },
+    );
+  }
+}
+
+/** A pod of a job: the template, the labels by which Kubernetes marks a job's pods, the tracking finalizer. */
+export function podOfJob(job: Job): ReturnType<typeof podOfTemplate> {
+  const { name, uid = '' } = job.metadata;
+  const draft = podOfTemplate(job.spec.template, job.metadata, controllerReference(JOBS, job));
+  const labels = {
+    ...draft.metadata.labels,
+    'batch.kubernetes.io/controller-uid': uid,
+    'batch.kubernetes.io/job-name': name,
+    'controller-uid': uid,
+    'job-name': name,
+  };
+  const finalizers = [...(draft.metadata.finalizers ?? []), TRACKING_FINALIZER];
+  return { ...draft, metadata: { ...draft.metadata, labels, finalizers } };
+}
+
+function nextLook(job: Job, decision: JobDecision, now: Date): Result {
+  if (decision.kind === 'none' && decision.afterMs !== undefined)
+    return after(Math.max(100, decision.afterMs));
+  const deadlineMs = deadlineOf(job);
+  if (decision.kind === 'end' || deadlineMs === undefined) return done();
+  return after(Math.max(100, deadlineMs - now.getTime()));
+}

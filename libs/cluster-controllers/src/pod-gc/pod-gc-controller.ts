@@ -1,0 +1,94 @@
+import type { ControllerSpec } from '#lib/kube';
+import { after, type Result } from '#lib/reconcile';
+import { keyOf, NODES, type Pod, PODS } from '#lib/resources';
+import type { ClusterContext } from '../context/cluster-context.js';
+import { isPodFinished } from '../workload/pod-state.js';
+import { timeText } from '../workload/workload-condition.js';
+import { decidePodGc } from './decide-pod-gc.js';
+
+const EVERY_MS = 20_000;
+/** A node's name must have been missing for this long: it may only be registering anew. */
+const QUARANTINE_MS = 40_000;
+
+/** Sweeps pods that nobody else removes. One key: the whole cluster. */
+export function podGcController(context: ClusterContext, maxFinished: number): ControllerSpec {
+  const sweeper = new PodSweeper(context, maxFinished);
+  context.informers.of(NODES);
+  return {
+    name: 'pod-gc',
+    concurrency: 1,
+    reconcile: () => sweeper.sweep(),
+    sources: [
+      {
+        feed: (enqueue) => {
+          enqueue({ name: 'all' });
+          return () => undefined;
+        },
+      },
+    ],
+  };
+}
+
+class PodSweeper {
+  readonly #context: ClusterContext;
+  readonly #maxFinished: number;
+  /** Names of nodes that are missing, since when. */
+  readonly #missing = new Map<string, number>();
+
+  constructor(context: ClusterContext, maxFinished: number) {
+    this.#context = context;
+    this.#maxFinished = maxFinished;
+  }
+
+  async sweep(): Promise<Result> {
+    const { informers } = this.#context;
+    const pods = informers.of(PODS).list();
+    const nodeNames = this.#presumedNodes(pods);
+    for (const { pod, reason } of decidePodGc({ pods, nodeNames, maxFinished: this.#maxFinished })) {
+      if (reason === 'node-gone' && !isPodFinished(pod)) await this.#markFailed(pod);
+      const { uid } = pod.metadata;
+      await this.#context.client.delete(PODS, keyOf(pod), {
+        gracePeriodSeconds: 0,
+        ...(uid === undefined ? {} : { uid }),
+      });
+    }
+    return after(EVERY_MS);
+  }
+
+  /** Nodes that are there, or not missing for long. */
+  #presumedNodes(pods: readonly Pod[]): ReadonlySet<string> {
+    const { informers, clock } = this.#context;
+    const there = new Set(
+      informers
+        .of(NODES)
+        .list()
+        .map(({ metadata }) => metadata.name),
+    );
+    const nowMs = clock.monotonicMs();
+    const named = new Set(pods.flatMap(({ spec }) => spec.nodeName ?? []));
+    for (const name of this.#missing.keys())
+      if (there.has(name) || !named.has(name)) this.#missing.delete(name);
+    for (const name of named) {
+      if (there.has(name)) continue;
+      const sinceMs = this.#missing.get(name) ?? nowMs;
+      this.#missing.set(name, sinceMs);
+      if (nowMs - sinceMs < QUARANTINE_MS) there.add(name);
+    }
+    return there;
+  }
+
+  /** So that a job counts it as failed. */
+  async #markFailed(pod: Pod): Promise<void> {
+    const condition = {
+      type: 'DisruptionTarget',
+      status: 'True',
+      reason: 'DeletionByPodGC',
+      message: 'PodGC: node no longer exists',
+      lastTransitionTime: timeText(this.#context.clock.now()),
+    } as const;
+    const others = pod.status?.conditions?.filter(({ type }) => type !== condition.type) ?? [];
+    await this.#context.client.mergeStatus(PODS, keyOf(pod), {
+      status: { phase: 'Failed', conditions: [...others, condition] },
+    });
+  }
+}

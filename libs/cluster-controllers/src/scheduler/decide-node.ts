@@ -1,0 +1,84 @@
+import type { Node, Pod } from '#lib/resources';
+import { addTo, type Amounts, parseAmounts, podRequests } from './pod-requests.js';
+import { tolerates } from './tolerates.js';
+
+/** A node and what the pods on it need together. */
+export interface NodeLoad {
+  readonly node: Node;
+  readonly used: Amounts;
+}
+
+export type Placement =
+  | { readonly kind: 'bind'; readonly nodeName: string }
+  /** In Kubernetes' words: `0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match …`. */
+  | { readonly kind: 'unschedulable'; readonly message: string };
+
+/** The node with the most room among those that can take the pod. Amounts are compared with a millionth of tolerance. */
+export function decideNode(pod: Pod, loads: readonly NodeLoad[]): Placement {
+  const requests = podRequests(pod);
+  const refusals = new Map<string, number>();
+  let best: { name: string; score: number } | undefined;
+  for (const load of loads) {
+    const reasons = refusalsOf(pod, requests, load);
+    for (const reason of reasons) refusals.set(reason, (refusals.get(reason) ?? 0) + 1);
+    if (reasons.length > 0) continue;
+    const score = freeShare(requests, load);
+    if (!best || score > best.score) best = { name: load.node.metadata.name, score };
+  }
+  return best
+    ? { kind: 'bind', nodeName: best.name }
+    : { kind: 'unschedulable', message: explain(loads.length, refusals) };
+}
+
+/** What all pods of a node need together; finished ones need nothing. */
+export function usedBy(pods: readonly Pod[]): Amounts {
+  const used = new Map<string, number>();
+  for (const pod of pods) addTo(used, podRequests(pod));
+  return used;
+}
+
+function refusalsOf(pod: Pod, requests: Amounts, { node, used }: NodeLoad): readonly string[] {
+  if (node.spec?.unschedulable && !toleratesUnschedulable(pod)) return ['node(s) were unschedulable'];
+  if (!isReady(node)) return ['node(s) were not ready'];
+  const labels = node.metadata.labels ?? {};
+  if (!Object.entries(pod.spec.nodeSelector ?? {}).every(([key, value]) => labels[key] === value))
+    return ["node(s) didn't match Pod's node affinity/selector"];
+  for (const taint of node.spec?.taints ?? []) {
+    const isHard = taint.effect !== 'PreferNoSchedule';
+    if (isHard && !(pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, taint)))
+      return [`node(s) had untolerated taint {${taint.key}: ${taint.value ?? ''}}`];
+  }
+  const allocatable = parseAmounts(node.status?.allocatable);
+  const short: string[] = [];
+  for (const [name, amount] of requests) {
+    const room = (allocatable.get(name) ?? 0) - (used.get(name) ?? 0);
+    if (amount > 0 && amount > room * (1 + 1e-6))
+      short.push(name === 'pods' ? 'Too many pods' : `Insufficient ${name}`);
+  }
+  return short;
+}
+
+function isReady({ status }: Node): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
+}
+
+function toleratesUnschedulable(pod: Pod): boolean {
+  const taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' } as const;
+  return (pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, taint));
+}
+
+/** Mean of the shares of cpu, memory and pods that stay free: fills nodes evenly. */
+function freeShare(requests: Amounts, { node, used }: NodeLoad): number {
+  const allocatable = parseAmounts(node.status?.allocatable);
+  const shares = ['cpu', 'memory', 'pods'].map((name) => {
+    const total = allocatable.get(name) ?? 0;
+    return total === 0 ? 0 : (total - (used.get(name) ?? 0) - (requests.get(name) ?? 0)) / total;
+  });
+  return shares.reduce((sum, share) => sum + share, 0) / shares.length;
+}
+
+function explain(nodes: number, refusals: ReadonlyMap<string, number>): string {
+  if (nodes === 0) return 'no nodes available to schedule pods';
+  const reasons = [...refusals].map(([reason, count]) => `${count} ${reason}`).sort();
+  return `0/${nodes} nodes are available: ${reasons.join(', ')}.`;
+}

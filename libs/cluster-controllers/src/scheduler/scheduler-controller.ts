@@ -1,0 +1,170 @@
+import {
+  fromMapped,
+  fromObjects,
+  isConflict,
+  isNotFound,
+  type Change,
+  type ControllerSpec,
+  type Informer,
+  type Source,
+} from '#lib/kube';
+import { after, done, type Result } from '#lib/reconcile';
+import { keyOf, keyText, NODES, type ObjectKey, type Pod, PODS } from '#lib/resources';
+import type { ClusterContext } from '../context/cluster-context.js';
+import { isPodFinished, podCondition } from '../workload/pod-state.js';
+import { timeText } from '../workload/workload-condition.js';
+import { decideNode, type NodeLoad, usedBy } from './decide-node.js';
+
+const NODE_INDEX = 'node-name';
+/** Index value of pods that wait for a node. */
+const PENDING = '';
+/** Pods that fit nowhere are looked at again even if nothing was seen to change. */
+const RETRY_MS = 60_000;
+
+/**
+ * Binds pods to nodes. Choosing a node and assuming the pod there is one step without a pause in between, so bindings can
+ * be under way at the same time and yet each sees the room that the others left.
+ */
+export function schedulerController(context: ClusterContext): ControllerSpec {
+  const { informers } = context;
+  const pods = informers.of(PODS);
+  const nodes = informers.of(NODES);
+  pods.addIndex(NODE_INDEX, (pod) => (isPodFinished(pod) ? [] : [pod.spec.nodeName ?? PENDING]));
+  const scheduler = new Scheduler(context);
+  const pending = (): ObjectKey[] => pods.byIndex(NODE_INDEX, PENDING).map(keyOf);
+  return {
+    name: 'scheduler',
+    concurrency: 8,
+    reconcile: (key) => scheduler.reconcile(key),
+    sources: [
+      fromObjects(pods, ({ kind, object }) => kind === 'deleted' || isWaiting(object)),
+      whenRoomAppears(pods, pending),
+      fromMapped(nodes, pending),
+    ],
+  };
+}
+
+/** A pod that ended or went makes room for all who wait. */
+function whenRoomAppears(pods: Informer<Pod>, pending: () => ObjectKey[]): Source {
+  const frees = (change: Change<Pod>): boolean => {
+    if (!change.object.spec.nodeName) return false;
+    if (change.kind === 'deleted') return true;
+    return change.kind === 'changed' && isPodFinished(change.object) && !isPodFinished(change.before);
+  };
+  return {
+    feed: (enqueue) =>
+      pods.on((change) => {
+        if (frees(change)) for (const key of pending()) enqueue(key);
+      }),
+  };
+}
+
+function isWaiting(pod: Pod): boolean {
+  return (
+    !pod.spec.nodeName &&
+    !isPodFinished(pod) &&
+    pod.metadata.deletionTimestamp === undefined &&
+    (pod.spec.schedulerName ?? 'default-scheduler') === 'default-scheduler' &&
+    (pod.spec.schedulingGates ?? []).length === 0
+  );
+}
+
+class Scheduler {
+  readonly #context: ClusterContext;
+  /** Bindings that the cache may not show yet: pod uid → the pod as if it were bound. */
+  readonly #assumed = new Map<string, Pod>();
+
+  constructor(context: ClusterContext) {
+    this.#context = context;
+  }
+
+  async reconcile(key: ObjectKey): Promise<Result> {
+    const pod = this.#context.informers.of(PODS).find(key);
+    if (!pod || !isWaiting(pod) || this.#assumed.has(pod.metadata.uid ?? '')) {
+      this.#settleAssumed();
+      return done();
+    }
+    const placement = decideNode(pod, this.#loads());
+    switch (placement.kind) {
+      case 'bind':
+        return await this.#bind(pod, placement.nodeName);
+      case 'unschedulable':
+        return await this.#refuse(pod, placement.message);
+      default:
+        return placement satisfies never;
+    }
+  }
+
+  /** Bindings that the cache shows, or whose pod is gone, need not be assumed any more. */
+  #settleAssumed(): void {
+    const pods = this.#context.informers.of(PODS);
+    for (const [uid, pod] of this.#assumed) {
+      const known = pods.find(keyOf(pod));
+      if (known?.metadata.uid !== uid || known.spec.nodeName) this.#assumed.delete(uid);
+    }
+  }
+
+  #loads(): readonly NodeLoad[] {
+    this.#settleAssumed();
+    const { informers } = this.#context;
+    const pods = informers.of(PODS);
+    return informers
+      .of(NODES)
+      .list()
+      .map((node): NodeLoad => {
+        const { name } = node.metadata;
+        const assumed = [...this.#assumed.values()].filter(({ spec }) => spec.nodeName === name);
+        return { node, used: usedBy([...pods.byIndex(NODE_INDEX, name), ...assumed]) };
+      });
+  }
+
+  async #bind(pod: Pod, nodeName: string): Promise<Result> {
+    const { client, events } = this.#context;
+    const { name, namespace, uid = '' } = pod.metadata;
+    const binding = {
+      apiVersion: 'v1',
+      kind: 'Binding',
+      metadata: { name, namespace, uid },
+      target: { apiVersion: 'v1', kind: 'Node', name: nodeName },
+    };
+    this.#assumed.set(uid, { ...pod, spec: { ...pod.spec, nodeName } });
+    try {
+      await client.createSubresource(PODS, keyOf(pod), 'binding', binding);
+    } catch (error) {
+      this.#assumed.delete(uid);
+      // gone, another pod by now, or bound by somebody else
+      if (isNotFound(error) || isConflict(error)) return done();
+      throw error;
+    }
+    const message = `Successfully assigned ${keyText(keyOf(pod))} to ${nodeName}`;
+    events.record(PODS, pod, { type: 'Normal', reason: 'Scheduled', message });
+    return done();
+  }
+
+  async #refuse(pod: Pod, message: string): Promise<Result> {
+    const { client, clock, events } = this.#context;
+    events.record(PODS, pod, { type: 'Warning', reason: 'FailedScheduling', message });
+    const before = podCondition(pod, 'PodScheduled');
+    if (before?.status !== 'False' || before.message !== message) {
+      const lastTransitionTime =
+        before?.status === 'False'
+          ? (before.lastTransitionTime ?? timeText(clock.now()))
+          : timeText(clock.now());
+      const condition = {
+        type: 'PodScheduled',
+        status: 'False',
+        reason: 'Unschedulable',
+        message,
+        lastProbeTime: null,
+        lastTransitionTime,
+      } as const;
+      const others = pod.status?.conditions?.filter(({ type }) => type !== 'PodScheduled') ?? [];
+      const { resourceVersion } = pod.metadata;
+      await client.mergeStatus(PODS, keyOf(pod), {
+        metadata: resourceVersion === undefined ? {} : { resourceVersion },
+        status: { phase: 'Pending', conditions: [...others, condition] },
+      });
+    }
+    return after(RETRY_MS);
+  }
+}

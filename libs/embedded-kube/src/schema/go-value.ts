@@ -1,9 +1,0 @@
-import { isObject } from './json.js';
-
-/** A value as Go prints it, for objects and lists `map[a:b]` and `[a b]`. */
-export function goValue(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(goValue).join(' ')}]`;
-  if (!isObject(value)) return value === null ? '<nil>' : String(value);
-  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return `map[${entries.map(([key, item]) => `${key}:${goValue(item)}`).join(' ')}]`;
-}

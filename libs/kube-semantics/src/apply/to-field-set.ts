@@ -1,0 +1,48 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+import type { SchemaNode } from '../schema/schema-node.js';
+import { type FieldSet, FieldSetBuilder, type Path } from './field-set.js';
+import { fieldElement, itemElement } from './path-element.js';
+import { shapeOf } from './shape.js';
+
+/** Every field that an object states. */
+export function toFieldSet(object: JsonObject, schema: SchemaNode): FieldSet {
+  const builder = new FieldSetBuilder();
+  visit(object, schema, [], builder);
+  return builder.build();
+}
+
+function visit(value: unknown, schema: SchemaNode | undefined, path: Path, out: FieldSetBuilder): void {
+  switch (shapeOf(schema, value)) {
+    case 'leaf':
+      return out.insert(path);
+    case 'map':
+      return isJsonObject(value) ? visitMap(value, schema, path, out) : undefined;
+    case 'list':
+      return Array.isArray(value) && schema !== undefined ? visitList(value, schema, path, out) : undefined;
+  }
+}
+
+function visitMap(
+  object: JsonObject,
+  schema: SchemaNode | undefined,
+  path: Path,
+  out: FieldSetBuilder,
+): void {
+  for (const [name, value] of Object.entries(object)) {
+    if (value === undefined) continue;
+    const at = [...path, fieldElement(name)];
+    visit(value, schema?.field(name), at, out);
+    const isEmptyMap = isJsonObject(value) && Object.keys(value).length === 0;
+    if (value === null || isEmptyMap || schema?.property(name) === undefined) out.insert(at);
+  }
+}
+
+function visitList(list: readonly unknown[], schema: SchemaNode, path: Path, out: FieldSetBuilder): void {
+  const elements = list.map((item) => itemElement(schema, item));
+  list.forEach((item, index) => {
+    const element = elements[index] ?? '';
+    const isRepeated = elements.indexOf(element) !== elements.lastIndexOf(element);
+    if (!isRepeated) visit(item, schema.items, [...path, element], out);
+    out.insert([...path, element]);
+  });
+}

@@ -1,0 +1,95 @@
+import { isJsonObject, jsonEquals, type JsonObject } from '#lib/json';
+import { recordAt, textAt } from '../object/reading.js';
+import { canonical } from '../schema/canonical.js';
+import type { CompiledSchema } from '../schema/compiled-schema.js';
+import { capUpdaters } from './cap-managers.js';
+import { entryId, type Managed, NOBODY, parseManaged, resetsManaged, withManaged } from './managed-fields.js';
+import { resetFields } from './unowned.js';
+import { ownUpdate } from './updater.js';
+
+export interface UpdateRequest {
+  /** The stored object; undefined for a create. */
+  readonly old: JsonObject | undefined;
+  /** The object about to be stored, after defaults. Its own managedFields count when given; an emptied list resets. */
+  readonly next: JsonObject;
+  readonly manager: string;
+  readonly operation: 'Update';
+  readonly schema: CompiledSchema;
+  readonly apiVersion: string;
+  /** `status`, `scale` …; undefined for the object itself. */
+  readonly subresource?: string;
+  /** Whether the kind's status is a subresource; without it, whether the schema has a status. */
+  readonly hasStatus?: boolean;
+  /** Now, RFC 3339 with seconds. */
+  readonly time: string;
+}
+
+/** The object with `metadata.managedFields` as any write but apply leaves them. Pure. */
+export function trackUpdate<T extends JsonObject>(request: UpdateRequest & { readonly next: T }): T {
+  const { old, next, schema } = request;
+  const managed = startingManaged(old, next, request.subresource ?? '');
+  const isNew = old === undefined || textAt(old, ['metadata', 'uid']) === '';
+  if (managed.size === 0 && !isNew) return withManaged(next, NOBODY);
+  return withManaged(next, capUpdaters(updatedManaged(request, managed, schema)));
+}
+
+/** The managed entries after an update, before they are written into an object. */
+export function updatedManaged(
+  request: Omit<UpdateRequest, 'operation'>,
+  managed: Managed,
+  schema: CompiledSchema,
+): Managed {
+  const { root } = schema;
+  const writer = {
+    manager: request.manager === '' ? 'unknown' : request.manager,
+    operation: 'Update',
+    apiVersion: request.apiVersion,
+    subresource: request.subresource ?? '',
+    time: request.time,
+  } as const;
+  const { apiVersion, kind } = request.next;
+  const live = request.old ?? { apiVersion, kind };
+  const reset = resetFields(writer.subresource, root, request.hasStatus);
+  const write = {
+    live: forComparison(live, schema),
+    schema: root,
+    managed,
+    id: entryId(writer),
+    writer,
+    reset,
+  };
+  return ownUpdate(write, forComparison(request.next, schema));
+}
+
+/** Who "added" a part that Go types always have is nobody's question: both sides of a comparison get it. */
+function forComparison(object: JsonObject, schema: CompiledSchema): JsonObject {
+  const plain = withManaged(object, NOBODY);
+  return schema.isBuiltin ? canonical(plain, schema.root) : plain;
+}
+
+/** Whose fields are whose before the write: as the request says, else as stored. */
+function startingManaged(old: JsonObject | undefined, next: JsonObject, subresource: string): Managed {
+  const stored = parseManaged(old ?? {}) ?? NOBODY;
+  if (subresource !== '') return stored;
+  if (resetsManaged(next)) return NOBODY;
+  const given = parseManaged(next);
+  return given === undefined || given.size === 0 ? stored : given;
+}
+
+/**
+ * `next`, or `old` when they differ in nothing but the times of managedFields (and the resourceVersion): such a write
+ * is none, keeps its resourceVersion and makes no event. Call it last, just before storing.
+ */
+export function withoutNoOp<T extends JsonObject>(old: T, next: T): T {
+  return old === next || jsonEquals(timeless(old), timeless(next)) ? old : next;
+}
+
+function timeless(object: JsonObject): JsonObject {
+  const { managedFields, resourceVersion: _, ...metadata } = recordAt(object, 'metadata');
+  const entries = (Array.isArray(managedFields) ? managedFields : []).map((entry: unknown) => {
+    if (!isJsonObject(entry)) return entry;
+    const { time: __, ...rest } = entry;
+    return rest;
+  });
+  return { ...object, metadata: { ...metadata, managedFields: entries } };
+}

@@ -1,0 +1,76 @@
+import type { JsonObject } from '#lib/json';
+import { recordAt, textAt, textsAt } from '../../object/reading.js';
+import { type FieldError, forbidden, invalid, required } from '../../schema/field-error.js';
+import { labelValue, qualifiedName } from '../../schema/names.js';
+import { validateLabels } from '../../schema/object-meta.js';
+import { items } from './checks.js';
+
+/** Keys, values and operators of a label selector. */
+export function validateSelector(selector: JsonObject, path: string): readonly FieldError[] {
+  const expressions = items(selector['matchExpressions'], `${path}.matchExpressions`);
+  return [
+    ...validateLabels(recordAt(selector, 'matchLabels'), `${path}.matchLabels`),
+    ...expressions.flatMap(({ item, at }) => validateExpression(item, at)),
+  ];
+}
+
+function validateExpression(expression: JsonObject, path: string): readonly FieldError[] {
+  const key = textAt(expression, ['key']);
+  const operator = textAt(expression, ['operator']);
+  const values = textsAt(expression, 'values');
+  const keyed = qualifiedName(key).map((text) => invalid(`${path}.key`, key, text));
+  const valued = values.flatMap((value, index) =>
+    labelValue(value).map((text) => invalid(`${path}.values[${index}]`, value, text)),
+  );
+  return [...operatorErrors(operator, values, path), ...keyed, ...valued];
+}
+
+function operatorErrors(operator: string, values: readonly string[], path: string): readonly FieldError[] {
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      return values.length > 0
+        ? []
+        : [required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'")];
+    case 'Exists':
+    case 'DoesNotExist':
+      return values.length === 0
+        ? []
+        : [forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")];
+    default:
+      return [invalid(`${path}.operator`, operator, 'not a valid selector operator')];
+  }
+}
+
+/** Whether there is nothing to select by. */
+export function isEmptySelector(selector: JsonObject): boolean {
+  const expressions = selector['matchExpressions'];
+  return (
+    Object.keys(recordAt(selector, 'matchLabels')).length === 0 &&
+    (!Array.isArray(expressions) || expressions.length === 0)
+  );
+}
+
+export function selectorMatches(selector: JsonObject, labels: JsonObject): boolean {
+  const byLabels = Object.entries(recordAt(selector, 'matchLabels')).every(
+    ([key, value]) => labels[key] === value,
+  );
+  return (
+    byLabels && items(selector['matchExpressions'], '').every(({ item }) => expressionMatches(item, labels))
+  );
+}
+
+function expressionMatches(expression: JsonObject, labels: JsonObject): boolean {
+  const value = labels[textAt(expression, ['key'])];
+  const values: readonly unknown[] = textsAt(expression, 'values');
+  switch (expression['operator']) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    default:
+      return value === undefined;
+  }
+}

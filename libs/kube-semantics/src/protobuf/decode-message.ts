@@ -1,0 +1,68 @@
+import type { MutableJsonObject } from '#lib/json';
+import { type MessageField, messages } from './generated/messages.js';
+import { specialTypes } from './special-types.js';
+import { readFields, readPacked, type WireField } from './wire-reader.js';
+
+const text = new TextDecoder();
+
+/** Decodes a message of the tables into the JSON that Kubernetes would write for it. */
+export function decodeMessage(bytes: Uint8Array, type: string): MutableJsonObject {
+  const fields = messages[type];
+  if (fields === undefined) throw new RangeError(`no message ${type}`);
+  const byNumber = new Map(fields.map((field) => [field[0], field]));
+  const out: MutableJsonObject = {};
+  for (const wire of readFields(bytes)) {
+    const field = byNumber.get(wire.number);
+    if (field !== undefined) addField(out, field, wire);
+  }
+  return out;
+}
+
+function addField(out: MutableJsonObject, [, name, type, flags]: MessageField, wire: WireField): void {
+  if (flags.includes('i')) {
+    const inner = decodeValue(type, wire);
+    if (typeof inner === 'object' && inner !== null) Object.assign(out, inner);
+  } else if (type.startsWith('map:')) addEntry(out, name, type.slice('map:'.length), wire);
+  else if (flags.includes('r')) {
+    const list = Array.isArray(out[name]) ? (out[name] as unknown[]) : [];
+    out[name] = [...list, ...decodeItems(type, wire)];
+  } else {
+    const value = decodeValue(type, wire);
+    if (value !== undefined && (flags.includes('k') || !isZero(value))) out[name] = value;
+  }
+}
+
+/** Go leaves such values out of JSON. */
+function isZero(value: unknown): boolean {
+  return value === '' || value === 0 || value === false;
+}
+
+function decodeItems(type: string, wire: WireField): readonly unknown[] {
+  if (type === 'int' && wire.kind === 'bytes') return readPacked(wire.value).map(toNumber);
+  return [decodeValue(type, wire)];
+}
+
+function decodeValue(type: string, wire: WireField): unknown {
+  if (wire.kind === 'integer') return type === 'bool' ? wire.value !== 0n : toNumber(wire.value);
+  if (wire.kind === 'fixed') return new DataView(wire.value.slice().buffer).getFloat64(0, true);
+  if (type === 'string') return text.decode(wire.value);
+  if (type === 'bytes') return Buffer.from(wire.value).toString('base64');
+  const special = specialTypes[type];
+  return special === undefined ? decodeMessage(wire.value, type) : special(wire.value);
+}
+
+function toNumber(value: bigint): number {
+  return Number(BigInt.asIntN(64, value));
+}
+
+function addEntry(out: MutableJsonObject, name: string, type: string, wire: WireField): void {
+  if (wire.kind !== 'bytes') return;
+  const entry = readFields(wire.value);
+  const key = entry.find((field) => field.number === 1);
+  const value = entry.find((field) => field.number === 2);
+  const map = (out[name] ?? {}) as MutableJsonObject;
+  const at = key?.kind === 'bytes' ? text.decode(key.value) : '';
+  const decoded =
+    value === undefined ? (type === 'string' || type === 'bytes' ? '' : {}) : decodeValue(type, value);
+  out[name] = { ...map, [at]: decoded };
+}

@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { JsonObject } from '#lib/json';
+import { decodeProtobuf, ProtobufError } from './decode-protobuf.js';
+
+interface Recorded {
+  readonly command: string;
+  readonly body?: string;
+  readonly json?: JsonObject;
+}
+
+const file = fileURLToPath(new URL('./testdata/bodies.json', import.meta.url));
+const recorded = JSON.parse(readFileSync(file, 'utf8')) as readonly Recorded[];
+const asked = new Map(recorded.map(({ command, body }) => [command, Buffer.from(body ?? '', 'base64')]));
+
+describe('bodies of kubectl (scripts/record-kubectl-bodies.mjs)', () => {
+  const shown = recorded.filter(({ json, body }) => json !== undefined && body !== undefined);
+
+  test.each(shown.map(({ command, body, json }) => [command, body, json] as const))('%s', (_, body, json) => {
+    expect(withoutNulls(decodeProtobuf(Buffer.from(body ?? '', 'base64')))).toEqual(withoutNulls(json));
+  });
+
+  test('most commands send protobuf', () => {
+    expect(shown.length).toBeGreaterThan(10);
+  });
+
+  test.each([
+    [
+      'create token default --duration=1h --audience=x',
+      { spec: { audiences: ['x'], expirationSeconds: 3600 } },
+    ],
+    [
+      'auth can-i create pods --namespace=recording',
+      {
+        kind: 'SelfSubjectAccessReview',
+        spec: { resourceAttributes: { verb: 'create', resource: 'pods', namespace: 'recording' } },
+      },
+    ],
+    ['auth can-i get /healthz', { spec: { nonResourceAttributes: { path: '/healthz', verb: 'get' } } }],
+    ['auth can-i --list', { kind: 'SelfSubjectRulesReview', spec: { namespace: 'default' } }],
+    ['auth whoami', { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }],
+  ])('%s', (command, expected) => {
+    expect(decodeProtobuf(asked.get(command) ?? new Uint8Array())).toMatchObject(expected);
+  });
+});
+
+test.each([
+  ['JSON', Buffer.from('{}'), 400],
+  ['a cut body', asked.get('create namespace fresh')?.subarray(0, 40) ?? new Uint8Array(), 400],
+  ['an unknown kind', Buffer.from([0x6b, 0x38, 0x73, 0, 0x0a, 6, 0x0a, 1, 0x76, 0x12, 1, 0x58]), 415],
+])('%s is refused', (_, body, status) => {
+  expect(() => decodeProtobuf(body)).toThrow(ProtobufError);
+  try {
+    decodeProtobuf(body);
+  } catch (thrown) {
+    expect(thrown).toMatchObject({ status });
+  }
+});
+
+/** kubectl prints some nulls and empty statuses that are not in the body. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, item]) => item !== null)
+      .map(([key, item]) => [key, withoutNulls(item)]),
+  );
+}
+
+test('whatever the bytes, the answer is an object or a refusal', () => {
+  const magic = [0x6b, 0x38, 0x73, 0];
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.constantFrom(...asked.values()),
+      fc.nat(300),
+      (noise, body, at) => {
+        const broken = Buffer.concat([body.subarray(0, at), noise, body.subarray(at)]);
+        for (const bytes of [Buffer.from([...magic, ...noise]), broken]) {
+          try {
+            expect(typeof decodeProtobuf(bytes)).toBe('object');
+          } catch (thrown) {
+            expect(thrown).toBeInstanceOf(ProtobufError);
+          }
+        }
+      },
+    ),
+  );
+});

@@ -1,0 +1,79 @@
+import { isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
+import type { Pruned } from './compiled-schema.js';
+import { withoutIdleNulls } from './idle-nulls.js';
+import type { SchemaNode } from './schema-node.js';
+
+const META_FIELDS: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
+
+/**
+ * Structural pruning, of nulls that mean nothing too. `metadata` is the schema of an object's metadata, used for the root and embedded resources.
+ * Source of the rules: `apiserver/schema/pruning` and `objectmeta` of apiextensions-apiserver.
+ */
+export function prune<T extends JsonObject>(object: T, root: SchemaNode, metadata: SchemaNode): Pruned<T> {
+  const pruner = new Pruner(metadata);
+  const pruned = withoutIdleNulls(pruner.object(object, root, '', true), root);
+  return { object: pruned as T, unknownFields: pruner.unknownFields };
+}
+
+class Pruner {
+  readonly #unknown: string[] = [];
+  readonly #unknownOfMetadata: string[] = [];
+  readonly #metadata: SchemaNode;
+
+  constructor(metadata: SchemaNode) {
+    this.#metadata = metadata;
+  }
+
+  /** In the order of Kubernetes: the object's metadata, its fields, metadata of embedded resources. */
+  get unknownFields(): readonly string[] {
+    const isOwn = (path: string): boolean => path.startsWith('metadata.');
+    return [
+      ...this.#unknownOfMetadata.filter(isOwn).toSorted(),
+      ...this.#unknown.toSorted(),
+      ...this.#unknownOfMetadata.filter((path) => !isOwn(path)).toSorted(),
+    ];
+  }
+
+  value(value: unknown, schema: SchemaNode | undefined, path: string): unknown {
+    if (Array.isArray(value)) return this.#list(value, schema, path);
+    return isJsonObject(value) ? this.object(value, schema, path, false) : value;
+  }
+
+  object(object: JsonObject, schema: SchemaNode | undefined, path: string, isRoot: boolean): JsonObject {
+    const isResource = isRoot || schema?.embeddedResource === true;
+    let changed: MutableJsonObject | undefined;
+    for (const [name, value] of Object.entries(object)) {
+      const at = path === '' ? name : `${path}.${name}`;
+      const sub = this.#schemaOf(name, schema, isResource);
+      if (sub === 'unknown') {
+        (schema === this.#metadata ? this.#unknownOfMetadata : this.#unknown).push(at);
+        changed ??= { ...object };
+        delete changed[name];
+      } else if (sub !== 'keep') {
+        const kept = this.value(value, sub, at);
+        if (kept !== value) (changed ??= { ...object })[name] = kept;
+      }
+    }
+    return changed ?? object;
+  }
+
+  #schemaOf(
+    name: string,
+    schema: SchemaNode | undefined,
+    isResource: boolean,
+  ): SchemaNode | 'keep' | 'unknown' {
+    if (isResource && META_FIELDS.has(name)) return name === 'metadata' ? this.#metadata : 'keep';
+    return schema?.field(name) ?? (schema?.preserveUnknown === true ? 'keep' : 'unknown');
+  }
+
+  #list(list: readonly unknown[], schema: SchemaNode | undefined, path: string): readonly unknown[] {
+    const items = schema?.items;
+    if (items === undefined && schema?.preserveUnknown === true) return list;
+    let changed: unknown[] | undefined;
+    list.forEach((item, index) => {
+      const kept = this.value(item, items, `${path}[${index}]`);
+      if (kept !== item) (changed ??= [...list])[index] = kept;
+    });
+    return changed ?? list;
+  }
+}

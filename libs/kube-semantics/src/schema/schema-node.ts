@@ -1,0 +1,184 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+
+/** Finds the schema that a `$ref` names. */
+export type Definitions = (name: string) => SchemaNode | undefined;
+
+/** A declared field. */
+export interface NamedNode {
+  readonly name: string;
+  readonly node: SchemaNode;
+}
+
+const NO_DEFINITIONS: Definitions = () => undefined;
+const KEEP_ALL: JsonObject = { 'x-kubernetes-preserve-unknown-fields': true, nullable: true };
+
+/**
+ * One place in a schema, read from its JSON on demand: children are made when first asked for, so that schemas that
+ * contain themselves (through `$ref`) cost only what is used of them.
+ */
+export class SchemaNode {
+  /** The JSON schema at this place, with its `$ref` resolved. */
+  readonly source: JsonObject;
+  /** `object`, `array`, `string`, `integer`, `number`, `boolean`, or '' for anything. */
+  readonly type: string;
+  readonly nullable: boolean;
+  readonly preserveUnknown: boolean;
+  readonly embeddedResource: boolean;
+  readonly intOrString: boolean;
+  readonly listType: string | undefined;
+  readonly listMapKeys: readonly string[];
+  readonly mapType: string | undefined;
+  /** Undefined when there is none. */
+  readonly default: unknown;
+  /** What Kubernetes writes when a field of a built-in kind is not set: `{}`, null, 0 …; undefined: nothing. */
+  readonly zero: unknown;
+  readonly #definitions: Definitions;
+  readonly #propertySources: JsonObject;
+  readonly #properties = new Map<string, SchemaNode>();
+  readonly #children = new Map<string, SchemaNode>();
+  #names: readonly string[] | undefined;
+  #defaulted: readonly NamedNode[] | undefined;
+  #zeros: readonly NamedNode[] | undefined;
+
+  constructor(source: JsonObject, definitions: Definitions = NO_DEFINITIONS) {
+    const resolved = resolve(source, definitions);
+    this.source = resolved;
+    this.type = text(resolved, 'type') ?? '';
+    this.nullable = resolved['nullable'] === true;
+    this.preserveUnknown = resolved['x-kubernetes-preserve-unknown-fields'] === true;
+    this.embeddedResource = resolved['x-kubernetes-embedded-resource'] === true;
+    this.intOrString =
+      resolved['x-kubernetes-int-or-string'] === true || resolved['format'] === 'int-or-string';
+    this.listType = text(resolved, 'x-kubernetes-list-type');
+    this.listMapKeys = texts(resolved, 'x-kubernetes-list-map-keys');
+    this.mapType = text(resolved, 'x-kubernetes-map-type');
+    this.default = resolved['default'] ?? undefined;
+    this.zero = resolved['x-zero'];
+    this.#definitions = definitions;
+    this.#propertySources = isJsonObject(resolved['properties']) ? resolved['properties'] : {};
+  }
+
+  /** Names of the declared fields. */
+  get propertyNames(): readonly string[] {
+    return (this.#names ??= Object.keys(this.#propertySources));
+  }
+
+  property(name: string): SchemaNode | undefined {
+    const known = this.#properties.get(name);
+    if (known !== undefined || !Object.hasOwn(this.#propertySources, name)) return known;
+    const source = this.#propertySources[name];
+    if (!isJsonObject(source)) return undefined;
+    const made = nodeOf(source, this.#definitions);
+    this.#properties.set(name, made);
+    return made;
+  }
+
+  /** The declared fields that have a default. */
+  get defaultedProperties(): readonly NamedNode[] {
+    return (this.#defaulted ??= this.#select((node) => node.default !== undefined));
+  }
+
+  /** The declared fields that are written even when nobody set them. */
+  get zeroProperties(): readonly NamedNode[] {
+    return (this.#zeros ??= this.#select((node) => node.zero !== undefined));
+  }
+
+  /** Schema of fields that are not declared; undefined when there must be none. `true` keeps whatever is there. */
+  get additionalProperties(): SchemaNode | undefined {
+    const source = this.source['additionalProperties'];
+    if (source === true) return this.#child('additionalProperties', KEEP_ALL);
+    return isJsonObject(source) ? this.#child('additionalProperties', source) : undefined;
+  }
+
+  get items(): SchemaNode | undefined {
+    const source = this.source['items'];
+    return isJsonObject(source) ? this.#child('items', source) : undefined;
+  }
+
+  /** The schema of a field: declared, else that of additional ones. */
+  field(name: string): SchemaNode | undefined {
+    return this.property(name) ?? this.additionalProperties;
+  }
+
+  /** Branches of a logical junctor. */
+  branches(junctor: 'allOf' | 'anyOf' | 'oneOf'): readonly SchemaNode[] {
+    const sources = this.source[junctor];
+    if (!Array.isArray(sources)) return [];
+    return sources.filter(isJsonObject).map((source, index) => this.#child(`${junctor}/${index}`, source));
+  }
+
+  get not(): SchemaNode | undefined {
+    const source = this.source['not'];
+    return isJsonObject(source) ? this.#child('not', source) : undefined;
+  }
+
+  get required(): readonly string[] {
+    return texts(this.source, 'required');
+  }
+
+  get enum(): readonly unknown[] | undefined {
+    const values = this.source['enum'];
+    return Array.isArray(values) ? values : undefined;
+  }
+
+  /** A numeric keyword, `maximum`, `minLength` … */
+  bound(keyword: string): number | undefined {
+    const value = this.source[keyword];
+    return typeof value === 'number' ? value : undefined;
+  }
+
+  /** A string keyword, `pattern`, `format` … */
+  text(keyword: string): string | undefined {
+    return text(this.source, keyword);
+  }
+
+  get rules(): readonly JsonObject[] {
+    const rules = this.source['x-kubernetes-validations'];
+    return Array.isArray(rules) ? rules.filter(isJsonObject) : [];
+  }
+
+  #select(condition: (node: SchemaNode) => boolean): readonly NamedNode[] {
+    return this.propertyNames.flatMap((name) => {
+      const node = this.property(name);
+      return node !== undefined && condition(node) ? [{ name, node }] : [];
+    });
+  }
+
+  #child(key: string, source: JsonObject): SchemaNode {
+    const known = this.#children.get(key);
+    if (known !== undefined) return known;
+    const made = nodeOf(source, this.#definitions);
+    this.#children.set(key, made);
+    return made;
+  }
+}
+
+function nodeOf(source: JsonObject, definitions: Definitions): SchemaNode {
+  const reference = text(source, '$ref');
+  if (reference !== undefined && Object.keys(source).length === 1) {
+    return definitions(nameOf(reference)) ?? new SchemaNode(KEEP_ALL, definitions);
+  }
+  return new SchemaNode(source, definitions);
+}
+
+/** A `$ref` with siblings: what stands beside it wins. */
+function resolve(source: JsonObject, definitions: Definitions): JsonObject {
+  const reference = text(source, '$ref');
+  if (reference === undefined) return source;
+  const { $ref: _, ...beside } = source;
+  return { ...definitions(nameOf(reference))?.source, ...beside };
+}
+
+function nameOf(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1);
+}
+
+function text(source: JsonObject, keyword: string): string | undefined {
+  const value = source[keyword];
+  return typeof value === 'string' ? value : undefined;
+}
+
+function texts(source: JsonObject, keyword: string): readonly string[] {
+  const value = source[keyword];
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}

@@ -1,0 +1,104 @@
+import type { KubeObject } from '../object/kube-object.js';
+import { at, textAt } from '../object/reading.js';
+import type { ServedType } from '../served-type/served-type.js';
+import { badRequest, qualified } from '../status/errors.js';
+
+interface FieldRequirement {
+  readonly path: string;
+  readonly isEqual: boolean;
+  readonly value: string;
+}
+
+export type FieldSelector = readonly FieldRequirement[];
+
+/** What can be selected besides `metadata.name` and `metadata.namespace`. */
+const FIELDS: Readonly<Record<string, readonly string[]>> = {
+  pods: [
+    'spec.nodeName',
+    'spec.restartPolicy',
+    'spec.schedulerName',
+    'spec.serviceAccountName',
+    'spec.hostNetwork',
+    'status.phase',
+    'status.podIP',
+    'status.podIPs',
+    'status.nominatedNodeName',
+  ],
+  nodes: ['spec.unschedulable'],
+  namespaces: ['status.phase'],
+  secrets: ['type'],
+  services: ['spec.clusterIP', 'spec.type'],
+  events: [
+    'involvedObject.kind',
+    'involvedObject.namespace',
+    'involvedObject.name',
+    'involvedObject.uid',
+    'involvedObject.apiVersion',
+    'involvedObject.resourceVersion',
+    'involvedObject.fieldPath',
+    'reason',
+    'reportingComponent',
+    'source',
+    'type',
+  ],
+  'replicasets.apps': ['status.replicas'],
+  'jobs.batch': ['status.successful'],
+};
+
+const BOOLEAN_FIELDS = new Set(['spec.unschedulable', 'spec.hostNetwork']);
+
+/** Parses `metadata.name=x,status.phase!=Running`. Throws 400 for fields that cannot be selected. */
+export function parseFieldSelector(text: string, { type, version }: ServedType): FieldSelector {
+  const known = new Set([
+    'metadata.name',
+    ...(type.namespaced || !type.isCustom ? ['metadata.namespace'] : []),
+    ...(FIELDS[qualified(type)] ?? []),
+    ...version.selectableFields.map((path) => path.replace(/^\./, '')),
+  ]);
+  return parts(text).map((part) => parseRequirement(part, known, text));
+}
+
+function parts(text: string): readonly string[] {
+  return text.split(/(?<!\\),/).filter((part) => part !== '');
+}
+
+const REQUIREMENT = /^([^=!]+)(==|=|!=)(.*)$/s;
+
+/** The one name that a selector leaves, before it is known of what kind; empty when there may be more. */
+export function exactName(text: string): string {
+  for (const part of parts(text)) {
+    const [, path, operator, value = ''] = REQUIREMENT.exec(part) ?? [];
+    if (path === 'metadata.name' && operator !== '!=') return value.replaceAll(/\\(.)/g, '$1');
+  }
+  return '';
+}
+
+function parseRequirement(part: string, known: ReadonlySet<string>, whole: string): FieldRequirement {
+  const match = REQUIREMENT.exec(part);
+  if (!match) throw badRequest(`invalid selector: '${whole}'; can't understand '${part}'`);
+  const path = match[1] ?? '';
+  if (!known.has(path)) throw badRequest(`field label not supported: ${path}`);
+  return { path, isEqual: match[2] !== '!=', value: (match[3] ?? '').replaceAll(/\\(.)/g, '$1') };
+}
+
+export function matchesFields(selector: FieldSelector, object: KubeObject): boolean {
+  return selector.every(({ path, isEqual, value }) => (fieldText(object, path) === value) === isEqual);
+}
+
+/** The only name that can match, when the selector says so: such lists and watches need not look at the others. */
+export function selectedName(selector: FieldSelector): string | undefined {
+  return selector.find(({ path, isEqual }) => path === 'metadata.name' && isEqual)?.value;
+}
+
+function fieldText(object: KubeObject, path: string): string {
+  if (object.kind === 'Event') {
+    if (path === 'source')
+      return textAt(object, ['source', 'component']) || textAt(object, ['reportingComponent']);
+    if (path === 'reportingComponent') return textAt(object, ['reportingComponent']);
+  }
+  if (object.kind === 'Job' && path === 'status.successful')
+    return textAt(object, ['status', 'succeeded'], '0');
+  if (path === 'status.podIPs') return textAt(object, ['status', 'podIP']);
+  const fallback = BOOLEAN_FIELDS.has(path) ? 'false' : path === 'status.replicas' ? '0' : '';
+  return at(object, ...path.split('.')) === undefined ? fallback : textAt(object, path.split('.'));
+}
