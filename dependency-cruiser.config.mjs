@@ -75,14 +75,20 @@ export default {
     },
     {
       name: 'pools-belong-to-schemas',
-      comment: 'Only adapters that own a schema make database pools.',
+      comment: 'Database connections are opened by libs/postgres; TypeORM belongs to the trace store.',
       severity: 'error',
       from: {
         path: '^(apps|libs)/',
         pathNot:
-          '^(libs/(trace-store|embedded-kube|embedded-postgres|testing)/|apps/agent-server/)|\\.spec\\.ts$',
+          '^(libs/(postgres|embedded-kube|embedded-postgres|testing)/|apps/agent-server/)|\\.spec\\.ts$',
       },
-      to: { path: 'node_modules/(pg|typeorm)/' },
+      to: { path: 'node_modules/(pg|@types/pg|pg-copy-streams)/' },
+    },
+    {
+      name: 'entities-belong-to-the-trace-store',
+      severity: 'error',
+      from: { path: '^(apps|libs)/', pathNot: '^libs/trace-store/|\\.spec\\.ts$' },
+      to: { path: 'node_modules/typeorm/' },
     },
     {
       name: 'testing-is-for-tests',

@@ -1,4 +1,5 @@
-import { readMicros, readUuid, type Tuple } from '#lib/parquet';
+import { readMicros, readUuid } from '#lib/parquet';
+import type { Tuple } from '#lib/postgres';
 import type { ExportCursor, Micros } from '#lib/trace-store';
 
 /** Remembers the first and the last row of a file. Copies 40 bytes a row instead of making strings that are not read. */

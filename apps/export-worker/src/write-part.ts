@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
 import { errorText } from '#lib/errors';
 import type { MultipartUpload, ObjectStore } from '#lib/object-store';
-import { CopyBinaryReader, ParquetWriter } from '#lib/parquet';
+import { ParquetWriter } from '#lib/parquet';
+import { CopyBinaryReader } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import {
   type ExportCursor,

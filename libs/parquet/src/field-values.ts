@@ -1,4 +1,5 @@
-import { CopyFormatError, type Tuple } from './copy-binary.js';
+import type { Tuple } from '#lib/postgres';
+import { FieldValueError } from './field-value-error.js';
 
 /** Microseconds from 1970 to 2000, where Postgres counts from, as two halves: the whole is beyond 2^53 after 2255. */
 const EPOCH_HIGH = Math.floor(946_684_800_000_000 / 2 ** 32);
@@ -21,12 +22,12 @@ export function putUuid(target: Buffer, offset: number, source: Buffer, at: numb
   }
 }
 
-/** Writes a timestamptz as little-endian microseconds since 1970. @throws CopyFormatError for infinity */
+/** Writes a timestamptz as little-endian microseconds since 1970. @throws FieldValueError for infinity */
 export function putMicros(target: Buffer, offset: number, source: Buffer, at: number): void {
   const high = source.readInt32BE(at);
   const low = source.readUInt32BE(at + 4) + EPOCH_LOW;
   if (high === 0x7fffffff || high === -0x80000000)
-    throw new CopyFormatError('an infinite time cannot be exported');
+    throw new FieldValueError('an infinite time cannot be exported');
   target.writeUInt32LE(low % 2 ** 32, offset);
   target.writeInt32LE(high + EPOCH_HIGH + (low >= 2 ** 32 ? 1 : 0), offset + 4);
 }
@@ -41,13 +42,13 @@ const NEGATIVE = 0x4000;
 const POSITIVE = 0;
 const MAX_EXACT_INTEGER = 900_000;
 
-/** Writes a numeric(18,10) as a little-endian integer of 10^-10. @throws CopyFormatError when it does not fit */
+/** Writes a numeric(18,10) as a little-endian integer of 10^-10. @throws FieldValueError when it does not fit */
 export function putDecimal(target: Buffer, offset: number, source: Buffer, at: number): void {
   const groups = source.readUInt16BE(at);
   const weight = source.readInt16BE(at + 2);
   const sign = source.readUInt16BE(at + 4);
   if (sign !== POSITIVE && sign !== NEGATIVE)
-    throw new CopyFormatError('NaN and infinity cannot be exported');
+    throw new FieldValueError('NaN and infinity cannot be exported');
   let integer = 0;
   let fraction = 0;
   for (let n = 0; n < groups; n++) {
@@ -57,7 +58,7 @@ export function putDecimal(target: Buffer, offset: number, source: Buffer, at: n
     else fraction += fractionOf(digits, power);
   }
   if (integer >= 10 ** 8 || !Number.isInteger(fraction))
-    throw new CopyFormatError('a decimal has more than 8 digits before the point or 10 after it');
+    throw new FieldValueError('a decimal has more than 8 digits before the point or 10 after it');
   const isNegative = sign === NEGATIVE;
   if (integer < MAX_EXACT_INTEGER) putNumber(target, offset, integer * 10 ** 10 + fraction, isNegative);
   else {
@@ -80,7 +81,7 @@ function putNumber(target: Buffer, offset: number, magnitude: number, isNegative
   target.writeInt32LE(high, offset + 4);
 }
 
-/** A one-dimensional array's elements, in order. @throws CopyFormatError for null elements and more dimensions */
+/** A one-dimensional array's elements, in order. @throws FieldValueError for null elements and more dimensions */
 export function forEachElement(
   source: Buffer,
   at: number,
@@ -88,12 +89,12 @@ export function forEachElement(
 ): number {
   const dimensions = source.readInt32BE(at);
   if (dimensions === 0) return 0;
-  if (dimensions !== 1) throw new CopyFormatError(`an array has ${dimensions} dimensions`);
+  if (dimensions !== 1) throw new FieldValueError(`an array has ${dimensions} dimensions`);
   const count = source.readInt32BE(at + 12);
   let next = at + 20;
   for (let index = 0; index < count; index++) {
     const length = source.readInt32BE(next);
-    if (length < 0) throw new CopyFormatError('an element of an array is null');
+    if (length < 0) throw new FieldValueError('an element of an array is null');
     visit(next + 4, length, index);
     next += 4 + length;
   }

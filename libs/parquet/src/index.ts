@@ -1,5 +1,4 @@
 export type { ColumnType, ParquetColumn } from './column-type.js';
 export type { Compression } from './compression.js';
-export { CopyBinaryReader, CopyFormatError, type Tuple } from './copy-binary.js';
 export { readMicros, readUuid } from './field-values.js';
 export { ParquetWriter, type ParquetWriterOptions } from './parquet-writer.js';

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CopyBinaryReader } from '#lib/postgres';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { parquetMetadata, parquetReadObjects, type FileMetaData } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
@@ -8,7 +9,6 @@ import { copyBinary, type Value } from '../testdata/copy-binary-bytes.js';
 import { type Row, writeFile as write, type WantedColumn } from '../testdata/write-file.js';
 import type { ColumnType, ParquetColumn } from './column-type.js';
 import type { Compression } from './compression.js';
-import { CopyBinaryReader } from './copy-binary.js';
 import type { ParquetWriterOptions } from './parquet-writer.js';
 
 const arrayBuffer = (file: Buffer): ArrayBuffer => new Uint8Array(file).buffer;

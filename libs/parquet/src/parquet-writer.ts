@@ -1,8 +1,8 @@
+import type { Tuple } from '#lib/postgres';
 import { BlockPool } from './block-chain.js';
 import type { ParquetColumn } from './column-type.js';
 import { type ColumnChunk, ColumnWriter } from './column-writer.js';
 import { type Compression, Compressor } from './compression.js';
-import type { Tuple } from './copy-binary.js';
 import { FileFooter } from './file-footer.js';
 
 export interface ParquetWriterOptions {

@@ -1,5 +1,5 @@
+import { CopyBinaryReader } from '#lib/postgres';
 import type { ParquetColumn } from '../src/column-type.js';
-import { CopyBinaryReader } from '../src/copy-binary.js';
 import { ParquetWriter, type ParquetWriterOptions } from '../src/parquet-writer.js';
 import { copyBinary, type Value } from './copy-binary-bytes.js';
 

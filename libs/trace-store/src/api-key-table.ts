@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import type { Pool } from '#lib/postgres';
 import { mintApiKey, parseApiKey, sameHash, type ApiKeyKind, type Caller } from '#lib/auth';
 import type { ApiKeyRecord, ApiKeys } from './api-keys.js';
 import type { ControlTables } from './control/control-tables.js';
@@ -14,10 +14,10 @@ interface VerifiedRow {
 /** The table `api_keys`. */
 export class ApiKeyTable implements ApiKeys {
   readonly #tables: ControlTables;
-  readonly #pool: pg.Pool;
+  readonly #pool: Pool;
 
   /** @param pool for `verify`, which every request waits for */
-  constructor(tables: ControlTables, pool: pg.Pool) {
+  constructor(tables: ControlTables, pool: Pool) {
     this.#tables = tables;
     this.#pool = pool;
   }

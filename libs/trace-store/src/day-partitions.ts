@@ -1,7 +1,6 @@
-import type pg from 'pg';
+import { type Connection, inTransaction, type Pool } from '#lib/postgres';
 import type { Clock } from '#lib/time';
 import { type Micros, microsOf, microsToIso } from './micros.js';
-import { inTransaction } from './transaction.js';
 
 const MICROS_PER_DAY = 86_400_000_000n;
 const FIRST_DAY: Micros = 0n; // 1970-01-01
@@ -25,12 +24,12 @@ function dayOf(time: Micros): Micros {
 
 /** Makes daily partitions when the first run of a day arrives. */
 export class DayPartitions {
-  readonly #pool: pg.Pool;
+  readonly #pool: Pool;
   readonly #clock: Clock;
   readonly #maxDays: number;
   readonly #known = new Set<Micros>();
 
-  constructor(pool: pg.Pool, clock: Clock, maxDays = MAX_DAYS) {
+  constructor(pool: Pool, clock: Clock, maxDays = MAX_DAYS) {
     this.#pool = pool;
     this.#clock = clock;
     this.#maxDays = maxDays;
@@ -87,7 +86,7 @@ export class DayPartitions {
   }
 
   /** Whoever sends runs of today must not be shut out by somebody who sent one for each day of a century. */
-  async #hasRoom(client: pg.ClientBase, day: Micros, table: string): Promise<boolean> {
+  async #hasRoom(client: Connection, day: Micros, table: string): Promise<boolean> {
     const distance = day - dayOf(microsOf(this.#clock.now()));
     if (distance >= -RECENT && distance <= RECENT) return true;
     const found = await client.query<{ days: number; there: boolean }>(

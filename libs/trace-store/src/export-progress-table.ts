@@ -1,4 +1,4 @@
-import pg from 'pg';
+import { type Pool, textTypes } from '#lib/postgres';
 import type {
   ExportCursor,
   ExportFile,
@@ -8,12 +8,10 @@ import type {
   ExportState,
 } from './export-progress.js';
 import { microsToIso, parseMicros, type Micros } from './micros.js';
-import { textTypes } from './row-text.js';
 import { StaleAttemptError } from './stale-attempt-error.js';
 
 type TextRow = Readonly<Record<string, string | null>>;
 
-const TYPES = textTypes(pg.types);
 const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.cursor_trace_id, p.rows, p.bytes, p.part,
   p.intent, p.error, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
 
@@ -60,9 +58,9 @@ const IN_FORCE = `run_uid = $1 AND attempt = $2 AND state = 'running'`;
 
 /** The tables `export_progress` and `export_files`. */
 export class ExportProgressTable implements ExportProgress {
-  readonly #pool: pg.Pool;
+  readonly #pool: Pool;
 
-  constructor(pool: pg.Pool) {
+  constructor(pool: Pool) {
     this.#pool = pool;
   }
 
@@ -73,7 +71,7 @@ export class ExportProgressTable implements ExportProgress {
         WHERE p.attempt < $2 AND p.state IN ('running', 'failed')
         RETURNING ${COLUMNS}`,
       values: [runUid, attempt],
-      types: TYPES,
+      types: textTypes,
     });
     const row = result.rows[0];
     if (!row) throw new StaleAttemptError(runUid, attempt);
@@ -143,7 +141,7 @@ export class ExportProgressTable implements ExportProgress {
     const result = await this.#pool.query<TextRow>({
       text: `SELECT ${COLUMNS} FROM export_progress p WHERE p.run_uid = ANY($1)`,
       values: [runUids],
-      types: TYPES,
+      types: textTypes,
     });
     return new Map(result.rows.map(parse).map((record) => [record.runUid, record]));
   }
@@ -152,7 +150,7 @@ export class ExportProgressTable implements ExportProgress {
     const result = await this.#pool.query<TextRow>({
       text: 'SELECT * FROM export_files WHERE run_uid = $1 ORDER BY part',
       values: [runUid],
-      types: TYPES,
+      types: textTypes,
     });
     return result.rows.map(parseFile);
   }

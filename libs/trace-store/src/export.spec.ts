@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
@@ -263,47 +262,5 @@ describe('the export side', () => {
         ['laptop', true],
       ],
     );
-  });
-
-  it('makes a database of its own for a deployment, and removes it', async () => {
-    const name = `agent ${randomUUID()}`;
-    const request = { adminUri: postgres.uri, name, password: 'p/w:1?' };
-    const [first] = await Promise.all([
-      store.deploymentDatabases.ensure(request),
-      store.deploymentDatabases.ensure(request),
-    ]);
-    const client = new pg.Client({ connectionString: first.uri });
-    client.on('error', () => undefined);
-    await client.connect();
-    await client.query('CREATE SCHEMA agentplane');
-    expect((await client.query('SELECT current_user AS u, current_database() AS d')).rows[0]).toEqual({
-      u: name,
-      d: name,
-    });
-    await store.deploymentDatabases.drop({ adminUri: postgres.uri, name });
-    await store.deploymentDatabases.drop({ adminUri: postgres.uri, name });
-    await expect(client.query('SELECT 1')).rejects.toThrow();
-    await client.end().catch(() => undefined);
-  });
-
-  it('makes such a database as an admin that is no superuser, twice, and removes it', async () => {
-    const admin = `admin_${randomUUID().slice(0, 8)}`;
-    const superuser = new pg.Client({ connectionString: postgres.uri });
-    await superuser.connect();
-    await superuser.query(`CREATE ROLE ${admin} LOGIN CREATEROLE CREATEDB PASSWORD 'x'`);
-    await superuser.end();
-    const adminUri = new URL(postgres.uri);
-    adminUri.username = admin;
-    adminUri.password = 'x';
-    const request = { adminUri: adminUri.toString(), name: `agent-${admin}` };
-    await store.deploymentDatabases.ensure(request);
-    const { uri: second } = await store.deploymentDatabases.ensure(request);
-    const client = new pg.Client({ connectionString: second });
-    await client.connect();
-    await client.query('CREATE TABLE public.t ()');
-    await client.end();
-    await store.deploymentDatabases.drop(request);
-    const gone = new pg.Client({ connectionString: second });
-    await expect(gone.connect()).rejects.toThrow();
   });
 });

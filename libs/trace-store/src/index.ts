@@ -1,5 +1,4 @@
 export type { ApiKeyRecord, ApiKeys } from './api-keys.js';
-export type { DeploymentDatabases } from './deployment-databases.js';
 export { EXPORT_COLUMNS, type ExportColumn, type ExportColumnType } from './export-columns.js';
 export type {
   ExportCursor,

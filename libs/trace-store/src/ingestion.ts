@@ -1,4 +1,4 @@
-import pg from 'pg';
+import { inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
 import type { FieldProblem } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { type Clock } from '#lib/time';
@@ -22,7 +22,6 @@ import { claimPlaces, findPlaces, runKey } from './run-keys.js';
 import { insertRuns, selectRuns, updateRuns, type RunPlace } from './run-table.js';
 import type { RunRow } from './stored-run.js';
 import type { IngestResult } from './trace-store.js';
-import { inTransaction } from './transaction.js';
 import {
   addWaiting,
   takeWaiting,
@@ -31,8 +30,8 @@ import {
   type WaitingRoom,
 } from './waiting-patches.js';
 
-/** Deadlock, serialization failure, no partition: another try sees another world. */
-const TRY_AGAIN = new Set(['40P01', '40001', '23514']);
+/** A row found no partition: its day was dropped since it was looked up. */
+const NO_PARTITION = '23514';
 const ATTEMPTS = 4;
 /** A broken client must not be able to fill memory with its own complaints. */
 const MAX_PROBLEMS = 100;
@@ -64,7 +63,7 @@ interface Parent {
  */
 export class Ingestion {
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: Pool,
     private readonly partitions: DayPartitions,
     private readonly projects: ProjectDirectory,
     private readonly payloads: PayloadStore,
@@ -106,13 +105,11 @@ export class Ingestion {
       try {
         return await work();
       } catch (error) {
-        const isWorthIt = error instanceof pg.DatabaseError && TRY_AGAIN.has(error.code ?? '');
-        if (!isWorthIt && !(error instanceof ProjectVanished)) throw error;
-        if (attempt === ATTEMPTS) throw error;
-        this.options.log.warn(
-          { attempt, code: 'code' in error ? error.code : undefined },
-          'ingestion begins again',
-        );
+        const code = sqlState(error);
+        const isWorthIt =
+          error instanceof ProjectVanished || code === NO_PARTITION || postgresTrouble(error) === 'conflict';
+        if (!isWorthIt || attempt === ATTEMPTS) throw error;
+        this.options.log.warn({ attempt, code }, 'ingestion of a batch conflicted; retrying');
         this.partitions.forget();
         this.projects.forget();
       }
@@ -163,7 +160,7 @@ export class Ingestion {
 
   /** @returns the groups whose run is unknown */
   async #write(
-    client: pg.PoolClient,
+    client: Connection,
     tenantId: string,
     opening: readonly Opening[],
     changing: readonly RunGroup[],
@@ -184,7 +181,7 @@ export class Ingestion {
     return unknown;
   }
 
-  async #insert(client: pg.PoolClient, tenantId: string, fresh: readonly Opening[]): Promise<void> {
+  async #insert(client: Connection, tenantId: string, fresh: readonly Opening[]): Promise<void> {
     if (fresh.length === 0) return;
     const ids = fresh.map(({ place }) => place.id);
     const waiting = groupByRun(parseWaiting(await takeWaiting(client, tenantId, ids)));
@@ -211,7 +208,7 @@ export class Ingestion {
   }
 
   async #change(
-    client: pg.PoolClient,
+    client: Connection,
     tenantId: string,
     groups: readonly RunGroup[],
   ): Promise<{ readonly unknown: readonly RunGroup[] }> {

@@ -1,12 +1,11 @@
-import pg from 'pg';
 import { isUuid } from '#lib/auth';
+import { migrate, openPool } from '#lib/postgres';
 import { ApiKeyTable } from './api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
 import { DayPartitions } from './day-partitions.js';
-import { deploymentDatabases } from './deployment-database-server.js';
 import { ExportProgressTable } from './export-progress-table.js';
 import { Ingestion } from './ingestion.js';
-import { migrate } from './migrate.js';
+import { MIGRATIONS } from './migrations/all-migrations.js';
 import { PostgresPayloadStore } from './payload-store.js';
 import { PostgresExportSource } from './postgres-export-source.js';
 import { ProjectDirectory } from './project-directory.js';
@@ -18,22 +17,19 @@ import { dropOverdue, WAITING_ROOM } from './waiting-patches.js';
 
 const DEFAULT_POOL_SIZE = 8;
 
+/** Any number that nothing else in this database locks. */
+const MIGRATION_LOCK = 7_214_001;
+
 /** Opens the trace store. Connects lazily; `migrate` first where the schema may be old. */
 export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const { uri, poolSize = DEFAULT_POOL_SIZE, waiting = WAITING_ROOM, log, clock } = options;
-  const pool = new pg.Pool({
-    connectionString: uri,
-    max: poolSize,
-    idleTimeoutMillis: 30_000,
-    connectionTimeoutMillis: 10_000,
-    application_name: 'agentplane trace store',
-    options: '-c timezone=UTC -c datestyle=ISO -c bytea_output=hex',
+  const pool = openPool({
+    uri,
+    applicationName: 'agentplane trace store',
+    maxConnections: poolSize,
+    settings: { timezone: 'UTC', datestyle: 'ISO', bytea_output: 'hex' },
+    log,
   });
-  pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection broke'));
-  // The pool listens to idle connections only. One that breaks while it is lent out (Postgres restarts in the middle of
-  // a transaction) fails its query; without a listener the same event would end the whole process.
-  pool.on('connect', (client) => client.on('error', () => undefined));
-
   const tables = new ControlTables(uri);
   const projects = new ProjectTable(tables, pool);
   const payloads = new PostgresPayloadStore();
@@ -50,7 +46,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   );
 
   return {
-    migrate: () => migrate(pool, log),
+    migrate: () => migrate(pool, { migrations: MIGRATIONS, lock: MIGRATION_LOCK, log, clock }),
     ingest: (tenantId, batch) => ingestion.ingest(tenantId, batch),
     projects,
     runs: {
@@ -64,7 +60,6 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     apiKeys: new ApiKeyTable(tables, pool),
     exportProgress: new ExportProgressTable(pool),
     exportSource: new PostgresExportSource(pool),
-    deploymentDatabases,
     async tidy() {
       const dropped = await dropOverdue(pool);
       if (dropped > 0) log.warn({ patches: dropped }, 'updates of runs that never came were dropped');

@@ -1,12 +1,8 @@
-import type pg from 'pg';
-import { CopyBinaryWriter } from './copy-binary-writer.js';
-import { copyIn } from './copy-in.js';
+import { byteRows, type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { microsToIso } from './micros.js';
 import { PAYLOAD_FIELDS } from './run-operation.js';
-import { byteTypes } from './row-text.js';
 import { timeBounds, type RunPlace } from './run-table.js';
 import type { RunPayloads } from './stored-run.js';
-import type { Queryable } from './transaction.js';
 
 export interface PlacedPayloads {
   readonly place: RunPlace;
@@ -19,11 +15,11 @@ export interface PlacedPayloads {
  */
 export interface PayloadStore {
   /** For new runs, also those without any payload. */
-  insert(client: pg.ClientBase, entries: readonly PlacedPayloads[]): Promise<void>;
+  insert(client: Connection, entries: readonly PlacedPayloads[]): Promise<void>;
   /** Replaces the given payloads; those that are absent stay. */
-  replace(client: pg.ClientBase, entries: readonly PlacedPayloads[]): Promise<void>;
+  replace(client: Connection, entries: readonly PlacedPayloads[]): Promise<void>;
   /** Stores the given payloads where there is none yet. */
-  fill(client: pg.ClientBase, entries: readonly PlacedPayloads[]): Promise<void>;
+  fill(client: Connection, entries: readonly PlacedPayloads[]): Promise<void>;
   get(db: Queryable, place: RunPlace): Promise<RunPayloads>;
 }
 
@@ -37,7 +33,7 @@ function has(payloads: RunPayloads): boolean {
 
 /** Payloads in the day-partitioned table `run_payloads`. */
 export class PostgresPayloadStore implements PayloadStore {
-  async insert(client: pg.ClientBase, entries: readonly PlacedPayloads[]): Promise<void> {
+  async insert(client: Connection, entries: readonly PlacedPayloads[]): Promise<void> {
     if (entries.length === 0) return;
     const writer = new CopyBinaryWriter();
     for (const { place, payloads } of entries) {
@@ -53,11 +49,11 @@ export class PostgresPayloadStore implements PayloadStore {
     await copyIn(client, 'run_payloads', [...PLACE, ...PAYLOAD_FIELDS], writer);
   }
 
-  async replace(client: pg.ClientBase, entries: readonly PlacedPayloads[]): Promise<void> {
+  async replace(client: Connection, entries: readonly PlacedPayloads[]): Promise<void> {
     await update(client, entries, (field) => `coalesce(v.${field}, p.${field})`);
   }
 
-  async fill(client: pg.ClientBase, entries: readonly PlacedPayloads[]): Promise<void> {
+  async fill(client: Connection, entries: readonly PlacedPayloads[]): Promise<void> {
     await update(client, entries, (field) => `coalesce(p.${field}, v.${field})`);
   }
 
@@ -66,15 +62,14 @@ export class PostgresPayloadStore implements PayloadStore {
       text: `SELECT ${PAYLOAD_FIELDS.join(', ')} FROM run_payloads
         WHERE tenant_id = $1 AND project_id = $2 AND start_time = $3 AND id = $4 AND trace_id = $5`,
       values: [place.tenantId, place.projectId, microsToIso(place.startTime), place.id, place.traceId],
-      types: byteTypes,
-      binary: true,
-    } as pg.QueryConfig);
+      ...byteRows,
+    });
     return Object.fromEntries(Object.entries(result.rows[0] ?? {}).filter(([, value]) => value !== null));
   }
 }
 
 async function update(
-  client: pg.ClientBase,
+  client: Connection,
   entries: readonly PlacedPayloads[],
   value: (field: string) => string,
 ): Promise<void> {

@@ -1,5 +1,4 @@
-import type pg from 'pg';
-import { to } from 'pg-copy-streams';
+import { copyOut, type Connection, type Pool } from '#lib/postgres';
 import { EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
 import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
 import { microsToIso } from './micros.js';
@@ -69,9 +68,9 @@ SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off; SET LOCAL max_parallel_w
 
 /** Reads exports straight from the tables. */
 export class PostgresExportSource implements ExportSource {
-  readonly #pool: pg.Pool;
+  readonly #pool: Pool;
 
-  constructor(pool: pg.Pool) {
+  constructor(pool: Pool) {
     this.#pool = pool;
   }
 
@@ -89,7 +88,7 @@ export class PostgresExportSource implements ExportSource {
       client.release(true);
       throw error;
     }
-    const stream = client.query(to(`COPY (${query(columns, read)}) TO STDOUT (FORMAT binary)`));
+    const stream = copyOut(client, query(columns, read));
     let isReleased = false;
     const release = (broken: boolean) => {
       if (isReleased) return;
@@ -118,7 +117,7 @@ export class PostgresExportSource implements ExportSource {
     return Number(result.rows[0]?.count ?? 0);
   }
 
-  async #prepare(client: pg.PoolClient, read: ExportRead): Promise<void> {
+  async #prepare(client: Connection, read: ExportRead): Promise<void> {
     await client.query(`BEGIN READ ONLY; ${PLAN}`);
     const values = settings(read);
     await client.query(

@@ -1,10 +1,9 @@
-import type pg from 'pg';
+import { inTransaction, type Pool } from '#lib/postgres';
 import { isUuid } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import type { ControlTables } from './control/control-tables.js';
 import type { ProjectEntity } from './control/project-entity.js';
 import type { Project, Projects } from './project.js';
-import { inTransaction } from './transaction.js';
 
 function parse(entity: ProjectEntity): Project {
   return { ...entity, description: entity.description ?? undefined, extra: entity.extra ?? undefined };
@@ -13,10 +12,10 @@ function parse(entity: ProjectEntity): Project {
 /** The table `projects`. */
 export class ProjectTable implements Projects {
   readonly #tables: ControlTables;
-  readonly #pool: pg.Pool;
+  readonly #pool: Pool;
 
   /** @param pool for deleting a project's runs with it */
-  constructor(tables: ControlTables, pool: pg.Pool) {
+  constructor(tables: ControlTables, pool: Pool) {
     this.#tables = tables;
     this.#pool = pool;
   }

@@ -1,10 +1,6 @@
-import pg from 'pg';
+import { type Connection, type Queryable, textTypes } from '#lib/postgres';
 import { microsToIso, parseMicros } from './micros.js';
-import { textTypes } from './row-text.js';
 import type { RunPlace } from './run-table.js';
-import type { Queryable } from './transaction.js';
-
-const TYPES = textTypes(pg.types);
 
 interface KeyRow {
   readonly id: string;
@@ -24,7 +20,7 @@ export function runKey(run: { readonly id: string; readonly traceId: string }): 
  * @returns the keys that are new, as `runKey` spells them
  */
 export async function claimPlaces(
-  client: pg.ClientBase,
+  client: Connection,
   tenantId: string,
   places: readonly RunPlace[],
 ): Promise<ReadonlySet<string>> {
@@ -64,7 +60,7 @@ export async function findPlaces(
     text: `SELECT id, trace_id, start_time, project_id FROM run_keys
       WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY id, trace_id ${lock ? 'FOR UPDATE' : ''}`,
     values: [tenantId, ids],
-    types: TYPES,
+    types: textTypes,
   });
   for (const row of result.rows) {
     const place: RunPlace = {

@@ -1,10 +1,6 @@
-import pg from 'pg';
-import { CopyBinaryWriter } from './copy-binary-writer.js';
-import { copyIn } from './copy-in.js';
+import { type Connection, CopyBinaryWriter, copyIn, type Queryable, textTypes } from '#lib/postgres';
 import { microsToIso, parseMicros, type Micros } from './micros.js';
-import { textTypes } from './row-text.js';
 import type { RunRow, RunStatus } from './stored-run.js';
-import type { Queryable } from './transaction.js';
 
 /** Where a run lies: its key in every partitioned table. */
 export type RunPlace = Pick<RunRow, 'tenantId' | 'projectId' | 'startTime' | 'id' | 'traceId'>;
@@ -69,7 +65,7 @@ function writeRow(writer: CopyBinaryWriter, row: RunRow): void {
 }
 
 /** Adds rows whose keys were won in `run_keys` before. */
-export async function insertRuns(client: pg.ClientBase, rows: readonly RunRow[]): Promise<void> {
+export async function insertRuns(client: Connection, rows: readonly RunRow[]): Promise<void> {
   if (rows.length === 0) return;
   const writer = new CopyBinaryWriter();
   for (const row of rows) writeRow(writer, row);
@@ -132,8 +128,6 @@ export async function updateRuns(db: Queryable, tenantId: string, rows: readonly
   await db.query(UPDATE, [tenantId, ...timeBounds(rows), JSON.stringify(values)]);
 }
 
-const TYPES = textTypes(pg.types);
-
 function micros(text: string | null): Micros | undefined {
   return text === null ? undefined : parseMicros(text);
 }
@@ -186,7 +180,7 @@ export async function selectRuns(
   if (places.length === 0) return [];
   const result = await db.query<TextRow>({
     text: SELECT,
-    types: TYPES,
+    types: textTypes,
     values: [
       tenantId,
       ...timeBounds(places),

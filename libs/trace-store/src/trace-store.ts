@@ -2,7 +2,6 @@ import type { FieldProblem } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { ApiKeys } from './api-keys.js';
-import type { DeploymentDatabases } from './deployment-databases.js';
 import type { ExportProgress } from './export-progress.js';
 import type { ExportSource } from './export-source.js';
 import type { Projects } from './project.js';
@@ -44,7 +43,6 @@ export interface TraceStore {
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;
   readonly exportSource: ExportSource;
-  readonly deploymentDatabases: DeploymentDatabases;
   /** Drops what has waited too long. To be called now and then, by any number of processes. */
   tidy(): Promise<void>;
   /** The database's clock; decisions about rows and windows use this one. */

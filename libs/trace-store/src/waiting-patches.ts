@@ -1,8 +1,7 @@
+import type { Connection, Queryable } from '#lib/postgres';
 import { createHash } from 'node:crypto';
-import type pg from 'pg';
 import { skipSpace } from './json-scanner.js';
 import type { RunOperation } from './run-operation.js';
-import type { Queryable } from './transaction.js';
 
 /** An update whose create has not come yet. */
 export interface WaitingPatch {
@@ -51,7 +50,7 @@ const DROPPED_AT_ONCE = 1000;
  * @returns those that were not taken
  */
 export async function addWaiting<P extends WaitingPatch>(
-  client: pg.ClientBase,
+  client: Connection,
   tenantId: string,
   patches: readonly P[],
   room: WaitingRoom,
@@ -97,7 +96,7 @@ export async function dropOverdue(db: Queryable): Promise<number> {
 
 /** Takes the updates that wait for these runs, oldest first. */
 export async function takeWaiting(
-  client: pg.ClientBase,
+  client: Connection,
   tenantId: string,
   runIds: readonly string[],
 ): Promise<readonly WaitingPatch[]> {

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { deploymentDatabases } from '#lib/deployment-database';
 import {
   type ControllerSpec,
   EventRecorder,
@@ -54,7 +55,7 @@ function ofService({ metadata: { namespace, labels } }: Service): readonly Objec
         new DeploymentProvisioning(client, {
           projects: store.projects,
           apiKeys: store.apiKeys,
-          databases: store.deploymentDatabases,
+          databases: deploymentDatabases,
           adminUri: databaseAdminUri,
         }),
     },

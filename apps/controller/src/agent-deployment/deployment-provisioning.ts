@@ -1,4 +1,5 @@
-import type { ApiKeys, DeploymentDatabases, Projects } from '#lib/trace-store';
+import type { DeploymentDatabases } from '#lib/deployment-database';
+import type { ApiKeys, Projects } from '#lib/trace-store';
 import { applyOwned, type KubeClient } from '#lib/kube';
 import { buildDatabaseSecret, buildPlatformSecret, DATABASE_KEY, PLATFORM_KEY } from '#lib/manifests';
 import { isOwnedBy } from '#lib/reconcile';

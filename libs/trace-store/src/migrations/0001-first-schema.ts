@@ -1,4 +1,4 @@
-import type { Migration } from './migration.js';
+import type { Migration } from '#lib/postgres';
 
 const SQL = `
 CREATE SEQUENCE run_change_seq;

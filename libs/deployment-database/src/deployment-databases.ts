@@ -2,8 +2,8 @@
 export interface DeploymentDatabases {
   /**
    * Makes role and database `name` (same name for both) where missing and sets the role's password, so that the
-   * answered URI works. Hand in the password that a Secret already holds; without one a new random one is set, and
-   * whoever still uses the old one is locked out.
+   * returned URI works. Hand in the password that a Secret already holds: without one a new random one is set, which
+   * locks out every client that still uses the old one.
    */
   ensure(options: {
     readonly adminUri: string;
@@ -12,6 +12,6 @@ export interface DeploymentDatabases {
     /** Most connections of the role at a time; default 20. */
     readonly maxConnections?: number;
   }): Promise<{ readonly uri: string }>;
-  /** Removes database and role, connected or not. Done already is fine. */
+  /** Removes database and role, connected or not; idempotent. */
   drop(options: { readonly adminUri: string; readonly name: string }): Promise<void>;
 }

@@ -1,9 +1,7 @@
-import { type Micros } from './micros.js';
-
 const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const TRAILER = Buffer.from([0xff, 0xff]);
 /** Microseconds from 1970 to 2000, where Postgres counts from. */
-const POSTGRES_EPOCH: Micros = 946_684_800_000_000n;
+const POSTGRES_EPOCH = 946_684_800_000_000n;
 const OID = { uuid: 2950, text: 25 } as const;
 /** Payloads longer than this are handed on as they are instead of being copied. */
 const COPY_BELOW_BYTES = 16_384;
@@ -50,7 +48,8 @@ export class CopyBinaryWriter {
     return this;
   }
 
-  time(value: Micros | undefined): this {
+  /** Microseconds since 1970. */
+  time(value: bigint | undefined): this {
     return value === undefined ? this.#null() : this.#int8(value - POSTGRES_EPOCH);
   }
 

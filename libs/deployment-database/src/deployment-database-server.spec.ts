@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { TerminalError } from '#lib/errors';
 import { testPostgres } from '#lib/testing';
 import { deploymentDatabases } from './deployment-database-server.js';
 
@@ -25,7 +26,7 @@ describe('databases of deployments, made by an administrator that is no superuse
     adminUri = uri.toString();
   });
 
-  it('makes one, and a second time changes its password', async () => {
+  it('makes a database, and changes its password when it is called again', async () => {
     await deploymentDatabases.ensure({ adminUri, name: 'dep_one', password: 'first' });
     const { uri } = await deploymentDatabases.ensure({ adminUri, name: 'dep_one', password: 'second' });
     await query(uri, 'CREATE TABLE notes (id int)');
@@ -37,10 +38,36 @@ describe('databases of deployments, made by an administrator that is no superuse
     await expect(query(uri.replace('second', 'first'), 'SELECT 1')).rejects.toThrow(/password/);
   });
 
-  it('removes it with everything in it, and does nothing when it is gone', async () => {
+  it('refuses names that belong to the platform, and those that Postgres would cut', async () => {
+    for (const name of ['agentplane', 'postgres', '', 'x'.repeat(64)])
+      await expect(deploymentDatabases.ensure({ adminUri, name })).rejects.toThrow(TerminalError);
+  });
+
+  it('removes a database with everything in it, and accepts one that does not exist', async () => {
     await deploymentDatabases.ensure({ adminUri, name: 'dep_two' });
     await deploymentDatabases.drop({ adminUri, name: 'dep_two' });
     await deploymentDatabases.drop({ adminUri, name: 'dep_two' });
     expect(await query(postgres.uri, `SELECT 1 FROM pg_roles WHERE rolname = 'dep_two'`)).toEqual([]);
+  });
+
+  it('makes one database of a name that needs quoting when two processes ask at once, and drops it in use', async () => {
+    const name = 'agent "one" of ä';
+    const request = { adminUri, name, password: 'p/w:1?' };
+    const [{ uri }] = await Promise.all([
+      deploymentDatabases.ensure(request),
+      deploymentDatabases.ensure(request),
+    ]);
+    const client = new pg.Client({ connectionString: uri });
+    client.on('error', () => undefined);
+    await client.connect();
+    await client.query('CREATE SCHEMA agentplane');
+    expect((await client.query('SELECT current_user AS u, current_database() AS d')).rows[0]).toEqual({
+      u: name,
+      d: name,
+    });
+    await deploymentDatabases.drop({ adminUri, name });
+    await expect(client.query('SELECT 1')).rejects.toThrow();
+    await client.end().catch(() => undefined);
+    await expect(query(uri, 'SELECT 1')).rejects.toThrow();
   });
 });

@@ -1,0 +1,78 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { TerminalError } from '#lib/errors';
+import { openConnection, type OwnConnection } from '#lib/postgres';
+import type { DeploymentDatabases } from './deployment-databases.js';
+
+const MAX_NAME_BYTES = 63;
+const DEFAULT_MAX_CONNECTIONS = 20;
+/** Postgres' own, and the platform's. */
+const RESERVED = new Set(['postgres', 'template0', 'template1', 'kube', 'agentplane']);
+
+function checkName(name: string): void {
+  if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES || name.includes('\0') || RESERVED.has(name))
+    throw new TerminalError(
+      'DatabaseNameInvalid',
+      `naming a deployment's database ${JSON.stringify(name)} failed: the name is reserved, empty, or longer than ${MAX_NAME_BYTES} bytes`,
+    );
+}
+
+async function withServer<T>(adminUri: string, work: (server: OwnConnection) => Promise<T>): Promise<T> {
+  const server = await openConnection({ uri: adminUri, applicationName: 'agentplane deployment databases' });
+  try {
+    return await work(server);
+  } finally {
+    await server.end().catch(() => undefined);
+  }
+}
+
+function lockOf(name: string): string {
+  return createHash('sha256').update(`deployment database ${name}`).digest().readBigInt64BE(0).toString();
+}
+
+async function hasRow(server: OwnConnection, sql: string, name: string): Promise<boolean> {
+  return ((await server.query(sql, [name])).rowCount ?? 0) > 0;
+}
+
+/** Makes and removes databases of deployments. */
+export const deploymentDatabases: DeploymentDatabases = {
+  async ensure({
+    adminUri,
+    name,
+    password = randomBytes(24).toString('hex'),
+    maxConnections = DEFAULT_MAX_CONNECTIONS,
+  }) {
+    checkName(name);
+    return withServer(adminUri, async (server) => {
+      const quoted = server.escapeIdentifier(name);
+      // CREATE DATABASE runs in no transaction, so the lock is the session's
+      await server.query(`SELECT pg_advisory_lock(${lockOf(name)})`);
+      const hasRole = await hasRow(server, 'SELECT FROM pg_roles WHERE rolname = $1', name);
+      // a new role has no rights of its own; NOSUPERUSER on an existing one may be written by superusers only
+      await server.query(
+        `${hasRole ? 'ALTER' : 'CREATE'} ROLE ${quoted} LOGIN CONNECTION LIMIT ${Math.trunc(maxConnections)}
+        PASSWORD ${server.escapeLiteral(password)}`,
+      );
+      if (!(await hasRow(server, 'SELECT FROM pg_database WHERE datname = $1', name))) {
+        // an admin that is no superuser may give a database only to a role it belongs to
+        await server.query(`GRANT ${quoted} TO CURRENT_USER`);
+        await server.query(`CREATE DATABASE ${quoted} OWNER ${quoted}`);
+      }
+      await server.query(`REVOKE CONNECT, TEMPORARY ON DATABASE ${quoted} FROM PUBLIC`);
+      const uri = new URL(adminUri);
+      uri.username = encodeURIComponent(name);
+      uri.password = encodeURIComponent(password);
+      uri.pathname = `/${encodeURIComponent(name)}`;
+      return { uri: uri.toString() };
+    });
+  },
+
+  async drop({ adminUri, name }) {
+    checkName(name);
+    await withServer(adminUri, async (server) => {
+      const quoted = server.escapeIdentifier(name);
+      await server.query(`SELECT pg_advisory_lock(${lockOf(name)})`);
+      await server.query(`DROP DATABASE IF EXISTS ${quoted} WITH (FORCE)`);
+      await server.query(`DROP ROLE IF EXISTS ${quoted}`);
+    });
+  },
+};

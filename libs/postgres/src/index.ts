@@ -1,0 +1,13 @@
+export { CopyBinaryReader, CopyFormatError, type Tuple } from './copy/copy-binary-reader.js';
+export { CopyBinaryWriter } from './copy/copy-binary-writer.js';
+export { copyIn } from './copy/copy-in.js';
+export { copyOut } from './copy/copy-out.js';
+export { inTransaction } from './in-transaction.js';
+export { migrate, type MigrateOptions } from './migrate.js';
+export type { Migration } from './migration.js';
+export { NoAnswerError } from './no-answer-error.js';
+export { Notifications, type NotificationsOptions } from './notifications.js';
+export { openConnection, type ConnectionOptions, type OwnConnection } from './open-connection.js';
+export { openPool, type Connection, type Pool, type PoolOptions, type Queryable } from './open-pool.js';
+export { postgresTrouble, sqlState, type PostgresTrouble } from './postgres-trouble.js';
+export { byteRows, textTypes } from './row-types.js';

@@ -1,0 +1,90 @@
+import type { Logger } from '#lib/telemetry';
+import { Backoff, type Clock } from '#lib/time';
+import type { Migration } from './migration.js';
+import type { Connection, Pool } from './open-pool.js';
+
+export interface MigrateOptions {
+  /** In order of their versions. */
+  readonly migrations: readonly Migration[];
+  /** Any number that nothing else in this database locks; all programs that migrate this schema use the same. */
+  readonly lock: number;
+  /** Made when it is missing; default `public`. */
+  readonly schema?: string;
+  /** Where the applied versions stand; default `schema_migrations`. */
+  readonly table?: string;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Performed under the lock, before the first migration, each time: for tables that another package makes. */
+  readonly prepare?: () => Promise<void>;
+}
+
+const LOCK_PAUSES = { firstMs: 20, longestMs: 500 };
+
+/**
+ * Applies the migrations that are missing, one at a time. Any number of processes may do so at once: they take turns
+ * and the later ones find nothing to do. A process killed in the middle leaves whole migrations behind; the next one
+ * goes on with the first that is not recorded. A schema newer than this program is left alone: during a rolling update
+ * old and new run side by side.
+ *
+ * A turn is an advisory lock of the session, so a broken connection gives it back. It is asked for again and again
+ * rather than waited for: a statement that waits holds a snapshot, and CREATE INDEX CONCURRENTLY of the process that
+ * has the turn would wait for that snapshot, a deadlock.
+ */
+export async function migrate(pool: Pool, options: MigrateOptions): Promise<void> {
+  const connection = await pool.connect();
+  try {
+    await takeTurn(connection, options);
+    await performMigrations(connection, options);
+    await connection.query('SELECT pg_advisory_unlock($1)', [options.lock]);
+    connection.release();
+  } catch (error) {
+    connection.release(true); // the end of the session gives the lock back
+    throw error;
+  }
+}
+
+async function takeTurn(connection: Connection, { lock, clock }: MigrateOptions): Promise<void> {
+  const backoff = new Backoff(clock, LOCK_PAUSES);
+  for (;;) {
+    const { rows } = await connection.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [
+      lock,
+    ]);
+    if (rows[0]?.taken) return;
+    await backoff.pause();
+  }
+}
+
+async function performMigrations(connection: Connection, options: MigrateOptions): Promise<void> {
+  const { schema = 'public', table = 'schema_migrations', migrations, log } = options;
+  const place = `${connection.escapeIdentifier(schema)}.${connection.escapeIdentifier(table)}`;
+  // not IF NOT EXISTS alone: that asks for the right to create even where the schema exists
+  const found = await connection.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
+  if (found.rowCount === 0) await connection.query(`CREATE SCHEMA ${connection.escapeIdentifier(schema)}`);
+  await connection.query(`CREATE TABLE IF NOT EXISTS ${place} (
+    version integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`);
+  const { rows } = await connection.query<{ version: number }>(`SELECT version FROM ${place}`);
+  const applied = new Set(rows.map(({ version }) => version));
+  await options.prepare?.();
+  for (const migration of migrations) {
+    if (applied.has(migration.version)) continue;
+    await applyMigration(connection, migration, place);
+    log.info({ version: migration.version, migration: migration.name }, 'schema migrated');
+  }
+}
+
+async function applyMigration(connection: Connection, migration: Migration, place: string): Promise<void> {
+  const record = (): Promise<unknown> =>
+    connection.query(`INSERT INTO ${place} (version, name) VALUES ($1, $2)`, [
+      migration.version,
+      migration.name,
+    ]);
+  if (migration.transaction === false) {
+    for (const statement of migration.statements) await connection.query(statement);
+    await record();
+    return;
+  }
+  await connection.query('BEGIN');
+  await connection.query(migration.sql);
+  await record();
+  await connection.query('COMMIT');
+}

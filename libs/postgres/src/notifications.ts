@@ -1,0 +1,85 @@
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import { Backoff, type Clock } from '#lib/time';
+import { openConnection, type OwnConnection } from './open-connection.js';
+
+export interface NotificationsOptions {
+  /** `postgres://…`. Secret. */
+  readonly uri: string;
+  /** A plain identifier. */
+  readonly channel: string;
+  readonly applicationName: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const PAUSES = { firstMs: 250, longestMs: 5_000 };
+
+/**
+ * Listens to a channel on a connection of its own and reconnects until it is stopped. Payloads are `WORD:ID`. They are
+ * hints: what was sent while the connection was broken is lost, so after each (re)connection every handler is called
+ * with an empty id, to look for itself.
+ */
+export class Notifications<Word extends string> {
+  readonly #options: NotificationsOptions;
+  readonly #backoff: Backoff;
+  readonly #handlers = new Map<string, (id: string) => void>();
+  #connection: OwnConnection | undefined;
+  #isStopped = false;
+
+  constructor(options: NotificationsOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.clock, PAUSES);
+  }
+
+  /** Sets the one handler of a word. */
+  on(word: Word, handler: (id: string) => void): void {
+    this.#handlers.set(word, handler);
+  }
+
+  /** Resolves after the first attempt to connect, successful or not; never rejects. */
+  async start(): Promise<void> {
+    let connection: OwnConnection | undefined;
+    try {
+      connection = await openConnection(this.#options);
+      if (this.#isStopped) return await connection.end();
+      this.#connection = connection;
+      this.#attach(connection);
+      await connection.query(`LISTEN ${connection.escapeIdentifier(this.#options.channel)}`);
+      this.#backoff.reset();
+      for (const handler of this.#handlers.values()) handler('');
+    } catch (error) {
+      this.#lost(connection, error);
+    }
+  }
+
+  #attach(connection: OwnConnection): void {
+    connection.on('notification', ({ payload = '' }) => {
+      const colon = payload.indexOf(':');
+      this.#handlers.get(payload.slice(0, colon))?.(payload.slice(colon + 1));
+    });
+    connection.on('error', (error) => this.#lost(connection, error));
+    connection.on('end', () => this.#lost(connection, undefined));
+  }
+
+  /** One broken connection may report an error, an end and a failed LISTEN; only the first counts. */
+  #lost(connection: OwnConnection | undefined, error: unknown): void {
+    if (this.#isStopped || this.#connection !== connection) return;
+    this.#connection = undefined;
+    const retryMs = this.#backoff.nextMs();
+    const { log, clock, channel } = this.#options;
+    log.warn(
+      { channel, retryMs: Math.round(retryMs), ...(error === undefined ? {} : { error: errorText(error) }) },
+      'database notifications interrupted; reconnecting',
+    );
+    void connection?.end().catch(() => undefined);
+    clock.after(retryMs, () => {
+      if (!this.#isStopped) void this.start();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#connection?.end().catch(() => undefined);
+  }
+}

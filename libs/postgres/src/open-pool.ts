@@ -1,0 +1,45 @@
+import type pg from 'pg';
+import type { Logger } from '#lib/telemetry';
+import { GuardedPool } from './guarded-pool.js';
+
+export interface PoolOptions {
+  /** `postgres://…`. Secret. */
+  readonly uri: string;
+  /** As `pg_stat_activity` shows it. */
+  readonly applicationName: string;
+  readonly log: Logger;
+  /** Most connections at a time; default 8. They are opened on demand. */
+  readonly maxConnections?: number;
+  /** Milliseconds that an unused connection is kept; default 30 s, 0 for always. */
+  readonly idleTimeoutMs?: number;
+  /** Milliseconds to wait for a connection; default 10 s. */
+  readonly connectTimeoutMs?: number;
+  /** Settings of every session, such as `timezone`. Values without spaces. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** A pool of connections, each opened on demand. See `postgresTrouble` for what its failures mean. */
+export type Pool = pg.Pool;
+
+/** A connection that a pool has lent out. */
+export type Connection = pg.PoolClient;
+
+/** What a single statement needs: a pool or one of its connections. */
+export type Queryable = Pick<pg.Pool, 'query'>;
+
+/** Opens a pool; connects on the first statement. */
+export function openPool(options: PoolOptions): Pool {
+  const { settings = {} } = options;
+  const pool = new GuardedPool({
+    connectionString: options.uri,
+    application_name: options.applicationName,
+    max: options.maxConnections ?? 8,
+    idleTimeoutMillis: options.idleTimeoutMs ?? 30_000,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
+    options: Object.entries(settings)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
+  });
+  pool.on('error', (error) => options.log.warn({ err: error }, 'idle database connection broke'));
+  return pool;
+}

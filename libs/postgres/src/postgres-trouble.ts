@@ -1,0 +1,32 @@
+import pg from 'pg';
+import { NoAnswerError } from './no-answer-error.js';
+
+/**
+ * What a failed statement means to its caller:
+ * - `unavailable`: the server could not be asked or was ending; the same statement may succeed a little later, and may
+ *   have been performed already.
+ * - `conflict`: it met another transaction (deadlock, serialization, a lock not granted in time); nothing of it was
+ *   performed, another attempt sees another world.
+ * - `refused`: a value is no value of its type; another attempt cannot help.
+ */
+export type PostgresTrouble = 'unavailable' | 'conflict' | 'refused';
+
+// classes and codes of SQLSTATE: connection; shutdown, crash, start and idle time-out of the server; too many clients
+const UNAVAILABLE = /^(08|57P0[1235]|53300|25P0[34])/;
+const CONFLICT = /^(40|55P03)/;
+const REFUSED = /^22/;
+
+/** The one classification of database trouble; undefined for everything else, errors of other origin included. */
+export function postgresTrouble(error: unknown): PostgresTrouble | undefined {
+  if (error instanceof NoAnswerError) return 'unavailable';
+  const state = sqlState(error);
+  if (state === undefined) return undefined;
+  if (UNAVAILABLE.test(state)) return 'unavailable';
+  if (CONFLICT.test(state)) return 'conflict';
+  return REFUSED.test(state) ? 'refused' : undefined;
+}
+
+/** The server's SQLSTATE; undefined when the error is no answer of a server. */
+export function sqlState(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.code : undefined;
+}
