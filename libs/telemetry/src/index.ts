@@ -1,1 +1,21 @@
+/**
+ * What programs report about themselves: log lines that carry the request or the reconcile they belong to, metrics from one
+ * catalogue (`METRICS`, described in `docs/reference/metrics.md`), and spans of the platform's own work.
+ *
+ * `startTelemetry` opens both doors of a program: `/metrics` on an internal address, spans to an OTLP endpoint, each only
+ * where it is configured. Everything else records into memory and may be called at any time.
+ */
+export { METRICS, type MetricKey } from './catalogue.js';
+export { knownMethod } from './known-method.js';
 export { createLogger, type Logger } from './logger.js';
+export { metrics } from './metrics.js';
+export { observeRequests } from './observe-requests.js';
+export { PROGRAMS, type Program } from './program.js';
+export { renderMetrics } from './render-metrics.js';
+export { REQUEST_ID_HEADER, requestId } from './request-id.js';
+export { currentScope, withLogFields } from './scope.js';
+export { startTelemetry, type Telemetry } from './start-telemetry.js';
+export { statusClass } from './status-class.js';
+export { METRICS_PORT, readTelemetrySettings, TRACING_VARIABLES } from './telemetry-settings.js';
+export { parseTraceParent, renderTraceParent } from './trace-parent.js';
+export { withSpan } from './with-span.js';

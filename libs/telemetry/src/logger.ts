@@ -1,4 +1,5 @@
 import pino from 'pino';
+import { currentScope } from './scope.js';
 
 /** Structured logger: `log.info({ deployment: name }, 'revision made')`. Variable text goes into fields, never into the message. */
 export type Logger = pino.Logger;
@@ -6,7 +7,8 @@ export type Logger = pino.Logger;
 const SECRET_PATHS = ['apiKey', 'password', 'secret', 'token', 'authorization', 'uri', 'connectionString'];
 
 /**
- * The logger of a program: JSON lines on standard error, so that standard output stays free for results.
+ * The logger of a program: JSON lines on standard error, so that standard output stays free for results. Each line carries
+ * what its work belongs to: the id of the request, or controller, key and id of the reconcile pass.
  * @param program word that names the program in every line
  * @param level `debug`, `info`, `warn`, `error` or `silent`
  * @param descriptor file descriptor to write to instead
@@ -20,6 +22,8 @@ export function createLogger(program: string, level = 'info', descriptor = 2): L
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: [...SECRET_PATHS, ...SECRET_PATHS.map((path) => `*.${path}`)], censor: '[redacted]' },
       serializers: { err: pino.stdSerializers.err },
+      // a copy: pino adds the line's own fields to it
+      mixin: () => ({ ...currentScope().fields }),
     },
     pino.destination({ dest: descriptor, sync: true }),
   );

@@ -1,0 +1,287 @@
+import type { LabelRules, MetricDefinition } from './metric-definition.js';
+import { PROGRAMS, type Program } from './program.js';
+
+/** Checks each entry without widening its labels. */
+function catalogue<const C extends Readonly<Record<string, MetricDefinition<LabelRules>>>>(entries: C): C {
+  return entries;
+}
+
+const RECONCILERS: readonly Program[] = ['controller', 'listener', 'embedded'];
+const CONTROLLER = { about: 'name of the controller', max: 40 } as const;
+const STATUS_CLASSES = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
+/** From a cache hit to a request that waits for a graph. */
+const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.5, 2.5, 10, 60] as const;
+const WORK_SECONDS = [0.01, 0.1, 1, 10, 60, 600, 3600] as const;
+
+/**
+ * Every metric of the platform, once. `docs/reference/metrics.md` is generated from it, the accessors of `metrics` are
+ * typed by it, and a program serves exactly those that name it. Labels hold words of the platform only: no tenant, no user
+ * and no object is ever named, so that the number of series stays bounded and a scrape tells nobody's business.
+ */
+export const METRICS = catalogue({
+  buildInfo: {
+    kind: 'gauge',
+    name: 'agentplane_build_info',
+    help: 'Always 1; its labels name the program and the version of the platform.',
+    labels: { program: PROGRAMS, version: { about: 'version of the platform', max: 1 } },
+    merge: 'max',
+    programs: PROGRAMS,
+  },
+
+  reconcilePasses: {
+    kind: 'counter',
+    name: 'agentplane_reconcile_passes_total',
+    help: 'Passes over one object, by what became of them.',
+    labels: {
+      controller: CONTROLLER,
+      outcome: ['done', 'after', 'wait', 'waiting', 'terminal', 'retry', 'conflict'],
+    },
+    programs: RECONCILERS,
+  },
+  reconcileErrors: {
+    kind: 'counter',
+    name: 'agentplane_reconcile_errors_total',
+    help: 'Passes that failed and are retried with back-off, or need a person; conflicts are not counted.',
+    labels: { controller: CONTROLLER },
+    programs: RECONCILERS,
+  },
+  reconcileDuration: {
+    kind: 'histogram',
+    name: 'agentplane_reconcile_duration_seconds',
+    help: 'Time of one pass over one object.',
+    labels: { controller: CONTROLLER },
+    buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
+    programs: RECONCILERS,
+  },
+  reconcileQueueDepth: {
+    kind: 'gauge',
+    name: 'agentplane_reconcile_queue_depth',
+    help: 'Keys that are due and wait for a worker.',
+    labels: { controller: CONTROLLER },
+    merge: 'sum',
+    programs: RECONCILERS,
+  },
+  reconcileQueueAge: {
+    kind: 'gauge',
+    name: 'agentplane_reconcile_queue_oldest_seconds',
+    help: 'How long the oldest due key has waited for a worker; 0 with an empty queue.',
+    labels: { controller: CONTROLLER },
+    merge: 'max',
+    programs: RECONCILERS,
+  },
+  watchSilence: {
+    kind: 'gauge',
+    name: 'agentplane_watch_silence_seconds',
+    help: 'Time since the quietest watch received anything; watches hear a bookmark each minute.',
+    labels: {},
+    merge: 'max',
+    programs: RECONCILERS,
+  },
+  leader: {
+    kind: 'gauge',
+    name: 'agentplane_leader',
+    help: '1 while this process leads and reconciles, 0 while it is a candidate.',
+    labels: {},
+    merge: 'max',
+    programs: ['controller', 'listener'],
+  },
+
+  httpRequestDuration: {
+    kind: 'histogram',
+    name: 'agentplane_http_request_duration_seconds',
+    help: 'Time from the head of a request to the end of its answer; a stream counts to its last event.',
+    labels: {
+      method: METHODS,
+      route: { about: 'template of the route, `unmatched` for paths that no route serves', max: 200 },
+      status_class: STATUS_CLASSES,
+    },
+    buckets: REQUEST_SECONDS,
+    programs: ['api', 'agent-server'],
+  },
+
+  agentRuns: {
+    kind: 'counter',
+    name: 'agentplane_agent_runs_total',
+    help: 'Attempts of runs that this server ended, by outcome.',
+    labels: { outcome: ['success', 'error', 'timeout', 'interrupted', 'cancelled', 'handed_back', 'lost'] },
+    programs: ['agent-server'],
+  },
+  agentRunDuration: {
+    kind: 'histogram',
+    name: 'agentplane_agent_run_duration_seconds',
+    help: 'Time of one attempt of a run, from its claim to the record of its end.',
+    labels: {},
+    buckets: WORK_SECONDS,
+    programs: ['agent-server'],
+  },
+  agentRunsInProgress: {
+    kind: 'gauge',
+    name: 'agentplane_agent_runs_in_progress',
+    help: 'Runs that this server executes now.',
+    labels: {},
+    merge: 'sum',
+    programs: ['agent-server'],
+  },
+  agentRunsQueued: {
+    kind: 'gauge',
+    name: 'agentplane_agent_runs_queued',
+    help: 'Runs of the deployment that wait for a server; every server of a revision reports the same number.',
+    labels: {},
+    merge: 'max',
+    programs: ['agent-server'],
+  },
+  agentStreamReaders: {
+    kind: 'gauge',
+    name: 'agentplane_agent_stream_readers',
+    help: 'Callers that read the output of a run from this server now.',
+    labels: {},
+    merge: 'sum',
+    programs: ['agent-server'],
+  },
+
+  ingestOperations: {
+    kind: 'counter',
+    name: 'agentplane_ingest_operations_total',
+    help: 'Creates (post) and updates (patch) of traced runs that were accepted.',
+    labels: { kind: ['post', 'patch'] },
+    programs: ['api'],
+  },
+  ingestBytes: {
+    kind: 'counter',
+    name: 'agentplane_ingest_bytes_total',
+    help: 'JSON bytes of the traced runs that were offered, after decompression.',
+    labels: {},
+    programs: ['api'],
+  },
+  ingestRefused: {
+    kind: 'counter',
+    name: 'agentplane_ingest_refused_total',
+    help: 'Creates and updates of traced runs that were refused, by reason.',
+    labels: { reason: ['invalid', 'unknown_project', 'outside_days', 'waiting_room_full'] },
+    programs: ['api'],
+  },
+  ingestDuration: {
+    kind: 'histogram',
+    name: 'agentplane_ingest_duration_seconds',
+    help: 'Time to store one batch of traced runs.',
+    labels: { outcome: ['stored', 'failed'] },
+    buckets: REQUEST_SECONDS,
+    programs: ['api'],
+  },
+  ingestWaitingPatches: {
+    kind: 'gauge',
+    name: 'agentplane_ingest_waiting_patches',
+    help: 'Updates that wait for the create of their run; every api replica reports the same number.',
+    labels: {},
+    merge: 'max',
+    programs: ['api'],
+  },
+
+  exportRows: {
+    kind: 'counter',
+    name: 'agentplane_export_rows_total',
+    help: 'Rows in finished files. A worker reports its own attempt, the controller all export runs that it saw complete.',
+    labels: {},
+    programs: ['export-worker', 'controller'],
+  },
+  exportBytes: {
+    kind: 'counter',
+    name: 'agentplane_export_bytes_total',
+    help: 'Bytes of finished files. A worker reports its own attempt, the controller all export runs that it saw complete.',
+    labels: {},
+    programs: ['export-worker', 'controller'],
+  },
+  exportFileDuration: {
+    kind: 'histogram',
+    name: 'agentplane_export_file_duration_seconds',
+    help: 'Time to read, encode and upload one file.',
+    labels: {},
+    buckets: WORK_SECONDS,
+    programs: ['export-worker'],
+  },
+  exportAttempts: {
+    kind: 'counter',
+    name: 'agentplane_export_attempts_total',
+    help: 'Attempts of export runs by what happened to them.',
+    labels: { event: ['started', 'retried', 'completed', 'failed'] },
+    programs: ['controller'],
+  },
+  exportLag: {
+    kind: 'gauge',
+    name: 'agentplane_export_lag_seconds',
+    help: 'Age of the oldest export run that has not ended; 0 when all have.',
+    labels: {},
+    merge: 'max',
+    programs: ['controller'],
+  },
+
+  kubeRequests: {
+    kind: 'counter',
+    name: 'agentplane_kube_requests_total',
+    help: 'Requests to the embedded API server; resource is empty for paths that are none.',
+    labels: {
+      verb: { about: 'Kubernetes verb, or method of a path that is no resource', max: 20 },
+      resource: { about: 'resource that the server knows, `unknown` for others', max: 120 },
+      status_class: STATUS_CLASSES,
+    },
+    programs: ['embedded'],
+  },
+  kubeRequestDuration: {
+    kind: 'histogram',
+    name: 'agentplane_kube_request_duration_seconds',
+    help: 'Time of requests to the embedded API server; watches are not measured.',
+    labels: { verb: { about: 'Kubernetes verb, or method of a path that is no resource', max: 20 } },
+    buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5],
+    programs: ['embedded'],
+  },
+  kubeWatches: {
+    kind: 'gauge',
+    name: 'agentplane_kube_watches_open',
+    help: 'Watches that clients of the embedded API server hold open.',
+    labels: {},
+    merge: 'sum',
+    programs: ['embedded'],
+  },
+  kubeChangeLog: {
+    kind: 'gauge',
+    name: 'agentplane_kube_change_log_length',
+    help: 'Changes that the embedded API server keeps for watches that resume.',
+    labels: {},
+    merge: 'sum',
+    programs: ['embedded'],
+  },
+  objectStoreRequests: {
+    kind: 'counter',
+    name: 'agentplane_object_store_requests_total',
+    help: 'Requests to the embedded object store.',
+    labels: { method: METHODS, status_class: STATUS_CLASSES },
+    programs: ['embedded'],
+  },
+  nodePods: {
+    kind: 'gauge',
+    name: 'agentplane_node_pods',
+    help: 'Pods bound to this machine, by phase.',
+    labels: { phase: ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'] },
+    merge: 'sum',
+    programs: ['embedded'],
+  },
+
+  programUp: {
+    kind: 'gauge',
+    name: 'agentplane_program_up',
+    help: '1 while the process of a program of the platform runs.',
+    labels: { program: PROGRAMS },
+    merge: 'max',
+    programs: ['supervisor'],
+  },
+  programRestarts: {
+    kind: 'counter',
+    name: 'agentplane_program_restarts_total',
+    help: 'Times a program ended by itself and was started again.',
+    labels: { program: PROGRAMS },
+    programs: ['supervisor'],
+  },
+});
+
+export type MetricKey = keyof typeof METRICS;

@@ -1,0 +1,65 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { systemClock } from '#lib/time';
+import { metrics } from './metrics.js';
+import { REQUEST_ID_HEADER, requestId } from './request-id.js';
+import { inScope, type Scope } from './scope.js';
+import { statusClass } from './status-class.js';
+import { knownMethod } from './known-method.js';
+import { parseTraceParent } from './trace-parent.js';
+import { activeTracing, type OpenSpan } from './tracing.js';
+
+interface UnderWay {
+  readonly startedMs: number;
+  readonly scope: Scope;
+  readonly span: OpenSpan | undefined;
+}
+
+/**
+ * Measures every request of a Fastify server, gives it an id that goes back to its caller and stands in each log line of
+ * its work, and makes it a span, child of the caller's. To be called before any other hook is added.
+ */
+export function observeRequests(server: FastifyInstance): void {
+  const requests = new WeakMap<FastifyRequest, UnderWay>();
+
+  server.addHook('onRequest', (request, reply, done) => {
+    const id = requestId(request.headers[REQUEST_ID_HEADER]);
+    // on the raw answer: streams write their own head
+    reply.raw.setHeader(REQUEST_ID_HEADER, id);
+    const method = knownMethod(request.method);
+    const route = routeOf(request);
+    const span = activeTracing()?.begin(
+      `${method} ${route}`,
+      { 'http.request.method': method, 'http.route': route, 'request.id': id },
+      parseTraceParent(request.headers.traceparent),
+    );
+    const scope: Scope = { fields: { requestId: id }, ...(span ? { span: span.place } : {}) };
+    requests.set(request, { startedMs: systemClock.monotonicMs(), scope, span });
+    inScope(scope, done);
+  });
+
+  // reading a body leaves the scope: its events come from the socket
+  server.addHook('preHandler', (request, _reply, done) => {
+    const underWay = requests.get(request);
+    if (underWay) inScope(underWay.scope, done);
+    else done();
+  });
+
+  server.addHook('onResponse', (request, reply, done) => {
+    const underWay = requests.get(request);
+    if (underWay) {
+      metrics.httpRequestDuration.observe((systemClock.monotonicMs() - underWay.startedMs) / 1000, {
+        method: knownMethod(request.method),
+        route: routeOf(request),
+        status_class: statusClass(reply.statusCode),
+      });
+      underWay.span?.set({ 'http.response.status_code': reply.statusCode });
+      underWay.span?.end(reply.statusCode >= 500 ? new Error(`status ${reply.statusCode}`) : undefined);
+    }
+    done();
+  });
+}
+
+function routeOf(request: FastifyRequest): string {
+  const { url } = request.routeOptions;
+  return url === undefined || request.is404 ? 'unmatched' : url;
+}

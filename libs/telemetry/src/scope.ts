@@ -1,0 +1,36 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** The place of a span in its trace, as W3C Trace Context has it. */
+export interface SpanPlace {
+  /** 32 hex digits. */
+  readonly traceId: string;
+  /** 16 hex digits. */
+  readonly spanId: string;
+  readonly isSampled: boolean;
+}
+
+/** What the work under way belongs to. */
+export interface Scope {
+  /** In every log line of the work: the request's id, or controller, key and reconcile id. */
+  readonly fields: Readonly<Record<string, string>>;
+  readonly span?: SpanPlace;
+}
+
+const storage = new AsyncLocalStorage<Scope>();
+const EMPTY: Scope = { fields: {} };
+
+/** The scope of the work that runs now. */
+export function currentScope(): Scope {
+  return storage.getStore() ?? EMPTY;
+}
+
+/** Runs work, and whatever it starts, in a scope. */
+export function inScope<T>(scope: Scope, work: () => T): T {
+  return storage.run(scope, work);
+}
+
+/** Runs work whose log lines carry these fields besides those of its surroundings. */
+export function withLogFields<T>(fields: Scope['fields'], work: () => T): T {
+  const before = currentScope();
+  return storage.run({ ...before, fields: { ...before.fields, ...fields } }, work);
+}

@@ -1,0 +1,30 @@
+import type { SpanPlace } from './scope.js';
+
+/** What a span says about its work. No tenants' data: ids of the platform's own, counts and outcomes. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+/** A span that has begun. */
+export interface OpenSpan {
+  readonly place: SpanPlace;
+  set(attributes: SpanAttributes): void;
+  /** @param failure what the work threw */
+  end(failure?: unknown): void;
+}
+
+/** Where spans go. */
+export interface Tracing {
+  begin(name: string, attributes: SpanAttributes, parent: SpanPlace | undefined): OpenSpan;
+  /** Sends what is left and ends. */
+  stop(): Promise<void>;
+}
+
+let active: Tracing | undefined;
+
+/** The tracing of this process; undefined when no endpoint is configured. */
+export function activeTracing(): Tracing | undefined {
+  return active;
+}
+
+export function useTracing(tracing: Tracing | undefined): void {
+  active = tracing;
+}
