@@ -50,12 +50,23 @@ async function settleDocuments() {
   return reference.problems;
 }
 
+/** The version of package.json for programs, which would have to find the file otherwise. */
+function platformVersion() {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  return `// Generated from package.json by \`npm run generate\`. Do not edit.
+
+/** Version of the platform and of everything in it. */
+export const PLATFORM_VERSION = '${version}';
+`;
+}
+
 const crds = readdirSync(join(root, 'crds'))
   .filter((name) => name.endsWith('.yaml'))
   .sort()
   .map((name) => parse(readFileSync(join(root, 'crds', name), 'utf8')));
 
 settleFolder(resourceTypes(crds));
+settleFile('libs/config/src/generated/platform-version.ts', platformVersion());
 const problems = onlyTypes ? [] : await settleDocuments();
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 process.exit((isCheck && wrong > 0) || problems.length > 0 ? 1 : 0);

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const CONSTANTS = 'libs/resources/src/condition-type.ts';
+const EVENTS = 'libs/resources/src/event-reason.ts';
 
 /** `{ nameInCode: 'Word' }` of one of the two tables of constants. */
 function constants(source, name) {
@@ -44,6 +45,8 @@ export function checkReasons(root, texts, logOnly) {
   const source = readFileSync(join(root, CONSTANTS), 'utf8');
   const reasons = constants(source, 'REASON');
   const conditions = constants(source, 'CONDITION');
+  const events = constants(readFileSync(join(root, EVENTS), 'utf8'), 'EVENT');
+  const allEvents = new Set(texts.flatMap((text) => Object.keys(text.events ?? {})));
   const allReasons = new Set([...texts.flatMap((text) => [...described(text)]), ...Object.keys(logOnly)]);
   const allTypes = new Set(texts.flatMap((text) => text.conditions.map(({ type }) => type)));
   const missing = (words, there, what) =>
@@ -61,6 +64,8 @@ export function checkReasons(root, texts, logOnly) {
       `${CONSTANTS}: no page in scripts/reference/ describes the condition`,
     ),
     ...missing(allTypes, new Set(conditions.values()), `scripts/reference/: ${CONSTANTS} has no condition`),
+    ...missing(events.values(), allEvents, `${EVENTS}: no page in scripts/reference/ describes the event`),
+    ...missing(allEvents, new Set(events.values()), `scripts/reference/: ${EVENTS} has no event`),
     ...texts.flatMap((text) => {
       const written = mentioned(root, text, reasons, 'REASON');
       const own = described(text);

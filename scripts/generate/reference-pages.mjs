@@ -78,6 +78,15 @@ function restSection({ rest }) {
   return `${rest.about.trim()}\n\n| call | does |\n|---|---|\n${rows.join('\n')}\n\nBodies and answers: [openapi.json](../openapi.json).\n`;
 }
 
+/** Kinds without events of their own have none of this. */
+function eventSection({ events }) {
+  if (!events) return [];
+  const rows = Object.entries(events).map(([reason, means]) => `| \`${reason}\` | ${cell(means)} |`);
+  return [
+    `## Events\n\nBeside these, an event repeats the reason of a condition that turns into a failure.\n\n| reason | what it means |\n|---|---|\n${rows.join('\n')}\n`,
+  ];
+}
+
 function page(root, crd, text, shapes) {
   const { spec, status } = crd.spec.versions[0].schema.openAPIV3Schema.properties;
   const tables = new SchemaTables(shapes, pageName(text.kind));
@@ -89,6 +98,7 @@ function page(root, crd, text, shapes) {
     `## Spec\n\n${rules === '' ? '' : `${rules}\n`}${tables.table(spec)}${text.notes ? `\n${text.notes.trim()}\n` : ''}${tables.shapes()}`,
     `## Status\n\n${tables.table({ ...status, properties: statusFields })}${tables.shapes()}`,
     `## Conditions\n\n${text.conditions.map(conditionSection).join('\n')}`,
+    ...eventSection(text),
     `## kubectl\n\n${columns(crd)}\n${commandTable(text)}`,
     `## REST\n\n${restSection(text)}`,
   ].join('\n');

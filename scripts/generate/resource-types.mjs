@@ -90,6 +90,7 @@ function tableFile(crds) {
   return (
     `${HEADER}import type { ResourceRef } from '../resource-ref.js';\n` +
     kinds.map((kind) => `import type { ${kind} } from './${kebab(kind)}.js';\n`).join('') +
+    `\n/** apiVersion of every kind of the platform. */\nexport const API_VERSION = '${crds[0].spec.group}/${crds[0].spec.versions[0].name}';\n` +
     `\n/** Where each kind of the platform lives in the API, with the type of its objects. */\n` +
     `export const RESOURCES = {\n${rows.join('')}} as const;\n`
   );

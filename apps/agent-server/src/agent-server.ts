@@ -1,3 +1,4 @@
+import { PLATFORM_VERSION } from '#lib/config';
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
@@ -32,7 +33,6 @@ import { RunRecords } from './store/run-records.js';
 import { Threads } from './store/threads.js';
 
 /** Version of the product, shown by `/info`. */
-const VERSION = '0.1.0';
 
 export interface AgentServerOptions {
   readonly config: ServerConfig;
@@ -208,7 +208,7 @@ export function secretsOf(config: ServerConfig): SecretWords {
 
 function infoOf(config: ServerConfig): unknown {
   return {
-    version: VERSION,
+    version: PLATFORM_VERSION,
     context: 'js',
     deployment: config.deployment ?? null,
     revision: config.revision ?? null,

@@ -1,5 +1,6 @@
+import { PLATFORM_VERSION } from '#lib/config';
 import { type Command, command, DATA_OPTION, defaulted, optional, toggle, UP } from '#lib/command-line';
-import { FIRST_WORKSPACE, INSTALLATION, installedVersion } from '#lib/data-folder';
+import { FIRST_WORKSPACE } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
 import { OUTPUT } from './output-option.js';
 
@@ -125,7 +126,7 @@ export const COMMANDS: readonly Command[] = [
       needs: 'nothing',
     },
     async () => {
-      process.stdout.write(`agentplane ${installedVersion(INSTALLATION)} (Node ${process.versions.node})\n`);
+      process.stdout.write(`agentplane ${PLATFORM_VERSION} (Node ${process.versions.node})\n`);
       return EXIT.ok;
     },
   ),

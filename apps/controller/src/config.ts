@@ -1,4 +1,4 @@
-import { choice, type Config, flag, integer, optionalText, text, url } from '#lib/config';
+import { choice, type Config, flag, integer, optionalText, PLATFORM_VERSION, text, url } from '#lib/config';
 import { DEFAULT_EXPORT_LIMITS, type ExportLimits } from '#lib/export-plan';
 import type { PlatformSettings } from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
@@ -29,7 +29,6 @@ export const CONFIG = {
     { fallback: false },
   ),
   imagePrefix: text('AGENTPLANE_IMAGE_PREFIX', 'put before the names of platform images', { fallback: '' }),
-  version: text('AGENTPLANE_VERSION', 'version of the platform', { fallback: '0.1.0' }),
   identity: text('AGENTPLANE_IDENTITY', 'name of this candidate for leadership; the pod’s name', {
     fallback: FIELD_MANAGER.controller,
   }),
@@ -85,6 +84,6 @@ export function exportLimits(config: ControllerConfig): ExportLimits {
 
 /** What goes into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
-  const { version, apiUrl, addresses, imagePrefix, allowPrivateEndpoints } = config;
-  return { version, apiUrl, addresses, imagePrefix, allowPrivateEndpoints };
+  const { apiUrl, addresses, imagePrefix, allowPrivateEndpoints } = config;
+  return { version: PLATFORM_VERSION, apiUrl, addresses, imagePrefix, allowPrivateEndpoints };
 }

@@ -26,7 +26,6 @@ export const CONFIG = {
   }),
   storeAccessKeyId: text('AGENTPLANE_OBJECT_STORE_ACCESS_KEY_ID', 'access key of the object store'),
   storeSecretAccessKey: text('AGENTPLANE_OBJECT_STORE_SECRET_ACCESS_KEY', 'its secret', { secret: true }),
-  version: text('AGENTPLANE_VERSION', 'version of the platform', { fallback: '0.1.0' }),
   logLevel: choice('AGENTPLANE_LOG_LEVEL', 'what is logged', ['debug', 'info', 'warn', 'error'], {
     fallback: 'info',
   }),

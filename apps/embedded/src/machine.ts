@@ -1,3 +1,4 @@
+import { PLATFORM_VERSION } from '#lib/config';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApiServer } from '#lib/embedded-kube';
@@ -44,7 +45,7 @@ export async function startMachine(
     await startNode({
       ...{ connection, folder, images, serving, log, clock },
       port: config.nodePort,
-      version: config.version,
+      version: PLATFORM_VERSION,
       nodeArguments: NODE_ARGUMENTS,
     }),
   );

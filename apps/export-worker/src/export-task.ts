@@ -1,3 +1,4 @@
+import { REASON } from '#lib/resources';
 import { TerminalError } from '#lib/errors';
 import { manifestKey, type PartitionAddress, partKey } from '#lib/export-plan';
 import { destinationSettings, type ObjectStoreSettings } from '#lib/object-store';
@@ -23,7 +24,7 @@ export interface ExportTask {
 export function parseTask(config: WorkerConfig): ExportTask {
   const { spec, runUid, attempt, fileBytes, fileRows } = config;
   if (spec.filter !== undefined)
-    throw new TerminalError('FilterNotSupported', 'filters of exports are not supported yet');
+    throw new TerminalError(REASON.notSupported, 'filters of exports are not supported yet');
   const address: PartitionAddress = {
     prefix: spec.destination.config.prefix ?? '',
     exportId: spec.exportId,

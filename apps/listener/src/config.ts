@@ -17,7 +17,6 @@ export const CONFIG = {
   identity: text('AGENTPLANE_IDENTITY', 'name of this candidate for leadership; the pod’s name', {
     fallback: FIELD_MANAGER.listener,
   }),
-  version: text('AGENTPLANE_VERSION', 'version of the platform', { fallback: '0.1.0' }),
   logLevel: choice('AGENTPLANE_LOG_LEVEL', 'what is logged', ['debug', 'info', 'warn', 'error'], {
     fallback: 'info',
   }),

@@ -1,4 +1,4 @@
-import { loadConfig } from '#lib/config';
+import { loadConfig, PLATFORM_VERSION } from '#lib/config';
 import {
   type ControllerSpec,
   EventRecorder,
@@ -63,7 +63,7 @@ async function start(config: ListenerConfig, log: Logger, context: ProgramContex
       client,
       clock,
       events,
-      settings: { version: config.version, apiUrl: config.apiUrl, addresses: config.addresses },
+      settings: { version: PLATFORM_VERSION, apiUrl: config.apiUrl, addresses: config.addresses },
       listenerName: config.listener,
       patience: {
         readinessMs: config.readinessMs,
@@ -83,7 +83,7 @@ async function start(config: ListenerConfig, log: Logger, context: ProgramContex
   const heartbeat = new Heartbeat({
     client,
     listener: { namespace: config.homeNamespace, name: config.listener },
-    version: config.version,
+    version: PLATFORM_VERSION,
     everyMs: config.heartbeatMs,
     clock,
     log,

@@ -1,5 +1,5 @@
+import { PLATFORM_VERSION } from '#lib/config';
 import { command, runCommandLine, UP } from '#lib/command-line';
-import { INSTALLATION, installedVersion } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
 
@@ -7,7 +7,7 @@ import { EXIT } from '#lib/lifecycle';
 await runCommandLine(
   {
     about: 'Open, self-hosted platform for agent servers: deploy them, run them, export what they did.',
-    version: installedVersion(INSTALLATION),
+    version: PLATFORM_VERSION,
     groups: {},
     commands: [
       command(UP, async (_words, flags) => {

@@ -1,3 +1,4 @@
+export { PLATFORM_VERSION } from './generated/platform-version.js';
 export { choice, flag, integer, json, list, optionalText, text, url, type Field } from './field.js';
 export {
   adoptEnvironment,

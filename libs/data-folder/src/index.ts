@@ -12,7 +12,6 @@ export {
 export { dataPaths, type DataPaths } from './data-paths.js';
 export { FIRST_WORKSPACE } from './first-workspace.js';
 export { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION } from './installation.js';
-export { installedVersion } from './installed-version.js';
 export { readJson, writeJson } from './json-file.js';
 export type { Ports } from './ports.js';
 export { findRunningPlatform, nothingRuns, type RunningPlatform } from './running-platform.js';

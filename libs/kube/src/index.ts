@@ -63,7 +63,7 @@ export { NAMESPACE_INDEX, OWNER_INDEX, type Change, type Indexer, type Reader } 
 export { Trouble } from './informer/trouble.js';
 export { LeaderElector, type LeaderElectorOptions } from './leader/leader-elector.js';
 export { microTime } from './leader/micro-time.js';
-export { APPLIED_ANNOTATION, applyOwned, type OwnedChild, type Owner } from './writing/apply-owned.js';
+export { applyOwned, type OwnedChild, type Owner } from './writing/apply-owned.js';
 export { addFinalizer, removeFinalizer } from './writing/finalizer-writer.js';
 export {
   StatusWriter,

@@ -4,6 +4,7 @@ import {
   type Listener,
   listenerObjectName,
   type PolicyRule,
+  RESOURCES,
   type Role,
   type RoleBinding,
   type ServiceAccount,
@@ -19,21 +20,23 @@ export interface ListenerObjects {
   readonly deployment: Deployment;
 }
 
+const GROUP = RESOURCES.AgentRevision.group;
+
 /** What a listener may do, and nothing that would show it a Secret. */
 const RULES: readonly PolicyRule[] = [
   {
-    apiGroups: ['agentplane.dev'],
+    apiGroups: [GROUP],
     resources: ['agentdeployments', 'agentrevisions', 'listeners'],
     verbs: ['get', 'list', 'watch'],
   },
   {
-    apiGroups: ['agentplane.dev'],
+    apiGroups: [GROUP],
     resources: ['agentrevisions/status', 'listeners/status'],
     verbs: ['get', 'patch', 'update'],
   },
   // an owner reference that blocks its owner's deletion needs this right where that admission is on
   {
-    apiGroups: ['agentplane.dev'],
+    apiGroups: [GROUP],
     resources: ['agentdeployments/finalizers', 'agentrevisions/finalizers'],
     verbs: ['update'],
   },
@@ -110,7 +113,6 @@ function listenerDeployment(
                 { name: 'AGENTPLANE_NAMESPACES', value: namespace },
                 { name: 'AGENTPLANE_API_URL', value: settings.apiUrl },
                 { name: 'AGENTPLANE_ADDRESSES', value: settings.addresses },
-                { name: 'AGENTPLANE_VERSION', value: settings.version },
                 {
                   name: 'AGENTPLANE_IDENTITY',
                   valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },

@@ -69,6 +69,7 @@ export {
   type ConditionStatus,
 } from './condition.js';
 export { dnsLabel } from './dns-label.js';
+export { EVENT } from './event-reason.js';
 export type {
   AgentDeployment,
   AgentDeploymentSpec,
@@ -83,7 +84,7 @@ export type {
 export type { BulkExportRun, BulkExportRunSpec, BulkExportRunStatus } from './generated/bulk-export-run.js';
 export type { BulkExport, BulkExportSpec, BulkExportStatus } from './generated/bulk-export.js';
 export type { Listener, ListenerSpec, ListenerStatus } from './generated/listener.js';
-export { RESOURCES } from './generated/resource-table.js';
+export { API_VERSION, RESOURCES } from './generated/resource-table.js';
 export type {
   Condition,
   Container,

@@ -14,6 +14,8 @@ export const LABEL = {
   tenant: 'agentplane.dev/tenant',
   managedBy: 'app.kubernetes.io/managed-by',
   component: 'app.kubernetes.io/component',
+  /** On a node: `process` where pods run as processes. */
+  runtime: 'agentplane.dev/runtime',
 } as const;
 
 /** Value of `LABEL.managedBy`. */
@@ -28,6 +30,10 @@ export const ANNOTATION = {
   loopbackPort: 'agentplane.dev/loopback-port',
   /** On a revision: hash of what it was made from. */
   revisionHash: 'agentplane.dev/revision-hash',
+  /** On an applied object: hash of the configuration that was applied last. */
+  applied: 'agentplane.dev/applied',
+  /** On a deployment: JSON, requested revisions that were never created because another was requested first. */
+  supersededRevisions: 'agentplane.dev/superseded-revisions',
 } as const;
 
 export const FINALIZER = {

@@ -1,3 +1,4 @@
+import { ANNOTATION } from '#lib/resources';
 import type { AgentDeployment, RevisionRequest, SourceRevisionConfig } from '#lib/resources';
 import { pendingRevision } from './pending-revision.js';
 
@@ -5,7 +6,6 @@ import { pendingRevision } from './pending-revision.js';
  * Revisions that were asked for and never made, because another was asked for before the controller had looked. Their
  * ids were answered to somebody, who may go on asking for them.
  */
-const SUPERSEDED = 'agentplane.dev/superseded-revisions';
 
 /** Annotations have an end; who asks for an older one than these has not asked for long. */
 const MOST_KEPT = 20;
@@ -20,7 +20,7 @@ function isSuperseded(value: unknown): value is SupersededRevision {
 
 /** Newest first; what people wrote into the annotation does not count. */
 export function supersededRevisions({ metadata }: AgentDeployment): readonly SupersededRevision[] {
-  const text = metadata.annotations?.[SUPERSEDED];
+  const text = metadata.annotations?.[ANNOTATION.supersededRevisions];
   if (text === undefined) return [];
   try {
     const kept: unknown = JSON.parse(text);
@@ -42,5 +42,5 @@ export function annotationsAfterRequest(deployment: AgentDeployment): Readonly<R
     sourceRevisionConfig: deployment.spec.sourceRevisionConfig,
   };
   const kept = [superseded, ...supersededRevisions(deployment)].slice(0, MOST_KEPT);
-  return { ...annotations, [SUPERSEDED]: JSON.stringify(kept) };
+  return { ...annotations, [ANNOTATION.supersededRevisions]: JSON.stringify(kept) };
 }

@@ -4,7 +4,8 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { loadDescriptions } from './described.js';
 import { completeDocument } from './complete-document.js';
 
-const VERSION = '0.1.0';
+/** Version of the interface that the document describes; the platform has one of its own. */
+const INTERFACE_VERSION = '0.1.0';
 
 /** The OpenAPI document of the api, built when it is first asked for. */
 export class OpenApi {
@@ -27,7 +28,7 @@ export class OpenApi {
     const about = new DocumentBuilder()
       .setTitle('Agentplane')
       .setDescription('Deployments of agents, their traces, and exports of them')
-      .setVersion(VERSION)
+      .setVersion(INTERFACE_VERSION)
       .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
       .addServer('/')
       .setOpenAPIVersion('3.0.3')

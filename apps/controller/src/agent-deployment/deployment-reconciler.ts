@@ -16,6 +16,7 @@ import {
   type AgentRevision,
   CONDITION,
   type ConditionDraft,
+  EVENT,
   FINALIZER,
   isConditionTrue,
   isDeleting,
@@ -222,8 +223,8 @@ export class DeploymentReconciler {
       await this.#caches.revisions.seen(made);
       events.record(RESOURCES.AgentDeployment, deployment, {
         type: 'Normal',
-        reason: 'RevisionMade',
-        message: `made ${made.metadata.name}`,
+        reason: EVENT.revisionCreated,
+        message: `created revision ${made.metadata.name}`,
       });
     }
     if (isHandled(deployment, draft.revisions) && deployment.spec.revisionRequest)

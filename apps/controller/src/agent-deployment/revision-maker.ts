@@ -8,6 +8,7 @@ import {
   type AgentRevisionSpec,
   type AgentRevisionStatus,
   ANNOTATION,
+  API_VERSION,
   CONDITION,
   databaseSecretName,
   isConditionTrue,
@@ -142,7 +143,7 @@ function buildRevision(
     listenerName: ingredients.listenerName,
   };
   const revision: AgentRevision = {
-    apiVersion: 'agentplane.dev/v1alpha1',
+    apiVersion: API_VERSION,
     kind: 'AgentRevision',
     metadata: {
       name,

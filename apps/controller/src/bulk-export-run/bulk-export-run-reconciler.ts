@@ -148,7 +148,7 @@ export class BulkExportRunReconciler {
     if (decision.kind === 'fail' || decision.kind === 'pause')
       this.#deps.events.record(RESOURCES.BulkExportRun, run, {
         type: 'Warning',
-        reason: decision.kind === 'fail' ? decision.reason : 'AttemptFailed',
+        reason: decision.kind === 'fail' ? decision.reason : REASON.attemptFailed,
         message: decision.message,
       });
   }

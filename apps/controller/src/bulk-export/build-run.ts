@@ -1,5 +1,6 @@
 import { formatInstant, type Partition } from '#lib/export-plan';
 import {
+  API_VERSION,
   type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
@@ -25,7 +26,7 @@ export function buildExportRun(
 ): Omit<BulkExportRun, 'status'> {
   const { metadata, spec } = bulkExport;
   return {
-    apiVersion: 'agentplane.dev/v1alpha1',
+    apiVersion: API_VERSION,
     kind: 'BulkExportRun',
     metadata: {
       name: exportRunName(metadata.name, new Date(Number(partition.start / 1000n))),

@@ -124,7 +124,7 @@ export class BulkExportReconciler {
     if (decision.kind === 'complete')
       events.record(RESOURCES.BulkExport, bulkExport, {
         type: 'Normal',
-        reason: 'Completed',
+        reason: REASON.completed,
         message: 'every run is completed',
       });
     if (decision.kind === 'fail' || decision.kind === 'wait')

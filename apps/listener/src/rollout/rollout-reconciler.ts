@@ -10,6 +10,7 @@ import {
   type AgentRevision,
   CONDITION,
   DEPLOYMENTS,
+  EVENT,
   findCondition,
   type ObjectKey,
   REASON,
@@ -146,7 +147,7 @@ export class RolloutReconciler {
     if (servedRevision(world) === serving.metadata.name) return;
     events.record(RESOURCES.AgentDeployment, world.deployment, {
       type: 'Normal',
-      reason: 'Switched',
+      reason: EVENT.trafficSwitched,
       message: `the Service points to revision ${serving.metadata.name}`,
     });
     await this.#caches.services.seen(applied);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { FIRST_WORKSPACE, type StoreCredentials } from '#lib/data-folder';
 import {
+  API_VERSION,
   type BulkExportDestination,
   DEFAULT_LISTENER,
   LABEL,
@@ -43,7 +44,7 @@ export function systemObjects(installation: string): ManifestObject[] {
 
 export function firstWorkspace(tenantId: string): Workspace {
   return {
-    apiVersion: 'agentplane.dev/v1alpha1',
+    apiVersion: API_VERSION,
     kind: 'Workspace',
     metadata: { name: FIRST_WORKSPACE },
     spec: { tenantId, displayName: 'Default workspace', plan: 'enterprise' },
@@ -52,7 +53,7 @@ export function firstWorkspace(tenantId: string): Workspace {
 
 export function firstListener(namespace: string): Listener {
   return {
-    apiVersion: 'agentplane.dev/v1alpha1',
+    apiVersion: API_VERSION,
     kind: 'Listener',
     metadata: { name: DEFAULT_LISTENER, namespace },
     spec: { computeType: 'cluster', computeId: 'local' },
@@ -76,7 +77,7 @@ export function localCredentials(namespace: string, store: StoreCredentials): Se
 
 export function localDestination(namespace: string, store: StoreCredentials): BulkExportDestination {
   return {
-    apiVersion: 'agentplane.dev/v1alpha1',
+    apiVersion: API_VERSION,
     kind: 'BulkExportDestination',
     metadata: { name: LOCAL_DESTINATION, namespace },
     spec: {

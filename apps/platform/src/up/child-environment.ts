@@ -18,7 +18,6 @@ export interface Surroundings {
   readonly paths: DataPaths;
   readonly ports: Ports;
   readonly installation: string;
-  readonly version: string;
   readonly host: string;
   readonly databaseUri: string;
   readonly databaseAdminUri: string;
@@ -32,15 +31,15 @@ export interface Surroundings {
 type Environment = Readonly<Record<string, string>>;
 
 /** Settings of every program. */
-export function programEnvironment(version: string): Environment {
-  return { ...inheritedEnvironment(INHERITED), AGENTPLANE_VERSION: version };
+export function programEnvironment(): Environment {
+  return inheritedEnvironment(INHERITED);
 }
 
 /** Settings of `apps/embedded`. */
 export function embeddedEnvironment(from: Surroundings): Environment {
   const { paths, ports, store, kubeDatabaseUri, kubeconfigPath, installation } = from;
   return {
-    ...programEnvironment(from.version),
+    ...programEnvironment(),
     AGENTPLANE_DATA: paths.root,
     AGENTPLANE_INSTALLATION: installation,
     AGENTPLANE_KUBE_PORT: String(ports.kube),
@@ -59,7 +58,7 @@ export function embeddedEnvironment(from: Surroundings): Environment {
 /** Settings of `apps/api`. */
 export function apiEnvironment(from: Surroundings, kubeconfig: string): Environment {
   return {
-    ...programEnvironment(from.version),
+    ...programEnvironment(),
     KUBECONFIG: kubeconfig,
     HOST: from.host,
     PORT: String(from.ports.rest),
@@ -74,7 +73,7 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
 /** Settings of `apps/controller`. */
 export function controllerEnvironment(from: Surroundings, kubeconfig: string): Environment {
   return {
-    ...programEnvironment(from.version),
+    ...programEnvironment(),
     KUBECONFIG: kubeconfig,
     AGENTPLANE_DATABASE_URI: from.databaseUri,
     AGENTPLANE_DATABASE_ADMIN_URI: from.databaseAdminUri,

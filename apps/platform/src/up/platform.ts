@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import {
-  installedVersion,
   newStoreKeys,
   type PlatformCredentials,
   type Ports,
@@ -198,7 +197,7 @@ export class Platform {
     return new Child({
       name,
       program: join(installation, 'dist', 'apps', name, 'src', 'main.js'),
-      environment: programEnvironment(installedVersion(installation)),
+      environment: programEnvironment(),
       nodeOptions: NODE_OPTIONS,
       logFile: join(folder.paths.logs, `${name}.log`),
       stopMs: 15_000,
@@ -212,7 +211,7 @@ export class Platform {
     const { folder, installation, clock } = this.#parts;
     return new Preparation({
       program: join(installation, 'dist', 'apps', 'platform', 'src', 'preparation', 'main.js'),
-      environment: programEnvironment(installedVersion(installation)),
+      environment: programEnvironment(),
       nodeOptions: NODE_OPTIONS,
       logFile: join(folder.paths.logs, 'preparation.log'),
       clock,
@@ -245,7 +244,6 @@ export class Platform {
       ...{ paths, ports, installation, store },
       ...uris,
       host: options.host,
-      version: installedVersion(installation),
       kubeconfigPath: paths.kubeconfig,
       apiUrl: `http://${host}:${ports.rest}`,
     };

@@ -1,3 +1,4 @@
+import { ANNOTATION } from '#lib/resources';
 import { ApiError, badRequest, notFound, textAt } from '#lib/kube-semantics';
 import type { ObjectStore } from '../store/object-store.js';
 import type { SubresourceHandler } from './subresource-handlers.js';
@@ -5,7 +6,7 @@ import type { SubresourceHandler } from './subresource-handlers.js';
 const INSTEAD: Readonly<Record<string, string>> = {
   exec: 'its processes are processes of this machine: look at them there',
   attach: 'read what it says with "kubectl logs -f"',
-  portforward: 'its ports are open on 127.0.0.1 already, see its annotation agentplane.dev/loopback-ports',
+  portforward: `its ports are open on 127.0.0.1 already, see its annotation ${ANNOTATION.loopbackPorts}`,
 };
 
 /** `pods/NAME/exec`, `attach` and `portforward` are not served; whoever asks is told what to do instead. */

@@ -2,12 +2,9 @@ import { createHash } from 'node:crypto';
 import { controllerReference, isOwnedBy } from '#lib/reconcile';
 import { TerminalError } from '#lib/errors';
 import { jsonContains } from '#lib/json';
-import { keyOf, type KubeObject, type ObjectMeta, type ResourceRef } from '#lib/resources';
+import { ANNOTATION, keyOf, type KubeObject, type ObjectMeta, type ResourceRef } from '#lib/resources';
 import type { KubeClient, Untyped } from '../client/kube-client.js';
 import type { Applied } from '../client/request-options.js';
-
-/** Annotation with the hash of the configuration that was applied last. */
-export const APPLIED_ANNOTATION = 'agentplane.dev/applied';
 
 export interface OwnedChild<T extends KubeObject> {
   readonly ref: ResourceRef<T>;
@@ -38,7 +35,7 @@ export async function applyOwned<T extends KubeObject = Untyped>(
   const hash = createHash('sha256').update(JSON.stringify(desired)).digest('hex').slice(0, 32);
   const metadata: Partial<ObjectMeta> & { readonly name: string } = {
     ...desired.metadata,
-    annotations: { ...desired.metadata.annotations, [APPLIED_ANNOTATION]: hash },
+    annotations: { ...desired.metadata.annotations, [ANNOTATION.applied]: hash },
     ownerReferences: [reference],
   };
   const applied = { ...desired, metadata };

@@ -3,7 +3,7 @@ import type { KubeClient } from '#lib/kube';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { type Node, type NodeCondition, NODES } from '#lib/resources';
+import { LABEL, type Node, type NodeCondition, NODES } from '#lib/resources';
 import { kubeTime } from '../pod/kube-time.js';
 
 export interface RegistrationOptions {
@@ -82,7 +82,7 @@ export class Registration {
   async #ensureNode(): Promise<Node> {
     const { client, nodeName } = this.#options;
     const labels = {
-      'agentplane.dev/runtime': 'process',
+      [LABEL.runtime]: 'process',
       'kubernetes.io/hostname': nodeName,
       'kubernetes.io/os': process.platform,
       'kubernetes.io/arch': process.arch === 'x64' ? 'amd64' : process.arch,

@@ -8,6 +8,9 @@ import type { BulkExport } from './bulk-export.js';
 import type { Listener } from './listener.js';
 import type { Workspace } from './workspace.js';
 
+/** apiVersion of every kind of the platform. */
+export const API_VERSION = 'agentplane.dev/v1alpha1';
+
 /** Where each kind of the platform lives in the API, with the type of its objects. */
 export const RESOURCES = {
   AgentDeployment: {

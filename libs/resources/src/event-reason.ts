@@ -1,0 +1,9 @@
+/**
+ * Reasons of events that are not the reason of a condition too; an event that reports a condition carries its `REASON`.
+ * Described in docs/reference/, which a check keeps complete.
+ */
+export const EVENT = {
+  // AgentDeployment
+  revisionCreated: 'RevisionCreated',
+  trafficSwitched: 'TrafficSwitched',
+} as const;
