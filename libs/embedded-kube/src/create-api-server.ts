@@ -14,7 +14,7 @@ import { Authorizer } from './authz/authorizer.js';
 import { EscalationCheck } from './authz/escalation.js';
 import { bootstrap } from './bootstrap/bootstrap.js';
 import { Discovery } from './discovery/discovery.js';
-import { apiHandler } from './http/api-handler.js';
+import { apiHandler } from './routing/api-handler.js';
 import { TlsListener } from './http/tls-listener.js';
 import { OpenApi } from './openapi/openapi.js';
 import { CertificateAuthority } from './pki/certificate-authority.js';

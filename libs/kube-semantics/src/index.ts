@@ -22,6 +22,7 @@ export { labelSelectorText } from './selector/label-selector.js';
 export { isSelected, parseSelection, type Selection } from './selector/selection.js';
 export { type KindRules } from './served-type/kind-rules.js';
 export { type PrinterColumn } from './served-type/printer-column.js';
+export { inVersion } from './served-type/in-version.js';
 export { apiVersionOf, metaRules, type ResourceType } from './served-type/resource-type.js';
 export { type ScalePaths } from './served-type/scale-paths.js';
 export { type ServedType } from './served-type/served-type.js';

@@ -1,13 +1,13 @@
 import {
   apiVersionOf,
   badRequest,
+  inVersion,
   type KubeObject,
   type ServedType,
   type TableKind,
   tableOf,
 } from '#lib/kube-semantics';
 import type { AnswerFormat } from '../http/media-type.js';
-import { inVersion } from '../registry/type-registry.js';
 import type { StoredObject } from '../store/stored-object.js';
 
 /** `metadata` of a list. */

@@ -2,7 +2,7 @@ import { type ApiError, badRequest, invalid, recordAt, textAt, textsAt } from '#
 import type { RequestContext } from '../http/request-context.js';
 import { parseCount } from '../list/revision-option.js';
 import { readObject } from './body.js';
-import { isTrue } from './write-options.js';
+import { isTrue } from '../http/query-flag.js';
 
 export type PropagationPolicy = 'Orphan' | 'Background' | 'Foreground';
 

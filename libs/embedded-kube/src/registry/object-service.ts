@@ -8,6 +8,7 @@ import {
   conflict,
   forbidden,
   generateNameExhausted,
+  inVersion,
   type KubeObject,
   notFound,
   qualified,
@@ -23,7 +24,6 @@ import { completeCrd } from './crd-status.js';
 import type { DeleteOptions } from './delete-options.js';
 import { decideDeletion, isReleased } from './deletion.js';
 import { buildNewObject, generateName, validateNewObject } from './new-object.js';
-import { inVersion } from './type-registry.js';
 import { buildUpdatedObject } from './updated-object.js';
 
 /** Which object a request is about. */

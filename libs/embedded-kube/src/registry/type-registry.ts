@@ -1,4 +1,4 @@
-import { type KubeObject, qualified, type ResourceType, type ServedType } from '#lib/kube-semantics';
+import { qualified, type ResourceType, type ServedType } from '#lib/kube-semantics';
 
 /** Every resource type that is served now: the built-in ones and those of established CustomResourceDefinitions. */
 export class TypeRegistry {
@@ -30,10 +30,6 @@ export class TypeRegistry {
     return type && served ? { type, version: served } : undefined;
   }
 
-  findKind(group: string, kind: string): ResourceType | undefined {
-    return this.list().find((type) => type.group === group && type.kind === kind);
-  }
-
   put(type: ResourceType): void {
     this.#types.set(qualified(type), type);
     this.#changed();
@@ -51,9 +47,4 @@ export class TypeRegistry {
     this.#generation++;
     for (const listener of this.#listeners) listener();
   }
-}
-
-/** The object as the given version shows it. Versions differ in name only (conversion strategy None). */
-export function inVersion(object: KubeObject, apiVersion: string): KubeObject {
-  return object.apiVersion === apiVersion ? object : { ...object, apiVersion };
 }

@@ -1,5 +1,6 @@
 import { type ApiError, invalid, type StatusCause } from '#lib/kube-semantics';
 import { contentType } from '../http/media-type.js';
+import { isTrue } from '../http/query-flag.js';
 import type { RequestContext } from '../http/request-context.js';
 
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
@@ -86,11 +87,7 @@ function fieldManager({ query, headers }: RequestContext): string {
   return (headers['user-agent'] ?? '').split('/')[0]?.slice(0, 128) || 'unknown';
 }
 
-export function isTrue(value: string | null): boolean {
-  return value !== null && value !== 'false' && value !== '0';
-}
-
-/** Says about fields that the kind does not have what the caller asked to be told. */
+/** Ignores, warns about or refuses fields that the kind does not have, as `fieldValidation` asks. */
 export function reportUnknownFields(
   unknownFields: readonly string[],
   options: WriteOptions,

@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
 import type { Clock } from '#lib/time';
 import { expired, isSelected, qualified, type Selection, type ServedType } from '#lib/kube-semantics';
+import { isTrue } from '../http/query-flag.js';
 import type { AnswerStream, Reply, RequestContext } from '../http/request-context.js';
 import { checkWatchOptions } from '../list/list-options.js';
 import { parseRevision } from '../list/revision-option.js';
 import type { Presenter } from '../present/presenter.js';
-import { isTrue } from '../registry/write-options.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { StoredChange, StoredObject } from '../store/stored-object.js';
 import { selectedChange } from './selected-change.js';

@@ -113,9 +113,6 @@ export function tooMany(field: string, actual: number, max: number): FieldError 
   );
 }
 
-export const internalError = (field: string, detail: string): FieldError =>
-  fieldError('InternalError', field, detail);
-
 /**
  * The text of all errors after `KIND "NAME" is invalid: ` of a 422 answer: one alone, several in brackets, each only
  * once.

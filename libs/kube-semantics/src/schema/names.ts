@@ -4,7 +4,6 @@ const QUALIFIED = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
 const LABEL_1035 = '[a-z]([-a-z0-9]*[a-z0-9])?';
-const ENV_NAME = '[-._a-zA-Z][-._a-zA-Z0-9]*';
 const CONFIG_KEY = '[-._a-zA-Z0-9]+';
 
 const QUALIFIED_TEXT =
@@ -101,16 +100,6 @@ export function environmentName(value: string): Problems {
   return /^[ -<>-~]+$/.test(value)
     ? []
     : ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
-}
-
-/** The older, narrower rule for environment variables. */
-export function strictEnvironmentName(value: string): Problems {
-  const text =
-    "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit";
-  const problems = whole(ENV_NAME).test(value)
-    ? []
-    : [mismatch(text, ENV_NAME, 'my.env-name', 'MY_ENV.NAME', 'MyEnvName1')];
-  return [...problems, ...upward(value)];
 }
 
 /** Keys of ConfigMaps and Secrets. */

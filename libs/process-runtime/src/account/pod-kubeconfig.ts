@@ -3,7 +3,7 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Pod } from '#lib/resources';
-import { type PodFiles, writeWhole } from '../pod/pod-files.js';
+import { type PodFiles, writeWhole } from '../pod-files/pod-files.js';
 
 export interface PodKubeconfigOptions {
   readonly client: KubeClient;

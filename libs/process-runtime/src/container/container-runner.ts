@@ -2,10 +2,11 @@ import { rmSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { type ContainerStatus, type Pod, type PodContainer, PODS } from '#lib/resources';
 import { errorText } from '#lib/errors';
-import type { NodeContext } from '../node/node-context.js';
+import type { NodeContext } from '../context/node-context.js';
 import { attemptFiles, LogFile } from '../log/log-file.js';
-import { kubeTime } from '../pod/kube-time.js';
-import { writeWhole } from '../pod/pod-files.js';
+import type { ContainerLog } from '../log/pod-logs.js';
+import { kubeTime } from '../kube-time.js';
+import { writeWhole } from '../pod-files/pod-files.js';
 import type { ProcessIdentity } from '#lib/process-identity';
 import { ContainerProbes } from '../probe/container-probes.js';
 import type { ProcessRecord } from '../strays/end-strays.js';
@@ -80,9 +81,14 @@ export class ContainerRunner {
     };
   }
 
-  /** The log being written, for those who follow it. */
-  get logFile(): LogFile | undefined {
-    return this.#logFile;
+  get log(): ContainerLog {
+    const { container, surroundings } = this.#options;
+    return {
+      folder: surroundings().files.logFolder(container.name),
+      newestAttempt: this.view.restartCount,
+      waitingReason: this.#phase.kind === 'waiting' ? this.#phase.reason : undefined,
+      live: this.#logFile,
+    };
   }
 
   /** Resolves when the container has ended for good. */

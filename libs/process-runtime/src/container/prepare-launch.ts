@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Pod, PodContainer } from '#lib/resources';
-import type { NodeContext } from '../node/node-context.js';
-import type { PodFiles } from '../pod/pod-files.js';
+import type { NodeContext } from '../context/node-context.js';
+import type { PodFiles } from '../pod-files/pod-files.js';
 import { NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
 import type { Launch } from './container-process.js';
 import { ContainerConfigError, resolveEnvironment } from './environment.js';

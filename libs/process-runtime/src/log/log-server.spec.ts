@@ -1,14 +1,13 @@
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ContainerRunner } from '../container/container-runner.js';
-import type { PodWorkers } from '../pod/pod-workers.js';
 import { certificates, type TestCertificates } from '../testdata/certificates.js';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { LogFile } from './log-file.js';
 import { LogServer } from './log-server.js';
+import type { ContainerLog } from './pod-logs.js';
 
 const folder = temporaryFolder();
 const clock = new FakeClock('2026-03-01T12:00:00Z');
@@ -30,28 +29,20 @@ describe('logs of pods', () => {
     current.write('stderr', 'an error\n');
     await clock.advance(60_000);
     current.write('stdout', 'ee\n');
-    const runner = {
-      view: { phase: { kind: 'running' }, restartCount: 1 },
-      logFile: current,
-    } as ContainerRunner;
-    const found = {
-      findLog: (name: string) => (name === 'main' ? { folder: logFolder, runner } : undefined),
-    };
     const loopFolder = join(folder, 'looping');
     const crashed = new LogFile(loopFolder, 0, clock);
     crashed.write('stdout', 'its last words\n');
     crashed.close();
-    const waiting = {
-      view: { phase: { kind: 'waiting', reason: 'CrashLoopBackOff' }, restartCount: 0 },
-    } as ContainerRunner;
-    const looping = { findLog: () => ({ folder: loopFolder, runner: waiting }) };
-    // the smallest part of the workers that the server asks
-    const pods = {
-      find: (_: string, name: string) => (name === 'pod' ? found : name === 'looping' ? looping : undefined),
-    } as unknown as PodWorkers;
+    const found = new Map<string, ContainerLog>([
+      ['pod/main', { folder: logFolder, newestAttempt: 1, waitingReason: undefined, live: current }],
+      [
+        'looping/main',
+        { folder: loopFolder, newestAttempt: 0, waitingReason: 'CrashLoopBackOff', live: undefined },
+      ],
+    ]);
     server = new LogServer({
       serving: issued,
-      pods,
+      logs: { find: (_namespace, pod, container) => found.get(`${pod}/${container}`) },
       clock: { ...systemClock, now: () => clock.now() },
       log: createLogger('test', 'silent'),
     });

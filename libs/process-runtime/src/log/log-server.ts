@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { errorText } from '#lib/errors';
-import type { PodWorkers } from '../pod/pod-workers.js';
+import type { PodLogs } from './pod-logs.js';
 import { hasLog, parseLogQuery, readLog } from './read-log.js';
 
 /** How the node proves itself, and to whom it talks. */
@@ -18,7 +18,7 @@ export interface ServingIdentity {
 
 export interface LogServerOptions {
   readonly serving: ServingIdentity;
-  readonly pods: PodWorkers;
+  readonly logs: PodLogs;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -92,25 +92,25 @@ export class LogServer {
     }: { namespace: string; pod: string; container: string; query: URLSearchParams },
     response: ServerResponse,
   ): Promise<void> {
-    const { pods, clock } = this.#options;
-    const found = pods.find(namespace, pod)?.findLog(container);
+    const { logs, clock } = this.#options;
+    const found = logs.find(namespace, pod, container);
     if (!found)
       return refuse(response, 404, `container ${container} of pod ${namespace}/${pod} is not on this node`);
     const wanted = parseLogQuery(query, clock.now());
-    const { phase, restartCount } = found.runner.view;
-    // while it waits for the next attempt, the last one is both the newest and the previous
-    const attempt = wanted.previous && phase.kind !== 'waiting' ? restartCount - 1 : restartCount;
+    const { newestAttempt, waitingReason } = found;
+    // while the container waits for its next attempt, the last one is both the newest and the previous
+    const attempt = wanted.previous && waitingReason === undefined ? newestAttempt - 1 : newestAttempt;
     if (attempt < 0 || !hasLog(found.folder, attempt)) {
       const text = wanted.previous
         ? `previous terminated container "${container}" in pod "${pod}" not found`
-        : `container "${container}" in pod "${pod}" is waiting to start: ${phase.kind === 'waiting' ? phase.reason : ''}`;
+        : `container "${container}" in pod "${pod}" is waiting to start: ${waitingReason ?? ''}`;
       return refuse(response, 400, text);
     }
     response.writeHead(200, { 'content-type': 'text/plain' });
     response.flushHeaders();
     const gone = new AbortController();
     response.once('close', () => gone.abort(new Error('the reader went away')));
-    const live = found.runner.logFile?.attempt === attempt ? found.runner.logFile : undefined;
+    const live = found.live?.attempt === attempt ? found.live : undefined;
     for await (const text of readLog(found.folder, attempt, wanted, live, { clock, signal: gone.signal })) {
       if (gone.signal.aborted) break;
       if (!response.write(text)) await drained(response);

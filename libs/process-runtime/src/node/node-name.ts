@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { readJson, writeWhole } from '../pod/pod-files.js';
+import { readJson, writeWhole } from '../pod-files/pod-files.js';
 
 /** Who the node is, for as long as its data folder exists. */
 export interface NodeIdentity {

@@ -4,7 +4,7 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { LABEL, type Node, type NodeCondition, NODES } from '#lib/resources';
-import { kubeTime } from '../pod/kube-time.js';
+import { kubeTime } from '../kube-time.js';
 
 export interface RegistrationOptions {
   readonly client: KubeClient;

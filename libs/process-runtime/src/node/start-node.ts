@@ -9,14 +9,14 @@ import { FIELD_MANAGER, type Pod, PODS } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
 import { LogServer, type ServingIdentity } from '../log/log-server.js';
-import { LoopbackPorts } from '../pod/loopback-ports.js';
+import { LoopbackPorts } from '../port/loopback-ports.js';
 import { PodWorkers } from '../pod/pod-workers.js';
 import { endStrays } from '../strays/end-strays.js';
-import type { ImageResolver, NodeContext } from './node-context.js';
+import type { ImageResolver, NodeContext } from '../context/node-context.js';
 import { NodeLease } from './node-lease.js';
 import { ensureNodeIdentity } from './node-name.js';
 import { Registration } from './registration.js';
-import { SleepWatch } from './sleep-watch.js';
+import { SleepWatch } from '../context/sleep-watch.js';
 
 export interface NodeOptions {
   /** The API server as this node sees it: `system:node:NAME`, with the name from `ensureNodeIdentity`. */
@@ -92,8 +92,13 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     environment: machineEnvironment(),
   };
   const workers = new PodWorkers(context);
-  const logs = new LogServer({ serving: options.serving, pods: workers, clock, log });
-  const port = await logs.listen(options.port);
+  const logServer = new LogServer({
+    serving: options.serving,
+    logs: { find: (namespace, pod, container) => workers.find(namespace, pod)?.findLog(container) },
+    clock,
+    log,
+  });
+  const port = await logServer.listen(options.port);
   const registration = new Registration({ client, nodeName: identity.name, port, version, clock, log });
   const lease = new NodeLease({
     ...{ client: leaseClient, nodeName: identity.name, holder: identity.leaseHolder, clock, log },
@@ -124,7 +129,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
       sleepWatch.stop();
       registration.stop();
       lease.stop();
-      await logs.stop();
+      await logServer.stop();
       await context.events.flush();
       await Promise.all([client.close(), leaseClient.close()]);
     },

@@ -4,9 +4,10 @@ import { errorText } from '#lib/errors';
 import { ANNOTATION, type ContainerStatus, keyOf, type Pod, type PodContainer, PODS } from '#lib/resources';
 import { isAccountMounted, PodKubeconfig } from '../account/pod-kubeconfig.js';
 import { ContainerRunner } from '../container/container-runner.js';
-import type { NodeContext } from '../node/node-context.js';
+import type { NodeContext } from '../context/node-context.js';
 import { within } from '../within.js';
-import { PodFiles } from './pod-files.js';
+import type { ContainerLog } from '../log/pod-logs.js';
+import { PodFiles } from '../pod-files/pod-files.js';
 import { StatusReporter } from './status-reporter.js';
 import { type PodView, summarizePod } from './summarize-pod.js';
 
@@ -120,10 +121,9 @@ export class PodWorker {
     await this.ended;
   }
 
-  /** Where the log of a container is; undefined for an unknown one. */
-  findLog(container: string): { folder: string; runner: ContainerRunner } | undefined {
-    const runner = [...this.#init, ...this.#containers].find(({ view }) => view.name === container);
-    return runner && { folder: this.#files.logFolder(container), runner };
+  /** Undefined for a container that the pod does not have. */
+  findLog(container: string): ContainerLog | undefined {
+    return [...this.#init, ...this.#containers].find(({ view }) => view.name === container)?.log;
   }
 
   #runner(

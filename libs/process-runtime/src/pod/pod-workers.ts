@@ -2,7 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Change, Informer } from '#lib/kube';
 import { keyOf, keyText, type Pod } from '#lib/resources';
-import type { NodeContext } from '../node/node-context.js';
+import type { NodeContext } from '../context/node-context.js';
 import { within } from '../within.js';
 import { PodWorker } from './pod-worker.js';
 

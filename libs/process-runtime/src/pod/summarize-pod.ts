@@ -1,6 +1,6 @@
 import type { ContainerState, ContainerStatus, Pod, PodCondition, PodStatus } from '#lib/resources';
 import type { ContainerView } from '../container/container-view.js';
-import { kubeTime } from './kube-time.js';
+import { kubeTime } from '../kube-time.js';
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 

@@ -1,6 +1,6 @@
 import type { Probe } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import type { SleepWatch } from '../node/sleep-watch.js';
+import type { SleepWatch } from '../context/sleep-watch.js';
 import { check, type ProbeTarget } from './check.js';
 
 export interface ProberOptions {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { endProcess, isRunning, type ProcessIdentity } from '#lib/process-identity';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { readJson } from '../pod/pod-files.js';
+import { readJson } from '../pod-files/pod-files.js';
 import { markedProcesses } from './marked-processes.js';
 import { NODE_MARKER } from './process-marker.js';
 

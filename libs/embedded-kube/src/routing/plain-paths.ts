@@ -1,8 +1,8 @@
 import { methodNotAllowed } from '#lib/kube-semantics';
 import type { Discovery } from '../discovery/discovery.js';
 import { type OpenApi, OPENAPI_V2 } from '../openapi/openapi.js';
-import { parseAccept } from './media-type.js';
-import { json, type Reply, type RequestContext } from './request-context.js';
+import { parseAccept } from '../http/media-type.js';
+import { json, type Reply, type RequestContext } from '../http/request-context.js';
 import { SERVER_VERSION } from './server-version.js';
 
 export interface PlainPathParts {

@@ -7,7 +7,7 @@ import type { TypeRegistry } from '../registry/type-registry.js';
 import type { ScaleHandler } from '../subresource/scale.js';
 import type { SubresourceHandlers } from '../subresource/subresource-handlers.js';
 import { noSuchPath, type PlainPathParts, servePlainPath } from './plain-paths.js';
-import type { Handler, Reply, RequestContext } from './request-context.js';
+import type { Handler, Reply, RequestContext } from '../http/request-context.js';
 
 export interface ApiHandlerParts extends PlainPathParts {
   readonly authorizer: Authorizer;

@@ -1,7 +1,7 @@
 import type { EventRecorder, KubeClient, KubeConnection } from '#lib/kube';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { LoopbackPorts } from '../pod/loopback-ports.js';
+import type { LoopbackPorts } from '../port/loopback-ports.js';
 import type { SleepWatch } from './sleep-watch.js';
 
 /** Finds what an image reference means on this machine; `undefined`: there is no such image. */
