@@ -3,7 +3,8 @@ import { TerminalError } from '#lib/errors';
 import { manifestKey, type PartitionAddress, partKey } from '#lib/export-plan';
 import { destinationSettings, type ObjectStoreSettings } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
-import { type ExportWindow, type Micros, parseMicros } from '#lib/trace-store';
+import { type Instant, parseInstant } from '#lib/time';
+import { type ExportWindow } from '#lib/trace-store';
 import type { WorkerConfig } from './config.js';
 
 /** What one attempt has to do, without its credentials. */
@@ -51,8 +52,8 @@ export function parseTask(config: WorkerConfig): ExportTask {
   };
 }
 
-function timeOf(text: string): Micros {
-  const micros = parseMicros(text);
+function timeOf(text: string): Instant {
+  const micros = parseInstant(text, { zone: 'required' });
   if (micros === undefined)
     throw new TerminalError(
       'InvalidSpec',

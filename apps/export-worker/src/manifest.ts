@@ -1,4 +1,5 @@
-import { type ExportFile, microsToIso } from '#lib/trace-store';
+import { formatInstant } from '#lib/time';
+import { type ExportFile } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 
 /** The object that is written last: whoever follows it sees exactly the files that belong to the partition. */
@@ -21,8 +22,8 @@ export function renderManifest({ spec }: ExportTask, files: readonly ExportFile[
       rows,
       bytes,
       etag,
-      minStartTime: minStartTime === undefined ? undefined : microsToIso(minStartTime),
-      maxStartTime: maxStartTime === undefined ? undefined : microsToIso(maxStartTime),
+      minStartTime: minStartTime === undefined ? undefined : formatInstant(minStartTime),
+      maxStartTime: maxStartTime === undefined ? undefined : formatInstant(maxStartTime),
     })),
   };
   return `${JSON.stringify(manifest, undefined, 2)}\n`;

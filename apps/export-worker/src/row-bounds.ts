@@ -1,6 +1,7 @@
 import { readMicros, readUuid } from '#lib/parquet';
 import type { Tuple } from '#lib/postgres';
-import type { ExportCursor, Micros } from '#lib/trace-store';
+import type { Instant } from '#lib/time';
+import type { ExportCursor } from '#lib/trace-store';
 
 /** Remembers the first and the last row of a file. Copies 40 bytes a row instead of making strings that are not read. */
 export class RowBounds {
@@ -12,7 +13,7 @@ export class RowBounds {
     offsets: Int32Array.of(0, 8, 24),
     lengths: Int32Array.of(8, 16, 16),
   };
-  #firstTime: Micros | undefined;
+  #firstTime: Instant | undefined;
 
   /** @param fieldOf where a column lies in the tuples */
   constructor(fieldOf: (column: string) => number) {
@@ -32,7 +33,7 @@ export class RowBounds {
   }
 
   /** Start time of the first row. */
-  get firstTime(): Micros {
+  get firstTime(): Instant {
     if (this.#firstTime === undefined) throw new Error('no row has been seen');
     return this.#firstTime;
   }

@@ -1,7 +1,8 @@
 import { errorText } from '#lib/errors';
 import { ObjectStoreError, type ObjectStat, type ObjectStore } from '#lib/object-store';
 import type { Logger } from '#lib/telemetry';
-import { type ExportIntent, type ExportProgressRecord, parseMicros } from '#lib/trace-store';
+import { parseInstant } from '#lib/time';
+import { type ExportIntent, type ExportProgressRecord } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 import type { ProgressJournal } from './progress-journal.js';
 
@@ -62,11 +63,11 @@ async function adopt(
 ): Promise<boolean> {
   const { part, key, mark, rows, bytes, upTo, from } = intent;
   if (mark === undefined || rows === undefined || bytes === undefined || !upTo) return false;
-  const maxStartTime = parseMicros(upTo.startTime);
+  const maxStartTime = parseInstant(upTo.startTime, { zone: 'required' });
   if (maxStartTime === undefined) return false;
   const found = await findObject(task.bucket, key, store);
   if (found?.mark !== mark || found.size !== bytes) return false;
-  const minStartTime = parseMicros(from);
+  const minStartTime = from === undefined ? undefined : parseInstant(from, { zone: 'required' });
   await journal.completePart(
     {
       ...{ part, key, rows, bytes, etag: found.etag, maxStartTime },

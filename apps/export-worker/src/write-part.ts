@@ -5,13 +5,8 @@ import type { MultipartUpload, ObjectStore } from '#lib/object-store';
 import { ParquetWriter } from '#lib/parquet';
 import { CopyBinaryReader } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
-import {
-  type ExportCursor,
-  type ExportIntent,
-  type ExportRows,
-  type ExportSource,
-  microsToIso,
-} from '#lib/trace-store';
+import { formatInstant } from '#lib/time';
+import { type ExportCursor, type ExportIntent, type ExportRows, type ExportSource } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 import { onlyOrInForce } from './only-or-in-force.js';
 import { fileColumns } from './file-columns.js';
@@ -118,8 +113,8 @@ class PartInTheMaking {
     await journal.recordIntent({
       ...this.#intent,
       ...{ uploadId: upload.uploadId, rows, bytes },
-      from: microsToIso(firstTime),
-      upTo: { ...last, startTime: microsToIso(last.startTime) },
+      from: formatInstant(firstTime),
+      upTo: { ...last, startTime: formatInstant(last.startTime) },
     });
     const { etag } = await this.#completeUpload(upload);
     const times = { minStartTime: firstTime, maxStartTime: last.startTime };
@@ -175,7 +170,7 @@ class PartInTheMaking {
     const soFar = (): SoFar => ({
       rows: this.#writer.rows,
       bytes: this.#writer.bytes,
-      startTime: microsToIso(this.#bounds.last.startTime),
+      startTime: formatInstant(this.#bounds.last.startTime),
     });
     await journal.recordIntent(this.#intent, soFar);
     this.#starting = store.startMultipartUpload(this.#task.bucket, key, {

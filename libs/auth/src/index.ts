@@ -6,5 +6,4 @@ export {
   type MintedApiKey,
   type ParsedApiKey,
 } from './api-key.js';
-export { UUID_PATTERN, isUuid } from './uuid.js';
 export type { ApiKeyKind, Caller, TenantId } from './caller.js';

@@ -1,4 +1,3 @@
-export { dayOf, formatInstant, instantOf, MICROS_PER_DAY, parseInstant, type Instant } from './instant.js';
 export { DEFAULT_EXPORT_LIMITS, type ExportLimits } from './limits.js';
 export { decideNextAttempt, isExportOverdue, type AttemptEnd, type NextAttempt } from './next-attempt.js';
 export {

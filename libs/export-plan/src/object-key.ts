@@ -1,3 +1,5 @@
+import { isUuid } from '#lib/resources';
+
 /** Layout of an export in its bucket: `v1` as the interface first had it, `v2_beta` with folders that Hive understands. */
 export type FormatVersion = 'v1' | 'v2_beta';
 
@@ -15,7 +17,6 @@ export interface PartitionAddress {
 
 const MAX_PREFIX_BYTES = 512;
 const PREFIX = /^[A-Za-z0-9!_.*'()/-]*$/;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * Why a prefix cannot be used, or undefined when it can. The characters are those that object stores call safe; `.` and
@@ -45,8 +46,7 @@ function joined(prefix: string, rest: string): string {
 /** The folder of one partition, ending with a slash. Month and day carry no leading zero, as in the interface. */
 export function partitionFolder(address: PartitionAddress): string {
   for (const id of [address.exportId, address.tenantId, address.projectId])
-    if (!UUID.test(id))
-      throw new Error(`an id in an object key must be a uuid, but is ${JSON.stringify(id)}`);
+    if (!isUuid(id)) throw new Error(`an id in an object key must be a uuid, but is ${JSON.stringify(id)}`);
   const [year, month, day] = address.day.split('-').map(Number);
   const resource = address.formatVersion === 'v2_beta' ? 'resource=runs' : 'runs';
   return joined(

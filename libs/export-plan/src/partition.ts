@@ -1,4 +1,4 @@
-import { dayOf, formatInstant, MICROS_PER_DAY } from './instant.js';
+import { dayOf, formatInstant, MICROS_PER_DAY } from '#lib/time';
 import type { Window } from './window.js';
 
 /** One UTC day of an export, clipped to its window. */
@@ -21,7 +21,7 @@ export function partitionByDay(window: Window): Partition[] {
   for (let start = window.start; start < window.end;) {
     const midnight = dayOf(start) + MICROS_PER_DAY;
     const end = midnight < window.end ? midnight : window.end;
-    partitions.push({ start, end, day: formatInstant(start).slice(0, 10) });
+    partitions.push({ start, end, day: formatInstant(start, 'if-any').slice(0, 10) });
     start = end;
   }
   return partitions;

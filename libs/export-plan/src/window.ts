@@ -1,4 +1,4 @@
-import { formatInstant, type Instant, parseInstant } from './instant.js';
+import { formatInstant, type Instant, parseInstant } from '#lib/time';
 
 /** What an export covers: start inclusive, end exclusive. */
 export interface Window {
@@ -56,13 +56,15 @@ export function resolveWindow(wanted: WantedWindow, createdAt: Instant): WindowD
   }
   if (wanted.startTime === undefined || wanted.endTime === undefined)
     return refused('give startTime and endTime, or last');
-  const start = parseInstant(wanted.startTime);
+  const start = parseInstant(wanted.startTime, { zone: 'required' });
   if (start === undefined)
     return refused(`startTime must be an ISO 8601 timestamp with a zone, but is "${wanted.startTime}"`);
-  const end = parseInstant(wanted.endTime);
+  const end = parseInstant(wanted.endTime, { zone: 'required' });
   if (end === undefined)
     return refused(`endTime must be an ISO 8601 timestamp with a zone, but is "${wanted.endTime}"`);
   if (end <= start)
-    return refused(`endTime ${formatInstant(end)} must be after startTime ${formatInstant(start)}`);
+    return refused(
+      `endTime ${formatInstant(end, 'if-any')} must be after startTime ${formatInstant(start, 'if-any')}`,
+    );
   return { kind: 'window', window: { start, end } };
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '#lib/time';
+import { Backoff, type Clock } from '#lib/time';
 import { classify, type ObjectStoreError } from './object-store-error.js';
 
 export interface Retries {
@@ -7,10 +7,13 @@ export interface Retries {
   readonly signal?: AbortSignal;
 }
 
+/** 0.1 s, 0.2 s, 0.4 s, … at most 5 s, each with up to half as much again. */
+const PAUSES = { firstMs: 125, longestMs: 6_250, jitter: 0.4 };
+
 /**
- * Does something until it succeeds, fails for good, or has failed `attempts` times; waits 0.1 s, 0.2 s, 0.4 s, … at
- * most 5 s, each with up to half as much again, so that many workers do not come back together.
- * @param work is told which attempt it is, from 0
+ * Performs a request until it succeeds, fails for good, or has failed `attempts` times, with a growing pause after each
+ * failure.
+ * @param work gets the number of the attempt, from 0
  * @throws ObjectStoreError, or the signal's reason
  */
 export async function withRetries<T>(
@@ -18,6 +21,7 @@ export async function withRetries<T>(
   { clock, attempts, signal }: Retries,
   work: (attempt: number) => Promise<T>,
 ): Promise<T> {
+  const backoff = new Backoff(clock, PAUSES);
   for (let attempt = 0; ; attempt++) {
     signal?.throwIfAborted();
     let failure: ObjectStoreError;
@@ -27,6 +31,6 @@ export async function withRetries<T>(
       failure = classify(error, attempted);
     }
     if (!failure.retryable || attempt + 1 >= attempts) throw failure;
-    await clock.sleep(Math.min(5000, 100 * 2 ** attempt) * (1 + Math.random() / 2), signal);
+    await backoff.pause(signal);
   }
 }

@@ -31,7 +31,7 @@ function harness(reconcile: ControllerOptions['reconcile'], more: Partial<Contro
     clock,
     log: silent,
     random: () => 0.5,
-    backoff: { baseMs: 100, maxMs: 1_000 },
+    backoff: { firstMs: 100, longestMs: 1_000 },
     onPass: (report) => reports.push(report),
     onFailure: (_key, failure) => void failures.push(failure),
     reconcile: async (key, context) => {

@@ -6,7 +6,6 @@
  * is pure: conditions and their summary `Ready`, the finalizer protocol, owner references, the rule of
  * `observedGeneration`. Clients and caches are in `#lib/kube`.
  */
-export { Backoff, type BackoffOptions } from './backoff.js';
 export {
   Controller,
   type ControllerOptions,

@@ -5,7 +5,7 @@ import { WorkQueue } from './work-queue.js';
 function queue(clock = new FakeClock()): { queue: WorkQueue; clock: FakeClock } {
   const options = {
     clock,
-    backoff: { baseMs: 100, maxMs: 1_000 },
+    backoff: { firstMs: 100, longestMs: 1_000 },
     bucket: { perSecond: 1, burst: 3 },
     random: () => 0.5,
   };
@@ -84,7 +84,7 @@ describe('WorkQueue', () => {
     const { queue: q } = queue();
     const wide = new WorkQueue({
       clock: new FakeClock(),
-      backoff: { baseMs: 100, maxMs: 500 },
+      backoff: { firstMs: 100, longestMs: 500 },
       random: () => 0.5,
     });
     expect([1, 2, 3, 4, 5].map(() => wide.addFailed('a'))).toEqual([100, 200, 400, 500, 500]);

@@ -1,5 +1,5 @@
-import type { Clock } from '#lib/time';
-import { Backoff, type BackoffOptions } from './backoff.js';
+import type { BackoffOptions, Clock } from '#lib/time';
+import { KeyBackoff } from './key-backoff.js';
 import { TokenBucket, type BucketOptions } from './token-bucket.js';
 
 export interface WorkQueueOptions {
@@ -27,7 +27,7 @@ interface Delayed {
  */
 export class WorkQueue {
   readonly #clock: Clock;
-  readonly #backoff: Backoff;
+  readonly #backoff: KeyBackoff;
   readonly #bucket: TokenBucket;
   readonly #waiting = new Set<string>();
   readonly #inFlight = new Set<string>();
@@ -38,7 +38,10 @@ export class WorkQueue {
 
   constructor(options: WorkQueueOptions) {
     this.#clock = options.clock;
-    this.#backoff = new Backoff(options.backoff ?? { baseMs: 100, maxMs: 300_000 }, options.random);
+    this.#backoff = new KeyBackoff(options.clock, {
+      ...(options.backoff ?? { firstMs: 100, longestMs: 300_000 }),
+      ...(options.random ? { random: options.random } : {}),
+    });
     this.#bucket = new TokenBucket(options.bucket ?? { perSecond: 20, burst: 100 }, options.clock);
   }
 
@@ -83,7 +86,7 @@ export class WorkQueue {
 
   /** Adds a failed key after its own back-off or the queue's token bucket, whichever is later. */
   addFailed(key: string): number {
-    const ms = Math.max(this.#backoff.next(key), this.#bucket.reserve());
+    const ms = Math.max(this.#backoff.nextMs(key), this.#bucket.reserve());
     this.addAfter(key, ms);
     return ms;
   }

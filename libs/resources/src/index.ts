@@ -121,7 +121,7 @@ export {
 } from './object-name.js';
 export type { ObjectMeta, OwnerReference } from './object-meta.js';
 export { isReservedEnvironment, RESERVED_ENVIRONMENT } from './reserved-environment.js';
-export { idOf, isUuid } from './resource-id.js';
+export { idOf } from './resource-id.js';
 export { apiVersionOf, type ResourceRef } from './resource-ref.js';
 export { exportStatusReason, statusReason, type StatusReason } from './status-reason.js';
 export {
@@ -134,3 +134,4 @@ export {
   type ExportWireStatus,
   type RevisionWireStatus,
 } from './wire-status.js';
+export { isUuid, UUID_PATTERN } from './uuid.js';

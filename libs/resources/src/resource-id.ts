@@ -5,9 +5,3 @@ import type { KubeObject } from './kube-object.js';
 export function idOf(object: KubeObject): string | undefined {
   return (object.metadata.annotations?.[ANNOTATION.id] ?? object.metadata.uid)?.toLowerCase();
 }
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
-export function isUuid(text: string): boolean {
-  return UUID.test(text);
-}

@@ -1,9 +1,9 @@
 import type { Clock } from './clock.js';
 
 export interface BackoffOptions {
-  /** The first pause. */
+  /** The first pause, in the middle of its jitter. */
   readonly firstMs: number;
-  /** Every pause doubles the one before, up to this. */
+  /** Every pause doubles the one before, up to this, in the middle of its jitter. */
   readonly longestMs: number;
   /** Share of a pause that is left to chance, so that many do not return at once. Default 0.2: ± 10 %. */
   readonly jitter?: number;

@@ -1,3 +1,11 @@
 export { Backoff, type BackoffOptions } from './backoff.js';
 export { keepProcessAlive, systemClock, type Clock } from './clock.js';
-export { MS_PER_DAY, startOfUtcDay, utcDayName } from './utc-day.js';
+export {
+  dayOf,
+  formatInstant,
+  instantOf,
+  isWithinYears,
+  MICROS_PER_DAY,
+  parseInstant,
+  type Instant,
+} from './instant.js';

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
-import { systemClock } from '#lib/time';
-import { openTraceStore, parseMicros, type RunOperation, type TraceStore } from './index.js';
+import { parseInstant, systemClock } from '#lib/time';
+import { openTraceStore, type RunOperation, type TraceStore } from './index.js';
 
 const postgres = testPostgres();
 const TENANT = randomUUID();
@@ -75,8 +75,8 @@ describe('a trace store whose connections are ended by the server', () => {
     const { stream } = await store.exportSource.read({
       tenantId: TENANT,
       projectId: project.id,
-      startTime: parseMicros('2026-11-20') ?? 0n,
-      endTime: parseMicros('2026-11-21') ?? 0n,
+      startTime: parseInstant('2026-11-20', { zone: 'optional' }) ?? 0n,
+      endTime: parseInstant('2026-11-21', { zone: 'optional' }) ?? 0n,
     });
     await endAll();
     const read = stream.toArray().then(

@@ -1,10 +1,8 @@
 import { type Connection, inTransaction, type Pool } from '#lib/postgres';
-import type { Clock } from '#lib/time';
-import { type Micros, microsOf, microsToIso } from './micros.js';
+import { type Clock, dayOf, formatInstant, type Instant, instantOf, MICROS_PER_DAY } from '#lib/time';
 
-const MICROS_PER_DAY = 86_400_000_000n;
-const FIRST_DAY: Micros = 0n; // 1970-01-01
-const LAST_DAY: Micros = 4_102_444_800_000_000n; // 2100-01-01
+const FIRST_DAY: Instant = 0n; // 1970-01-01
+const LAST_DAY: Instant = 4_102_444_800_000_000n; // 2100-01-01
 
 const PARTITIONED = ['runs', 'run_payloads'] as const;
 const LOCK = 7_214_002;
@@ -16,18 +14,12 @@ const RECENT = 7n * MICROS_PER_DAY;
 /** More days than any one writer touches; the cache begins anew then. */
 const MAX_KNOWN_DAYS = 10_000;
 
-/** Midnight of the UTC day. */
-function dayOf(time: Micros): Micros {
-  const rest = time % MICROS_PER_DAY;
-  return rest < 0n ? time - rest - MICROS_PER_DAY : time - rest;
-}
-
 /** Makes daily partitions when the first run of a day arrives. */
 export class DayPartitions {
   readonly #pool: Pool;
   readonly #clock: Clock;
   readonly #maxDays: number;
-  readonly #known = new Set<Micros>();
+  readonly #known = new Set<Instant>();
 
   constructor(pool: Pool, clock: Clock, maxDays = MAX_DAYS) {
     this.#pool = pool;
@@ -39,14 +31,14 @@ export class DayPartitions {
    * After this, rows with these start times have a partition.
    * @returns tells of a start time whether that is so: there is not room for every day that a clock can show
    */
-  async ensure(times: Iterable<Micros>): Promise<(time: Micros) => boolean> {
-    const missing = new Set<Micros>();
+  async ensure(times: Iterable<Instant>): Promise<(time: Instant) => boolean> {
+    const missing = new Set<Instant>();
     for (const time of times) {
       const day = dayOf(time);
       // far years have two partitions from the start
       if (day >= FIRST_DAY && day < LAST_DAY && !this.#known.has(day)) missing.add(day);
     }
-    const without = new Set<Micros>();
+    const without = new Set<Instant>();
     for (const day of missing) if (!(await this.#create(day))) without.add(day);
     return (time) => !without.has(dayOf(time));
   }
@@ -57,9 +49,9 @@ export class DayPartitions {
   }
 
   /** False when there is no room for it. */
-  async #create(day: Micros): Promise<boolean> {
-    const from = microsToIso(day);
-    const to = microsToIso(day + MICROS_PER_DAY);
+  async #create(day: Instant): Promise<boolean> {
+    const from = formatInstant(day);
+    const to = formatInstant(day + MICROS_PER_DAY);
     const suffix = from.slice(0, 10).replaceAll('-', '');
     // Two makers of one day would fail on one another in the catalog in spite of IF NOT EXISTS, so they queue. ATTACH
     // instead of PARTITION OF: that would lock the whole table against the exports that are reading it.
@@ -86,8 +78,8 @@ export class DayPartitions {
   }
 
   /** Whoever sends runs of today must not be shut out by somebody who sent one for each day of a century. */
-  async #hasRoom(client: Connection, day: Micros, table: string): Promise<boolean> {
-    const distance = day - dayOf(microsOf(this.#clock.now()));
+  async #hasRoom(client: Connection, day: Instant, table: string): Promise<boolean> {
+    const distance = day - dayOf(instantOf(this.#clock.now()));
     if (distance >= -RECENT && distance <= RECENT) return true;
     const found = await client.query<{ days: number; there: boolean }>(
       `SELECT count(*)::int AS days, to_regclass($1) IS NOT NULL AS there

@@ -1,4 +1,4 @@
-import { microsToIso, parseMicros, type Micros } from './micros.js';
+import { formatInstant, type Instant, parseInstant } from '#lib/time';
 
 /**
  * Where a run stands in its trace: one segment for each ancestor from the root down to the run itself,
@@ -10,7 +10,7 @@ export interface DottedOrder {
   readonly parentRunIds: readonly string[];
   readonly id: string;
   /** Time in the run's own segment. */
-  readonly startTime: Micros;
+  readonly startTime: Instant;
 }
 
 const SEGMENT =
@@ -24,13 +24,14 @@ export function parseDottedOrder(text: string): DottedOrder | undefined {
   const segments = text.split('.', MAX_SEGMENTS + 1);
   if (segments.length > MAX_SEGMENTS) return undefined;
   const ids: string[] = [];
-  let startTime: Micros | undefined;
+  let startTime: Instant | undefined;
   for (const segment of segments) {
     const match = SEGMENT.exec(segment);
     if (!match) return undefined;
     const [, year, month, day, hour, minute, second, fraction, id] = match;
-    startTime = parseMicros(
+    startTime = parseInstant(
       `${year}-${month}-${day}T${hour}:${minute}:${second}${fraction ? `.${fraction}` : ''}Z`,
+      { zone: 'required' },
     );
     ids.push((id ?? '').toLowerCase());
   }
@@ -41,7 +42,7 @@ export function parseDottedOrder(text: string): DottedOrder | undefined {
 }
 
 /** The dotted order of a run that came without one, below its parent's if that is known. */
-export function buildDottedOrder(startTime: Micros, id: string, parent: string | undefined): string {
-  const segment = `${microsToIso(startTime).replace(/[-:.]/g, '')}${id}`;
+export function buildDottedOrder(startTime: Instant, id: string, parent: string | undefined): string {
+  const segment = `${formatInstant(startTime).replace(/[-:.]/g, '')}${id}`;
   return parent === undefined ? segment : `${parent}.${segment}`;
 }

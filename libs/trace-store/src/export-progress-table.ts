@@ -1,4 +1,5 @@
 import { type Pool, textTypes } from '#lib/postgres';
+import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import type {
   ExportCursor,
   ExportFile,
@@ -7,7 +8,6 @@ import type {
   ExportProgressRecord,
   ExportState,
 } from './export-progress.js';
-import { microsToIso, parseMicros, type Micros } from './micros.js';
 import { StaleAttemptError } from './stale-attempt-error.js';
 
 type TextRow = Readonly<Record<string, string | null>>;
@@ -15,8 +15,8 @@ type TextRow = Readonly<Record<string, string | null>>;
 const COLUMNS = `p.run_uid, p.attempt, p.state, p.cursor_start_time, p.cursor_id, p.cursor_trace_id, p.rows, p.bytes, p.part,
   p.intent, p.error, p.updated_at, (SELECT count(*) FROM export_files f WHERE f.run_uid = p.run_uid) AS files`;
 
-function time(text: string | null | undefined): Micros | undefined {
-  return text === null || text === undefined ? undefined : parseMicros(text);
+function time(text: string | null | undefined): Instant | undefined {
+  return text === null || text === undefined ? undefined : parseInstant(text, { zone: 'optional' });
 }
 
 function parse(row: TextRow): ExportProgressRecord {
@@ -87,7 +87,7 @@ export class ExportProgressTable implements ExportProgress {
   }
 
   async completePart(runUid: string, attempt: number, file: ExportFile, cursor: ExportCursor): Promise<void> {
-    const iso = (micros: Micros | undefined) => (micros === undefined ? null : microsToIso(micros));
+    const iso = (micros: Instant | undefined) => (micros === undefined ? null : formatInstant(micros));
     const result = await this.#pool.query(
       `WITH moved AS (
         UPDATE export_progress SET cursor_start_time = $3, cursor_id = $4, cursor_trace_id = $13, rows = rows + $5,
@@ -98,7 +98,7 @@ export class ExportProgressTable implements ExportProgress {
       [
         runUid,
         attempt,
-        microsToIso(cursor.startTime),
+        formatInstant(cursor.startTime),
         cursor.id,
         file.rows,
         file.bytes,

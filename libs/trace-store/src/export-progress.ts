@@ -1,11 +1,11 @@
-import type { Micros } from './micros.js';
+import type { Instant } from '#lib/time';
 
 /**
  * Where the export stands: the last row that is surely in a finished object. All three together order rows: the same id
  * can stand in two traces.
  */
 export interface ExportCursor {
-  readonly startTime: Micros;
+  readonly startTime: Instant;
   readonly id: string;
   readonly traceId: string;
 }
@@ -37,8 +37,8 @@ export interface ExportFile {
   readonly etag?: string;
   /** Hex. */
   readonly sha256?: string;
-  readonly minStartTime?: Micros;
-  readonly maxStartTime?: Micros;
+  readonly minStartTime?: Instant;
+  readonly maxStartTime?: Instant;
 }
 
 export type ExportState = 'running' | 'completed' | 'failed' | 'cancelled';

@@ -1,16 +1,16 @@
 import type { Readable } from 'node:stream';
+import type { Instant } from '#lib/time';
 import type { ExportColumn } from './export-columns.js';
 import type { ExportCursor } from './export-progress.js';
-import type { Micros } from './micros.js';
 
 /** Rows of one project whose start time lies in a window. */
 export interface ExportWindow {
   readonly tenantId: string;
   readonly projectId: string;
   /** Inclusive. */
-  readonly startTime: Micros;
+  readonly startTime: Instant;
   /** Exclusive. */
-  readonly endTime: Micros;
+  readonly endTime: Instant;
 }
 
 export interface ExportRead extends ExportWindow {

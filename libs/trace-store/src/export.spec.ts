@@ -2,15 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
-import { systemClock } from '#lib/time';
+import { type Instant, parseInstant, systemClock } from '#lib/time';
 import {
   EXPORT_COLUMNS,
   openTraceStore,
-  parseMicros,
   StaleAttemptError,
   type ExportCursor,
   type ExportRows,
-  type Micros,
   type TraceStore,
 } from './index.js';
 
@@ -19,8 +17,8 @@ const TENANT = randomUUID();
 const open = (uri: string) =>
   openTraceStore({ uri, poolSize: 3, log: createLogger('test', 'error'), clock: systemClock });
 
-const at = (iso: string): Micros => {
-  const micros = parseMicros(iso);
+const at = (iso: string): Instant => {
+  const micros = parseInstant(iso, { zone: 'optional' });
   if (micros === undefined) throw new Error(iso);
   return micros;
 };

@@ -10,7 +10,6 @@ export type {
 } from './export-progress.js';
 export type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
 export { JsonSyntaxError, validateJson } from './json-scanner.js';
-export { microsOf, microsToIso, parseMicros, type Micros } from './micros.js';
 export { openTraceStore } from './open-trace-store.js';
 export type { Project, Projects } from './project.js';
 export { PAYLOAD_FIELDS, type PayloadField, type RunBatch, type RunOperation } from './run-operation.js';

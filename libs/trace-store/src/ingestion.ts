@@ -1,9 +1,8 @@
 import { inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
 import type { FieldProblem } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
-import { type Clock } from '#lib/time';
+import { type Clock, instantOf } from '#lib/time';
 import type { DayPartitions } from './day-partitions.js';
-import { microsOf } from './micros.js';
 import { parseOperation } from './parse-operation.js';
 import type { PayloadStore } from './payload-store.js';
 import type { ProjectDirectory } from './project-directory.js';
@@ -121,7 +120,7 @@ export class Ingestion {
     tenantId: string,
     groups: readonly RunGroup[],
   ): Promise<{ readonly found: readonly Opening[]; readonly lost: readonly RunGroup[] }> {
-    const now = microsOf(this.options.clock.now());
+    const now = instantOf(this.options.clock.now());
     const parents = await this.#parents(tenantId, groups);
     const traces = new Map<string, string>();
     const found: Opening[] = [];

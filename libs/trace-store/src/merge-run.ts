@@ -1,5 +1,5 @@
+import type { Instant } from '#lib/time';
 import { buildDottedOrder, parseDottedOrder } from './dotted-order.js';
-import type { Micros } from './micros.js';
 import type { RunChange } from './run-change.js';
 import type { RunPayloads, RunRow, RunStatus } from './stored-run.js';
 
@@ -9,7 +9,7 @@ export interface RunIdentity {
   readonly projectId: string;
   readonly traceId: string;
   readonly id: string;
-  readonly startTime: Micros;
+  readonly startTime: Instant;
   /** Dotted order of the parent, for runs that came without one of their own. */
   readonly parentOrder: string | undefined;
 }
@@ -45,7 +45,7 @@ export function newRun(identity: RunIdentity, first: RunChange): RunRow {
   };
 }
 
-function statusAfter(row: RunRow, change: RunChange, endTime: Micros | undefined): RunStatus {
+function statusAfter(row: RunRow, change: RunChange, endTime: Instant | undefined): RunStatus {
   if (change.status !== undefined && (change.kind === 'patch' || row.status === 'pending'))
     return change.status;
   if (change.payloads.error !== undefined || row.status === 'error') return 'error';

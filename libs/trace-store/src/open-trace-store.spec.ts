@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
-import { systemClock } from '#lib/time';
-import { microsToIso, openTraceStore, parseMicros, type RunOperation, type TraceStore } from './index.js';
+import { formatInstant, parseInstant, systemClock } from '#lib/time';
+import { openTraceStore, type RunOperation, type TraceStore } from './index.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'error');
@@ -93,7 +93,7 @@ describe('the trace store', () => {
     expect(text(payloads.outputs)).toBe('[1 , 2]');
     expect(text(payloads.error)).toBe('boom "x"');
     expect(row).toMatchObject({ status: 'error', threadId: 'th1', isRoot: true, parentRunIds: [] });
-    expect(microsToIso(row.startTime)).toBe('2026-11-20T21:59:04.635001Z');
+    expect(formatInstant(row.startTime)).toBe('2026-11-20T21:59:04.635001Z');
   });
 
   it('keeps payloads that stand inside the run object as they stand, too', async () => {
@@ -147,8 +147,8 @@ describe('the trace store', () => {
       status: 'success',
       tags: ['one', 'two, "3"'],
     });
-    expect(row.firstTokenTime && microsToIso(row.firstTokenTime)).toBe('2026-11-20T21:59:05.500000Z');
-    expect(row.endTime && microsToIso(row.endTime)).toBe('2026-11-20T21:59:06.000000Z');
+    expect(row.firstTokenTime && formatInstant(row.firstTokenTime)).toBe('2026-11-20T21:59:05.500000Z');
+    expect(row.endTime && formatInstant(row.endTime)).toBe('2026-11-20T21:59:06.000000Z');
   });
 
   it('merges an update into its create, in either order and in one batch', async () => {
@@ -248,8 +248,8 @@ describe('the trace store', () => {
       stores.map((one, i) => one.ingest(TENANT, { post: (runs[i] ?? []).map((run) => op(run)), patch: [] })),
     );
     for (const run of runs.flat())
-      expect(microsToIso((await get(run.id)).row.startTime)).toBe(
-        microsToIso(parseMicros(run.start_time) ?? 0n),
+      expect(formatInstant((await get(run.id)).row.startTime)).toBe(
+        formatInstant(parseInstant(String(run.start_time), { zone: 'optional' }) ?? 0n),
       );
     const tables = await client.query(`SELECT to_regclass('runs_20250301') IS NOT NULL AS there`);
     expect(tables.rows[0]).toEqual({ there: true });

@@ -1,5 +1,5 @@
-import { isUuid } from '#lib/auth';
 import { migrate, openPool } from '#lib/postgres';
+import { isUuid } from '#lib/resources';
 import { ApiKeyTable } from './api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
 import { DayPartitions } from './day-partitions.js';

@@ -1,6 +1,8 @@
+import { parseWireTime } from './wire/wire-time.js';
 import { isUtf8 } from 'node:buffer';
-import { isUuid } from '#lib/auth';
 import type { FieldProblem } from '#lib/errors';
+import { isUuid } from '#lib/resources';
+import type { Instant } from '#lib/time';
 import { parseDottedOrder, type DottedOrder } from './dotted-order.js';
 import {
   eachMember,
@@ -10,7 +12,6 @@ import {
   skipSpace,
   validateJson,
 } from './json-scanner.js';
-import { parseMicros, type Micros } from './micros.js';
 import { repairSurrogates } from './repair-surrogates.js';
 import type { ProjectReference, RunChange } from './run-change.js';
 import { PAYLOAD_FIELDS, type PayloadField, type RunOperation } from './run-operation.js';
@@ -100,11 +101,11 @@ class Reader {
     return value.toLowerCase();
   }
 
-  time(name: string): Micros | undefined {
+  time(name: string): Instant | undefined {
     const value = this.light[name];
     if (value === undefined || value === null) return undefined;
     return (
-      parseMicros(value) ??
+      parseWireTime(value) ??
       this.refuse(
         name,
         'Input should be an ISO 8601 time or milliseconds since 1970, in the years 1 to 9999',
@@ -164,7 +165,7 @@ interface Derived {
   readonly payloads: RunPayloads;
   readonly usage: RunChange['usage'];
   readonly threadId: string | undefined;
-  readonly firstTokenTime: Micros | undefined;
+  readonly firstTokenTime: Instant | undefined;
 }
 
 function payloadsOf(reader: Reader, raw: Payloads): RunPayloads {

@@ -1,5 +1,5 @@
 import { byteRows, type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
-import { microsToIso } from './micros.js';
+import { formatInstant } from '#lib/time';
 import { PAYLOAD_FIELDS } from './run-operation.js';
 import { timeBounds, type RunPlace } from './run-table.js';
 import type { RunPayloads } from './stored-run.js';
@@ -61,7 +61,7 @@ export class PostgresPayloadStore implements PayloadStore {
     const result = await db.query<Record<string, Buffer | null>>({
       text: `SELECT ${PAYLOAD_FIELDS.join(', ')} FROM run_payloads
         WHERE tenant_id = $1 AND project_id = $2 AND start_time = $3 AND id = $4 AND trace_id = $5`,
-      values: [place.tenantId, place.projectId, microsToIso(place.startTime), place.id, place.traceId],
+      values: [place.tenantId, place.projectId, formatInstant(place.startTime), place.id, place.traceId],
       ...byteRows,
     });
     return Object.fromEntries(Object.entries(result.rows[0] ?? {}).filter(([, value]) => value !== null));
@@ -92,7 +92,7 @@ async function update(
         ...timeBounds(places),
         ...rows.flatMap(({ place, payloads }) => [
           place.projectId,
-          microsToIso(place.startTime),
+          formatInstant(place.startTime),
           place.id,
           place.traceId,
           ...PAYLOAD_FIELDS.map((field) => payloads[field] ?? null),

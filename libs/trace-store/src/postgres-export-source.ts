@@ -1,7 +1,7 @@
 import { copyOut, type Connection, type Pool } from '#lib/postgres';
+import { formatInstant } from '#lib/time';
 import { EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
 import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
-import { microsToIso } from './micros.js';
 
 /** Values reach COPY, which takes no parameters, as settings of the transaction; the text of the query never varies with them. */
 const SETTING = {
@@ -44,12 +44,12 @@ function settings(read: ExportRead): readonly (readonly [string, string])[] {
   const values: [string, string][] = [
     [SETTING.tenant, read.tenantId],
     [SETTING.project, read.projectId],
-    [SETTING.start, microsToIso(read.startTime)],
-    [SETTING.end, microsToIso(read.endTime)],
+    [SETTING.start, formatInstant(read.startTime)],
+    [SETTING.end, formatInstant(read.endTime)],
   ];
   if (read.after)
     values.push(
-      [SETTING.afterTime, microsToIso(read.after.startTime)],
+      [SETTING.afterTime, formatInstant(read.after.startTime)],
       [SETTING.afterId, read.after.id],
       [SETTING.afterTrace, read.after.traceId],
     );
@@ -112,7 +112,7 @@ export class PostgresExportSource implements ExportSource {
   async count(window: ExportWindow): Promise<number> {
     const result = await this.#pool.query<{ count: string }>(
       `SELECT count(*) FROM runs WHERE tenant_id = $1 AND project_id = $2 AND start_time >= $3 AND start_time < $4`,
-      [window.tenantId, window.projectId, microsToIso(window.startTime), microsToIso(window.endTime)],
+      [window.tenantId, window.projectId, formatInstant(window.startTime), formatInstant(window.endTime)],
     );
     return Number(result.rows[0]?.count ?? 0);
   }

@@ -1,6 +1,6 @@
 import { inTransaction, type Pool } from '#lib/postgres';
-import { isUuid } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import { isUuid } from '#lib/resources';
 import type { ControlTables } from './control/control-tables.js';
 import type { ProjectEntity } from './control/project-entity.js';
 import type { Project, Projects } from './project.js';

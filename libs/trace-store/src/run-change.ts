@@ -1,5 +1,5 @@
+import type { Instant } from '#lib/time';
 import type { DottedOrder } from './dotted-order.js';
-import type { Micros } from './micros.js';
 import type { RunPayloads, RunStatus } from './stored-run.js';
 import type { Usage } from './usage.js';
 
@@ -16,9 +16,9 @@ export interface RunChange {
   readonly parentRunId: string | undefined;
   readonly dottedOrder: DottedOrder | undefined;
   readonly project: ProjectReference | undefined;
-  readonly startTime: Micros | undefined;
-  readonly endTime: Micros | undefined;
-  readonly firstTokenTime: Micros | undefined;
+  readonly startTime: Instant | undefined;
+  readonly endTime: Instant | undefined;
+  readonly firstTokenTime: Instant | undefined;
   readonly name: string | undefined;
   readonly runType: string | undefined;
   readonly status: RunStatus | undefined;

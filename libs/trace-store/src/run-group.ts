@@ -1,5 +1,5 @@
+import type { Instant } from '#lib/time';
 import { mergePayloads, mergeRun, newRun } from './merge-run.js';
-import type { Micros } from './micros.js';
 import type { RunChange } from './run-change.js';
 import type { RunOperation } from './run-operation.js';
 import type { RunPlace } from './run-table.js';
@@ -62,7 +62,7 @@ export function opensRun(group: RunGroup): boolean {
 }
 
 /** Start of the run, or `now` where a create does not say. */
-export function startOf(group: RunGroup, now: Micros): Micros {
+export function startOf(group: RunGroup, now: Instant): Instant {
   return firstOf(group, 'startTime') ?? now;
 }
 

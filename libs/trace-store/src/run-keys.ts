@@ -1,5 +1,5 @@
 import { type Connection, type Queryable, textTypes } from '#lib/postgres';
-import { microsToIso, parseMicros } from './micros.js';
+import { formatInstant, parseInstant } from '#lib/time';
 import type { RunPlace } from './run-table.js';
 
 interface KeyRow {
@@ -37,7 +37,7 @@ export async function claimPlaces(
       tenantId,
       places.map((place) => place.id),
       places.map((place) => place.traceId),
-      places.map((place) => microsToIso(place.startTime)),
+      places.map((place) => formatInstant(place.startTime)),
       places.map((place) => place.projectId),
     ],
   );
@@ -67,7 +67,7 @@ export async function findPlaces(
       tenantId,
       id: row.id,
       traceId: row.trace_id,
-      startTime: parseMicros(row.start_time) ?? 0n,
+      startTime: parseInstant(row.start_time, { zone: 'optional' }) ?? 0n,
       projectId: row.project_id,
     };
     found.set(row.id, [...(found.get(row.id) ?? []), place]);

@@ -1,5 +1,5 @@
 import { type Connection, CopyBinaryWriter, copyIn, type Queryable, textTypes } from '#lib/postgres';
-import { microsToIso, parseMicros, type Micros } from './micros.js';
+import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import type { RunRow, RunStatus } from './stored-run.js';
 
 /** Where a run lies: its key in every partitioned table. */
@@ -79,7 +79,7 @@ export function timeBounds(places: readonly RunPlace[]): readonly [string, strin
     if (startTime < min) min = startTime;
     if (startTime > max) max = startTime;
   }
-  return [microsToIso(min), microsToIso(max)];
+  return [formatInstant(min), formatInstant(max)];
 }
 
 const UPDATE = `
@@ -97,8 +97,8 @@ FROM jsonb_to_recordset($4::jsonb) AS v(
 WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3
   AND r.project_id = v.project_id AND r.start_time = v.start_time AND r.id = v.id AND r.trace_id = v.trace_id`;
 
-function time(value: Micros | undefined): string | undefined {
-  return value === undefined ? undefined : microsToIso(value);
+function time(value: Instant | undefined): string | undefined {
+  return value === undefined ? undefined : formatInstant(value);
 }
 
 /** Writes what may change of runs that are there. Their keys are locked by the caller. */
@@ -128,8 +128,8 @@ export async function updateRuns(db: Queryable, tenantId: string, rows: readonly
   await db.query(UPDATE, [tenantId, ...timeBounds(rows), JSON.stringify(values)]);
 }
 
-function micros(text: string | null): Micros | undefined {
-  return text === null ? undefined : parseMicros(text);
+function micros(text: string | null): Instant | undefined {
+  return text === null ? undefined : parseInstant(text, { zone: 'optional' });
 }
 
 function number(text: string | null): number | undefined {
@@ -185,7 +185,7 @@ export async function selectRuns(
       tenantId,
       ...timeBounds(places),
       places.map((place) => place.projectId),
-      places.map((place) => microsToIso(place.startTime)),
+      places.map((place) => formatInstant(place.startTime)),
       places.map((place) => place.id),
       places.map((place) => place.traceId),
     ],

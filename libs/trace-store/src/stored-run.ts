@@ -1,4 +1,4 @@
-import type { Micros } from './micros.js';
+import type { Instant } from '#lib/time';
 
 export type RunStatus = 'pending' | 'success' | 'error' | 'interrupted';
 
@@ -8,9 +8,9 @@ export interface RunRow {
   readonly projectId: string;
   readonly traceId: string;
   readonly id: string;
-  readonly startTime: Micros;
-  readonly endTime: Micros | undefined;
-  readonly firstTokenTime: Micros | undefined;
+  readonly startTime: Instant;
+  readonly endTime: Instant | undefined;
+  readonly firstTokenTime: Instant | undefined;
   readonly name: string;
   readonly runType: string;
   readonly status: RunStatus;

@@ -1,5 +1,6 @@
+import type { Instant } from '#lib/time';
+import { parseWireTime } from './wire/wire-time.js';
 import { eachItem, eachMember, type ByteRange } from './json-scanner.js';
-import { parseMicros, type Micros } from './micros.js';
 
 /** Tokens and costs of one call of a model, as far as they are known. Costs are decimal texts. */
 export interface Usage {
@@ -114,16 +115,16 @@ export function factsInExtra(extra: Buffer): ExtraFacts {
 }
 
 /** Time of the first `new_token` event. Validates the JSON. */
-export function firstTokenTime(events: Buffer): Micros | undefined {
-  let time: Micros | undefined;
+export function firstTokenTime(events: Buffer): Instant | undefined {
+  let time: Instant | undefined;
   if (events[0] !== OPEN_ARRAY) return undefined;
   eachItem(events, 0, (item) => {
     if (events[item.start] !== OPEN_OBJECT) return true;
     let isToken = false;
-    let at: Micros | undefined;
+    let at: Instant | undefined;
     eachMember(events, item.start, (name, range) => {
       if (name === 'name') isToken = parseRange(events, range) === 'new_token';
-      else if (name === 'time') at = parseMicros(parseRange(events, range));
+      else if (name === 'time') at = parseWireTime(parseRange(events, range));
     });
     if (isToken) time = at;
     return !isToken;

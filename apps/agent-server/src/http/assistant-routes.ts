@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { UUID_PATTERN } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
 import { parseBody, record, text } from '../run/request-shapes.js';

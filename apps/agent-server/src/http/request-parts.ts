@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { isUuid } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import { isUuid } from '#lib/resources';
 import type { ApiCaller } from './authenticate.js';
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { UUID_PATTERN } from '#lib/auth';
+import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { checkpointShape, parseBody, parseInput, record, text, unsupported } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';

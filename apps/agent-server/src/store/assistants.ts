@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { PublicError } from '#lib/errors';
-import { isUuid } from '#lib/auth';
+import { isUuid } from '#lib/resources';
 import { jsonbText } from './json-text.js';
 
 type Json = Readonly<Record<string, unknown>>;

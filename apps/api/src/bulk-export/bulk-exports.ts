@@ -13,7 +13,8 @@ import {
   LABEL,
   MANAGED_BY,
 } from '#lib/resources';
-import { microsToIso, parseMicros, type TraceStore } from '#lib/trace-store';
+import { formatInstant, parseInstant } from '#lib/time';
+import { type TraceStore } from '#lib/trace-store';
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
@@ -155,15 +156,17 @@ export function windowProblems(request: CreateExportRequest): readonly FieldProb
   if (isScheduled && end !== undefined)
     return [{ loc, msg: 'end_time must be omitted for scheduled exports', type: 'value_error' }];
   if (!isScheduled && end === undefined) return [{ loc, msg: 'Field required', type: 'missing' }];
-  const [from, to] = [parseMicros(request.start_time), parseMicros(end)];
+  const [from, to] = [request.start_time, end].map((text) =>
+    text === undefined ? undefined : parseInstant(text, { zone: 'optional' }),
+  );
   if (from !== undefined && to !== undefined && to <= from)
     return [{ loc, msg: 'end_time must be after start_time', type: 'value_error' }];
   return [];
 }
 
 function instant(text: string): string {
-  const micros = parseMicros(text);
-  return micros === undefined ? text : microsToIso(micros);
+  const micros = parseInstant(text, { zone: 'optional' });
+  return micros === undefined ? text : formatInstant(micros);
 }
 
 /** The spec of a new export. Times without a zone are UTC. */

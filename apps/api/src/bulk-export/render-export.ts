@@ -8,7 +8,8 @@ import {
   isFinishedExport,
   statusReason,
 } from '#lib/resources';
-import { microsToIso, type ExportProgressRecord } from '#lib/trace-store';
+import { formatInstant } from '#lib/time';
+import { type ExportProgressRecord } from '#lib/trace-store';
 import { renderReason } from '../wire/render-reason.js';
 import type { ExportAnswer, ExportRunAnswer } from './export-answer.js';
 
@@ -85,7 +86,7 @@ export function renderExportRun(
         rows_written: rows,
         exported_files: keys.map((key) => `${bucketName}/${key}`),
         export_path: folderOf(keys[0], bucketName),
-        latest_cursor: cursor ? `${microsToIso(cursor.startTime)}/${cursor.id}` : null,
+        latest_cursor: cursor ? `${formatInstant(cursor.startTime)}/${cursor.id}` : null,
       },
     },
   };

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { isUuid } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import { isUuid } from '#lib/resources';
 import type { ApiKeys } from '#lib/trace-store';
 import { setCaller } from './caller.js';
 

@@ -1,7 +1,8 @@
-import { microsToIso, type Micros, type StoredRun } from '#lib/trace-store';
+import { formatInstant, type Instant } from '#lib/time';
+import { type StoredRun } from '#lib/trace-store';
 
-function time(micros: Micros | undefined): string | null {
-  return micros === undefined ? null : microsToIso(micros);
+function time(micros: Instant | undefined): string | null {
+  return micros === undefined ? null : formatInstant(micros);
 }
 
 /** Payloads that are JSON text; `error` is plain text. */

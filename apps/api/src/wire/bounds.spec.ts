@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { UUID_PATTERN } from '#lib/auth';
+import { UUID_PATTERN } from '#lib/resources';
 import { ApiModule } from '../api-module.js';
 import { camelCase } from './case.js';
 import { OpenApi } from './openapi.js';

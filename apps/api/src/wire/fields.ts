@@ -23,8 +23,8 @@ import {
   ValidateNested,
   type ValidationOptions,
 } from 'class-validator';
-import { UUID_PATTERN } from '#lib/auth';
-import { parseMicros } from '#lib/trace-store';
+import { UUID_PATTERN } from '#lib/resources';
+import { parseInstant } from '#lib/time';
 import { Described } from './described.js';
 import { listOf, object, orNull, type Shape } from './shape.js';
 
@@ -120,7 +120,10 @@ export function Time(options: FieldOptions = {}): PropertyDecorator {
     ValidateBy(
       {
         name: 'isTime',
-        validator: { validate: (value) => typeof value === 'string' && parseMicros(value) !== undefined },
+        validator: {
+          validate: (value) =>
+            typeof value === 'string' && parseInstant(value, { zone: 'optional' }) !== undefined,
+        },
       },
       says('Input should be an ISO 8601 time', 'datetime_parsing'),
     ),

@@ -1,5 +1,5 @@
 import { Param, type PipeTransform } from '@nestjs/common';
-import { isUuid } from '#lib/auth';
+import { isUuid } from '#lib/resources';
 import { invalid } from './request-pipe.js';
 
 /** An id in the path: a uuid, in lower case. */

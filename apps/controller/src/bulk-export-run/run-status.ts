@@ -1,4 +1,3 @@
-import { parseInstant } from '#lib/export-plan';
 import { type ReadyRule, summarizeReady } from '#lib/reconcile';
 import {
   type BulkExportRunStatus,
@@ -11,6 +10,7 @@ import {
   setCondition,
   updateConditions,
 } from '#lib/resources';
+import { parseInstant } from '#lib/time';
 import { findAttemptEnd } from './attempt-end.js';
 import type { RunDecision } from './decide.js';
 import type { ExportRunWorld } from './world.js';
@@ -75,10 +75,13 @@ function conditionsOf(world: ExportRunWorld, decision: RunDecision): readonly Co
 /** How far the cursor has come in the partition, since nobody counts the rows beforehand. */
 function percentOf({ run, progress }: ExportRunWorld, isComplete: boolean): number {
   if (isComplete) return 100;
-  const start = parseInstant(run.spec.startTime) ?? 0n;
-  const end = parseInstant(run.spec.endTime) ?? 0n;
+  const start = parseInstant(run.spec.startTime, { zone: 'required' }) ?? 0n;
+  const end = parseInstant(run.spec.endTime, { zone: 'required' }) ?? 0n;
   const { intent, cursor } = progress ?? {};
-  const reached = intent?.soFar === undefined ? cursor?.startTime : parseInstant(intent.soFar.startTime);
+  const reached =
+    intent?.soFar === undefined
+      ? cursor?.startTime
+      : parseInstant(intent.soFar.startTime, { zone: 'required' });
   if (reached === undefined || end <= start) return 0;
   return Math.max(0, Math.min(99, Number(((reached - start) * 100n) / (end - start))));
 }

@@ -1,4 +1,4 @@
-import { formatInstant, type Partition } from '#lib/export-plan';
+import { type Partition } from '#lib/export-plan';
 import {
   API_VERSION,
   type BulkExport,
@@ -10,6 +10,7 @@ import {
   idOf,
   LABEL,
 } from '#lib/resources';
+import { formatInstant } from '#lib/time';
 
 /** What an export begins with, and goes on with whatever becomes of the destination. */
 export function destinationSnapshot({ spec }: BulkExportDestination): BulkExportRunSpec['destination'] {
@@ -38,8 +39,8 @@ export function buildExportRun(
       exportName: metadata.name,
       exportId: idOf(bulkExport) ?? '',
       ...identity,
-      startTime: formatInstant(partition.start),
-      endTime: formatInstant(partition.end),
+      startTime: formatInstant(partition.start, 'if-any'),
+      endTime: formatInstant(partition.end, 'if-any'),
       destination,
       formatVersion: spec.formatVersion,
       compression: spec.compression,

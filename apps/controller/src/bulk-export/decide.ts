@@ -1,7 +1,5 @@
 import {
   countPartitions,
-  formatInstant,
-  instantOf,
   isExportOverdue,
   type Partition,
   partitionByDay,
@@ -10,6 +8,7 @@ import {
 } from '#lib/export-plan';
 import { isStatusCurrent } from '#lib/reconcile';
 import { CONDITION, isConditionTrue, REASON } from '#lib/resources';
+import { formatInstant, instantOf } from '#lib/time';
 import { hasBegun, isFinished, queuePlace, runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
 
@@ -113,7 +112,7 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
     const pause = bulkExport.spec.last === undefined ? 'ten minutes' : 'three seconds';
     return wait(
       REASON.waitingForWindow,
-      `the window ends at ${formatInstant(window.end)}; the export begins ${pause} later`,
+      `the window ends at ${formatInstant(window.end, 'if-any')}; the export begins ${pause} later`,
       Math.max(200, untilMs),
     );
   }
@@ -125,7 +124,7 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
       5_000,
     );
   const made = new Set(runs.map((run) => run.spec.startTime));
-  const missing = partitionByDay(window).filter(({ start }) => !made.has(formatInstant(start)));
+  const missing = partitionByDay(window).filter(({ start }) => !made.has(formatInstant(start, 'if-any')));
   if (missing.length > 0 && !world.destination)
     return fail(
       REASON.destinationMissing,

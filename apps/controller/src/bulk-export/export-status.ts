@@ -1,4 +1,4 @@
-import { formatInstant, parseInstant, type Window } from '#lib/export-plan';
+import { type Window } from '#lib/export-plan';
 import { type ReadyRule, summarizeReady } from '#lib/reconcile';
 import {
   type BulkExportStatus,
@@ -12,6 +12,7 @@ import {
   setCondition,
   updateConditions,
 } from '#lib/resources';
+import { formatInstant, parseInstant } from '#lib/time';
 import type { ExportDecision } from './decide.js';
 import { runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
@@ -36,8 +37,8 @@ function percentOf(runs: ExportWorld['runs'], window: Window | undefined): numbe
   if (!window) return 0;
   let done = 0;
   for (const run of runs) {
-    const start = parseInstant(run.spec.startTime) ?? 0n;
-    const end = parseInstant(run.spec.endTime) ?? start;
+    const start = parseInstant(run.spec.startTime, { zone: 'required' }) ?? 0n;
+    const end = parseInstant(run.spec.endTime, { zone: 'required' }) ?? start;
     const share = runPhase(run) === 'completed' ? 100 : (run.status?.percent ?? 0);
     done += (Number(end - start) / Number(window.end - window.start)) * share;
   }
@@ -113,7 +114,10 @@ export function summarizeExport(world: ExportWorld, decision: ExportDecision): B
     decision.kind === 'run'
       ? decision.window
       : before.startTime !== undefined && before.endTime !== undefined
-        ? { start: parseInstant(before.startTime) ?? 0n, end: parseInstant(before.endTime) ?? 0n }
+        ? {
+            start: parseInstant(before.startTime, { zone: 'required' }) ?? 0n,
+            end: parseInstant(before.endTime, { zone: 'required' }) ?? 0n,
+          }
         : undefined;
   const isEnding = decision.kind === 'fail' || decision.kind === 'cancel' || decision.kind === 'complete';
   const startedAt = before.startedAt ?? earliest(runs.map((run) => run.status?.startedAt));
@@ -123,7 +127,9 @@ export function summarizeExport(world: ExportWorld, decision: ExportDecision): B
   return {
     observedGeneration: bulkExport.metadata.generation ?? 1,
     conditions: conditionsOf(world, decision),
-    ...(window ? { startTime: formatInstant(window.start), endTime: formatInstant(window.end) } : {}),
+    ...(window
+      ? { startTime: formatInstant(window.start, 'if-any'), endTime: formatInstant(window.end, 'if-any') }
+      : {}),
     ...(projectId === undefined ? {} : { tracingProjectId: projectId }),
     ...(projectName === undefined ? {} : { tracingProjectName: projectName }),
     runs: countRuns(runs, total),

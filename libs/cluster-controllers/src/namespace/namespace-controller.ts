@@ -17,7 +17,7 @@ export function namespaceController(context: ClusterContext, discovery: Discover
     name: 'namespace',
     concurrency: 4,
     // waiting for pods to end is no failure
-    backoff: { baseMs: 100, maxMs: 10_000 },
+    backoff: { firstMs: 100, longestMs: 10_000 },
     reconcile: (key) => finishNamespace(context, discovery, key),
     sources: [fromObjects(namespaces, ({ object }) => object.metadata.deletionTimestamp !== undefined)],
   };

@@ -23,7 +23,7 @@ export class Kubelet {
       clock: systemClock,
       log,
       concurrency: 1,
-      backoff: { baseMs: 20, maxMs: 500 },
+      backoff: { firstMs: 20, longestMs: 500 },
       reconcile: async (key) => {
         const pod = this.#informers.of(PODS).find(key);
         if (pod?.spec.nodeName === this.nodeName) await this.#tend(pod);

@@ -1,13 +1,12 @@
 import { errorText } from '#lib/errors';
 import type { Log } from '#lib/reconcile';
-import { systemClock, type Clock } from '#lib/time';
+import { Backoff, systemClock, type Clock } from '#lib/time';
 import { keyOf, keyText, type KubeObject, type ObjectKey, type ResourceRef } from '#lib/resources';
 import { isExpired, KubeApiError } from '../client/kube-api-error.js';
 import type { KubeClient } from '../client/kube-client.js';
 import { KubeUnreachableError } from '../client/kube-unreachable-error.js';
 import type { Selection, WatchEvent } from '../client/request-options.js';
 import { applyAbsent, applyDeleted, applySeen } from './apply-event.js';
-import { Pause } from './pause.js';
 import { compareVersions } from './resource-version.js';
 import { Trouble } from './trouble.js';
 import { Store, type Change, type Indexer, type Reader } from './store.js';
@@ -56,9 +55,9 @@ export class Informer<T extends KubeObject> implements Reader<T> {
   readonly #waiters: VersionWaiters;
   readonly #trouble: Trouble;
   readonly #abort = new AbortController();
-  readonly #pause: Pause;
+  readonly #pause: Backoff;
   /** Its own: a server that forgets everything at once must not be listed to death. */
-  readonly #relistPause: Pause;
+  readonly #relistPause: Backoff;
   readonly #synced = Promise.withResolvers<void>();
   #hasSynced = false;
   #version = '';
@@ -73,8 +72,8 @@ export class Informer<T extends KubeObject> implements Reader<T> {
     this.#random = options.random ?? Math.random;
     this.#waiters = new VersionWaiters(this.#clock);
     this.#trouble = options.trouble ?? new Trouble(options.log);
-    this.#pause = new Pause({ firstMs: 200, maxMs: 8_000 }, this.#clock, this.#random);
-    this.#relistPause = new Pause({ firstMs: 500, maxMs: 30_000 }, this.#clock, this.#random);
+    this.#pause = this.#backoff(150, 6_000);
+    this.#relistPause = this.#backoff(375, 22_500);
     this.#lastContactMs = this.#clock.monotonicMs();
     for (const [name, indexer] of Object.entries(options.indexers ?? {})) this.#store.addIndex(name, indexer);
   }
@@ -173,13 +172,13 @@ export class Informer<T extends KubeObject> implements Reader<T> {
     if (isExpired(error)) {
       this.#mustList = true;
       this.#options.log.debug(fields, 'the watch is too old, listing again');
-      await this.#relistPause.take(this.#abort.signal);
+      await this.#wait(this.#relistPause);
     } else {
       // what could not be read as an event would come again from the same version: a list steps over it
       if (!(error instanceof KubeApiError || error instanceof KubeUnreachableError)) this.#mustList = true;
       // one broken connection is everyday life
-      if (!this.#pause.isFirst) this.#trouble.failed(this.ref.plural, fields.problem);
-      await this.#pause.take(this.#abort.signal);
+      if (this.#pause.failures > 0) this.#trouble.failed(this.ref.plural, fields.problem);
+      await this.#wait(this.#pause);
     }
   }
 
@@ -228,7 +227,17 @@ export class Informer<T extends KubeObject> implements Reader<T> {
     if (this.#abort.signal.aborted) return;
     this.#settleAfter(startedMs);
     // a server that ends every watch at once would otherwise be asked thousands of times a second
-    if (this.#clock.monotonicMs() - startedMs < LASTING_MS) await this.#pause.take(this.#abort.signal);
+    if (this.#clock.monotonicMs() - startedMs < LASTING_MS) await this.#wait(this.#pause);
+  }
+
+  /** A third around the middle is left to chance: all clients of a server that restarts come back at once otherwise. */
+  #backoff(firstMs: number, longestMs: number): Backoff {
+    return new Backoff(this.#clock, { firstMs, longestMs, jitter: 2 / 3, random: this.#random });
+  }
+
+  /** Returns early when the informer stops. */
+  async #wait(backoff: Backoff): Promise<void> {
+    await backoff.pause(this.#abort.signal).catch(() => undefined);
   }
 
   /** A watch that lasted ends the trouble there was. */

@@ -1,0 +1,86 @@
+/**
+ * A point in time as whole microseconds since 1970-01-01T00:00:00Z: the resolution of the SDK's wire, of Postgres and of
+ * the files. A `Date` would drop the last three digits, and a row one microsecond before midnight belongs to the day
+ * before.
+ */
+export type Instant = bigint;
+
+export const MICROS_PER_DAY = 86_400_000_000n;
+
+const MICROS_PER_SECOND = 1_000_000n;
+
+/** The years 1 to 9999, which every format here can hold. */
+const EARLIEST = -62_135_596_800_000_000n;
+const LATEST = 253_402_300_799_999_999n;
+
+const ISO =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*(Z|[+-]\d{2}:?(?:\d{2})?)?)?$/i;
+
+function offsetMinutes(zone: string): number {
+  if (zone === 'Z' || zone === 'z') return 0;
+  const digits = zone.slice(1).replace(':', '');
+  const minutes = Number(digits.slice(0, 2)) * 60 + Number(digits.slice(2) || 0);
+  return zone.startsWith('-') ? -minutes : minutes;
+}
+
+function isRealZone(zone: string): boolean {
+  const digits = zone.replace(/[^0-9]/g, '');
+  return Number(digits.slice(0, 2)) < 24 && Number(digits.slice(2)) < 60;
+}
+
+/**
+ * Parses ISO 8601: a day, or a day and a time, with `T` or a space between them. Digits past the microsecond are cut,
+ * which keeps an exclusive end exclusive for every row that the database can hold.
+ * @param zone `optional`: without one it is UTC, and a day alone is its midnight
+ * @returns undefined for everything else, for a day or time that does not exist, and outside of the years 1 to 9999
+ */
+export function parseInstant(
+  text: string,
+  { zone: wanted }: { readonly zone: 'required' | 'optional' },
+): Instant | undefined {
+  const match = ISO.exec(text.trim());
+  if (!match) return undefined;
+  const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', zone = 'Z'] = match;
+  if (wanted === 'required' && match[8] === undefined) return undefined;
+  const date = new Date(
+    Date.UTC(2000, Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)),
+  );
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day)); // Date.UTC takes years below 100 for 19xx
+  const isReal =
+    date.getUTCMonth() === Number(month) - 1 &&
+    date.getUTCDate() === Number(day) &&
+    Number(hour) < 24 &&
+    Number(minute) < 60 &&
+    Number(second) < 60 &&
+    isRealZone(zone);
+  if (!isReal) return undefined;
+  const micros = BigInt(fraction.padEnd(6, '0').slice(0, 6));
+  const instant = BigInt(date.getTime() - offsetMinutes(zone) * 60_000) * 1000n + micros;
+  return isWithinYears(instant) ? instant : undefined;
+}
+
+/** Whether an instant lies in the years 1 to 9999. */
+export function isWithinYears(instant: Instant): boolean {
+  return instant >= EARLIEST && instant <= LATEST;
+}
+
+/**
+ * ISO 8601 in UTC as Postgres, the SDK and the files have it: `2026-11-20T21:59:04.635001Z`.
+ * @param fraction `if-any` leaves out one that is zero, as Kubernetes objects and messages have it
+ */
+export function formatInstant(instant: Instant, fraction: 'always' | 'if-any' = 'always'): string {
+  const micros = ((instant % MICROS_PER_SECOND) + MICROS_PER_SECOND) % MICROS_PER_SECOND;
+  const seconds = new Date(Number((instant - micros) / 1000n)).toISOString().slice(0, 19);
+  if (micros === 0n && fraction === 'if-any') return `${seconds}Z`;
+  return `${seconds}.${String(micros).padStart(6, '0')}Z`;
+}
+
+/** Midnight UTC at or before the instant. */
+export function dayOf(instant: Instant): Instant {
+  const into = ((instant % MICROS_PER_DAY) + MICROS_PER_DAY) % MICROS_PER_DAY;
+  return instant - into;
+}
+
+export function instantOf(date: Date): Instant {
+  return BigInt(date.getTime()) * 1000n;
+}
