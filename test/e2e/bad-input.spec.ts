@@ -230,36 +230,6 @@ describe('bad input', () => {
     });
   }, 150_000);
 
-  it('takes keys that were made at the command line until they are revoked there', async () => {
-    const keys = (...words: string[]): string =>
-      execFileSync(process.execPath, ['bin/agentplane.js', 'keys', ...words, '--data', dataFolder], {
-        cwd: repository,
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-    const apiKey = keys('create', 'laptop').trim();
-    const laptop = new Rest({ ...platform.credentials, apiKey });
-    expect((await laptop.get('/v2/deployments')).status).toBe(200);
-    const listed = JSON.parse(keys('list', '-o', 'json')) as { id: string; name: string; kind: string }[];
-    expect(listed.map(({ name, kind }) => `${kind} ${name}`)).toEqual(
-      expect.arrayContaining(['person laptop', 'person first key']),
-    );
-    expect(JSON.stringify(listed)).not.toContain(apiKey);
-    const id = listed.find(({ name }) => name === 'laptop')?.id ?? '';
-    keys('revoke', id);
-    await waitUntil(
-      'the revoked key to be refused',
-      async () => (await laptop.get('/v2/deployments')).status === 401,
-      30_000,
-    );
-    expect(keys('list')).not.toContain('laptop');
-    expect(keys('list', '--all')).toMatch(/laptop +person .*Z +\d{4}-/);
-    expect(() => keys('revoke', id)).toThrow(/there is no key .* in force in workspace default/);
-    const own = listed.find(({ kind }) => kind === 'deployment')?.id ?? '';
-    expect(() => keys('revoke', own)).toThrow(/belongs to the deployment good and ends with it/);
-    expect(() => keys('list', '--workspace', 'nobody')).toThrow(/there is no Workspace nobody/);
-  }, 90_000);
-
   it('refuses callers of the agent without a key of its workspace', async () => {
     const { body } = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);
     expect((await fetch(`${body.url}/threads`, { method: 'POST', body: '{}' })).status).toBe(401);

@@ -35,7 +35,7 @@ function agentplane(...words: string[]): Promise<Ending> {
   });
 }
 
-/** What the command says to somebody who gets it wrong. */
+/** The command without a platform: usage, refusals, what it leaves behind. */
 describe('agentplane', () => {
   const folder = mkdtempSync(join(tmpdir(), 'agentplane-cli-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -47,7 +47,12 @@ describe('agentplane', () => {
     ['a group without its command', ['image'], 2, /add \[options\] <name> <folder>/],
     ['a missing argument', ['image', 'add', 'x'], 2, /missing required argument 'folder'.*image add --help/s],
     ['an unknown option', ['status', '--bogus'], 2, /unknown option '--bogus'/],
-    ['an unknown format', ['status', '-o', 'x'], 2, /Allowed choices are table, json, yaml/],
+    [
+      'an unknown format',
+      ['status', '-o', 'x'],
+      2,
+      /Allowed choices are table, wide, json, yaml, name, jsonpath=TEMPLATE/,
+    ],
     ['an address without a port', ['up', '--listen', 'here'], 2, /must look like 127.0.0.1:8470/],
     ['a data folder without a name', ['up', '--data', ''], 2, /'--data <dir>'.*must not be empty/],
     ['an address of others', ['up', '--listen', '0.0.0.0:1'], 2, /this machine only/],
@@ -79,7 +84,7 @@ describe('agentplane', () => {
     ['its commands', ['--help'], /dashboard/],
     ['the options of a command', ['up', '--help'], /--listen <host:port>/],
     ['its version', ['version'], /^agentplane \d+\.\d+\.\d+ \(Node 24\./],
-  ])('tells %s', async (_what, words, expected) => {
+  ])('prints %s', async (_what, words, expected) => {
     const ending = await agentplane(...words);
     expect(ending.said).toMatch(expected);
     expect([ending.code, ending.complained]).toEqual([0, '']);
@@ -93,10 +98,10 @@ describe('agentplane', () => {
     ['keys list', ['keys', 'list']],
     ['keys create', ['keys', 'create', 'laptop']],
     ['keys revoke', ['keys', 'revoke', 'x']],
-  ])('%s says so at once when nothing runs over the data folder', async (_what, words) => {
+  ])('reports at once that no platform runs: %s', async (_what, words) => {
     const ending = await agentplane(...words, '--data', join(folder, 'nothing'));
     expect(ending.complained).toMatch(/\/nothing.*(npm start|agentplane up)/s);
-    expect(ending.code).toBe(1);
+    expect(ending.code).toBe(4);
   });
 
   it('warns of an agent whose dependencies are not locked', async () => {

@@ -5,6 +5,8 @@ import { Destinations } from './bulk-export/destinations.js';
 import { Deployments } from './deployment/deployments.js';
 import { DeploymentsController } from './deployment/deployments-controller.js';
 import { IntegrationsController } from './deployment/integrations-controller.js';
+import { Keys } from './key/keys.js';
+import { KeysController } from './key/keys-controller.js';
 import { Listeners } from './listener/listeners.js';
 import { ListenersController } from './listener/listeners-controller.js';
 import type { Services } from './services.js';
@@ -21,6 +23,7 @@ const CONTROLLERS = [
   InfoController,
   OpenApiController,
   AuthController,
+  KeysController,
   RunsController,
   SessionsController,
   DeploymentsController,
@@ -44,13 +47,14 @@ export class ApiModule {
         { provide: Listeners, useValue: services.listeners },
         { provide: Destinations, useValue: services.destinations },
         { provide: BulkExports, useValue: services.exports },
+        { provide: Keys, useValue: services.keys },
       ],
     };
   }
 
   /** The routes alone, to be described and not to be called. */
   static routes(): DynamicModule {
-    const called = [OpenApi, TraceIngestion, Traces, Deployments, Listeners, Destinations, BulkExports];
+    const called = [OpenApi, TraceIngestion, Traces, Deployments, Listeners, Destinations, BulkExports, Keys];
     return {
       module: ApiModule,
       controllers: CONTROLLERS,

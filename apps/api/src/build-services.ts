@@ -9,9 +9,11 @@ import type { ApiConfig } from './config.js';
 import { Deployments } from './deployment/deployments.js';
 import { ResourceHome } from './kubernetes/resource-home.js';
 import { SecretHome } from './kubernetes/secret-home.js';
+import { Keys } from './key/keys.js';
 import { Listeners } from './listener/listeners.js';
 import type { Services } from './services.js';
 import { LivingKeys } from './tenancy/living-keys.js';
+import { OperatorKey } from './tenancy/operator-key.js';
 import { TENANT_INDEX, Workspaces } from './tenancy/workspaces.js';
 import { BufferBudget } from './trace/buffer-budget.js';
 import { TraceIngestion } from './trace/trace-ingestion.js';
@@ -22,7 +24,10 @@ export interface ServiceParts {
   /** Not started yet: the services say what they follow. */
   readonly informers: Informers;
   readonly store: TraceStore;
-  readonly config: Pick<ApiConfig, 'maxBodyBytes' | 'maxBufferedBytes' | 'allowPrivateEndpoints'>;
+  readonly config: Pick<
+    ApiConfig,
+    'maxBodyBytes' | 'maxBufferedBytes' | 'allowPrivateEndpoints' | 'operatorKey'
+  >;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -43,7 +48,12 @@ export function buildServices(parts: ServiceParts): Services {
     secrets: new SecretHome(client),
   };
   return {
-    keys: new LivingKeys(store.apiKeys, workspaces),
+    keyRing: {
+      keys: new LivingKeys(store.apiKeys, workspaces),
+      workspaces,
+      operator: config.operatorKey === undefined ? undefined : new OperatorKey(config.operatorKey),
+    },
+    keys: new Keys(store.apiKeys),
     ingestion: new TraceIngestion(store, new BufferBudget(config.maxBufferedBytes), config.maxBodyBytes, log),
     traces: new Traces(store),
     deployments: new Deployments(homes, workspaces, store.projects, clock),

@@ -27,6 +27,11 @@ const FIELDS = {
     'whether destinations may lead into private networks and to this machine',
     { fallback: false },
   ),
+  operatorKey: optionalText(
+    'AGENTPLANE_OPERATOR_KEY',
+    'key (apo_…) that manages the API keys of every workspace and nothing else; absent: no such key',
+    { secret: true },
+  ),
   logLevel: choice(
     'AGENTPLANE_LOG_LEVEL',
     'least severity that is logged',

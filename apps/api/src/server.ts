@@ -52,7 +52,7 @@ export async function startServer(options: ServerOptions): Promise<ApiServer> {
   const server = adapter.getInstance<FastifyInstance>();
   server.server.headersTimeout = HEADERS_TIMEOUT_MS;
   registerBodyParsers(server, options.maxBodyBytes);
-  guardKeys(server, services.keys);
+  guardKeys(server, services.keyRing);
   endConnectionsWhenClosing(server);
   const refuseOtherMethods = watchMethods(server);
 

@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
-import { dataPaths, findRunningPlatform, INSTALLATION, nothingRuns } from '#lib/data-folder';
+import { INSTALLATION } from '#lib/data-folder';
 import { EXIT } from '#lib/lifecycle';
+import { CommandError } from './command-error.js';
+import { resolveTarget, type TargetFlags } from './context/target.js';
 
 const INHERITED = [
   'PATH',
@@ -35,22 +37,23 @@ export function dashboardEnvironment(
   };
 }
 
-/** `agentplane dashboard`: the terminal screen, in a process of its own, since nobody else needs what it loads. */
-export function runDashboard(flags: {
-  data: string;
-  kubeconfig: string | undefined;
-  namespace: string | undefined;
-  allNamespaces: boolean;
-}): Promise<number> {
-  if (flags.kubeconfig === undefined && !findRunningPlatform(flags.data)) {
-    process.stderr.write(nothingRuns(flags.data));
-    return Promise.resolve(EXIT.failed);
-  }
-  const environment = dashboardEnvironment(inheritedEnvironment(INHERITED), {
-    ...flags,
-    kubeconfig: flags.kubeconfig ?? dataPaths(flags.data).kubeconfig,
-  });
+/** `agentplane dashboard`: the terminal screen, in a process of its own, since no other command needs what it loads. */
+export function runDashboard(
+  flags: TargetFlags & {
+    readonly kubeconfig: string | undefined;
+    readonly namespace: string | undefined;
+    readonly allNamespaces: boolean;
+  },
+): Promise<number> {
+  const kubeconfig = flags.kubeconfig ?? kubeconfigOf(flags);
+  const environment = dashboardEnvironment(inheritedEnvironment(INHERITED), { ...flags, kubeconfig });
   const program = join(INSTALLATION, 'dist', 'apps', 'tui', 'src', 'main.js');
   const child = spawn(process.execPath, [program], { stdio: 'inherit', env: environment });
   return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? EXIT.failed)));
+}
+
+function kubeconfigOf(flags: TargetFlags): string {
+  const { kubeconfig, title } = resolveTarget(flags);
+  if (kubeconfig !== undefined) return kubeconfig;
+  throw new CommandError('failed', `${title} has no kubeconfig: name one with --kubeconfig`);
 }

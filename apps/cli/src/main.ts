@@ -1,7 +1,5 @@
-import { PLATFORM_VERSION } from '#lib/config';
 import { runCommandLine } from '#lib/command-line';
-import { errorText } from '#lib/errors';
-import { EXIT } from '#lib/lifecycle';
+import { PLATFORM_VERSION } from '#lib/config';
 import { COMMANDS, GROUPS } from './commands.js';
 
 await runCommandLine(
@@ -10,10 +8,7 @@ await runCommandLine(
     version: PLATFORM_VERSION,
     groups: GROUPS,
     commands: COMMANDS,
-    report: (error) => {
-      process.stderr.write(`${errorText(error)}\n`);
-      return EXIT.failed;
-    },
+    report: async (error) => (await import('./report-error.js')).reportError(error),
   },
   process.argv.slice(2),
 );

@@ -12,7 +12,7 @@ export interface ProgramSpec {
   readonly groups: Readonly<Record<string, string>>;
   readonly commands: readonly Command[];
   /** Says on standard error why a command failed, and with which code to end. */
-  readonly report: (error: unknown) => number;
+  readonly report: (error: unknown) => number | Promise<number>;
 }
 
 /**

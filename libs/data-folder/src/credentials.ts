@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { readJson, writeJson } from './json-file.js';
 
 /** How the embedded object store is reached. */
@@ -15,6 +14,8 @@ export interface PlatformCredentials {
   readonly restUrl: string;
   readonly apiKey: string;
   readonly tenantId: string;
+  /** Manages the API keys of every workspace, with `X-Tenant-Id`, and nothing else. */
+  readonly operatorKey: string;
   readonly kubeconfig: string;
   readonly objectStore: StoreCredentials;
 }
@@ -25,12 +26,4 @@ export function readCredentials(path: string): PlatformCredentials | undefined {
 
 export function writeCredentials(path: string, credentials: PlatformCredentials): void {
   writeJson(path, credentials);
-}
-
-/** New keys for the embedded object store, in the shape that S3 clients expect. */
-export function newStoreKeys(): Pick<StoreCredentials, 'accessKeyId' | 'secretAccessKey'> {
-  return {
-    accessKeyId: `AGENTPLANE${randomBytes(5).toString('hex').toUpperCase()}`,
-    secretAccessKey: randomBytes(30).toString('base64url'),
-  };
 }

@@ -3,7 +3,6 @@
  * and whether a platform runs over it. Making and locking a folder belongs to apps/platform alone.
  */
 export {
-  newStoreKeys,
   readCredentials,
   writeCredentials,
   type PlatformCredentials,
@@ -13,5 +12,4 @@ export { dataPaths, type DataPaths } from './data-paths.js';
 export { FIRST_WORKSPACE } from './first-workspace.js';
 export { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION } from './installation.js';
 export { readJson, writeJson } from './json-file.js';
-export type { Ports } from './ports.js';
 export { findRunningPlatform, nothingRuns, type RunningPlatform } from './running-platform.js';

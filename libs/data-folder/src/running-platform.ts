@@ -19,7 +19,7 @@ export function findRunningPlatform(data: string): RunningPlatform | undefined {
   return { supervisorPid: owner.pid, credentials };
 }
 
-/** What to say when none does. */
+/** The message for when none runs. */
 export function nothingRuns(data: string): string {
-  return `No platform runs over ${dataPaths(data).root}. Start one with "npm start", or name another with --data.\n`;
+  return `no platform runs over the data folder ${dataPaths(data).root}; start one with "npm start", or name another with --data\n`;
 }

@@ -46,5 +46,6 @@ export {
   unauthorized,
   unsupportedMediaType,
 } from './status/errors.js';
+export { parseJsonPath, type JsonPath } from './table/json-path.js';
 export { type TableKind } from './table/table-kind.js';
 export { tableOf } from './table/table-of.js';

@@ -3,6 +3,8 @@ import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { ApiKeys } from '#lib/trace-store';
 import { setCaller } from './caller.js';
+import type { OperatorKey } from './operator-key.js';
+import type { Workspaces } from './workspaces.js';
 
 /** Routes without a key, by their whole path. Everything else needs one. */
 export const PUBLIC_PATHS: ReadonlySet<string> = new Set(['/ok', '/info', '/api/v1/info', '/openapi.json']);
@@ -20,22 +22,36 @@ function header(request: FastifyRequest, name: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
+/** What the guard looks keys up in. */
+export interface KeyRing {
+  readonly keys: Pick<ApiKeys, 'verify'>;
+  readonly workspaces: Pick<Workspaces, 'has'>;
+  /** Absent where nobody operates keys from outside. */
+  readonly operator: OperatorKey | undefined;
+}
+
 /**
  * Asks every request for its key before a byte of its body is read.
  *
  * A missing or wrong key is 401. A key with somebody else's tenant is 404, with the same body as any missing thing, so
  * that nobody learns which tenants there are.
  */
-export function guardKeys(server: FastifyInstance, apiKeys: Pick<ApiKeys, 'verify'>): void {
+export function guardKeys(server: FastifyInstance, { keys, workspaces, operator }: KeyRing): void {
   server.addHook('onRequest', async (request) => {
     const path = request.url.split('?', 1)[0] ?? '';
     if (PUBLIC_PATHS.has(path) && (request.method === 'GET' || request.method === 'HEAD')) return;
     const key = header(request, 'x-api-key');
     if (key === undefined)
       throw new PublicError('unauthenticated', 'An API key is required in the header X-Api-Key');
-    const caller = await apiKeys.verify(key);
-    if (!caller) throw new PublicError('unauthenticated', 'The API key is not valid');
     const tenant = header(request, 'x-tenant-id');
+    if (operator?.matches(key)) {
+      if (!operator.mayCall(path))
+        throw new PublicError('forbidden', 'The operator key manages API keys only');
+      if (!isUuid(tenant) || !workspaces.has(tenant)) throw new PublicError('not_found', 'Not Found');
+      return setCaller(request, { tenantId: tenant.toLowerCase(), keyId: 'operator' });
+    }
+    const caller = await keys.verify(key);
+    if (!caller) throw new PublicError('unauthenticated', 'The API key is not valid');
     if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
       throw new PublicError('not_found', 'Not Found');
     if (caller.deployment !== undefined && !isForDeployments(request.routeOptions.url ?? path))

@@ -16,6 +16,9 @@ import { startServer } from '../server.js';
 import { OpenApi } from '../wire/openapi.js';
 import { type ApiDocument, undocumentedIn } from './check-exchange.js';
 
+/** The operator key of every api under test. */
+export const OPERATOR_KEY = 'apo_of-the-tests';
+
 /**
  * The whole api with a real store and a real API server behind it, for tests. Every exchange of `TestTenant.call` is
  * compared with the OpenAPI document.
@@ -82,7 +85,7 @@ export async function runApi(storeUri: string, kubeUri: string): Promise<Running
   const store = openTraceStore({ uri: storeUri, log, clock: systemClock });
   await store.migrate();
   const informers = new Informers({ client, log });
-  const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 67_108_864, allowPrivateEndpoints: true };
+  const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 67_108_864, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY };
   const services = buildServices({ client, informers, store, config, log, clock: systemClock });
   informers.start();
   await informers.synced();

@@ -87,8 +87,9 @@ function completeParameters(operation: OperationObject): Parameter[] {
     // the content type is a part of the body's description
     if (parameter.in === 'header') return [];
     const schema = withoutNull((parameter.schema ?? {}) as Schema);
-    // every parameter of a path is checked by PathId
-    return [{ ...parameter, schema: parameter.in === 'path' ? { ...schema, format: 'uuid' } : schema }];
+    // parameters of a path are checked by PathId, but for those with bounds of their own
+    const isUuid = parameter.in === 'path' && schema['maxLength'] === undefined;
+    return [{ ...parameter, schema: isUuid ? { ...schema, format: 'uuid' } : schema }];
   });
 }
 

@@ -5,15 +5,20 @@ import { errorText } from '#lib/errors';
 import { openImageStore, type StoredImage } from '#lib/image-store';
 import { EXIT } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
-import type { OutputFormat } from '../output-format.js';
-import { printTable } from '../output.js';
+import { CommandError } from '../command-error.js';
+import type { OutputFormat } from '../output/output-format.js';
+import { renderItems, type Shape } from '../output/print-items.js';
 import { ImageDeployments } from './deploy-image.js';
 
-const COLUMNS = ['NAME', 'DIGEST', 'IMPORTED'];
-
-function rowOf({ name, digest, importedAt }: StoredImage): string[] {
-  return [name, digest.slice(0, 19), importedAt];
-}
+const SHAPE: Shape<StoredImage> = {
+  nameOf: ({ name }) => name,
+  columns: [
+    { heading: 'NAME', cell: ({ name }) => name },
+    { heading: 'DIGEST', cell: ({ digest }) => digest.slice(0, 19) },
+    { heading: 'IMPORTED', cell: ({ importedAt }) => importedAt },
+    { heading: 'REFERENCE', isWide: true, cell: ({ reference }) => reference },
+  ],
+};
 
 /** `agentplane image add NAME FOLDER`: takes a folder into the image store; the exit code. */
 export async function addImage(
@@ -23,11 +28,9 @@ export async function addImage(
 ): Promise<number> {
   const { root, images } = dataPaths(data);
   const platform = findRunningPlatform(data);
-  // a store that nobody reads would be made, by somebody in the wrong folder
-  if (!existsSync(root) || (deploy && !platform)) {
-    process.stderr.write(nothingRuns(data));
-    return EXIT.failed;
-  }
+  // in a wrong folder a store would be made that no platform reads
+  if (!existsSync(root) || (deploy && !platform))
+    throw new CommandError('unreachable', nothingRuns(data).trimEnd());
   try {
     const store = openImageStore({ folder: images, installation: INSTALLATION, clock: systemClock });
     const { reference } = await store.import(name, resolve(folder), () =>
@@ -35,17 +38,16 @@ export async function addImage(
     );
     process.stdout.write(`${reference}\n`);
     warnOfUnlocked(folder);
-    const next = platform && (await tellDeployments(name, platform.credentials.kubeconfig, deploy));
+    const next = platform && (await offerToDeployments(name, platform.credentials.kubeconfig, deploy));
     process.stdout.write(next ?? `Use it as "imageUri: ${name}" in an AgentDeployment.\n`);
     return EXIT.ok;
   } catch (error) {
-    process.stderr.write(`${folder} was not added: ${errorText(error)}\n`);
-    return EXIT.failed;
+    throw new CommandError('failed', `adding ${folder} failed: ${errorText(error)}`, { cause: error });
   }
 }
 
 /** What becomes of the deployments that name the image; undefined when there are none. */
-async function tellDeployments(
+async function offerToDeployments(
   name: string,
   kubeconfigPath: string,
   deploy: boolean,
@@ -55,7 +57,7 @@ async function tellDeployments(
     const { names } = deployments;
     if (names.length === 0) return undefined;
     if (!deploy)
-      return `${names.join(', ')} ${names.length === 1 ? 'runs' : 'run'} on with the image as it was; --deploy makes new revisions.\n`;
+      return `${names.join(', ')} ${names.length === 1 ? 'keeps' : 'keep'} the image as it was; --deploy makes new revisions.\n`;
     await deployments.deploy(systemClock);
     return names.map((one) => `agentdeployment/${one} gets a new revision\n`).join('');
   } finally {
@@ -78,18 +80,15 @@ function warnOfUnlocked(folder: string): void {
 
 /** `agentplane image list`. */
 export async function listImages(data: string, format: OutputFormat): Promise<number> {
-  if (!existsSync(dataPaths(data).root)) {
-    process.stderr.write(nothingRuns(data));
-    return EXIT.failed;
-  }
+  if (!existsSync(dataPaths(data).root)) throw new CommandError('unreachable', nothingRuns(data).trimEnd());
   const store = openImageStore({
     folder: dataPaths(data).images,
     installation: INSTALLATION,
     clock: systemClock,
   });
   const images = await store.list();
-  if (images.length === 0 && format === 'table')
-    process.stderr.write('No images yet: "agentplane image add NAME FOLDER" takes one in.\n');
-  else process.stdout.write(printTable(format, images, COLUMNS, rowOf));
+  if (images.length === 0 && (format.kind === 'table' || format.kind === 'wide'))
+    process.stderr.write('No images found; "agentplane image add NAME FOLDER" adds one.\n');
+  else process.stdout.write(await renderItems(format, images, SHAPE));
   return EXIT.ok;
 }

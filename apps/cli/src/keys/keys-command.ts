@@ -1,93 +1,99 @@
-import { findRunningPlatform, nothingRuns } from '#lib/data-folder';
-import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
-import type { ApiKeyRecord } from '#lib/trace-store';
-import type { OutputFormat } from '../output-format.js';
-import { printTable } from '../output.js';
-import { openKeys, type WorkspaceKeys } from './open-keys.js';
+import { RESOURCES } from '#lib/resources';
+import { CommandError } from '../command-error.js';
+import { withKube } from '../context/open-kube.js';
+import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
+import type { OutputFormat } from '../output/output-format.js';
+import { renderItems, type Shape } from '../output/print-items.js';
+import { RestClient } from '../rest/rest-client.js';
+
+const PATH = '/api/v1/api-key';
 
 /** Which keys are meant. */
-export interface KeysFlags {
-  readonly data: string;
-  readonly workspace: string;
+export interface KeysFlags extends TargetFlags {
+  /** Undefined: the workspace of the key that is used. */
+  readonly workspace: string | undefined;
 }
 
-/** A key as it is printed; the key itself is nowhere. */
-interface ShownKey {
+/** A key as the REST interface answers it. */
+interface Key {
   readonly id: string;
-  readonly name: string;
+  readonly description: string;
   readonly kind: string;
-  readonly deployment?: string;
-  readonly createdAt: string;
-  readonly lastUsedAt?: string;
-  readonly revokedAt?: string;
+  readonly deployment: string | null;
+  readonly created_at: string;
+  readonly last_used_at: string | null;
+  readonly revoked_at: string | null;
 }
 
-const COLUMNS = ['ID', 'NAME', 'KIND', 'CREATED', 'LAST USED', 'REVOKED'];
+const SHAPE: Shape<Key> = {
+  nameOf: ({ id }) => id,
+  columns: [
+    { heading: 'ID', cell: ({ id }) => id },
+    { heading: 'NAME', cell: ({ description }) => description },
+    { heading: 'KIND', cell: ({ kind }) => kind },
+    { heading: 'DEPLOYMENT', isWide: true, cell: ({ deployment }) => deployment ?? '' },
+    { heading: 'CREATED', cell: ({ created_at: at }) => at },
+    { heading: 'LAST USED', cell: ({ last_used_at: at }) => at ?? 'never' },
+    { heading: 'REVOKED', cell: ({ revoked_at: at }) => at ?? '' },
+  ],
+};
 
-function shown({ id, name, kind, deployment, createdAt, lastUsedAt, revokedAt }: ApiKeyRecord): ShownKey {
-  return {
-    ...{ id, name, kind, createdAt: createdAt.toISOString() },
-    ...(deployment === undefined ? {} : { deployment }),
-    ...(lastUsedAt === undefined ? {} : { lastUsedAt: lastUsedAt.toISOString() }),
-    ...(revokedAt === undefined ? {} : { revokedAt: revokedAt.toISOString() }),
-  };
-}
-
-function rowOf({ id, name, kind, createdAt, lastUsedAt, revokedAt }: ShownKey): string[] {
-  return [id, name, kind, createdAt, lastUsedAt ?? 'never', revokedAt ?? ''];
-}
-
-/** Opens the keys, does one thing, closes them; what goes wrong is said in one line. */
-async function withKeys(flags: KeysFlags, act: (keys: WorkspaceKeys) => Promise<number>): Promise<number> {
-  const platform = findRunningPlatform(flags.data);
-  if (!platform) {
-    process.stderr.write(nothingRuns(flags.data));
-    return EXIT.failed;
+/**
+ * The REST interface with the rights to manage keys: on the operator's machine those of any workspace, elsewhere those of
+ * the workspace that the context's key belongs to.
+ */
+async function openKeys({ workspace, ...flags }: KeysFlags): Promise<RestClient> {
+  const target = resolveTarget(flags);
+  const { rest, local, title } = target;
+  if (local) {
+    const { operatorKey, tenantId } = local.credentials;
+    return new RestClient({
+      url: rest.url,
+      key: operatorKey,
+      tenantId: workspace === undefined ? tenantId : await tenantOf(workspace, target),
+    });
   }
-  try {
-    const keys = await openKeys(platform, flags);
-    try {
-      return await act(keys);
-    } finally {
-      await keys.close();
-    }
-  } catch (error) {
-    process.stderr.write(`${errorText(error)}\n`);
-    return EXIT.failed;
-  }
+  if (workspace !== undefined)
+    throw new CommandError(
+      'usage',
+      `--workspace ${workspace} needs the operator key of a data folder, and ${title} has a key of one workspace: leave the option out, or use a context whose key belongs to ${workspace}`,
+    );
+  return new RestClient(rest);
+}
+
+/** The tenant of a workspace, by its name. */
+async function tenantOf(workspace: string, target: Target): Promise<string> {
+  const found = await withKube(target, ({ client }) => client.find(RESOURCES.Workspace, { name: workspace }));
+  if (found) return found.spec.tenantId;
+  throw new CommandError(
+    'notFound',
+    `Workspace ${workspace} does not exist: "agentplane get workspaces" lists them`,
+  );
 }
 
 /** `agentplane keys list`: those in force, or all. */
-export function listKeys(
+export async function listKeys(
   flags: KeysFlags & { readonly output: OutputFormat; readonly all: boolean },
 ): Promise<number> {
-  return withKeys(flags, async ({ apiKeys, tenantId }) => {
-    const keys = (await apiKeys.list(tenantId)).map(shown);
-    const wanted = flags.all ? keys : keys.filter(({ revokedAt }) => revokedAt === undefined);
-    process.stdout.write(printTable(flags.output, wanted, COLUMNS, rowOf));
-    return EXIT.ok;
-  });
+  const rest = await openKeys(flags);
+  const keys = await rest.request<readonly Key[]>('GET', `${PATH}?include_revoked=${flags.all}`);
+  process.stdout.write(await renderItems(flags.output, keys, SHAPE));
+  return EXIT.ok;
 }
 
 /** `agentplane keys create NAME`: the key alone on standard output, so that a script can take it. */
-export function createKey(name: string, flags: KeysFlags): Promise<number> {
-  return withKeys(flags, async ({ apiKeys, tenantId }) => {
-    const { key, id } = await apiKeys.mint(tenantId, { name, kind: 'person' });
-    process.stdout.write(`${key}\n`);
-    process.stderr.write(`It is shown this once. "agentplane keys revoke ${id}" ends it.\n`);
-    return EXIT.ok;
-  });
+export async function createKey(name: string, flags: KeysFlags): Promise<number> {
+  const rest = await openKeys(flags);
+  const { key, id } = await rest.request<Key & { readonly key: string }>('POST', PATH, { description: name });
+  process.stdout.write(`${key}\n`);
+  process.stderr.write(`The key is shown this once. "agentplane keys revoke ${id}" revokes it.\n`);
+  return EXIT.ok;
 }
 
-/** `agentplane keys revoke ID`. A deployment's own key is not for people to end: it would fall silent. */
-export function revokeKey(id: string, flags: KeysFlags): Promise<number> {
-  return withKeys(flags, async ({ apiKeys, tenantId }) => {
-    const found = (await apiKeys.list(tenantId)).find((key) => key.id === id);
-    if (found?.deployment !== undefined)
-      throw new Error(`${id} belongs to the deployment ${found.deployment} and ends with it`);
-    if (!(await apiKeys.revoke(tenantId, id)))
-      throw new Error(`there is no key ${id} in force in workspace ${flags.workspace}`);
-    return EXIT.ok;
-  });
+/** `agentplane keys revoke ID`. */
+export async function revokeKey(id: string, flags: KeysFlags): Promise<number> {
+  const rest = await openKeys(flags);
+  await rest.request('DELETE', `${PATH}/${encodeURIComponent(id)}`);
+  return EXIT.ok;
 }

@@ -1,10 +1,10 @@
-import { findRunningPlatform, nothingRuns } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
 import { CONDITION, findCondition, NODES, RESOURCES } from '#lib/resources';
-import type { OutputFormat } from '../output-format.js';
-import { printTable } from '../output.js';
+import { resolveTarget, type TargetFlags } from '../context/target.js';
+import type { OutputFormat } from '../output/output-format.js';
+import { renderItems, type Shape } from '../output/print-items.js';
 
 interface Part {
   readonly part: string;
@@ -12,14 +12,18 @@ interface Part {
   readonly detail: string;
 }
 
-/** @param isWell what an answer says; a store that refuses strangers is well */
+/** @param isHealthy what the status means; an object store that refuses anonymous requests is healthy */
 async function serverState(
   part: string,
-  { url, path = '', isWell = () => true }: { url: string; path?: string; isWell?: (code: number) => boolean },
+  {
+    url,
+    path = '',
+    isHealthy = () => true,
+  }: { url: string; path?: string; isHealthy?: (code: number) => boolean },
 ): Promise<Part> {
   try {
     const { status } = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(3000) });
-    return { part, state: isWell(status) ? 'ok' : `HTTP ${status}`, detail: url };
+    return { part, state: isHealthy(status) ? 'ok' : `HTTP ${status}`, detail: url };
   } catch (error) {
     return { part, state: 'unreachable', detail: errorText(error) };
   }
@@ -62,30 +66,28 @@ async function resourceStates(kubeconfig: string): Promise<Part[]> {
   }
 }
 
-/** `agentplane status`: what runs of the platform over a data folder. Exit code 0 when everything that should be is ready. */
-export async function printStatus(data: string, format: OutputFormat): Promise<number> {
-  const platform = findRunningPlatform(data);
-  if (!platform) {
-    process.stderr.write(nothingRuns(data));
-    return EXIT.failed;
-  }
-  const { supervisorPid, credentials } = platform;
-  const parts: Part[] = [
-    { part: 'supervisor', state: 'ok', detail: `process ${supervisorPid}` },
-    ...(
-      await Promise.all([
-        serverState('rest', { url: credentials.restUrl, path: '/ok', isWell: (code) => code === 200 }),
-        serverState('object-store', { url: credentials.objectStore.endpoint }),
-        resourceStates(credentials.kubeconfig),
-      ])
-    ).flat(),
-  ];
-  process.stdout.write(
-    printTable(format, parts, ['PART', 'STATE', 'DETAIL'], ({ part, state, detail }) => [
-      part,
-      state,
-      detail,
-    ]),
-  );
+const SHAPE: Shape<Part> = {
+  nameOf: ({ part }) => part,
+  columns: [
+    { heading: 'PART', cell: ({ part }) => part },
+    { heading: 'STATE', cell: ({ state }) => state },
+    { heading: 'DETAIL', cell: ({ detail }) => detail },
+  ],
+};
+
+/** `agentplane status`: what runs of a platform. Exit code 0 when everything that should be is ready. */
+export async function printStatus({
+  output,
+  ...flags
+}: TargetFlags & { readonly output: OutputFormat }): Promise<number> {
+  const { local, rest, kubeconfig } = resolveTarget(flags);
+  const groups = await Promise.all([
+    local ? [{ part: 'supervisor', state: 'ok', detail: `process ${local.supervisorPid}` }] : [],
+    serverState('rest', { url: rest.url, path: '/ok', isHealthy: (code) => code === 200 }),
+    local ? serverState('object-store', { url: local.credentials.objectStore.endpoint }) : [],
+    kubeconfig === undefined ? [] : resourceStates(kubeconfig),
+  ]);
+  const parts: readonly Part[] = groups.flat();
+  process.stdout.write(await renderItems(output, parts, SHAPE));
   return parts.every(({ state }) => state === 'ok' || state === 'ready') ? EXIT.ok : EXIT.failed;
 }

@@ -1,7 +1,16 @@
 import { createServer } from 'node:net';
-import { type Ports, readJson, writeJson } from '#lib/data-folder';
+import { readJson, writeJson } from '#lib/data-folder';
 import { findStablePort } from '#lib/stable-port';
 import type { Clock } from '#lib/time';
+
+/** Every port of a platform; once chosen they stay, so that addresses do. */
+export interface Ports {
+  readonly rest: number;
+  readonly kube: number;
+  readonly objectStore: number;
+  readonly postgres: number;
+  readonly node: number;
+}
 
 const NAMES = ['rest', 'kube', 'objectStore', 'postgres', 'node'] as const;
 

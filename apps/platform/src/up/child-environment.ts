@@ -1,5 +1,6 @@
 import { inheritedEnvironment } from '#lib/config';
-import type { DataPaths, Ports, StoreCredentials } from '#lib/data-folder';
+import type { DataPaths, StoreCredentials } from '#lib/data-folder';
+import type { Ports } from '../data-folder/ports.js';
 
 /** What every program gets of this one's environment. */
 const INHERITED = [
@@ -25,6 +26,7 @@ export interface Surroundings {
   readonly kubeDatabaseUri: string | undefined;
   readonly kubeconfigPath: string;
   readonly store: StoreCredentials;
+  readonly operatorKey: string;
   readonly apiUrl: string;
 }
 
@@ -65,6 +67,7 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
     AGENTPLANE_DATABASE_URI: from.databaseUri,
     AGENTPLANE_API_URL: from.apiUrl,
     AGENTPLANE_ADDRESSES: 'loopback',
+    AGENTPLANE_OPERATOR_KEY: from.operatorKey,
     // one machine is one trust domain: its own object store is on loopback
     AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
   };

@@ -6,6 +6,7 @@ const CREDENTIALS = {
   restUrl: 'http://127.0.0.1:8470',
   apiKey: 'apk_key',
   tenantId: 'tenant',
+  operatorKey: 'apo_secret',
   kubeconfig: '/home/me/agentplane/.agentplane/kubeconfig',
   objectStore: {
     ...{ endpoint: 'http://127.0.0.1:1', region: 'us-east-1', bucket: 'agentplane' },

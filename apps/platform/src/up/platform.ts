@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import {
-  newStoreKeys,
   type PlatformCredentials,
-  type Ports,
   readCredentials,
   type StoreCredentials,
   writeCredentials,
@@ -13,7 +11,8 @@ import type { ProgramContext } from '#lib/lifecycle';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { DataFolder } from '../data-folder/data-folder.js';
-import { choosePorts, keepPorts, requireFreePorts } from '../data-folder/ports.js';
+import { newOperatorKey, newStoreKeys } from '../data-folder/new-secrets.js';
+import { choosePorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
 import { Child } from './child.js';
 import {
   apiEnvironment,
@@ -179,6 +178,7 @@ export class Platform {
       restUrl: surroundings.apiUrl,
       apiKey: started.apiKey,
       tenantId,
+      operatorKey: surroundings.operatorKey,
       kubeconfig: kubeconfigPath,
       objectStore: store,
     };
@@ -244,6 +244,7 @@ export class Platform {
       ...{ paths, ports, installation, store },
       ...uris,
       host: options.host,
+      operatorKey: known?.operatorKey ?? newOperatorKey(),
       kubeconfigPath: paths.kubeconfig,
       apiUrl: `http://${host}:${ports.rest}`,
     };

@@ -1,0 +1,40 @@
+import { Body, Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/common';
+import type { Caller } from '#lib/auth';
+import { FromCaller } from '../tenancy/caller.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { KeyAnswer, NewKeyAnswer } from './key-answer.js';
+import { PathKeyId } from './path-key-id.js';
+import { CreateKeyRequest, KeysQuery } from './key-request.js';
+import { Keys } from './keys.js';
+
+/** API keys of the caller's workspace. */
+@Described(({ ApiTags }) => ApiTags('API keys'))
+@Controller('api/v1/api-key')
+export class KeysController {
+  constructor(private readonly keys: Keys) {}
+
+  @Get()
+  @Operation({ summary: 'API keys of the workspace, newest first', answer: [KeyAnswer] })
+  list(@FromCaller() caller: Caller, @Query() query: KeysQuery): Promise<readonly KeyAnswer[]> {
+    return this.keys.list(caller.tenantId, query.include_revoked === true);
+  }
+
+  @Post()
+  @HttpCode(200)
+  @Operation({ summary: 'Creates an API key and answers it, this once', answer: NewKeyAnswer })
+  create(@FromCaller() caller: Caller, @Body() body: CreateKeyRequest): Promise<NewKeyAnswer> {
+    return this.keys.create(caller.tenantId, body.description);
+  }
+
+  @Delete(':api_key_id')
+  @Operation({
+    summary: 'Revokes an API key',
+    answer: KeyAnswer,
+    refuses: { 409: 'The key belongs to a deployment and is revoked when that is deleted' },
+  })
+  @Described(({ ApiParam }) => ApiParam({ name: 'api_key_id', schema: { type: 'string', maxLength: 100 } }))
+  revoke(@FromCaller() caller: Caller, @PathKeyId('api_key_id') id: string): Promise<KeyAnswer> {
+    return this.keys.revoke(caller.tenantId, id);
+  }
+}

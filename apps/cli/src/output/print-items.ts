@@ -1,0 +1,63 @@
+import type { OutputFormat } from './output-format.js';
+import { renderTable } from './render-table.js';
+
+/** One column of a table: its heading, and the cell of an item. */
+export interface Column<T> {
+  readonly heading: string;
+  /** Shown with `-o wide` alone. */
+  readonly isWide?: true;
+  readonly cell: (item: T) => string;
+}
+
+/** What a kind of thing looks like when it is printed. */
+export interface Shape<T> {
+  readonly columns: readonly Column<T>[];
+  readonly nameOf: (item: T) => string;
+}
+
+/** A list in the wished format. */
+export async function renderItems<T>(
+  format: OutputFormat,
+  items: readonly T[],
+  { columns, nameOf }: Shape<T>,
+): Promise<string> {
+  switch (format.kind) {
+    case 'table':
+    case 'wide': {
+      const shown = columns.filter(({ isWide }) => format.kind === 'wide' || !isWide);
+      return renderTable(
+        shown.map(({ heading }) => heading),
+        items.map((item) => shown.map(({ cell }) => cell(item))),
+      );
+    }
+    case 'name':
+      return items.map((item) => `${nameOf(item)}\n`).join('');
+    case 'json':
+    case 'yaml':
+    case 'jsonpath':
+      return await renderDocument(format, items);
+    default:
+      return format satisfies never;
+  }
+}
+
+/** One JSON document as JSON, as YAML, or what a template takes from it. */
+export async function renderDocument(
+  format: Extract<OutputFormat, { kind: 'json' | 'yaml' | 'jsonpath' }>,
+  value: unknown,
+): Promise<string> {
+  switch (format.kind) {
+    case 'json':
+      return `${JSON.stringify(value, undefined, 2)}\n`;
+    case 'yaml': {
+      const { stringify } = await import('yaml');
+      return stringify(value);
+    }
+    case 'jsonpath': {
+      const { renderJsonPath } = await import('./json-path-template.js');
+      return renderJsonPath(format.template, value);
+    }
+    default:
+      return format satisfies never;
+  }
+}

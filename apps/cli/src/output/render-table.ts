@@ -1,0 +1,14 @@
+/** Rows under their headings; columns are as wide as their longest cell. */
+export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [headings, ...rows];
+  const widths = headings.map((_, at) => Math.max(...lines.map((row) => (row[at] ?? '').length)));
+  return lines
+    .map((row) =>
+      row
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('   ')
+        .trimEnd()
+        .concat('\n'),
+    )
+    .join('');
+}
