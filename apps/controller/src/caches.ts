@@ -5,6 +5,7 @@ import {
   type BulkExport,
   type BulkExportDestination,
   type BulkExportRun,
+  COMPONENT,
   type Deployment,
   DEPLOYMENTS,
   type Job,
@@ -18,10 +19,8 @@ import {
   ROLE_BINDINGS,
   type RoleBinding,
   ROLES,
-  type Service,
   SERVICE_ACCOUNTS,
   type ServiceAccount,
-  SERVICES,
   type Workspace,
   workspaceNamespace,
 } from '#lib/resources';
@@ -45,15 +44,13 @@ export interface Caches {
   readonly listenerAccounts: Informer<ServiceAccount>;
   readonly listenerRoles: Informer<Role>;
   readonly listenerBindings: Informer<RoleBinding>;
-  /** Services of AgentDeployments. */
-  readonly services: Informer<Service>;
 }
 
 const BY_NAMESPACE = 'workspace-namespace';
 
 /** The caches; of built-in kinds only what concerns the platform. */
 export function openCaches(informers: Informers, systemNamespace: string): Caches {
-  const ofListeners = { labelSelector: `${LABEL.component}=listener` };
+  const ofListeners = { labelSelector: `${LABEL.component}=${COMPONENT.listener}` };
   const caches: Caches = {
     workspaces: informers.of(RESOURCES.Workspace),
     listeners: informers.of(RESOURCES.Listener),
@@ -69,7 +66,6 @@ export function openCaches(informers: Informers, systemNamespace: string): Cache
     listenerAccounts: informers.of(SERVICE_ACCOUNTS, ofListeners),
     listenerRoles: informers.of(ROLES, ofListeners),
     listenerBindings: informers.of(ROLE_BINDINGS, ofListeners),
-    services: informers.of(SERVICES, { labelSelector: LABEL.deployment }),
   };
   caches.workspaces.addIndex(BY_NAMESPACE, ({ metadata }) => [workspaceNamespace(metadata.name)]);
   return caches;

@@ -11,6 +11,7 @@ import {
   AGENT_DEPLOYMENT_CONTROLLER,
   AgentDeploymentModule,
 } from './agent-deployment/agent-deployment-module.js';
+import { AGENT_REVISION_CONTROLLER, AgentRevisionModule } from './agent-revision/agent-revision-module.js';
 import {
   BULK_EXPORT_DESTINATION_CONTROLLER,
   BulkExportDestinationModule,
@@ -64,8 +65,7 @@ describe('ControllerModule', () => {
 
   it('wires one controller for each kind that the platform reconciles, before anything answers', () => {
     const kebab = (kind: string): string => kind.replace(/(?<!^)([A-Z])/g, '-$1').toLowerCase();
-    // revisions are reconciled where they run, by the listener
-    const kinds = Object.keys(RESOURCES).filter((kind) => kind !== 'AgentRevision');
+    const kinds = Object.keys(RESOURCES);
     const controllers = module.get<readonly ControllerSpec[]>(ALL_CONTROLLERS);
     expect(controllers.map(({ name }) => name).sort()).toEqual(kinds.map(kebab).sort());
   });
@@ -84,6 +84,7 @@ describe('module of a kind', () => {
     ['WorkspaceModule', WorkspaceModule, WORKSPACE_CONTROLLER],
     ['ListenerModule', ListenerModule, LISTENER_CONTROLLER],
     ['AgentDeploymentModule', AgentDeploymentModule, AGENT_DEPLOYMENT_CONTROLLER],
+    ['AgentRevisionModule', AgentRevisionModule, AGENT_REVISION_CONTROLLER],
     ['BulkExportDestinationModule', BulkExportDestinationModule, BULK_EXPORT_DESTINATION_CONTROLLER],
     ['BulkExportModule', BulkExportModule, BULK_EXPORT_CONTROLLER],
     ['BulkExportRunModule', BulkExportRunModule, BULK_EXPORT_RUN_CONTROLLER],

@@ -6,6 +6,7 @@ import {
   AGENT_DEPLOYMENT_CONTROLLER,
   AgentDeploymentModule,
 } from './agent-deployment/agent-deployment-module.js';
+import { AGENT_REVISION_CONTROLLER, AgentRevisionModule } from './agent-revision/agent-revision-module.js';
 import {
   BULK_EXPORT_DESTINATION_CONTROLLER,
   BulkExportDestinationModule,
@@ -24,6 +25,7 @@ const KINDS = [
   WorkspaceModule,
   ListenerModule,
   AgentDeploymentModule,
+  AgentRevisionModule,
   BulkExportDestinationModule,
   BulkExportModule,
   BulkExportRunModule,
@@ -34,6 +36,7 @@ const CONTROLLERS = [
   WORKSPACE_CONTROLLER,
   LISTENER_CONTROLLER,
   AGENT_DEPLOYMENT_CONTROLLER,
+  AGENT_REVISION_CONTROLLER,
   BULK_EXPORT_DESTINATION_CONTROLLER,
   BULK_EXPORT_CONTROLLER,
   BULK_EXPORT_RUN_CONTROLLER,

@@ -1,11 +1,14 @@
 import { type AgentRevision, LABEL, type Service } from '#lib/resources';
 import { platformLabels } from './object-labels.js';
+import { agentSelector } from './revision-workload.js';
 
 /**
- * The Service of an AgentDeployment, of its name, pointing to one revision. Written by the listener only: which revision
- * serves is this selector and nothing else.
+ * The Service of an AgentDeployment, of its name. Its label names the revision that serves, its selector the pods of
+ * that revision that answer HTTP. Written by the place half of the listener only: what serves is this object and
+ * nothing else.
+ * @param workload name of the Deployment that runs the revision
  */
-export function buildDeploymentService(revision: AgentRevision): Service {
+export function buildDeploymentService(revision: AgentRevision, workload: string): Service {
   const { deploymentName, listenerName } = revision.spec;
   return {
     apiVersion: 'v1',
@@ -13,11 +16,15 @@ export function buildDeploymentService(revision: AgentRevision): Service {
     metadata: {
       name: deploymentName,
       namespace: revision.metadata.namespace,
-      labels: platformLabels('agent', { [LABEL.deployment]: deploymentName, [LABEL.listener]: listenerName }),
+      labels: platformLabels('agent', {
+        [LABEL.deployment]: deploymentName,
+        [LABEL.revision]: revision.metadata.name,
+        [LABEL.listener]: listenerName,
+      }),
     },
     spec: {
       type: 'ClusterIP',
-      selector: { [LABEL.revision]: revision.metadata.name },
+      selector: agentSelector(workload),
       ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }],
     },
   };

@@ -1,4 +1,4 @@
-export { addressOf, type Addressable } from './address-of.js';
+export { addressOf } from './address-of.js';
 export {
   buildDatabaseSecret,
   buildPlatformSecret,
@@ -7,19 +7,14 @@ export {
   PLATFORM_KEY,
 } from './deployment-secrets.js';
 export { buildDeploymentService } from './deployment-service.js';
+export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
+export { buildListenerObjects } from './listener-objects.js';
+export type { AddressMode, PlatformSettings } from './platform-settings.js';
+export { podResources } from './pod-resources.js';
 export {
-  buildExportJob,
-  buildExportSecret,
-  type ExportAttempt,
-  type ExportCredentials,
-} from './export-attempt.js';
-export { buildListenerObjects, type ListenerObjects } from './listener-objects.js';
-export { platformImage, type AddressMode, type PlatformSettings } from './platform-settings.js';
-export { podResources, type WantedResources } from './pod-resources.js';
-export {
-  AGENT_CONTAINER,
-  AGENT_PORT,
+  agentSelector,
   buildRevisionDeployment,
   revisionLabels,
   wantedReplicas,
+  type WorkloadReplicas,
 } from './revision-workload.js';

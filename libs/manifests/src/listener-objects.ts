@@ -1,4 +1,5 @@
 import {
+  COMPONENT,
   type Deployment,
   LABEL,
   type Listener,
@@ -64,7 +65,7 @@ const RULES: readonly PolicyRule[] = [
 export function buildListenerObjects(listener: Listener, settings: PlatformSettings): ListenerObjects {
   const name = listenerObjectName(listener.metadata.name);
   const { namespace } = listener.metadata;
-  const labels = platformLabels('listener', { [LABEL.listener]: listener.metadata.name });
+  const labels = platformLabels(COMPONENT.listener, { [LABEL.listener]: listener.metadata.name });
   const metadata = { name, namespace, labels };
   return {
     serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
@@ -95,7 +96,7 @@ function listenerDeployment(
       revisionHistoryLimit: 1,
       // two listeners at once would only wait for one another's lease
       strategy: { type: 'Recreate' },
-      selector: { matchLabels: { [LABEL.listener]: name, [LABEL.component]: 'listener' } },
+      selector: { matchLabels: { [LABEL.listener]: name, [LABEL.component]: COMPONENT.listener } },
       template: {
         metadata: { ...(metadata.labels ? { labels: metadata.labels } : {}) },
         spec: {

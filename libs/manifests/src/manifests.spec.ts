@@ -1,4 +1,11 @@
-import { type AgentRevision, ANNOTATION, type BulkExportRun, LABEL, type Listener } from '#lib/resources';
+import {
+  type AgentRevision,
+  ANNOTATION,
+  type BulkExportRun,
+  COMPONENT,
+  LABEL,
+  type Listener,
+} from '#lib/resources';
 import {
   addressOf,
   buildDeploymentService,
@@ -6,11 +13,20 @@ import {
   buildExportSecret,
   buildListenerObjects,
   buildRevisionDeployment,
-  podResources,
+  revisionLabels,
   wantedReplicas,
 } from './index.js';
+import { podResources } from './pod-resources.js';
 
 const SETTINGS = { version: '1.2.3', apiUrl: 'http://api:8470', addresses: 'cluster-dns' } as const;
+
+const API_PODS = { [LABEL.revision]: 'a-00001', [LABEL.component]: COMPONENT.agentApi };
+
+/** Whether a selector takes a pod with these labels. */
+function selects(selector: object | undefined, labels: object | undefined): boolean {
+  const of = new Map(Object.entries(labels ?? {}));
+  return Object.entries(selector ?? {}).every(([name, value]) => of.get(name) === value);
+}
 
 function revision(resourceSpec?: AgentRevision['spec']['resourceSpec']): AgentRevision {
   return {
@@ -23,7 +39,6 @@ function revision(resourceSpec?: AgentRevision['spec']['resourceSpec']): AgentRe
       tenantId: 'tenant',
       number: 1,
       source: 'external_image',
-      image: 'registry/agent:1',
       imageUri: 'registry/agent:1',
       envSecretName: 'a-00001-env',
       databaseSecretName: 'a-database',
@@ -31,6 +46,7 @@ function revision(resourceSpec?: AgentRevision['spec']['resourceSpec']): AgentRe
       listenerName: 'default',
       ...(resourceSpec ? { resourceSpec } : {}),
     },
+    status: { image: 'registry/agent@sha256:1' },
   };
 }
 
@@ -62,16 +78,24 @@ describe('podResources', () => {
   });
 });
 
-describe('a revision’s Deployment', () => {
+describe('Deployment of a revision', () => {
   const built = buildRevisionDeployment(revision(), 2, SETTINGS);
   const pod = built.spec.template.spec;
   const agent = pod.containers[0];
 
   it('is named after the revision and selects only its pods', () => {
     expect(built.metadata.name).toBe('a-00001');
-    expect(built.spec.selector.matchLabels).toEqual({ [LABEL.revision]: 'a-00001' });
+    expect(built.spec.selector.matchLabels).toEqual(API_PODS);
     expect(built.spec.template.metadata?.labels).toMatchObject(built.spec.selector.matchLabels ?? {});
     expect(built.spec.replicas).toBe(2);
+  });
+  it('runs the image that was resolved, not the one that was asked for', () => {
+    expect(agent?.image).toBe('registry/agent@sha256:1');
+  });
+  it('leaves replicas to an autoscaler', () => {
+    const scaled = buildRevisionDeployment(revision(), 'autoscaled', SETTINGS);
+    expect(Object.keys(scaled.spec)).not.toContain('replicas');
+    expect(scaled.spec.template).toEqual(built.spec.template);
   });
   it('gives pods no rights towards the cluster', () => {
     expect(pod.automountServiceAccountToken).toBe(false);
@@ -100,7 +124,7 @@ describe('a revision’s Deployment', () => {
     const local = buildRevisionDeployment(revision(), 1, { ...SETTINGS, addresses: 'loopback' });
     expect(local.spec.template.spec.containers[0]?.env?.some(({ name }) => name === 'PORT')).toBe(false);
   });
-  it('carries the user’s parts, but not labels that would move its pods', () => {
+  it('carries the user’s parts, except labels that would move its pods', () => {
     const { metadata, spec } = buildRevisionDeployment(
       revision({
         labels: { team: 'x', [LABEL.revision]: 'other' },
@@ -126,7 +150,7 @@ describe('a revision’s Deployment', () => {
     expect(spec.template.spec.containers.map(({ name }) => name)).toEqual(['agent', 's']);
     expect(spec.template.spec.containers[0]?.volumeMounts).toEqual([{ name: 'v', mountPath: '/v' }]);
   });
-  it('never runs nothing because of minScale 0: nobody would wake it', () => {
+  it('runs one pod at minScale 0, since nothing would scale it up', () => {
     expect(
       [undefined, 0, 3].map((minScale) =>
         wantedReplicas(revision(minScale === undefined ? undefined : { minScale })),
@@ -135,11 +159,37 @@ describe('a revision’s Deployment', () => {
   });
 });
 
-describe('a deployment’s Service', () => {
-  it('points to one revision', () => {
-    const service = buildDeploymentService(revision());
+describe('second workload of a revision', () => {
+  const api = buildRevisionDeployment(
+    revision({ labels: { [LABEL.component]: 'agent-queue' } }),
+    1,
+    SETTINGS,
+  );
+  const service = buildDeploymentService(revision(), 'a-00001');
+  // what a second Deployment of the same revision would have
+  const queue = { ...revisionLabels(revision()), [LABEL.component]: 'agent-queue' };
+  const queueSelector = { [LABEL.revision]: 'a-00001', [LABEL.component]: 'agent-queue' };
+
+  it('gets no HTTP traffic: the Service selects the pods of the API alone', () => {
+    expect(selects(service.spec.selector, api.spec.template.metadata?.labels)).toBe(true);
+    expect(selects(service.spec.selector, queue)).toBe(false);
+  });
+  it('shares no pod with it: their selectors are disjoint, whatever labels a user adds', () => {
+    expect(selects(api.spec.selector.matchLabels, queue)).toBe(false);
+    expect(selects(queueSelector, api.spec.template.metadata?.labels)).toBe(false);
+    expect(selects(queueSelector, queue)).toBe(true);
+  });
+});
+
+describe('Service of a deployment', () => {
+  it('names one revision and selects the pods that run it', () => {
+    const service = buildDeploymentService(revision(), 'a-00001');
     expect(service.metadata.name).toBe('a');
-    expect(service.spec.selector).toEqual({ [LABEL.revision]: 'a-00001' });
+    expect(service.metadata.labels).toMatchObject({ [LABEL.revision]: 'a-00001' });
+    expect(service.spec.selector).toEqual(API_PODS);
+    expect(buildDeploymentService(revision(), 'a-00000').spec.selector).toMatchObject({
+      [LABEL.revision]: 'a-00000',
+    });
     expect(service.spec.ports).toEqual([{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }]);
   });
 });
@@ -165,7 +215,7 @@ describe('addressOf', () => {
   });
 });
 
-describe('a listener’s objects', () => {
+describe('objects of a listener', () => {
   const listener: Listener = {
     apiVersion: 'agentplane.dev/v1alpha1',
     kind: 'Listener',
@@ -173,20 +223,20 @@ describe('a listener’s objects', () => {
     spec: { computeType: 'cluster', computeId: 'here' },
   };
   const objects = buildListenerObjects(listener, SETTINGS);
-  it('have one name and lie in the listener’s namespace', () => {
+  it('shares one name in the listener’s namespace', () => {
     const metas = [objects.serviceAccount, objects.role, objects.roleBinding, objects.deployment].map(
       ({ metadata }) => `${metadata.namespace}/${metadata.name}`,
     );
     expect(new Set(metas)).toEqual(new Set(['ws-x/listener-default']));
   });
-  it('may not read Secrets', () => {
+  it('grants no right to read Secrets', () => {
     const resources = objects.role.rules?.flatMap((rule) => rule.resources ?? []);
     expect(resources).not.toContain('secrets');
     expect(resources).not.toContain('*');
   });
 });
 
-describe('an export attempt', () => {
+describe('export attempt', () => {
   const run: BulkExportRun = {
     apiVersion: 'agentplane.dev/v1alpha1',
     kind: 'BulkExportRun',
@@ -209,7 +259,7 @@ describe('an export attempt', () => {
     databaseUri: 'postgres://secret',
     store: { access_key_id: 'QQ==', other: 'Qg==' },
   });
-  it('lies in the system namespace, out of reach of agents', () => {
+  it('runs in the system namespace, out of reach of agents', () => {
     expect(job.metadata).toMatchObject({ name: 'bxr-0123456789ab-3', namespace: 'agentplane-system' });
     expect(secret.metadata).toMatchObject({ name: 'bxr-0123456789ab-3', namespace: 'agentplane-system' });
   });

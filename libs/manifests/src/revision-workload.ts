@@ -1,5 +1,6 @@
 import {
   type AgentRevision,
+  COMPONENT,
   type Container,
   type Deployment,
   type EnvironmentVariable,
@@ -28,34 +29,44 @@ const LIVENESS: Probe = {
   failureThreshold: 6,
 };
 
-/** Pods that a revision needs when it runs. Without an autoscaler nothing would wake a revision from zero. */
+/** Pods that a revision needs when it runs: at least one, since without an autoscaler nothing scales it up from zero. */
 export function wantedReplicas(revision: Pick<AgentRevision, 'spec'>): number {
   return Math.max(1, revision.spec.resourceSpec?.minScale ?? 1);
 }
 
 /**
- * The Deployment of a revision, of the revision's name, in its namespace.
- * @param replicas pods to run, 0 to keep it without pods
+ * Selects the pods of a revision that answer HTTP, and no others: a revision may have pods of another component beside
+ * them. Selectors of Deployments are immutable, so this is a stored shape.
+ * @param workload name of the Deployment, which is the name of the revision it was made for
  */
+export function agentSelector(workload: string): Readonly<Record<string, string>> {
+  return { [LABEL.revision]: workload, [LABEL.component]: COMPONENT.agentApi };
+}
+
+/** Pods of a Deployment: a number (0 keeps it without pods), or left to an autoscaler and not written. */
+export type WorkloadReplicas = number | 'autoscaled';
+
+/** The Deployment of a revision, of the revision's name, in its namespace. */
 export function buildRevisionDeployment(
   revision: AgentRevision,
-  replicas: number,
+  replicas: WorkloadReplicas,
   settings: PlatformSettings,
 ): Deployment {
   const { metadata, spec } = revision;
   const wanted = spec.resourceSpec ?? {};
-  // the platform's labels come last: a user's must not move a pod to another revision
-  const labels = { ...wanted.labels, ...revisionLabels(revision) };
+  const selector = agentSelector(metadata.name);
+  // the platform's labels come last: a user's must not move a pod to another revision or component
+  const labels = { ...wanted.labels, ...revisionLabels(revision), ...selector };
   const annotations = wanted.annotations ? { annotations: wanted.annotations } : {};
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name: metadata.name, namespace: metadata.namespace, labels, ...annotations },
     spec: {
-      replicas,
+      ...(replicas === 'autoscaled' ? {} : { replicas }),
       revisionHistoryLimit: 0,
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
-      selector: { matchLabels: { [LABEL.revision]: metadata.name } },
+      selector: { matchLabels: selector },
       template: {
         metadata: { labels, ...annotations },
         spec: {
@@ -87,7 +98,8 @@ function agentContainer(revision: AgentRevision, settings: PlatformSettings): Po
   const { spec } = revision;
   return {
     name: AGENT_CONTAINER,
-    image: spec.image,
+    // a revision is run only once it is built, and then its image is known
+    image: revision.status?.image ?? '',
     ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
     env: agentEnvironment(revision, settings),
     envFrom: [{ secretRef: { name: spec.envSecretName } }],
@@ -100,7 +112,7 @@ function agentContainer(revision: AgentRevision, settings: PlatformSettings): Po
   };
 }
 
-/** The platform's variables. What is named here wins over the user's, which come by `envFrom`. */
+/** The platform's variables. They win over the user's, which come by `envFrom`. */
 function agentEnvironment(
   revision: AgentRevision,
   settings: PlatformSettings,

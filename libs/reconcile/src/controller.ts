@@ -71,10 +71,6 @@ export class Controller {
     this.#queue.add(keyText(key));
   }
 
-  enqueueAfter(key: ObjectKey, ms: number): void {
-    this.#queue.addAfter(keyText(key), ms);
-  }
-
   /** Starts the workers. Keys may be enqueued before. */
   start(): void {
     if (this.#workers.length > 0) throw new Error(`controller ${this.name} runs already`);

@@ -6,19 +6,11 @@
  * is pure: conditions and their summary `Ready`, the finalizer protocol, owner references, the rule of
  * `observedGeneration`. Clients and caches are in `#lib/kube`.
  */
-export {
-  Controller,
-  type ControllerOptions,
-  type PassReport,
-  type Reconcile,
-  type ReconcileContext,
-} from './controller.js';
-export { classifyFailure, type Failure } from './failure.js';
-export { finalizerStep, hasFinalizer, type FinalizerStep } from './finalizer.js';
+export { Controller, type ControllerOptions, type PassReport } from './controller.js';
+export type { Failure } from './failure.js';
+export { finalizerStep, hasFinalizer } from './finalizer.js';
 export type { Log } from './log.js';
 export { isStatusCurrent, observedGeneration } from './observed-generation.js';
 export { controllerOf, controllerReference, isOwnedBy } from './owner.js';
 export { summarizeReady, type ReadyRule } from './ready.js';
 export { after, done, wait, type Result } from './result.js';
-export { TokenBucket, type BucketOptions } from './token-bucket.js';
-export { WorkQueue, type WorkQueueOptions } from './work-queue.js';

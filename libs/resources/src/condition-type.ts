@@ -11,6 +11,7 @@ export const CONDITION = {
   tracingProjectReady: 'TracingProjectReady',
   revisionReady: 'RevisionReady',
   // AgentRevision
+  variablesReady: 'VariablesReady',
   built: 'Built',
   workloadsReady: 'WorkloadsReady',
   /** True on the revision that the Service points to, False on those that it once pointed to. */
@@ -55,6 +56,7 @@ export const REASON = {
   sourceNotSupported: 'SourceNotSupported',
   workspaceMissing: 'WorkspaceMissing',
   // AgentRevision
+  variablesStored: 'VariablesStored',
   image: 'Image',
   awaitingListener: 'AwaitingListener',
   deploying: 'Deploying',

@@ -63,6 +63,6 @@ export function updateConditions(
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   let list = conditions ?? [];
   for (const [type, draft] of Object.entries(drafts))
-    list = draft ? setCondition(list, { type, ...draft, ...observed }, now) : removeCondition(list, type);
+    list = draft ? setCondition(list, { type, ...observed, ...draft }, now) : removeCondition(list, type);
   return list;
 }

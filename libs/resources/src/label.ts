@@ -12,10 +12,19 @@ export const LABEL = {
   workspace: 'agentplane.dev/workspace',
   /** Id of the tenant. */
   tenant: 'agentplane.dev/tenant',
+  /** Uid of the object in another namespace or cluster that this one was made for. */
+  owner: 'agentplane.dev/owner',
   managedBy: 'app.kubernetes.io/managed-by',
   component: 'app.kubernetes.io/component',
   /** On a node: `process` where pods run as processes. */
   runtime: 'agentplane.dev/runtime',
+} as const;
+
+/** Values of `LABEL.component` that selectors name. */
+export const COMPONENT = {
+  /** The agent server that answers HTTP: the only pods of a revision that its Service may reach. */
+  agentApi: 'agent-api',
+  listener: 'listener',
 } as const;
 
 /** Value of `LABEL.managedBy`. */
@@ -40,6 +49,8 @@ export const FINALIZER = {
   deployment: 'agentplane.dev/deployment',
   workspace: 'agentplane.dev/workspace',
   exportRun: 'agentplane.dev/export-run',
+  /** On deployments and revisions whose workloads are in another cluster. */
+  place: 'agentplane.dev/place',
 } as const;
 
 /** Names under which the programs write. */
@@ -47,6 +58,8 @@ export const FIELD_MANAGER = {
   api: 'agentplane-api',
   controller: 'agentplane-controller',
   listener: 'agentplane-listener',
+  /** Of `status.image` and `Built` of revisions, whichever program finds them out. */
+  builder: 'agentplane-builder',
   node: 'agentplane-node',
   up: 'agentplane-up',
 } as const;

@@ -47,7 +47,6 @@ describe('deployments', () => {
         tenantId: tenant.tenantId,
         number,
         source: 'internal_image',
-        image: 'local/sample-agent@sha256:0',
         imageUri: 'sample-agent',
         envSecretName: 'e',
         databaseSecretName: 'd',

@@ -137,7 +137,7 @@ export function renderRevision(revision: AgentRevision, deployment: AgentDeploym
     status: shownRevisionStatus(revision, deployment),
     ...renderReason(statusReason(revision)),
     source: spec.source,
-    source_revision_config: { ...NO_REVISION_CONFIG, image_uri: spec.imageUri },
+    source_revision_config: { ...NO_REVISION_CONFIG, image_uri: spec.imageUri ?? null },
   };
 }
 

@@ -4,22 +4,19 @@ import {
   type ControllerSpec,
   EventRecorder,
   failureEvents,
-  fromMapped,
   fromObjects,
   fromOwned,
   isDesiredChange,
   KubeClient,
 } from '#lib/kube';
-import { LABEL, type ObjectKey, RESOURCES, type Service } from '#lib/resources';
+import { RESOURCES } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
 import type { Caches } from '../caches.js';
 import type { ControllerConfig } from '../config.js';
 import { CACHES, CLOCK, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
-import { DeploymentProvisioning } from './deployment-provisioning.js';
 import { DeploymentReconciler } from './deployment-reconciler.js';
-import { readImageIndex } from './image-index.js';
-import { RevisionMaker } from './revision-maker.js';
+import { DeploymentProvisioning } from './provision.js';
 
 export const AGENT_DEPLOYMENT_CONTROLLER = Symbol('controller of AgentDeployments');
 
@@ -35,14 +32,8 @@ function agentDeploymentController(
     sources: [
       fromObjects(caches.deployments, isDesiredChange),
       fromOwned(caches.revisions, RESOURCES.AgentDeployment),
-      fromMapped(caches.services, ofService),
     ],
   };
-}
-
-function ofService({ metadata: { namespace, labels } }: Service): readonly ObjectKey[] {
-  const name = labels?.[LABEL.deployment];
-  return namespace === undefined || name === undefined ? [] : [{ namespace, name }];
 }
 
 /** Reconciles AgentDeployments: their project, key, database and revisions. */
@@ -61,24 +52,14 @@ function ofService({ metadata: { namespace, labels } }: Service): readonly Objec
     },
     {
       provide: DeploymentReconciler,
-      inject: [CACHES, KubeClient, CLOCK, EventRecorder, DeploymentProvisioning, CONTROLLER_CONFIG],
+      inject: [CACHES, KubeClient, CLOCK, EventRecorder, DeploymentProvisioning],
       useFactory: (
         caches: Caches,
         client: KubeClient,
         clock: Clock,
         events: EventRecorder,
         provisioning: DeploymentProvisioning,
-        { imageStore, addresses }: ControllerConfig,
-      ) =>
-        new DeploymentReconciler(caches, {
-          client,
-          clock,
-          events,
-          provisioning,
-          maker: new RevisionMaker(client, clock),
-          readImages: () => readImageIndex(imageStore),
-          addresses,
-        }),
+      ) => new DeploymentReconciler(caches, { client, clock, events, provisioning }),
     },
     {
       provide: AGENT_DEPLOYMENT_CONTROLLER,

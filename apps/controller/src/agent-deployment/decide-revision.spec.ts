@@ -1,5 +1,5 @@
 import { type AgentDeployment, type AgentRevision, ANNOTATION } from '#lib/resources';
-import { decideRevision, revisionsToForget } from './decide-revision.js';
+import { decideRevision } from './decide-revision.js';
 import { revisionHash } from './revision-hash.js';
 
 const ID = '11111111-1111-4111-8111-111111111111';
@@ -39,7 +39,6 @@ function revision(number: number, hash = 'h', id = `id-${number}`, serving = fal
       tenantId: 't',
       number,
       source: 'internal_image',
-      image: 'i',
       imageUri: 'i',
       envSecretName: 'e',
       databaseSecretName: 'd',
@@ -50,49 +49,62 @@ function revision(number: number, hash = 'h', id = `id-${number}`, serving = fal
   };
 }
 
+function repeating(one: AgentRevision, redeployOf: string): AgentRevision {
+  return { ...one, spec: { ...one.spec, redeployOf } };
+}
+
+const make = (number: number, more: object = {}) => ({ kind: 'make', revision: { number, ...more } });
+
 describe('decideRevision', () => {
   const table: [string, AgentDeployment, AgentRevision[], object][] = [
-    ['the first revision is made', deployment(), [], { kind: 'make', number: 1 }],
-    ['nothing is made while nothing changed', deployment(), [revision(1)], { kind: 'none' }],
-    ['a changed spec makes a revision', deployment(), [revision(1, 'old')], { kind: 'make', number: 2 }],
+    ['makes the first revision', deployment(), [], make(1)],
+    ['makes nothing while nothing changed', deployment(), [revision(1)], { kind: 'none' }],
+    ['makes a revision of a changed spec', deployment(), [revision(1, 'old')], make(2)],
+    ['continues the numbers of forgotten revisions', deployment(), [revision(7, 'old')], make(8)],
     [
-      'numbers go on after what was forgotten',
-      deployment(),
-      [revision(7, 'old')],
-      { kind: 'make', number: 8 },
-    ],
-    [
-      'a request makes a revision with its id though nothing changed',
+      'makes a revision with the id of a request though nothing changed',
       deployment({ revisionRequest: { id: ID } }),
       [revision(1)],
-      { kind: 'make', number: 2, id: ID },
+      make(2, { id: ID }),
     ],
     [
-      'a handled request makes nothing',
+      'makes nothing for a handled request',
       deployment({ revisionRequest: { id: ID } }, { handledRevisionRequestId: ID }),
       [revision(1)],
       { kind: 'none' },
     ],
     [
-      'a request whose revision is there makes nothing, even when the status was not written',
+      'makes nothing for a request whose revision exists, even when the status was not written',
       deployment({ revisionRequest: { id: ID } }),
       [revision(1, 'h', ID)],
       { kind: 'none' },
     ],
     [
-      'a request from a revision repeats it',
+      'repeats the revision that a request names',
       deployment({ revisionRequest: { id: ID, fromRevisionId: OTHER.toUpperCase() } }),
       [revision(1, 'old', OTHER), revision(2)],
-      { kind: 'repeat', number: 3, id: ID },
+      make(3, { id: ID, repeats: revision(1, 'old', OTHER) }),
     ],
     [
-      'a request from a revision that is gone is rejected',
+      'repeats the first of several repeats',
+      deployment({ revisionRequest: { id: ID, fromRevisionId: OTHER } }),
+      [revision(1, 'old'), revision(2), repeating(revision(3, 'old', OTHER), 'a-1')],
+      make(4, { id: ID, repeats: revision(1, 'old') }),
+    ],
+    [
+      'repeats a repeat whose first does not exist',
+      deployment({ revisionRequest: { id: ID, fromRevisionId: OTHER } }),
+      [revision(2), repeating(revision(3, 'old', OTHER), 'a-1')],
+      make(4, { id: ID, repeats: repeating(revision(3, 'old', OTHER), 'a-1') }),
+    ],
+    [
+      'rejects a request for a revision that does not exist',
       deployment({ revisionRequest: { id: ID, fromRevisionId: OTHER } }),
       [revision(1)],
       { kind: 'reject-request', requestId: ID, reason: 'RevisionMissing' },
     ],
     [
-      'nothing is made for a suspended deployment',
+      'makes nothing for a suspended deployment',
       deployment({ suspend: true, revisionRequest: { id: ID } }),
       [],
       { kind: 'none' },
@@ -110,7 +122,7 @@ describe('decideRevision', () => {
 describe('revisionHash', () => {
   const base = revisionHash(deployment(), { A: 'MQ==' }, 'key');
   it.each([
-    ['keeps for equal specs', deployment(), { A: 'MQ==' }, 'key', true],
+    ['stays for equal specs', deployment(), { A: 'MQ==' }, 'key', true],
     [
       'keeps whatever the order of keys',
       deployment({ sourceConfig: { customUrl: 'http://x' } }),
@@ -136,29 +148,5 @@ describe('revisionHash', () => {
     ['changes with the platform key', deployment(), { A: 'MQ==' }, 'other', false],
   ] as const)('%s', (_, one, environment, key, isEqual) => {
     expect(revisionHash(one, environment, key) === base).toBe(isEqual);
-  });
-});
-
-describe('revisionsToForget', () => {
-  const saying = (number: number, type: string, status: 'True' | 'False') => ({
-    ...revision(number),
-    status: { conditions: [{ type, status, reason: 'R', message: '', lastTransitionTime: '' }] },
-  });
-  const ended = (number: number, type = 'Active') =>
-    saying(number, type, type === 'Active' ? 'False' : 'True');
-  const serving = (number: number) => revision(number, 'h', 'x', true);
-  const forgotten = (revisions: readonly AgentRevision[], limit: number, served?: string) =>
-    revisionsToForget(revisions, limit, served).map(({ spec }) => spec.number);
-
-  it('forgets the oldest beyond the limit, but not what serves or is newest', () => {
-    const revisions = [ended(1, 'Failed'), serving(2), ended(3, 'Superseded'), ended(4), revision(5)];
-    expect(forgotten(revisions, 1)).toEqual([1, 3]);
-    expect(forgotten(revisions, 10)).toEqual([]);
-  });
-
-  it('keeps what the Service points to, whatever was said of it', () => {
-    // suspended, or switched a moment ago
-    expect(forgotten([ended(1), ended(2), revision(3)], 0, 'a-2')).toEqual([1]);
-    expect(forgotten([ended(1), revision(2), revision(3)], 0)).toEqual([1]);
   });
 });

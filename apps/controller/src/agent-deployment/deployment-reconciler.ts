@@ -1,50 +1,32 @@
-import { TerminalError } from '#lib/errors';
 import {
   addFinalizer,
   type EventRecorder,
   isAlreadyExists,
   isConflict,
   type KubeClient,
-  removeFinalizer,
   StatusWriter,
 } from '#lib/kube';
-import type { AddressMode } from '#lib/manifests';
-import { after, done, finalizerStep, isOwnedBy, type Result, wait } from '#lib/reconcile';
+import { after, done, finalizerStep, type Result, wait } from '#lib/reconcile';
 import {
   type AgentDeployment,
   type AgentDeploymentStatus,
-  type AgentRevision,
   CONDITION,
-  type ConditionDraft,
   EVENT,
   FINALIZER,
-  isConditionTrue,
-  isDeleting,
-  keyOf,
-  LABEL,
   type ObjectKey,
-  REASON,
   RESOURCES,
-  SECRETS,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { workspaceOf } from '../caches.js';
 import { ensureId } from '../identity/ensure-id.js';
-import { untilSecretLook } from '../secret-look.js';
-import { decideRevision, isHandled, revisionsToForget } from './decide-revision.js';
-import type { DeploymentProvisioning } from './deployment-provisioning.js';
-import { type DeploymentFindings, revisionCondition, summarizeDeployment } from './deployment-status.js';
-import {
-  byNumber,
-  type DeploymentCaches,
-  type DeploymentWorld,
-  observeDeployment,
-} from './deployment-world.js';
-import { failedPass } from './failed-pass.js';
-import type { ImageIndex } from './image-index.js';
-import { findRefusal, findRevisionRefusal, type Refusal } from './refusal.js';
-import { revisionHash } from './revision-hash.js';
-import type { RevisionMaker } from './revision-maker.js';
+import { decideDeployment, type DeploymentDecision } from './decide.js';
+import { finalizeDeployment } from './finalize.js';
+import { forgetRevisions } from './forget-revisions.js';
+import { makeRevision } from './make-revision.js';
+import { type DeploymentCaches, type DeploymentWorld, observeDeployment } from './observe.js';
+import type { DeploymentProvisioning } from './provision.js';
+import { reportVariables, storeVariables } from './store-variables.js';
+import { type Outcome, summarizeDeployment } from './summarize.js';
 
 /** What the reconciler works with. */
 export interface DeploymentTools {
@@ -52,23 +34,8 @@ export interface DeploymentTools {
   readonly clock: Clock;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly provisioning: DeploymentProvisioning;
-  readonly maker: RevisionMaker;
-  readonly readImages: () => Promise<ImageIndex>;
-  readonly addresses: AddressMode;
 }
 
-/** Findings in the making; the status is written from it whatever becomes of the pass. */
-interface Draft {
-  conditions: ConditionDraft[];
-  keeps: readonly string[];
-  tracingProjectId: string | undefined;
-  handledRevisionRequestId: string | undefined;
-  revisions: readonly AgentRevision[];
-  isHandled: boolean;
-}
-
-const WAIT_MS = 10_000;
-const DELETING_MS = 1_000;
 /** Optional fields of the status that must go when they have no value. */
 const OWNED: readonly (keyof AgentDeploymentStatus)[] = [
   'activeRevisionId',
@@ -80,221 +47,112 @@ const OWNED: readonly (keyof AgentDeploymentStatus)[] = [
 
 /**
  * AgentDeployment: tracing project, platform key and database first, then a revision whenever something that makes one
- * changed. What runs of a revision is the listener's; this one only reads how far it is.
+ * changed, then its variables. The builder finds out its image, the listener runs it; this one reads how far they are.
+ *
+ * get → gone → deleting → finalizer → id → observe → decide (suspended included) → act → report. One action in a pass.
  */
 export class DeploymentReconciler {
   readonly #caches: DeploymentCaches;
   readonly #tools: DeploymentTools;
   readonly #status: StatusWriter;
+  readonly #revisionStatus: StatusWriter;
 
   constructor(caches: DeploymentCaches, tools: DeploymentTools) {
     this.#caches = caches;
     this.#tools = tools;
     this.#status = new StatusWriter(tools.client);
+    this.#revisionStatus = new StatusWriter(tools.client, { conditionTypes: [CONDITION.variablesReady] });
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    const { client } = this.#tools;
+    const { client, provisioning } = this.#tools;
     const found = this.#caches.deployments.find(key);
     if (!found) return done();
     const step = finalizerStep(found, FINALIZER.deployment);
     if (step === 'gone') return done();
-    if (step === 'finalize') return await this.#finalize(found);
+    if (step === 'finalize') {
+      const workspace = workspaceOf(this.#caches.workspaces, found.metadata.namespace);
+      return await finalizeDeployment(client, provisioning, found, workspace);
+    }
     const held = await addFinalizer(client, RESOURCES.AgentDeployment, found, FINALIZER.deployment);
     const deployment = await ensureId(client, RESOURCES.AgentDeployment, held, this.#caches.deployments);
-
-    const world = observeDeployment(this.#caches, deployment);
-    const draft: Draft = {
-      conditions: [],
-      keeps: [],
-      tracingProjectId: deployment.status?.tracingProjectId,
-      handledRevisionRequestId: deployment.status?.handledRevisionRequestId,
-      revisions: world.revisions,
-      isHandled: false,
-    };
+    const world = await observeDeployment(client, this.#caches, deployment);
+    const decision = decideDeployment(world);
     try {
-      const result = await this.#advance(world, draft);
-      await this.#report(world, draft);
-      return result;
+      await this.#report(world, decision, await this.#act(deployment, decision));
     } catch (error) {
-      // somebody else wrote first, perhaps this very controller before its cache saw it: the next pass sees more
-      if (isConflict(error) || isAlreadyExists(error)) throw error;
-      const { conditions, ...rest } = failedPass(draft.conditions, deployment.status?.conditions, error);
-      await this.#report(world, { ...draft, ...rest, conditions });
+      // another writer was first, perhaps this controller before its cache saw that: the next pass sees more
+      if (!isConflict(error) && !isAlreadyExists(error))
+        await this.#report(world, decision, { kind: 'failed', error });
       throw error;
     }
+    return resultOf(decision);
   }
 
-  async #advance(world: DeploymentWorld, draft: Draft): Promise<Result> {
-    const refusal = findRefusal(world);
-    if (refusal || !world.workspace) return this.#refuse(draft, refusal);
-    const { tenantId } = world.workspace.spec;
-    const platformKey = await this.#provision(world.deployment, tenantId, draft);
-    const environment = await this.#environment(world.deployment);
-    const lookMs = untilSecretLook(world.deployment.spec.secretsRef, environment);
-    const revisionRefusal = findRevisionRefusal(world, environment);
-    if (revisionRefusal || !environment || !world.listener)
-      return this.#refuse(draft, revisionRefusal, environment ? undefined : lookMs);
-    await this.#advanceRevision(world, draft, { tenantId, platformKey, environment });
-    await this.#forgetOld(world, draft.revisions);
-    draft.conditions.push(revisionCondition(world.deployment, draft.revisions.at(-1)));
-    draft.isHandled = true;
-    return lookMs === undefined ? done() : after(lookMs);
-  }
-
-  #refuse(draft: Draft, refusal: Refusal | undefined, waitMs = WAIT_MS): Result {
-    if (!refusal) return wait(REASON.pending, waitMs);
-    draft.conditions.push({ ...refusal, status: 'False' });
-    draft.isHandled = true;
-    return wait(refusal.reason, waitMs);
-  }
-
-  /** Project, database and key: asked for once, and again whenever the spec changes. */
-  async #provision(deployment: AgentDeployment, tenantId: string, draft: Draft): Promise<string> {
-    const { provisioning } = this.#tools;
-    const { conditions, observedGeneration } = deployment.status ?? {};
-    const isCurrent = observedGeneration === deployment.metadata.generation;
-    if (!isCurrent || draft.tracingProjectId === undefined)
-      draft.tracingProjectId = await provisioning.ensureProject(deployment, tenantId);
-    draft.conditions.push({
-      type: CONDITION.tracingProjectReady,
-      status: 'True',
-      reason: REASON.projectFound,
-      message: 'the tracing project is there',
-    });
-    const platformKey = await provisioning.ensurePlatformKey(deployment, tenantId);
-    if (!isCurrent || !isConditionTrue(conditions, CONDITION.databaseReady))
-      await provisioning.ensureDatabase(deployment);
-    draft.conditions.push({
-      type: CONDITION.databaseReady,
-      status: 'True',
-      reason: REASON.databaseCreated,
-      message: 'the database is there',
-    });
-    return platformKey;
-  }
-
-  /** The user's variables, base64; undefined when the Secret that should hold them is not there. */
-  async #environment({
-    metadata,
-    spec,
-  }: AgentDeployment): Promise<Readonly<Record<string, string>> | undefined> {
-    if (!spec.secretsRef) return {};
-    const key = { namespace: metadata.namespace ?? '', name: spec.secretsRef.name };
-    const secret = await this.#tools.client.find(SECRETS, key);
-    return secret && (secret.data ?? {});
-  }
-
-  async #advanceRevision(
-    world: DeploymentWorld,
-    draft: Draft,
-    given: {
-      readonly tenantId: string;
-      readonly platformKey: string;
-      readonly environment: Readonly<Record<string, string>>;
-    },
-  ): Promise<void> {
-    const { deployment, listener } = world;
-    const { maker, events, readImages } = this.#tools;
-    const hash = revisionHash(deployment, given.environment, given.platformKey);
-    let decision = decideRevision(deployment, draft.revisions, hash);
-    if (decision.kind === 'reject-request') {
-      // whoever asks has seen the revision, and the cache may not have
-      draft.revisions = byNumber((await this.#listRevisions(deployment)).filter((one) => !isDeleting(one)));
-      decision = decideRevision(deployment, draft.revisions, hash);
+  async #act(deployment: AgentDeployment, decision: DeploymentDecision): Promise<Outcome> {
+    const { client, provisioning, events, clock } = this.#tools;
+    switch (decision.kind) {
+      case 'ensure-project':
+        return { kind: 'done', projectId: await provisioning.ensureProject(deployment, decision.tenantId) };
+      case 'ensure-database':
+        await provisioning.ensurePlatformKey(deployment, decision.tenantId);
+        await provisioning.ensureDatabase(deployment);
+        break;
+      case 'make-revision': {
+        const made = await makeRevision(client, deployment, decision);
+        await this.#caches.revisions.seen(made);
+        const message = `created revision ${made.metadata.name}`;
+        events.record(RESOURCES.AgentDeployment, deployment, {
+          type: 'Normal',
+          reason: EVENT.revisionCreated,
+          message,
+        });
+        break;
+      }
+      case 'store-variables': {
+        const { revision, variables } = decision;
+        await storeVariables(client, deployment, revision, variables);
+        await this.#caches.revisions.seen(await reportVariables(this.#revisionStatus, revision, clock.now()));
+        break;
+      }
+      case 'reject-request': {
+        const { reason, message } = decision;
+        events.record(RESOURCES.AgentDeployment, deployment, { type: 'Warning', reason, message });
+        break;
+      }
+      case 'forget-revisions':
+        await forgetRevisions(client, decision.revisions);
+        break;
+      case 'refuse':
+      case 'settled':
+        break;
+      default:
+        decision satisfies never;
     }
-    if (decision.kind === 'reject-request') {
-      events.record(RESOURCES.AgentDeployment, deployment, {
-        type: 'Warning',
-        reason: decision.reason,
-        message: decision.message,
-      });
-      draft.handledRevisionRequestId = decision.requestId;
-      return;
-    }
-    if (decision.kind !== 'none') {
-      const made = await maker.make(deployment, decision, {
-        tenantId: given.tenantId,
-        listenerName: listener?.metadata.name ?? '',
-        hash,
-        images: await readImages(),
-      });
-      draft.revisions = [...draft.revisions, made];
-      await this.#caches.revisions.seen(made);
-      events.record(RESOURCES.AgentDeployment, deployment, {
-        type: 'Normal',
-        reason: EVENT.revisionCreated,
-        message: `created revision ${made.metadata.name}`,
-      });
-    }
-    if (isHandled(deployment, draft.revisions) && deployment.spec.revisionRequest)
-      draft.handledRevisionRequestId = deployment.spec.revisionRequest.id;
-    await this.#complete(deployment, draft, given.environment);
+    return { kind: 'done' };
   }
 
-  async #complete(
-    deployment: AgentDeployment,
-    draft: Draft,
-    environment: Readonly<Record<string, string>>,
-  ): Promise<void> {
-    const { maker } = this.#tools;
-    const latest = draft.revisions.at(-1);
-    if (!latest || isConditionTrue(latest.status?.conditions, CONDITION.built)) return;
-    const { redeployOf } = latest.spec;
-    const of = draft.revisions.find(({ metadata }) => metadata.name === redeployOf);
-    const variables = redeployOf === undefined ? environment : of && (await maker.variablesOf(of));
-    if (!variables)
-      throw new TerminalError(
-        REASON.revisionMissing,
-        `${latest.metadata.name} repeats ${redeployOf ?? ''}, whose variables are gone: ask for a new revision`,
-      );
-    const completed = await maker.complete(deployment, latest, variables);
-    draft.revisions = [...draft.revisions.slice(0, -1), completed];
-  }
-
-  async #forgetOld(
-    { deployment: { spec }, service }: DeploymentWorld,
-    revisions: readonly AgentRevision[],
-  ): Promise<void> {
-    const served = service?.spec.selector?.[LABEL.revision];
-    for (const revision of revisionsToForget(revisions, spec.revisionHistoryLimit, served))
-      await this.#tools.client.delete(RESOURCES.AgentRevision, keyOf(revision), uidOf(revision));
-  }
-
-  async #report(world: DeploymentWorld, draft: DeploymentFindings): Promise<void> {
-    const { addresses, clock } = this.#tools;
-    const status = summarizeDeployment(world, draft, addresses, clock.now());
+  async #report(world: DeploymentWorld, decision: DeploymentDecision, outcome: Outcome): Promise<void> {
+    const status = summarizeDeployment(world, decision, outcome, this.#tools.clock.now());
     const written = await this.#status.apply(RESOURCES.AgentDeployment, world.deployment, status, OWNED);
     await this.#caches.deployments.seen(written);
   }
-
-  /** Pods first, then what they use: an agent that loses its database before its end would only report errors. */
-  async #finalize(deployment: AgentDeployment): Promise<Result> {
-    const { client, provisioning } = this.#tools;
-    const revisions = await this.#listRevisions(deployment);
-    for (const revision of revisions)
-      if (!isDeleting(revision))
-        await client.delete(RESOURCES.AgentRevision, keyOf(revision), {
-          ...uidOf(revision),
-          propagation: 'Foreground',
-        });
-    if (revisions.length > 0) return wait(REASON.deleting, DELETING_MS);
-    const workspace = workspaceOf(this.#caches.workspaces, deployment.metadata.namespace);
-    await provisioning.release(deployment, workspace?.spec.tenantId);
-    await removeFinalizer(client, RESOURCES.AgentDeployment, deployment, FINALIZER.deployment);
-    return done();
-  }
-
-  /** From the server: a revision that no cache shows yet would lose its database under its pods. */
-  async #listRevisions(deployment: AgentDeployment): Promise<readonly AgentRevision[]> {
-    const { namespace = '', name } = deployment.metadata;
-    const labelSelector = `${LABEL.deployment}=${name}`;
-    const { items } = await this.#tools.client.list(RESOURCES.AgentRevision, { namespace, labelSelector });
-    return items.filter((revision) => isOwnedBy(revision, deployment));
-  }
 }
 
-/** Precondition of a deletion: this object and none that has its name meanwhile. */
-function uidOf({ metadata: { uid } }: AgentRevision): { readonly uid?: string } {
-  return uid === undefined ? {} : { uid };
+function resultOf(decision: DeploymentDecision): Result {
+  switch (decision.kind) {
+    case 'refuse':
+      return wait(decision.refusal.reason, decision.lookAgainMs);
+    case 'settled':
+      return decision.lookAgainMs === undefined ? done() : after(decision.lookAgainMs);
+    case 'ensure-project':
+    case 'ensure-database':
+    case 'make-revision':
+    case 'reject-request':
+    case 'store-variables':
+    case 'forget-revisions':
+      return after(0);
+    default:
+      return decision satisfies never;
+  }
 }

@@ -7,23 +7,24 @@ import {
   REASON,
 } from '#lib/resources';
 import { isOlder } from '../identity/assign-id.js';
-import { type DeploymentWorld, wireName } from './deployment-world.js';
+import type { DeploymentWorld } from './observe.js';
+import { wireName } from './wire-name.js';
 
-/** Why no revision can be made, and which condition says so. */
+/** Why no revision can be made, and the condition that reports it. */
 export interface Refusal {
-  readonly type: string;
+  readonly type: typeof CONDITION.tracingProjectReady | typeof CONDITION.revisionReady;
   readonly reason: string;
   readonly message: string;
 }
 
-/** What keeps a deployment from getting even its project and database. */
+/** Why a deployment gets neither project nor database. */
 export function findRefusal({ deployment, workspace, siblings }: DeploymentWorld): Refusal | undefined {
   const { namespace = '' } = deployment.metadata;
   if (!workspace)
     return {
       type: CONDITION.tracingProjectReady,
       reason: REASON.workspaceMissing,
-      message: `namespace ${namespace} belongs to no Workspace: deployments live in the namespace of one`,
+      message: `namespace ${namespace} belongs to no Workspace; create the deployment in the namespace of one`,
     };
   const name = wireName(deployment);
   const holder = siblings.find(
@@ -33,21 +34,22 @@ export function findRefusal({ deployment, workspace, siblings }: DeploymentWorld
   return {
     type: CONDITION.tracingProjectReady,
     reason: REASON.nameTaken,
-    message: `the name ${name} belongs to AgentDeployment ${holder.metadata.name} already`,
+    message: `the name ${name} is used by the older AgentDeployment ${holder.metadata.name}; choose another`,
   };
 }
 
-/** The listener that is asked for, in words. */
+/** The requested listener, for a message. */
 function wantedListener({ listenerRef, sourceConfig }: AgentDeployment['spec']): string {
   if (listenerRef) return listenerRef.name;
   return sourceConfig.listenerId === undefined ? DEFAULT_LISTENER : `with id ${sourceConfig.listenerId}`;
 }
 
-/** What keeps a deployment from getting a revision. */
-export function findRevisionRefusal(
-  { deployment, listener }: DeploymentWorld,
-  environment: Readonly<Record<string, string>> | undefined,
-): Refusal | undefined {
+/** Why a deployment gets no revision. */
+export function findRevisionRefusal({
+  deployment,
+  listener,
+  environment,
+}: DeploymentWorld): Refusal | undefined {
   const { spec, metadata } = deployment;
   const refuse = (reason: string, message: string): Refusal => ({
     type: CONDITION.revisionReady,
@@ -55,28 +57,28 @@ export function findRevisionRefusal(
     message,
   });
   if (spec.source === 'git_host')
-    return refuse(REASON.sourceNotSupported, 'source git_host is not supported yet: build an image');
+    return refuse(REASON.sourceNotSupported, 'source git_host is not supported yet; build an image');
   const wanted = spec.sourceConfig.listenerConfig?.clusterNamespace;
   if (wanted !== undefined && wanted !== metadata.namespace)
     return refuse(
       REASON.notSupported,
-      `deployments run in their own namespace ${metadata.namespace ?? ''}, not in ${wanted}`,
+      `clusterNamespace ${wanted} refused: deployments run in their own namespace ${metadata.namespace ?? ''}`,
     );
   if (!listener)
     return refuse(
       REASON.listenerMissing,
-      `there is no Listener ${wantedListener(spec)} in this namespace to carry it out`,
+      `Listener ${wantedListener(spec)} does not exist in this namespace; create it or name another`,
     );
   if (!environment)
     return refuse(
       REASON.secretMissing,
-      `Secret ${spec.secretsRef?.name ?? ''} does not exist in this namespace`,
+      `Secret ${spec.secretsRef?.name ?? ''} does not exist in this namespace; create it`,
     );
   const reserved = Object.keys(environment).filter(isReservedEnvironment).sort();
   if (reserved.length > 0)
     return refuse(
       REASON.reservedEnvironment,
-      `Secret ${spec.secretsRef?.name ?? ''} sets variables of the platform: remove ${reserved.join(', ')}`,
+      `Secret ${spec.secretsRef?.name ?? ''} sets variables of the platform; remove ${reserved.join(', ')}`,
     );
   return undefined;
 }

@@ -5,9 +5,9 @@ import { isDeleting, type KubeObject, REASON, type Secret } from '#lib/resources
 const FORMER_LOOK_MS = 1_000;
 
 /**
- * The Secret, if it belongs to this owner. One of a former owner of the name is being collected, however its owner went;
- * what is in it was taken back.
- * @throws WaitingError while a former owner's is there, TerminalError `NotOurs` when it is nobody's of ours
+ * The Secret, if it belongs to this owner. A Secret of a former owner of the name is about to be garbage collected,
+ * and what it holds is revoked already.
+ * @throws WaitingError while a former owner's Secret exists, TerminalError `NotOurs` when it has another owner
  */
 export function requireOwned(secret: Secret, owner: KubeObject): Secret {
   if (isOwnedBy(secret, owner)) return secret;
@@ -17,11 +17,11 @@ export function requireOwned(secret: Secret, owner: KubeObject): Secret {
   if (isDeleting(secret) || (former?.kind === kind && former.name === metadata.name))
     throw new WaitingError(
       REASON.deleting,
-      `Secret ${name} of a former ${kind} is still there`,
+      `Secret ${name} of a former ${kind} is being deleted`,
       FORMER_LOOK_MS,
     );
   throw new TerminalError(
     REASON.notOurs,
-    `Secret ${name} exists and belongs to somebody else: rename or remove it`,
+    `Secret ${name} exists and belongs to another owner; rename or delete it`,
   );
 }

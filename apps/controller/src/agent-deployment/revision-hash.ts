@@ -3,8 +3,8 @@ import { stableJson } from '#lib/json';
 import type { AgentDeployment } from '#lib/resources';
 
 /**
- * Hash of everything that makes a revision. Keyed with the deployment's own platform key: it lies in an annotation,
- * and a plain hash of short secrets could be guessed back by whoever may read revisions but no Secrets.
+ * Hash of everything that makes a revision, keyed with the deployment's own platform key: the hash is an annotation, and
+ * short secrets could be guessed from a plain hash by a reader of revisions who may not read Secrets.
  * @param environment values of the secretsRef Secret, base64
  */
 export function revisionHash(

@@ -1,4 +1,4 @@
-import { applyOwned, type KubeClient, type Owner, StatusWriter } from '#lib/kube';
+import { applyManaged, type KubeClient, type ManagingOwner, StatusWriter } from '#lib/kube';
 import { TerminalError } from '#lib/errors';
 import { buildListenerObjects, type PlatformSettings } from '#lib/manifests';
 import { after, done, type Result } from '#lib/reconcile';
@@ -67,24 +67,24 @@ export class ListenerReconciler {
 
   /** The rights come before the pod that needs them. */
   async #applyObjects(listener: Listener): Promise<void> {
-    const owner: Owner = { ref: RESOURCES.Listener, object: listener };
+    const owner: ManagingOwner = { kind: 'reference', ref: RESOURCES.Listener, object: listener };
     const objects = buildListenerObjects(listener, this.#settings);
     const { serviceAccount, role, roleBinding, deployment } = objects;
     const client = this.#client;
     const key = keyOf(deployment);
     const { listenerAccounts, listenerRoles, listenerBindings, listenerWorkloads } = this.#caches;
-    await applyOwned(client, owner, {
+    await applyManaged(client, owner, {
       ref: SERVICE_ACCOUNTS,
       desired: serviceAccount,
       existing: listenerAccounts.find(key),
     });
-    await applyOwned(client, owner, { ref: ROLES, desired: role, existing: listenerRoles.find(key) });
-    await applyOwned(client, owner, {
+    await applyManaged(client, owner, { ref: ROLES, desired: role, existing: listenerRoles.find(key) });
+    await applyManaged(client, owner, {
       ref: ROLE_BINDINGS,
       desired: roleBinding,
       existing: listenerBindings.find(key),
     });
-    await applyOwned(client, owner, {
+    await applyManaged(client, owner, {
       ref: DEPLOYMENTS,
       desired: deployment,
       existing: listenerWorkloads.find(key),

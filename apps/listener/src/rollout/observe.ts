@@ -3,6 +3,7 @@ import { isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
   type AgentRevision,
+  COMPONENT,
   type Deployment,
   DEPLOYMENTS,
   isDeleting,
@@ -47,7 +48,9 @@ export function cachesOf(informers: Informers, namespace: string): NamespaceCach
     pods: informers.of(PODS, ours),
     services: informers.of(SERVICES, ours),
   };
-  caches.pods.addIndex(BY_REVISION, (pod) => [pod.metadata.labels?.[LABEL.revision] ?? '']);
+  caches.pods.addIndex(BY_REVISION, ({ metadata: { labels } }) =>
+    labels?.[LABEL.component] === COMPONENT.agentApi ? [labels[LABEL.revision] ?? ''] : [],
+  );
   return caches;
 }
 

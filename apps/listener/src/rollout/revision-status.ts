@@ -12,7 +12,7 @@ import {
 import { isWorkloadReady, type PlannedRevision } from './plan.js';
 
 /** The conditions of a revision that this program owns. */
-const OWN_TYPES: readonly string[] = [
+export const OWN_CONDITIONS: readonly string[] = [
   CONDITION.workloadsReady,
   CONDITION.active,
   CONDITION.failed,
@@ -98,7 +98,11 @@ function readyDraft(planned: PlannedRevision): Draft {
 }
 
 /** What this program has to say of a revision. `Failed` and `Superseded` exist only while true. */
-export function summarizeRevision(planned: PlannedRevision, now: Date): AgentRevisionStatus {
+export function summarizeRevision(
+  planned: PlannedRevision,
+  address: string | undefined,
+  now: Date,
+): AgentRevisionStatus {
   const { world, fate } = planned;
   const { revision, workload } = world;
   const drafts: ConditionDrafts = {
@@ -117,6 +121,8 @@ export function summarizeRevision(planned: PlannedRevision, now: Date): AgentRev
       ? {}
       : { observedGeneration: revision.metadata.generation }),
     conditions,
+    ...(isServing(planned) && address !== undefined ? { url: address } : {}),
+    workload: revision.metadata.name,
     serving: isServing(planned),
     replicas: workload?.spec.replicas ?? 0,
     readyReplicas: workload?.status?.readyReplicas ?? 0,
@@ -130,5 +136,5 @@ function isServing({ world: { revision }, fate }: PlannedRevision): boolean {
 }
 
 function ownConditions(revision: AgentRevision): readonly Condition[] {
-  return (revision.status?.conditions ?? []).filter((condition) => OWN_TYPES.includes(condition.type));
+  return (revision.status?.conditions ?? []).filter((condition) => OWN_CONDITIONS.includes(condition.type));
 }

@@ -1,5 +1,6 @@
-import { applyOwned, type EventRecorder, isNotFound, type KubeClient, StatusWriter } from '#lib/kube';
+import { applyManaged, type EventRecorder, isNotFound, type KubeClient, StatusWriter } from '#lib/kube';
 import {
+  addressOf,
   buildDeploymentService,
   buildRevisionDeployment,
   type PlatformSettings,
@@ -15,13 +16,14 @@ import {
   type ObjectKey,
   REASON,
   RESOURCES,
+  type Service,
   SERVICES,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { refusalOf, type RevisionFailure } from './failure.js';
 import { type NamespaceCaches, observeRollout } from './observe.js';
 import { type PlannedRevision, planRollout, type RevisionFate, servedRevision } from './plan.js';
-import { summarizeRevision } from './revision-status.js';
+import { OWN_CONDITIONS, summarizeRevision } from './revision-status.js';
 import { Wakefulness } from './wakefulness.js';
 import type { RolloutPatience, RolloutWorld } from './world.js';
 
@@ -77,7 +79,7 @@ export class RolloutReconciler {
   constructor(caches: NamespaceCaches, deps: RolloutDependencies) {
     this.#caches = caches;
     this.#deps = deps;
-    this.#status = new StatusWriter(deps.client);
+    this.#status = new StatusWriter(deps.client, { conditionTypes: OWN_CONDITIONS });
   }
 
   /** observe → decide → act → report. What is removed is removed last: its end must be on record before. */
@@ -99,7 +101,7 @@ export class RolloutReconciler {
       revisions[target] = await this.#unlessBlocked(served, () =>
         this.#applyService(world, served.world.revision),
       );
-    await this.#report(revisions, now);
+    await this.#report(revisions, world.service, now);
     for (const planned of revisions) await this.#removeWorkload(planned);
     if (revisions.some(({ fate }) => fate.kind === 'blocked')) return after(BLOCKED_MS);
     return plan.lookAgainMs === undefined ? done() : after(plan.lookAgainMs);
@@ -126,9 +128,9 @@ export class RolloutReconciler {
     const replicas = replicasFor(fate, revision);
     // one that never ran is not made just to be scaled to zero
     if (replicas === undefined || (replicas === 0 && !workload)) return;
-    await applyOwned(
+    await applyManaged(
       this.#deps.client,
-      { ref: RESOURCES.AgentRevision, object: revision },
+      { kind: 'reference', ref: RESOURCES.AgentRevision, object: revision },
       {
         ref: DEPLOYMENTS,
         desired: buildRevisionDeployment(revision, replicas, this.#deps.settings),
@@ -139,10 +141,14 @@ export class RolloutReconciler {
 
   async #applyService(world: RolloutWorld, serving: AgentRevision): Promise<void> {
     const { client, events } = this.#deps;
-    const applied = await applyOwned(
+    const applied = await applyManaged(
       client,
-      { ref: RESOURCES.AgentDeployment, object: world.deployment },
-      { ref: SERVICES, desired: buildDeploymentService(serving), existing: world.service },
+      { kind: 'reference', ref: RESOURCES.AgentDeployment, object: world.deployment },
+      {
+        ref: SERVICES,
+        desired: buildDeploymentService(serving, serving.metadata.name),
+        existing: world.service,
+      },
     );
     if (servedRevision(world) === serving.metadata.name) return;
     events.record(RESOURCES.AgentDeployment, world.deployment, {
@@ -153,7 +159,11 @@ export class RolloutReconciler {
     await this.#caches.services.seen(applied);
   }
 
-  async #report(revisions: readonly PlannedRevision[], now: Date): Promise<void> {
+  async #report(
+    revisions: readonly PlannedRevision[],
+    service: Service | undefined,
+    now: Date,
+  ): Promise<void> {
     // the one that serves first: whoever reads in between finds two that are active and never none
     const serving = revisions.filter(({ fate }) => fate.kind === 'serving');
     for (const planned of new Set([...serving, ...revisions])) {
@@ -161,7 +171,8 @@ export class RolloutReconciler {
       const written = await this.#status.apply(
         RESOURCES.AgentRevision,
         revision,
-        summarizeRevision(planned, now),
+        summarizeRevision(planned, service && addressOf(service, this.#deps.settings.addresses), now),
+        ['url'],
       );
       await this.#caches.revisions.seen(written);
     }

@@ -336,7 +336,7 @@ describe('summarizeRevision', () => {
     const planned = planRollout(observed, NOW, DEFAULT_PATIENCE).revisions[at];
     if (!planned) throw new Error('no such revision');
     return Object.fromEntries(
-      (summarizeRevision(planned, NOW).conditions ?? []).map((one) => [
+      (summarizeRevision(planned, undefined, NOW).conditions ?? []).map((one) => [
         one.type,
         `${one.status} ${one.reason}`,
       ]),
@@ -360,7 +360,11 @@ describe('summarizeRevision', () => {
     const failure = { reason: 'NotOurs', message: 'Service a exists' };
     const [blocked] = world(1, revision({ number: 1, conditions: [ACTIVE] })).revisions;
     if (!blocked) throw new Error('no revision');
-    const { conditions } = summarizeRevision({ world: blocked, fate: { kind: 'blocked', failure } }, NOW);
+    const { conditions } = summarizeRevision(
+      { world: blocked, fate: { kind: 'blocked', failure } },
+      undefined,
+      NOW,
+    );
     expect(conditions?.map(({ type, status, reason }) => `${type}=${status} ${reason}`)).toEqual([
       'Active=True Active',
       'WorkloadsReady=False NotOurs',
@@ -376,12 +380,12 @@ describe('summarizeRevision', () => {
     }));
     const suspended = { ...observed, revisions: before, deployment: { spec: { suspend: true } } };
     const { revisions } = planRollout(suspended as unknown as RolloutWorld, NOW, DEFAULT_PATIENCE);
-    expect(revisions.map((one) => summarizeRevision(one, NOW).serving)).toEqual([true, false]);
+    expect(revisions.map((one) => summarizeRevision(one, undefined, NOW).serving)).toEqual([true, false]);
   });
 
   it('speaks of the generation that it was computed from', () => {
     const [planned] = planRollout(world(undefined, revision({ number: 1 })), NOW, DEFAULT_PATIENCE).revisions;
-    expect(planned && summarizeRevision(planned, NOW).observedGeneration).toBe(1);
+    expect(planned && summarizeRevision(planned, undefined, NOW).observedGeneration).toBe(1);
   });
 
   it('of a former one keeps that it was active', () =>
@@ -403,7 +407,7 @@ describe('summarizeRevision', () => {
       DEFAULT_PATIENCE,
     ).revisions[0];
     const failed =
-      planned && summarizeRevision(planned, NOW).conditions?.find((one) => one.type === 'Failed');
+      planned && summarizeRevision(planned, undefined, NOW).conditions?.find((one) => one.type === 'Failed');
     expect(failed).toMatchObject({
       reason: 'GraphLoadFailed',
       message: 'no such file',

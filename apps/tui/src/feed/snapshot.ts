@@ -25,8 +25,8 @@ export type ShownDeployment = Shown<
 >;
 
 export type ShownRevision = Shown<
-  { readonly deploymentName: string; readonly image?: string },
-  { readonly serving?: boolean }
+  { readonly deploymentName: string; readonly imageUri?: string },
+  { readonly serving?: boolean; readonly image?: string }
 >;
 
 export type ShownExport = Shown<

@@ -54,7 +54,11 @@ export function deploymentRows(snapshot: Snapshot, now: Date, options: RowOption
         key: `revision ${namespace}/${revision.metadata.name}`,
         name: shortName(revision.metadata.name, name),
         state: revisionState(revision),
-        cells: ['', age(revision.metadata.creationTimestamp, now), shortImage(revision.spec.image)],
+        cells: [
+          '',
+          age(revision.metadata.creationTimestamp, now),
+          shortImage(revision.status?.image ?? revision.spec.imageUri ?? ''),
+        ],
       }));
     return treeOf(parent, children, options.isOpen(key, true));
   });

@@ -21,8 +21,8 @@ function deployment(
 function revision(name: string, deploymentName: string, conditions: object[]): Snapshot['revisions'][number] {
   return {
     metadata: { name, namespace: 'ws', creationTimestamp: '2026-05-01T11:59:00Z' },
-    spec: { deploymentName, image: 'local/x@sha256:1' },
-    status: { conditions: conditions as never },
+    spec: { deploymentName, imageUri: 'x' },
+    status: { image: 'local/x@sha256:1', conditions: conditions as never },
   };
 }
 

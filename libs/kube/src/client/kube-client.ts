@@ -1,4 +1,4 @@
-import { type Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { apiVersionOf, type KubeObject, type ObjectKey, type ResourceRef } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { KubeConnection } from '../connection/kube-connection.js';
@@ -16,7 +16,6 @@ import type {
   JsonPatchOperation,
   KubeList,
   ListOptions,
-  LogOptions,
   ReadOptions,
   Selection,
   TokenRequest,
@@ -300,18 +299,6 @@ export class KubeClient {
       spec: { ...spec, ...(boundObject ? { boundObjectRef: boundObject } : {}) },
     })) as { status: IssuedToken };
     return answer.status;
-  }
-
-  /** The log of a container as bytes; with `follow` until the container ends or `signal` is aborted. */
-  async podLogs(pod: ObjectKey, options: LogOptions = {}): Promise<Readable> {
-    const { signal, ...query } = options;
-    const ref: ResourceRef = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true };
-    return await this.#transport.stream(objectPath(ref, pod, 'log'), {
-      query,
-      accept: '*/*',
-      silentForMs: options.follow ? 0 : 30_000,
-      ...(signal ? { signal } : {}),
-    });
   }
 
   /** Closes all connections. */

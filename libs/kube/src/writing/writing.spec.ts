@@ -4,11 +4,22 @@ import { KubeClient } from '../client/kube-client.js';
 import { KubeUnreachableError } from '../client/kube-unreachable-error.js';
 import { staticToken } from '../connection/kube-connection.js';
 import { loadKubeConnection } from '../connection/load-kube-connection.js';
-import { CONFIG_MAPS, type ConfigMap, type Deployment, DEPLOYMENTS } from '#lib/resources';
+import {
+  type Condition,
+  CONFIG_MAPS,
+  type ConfigMap,
+  type Deployment,
+  DEPLOYMENTS,
+  keyOf,
+} from '#lib/resources';
 import { FaultyProxy } from '../testdata/faulty-proxy.js';
-import { applyOwned } from './apply-owned.js';
+import { applyManaged } from './apply-managed.js';
+import { deleteManaged } from './delete-managed.js';
 import { addFinalizer, removeFinalizer } from './finalizer-writer.js';
+import { belongsTo, type ManagingOwner } from './managing-owner.js';
 import { StatusWriter } from './status-writer.js';
+
+const TIME = '2026-01-01T00:00:00Z';
 
 describe('writers', () => {
   const server = testEmbeddedKube();
@@ -76,34 +87,36 @@ describe('writers', () => {
     expect(await callsOf(() => writer.apply(DEPLOYMENTS, again, { replicas: 1 }))).toBe(0);
   });
 
-  it('applies what is true of an object whatever else was written meanwhile', async () => {
-    const facts = new StatusWriter(client, { fieldManager: 'facts', guard: 'uid' });
-    const stale = await newDeployment();
-    await new StatusWriter(client).apply(DEPLOYMENTS, stale, { readyReplicas: 1 });
-    const written = await facts.apply(DEPLOYMENTS, stale, { replicas: 2 });
-    expect(written.status).toEqual({ replicas: 2, readyReplicas: 1 });
+  it('leaves an object alone that has the name of the one it was asked about', async () => {
+    const former = await newDeployment();
+    const key = { namespace: 'default', name: former.metadata.name };
+    await client.delete(DEPLOYMENTS, key);
+    count--;
+    await newDeployment();
+    const written = new StatusWriter(client).apply(DEPLOYMENTS, former, { replicas: 1 });
+    await expect(written).rejects.toMatchObject({ code: 409 });
+    expect((await client.get(DEPLOYMENTS, key)).status ?? {}).toEqual({});
   });
 
-  it.each(['version', 'uid'] as const)(
-    'leaves an object alone that has the name of the one it was asked about (guard %s)',
-    async (guard) => {
-      const former = await newDeployment();
-      const key = { namespace: 'default', name: former.metadata.name };
-      await client.delete(DEPLOYMENTS, key);
-      count--;
-      await newDeployment();
-      const written = new StatusWriter(client, { guard }).apply(DEPLOYMENTS, former, { replicas: 1 });
-      if (guard === 'version') await expect(written).rejects.toMatchObject({ code: 409 });
-      else expect(await written).toBe(former);
-      expect((await client.get(DEPLOYMENTS, key)).status ?? {}).toEqual({});
-    },
-  );
+  it('makes no call while its own conditions are current, whatever others say in the list', async () => {
+    const condition = (type: string): Condition => ({
+      ...{ type, status: 'True', reason: 'R', message: '', lastTransitionTime: TIME, lastUpdateTime: TIME },
+    });
+    const one = new StatusWriter(client, { fieldManager: 'one', conditionTypes: ['A'] });
+    const other = new StatusWriter(client, { fieldManager: 'other', conditionTypes: ['B'] });
+    const first = await one.apply(DEPLOYMENTS, await newDeployment(), { conditions: [condition('A')] });
+    const both = await other.apply(DEPLOYMENTS, first, { conditions: [condition('B')] });
+    expect(both.status?.conditions?.map(({ type }) => type)).toEqual(['A', 'B']);
+    expect(await callsOf(() => one.apply(DEPLOYMENTS, both, { conditions: [condition('A')] }))).toBe(0);
+    const without = await one.apply(DEPLOYMENTS, both, { conditions: [] });
+    expect(without.status?.conditions?.map(({ type }) => type)).toEqual(['B']);
+  });
 
-  it('does not know what stands there after a write whose answer never came', async () => {
+  it('repeats a write after one that was not answered', async () => {
     const writer = new StatusWriter(client);
     const stale = await writer.apply(DEPLOYMENTS, await newDeployment(), { replicas: 1 });
-    const nobody = { server: 'http://127.0.0.1:1', auth: staticToken('x'), namespace: 'default' };
-    const lost = new KubeClient(nobody);
+    const unreachable = { server: 'http://127.0.0.1:1', auth: staticToken('x'), namespace: 'default' };
+    const lost = new KubeClient(unreachable);
     const cut = new StatusWriter(lost);
     const replicas = (count: number) => cut.apply(DEPLOYMENTS, stale, { replicas: count });
     expect(await replicas(1)).toBe(stale);
@@ -113,79 +126,120 @@ describe('writers', () => {
     await lost.close();
   });
 
-  it('applies no status to an object that is gone', async () => {
+  it('applies no status to an object that no longer exists', async () => {
     const gone = await newDeployment();
     await client.delete(DEPLOYMENTS, { namespace: 'default', name: gone.metadata.name });
     expect(await new StatusWriter(client).apply(DEPLOYMENTS, gone, { replicas: 1 })).toBe(gone);
   });
 
-  it('merges a status again from what somebody else wrote in between', async () => {
-    const stale = await newDeployment();
-    await client.mergeStatus(
-      DEPLOYMENTS,
-      { namespace: 'default', name: stale.metadata.name },
-      { status: { replicas: 5 } },
-    );
-    const seen: (number | undefined)[] = [];
-    const written = await new StatusWriter(client).merge(DEPLOYMENTS, stale, ({ status }) => {
-      seen.push(status?.replicas);
-      return { readyReplicas: (status?.replicas ?? 0) + 1 };
+  const KEEPING = 'test.dev/keeping';
+  const byReference = async (): Promise<ManagingOwner> => ({
+    kind: 'reference',
+    ref: CONFIG_MAPS,
+    object: await newMap(),
+  });
+  const byLabel = async (): Promise<ManagingOwner> => ({
+    kind: 'label',
+    object: await addFinalizer(client, CONFIG_MAPS, await newMap(), KEEPING),
+    finalizer: KEEPING,
+  });
+
+  describe.each([
+    ['reference', byReference],
+    ['label', byLabel],
+  ])('child owned by %s', (kind, newOwner) => {
+    it('is applied with its owner, costs no call while it is right, and is mended', async () => {
+      const owner = await newOwner();
+      const metadata = { namespace: 'default', name: `child-${++count}` };
+      const desired = { metadata, data: { a: '1', b: '2' } };
+      const made = await applyManaged(client, owner, { ref: CONFIG_MAPS, desired, existing: undefined });
+      expect(belongsTo(made, owner)).toBe(true);
+      expect(made.metadata.ownerReferences?.length ?? 0).toBe(kind === 'reference' ? 1 : 0);
+      expect(
+        await callsOf(() => applyManaged(client, owner, { ref: CONFIG_MAPS, desired, existing: made })),
+      ).toBe(0);
+      const drifted = await client.merge(
+        CONFIG_MAPS,
+        metadata,
+        { data: { a: '9' } },
+        { fieldManager: 'person' },
+      );
+      const mended = await applyManaged(client, owner, { ref: CONFIG_MAPS, desired, existing: drifted });
+      expect(mended.data).toEqual({ a: '1', b: '2' });
+      const fewer = await applyManaged(client, owner, {
+        ref: CONFIG_MAPS,
+        desired: { metadata, data: { a: '1' } },
+        existing: mended,
+      });
+      expect(fewer.data).toEqual({ a: '1' });
     });
-    expect(seen).toEqual([undefined, 5]);
-    expect(written?.status).toMatchObject({ replicas: 5, readyReplicas: 6 });
-  });
 
-  it('answers undefined for the status of an object that is gone', async () => {
-    const gone = await newDeployment();
-    await client.delete(DEPLOYMENTS, { namespace: 'default', name: gone.metadata.name });
-    expect(await new StatusWriter(client).merge(DEPLOYMENTS, gone, () => ({ replicas: 1 }))).toBeUndefined();
-  });
-
-  it('applies a child with its owner; calls nobody while it is right, and mends drift and dropped fields', async () => {
-    const owner = { ref: CONFIG_MAPS, object: await newMap() };
-    const metadata = { namespace: 'default', name: `child-${++count}` };
-    const desired = { metadata, data: { a: '1', b: '2' } };
-    const made = await applyOwned(client, owner, { ref: CONFIG_MAPS, desired, existing: undefined });
-    expect(made.metadata.ownerReferences).toMatchObject([
-      { uid: owner.object.metadata.uid, controller: true },
-    ]);
-    expect(
-      await callsOf(() => applyOwned(client, owner, { ref: CONFIG_MAPS, desired, existing: made })),
-    ).toBe(0);
-    const drifted = await client.merge(
-      CONFIG_MAPS,
-      metadata,
-      { data: { a: '9' } },
-      { fieldManager: 'somebody' },
-    );
-    const mended = await applyOwned(client, owner, { ref: CONFIG_MAPS, desired, existing: drifted });
-    expect(mended.data).toEqual({ a: '1', b: '2' });
-    const fewer = await applyOwned(client, owner, {
-      ref: CONFIG_MAPS,
-      desired: { metadata, data: { a: '1' } },
-      existing: mended,
+    it('is not taken over from another owner, whether or not the cache shows it', async () => {
+      const owner = await newOwner();
+      const foreign = await newMap();
+      const metadata = { namespace: 'default', name: foreign.metadata.name };
+      const desired = { metadata, data: { a: '1' } };
+      for (const existing of [foreign, undefined])
+        await expect(
+          applyManaged(client, owner, { ref: CONFIG_MAPS, desired, existing }),
+        ).rejects.toMatchObject({ reason: 'NotOurs' });
+      expect((await client.get(CONFIG_MAPS, metadata)).data).toBeUndefined();
     });
-    expect(fewer.data).toEqual({ a: '1' });
-  });
 
-  it("does not take over an object that is not the owner's", async () => {
-    const owner = { ref: CONFIG_MAPS, object: await newMap() };
-    const existing = await newMap();
-    const desired = { metadata: { namespace: 'default', name: existing.metadata.name } };
-    await expect(applyOwned(client, owner, { ref: CONFIG_MAPS, desired, existing })).rejects.toMatchObject({
-      reason: 'NotOurs',
+    it('is not taken over from an owner of the same name', async () => {
+      const [former, present] = [await newOwner(), await newOwner()];
+      const desired = { metadata: { namespace: 'default', name: `child-${++count}` } };
+      const existing = await applyManaged(client, former, { ref: CONFIG_MAPS, desired, existing: undefined });
+      await expect(
+        applyManaged(client, present, { ref: CONFIG_MAPS, desired, existing }),
+      ).rejects.toMatchObject({ reason: 'NotOurs' });
     });
   });
 
-  it('does not take over what the cache did not show it', async () => {
-    const owner = { ref: CONFIG_MAPS, object: await newMap() };
-    const hidden = await newMap();
-    const metadata = { namespace: 'default', name: hidden.metadata.name };
-    const desired = { metadata, data: { a: '1' } };
+  it('makes no child for an owner by label that nothing would keep', async () => {
+    const owner = { kind: 'label', object: await newMap(), finalizer: KEEPING } as const;
+    const desired = { metadata: { namespace: 'default', name: `child-${++count}` } };
     await expect(
-      applyOwned(client, owner, { ref: CONFIG_MAPS, desired, existing: undefined }),
-    ).rejects.toMatchObject({ reason: 'NotOurs' });
-    expect((await client.get(CONFIG_MAPS, metadata)).data).toBeUndefined();
+      applyManaged(client, owner, { ref: CONFIG_MAPS, desired, existing: undefined }),
+    ).rejects.toThrow('has no finalizer test.dev/keeping');
+  });
+
+  it('deletes the children of an owner by label, and no others', async () => {
+    const [owner, other] = [await byLabel(), await byLabel()];
+    const child = (of: ManagingOwner) =>
+      applyManaged(client, of, {
+        ref: CONFIG_MAPS,
+        desired: { metadata: { namespace: 'default', name: `child-${++count}` } },
+        existing: undefined,
+      });
+    const [mine, its] = [await child(owner), await child(other)];
+    if (owner.kind !== 'label') throw new Error('owned by reference');
+    expect(await deleteManaged(client, owner, 'default', [CONFIG_MAPS])).toBe(false);
+    expect(await deleteManaged(client, owner, 'default', [CONFIG_MAPS])).toBe(true);
+    expect(await client.find(CONFIG_MAPS, keyOf(mine))).toBeUndefined();
+    expect(await client.find(CONFIG_MAPS, keyOf(its))).toBeDefined();
+  });
+
+  it('leaves replicas to an autoscaler once they are not applied', async () => {
+    const owner = await byReference();
+    const template = {
+      metadata: { labels: { app: 'x' } },
+      spec: { containers: [{ name: 'c', image: 'x' }] },
+    };
+    const metadata = { namespace: 'default', name: `writing-${++count}` };
+    const desired = { metadata, spec: { selector: { matchLabels: { app: 'x' } }, template } };
+    await applyManaged(client, owner, { ref: DEPLOYMENTS, desired, existing: undefined });
+    const scaled = await client.merge(
+      DEPLOYMENTS,
+      metadata,
+      { spec: { replicas: 5 } },
+      { fieldManager: 'autoscaler' },
+    );
+    const apply = () => applyManaged(client, owner, { ref: DEPLOYMENTS, desired, existing: scaled });
+    expect(await callsOf(apply)).toBe(0);
+    const changed = { ...desired, metadata: { ...metadata, labels: { changed: 'yes' } } };
+    const kept = await applyManaged(client, owner, { ref: DEPLOYMENTS, desired: changed, existing: scaled });
+    expect([kept.spec.replicas, kept.metadata.labels]).toEqual([5, { changed: 'yes' }]);
   });
 
   it('puts a finalizer on and takes it off, and refuses when the list changed meanwhile', async () => {

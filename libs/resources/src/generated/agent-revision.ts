@@ -2,7 +2,7 @@
 import type { ObjectMeta } from '../object-meta.js';
 import type { Condition, ResourceSpec } from './shared.js';
 
-/** The snapshot of what the revision runs. */
+/** What was asked for; what was found out about it is in the status. */
 export interface AgentRevisionSpec {
   /** Name of the AgentDeployment. */
   readonly deploymentName: string;
@@ -14,10 +14,8 @@ export interface AgentRevisionSpec {
   readonly number: number;
   /** Where the agent comes from. */
   readonly source: 'git_host' | 'external_image' | 'internal_image';
-  /** Pinned image reference that the pods run. */
-  readonly image: string;
   /** Image reference as it was asked for. */
-  readonly imageUri: string;
+  readonly imageUri?: string;
   /** What the workloads of a deployment get. CPU in cores, memory in MB. */
   readonly resourceSpec?: ResourceSpec;
   /** Immutable Secret with the variables of this revision. */
@@ -28,7 +26,7 @@ export interface AgentRevisionSpec {
   readonly platformSecretName: string;
   /** Listener that carries out the revision. */
   readonly listenerName: string;
-  /** Name of the revision whose snapshot this one repeats. */
+  /** Name of the revision that this one repeats. A repeat of a repeat names the first of them. */
   readonly redeployOf?: string;
 }
 
@@ -36,8 +34,14 @@ export interface AgentRevisionSpec {
 export interface AgentRevisionStatus {
   /** The newest generation of the spec that was fully handled. */
   readonly observedGeneration?: number;
-  /** What is known about the resource, one fact each, of the types Built, WorkloadsReady, Active, Superseded, Failed and Ready. Their reasons are explained in docs/reference/agent-revision.md. */
+  /** What is known about the resource, one fact each, of the types VariablesReady, Built, WorkloadsReady, Active, Superseded, Failed and Ready. Their reasons are explained in docs/reference/agent-revision.md. */
   readonly conditions?: readonly Condition[];
+  /** The image that the pods run, resolved once when the revision was built. */
+  readonly image?: string;
+  /** Address of the revision while it serves, as the listener sees it. */
+  readonly url?: string;
+  /** Name of the Deployment that runs it; that of an earlier revision when this one repeats it. */
+  readonly workload?: string;
   /** Whether the Service of the deployment points to this revision. */
   readonly serving?: boolean;
   /** Pods that should run. */

@@ -1,6 +1,6 @@
 import type { DeploymentDatabases } from '#lib/deployment-database';
 import type { ApiKeys, Projects } from '#lib/trace-store';
-import { applyOwned, type KubeClient } from '#lib/kube';
+import { applyManaged, type KubeClient } from '#lib/kube';
 import { buildDatabaseSecret, buildPlatformSecret, DATABASE_KEY, PLATFORM_KEY } from '#lib/manifests';
 import { isOwnedBy } from '#lib/reconcile';
 import {
@@ -12,10 +12,12 @@ import {
   type Secret,
   SECRETS,
 } from '#lib/resources';
-import { wireName } from './deployment-world.js';
-import { requireOwned } from './require-owned.js';
 
-/** What a deployment gets outside of the cluster. */
+import { requireOwned } from './require-owned.js';
+import { secretValue } from './secret-value.js';
+import { wireName } from './wire-name.js';
+
+/** Where the parts of a deployment outside the cluster are made. */
 export interface ProvisioningStores {
   readonly projects: Pick<Projects, 'ensure'>;
   readonly apiKeys: Pick<ApiKeys, 'mint' | 'revokeOfDeployment'>;
@@ -40,12 +42,11 @@ export class DeploymentProvisioning {
   }
 
   /** The deployment's own key, minted once into its Secret. */
-  async ensurePlatformKey(deployment: AgentDeployment, tenantId: string): Promise<string> {
-    const existing = await this.#findOwn(deployment, platformSecretName(deployment.metadata.name));
-    const known = decoded(existing, PLATFORM_KEY);
-    if (known !== undefined) return known;
+  async ensurePlatformKey(deployment: AgentDeployment, tenantId: string): Promise<void> {
     const { name } = deployment.metadata;
-    // one that was minted before its Secret could be written is lost, and must not stay valid
+    const existing = await this.#findOwn(deployment, platformSecretName(name));
+    if (secretValue(existing, PLATFORM_KEY) !== undefined) return;
+    // a key that was minted before its Secret could be written is lost, and must not stay valid
     await this.#stores.apiKeys.revokeOfDeployment(tenantId, name);
     const { key } = await this.#stores.apiKeys.mint(tenantId, {
       name: `deployment ${wireName(deployment)}`,
@@ -53,13 +54,12 @@ export class DeploymentProvisioning {
       deployment: name,
     });
     await this.#applySecret(deployment, buildPlatformSecret(deployment, key), existing);
-    return key;
   }
 
   /** Database and role, and the Secret with their URI; the password in the Secret stays. */
   async ensureDatabase(deployment: AgentDeployment): Promise<void> {
     const existing = await this.#findOwn(deployment, databaseSecretName(deployment.metadata.name));
-    const password = passwordOf(decoded(existing, DATABASE_KEY));
+    const password = passwordOf(secretValue(existing, DATABASE_KEY));
     const maxConnections = deployment.spec.sourceConfig.resourceSpec?.dbMaxConnections;
     const { uri } = await this.#stores.databases.ensure({
       adminUri: this.#stores.adminUri,
@@ -71,8 +71,8 @@ export class DeploymentProvisioning {
   }
 
   /**
-   * Takes back what would outlive the deployment. The tracing project and its runs stay. Its Secrets would be collected
-   * some time after it, and the next deployment of the name must not find them.
+   * Removes database, key and Secrets. The tracing project and its runs stay. The Secrets are not left to the garbage
+   * collector: the next deployment of the name must not find them.
    */
   async release(deployment: AgentDeployment, tenantId: string | undefined): Promise<void> {
     const { name, namespace = '' } = deployment.metadata;
@@ -99,9 +99,9 @@ export class DeploymentProvisioning {
     desired: Secret,
     existing: Secret | undefined,
   ): Promise<void> {
-    await applyOwned(
+    await applyManaged(
       this.#client,
-      { ref: RESOURCES.AgentDeployment, object: deployment },
+      { kind: 'reference', ref: RESOURCES.AgentDeployment, object: deployment },
       { ref: SECRETS, desired, existing },
     );
   }
@@ -110,11 +110,6 @@ export class DeploymentProvisioning {
 /** Database and role of a deployment. By its id, which survives a restore of the cluster; names may be used again. */
 export function databaseName(deployment: AgentDeployment): string {
   return `agent_${(idOf(deployment) ?? '').replaceAll('-', '')}`;
-}
-
-function decoded(secret: Secret | undefined, key: string): string | undefined {
-  const value = secret?.data?.[key];
-  return value === undefined || value === '' ? undefined : Buffer.from(value, 'base64').toString('utf8');
 }
 
 function passwordOf(uri: string | undefined): string | undefined {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** Names of images in the store with their digests (`sha256:HEX`). */
 export type ImageIndex = ReadonlyMap<string, string>;
 
-/** Reads `index.json` of the image store; empty when there is no store or nothing in it. */
+/** Reads `index.json` of the image store; empty when there is no store or no image in it. */
 export async function readImageIndex(folder: string | undefined): Promise<ImageIndex> {
   if (folder === undefined) return new Map();
   let text: string;
@@ -24,7 +24,7 @@ export function parseImageIndex(text: string): ImageIndex {
   const images: unknown =
     typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, 'images') : undefined;
   if (typeof images !== 'object' || images === null)
-    throw new Error('the index of the image store has no images');
+    throw new Error('reading index.json of the image store failed: it has no images');
   const index = new Map<string, string>();
   for (const [name, entry] of Object.entries(images)) {
     const digest: unknown =
@@ -35,11 +35,10 @@ export function parseImageIndex(text: string): ImageIndex {
 }
 
 /**
- * The reference that a revision runs for ever. Images of the platform's own store are pinned by digest; a name that is
- * not there stays as it is, and the pod says ErrImagePull, as with any registry.
+ * The reference that a revision runs from then on. Images of the platform's own store are pinned by digest; a name that
+ * the store does not have stays as it is, and the pod reports ErrImagePull, as with any registry.
  */
-export function pinImage(source: string, imageUri: string, index: ImageIndex): string {
-  if (source !== 'internal_image') return imageUri;
+export function pinImage(imageUri: string, index: ImageIndex): string {
   const name = imageUri.replace(/^local\//, '');
   const digest = index.get(name);
   return digest === undefined ? `local/${name}` : `local/${name}@${digest}`;

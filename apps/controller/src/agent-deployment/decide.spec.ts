@@ -1,0 +1,112 @@
+import type { AgentDeployment, AgentRevision } from '#lib/resources';
+import { decideDeployment } from './decide.js';
+import type { DeploymentWorld } from './observe.js';
+import { revisionHash } from './revision-hash.js';
+import { deployment, PROVISIONED, revision, world } from './testdata/sample-world.js';
+
+const HASH = revisionHash(deployment(), {}, 'key');
+const REQUEST = { id: '11111111-1111-4111-8111-111111111111', fromRevisionId: 'id-1' };
+
+/** The revision of the present spec. */
+function current(one: AgentRevision): AgentRevision {
+  return {
+    ...one,
+    metadata: { ...one.metadata, annotations: { 'agentplane.dev/revision-hash': HASH } },
+  };
+}
+
+function repeating(one: AgentRevision, redeployOf: string): AgentRevision {
+  return { ...one, spec: { ...one.spec, redeployOf } };
+}
+
+const without = (status: AgentDeployment['status']): Partial<DeploymentWorld> => ({
+  deployment: deployment({}, {}, status),
+});
+const READY = current(revision(1, 'VariablesReady'));
+
+describe('decideDeployment', () => {
+  it.each<[string, Partial<DeploymentWorld>, object]>([
+    [
+      'refuses a namespace without a workspace',
+      { workspace: undefined },
+      { kind: 'refuse', refusal: { reason: 'WorkspaceMissing' } },
+    ],
+    ['begins with the tracing project', without({}), { kind: 'ensure-project', tenantId: 't' }],
+    [
+      'ensures the project again for a new generation',
+      { deployment: deployment({}, { generation: 4 }) },
+      { kind: 'ensure-project' },
+    ],
+    [
+      'ensures the database after the project',
+      without({ ...PROVISIONED, conditions: PROVISIONED?.conditions?.slice(0, 1) ?? [] }),
+      { kind: 'ensure-database', tenantId: 't' },
+    ],
+    ['mints a key that was lost', { platformKey: undefined }, { kind: 'ensure-database' }],
+    [
+      'looks for a missing Secret soon',
+      {
+        deployment: deployment({ secretsRef: { name: 's' } }),
+        environment: undefined,
+      },
+      { kind: 'refuse', refusal: { reason: 'SecretMissing' }, lookAgainMs: 2_000 },
+    ],
+    [
+      'makes the first revision',
+      {},
+      { kind: 'make-revision', revision: { number: 1 }, tenantId: 't', listenerName: 'far', hash: HASH },
+    ],
+    [
+      'repeats a revision on request',
+      { deployment: deployment({ revisionRequest: REQUEST }), revisions: [revision(1), READY] },
+      { kind: 'make-revision', revision: { repeats: { metadata: { name: 'a-1' } } } },
+    ],
+    [
+      'rejects a request for a revision that does not exist',
+      {
+        deployment: deployment({ revisionRequest: { ...REQUEST, fromRevisionId: 'id-9' } }),
+        revisions: [READY],
+      },
+      { kind: 'reject-request', requestId: REQUEST.id, reason: 'RevisionMissing' },
+    ],
+    [
+      'stores the variables of a new revision',
+      { revisions: [current(revision(1))], environment: {} },
+      { kind: 'store-variables', revision: { metadata: { name: 'a-1' } }, variables: {} },
+    ],
+    [
+      'stores the repeated variables of a repeat, not the present ones',
+      {
+        revisions: [revision(1, 'VariablesReady'), repeating(current(revision(2)), 'a-1')],
+        repeated: { A: 'MQ==' },
+      },
+      { kind: 'store-variables', variables: { A: 'MQ==' } },
+    ],
+    [
+      'refuses a repeat whose variables do not exist',
+      { revisions: [repeating(current(revision(2)), 'a-1')] },
+      { kind: 'refuse', refusal: { reason: 'RevisionMissing' } },
+    ],
+    [
+      'forgets what is beyond the history limit',
+      {
+        deployment: deployment({ revisionHistoryLimit: 0 }),
+        revisions: [revision(1, 'Failed'), current(revision(2, 'VariablesReady'))],
+      },
+      { kind: 'forget-revisions', revisions: [{ metadata: { name: 'a-1' } }] },
+    ],
+    ['settles', { revisions: [READY] }, { kind: 'settled', lookAgainMs: undefined }],
+    [
+      'settles while suspended without making a revision',
+      { deployment: deployment({ suspend: true }) },
+      { kind: 'settled' },
+    ],
+    [
+      'looks at the Secret of a settled deployment every minute',
+      { deployment: deployment({ secretsRef: { name: 's' } }), revisions: [READY] },
+      { kind: 'settled', lookAgainMs: 60_000 },
+    ],
+  ])('%s', (_, more, expected) => {
+    expect(decideDeployment(world(more))).toMatchObject(expected);
+  });
+});

@@ -1,0 +1,97 @@
+import { type AgentDeployment, type AgentRevision, CONDITION, findCondition, REASON } from '#lib/resources';
+import { untilSecretLook } from '../secret-look.js';
+import { decideRevision, type NewRevision } from './decide-revision.js';
+import { type DeploymentWorld, hasVariables, type Variables } from './observe.js';
+import { findRefusal, findRevisionRefusal, type Refusal } from './refusal.js';
+import { revisionHash } from './revision-hash.js';
+import { revisionsToForget } from './revisions-to-forget.js';
+
+/** What is done next for a deployment. All but the last are followed by another look at the world. */
+export type DeploymentDecision =
+  /** A person has to change something. */
+  | { readonly kind: 'refuse'; readonly refusal: Refusal; readonly lookAgainMs: number }
+  | { readonly kind: 'ensure-project'; readonly tenantId: string }
+  /** The platform key and the database, with their Secrets. */
+  | { readonly kind: 'ensure-database'; readonly tenantId: string }
+  | {
+      readonly kind: 'make-revision';
+      readonly revision: NewRevision;
+      readonly tenantId: string;
+      readonly listenerName: string;
+      readonly hash: string;
+    }
+  /** The request cannot be met and never will be. */
+  | {
+      readonly kind: 'reject-request';
+      readonly requestId: string;
+      readonly reason: string;
+      readonly message: string;
+    }
+  | { readonly kind: 'store-variables'; readonly revision: AgentRevision; readonly variables: Variables }
+  | { readonly kind: 'forget-revisions'; readonly revisions: readonly AgentRevision[] }
+  | { readonly kind: 'settled'; readonly lookAgainMs: number | undefined };
+
+const REFUSED_MS = 10_000;
+
+/**
+ * In the order in which one thing needs the other: tracing project, platform key and database, revision, its variables.
+ * What runs of a revision is the listener's part, and its image the builder's.
+ */
+export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
+  const { deployment, workspace, listener, platformKey, environment, revisions } = world;
+  const refusal = findRefusal(world);
+  if (refusal || !workspace) return refuse(refusal ?? PENDING);
+  const { tenantId } = workspace.spec;
+  if (
+    deployment.status?.tracingProjectId === undefined ||
+    !isEnsured(deployment, CONDITION.tracingProjectReady)
+  )
+    return { kind: 'ensure-project', tenantId };
+  if (platformKey === undefined || !isEnsured(deployment, CONDITION.databaseReady))
+    return { kind: 'ensure-database', tenantId };
+  const lookAgainMs = untilSecretLook(deployment.spec.secretsRef, environment);
+  const revisionRefusal = findRevisionRefusal(world);
+  if (revisionRefusal || !environment || !listener)
+    return refuse(revisionRefusal ?? PENDING, environment ? undefined : lookAgainMs);
+  const hash = revisionHash(deployment, environment, platformKey);
+  const next = decideRevision(deployment, revisions, hash);
+  if (next.kind === 'reject-request') return next;
+  if (next.kind === 'make') {
+    const listenerName = listener.metadata.name;
+    return { kind: 'make-revision', revision: next.revision, tenantId, listenerName, hash };
+  }
+  return decideVariables(world, environment) ?? decideForgetting(world) ?? { kind: 'settled', lookAgainMs };
+}
+
+/** Whether the condition was made true for this very generation: the spec may ask for something else since. */
+function isEnsured({ metadata, status }: AgentDeployment, type: string): boolean {
+  const condition = findCondition(status?.conditions, type);
+  return condition?.status === 'True' && condition.observedGeneration === metadata.generation;
+}
+
+function decideVariables(
+  { revisions, repeated }: DeploymentWorld,
+  environment: Variables,
+): DeploymentDecision | undefined {
+  const latest = revisions.at(-1);
+  if (!latest || hasVariables(latest)) return undefined;
+  const { redeployOf } = latest.spec;
+  const variables = redeployOf === undefined ? environment : repeated;
+  if (variables) return { kind: 'store-variables', revision: latest, variables };
+  return refuse({
+    type: CONDITION.revisionReady,
+    reason: REASON.revisionMissing,
+    message: `${latest.metadata.name} repeats ${redeployOf ?? ''}, whose variables do not exist; request a new revision`,
+  });
+}
+
+function decideForgetting({ deployment, revisions }: DeploymentWorld): DeploymentDecision | undefined {
+  const forgotten = revisionsToForget(revisions, deployment.spec.revisionHistoryLimit);
+  return forgotten.length === 0 ? undefined : { kind: 'forget-revisions', revisions: forgotten };
+}
+
+function refuse(refusal: Refusal, lookAgainMs = REFUSED_MS): DeploymentDecision {
+  return { kind: 'refuse', refusal, lookAgainMs };
+}
+
+const PENDING: Refusal = { type: CONDITION.revisionReady, reason: REASON.pending, message: 'waiting' };

@@ -1,0 +1,98 @@
+import { TerminalError } from '#lib/errors';
+import { isAlreadyExists, type KubeClient } from '#lib/kube';
+import { revisionLabels } from '#lib/manifests';
+import { controllerReference, isOwnedBy } from '#lib/reconcile';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  type AgentRevisionSpec,
+  ANNOTATION,
+  API_VERSION,
+  databaseSecretName,
+  isDeleting,
+  keyOf,
+  platformSecretName,
+  REASON,
+  RESOURCES,
+  revisionEnvSecretName,
+  revisionName,
+} from '#lib/resources';
+import type { DeploymentDecision } from './decide.js';
+import type { NewRevision } from './decide-revision.js';
+import { wireName } from './wire-name.js';
+
+export type MakeRevision = Extract<DeploymentDecision, { readonly kind: 'make-revision' }>;
+
+/**
+ * Creates the revision. AlreadyExists when a lagging cache hid it: the next pass sees it.
+ * @throws TerminalError `NotOurs` when another owner's revision has its name: an orphan of a former deployment of the
+ * name would be in the way until a person deletes it, while one that is being deleted only takes a moment
+ */
+export async function makeRevision(
+  client: KubeClient,
+  deployment: AgentDeployment,
+  decision: MakeRevision,
+): Promise<AgentRevision> {
+  const revision = buildRevision(deployment, decision);
+  try {
+    return await client.create(RESOURCES.AgentRevision, revision);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+    const existing = await client.find(RESOURCES.AgentRevision, keyOf(revision));
+    if (!existing || isDeleting(existing) || isOwnedBy(existing, deployment)) throw error;
+    throw new TerminalError(
+      REASON.notOurs,
+      `AgentRevision ${revision.metadata.name} exists and belongs to another owner; delete it`,
+    );
+  }
+}
+
+function buildRevision(deployment: AgentDeployment, decision: MakeRevision): AgentRevision {
+  const { metadata } = deployment;
+  const { number, id } = decision.revision;
+  const name = revisionName(metadata.name, number);
+  const spec: AgentRevisionSpec = {
+    ...snapshot(deployment, decision.revision),
+    deploymentName: metadata.name,
+    deploymentWireName: wireName(deployment),
+    tenantId: decision.tenantId,
+    number,
+    envSecretName: revisionEnvSecretName(name),
+    databaseSecretName: databaseSecretName(metadata.name),
+    platformSecretName: platformSecretName(metadata.name),
+    listenerName: decision.listenerName,
+  };
+  const revision: AgentRevision = {
+    apiVersion: API_VERSION,
+    kind: 'AgentRevision',
+    metadata: {
+      name,
+      ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+      annotations: { [ANNOTATION.id]: id, [ANNOTATION.revisionHash]: decision.hash },
+      ownerReferences: [controllerReference(RESOURCES.AgentDeployment, deployment)],
+    },
+    spec,
+  };
+  return { ...revision, metadata: { ...revision.metadata, labels: revisionLabels(revision) } };
+}
+
+type Snapshot = Pick<AgentRevisionSpec, 'source' | 'imageUri' | 'resourceSpec' | 'redeployOf'>;
+
+function snapshot({ spec }: AgentDeployment, { repeats }: NewRevision): Snapshot {
+  if (repeats) {
+    const { source, imageUri, resourceSpec } = repeats.spec;
+    return {
+      source,
+      redeployOf: repeats.metadata.name,
+      ...(imageUri === undefined ? {} : { imageUri }),
+      ...(resourceSpec ? { resourceSpec } : {}),
+    };
+  }
+  const { imageUri } = spec.sourceRevisionConfig;
+  const { resourceSpec } = spec.sourceConfig;
+  return {
+    source: spec.source,
+    ...(imageUri === undefined ? {} : { imageUri }),
+    ...(resourceSpec ? { resourceSpec } : {}),
+  };
+}

@@ -1,0 +1,120 @@
+import type { KubeClient } from '#lib/kube';
+import { PLATFORM_KEY } from '#lib/manifests';
+import { isOwnedBy } from '#lib/reconcile';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  CONDITION,
+  DEFAULT_LISTENER,
+  idOf,
+  isConditionTrue,
+  isDeleting,
+  type Listener,
+  platformSecretName,
+  type Secret,
+  SECRETS,
+  type Workspace,
+} from '#lib/resources';
+import { type Caches, workspaceOf } from '../caches.js';
+import { isHandled } from './decide-revision.js';
+import { listRevisions } from './list-revisions.js';
+import { secretValue } from './secret-value.js';
+
+export type DeploymentCaches = Pick<Caches, 'deployments' | 'revisions' | 'workspaces' | 'listeners'>;
+
+/** Variables, base64 by name. */
+export type Variables = Readonly<Record<string, string>>;
+
+/** Everything that an AgentDeployment depends on, read before the decision. */
+export interface DeploymentWorld {
+  readonly deployment: AgentDeployment;
+  readonly workspace: Workspace | undefined;
+  /** By number, oldest first. */
+  readonly revisions: readonly AgentRevision[];
+  readonly listener: Listener | undefined;
+  /** The other deployments of the namespace. */
+  readonly siblings: readonly AgentDeployment[];
+  /** The deployment's own key; undefined before it was minted. */
+  readonly platformKey: string | undefined;
+  /** The user's variables; undefined when the Secret in `secretsRef` does not exist. */
+  readonly environment: Variables | undefined;
+  /** The variables that the newest revision repeats, while it has none of its own. */
+  readonly repeated: Variables | undefined;
+}
+
+/** The name of the Listener that is asked for; undefined when it is asked for by an unknown id. */
+export function listenerNameOf(
+  deployment: AgentDeployment,
+  listeners: readonly Listener[],
+): string | undefined {
+  const { listenerRef, sourceConfig } = deployment.spec;
+  const id = sourceConfig.listenerId?.toLowerCase();
+  if (listenerRef) return listenerRef.name;
+  if (id === undefined) return DEFAULT_LISTENER;
+  return listeners.find((listener) => idOf(listener) === id)?.metadata.name;
+}
+
+/** Whether the variables of a revision are stored, which come before its image. */
+export function hasVariables({ status }: AgentRevision): boolean {
+  return isConditionTrue(status?.conditions, CONDITION.variablesReady);
+}
+
+/** Reads only: caches, and by name the Secrets that no cache may hold. */
+export async function observeDeployment(
+  client: KubeClient,
+  caches: DeploymentCaches,
+  deployment: AgentDeployment,
+): Promise<DeploymentWorld> {
+  const { namespace = '', name, uid } = deployment.metadata;
+  const listeners = caches.listeners.list(namespace);
+  const listenerName = listenerNameOf(deployment, listeners);
+  const revisions = byNumber(await presentRevisions(client, caches, deployment));
+  const findSecret = (secret: string) => client.find(SECRETS, { namespace, name: secret });
+  const platformSecret = await findSecret(platformSecretName(name));
+  const { secretsRef } = deployment.spec;
+  return {
+    deployment,
+    workspace: workspaceOf(caches.workspaces, namespace),
+    revisions,
+    listener: listeners.find(({ metadata }) => metadata.name === listenerName),
+    siblings: caches.deployments.list(namespace).filter(({ metadata }) => metadata.uid !== uid),
+    platformKey: secretValue(ownedBy(deployment, platformSecret), PLATFORM_KEY),
+    environment: secretsRef ? variablesOf(await findSecret(secretsRef.name)) : {},
+    repeated: await repeatedVariables(findSecret, revisions),
+  };
+}
+
+/** From the cache, or from the server when a request names a revision that the cache does not show yet. */
+async function presentRevisions(
+  client: KubeClient,
+  caches: DeploymentCaches,
+  deployment: AgentDeployment,
+): Promise<readonly AgentRevision[]> {
+  const cached = caches.revisions.ownedBy(deployment).filter((revision) => !isDeleting(revision));
+  const from = deployment.spec.revisionRequest?.fromRevisionId?.toLowerCase();
+  if (from === undefined || isHandled(deployment, cached) || cached.some((one) => idOf(one) === from))
+    return cached;
+  return (await listRevisions(client, deployment)).filter((revision) => !isDeleting(revision));
+}
+
+async function repeatedVariables(
+  findSecret: (name: string) => Promise<Secret | undefined>,
+  revisions: readonly AgentRevision[],
+): Promise<Variables | undefined> {
+  const latest = revisions.at(-1);
+  if (!latest || hasVariables(latest)) return undefined;
+  const of = revisions.find(({ metadata }) => metadata.name === latest.spec.redeployOf);
+  return of && variablesOf(await findSecret(of.spec.envSecretName));
+}
+
+function variablesOf(secret: Secret | undefined): Variables | undefined {
+  return secret && (secret.data ?? {});
+}
+
+function ownedBy(deployment: AgentDeployment, secret: Secret | undefined): Secret | undefined {
+  return secret && isOwnedBy(secret, deployment) ? secret : undefined;
+}
+
+function byNumber(revisions: readonly AgentRevision[]): readonly AgentRevision[] {
+  return revisions.toSorted((a, b) => a.spec.number - b.spec.number);
+}

@@ -1,0 +1,55 @@
+import { listenerNameOf } from './observe.js';
+import { findRefusal, findRevisionRefusal } from './refusal.js';
+import { deployment, LISTENER, world } from './testdata/sample-world.js';
+
+describe('refusal', () => {
+  const older = deployment({ name: 'a' }, { name: 'b', uid: 'v', creationTimestamp: '2026-01-01T00:00:00Z' });
+  it.each([
+    ['nothing', world(), undefined],
+    ['a missing workspace', world({ workspace: undefined }), 'WorkspaceMissing'],
+    ['an older deployment of the name', world({ siblings: [older] }), 'NameTaken'],
+    [
+      'nothing, once the holder of the name is being deleted',
+      world({ siblings: [{ ...older, metadata: { ...older.metadata, deletionTimestamp: 'now' } }] }),
+      undefined,
+    ],
+  ])('refuses a deployment because of %s', (_, one, expected) => {
+    expect(findRefusal(one)?.reason).toBe(expected);
+  });
+
+  it.each([
+    ['nothing', world(), undefined],
+    ['git', world({ deployment: deployment({ source: 'git_host' }) }), 'SourceNotSupported'],
+    ['a missing listener', world({ listener: undefined }), 'ListenerMissing'],
+    ['a missing Secret', world({ environment: undefined }), 'SecretMissing'],
+    ['a variable of the platform', world({ environment: { PORT: 'MQ==' } }), 'ReservedEnvironment'],
+    [
+      'another namespace',
+      world({ deployment: deployment({ sourceConfig: { listenerConfig: { clusterNamespace: 'other' } } }) }),
+      'NotSupported',
+    ],
+  ])('refuses a revision because of %s', (_, one, expected) => {
+    expect(findRevisionRefusal(one)?.reason).toBe(expected);
+  });
+
+  it.each([
+    ['default', deployment(), 'Listener default does not exist'],
+    ['the one that is named', deployment({ listenerRef: { name: 'near' } }), 'Listener near does not exist'],
+    [
+      'the one with the id',
+      deployment({ sourceConfig: { listenerId: '4' } }),
+      'Listener with id 4 does not exist',
+    ],
+  ])('names the missing listener: %s', (_, one, expected) => {
+    expect(findRevisionRefusal(world({ deployment: one, listener: undefined }))?.message).toContain(expected);
+  });
+
+  it.each([
+    ['default', deployment(), 'default'],
+    ['the one that is named', deployment({ listenerRef: { name: 'near' } }), 'near'],
+    ['the one with the id', deployment({ sourceConfig: { listenerId: LISTENER.metadata.uid ?? '' } }), 'far'],
+    ['none', deployment({ sourceConfig: { listenerId: '4' } }), undefined],
+  ])('finds the listener: %s', (_, one, expected) => {
+    expect(listenerNameOf(one, [LISTENER])).toBe(expected);
+  });
+});

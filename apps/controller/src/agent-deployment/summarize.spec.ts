@@ -1,0 +1,141 @@
+import { TerminalError } from '#lib/errors';
+import type { AgentDeploymentStatus, Condition } from '#lib/resources';
+import type { DeploymentDecision } from './decide.js';
+import { type Outcome, revisionCondition, summarizeDeployment } from './summarize.js';
+import { deployment, PROVISIONED, revision, world } from './testdata/sample-world.js';
+
+const NOW = new Date('2026-01-01T00:00:00Z');
+const SETTLED: DeploymentDecision = { kind: 'settled', lookAgainMs: undefined };
+const DONE: Outcome = { kind: 'done' };
+
+const wordsOf = ({ conditions = [] }: AgentDeploymentStatus): readonly string[] =>
+  conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+
+describe('revisionCondition', () => {
+  it.each([
+    ['no revision yet', deployment(), undefined, 'Unknown/NoRevision'],
+    ['suspended', deployment({ suspend: true }), revision(1, 'Ready'), 'False/Suspended'],
+    ['serving', deployment(), revision(1, 'Ready', 'Active'), 'True/Serving'],
+    ['nobody took it up', deployment(), revision(1, 'Built'), 'Unknown/AwaitingListener'],
+    ['on its way up', deployment(), revision(1, 'Ready/False/Deploying'), 'Unknown/Deploying'],
+    ['lost its pods', deployment(), revision(1, 'Active', 'Ready/False/Deploying'), 'False/Deploying'],
+    [
+      'failed',
+      deployment(),
+      revision(1, 'Ready/False', 'Failed/True/GraphLoadFailed'),
+      'False/GraphLoadFailed',
+    ],
+  ])('%s', (_, one, latest, expected) => {
+    const { status, reason } = revisionCondition(one, latest);
+    expect(`${status}/${reason}`).toBe(expected);
+  });
+});
+
+describe('summarizeDeployment', () => {
+  it('names the newest and the serving revision, and the address that the listener reports', () => {
+    const serving = revision(1, 'Active', 'Ready');
+    const revisions = [{ ...serving, status: { ...serving.status, url: 'http://a.ws-x.svc' } }, revision(2)];
+    const status = summarizeDeployment(world({ revisions }), SETTLED, DONE, NOW);
+    expect(status).toMatchObject({
+      observedGeneration: 3,
+      activeRevisionName: 'a-1',
+      activeRevisionId: 'id-1',
+      latestRevisionName: 'a-2',
+      url: 'http://a.ws-x.svc',
+    });
+    expect(Object.keys(status)).not.toContain('handledRevisionRequestId');
+    const custom = deployment({ sourceConfig: { customUrl: 'https://mine' } });
+    expect(summarizeDeployment(world({ deployment: custom, revisions }), SETTLED, DONE, NOW).url).toBe(
+      'https://mine',
+    );
+  });
+
+  it('is ready when the newest revision serves', () => {
+    const status = summarizeDeployment(world({ revisions: [revision(1, 'Ready')] }), SETTLED, DONE, NOW);
+    expect(wordsOf(status)).toEqual([
+      'TracingProjectReady=True ProjectFound',
+      'DatabaseReady=True DatabaseCreated',
+      'RevisionReady=True Serving',
+      'Ready=True Ready',
+    ]);
+  });
+
+  it('has no address before a revision served', () => {
+    expect(summarizeDeployment(world({ revisions: [revision(1)] }), SETTLED, DONE, NOW).url).toBeUndefined();
+  });
+
+  it('marks a request handled once it is met or rejected', () => {
+    const revisionRequest = { id: 'ID-1' };
+    const asked = world({ deployment: deployment({ revisionRequest }), revisions: [revision(2)] });
+    const handled = (decision: DeploymentDecision, one = asked) =>
+      summarizeDeployment(one, decision, DONE, NOW).handledRevisionRequestId;
+    expect(handled(SETTLED)).toBeUndefined();
+    const met = { ...revision(1), metadata: { name: 'a-1', uid: 'id-1' } };
+    expect(handled(SETTLED, { ...asked, revisions: [met] })).toBe('ID-1');
+    expect(handled({ kind: 'reject-request', requestId: 'id-1', reason: 'R', message: '' })).toBe('id-1');
+  });
+
+  it('handles a generation only when nothing is left to do for it', () => {
+    const fresh = world({ deployment: deployment({}, {}, {}) });
+    const status = summarizeDeployment(
+      fresh,
+      { kind: 'ensure-project', tenantId: 't' },
+      { kind: 'done', projectId: 'p' },
+      NOW,
+    );
+    expect([status.observedGeneration, status.tracingProjectId]).toEqual([undefined, 'p']);
+    expect(wordsOf(status)).toEqual(['TracingProjectReady=True ProjectFound', 'Ready=Unknown Pending']);
+    // what was ensured for this generation is not ensured again
+    expect(status.conditions?.[0]?.observedGeneration).toBe(3);
+  });
+
+  it('drops what comes after a refusal', () => {
+    const refusal = { type: 'TracingProjectReady', reason: 'NameTaken', message: 'm' } as const;
+    const status = summarizeDeployment(world(), { kind: 'refuse', refusal, lookAgainMs: 1 }, DONE, NOW);
+    expect(wordsOf(status)).toEqual(['TracingProjectReady=False NameTaken', 'Ready=False NameTaken']);
+    expect(status.observedGeneration).toBe(3);
+  });
+});
+
+describe('summarizeDeployment after a failure', () => {
+  const BROKEN = new Error('connect ECONNREFUSED 10.0.0.1');
+  const NOT_OURS = new TerminalError('NotOurs', 'Secret x belongs to another owner');
+  const serving: Condition = {
+    ...{ type: 'RevisionReady', status: 'True', reason: 'Serving', message: '', lastTransitionTime: '' },
+  };
+  const wasReady = { ...PROVISIONED, conditions: [...(PROVISIONED?.conditions ?? []), serving] };
+  const after = (status: AgentDeploymentStatus, kind: 'ensure-project' | 'ensure-database', error: Error) =>
+    summarizeDeployment(
+      world({ deployment: deployment({}, {}, status) }),
+      { kind, tenantId: 't' },
+      { kind: 'failed', error },
+      NOW,
+    );
+
+  it('calls a new deployment unknown, without the text of the error', () => {
+    const status = after({}, 'ensure-project', BROKEN);
+    expect(wordsOf(status)).toEqual(['TracingProjectReady=Unknown Progressing', 'Ready=Unknown Progressing']);
+    expect(JSON.stringify(status)).not.toContain('10.0.0.1');
+    expect(status.observedGeneration).toBeUndefined();
+  });
+
+  it('makes nothing untrue because of a transient error', () => {
+    expect(wordsOf(after(wasReady, 'ensure-database', BROKEN))).toEqual([
+      'TracingProjectReady=True ProjectFound',
+      'DatabaseReady=True R',
+      'RevisionReady=True Serving',
+      'Ready=True Ready',
+    ]);
+  });
+
+  it('reports what a person must change', () => {
+    const status = after(wasReady, 'ensure-database', NOT_OURS);
+    expect(wordsOf(status)).toEqual([
+      'TracingProjectReady=True ProjectFound',
+      'DatabaseReady=False NotOurs',
+      'RevisionReady=True Serving',
+      'Ready=False NotOurs',
+    ]);
+    expect(status.observedGeneration).toBe(3);
+  });
+});

@@ -1,0 +1,174 @@
+import { TerminalError } from '#lib/errors';
+import {
+  type AgentDeployment,
+  type AgentDeploymentStatus,
+  type AgentRevision,
+  CONDITION,
+  type ConditionDraft,
+  findCondition,
+  idOf,
+  isConditionTrue,
+  REASON,
+} from '#lib/resources';
+import { conditionsOf } from '../status-conditions.js';
+import type { DeploymentDecision } from './decide.js';
+import { isHandled } from './decide-revision.js';
+import type { DeploymentWorld } from './observe.js';
+
+/** What came of carrying out a decision. */
+export type Outcome =
+  | { readonly kind: 'done'; readonly projectId?: string }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+/** In the order in which a deployment comes to them. */
+const STAGES = [CONDITION.tracingProjectReady, CONDITION.databaseReady, CONDITION.revisionReady] as const;
+type Stage = (typeof STAGES)[number];
+
+/** The complete status of an AgentDeployment after a pass. */
+export function summarizeDeployment(
+  world: DeploymentWorld,
+  decision: DeploymentDecision,
+  outcome: Outcome,
+  now: Date,
+): AgentDeploymentStatus {
+  const { deployment, revisions } = world;
+  const { metadata, spec, status } = deployment;
+  const latest = revisions.at(-1);
+  const active = revisions.findLast((revision) =>
+    isConditionTrue(revision.status?.conditions, CONDITION.active),
+  );
+  const generation = isFinal(decision, outcome) ? metadata.generation : status?.observedGeneration;
+  const { found, keeps } = findings(world, decision, outcome);
+  return defined({
+    observedGeneration: generation,
+    latestRevisionId: latest && idOf(latest),
+    latestRevisionName: latest?.metadata.name,
+    activeRevisionId: active && idOf(active),
+    activeRevisionName: active?.metadata.name,
+    handledRevisionRequestId: handledRequest(world, decision),
+    tracingProjectId: (outcome.kind === 'done' ? outcome.projectId : undefined) ?? status?.tracingProjectId,
+    // before a revision ever served there is nothing to call, whatever address it will have
+    url: active && (spec.sourceConfig.customUrl ?? active.status?.url),
+    conditions: conditionsOf(
+      status?.conditions,
+      found,
+      { needs: STAGES, message: 'the newest revision serves' },
+      generation,
+      now,
+      keeps,
+    ),
+  });
+}
+
+/** Whether this generation is handled as far as it can be. */
+function isFinal({ kind }: DeploymentDecision, outcome: Outcome): boolean {
+  if (outcome.kind === 'failed') return outcome.error instanceof TerminalError;
+  return kind === 'settled' || kind === 'refuse';
+}
+
+function handledRequest({ deployment, revisions }: DeploymentWorld, decision: DeploymentDecision) {
+  const { spec, status } = deployment;
+  if (decision.kind === 'reject-request') return decision.requestId;
+  if (decision.kind === 'settled' && spec.revisionRequest && isHandled(deployment, revisions))
+    return spec.revisionRequest.id;
+  return status?.handledRevisionRequestId;
+}
+
+/** The condition that the decision is about. */
+function stageOf(decision: DeploymentDecision): Stage {
+  switch (decision.kind) {
+    case 'ensure-project':
+      return CONDITION.tracingProjectReady;
+    case 'ensure-database':
+      return CONDITION.databaseReady;
+    case 'refuse':
+      return decision.refusal.type;
+    case 'make-revision':
+    case 'reject-request':
+    case 'store-variables':
+    case 'forget-revisions':
+    case 'settled':
+      return CONDITION.revisionReady;
+    default:
+      return decision satisfies never;
+  }
+}
+
+interface Findings {
+  readonly found: readonly ConditionDraft[];
+  /** Types that stay as they are. */
+  readonly keeps: readonly string[];
+}
+
+/**
+ * Stages before that of the decision are done, stages after it stay as they were. A transient error makes nothing untrue
+ * that was true before: a database still exists after a request failed.
+ */
+function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome: Outcome): Findings {
+  const { metadata, status } = world.deployment;
+  const stage = stageOf(decision);
+  const at = STAGES.indexOf(stage);
+  const earlier = STAGES.slice(0, at).map((type) => ensured(type, metadata.generation));
+  const later: readonly string[] = STAGES.slice(at + 1);
+  if (outcome.kind === 'failed') {
+    if (outcome.error instanceof TerminalError) {
+      const { reason, message } = outcome.error;
+      return { found: [...earlier, { type: stage, status: 'False', reason, message }], keeps: later };
+    }
+    if (isConditionTrue(status?.conditions, stage)) return { found: earlier, keeps: [stage, ...later] };
+    // the text of a database's or server's error belongs in the log: it may name hosts and users
+    const message = 'retrying after an error; see the log of the controller';
+    const blamed: ConditionDraft = { type: stage, status: 'Unknown', reason: REASON.progressing, message };
+    return { found: [...earlier, blamed], keeps: later };
+  }
+  if (decision.kind === 'refuse')
+    return { found: [...earlier, { ...decision.refusal, status: 'False' }], keeps: [] };
+  const own =
+    stage === CONDITION.revisionReady
+      ? revisionCondition(world.deployment, world.revisions.at(-1))
+      : ensured(stage, metadata.generation);
+  return { found: [...earlier, own], keeps: later };
+}
+
+/** True for this generation, whether or not the rest of it is handled. */
+function ensured(type: Stage, generation: number | undefined): ConditionDraft {
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  return type === CONDITION.tracingProjectReady
+    ? { type, status: 'True', reason: REASON.projectFound, message: 'tracing project exists', ...observed }
+    : { type, status: 'True', reason: REASON.databaseCreated, message: 'database exists', ...observed };
+}
+
+/** What the newest revision means for its deployment. */
+export function revisionCondition(
+  deployment: AgentDeployment,
+  latest: AgentRevision | undefined,
+): ConditionDraft {
+  const type = CONDITION.revisionReady;
+  if (deployment.spec.suspend)
+    return { type, status: 'False', reason: REASON.suspended, message: 'the deployment is suspended' };
+  if (!latest) return { type, status: 'Unknown', reason: REASON.noRevision, message: 'no revision made yet' };
+  const failed = findCondition(latest.status?.conditions, CONDITION.failed);
+  const { name } = latest.metadata;
+  if (failed?.status === 'True')
+    return { type, status: 'False', reason: failed.reason, message: `${name}: ${failed.message}` };
+  const ready = findCondition(latest.status?.conditions, CONDITION.ready);
+  if (ready?.status === 'True')
+    return { type, status: 'True', reason: REASON.serving, message: `${name} serves` };
+  // a revision that served and lost its pods is not ready; one that is deploying is not known yet
+  const wasActive = findCondition(latest.status?.conditions, CONDITION.active) !== undefined;
+  return {
+    type,
+    status: wasActive ? 'False' : 'Unknown',
+    reason: ready?.reason ?? REASON.awaitingListener,
+    message: `${name}: ${ready?.message ?? 'waiting for the listener'}`,
+  };
+}
+
+/** Without the fields that have no value: an applied status owns what it names. */
+function defined(status: {
+  readonly [K in keyof AgentDeploymentStatus]: AgentDeploymentStatus[K] | undefined;
+}) {
+  return Object.fromEntries(
+    Object.entries(status).filter(([, value]) => value !== undefined),
+  ) as AgentDeploymentStatus;
+}

@@ -1,0 +1,64 @@
+import type { AgentRevision } from '#lib/resources';
+import { type BuildWorld, decideBuild } from './decide.js';
+
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+const OLD = `local/sample-agent@sha256:${'b'.repeat(64)}`;
+
+function revision(
+  spec: Partial<AgentRevision['spec']> = {},
+  status: AgentRevision['status'] = {
+    conditions: [
+      { type: 'VariablesReady', status: 'True', reason: 'R', message: '', lastTransitionTime: '' },
+    ],
+  },
+): AgentRevision {
+  return {
+    metadata: { name: 'a-2' },
+    spec: { source: 'internal_image', imageUri: 'sample-agent', ...spec },
+    status,
+  } as AgentRevision;
+}
+
+describe('decideBuild', () => {
+  it.each<[string, Partial<BuildWorld>, object]>([
+    ['waits for the variables', { revision: revision({}, {}) }, { kind: 'nothing' }],
+    [
+      'never resolves an image again',
+      { revision: revision({}, { ...revision().status, image: OLD }) },
+      { kind: 'nothing' },
+    ],
+    [
+      'pins an image of the store by its digest',
+      {},
+      { kind: 'resolve', image: `local/sample-agent@${DIGEST}` },
+    ],
+    [
+      'runs an image of a registry as it was asked for',
+      { revision: revision({ source: 'external_image', imageUri: 'example.org/a:1' }) },
+      { kind: 'resolve', image: 'example.org/a:1' },
+    ],
+    [
+      'repeats the digest of the revision that it repeats',
+      { revision: revision({ redeployOf: 'a-1' }), repeated: revision({}, { image: OLD }) },
+      { kind: 'resolve', image: OLD },
+    ],
+    [
+      'refuses a repeat of a revision that does not exist',
+      { revision: revision({ redeployOf: 'a-1' }) },
+      { kind: 'refuse', reason: 'RevisionMissing' },
+    ],
+    [
+      'refuses git',
+      { revision: revision({ source: 'git_host' }) },
+      { kind: 'refuse', reason: 'SourceNotSupported' },
+    ],
+  ])('%s', (_, more, expected) => {
+    const world: BuildWorld = {
+      revision: revision(),
+      repeated: undefined,
+      images: new Map([['sample-agent', DIGEST]]),
+      ...more,
+    };
+    expect(decideBuild(world)).toEqual(expect.objectContaining(expected));
+  });
+});

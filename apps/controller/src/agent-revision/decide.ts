@@ -1,0 +1,45 @@
+import { type AgentRevision, CONDITION, isConditionTrue, REASON } from '#lib/resources';
+import { type ImageIndex, pinImage } from './image-index.js';
+
+/** Everything that the image of a revision depends on. */
+export interface BuildWorld {
+  readonly revision: AgentRevision;
+  /** The revision that this one repeats; undefined when it repeats none, or one that does not exist. */
+  readonly repeated: AgentRevision | undefined;
+  readonly images: ImageIndex;
+}
+
+export type BuildDecision =
+  /** Built already, or its variables are not stored yet: a listener may begin as soon as it is built. */
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'resolve'; readonly image: string }
+  | { readonly kind: 'refuse'; readonly reason: string; readonly message: string };
+
+/** The image of a revision, decided once. A repeat gets the digest of the revision that it repeats. */
+export function decideBuild({ revision, repeated, images }: BuildWorld): BuildDecision {
+  const { spec, status } = revision;
+  if (status?.image !== undefined || !isConditionTrue(status?.conditions, CONDITION.variablesReady))
+    return { kind: 'nothing' };
+  if (spec.redeployOf !== undefined && !repeated)
+    return {
+      kind: 'refuse',
+      reason: REASON.revisionMissing,
+      message: `revision ${spec.redeployOf} to repeat does not exist; request a new revision`,
+    };
+  if (repeated?.status?.image !== undefined) return { kind: 'resolve', image: repeated.status.image };
+  const { source, imageUri = '' } = spec;
+  switch (source) {
+    case 'external_image':
+      return { kind: 'resolve', image: imageUri };
+    case 'internal_image':
+      return { kind: 'resolve', image: pinImage(imageUri, images) };
+    case 'git_host':
+      return {
+        kind: 'refuse',
+        reason: REASON.sourceNotSupported,
+        message: 'source git_host is not supported yet; build an image',
+      };
+    default:
+      return source satisfies never;
+  }
+}
