@@ -154,6 +154,23 @@ describe('Controller', () => {
     await controller.stop();
   });
 
+  it('runs each pass inside of `around`, the report of its failure included', async () => {
+    const steps: string[] = [];
+    const { controller, clock } = harness(() => Promise.reject(new TerminalError('Broken', 'as it is')), {
+      around: async (key, pass) => {
+        steps.push(`begin ${key.name}`);
+        await pass();
+        steps.push(`end ${key.name}`);
+      },
+      onFailure: () => void steps.push('failure'),
+      onPass: () => steps.push('report'),
+    });
+    controller.enqueue(A);
+    await clock.advance(1);
+    expect(steps).toEqual(['begin a', 'failure', 'report', 'end a']);
+    await controller.stop();
+  });
+
   it('lets running passes end when it stops, and aborts them after the time to drain', async () => {
     let aborted = false;
     const { controller, clock } = harness(

@@ -41,6 +41,8 @@ export interface ControllerOptions extends Omit<WorkQueueOptions, 'clock'> {
    */
   readonly onFailure?: (key: ObjectKey, failure: Failure) => void | Promise<void>;
   readonly onPass?: (report: PassReport) => void;
+  /** Runs each pass, its log lines included: the place for a span and for what every line of the pass shall carry. */
+  readonly around?: (key: ObjectKey, pass: () => Promise<void>) => Promise<void>;
 }
 
 /**
@@ -67,6 +69,11 @@ export class Controller {
     return this.#queue.depth;
   }
 
+  /** Milliseconds that the oldest key has waited for a worker, 0 when none waits. */
+  get oldestMs(): number {
+    return this.#queue.oldestMs;
+  }
+
   enqueue(key: ObjectKey): void {
     this.#queue.add(keyText(key));
   }
@@ -91,7 +98,9 @@ export class Controller {
       const text = await this.#queue.next();
       if (text === undefined) return;
       try {
-        await this.#pass(text);
+        const { around } = this.#options;
+        if (around) await around(parseKey(text), () => this.#pass(text));
+        else await this.#pass(text);
       } catch (error) {
         // only a hook of the owner can get here; a worker must survive it
         this.#options.log.error({ controller: this.name, key: text, err: error }, 'a hook failed');

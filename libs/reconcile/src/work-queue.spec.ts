@@ -98,6 +98,19 @@ describe('WorkQueue', () => {
     expect(['a', 'b', 'c', 'd', 'e'].map((key) => q.addFailed(key))).toEqual([100, 100, 100, 1_000, 2_000]);
   });
 
+  it('measures how long its oldest key has waited', async () => {
+    const { queue: q, clock } = queue();
+    expect(q.oldestMs).toBe(0);
+    q.add('a');
+    await clock.advance(300);
+    q.add('b');
+    q.add('a');
+    await clock.advance(200);
+    expect(q.oldestMs).toBe(500);
+    await q.next();
+    expect(q.oldestMs).toBe(200);
+  });
+
   it('ends its workers and its timers when it is closed', async () => {
     const { queue: q, clock } = queue();
     const waiting = q.next();

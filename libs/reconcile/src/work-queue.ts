@@ -29,7 +29,8 @@ export class WorkQueue {
   readonly #clock: Clock;
   readonly #backoff: KeyBackoff;
   readonly #bucket: TokenBucket;
-  readonly #waiting = new Set<string>();
+  /** Since when each key waits, in order of arrival. */
+  readonly #waiting = new Map<string, number>();
   readonly #inFlight = new Set<string>();
   readonly #dirty = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
@@ -50,6 +51,12 @@ export class WorkQueue {
     return this.#waiting.size + this.#dirty.size;
   }
 
+  /** Milliseconds that the oldest key has waited for a worker, 0 when none waits. */
+  get oldestMs(): number {
+    for (const sinceMs of this.#waiting.values()) return this.#clock.monotonicMs() - sinceMs;
+    return 0;
+  }
+
   /** Keys that will be added later. */
   get delayed(): number {
     return this.#delayed.size;
@@ -63,7 +70,7 @@ export class WorkQueue {
     }
     const taker = this.#takers.shift();
     if (taker) taker(this.#handOut(key));
-    else this.#waiting.add(key);
+    else if (!this.#waiting.has(key)) this.#waiting.set(key, this.#clock.monotonicMs());
   }
 
   /** Adds the key after `ms`, unless it is due earlier already. */
@@ -104,7 +111,7 @@ export class WorkQueue {
   /** The next key, in order of arrival; waits for one, `undefined` once the queue is closed. Every key must be finished. */
   next(): Promise<string | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined);
-    for (const key of this.#waiting) return Promise.resolve(this.#handOut(key));
+    for (const key of this.#waiting.keys()) return Promise.resolve(this.#handOut(key));
     return new Promise((resolve) => this.#takers.push(resolve));
   }
 

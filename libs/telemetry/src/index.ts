@@ -17,5 +17,5 @@ export { currentScope, withLogFields } from './scope.js';
 export { startTelemetry, type Telemetry } from './start-telemetry.js';
 export { statusClass } from './status-class.js';
 export { METRICS_PORT, readTelemetrySettings, TRACING_VARIABLES } from './telemetry-settings.js';
-export { parseTraceParent, renderTraceParent } from './trace-parent.js';
-export { withSpan } from './with-span.js';
+export { parseTraceParent } from './trace-parent.js';
+export { currentTraceParent, describeSpan, withSpan } from './with-span.js';

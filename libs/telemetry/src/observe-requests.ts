@@ -6,12 +6,11 @@ import { inScope, type Scope } from './scope.js';
 import { statusClass } from './status-class.js';
 import { knownMethod } from './known-method.js';
 import { parseTraceParent } from './trace-parent.js';
-import { activeTracing, type OpenSpan } from './tracing.js';
+import { activeTracing } from './tracing.js';
 
 interface UnderWay {
   readonly startedMs: number;
   readonly scope: Scope;
-  readonly span: OpenSpan | undefined;
 }
 
 /**
@@ -32,8 +31,8 @@ export function observeRequests(server: FastifyInstance): void {
       { 'http.request.method': method, 'http.route': route, 'request.id': id },
       parseTraceParent(request.headers.traceparent),
     );
-    const scope: Scope = { fields: { requestId: id }, ...(span ? { span: span.place } : {}) };
-    requests.set(request, { startedMs: systemClock.monotonicMs(), scope, span });
+    const scope: Scope = { fields: { requestId: id }, ...(span ? { span } : {}) };
+    requests.set(request, { startedMs: systemClock.monotonicMs(), scope });
     inScope(scope, done);
   });
 
@@ -47,13 +46,14 @@ export function observeRequests(server: FastifyInstance): void {
   server.addHook('onResponse', (request, reply, done) => {
     const underWay = requests.get(request);
     if (underWay) {
+      const { span } = underWay.scope;
       metrics.httpRequestDuration.observe((systemClock.monotonicMs() - underWay.startedMs) / 1000, {
         method: knownMethod(request.method),
         route: routeOf(request),
         status_class: statusClass(reply.statusCode),
       });
-      underWay.span?.set({ 'http.response.status_code': reply.statusCode });
-      underWay.span?.end(reply.statusCode >= 500 ? new Error(`status ${reply.statusCode}`) : undefined);
+      span?.set({ 'http.response.status_code': reply.statusCode });
+      span?.end(reply.statusCode >= 500 ? new Error(`status ${reply.statusCode}`) : undefined);
     }
     done();
   });

@@ -11,7 +11,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { errorText } from '#lib/errors';
-import type { SpanPlace } from './scope.js';
+import type { SpanPlace } from './span-place.js';
 import type { TracingSettings } from './telemetry-settings.js';
 import type { Tracing } from './tracing.js';
 

@@ -1,19 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-
-/** The place of a span in its trace, as W3C Trace Context has it. */
-export interface SpanPlace {
-  /** 32 hex digits. */
-  readonly traceId: string;
-  /** 16 hex digits. */
-  readonly spanId: string;
-  readonly isSampled: boolean;
-}
+import type { OpenSpan } from './tracing.js';
 
 /** What the work under way belongs to. */
 export interface Scope {
   /** In every log line of the work: the request's id, or controller, key and reconcile id. */
   readonly fields: Readonly<Record<string, string>>;
-  readonly span?: SpanPlace;
+  /** The span around the work; none while nothing is traced. */
+  readonly span?: OpenSpan;
 }
 
 const storage = new AsyncLocalStorage<Scope>();

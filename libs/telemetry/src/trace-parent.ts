@@ -1,4 +1,4 @@
-import type { SpanPlace } from './scope.js';
+import type { SpanPlace } from './span-place.js';
 
 const HEADER = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 const ZEROS = /^0+$/;

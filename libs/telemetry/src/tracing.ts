@@ -1,4 +1,4 @@
-import type { SpanPlace } from './scope.js';
+import type { SpanPlace } from './span-place.js';
 
 /** What a span says about its work. No tenants' data: ids of the platform's own, counts and outcomes. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;

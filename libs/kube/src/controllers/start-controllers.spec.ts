@@ -1,6 +1,10 @@
+import { closeSync, mkdtempSync, openSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { controllerReference, done, type Result } from '#lib/reconcile';
-import { testEmbeddedKube, waitFor } from '#lib/testing';
+import { createLogger, readTelemetrySettings, renderMetrics, startTelemetry, withSpan } from '#lib/telemetry';
+import { parseExposition, startOtlpReceiver, testEmbeddedKube, waitFor } from '#lib/testing';
 import { KubeClient } from '../client/kube-client.js';
 import { loadKubeConnection } from '../connection/load-kube-connection.js';
 import { Informers } from '../informer/informers.js';
@@ -74,6 +78,63 @@ describe('startControllers', () => {
     await running.stop();
     await client.delete(DEPLOYMENTS, { namespace: 'default', name: 'parent' });
     expect(passes.length).toBe(3);
+  });
+
+  it('counts, times and traces its passes, and names controller, key and pass in their log lines', async () => {
+    const collector = await startOtlpReceiver();
+    const file = join(mkdtempSync(join(tmpdir(), 'passes-')), 'log');
+    const descriptor = openSync(file, 'w');
+    const log = createLogger('controller', 'info', descriptor);
+    const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+    const settings = readTelemetrySettings(environment);
+    const telemetry = await startTelemetry({ program: 'controller', version: '1', log, settings });
+    await client.create(CONFIG_MAPS, { metadata: { ...metadata('counted'), labels: { test: 'counted' } } });
+    const informers = new Informers({ client, log });
+    const maps = informers.of(CONFIG_MAPS, { namespace: 'default', labelSelector: 'test=counted' });
+    let passes = 0;
+    const running = await startControllers({
+      ...{ informers, log },
+      controllers: [
+        {
+          name: 'counted default',
+          backoff: { baseMs: 1, maxMs: 1 },
+          sources: [fromObjects(maps)],
+          reconcile: (): Promise<Result> =>
+            withSpan('work', {}, () => {
+              passes++;
+              return passes === 1 ? Promise.reject(new Error('broken')) : Promise.resolve(done());
+            }),
+        },
+      ],
+    });
+    await waitFor(() => passes === 2);
+    const { text } = await renderMetrics('controller');
+    await running.stop();
+    await telemetry.stop();
+    await collector.stop();
+    closeSync(descriptor);
+
+    const families = parseExposition(text);
+    expect(families.get('agentplane_reconcile_passes_total')?.samples).toContainEqual({
+      name: 'agentplane_reconcile_passes_total',
+      labels: { controller: 'counted', outcome: 'retry' },
+      value: 1,
+    });
+    for (const name of ['errors_total', 'duration_seconds', 'queue_depth', 'queue_oldest_seconds'])
+      expect(families.get(`agentplane_reconcile_${name}`)?.samples.length).toBeGreaterThan(0);
+    expect(families.get('agentplane_watch_silence_seconds')?.samples).toHaveLength(1);
+
+    const failed = readFileSync(file, 'utf8')
+      .split('\n')
+      .find((line) => line.includes('reconcile failed'));
+    const line = JSON.parse(failed ?? '{}') as Readonly<Record<string, string>>;
+    expect(line).toMatchObject({ controller: 'counted default', key: 'default/counted' });
+    const pass = collector.spans.find(({ attributes }) => attributes['reconcile.id'] === line.reconcileId);
+    expect(pass).toMatchObject({ name: 'reconcile counted', attributes: { 'reconcile.outcome': 'retry' } });
+    expect(collector.spans.find(({ parentSpanId }) => parentSpanId === pass?.spanId)).toMatchObject({
+      name: 'work',
+      isError: true,
+    });
   });
 
   it('works only while it leads, and gives the lease back after the last pass', async () => {

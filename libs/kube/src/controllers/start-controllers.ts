@@ -4,6 +4,7 @@ import { systemClock, type Clock } from '#lib/time';
 import { errorText } from '#lib/errors';
 import type { Informers } from '../informer/informers.js';
 import type { LeaderElector } from '../leader/leader-elector.js';
+import { observed, readWork } from './observe-work.js';
 import type { Source } from './source.js';
 
 /** A reconciler and where its keys come from. */
@@ -24,8 +25,6 @@ export interface StartControllersOptions {
 export interface RunningControllers extends Stoppable {
   /** Resolves when the workers run: at once without a leader, else when elected. Rejects when stopped before. */
   readonly working: Promise<void>;
-  /** Keys that wait, by controller; for metrics. */
-  depths(): Readonly<Record<string, number>>;
 }
 
 /**
@@ -34,7 +33,8 @@ export interface RunningControllers extends Stoppable {
  */
 export async function startControllers(options: StartControllersOptions): Promise<RunningControllers> {
   const { informers, leader, log, clock = systemClock } = options;
-  const controllers = options.controllers.map((spec) => new Controller({ ...spec, log, clock }));
+  const controllers = options.controllers.map((spec) => new Controller({ ...observed(spec), log, clock }));
+  const endReadings = readWork({ controllers, informers, leader });
   const ends = options.controllers.flatMap((spec, at) =>
     spec.sources.map((source) => source.feed((key) => controllers[at]?.enqueue(key))),
   );
@@ -51,9 +51,8 @@ export async function startControllers(options: StartControllersOptions): Promis
   return {
     name: 'controllers',
     working,
-    depths: () => Object.fromEntries(controllers.map(({ name, depth }) => [name, depth])),
     async stop() {
-      for (const end of ends) end();
+      for (const end of [...ends, endReadings]) end();
       await Promise.all(controllers.map((controller) => controller.stop()));
       await leader?.stop();
       await informers.stop();
