@@ -1,7 +1,7 @@
 import { FIELD_MANAGER, RESOURCES } from '#lib/resources';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import { runProgram, type ProgramContext } from '#lib/lifecycle';
-import { createLogger } from '#lib/telemetry';
+import { createLogger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
 import { buildServices } from './build-services.js';
@@ -14,6 +14,7 @@ const log = createLogger('api');
 async function start(context: ProgramContext): Promise<void> {
   const config: ApiConfig = loadApiConfig();
   log.level = config.logLevel;
+  context.own(await startTelemetry({ program: 'api', log }));
   const store = openTraceStore({
     uri: config.databaseUri,
     poolSize: config.databasePoolSize,

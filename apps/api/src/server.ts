@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Stoppable } from '#lib/lifecycle';
-import type { Logger } from '#lib/telemetry';
+import { type Logger, observeRequests } from '#lib/telemetry';
 import { ApiModule } from './api-module.js';
 import type { Services } from './services.js';
 import { guardKeys } from './tenancy/key-guard.js';
@@ -51,6 +51,7 @@ export async function startServer(options: ServerOptions): Promise<ApiServer> {
   // the adapter's instance is typed for its own copy of the server's types
   const server = adapter.getInstance<FastifyInstance>();
   server.server.headersTimeout = HEADERS_TIMEOUT_MS;
+  observeRequests(server);
   registerBodyParsers(server, options.maxBodyBytes);
   guardKeys(server, services.keyRing);
   endConnectionsWhenClosing(server);

@@ -17,6 +17,7 @@ import { ControllerWork, type OwnedParts } from './controller-work.js';
 import { CoreModule, type Surroundings } from './core/core-module.js';
 import { CLOCK, LOG, OWNED_PARTS } from './core/tokens.js';
 import { HealthController } from './health/health-controller.js';
+import { MetricsController } from './health/metrics-controller.js';
 import { Readiness } from './health/readiness.js';
 import { LISTENER_CONTROLLER, ListenerModule } from './listener/listener-module.js';
 import { WORKSPACE_CONTROLLER, WorkspaceModule } from './workspace/workspace-module.js';
@@ -76,7 +77,7 @@ export class ControllerModule {
     return {
       module: ControllerModule,
       imports: [CoreModule.with(surroundings), ...KINDS],
-      controllers: [HealthController],
+      controllers: [HealthController, MetricsController],
       providers: [...PROVIDERS, WORK],
     };
   }

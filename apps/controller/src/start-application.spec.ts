@@ -7,7 +7,7 @@ import { KubeClient, loadKubeConnection } from '#lib/kube';
 import type { ProgramContext, Stoppable } from '#lib/lifecycle';
 import { CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
-import { freePort, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
+import { freePort, parseExposition, testEmbeddedKube, testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { CONFIG } from './config.js';
 import { startApplication } from './start-application.js';
@@ -54,6 +54,10 @@ class Candidate {
   async ask(path: string): Promise<Answer> {
     const response = await fetch(`http://127.0.0.1:${this.#port}${path}`);
     return { status: response.status, body: (await response.json()) as Answer['body'] };
+  }
+
+  async scrape(): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${this.#port}/metrics`)).text();
   }
 
   waitUntil(body: Answer['body']): Promise<unknown> {
@@ -116,6 +120,13 @@ describe('startApplication', () => {
       );
     await first.waitUntil({ ready: true, leading: true, waits_for: null });
     expect((await first.ask('/readyz')).status).toBe(200);
+  });
+
+  it('serves its metrics beside the probes', async () => {
+    const families = parseExposition(await first.scrape());
+    expect(families.get('agentplane_leader')?.samples[0]?.value).toBe(1);
+    const depths = families.get('agentplane_reconcile_queue_depth')?.samples;
+    expect(depths?.map(({ labels }) => labels['controller'])).toContain('agent-deployment');
   });
 
   it('is ready and does not lead while another candidate holds the lease', async () => {

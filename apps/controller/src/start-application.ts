@@ -22,6 +22,6 @@ export async function startApplication(surroundings: Surroundings, context: Prog
   await application.listen(config.internalPort, config.internalHost);
   const address = application.getHttpServer().address();
   const port = typeof address === 'object' && address !== null ? address.port : config.internalPort;
-  log.info({ host: config.internalHost, port }, 'health and readiness are served');
+  log.info({ host: config.internalHost, port }, 'health, readiness and metrics are served');
   await application.get(ControllerWork).start(context);
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { loadConfig } from '#lib/config';
 import { startObjectStore } from '#lib/embedded-object-store';
 import { type ProgramContext, runProgram } from '#lib/lifecycle';
-import { createLogger, type Logger } from '#lib/telemetry';
+import { createLogger, type Logger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { CONFIG, type EmbeddedConfig } from './config.js';
 import { startKubernetes } from './kubernetes.js';
@@ -34,5 +34,6 @@ const log = createLogger('embedded');
 runProgram({ log }, async (context) => {
   const config = loadConfig(CONFIG);
   log.level = config.logLevel;
+  context.own(await startTelemetry({ program: 'embedded', log }));
   await start(config, log, context);
 });

@@ -2,7 +2,7 @@ import { loadConfig } from '#lib/config';
 import { errorText } from '#lib/errors';
 import { type ProgramContext, runProgram } from '#lib/lifecycle';
 import { openObjectStore } from '#lib/object-store';
-import { createLogger, type Logger } from '#lib/telemetry';
+import { createLogger, type Logger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { EXIT_CODE, outcomeOf } from './attempt-outcome.js';
@@ -22,6 +22,7 @@ export function startWorker(): void {
 async function start(context: ProgramContext, parentLog: Logger): Promise<void> {
   const config = loadConfig(CONFIG);
   const log = parentLog.child({ run: config.runUid, attempt: config.attempt }, { level: config.logLevel });
+  context.own(await startTelemetry({ program: 'export-worker', log }));
   const traceStore = openTraceStore({
     uri: config.databaseUri,
     poolSize: POOL_SIZE,

@@ -14,7 +14,7 @@ import {
 } from '#lib/kube';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
 import { FIELD_MANAGER, type KubeObject, LABEL, type ObjectKey, RESOURCES } from '#lib/resources';
-import { createLogger, type Logger } from '#lib/telemetry';
+import { createLogger, type Logger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { CONFIG, type ListenerConfig } from './config.js';
 import { Heartbeat } from './heartbeat/heartbeat.js';
@@ -96,5 +96,6 @@ const log = createLogger('listener');
 runProgram({ log }, async (context) => {
   const config = loadConfig(CONFIG);
   log.level = config.logLevel;
+  context.own(await startTelemetry({ program: 'listener', log }));
   await start(config, log, context);
 });

@@ -143,7 +143,7 @@ export const METRICS = catalogue({
   ingestOperations: {
     kind: 'counter',
     name: 'agentplane_ingest_operations_total',
-    help: 'Creates (post) and updates (patch) of traced runs that were accepted.',
+    help: 'Creates (post) and updates (patch) of traced runs that were offered, also those then refused.',
     labels: { kind: ['post', 'patch'] },
     programs: ['api'],
   },

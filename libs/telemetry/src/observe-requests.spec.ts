@@ -19,7 +19,6 @@ describe('an observed server', () => {
     collector = await startOtlpReceiver();
     telemetry = await startTelemetry({
       program: 'api',
-      version: '1',
       log: createLogger('test', 'silent'),
       settings: readTelemetrySettings({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint }),
     });

@@ -13,7 +13,6 @@ const stops: (() => Promise<unknown>)[] = [];
 async function start(environment: Readonly<Record<string, string>>): Promise<Telemetry> {
   const telemetry = await startTelemetry({
     program: 'controller',
-    version: '1.2.3',
     log,
     settings: readTelemetrySettings(environment),
   });
@@ -33,7 +32,7 @@ afterEach(async () => {
 
 describe('the internal server', () => {
   it('serves metrics and health, and nothing else', async () => {
-    const { metricsPort } = await start({ AGENTPLANE_METRICS_PORT: '0' });
+    const { metricsPort } = await start({ AGENTPLANE_METRICS_PORT: '0', AGENTPLANE_VERSION: '1.2.3' });
     const url = `http://127.0.0.1:${metricsPort}`;
     const scrape = await fetch(`${url}/metrics`);
     expect(scrape.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');

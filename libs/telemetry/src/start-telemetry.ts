@@ -8,8 +8,6 @@ import { activeTracing, useTracing } from './tracing.js';
 
 export interface TelemetryOptions {
   readonly program: Program;
-  /** Version of the platform. */
-  readonly version: string;
   readonly log: Logger;
   /** By default those of the environment. */
   readonly settings?: TelemetrySettings;
@@ -28,7 +26,8 @@ export interface Telemetry {
  * program its metrics and nothing else: they must never be why it does not run.
  */
 export async function startTelemetry(options: TelemetryOptions): Promise<Telemetry> {
-  const { program, version, log, settings = readTelemetrySettings() } = options;
+  const { program, log, settings = readTelemetrySettings() } = options;
+  const { version } = settings;
   metrics.buildInfo.set(1, { program, version });
   if (settings.tracing) {
     const { openTracing } = await import('./otlp-tracing.js');

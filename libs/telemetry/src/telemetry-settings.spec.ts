@@ -3,7 +3,11 @@ import { readTelemetrySettings } from './telemetry-settings.js';
 
 describe('the settings of telemetry', () => {
   it('serves nothing and sends nothing where nothing is configured', () => {
-    expect(readTelemetrySettings({})).toEqual({ metrics: undefined, tracing: undefined });
+    expect(readTelemetrySettings({})).toEqual({
+      version: 'unknown',
+      metrics: undefined,
+      tracing: undefined,
+    });
   });
 
   it.each([

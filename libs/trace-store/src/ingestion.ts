@@ -1,6 +1,6 @@
 import { inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
 import type { FieldProblem } from '#lib/errors';
-import type { Logger } from '#lib/telemetry';
+import { type Logger, metrics } from '#lib/telemetry';
 import { type Clock, instantOf } from '#lib/time';
 import type { DayPartitions } from './day-partitions.js';
 import { parseOperation } from './parse-operation.js';
@@ -92,9 +92,13 @@ export class Ingestion {
       ...dayless.flatMap(tooManyDays),
       ...late.map(tooManyWaiting),
     ];
-    const lostOperations = [...lost, ...dayless].reduce((sum, group) => sum + group.operations.length, 0);
+    const offered = batch.post.length + batch.patch.length;
+    metrics.ingestRefused.add(offered - operations.length, { reason: 'invalid' });
+    metrics.ingestRefused.add(operationsOf(lost), { reason: 'unknown_project' });
+    metrics.ingestRefused.add(operationsOf(dayless), { reason: 'outside_days' });
+    metrics.ingestRefused.add(late.length, { reason: 'waiting_room_full' });
     return {
-      accepted: operations.length - lostOperations - late.length,
+      accepted: operations.length - operationsOf([...lost, ...dayless]) - late.length,
       refused: told.slice(0, MAX_PROBLEMS),
     };
   }
@@ -272,6 +276,10 @@ export class Ingestion {
 
 /** A project was deleted between its look-up and its use. */
 class ProjectVanished extends Error {}
+
+function operationsOf(groups: readonly RunGroup[]): number {
+  return groups.reduce((sum, group) => sum + group.operations.length, 0);
+}
 
 function isSameTrace(
   group: { readonly traceId: string | undefined },

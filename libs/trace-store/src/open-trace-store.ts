@@ -1,10 +1,12 @@
 import { migrate, openPool } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
+import { metrics } from '#lib/telemetry';
 import { ApiKeyTable } from './api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
 import { DayPartitions } from './day-partitions.js';
 import { ExportProgressTable } from './export-progress-table.js';
 import { Ingestion } from './ingestion.js';
+import { observedIngest } from './observe-ingestion.js';
 import { MIGRATIONS } from './migrations/all-migrations.js';
 import { PostgresPayloadStore } from './payload-store.js';
 import { PostgresExportSource } from './postgres-export-source.js';
@@ -13,7 +15,7 @@ import { ProjectTable } from './project-table.js';
 import { findPlaces } from './run-keys.js';
 import { selectRuns } from './run-table.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
-import { dropOverdue, WAITING_ROOM } from './waiting-patches.js';
+import { countWaiting, dropOverdue, WAITING_ROOM } from './waiting-patches.js';
 
 const DEFAULT_POOL_SIZE = 8;
 
@@ -45,9 +47,11 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     },
   );
 
+  const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
+
   return {
     migrate: () => migrate(pool, { migrations: MIGRATIONS, lock: MIGRATION_LOCK, log, clock }),
-    ingest: (tenantId, batch) => ingestion.ingest(tenantId, batch),
+    ingest: (tenantId, batch) => observedIngest(batch, () => ingestion.ingest(tenantId, batch)),
     projects,
     runs: {
       async get(tenantId, id) {
@@ -71,6 +75,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       return now;
     },
     async close() {
+      endReading();
       await tables.close();
       await pool.end();
     },

@@ -94,6 +94,14 @@ export async function dropOverdue(db: Queryable): Promise<number> {
   }
 }
 
+/** How many updates wait, of all tenants; for metrics. */
+export async function countWaiting(db: Queryable): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM run_patches_waiting',
+  );
+  return rows[0]?.count ?? 0;
+}
+
 /** Takes the updates that wait for these runs, oldest first. */
 export async function takeWaiting(
   client: Connection,

@@ -87,7 +87,7 @@ describe('startControllers', () => {
     const log = createLogger('controller', 'info', descriptor);
     const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
     const settings = readTelemetrySettings(environment);
-    const telemetry = await startTelemetry({ program: 'controller', version: '1', log, settings });
+    const telemetry = await startTelemetry({ program: 'controller', log, settings });
     await client.create(CONFIG_MAPS, { metadata: { ...metadata('counted'), labels: { test: 'counted' } } });
     const informers = new Informers({ client, log });
     const maps = informers.of(CONFIG_MAPS, { namespace: 'default', labelSelector: 'test=counted' });
