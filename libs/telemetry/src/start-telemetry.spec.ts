@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createServer } from 'node:net';
+import { PLATFORM_VERSION } from '#lib/config';
 import { parseExposition, startOtlpReceiver, type OtlpReceiver } from '#lib/testing';
 import { createLogger } from './logger.js';
 import { startTelemetry, type Telemetry } from './start-telemetry.js';
@@ -32,13 +33,13 @@ afterEach(async () => {
 
 describe('the internal server', () => {
   it('serves metrics and health, and nothing else', async () => {
-    const { metricsPort } = await start({ AGENTPLANE_METRICS_PORT: '0', AGENTPLANE_VERSION: '1.2.3' });
+    const { metricsPort } = await start({ AGENTPLANE_METRICS_PORT: '0' });
     const url = `http://127.0.0.1:${metricsPort}`;
     const scrape = await fetch(`${url}/metrics`);
     expect(scrape.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(parseExposition(await scrape.text()).get('agentplane_build_info')?.samples[0]).toEqual({
       name: 'agentplane_build_info',
-      labels: { program: 'controller', version: '1.2.3' },
+      labels: { program: 'controller', version: PLATFORM_VERSION },
       value: 1,
     });
     const health = await fetch(`${url}/healthz`);

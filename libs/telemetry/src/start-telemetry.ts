@@ -1,3 +1,4 @@
+import { PLATFORM_VERSION } from '#lib/config';
 import { errorText } from '#lib/errors';
 import type { Logger } from './logger.js';
 import { metrics } from './metrics.js';
@@ -27,14 +28,13 @@ export interface Telemetry {
  */
 export async function startTelemetry(options: TelemetryOptions): Promise<Telemetry> {
   const { program, log, settings = readTelemetrySettings() } = options;
-  const { version } = settings;
-  metrics.buildInfo.set(1, { program, version });
+  metrics.buildInfo.set(1, { program, version: PLATFORM_VERSION });
   if (settings.tracing) {
     const { openTracing } = await import('./otlp-tracing.js');
     useTracing(
       openTracing(settings.tracing, {
         'service.name': `agentplane-${program}`,
-        'service.version': version,
+        'service.version': PLATFORM_VERSION,
       }),
     );
   }

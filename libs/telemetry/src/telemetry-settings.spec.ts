@@ -4,7 +4,6 @@ import { readTelemetrySettings } from './telemetry-settings.js';
 describe('the settings of telemetry', () => {
   it('serves nothing and sends nothing where nothing is configured', () => {
     expect(readTelemetrySettings({})).toEqual({
-      version: 'unknown',
       metrics: undefined,
       tracing: undefined,
     });

@@ -26,7 +26,6 @@ export const TRACING_VARIABLES = [
 
 /** -1 and the empty text mean: not given. */
 const FIELDS = {
-  version: text('AGENTPLANE_VERSION', 'version of the platform', { fallback: 'unknown' }),
   metricsHost: text('AGENTPLANE_METRICS_HOST', 'address that /metrics listens on', { fallback: '127.0.0.1' }),
   metricsPort: integer('AGENTPLANE_METRICS_PORT', 'port of /metrics; 0 picks a free one', {
     ...{ fallback: -1, max: 65_535 },
@@ -71,8 +70,6 @@ export interface TracingSettings {
 }
 
 export interface TelemetrySettings {
-  /** Version of the platform. */
-  readonly version: string;
   /** Undefined: this process serves no metrics. */
   readonly metrics: { readonly host: string; readonly port: number } | undefined;
   /** Undefined: this process sends no spans. */
@@ -89,7 +86,6 @@ export function readTelemetrySettings(
   const url = tracesEndpoint || (endpoint && `${endpoint.replace(/\/+$/, '')}/v1/traces`);
   const ratio = Number(config.samplerRatio);
   return {
-    version: config.version,
     metrics: port >= 0 ? { host: config.metricsHost, port } : undefined,
     tracing:
       url === '' || config.isDisabled
