@@ -97,7 +97,7 @@ describe('startControllers', () => {
       controllers: [
         {
           name: 'counted default',
-          backoff: { firstMs: 1, maxMs: 1 },
+          backoff: { firstMs: 1, longestMs: 1 },
           sources: [fromObjects(maps)],
           reconcile: (): Promise<Result> =>
             withSpan('work', {}, () => {
