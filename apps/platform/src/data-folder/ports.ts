@@ -10,9 +10,11 @@ export interface Ports {
   readonly objectStore: number;
   readonly postgres: number;
   readonly node: number;
+  /** Health and readiness of the controller. */
+  readonly controller: number;
 }
 
-const NAMES = ['rest', 'kube', 'objectStore', 'postgres', 'node'] as const;
+const NAMES = ['rest', 'kube', 'objectStore', 'postgres', 'node', 'controller'] as const;
 
 /**
  * The ports of a data folder: those it keeps, and free ones for what is missing.
@@ -41,6 +43,7 @@ const SERVERS: Readonly<Record<keyof Ports, string>> = {
   objectStore: 'the object store',
   postgres: 'Postgres',
   node: 'the node',
+  controller: 'the health of the controller',
 };
 
 /** Programs that are just ending give their ports back within this time. */

@@ -82,6 +82,7 @@ export function controllerEnvironment(from: Surroundings, kubeconfig: string): E
     AGENTPLANE_DATABASE_ADMIN_URI: from.databaseAdminUri,
     AGENTPLANE_API_URL: from.apiUrl,
     AGENTPLANE_ADDRESSES: 'loopback',
+    AGENTPLANE_INTERNAL_PORT: String(from.ports.controller),
     AGENTPLANE_IMAGE_STORE: from.paths.images,
     AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
   };

@@ -30,7 +30,7 @@ const BUCKET = 'agentplane';
 const REGION = 'us-east-1';
 const START_MS = 60_000;
 /** Postgres sees to its own port: it may still run, from an earlier start. */
-const OWN_SERVERS = ['rest', 'objectStore', 'node'] as const;
+const OWN_SERVERS = ['rest', 'objectStore', 'node', 'controller'] as const;
 const ALL_SERVERS = [...OWN_SERVERS, 'kube'] as const;
 /**
  * A small nursery: idle programs keep what they once needed, and 4 MB instead of 16 saves a third of each one's memory.
