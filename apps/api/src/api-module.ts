@@ -1,64 +1,35 @@
-import { Module, type DynamicModule } from '@nestjs/common';
-import { BulkExports } from './bulk-export/bulk-exports.js';
-import { BulkExportsController } from './bulk-export/bulk-exports-controller.js';
-import { Destinations } from './bulk-export/destinations.js';
-import { Deployments } from './deployment/deployments.js';
-import { DeploymentsController } from './deployment/deployments-controller.js';
-import { IntegrationsController } from './deployment/integrations-controller.js';
-import { Keys } from './key/keys.js';
-import { KeysController } from './key/keys-controller.js';
-import { Listeners } from './listener/listeners.js';
-import { ListenersController } from './listener/listeners-controller.js';
-import type { Services } from './services.js';
-import { AuthController } from './tenancy/auth-controller.js';
-import { InfoController } from './trace/info-controller.js';
-import { RunsController } from './trace/runs-controller.js';
-import { SessionsController } from './trace/sessions-controller.js';
-import { TraceIngestion } from './trace/trace-ingestion.js';
-import { Traces } from './trace/traces.js';
+import { type DynamicModule, Module } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
+import { BulkExportModule } from './bulk-export/bulk-export-module.js';
+import { type ApiParts, CoreModule } from './core/core-module.js';
+import { DeploymentModule } from './deployment/deployment-module.js';
+import { KeyModule } from './key/key-module.js';
+import { ListenerModule } from './listener/listener-module.js';
+import { TenancyModule } from './tenancy/tenancy-module.js';
+import { TraceModule } from './trace/trace-module.js';
 import { OpenApi } from './wire/openapi.js';
 import { OpenApiController } from './wire/openapi-controller.js';
 
-const CONTROLLERS = [
-  InfoController,
-  OpenApiController,
-  AuthController,
-  KeysController,
-  RunsController,
-  SessionsController,
-  DeploymentsController,
-  ListenersController,
-  IntegrationsController,
-  BulkExportsController,
-];
+const FEATURES = [TenancyModule, KeyModule, TraceModule, DeploymentModule, ListenerModule, BulkExportModule];
 
-/** Routes, with what they call handed in ready. */
+/** The whole api: what all features share, a module for each feature, the document that describes them. */
 @Module({})
 export class ApiModule {
-  static with(services: Services): DynamicModule {
-    return {
-      module: ApiModule,
-      controllers: CONTROLLERS,
-      providers: [
-        { provide: OpenApi, useValue: new OpenApi(ApiModule.routes()) },
-        { provide: TraceIngestion, useValue: services.ingestion },
-        { provide: Traces, useValue: services.traces },
-        { provide: Deployments, useValue: services.deployments },
-        { provide: Listeners, useValue: services.listeners },
-        { provide: Destinations, useValue: services.destinations },
-        { provide: BulkExports, useValue: services.exports },
-        { provide: Keys, useValue: services.keys },
-      ],
-    };
+  static with(parts: ApiParts): DynamicModule {
+    return apiOf(CoreModule.with(parts), [ScheduleModule.forRoot()]);
   }
 
   /** The routes alone, to be described and not to be called. */
   static routes(): DynamicModule {
-    const called = [OpenApi, TraceIngestion, Traces, Deployments, Listeners, Destinations, BulkExports, Keys];
-    return {
-      module: ApiModule,
-      controllers: CONTROLLERS,
-      providers: called.map((provide) => ({ provide, useValue: {} })),
-    };
+    return apiOf(CoreModule.empty(), []);
   }
+}
+
+function apiOf(core: DynamicModule, more: readonly DynamicModule[]): DynamicModule {
+  return {
+    module: ApiModule,
+    imports: [core, ...more, ...FEATURES],
+    controllers: [OpenApiController],
+    providers: [{ provide: OpenApi, useFactory: () => new OpenApi(ApiModule.routes()) }],
+  };
 }

@@ -4,10 +4,8 @@ import { runProgram, type ProgramContext } from '#lib/lifecycle';
 import { createLogger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
-import { buildServices } from './build-services.js';
 import { loadApiConfig, type ApiConfig } from './config.js';
-import { startTidying } from './trace/tidying.js';
-import { startServer } from './server.js';
+import { openApplication } from './open-application.js';
 
 const log = createLogger('api');
 
@@ -24,27 +22,23 @@ async function start(context: ProgramContext): Promise<void> {
   context.own({ name: 'trace store', stop: () => store.close() });
   await store.migrate();
 
-  context.own(startTidying(store, systemClock, log));
-
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfig });
   const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.api });
   context.own({ name: 'kubernetes client', stop: () => client.close() });
   const informers = new Informers({ client, log });
-  const services = buildServices({ client, informers, store, config, log, clock: systemClock });
+  const application = await openApplication({
+    ...{ client, informers, store, config, log },
+    clock: systemClock,
+    random: Math.random,
+  });
   context.own({ name: 'informers', stop: () => informers.stop() });
   informers.start();
   await informers.synced();
 
-  const server = context.own(
-    await startServer({
-      host: config.host,
-      port: config.port,
-      maxBodyBytes: config.maxBodyBytes,
-      services,
-      log,
-    }),
-  );
-  log.info({ host: config.host, port: server.port, kinds: Object.keys(RESOURCES).length }, 'listening');
+  context.own(application);
+  const port = await application.listen(config);
+  context.own(application.ticks).start();
+  log.info({ host: config.host, port, kinds: Object.keys(RESOURCES).length }, 'listening');
   process.send?.({ kind: 'ready' });
 }
 

@@ -1,5 +1,5 @@
 import { isConflict, type Draft, type Informer, type KubeClient } from '#lib/kube';
-import { systemClock } from '#lib/time';
+import type { Clock } from '#lib/time';
 import { idOf, type KubeObject, type ObjectKey, type ResourceRef } from '#lib/resources';
 
 /** The name of the index over ids of the wire. */
@@ -9,6 +9,13 @@ const ATTEMPTS = 20;
 
 /** Milliseconds, times the number of tries so far: many who change one object at once get out of each other's way. */
 const LONGEST_PAUSE_MS = 5;
+
+/** What a pause between two tries is made from. */
+export interface RetryPause {
+  readonly clock: Pick<Clock, 'sleep'>;
+  /** From 0 to 1. */
+  readonly random: () => number;
+}
 
 /** The keys under which an object is found by its id. */
 export function idsOf(object: KubeObject): readonly string[] {
@@ -23,10 +30,12 @@ export class ResourceHome<T extends KubeObject> {
   readonly #client: KubeClient;
   readonly #informer: Informer<T>;
   readonly #ref: ResourceRef<T>;
+  readonly #pause: RetryPause;
 
-  constructor(client: KubeClient, informer: Informer<T>) {
+  constructor(client: KubeClient, informer: Informer<T>, pause: RetryPause) {
     this.#client = client;
     this.#informer = informer;
+    this.#pause = pause;
     this.#ref = informer.ref;
     informer.addIndex(ID_INDEX, idsOf);
   }
@@ -65,7 +74,8 @@ export class ResourceHome<T extends KubeObject> {
         return await this.#seen(await this.#client.replace(this.#ref, change(object)));
       } catch (error) {
         if (!isConflict(error) || attempt === ATTEMPTS) throw error;
-        await systemClock.sleep(Math.random() * LONGEST_PAUSE_MS * attempt);
+        const { clock, random } = this.#pause;
+        await clock.sleep(random() * LONGEST_PAUSE_MS * attempt);
       }
     }
   }

@@ -2,20 +2,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { ApiKeys } from '#lib/trace-store';
+import { isForDeployments, PUBLIC_PATHS } from '../wire/route-access.js';
 import { setCaller } from './caller.js';
 import type { OperatorKey } from './operator-key.js';
 import type { Workspaces } from './workspaces.js';
-
-/** Routes without a key, by their whole path. Everything else needs one. */
-export const PUBLIC_PATHS: ReadonlySet<string> = new Set(['/ok', '/info', '/api/v1/info', '/openapi.json']);
-
-/** What a deployment's own key may do: send and read traces, and say whom it belongs to. */
-const DEPLOYMENT_PATHS = /^(\/api\/v1)?\/(runs|sessions|feedback|auth\/verify)(\/|$)/;
-
-/** Whether the key of a deployment may call this path. */
-export function isForDeployments(path: string): boolean {
-  return DEPLOYMENT_PATHS.test(path);
-}
 
 function header(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name];

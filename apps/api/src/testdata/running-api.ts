@@ -10,9 +10,8 @@ import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { ApiModule } from '../api-module.js';
-import { buildServices } from '../build-services.js';
-import type { Services } from '../services.js';
-import { startServer } from '../server.js';
+import { openApplication } from '../open-application.js';
+import { TraceIngestion } from '../trace/trace-ingestion.js';
 import { OpenApi } from '../wire/openapi.js';
 import { type ApiDocument, undocumentedIn } from './check-exchange.js';
 
@@ -27,7 +26,7 @@ export interface RunningApi {
   readonly url: string;
   readonly store: TraceStore;
   readonly client: KubeClient;
-  readonly services: Services;
+  readonly services: { readonly ingestion: TraceIngestion };
   /** A workspace with its namespace and a key. */
   workspace(plan?: Workspace['spec']['plan']): Promise<TestTenant>;
   stop(): Promise<void>;
@@ -86,11 +85,13 @@ export async function runApi(storeUri: string, kubeUri: string): Promise<Running
   await store.migrate();
   const informers = new Informers({ client, log });
   const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 67_108_864, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY };
-  const services = buildServices({ client, informers, store, config, log, clock: systemClock });
+  const parts = { client, informers, store, config, log, clock: systemClock, random: Math.random };
+  const application = await openApplication(parts);
+  const services = { ingestion: application.container.get(TraceIngestion, { strict: false }) };
   informers.start();
   await informers.synced();
-  const server = await startServer({ host: '127.0.0.1', port: 0, services, log, ...config });
-  const url = `http://127.0.0.1:${server.port}`;
+  const port = await application.listen({ host: '127.0.0.1', port: 0 });
+  const url = `http://127.0.0.1:${port}`;
   const document = (await new OpenApi(ApiModule.routes()).document()) as ApiDocument;
   const documentedCall = async (
     method: string,
@@ -125,7 +126,7 @@ export async function runApi(storeUri: string, kubeUri: string): Promise<Running
       };
     },
     async stop() {
-      await server.stop();
+      await application.stop();
       await informers.stop();
       await client.close();
       await store.close();

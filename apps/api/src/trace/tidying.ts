@@ -1,27 +1,18 @@
-import { errorText } from '#lib/errors';
-import type { Stoppable } from '#lib/lifecycle';
-import type { Logger } from '#lib/telemetry';
-import type { Clock } from '#lib/time';
+import { Tick } from '#lib/ticks';
 import type { TraceStore } from '#lib/trace-store';
 
-const INTERVAL_MS = 600_000;
+const EVERY_TEN_MINUTES = '*/10 * * * *';
 
-/** Lets the store drop what has waited too long, at once and every ten minutes. */
-export function startTidying(store: Pick<TraceStore, 'tidy'>, clock: Clock, log: Logger): Stoppable {
-  let cancel: (() => void) | undefined;
-  let isStopped = false;
-  const tidy = async (): Promise<void> => {
-    // the database may be away for a moment; the next turn comes anyway
-    await store.tidy().catch((error: unknown) => log.warn({ error: errorText(error) }, 'could not tidy up'));
-    if (!isStopped) cancel = clock.after(INTERVAL_MS, () => void (turn = tidy()));
-  };
-  let turn = tidy();
-  return {
-    name: 'tidying',
-    async stop() {
-      isStopped = true;
-      cancel?.();
-      await turn;
-    },
-  };
+/** Lets the store drop what has waited too long; what that is, the store decides by the database's time. */
+export class Tidying {
+  readonly #store: Pick<TraceStore, 'tidy'>;
+
+  constructor(store: Pick<TraceStore, 'tidy'>) {
+    this.#store = store;
+  }
+
+  @Tick('tidying', EVERY_TEN_MINUTES)
+  async tidy(): Promise<void> {
+    await this.#store.tidy();
+  }
 }

@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { isForDeployments, PUBLIC_PATHS } from '../tenancy/key-guard.js';
+import { isForDeployments, PUBLIC_PATHS } from './route-access.js';
 import { PROBLEM_REFERENCE } from './operation.js';
 
 type PathItem = OpenAPIObject['paths'][string];

@@ -1,10 +1,11 @@
 import 'reflect-metadata';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { OpenAPIObject } from '@nestjs/swagger';
+import { Test } from '@nestjs/testing';
 import { ApiModule } from '../api-module.js';
-import { PUBLIC_PATHS } from '../tenancy/key-guard.js';
+import { Workspaces } from '../tenancy/workspaces.js';
+import { PUBLIC_PATHS } from './route-access.js';
 import { OpenApi } from './openapi.js';
 
 /** `GET /v2/deployments/{deployment_id}` of every route that the router knows. */
@@ -16,7 +17,11 @@ async function routesOfRouter(): Promise<string[]> {
     for (const one of [method].flat())
       if (one !== 'HEAD') routes.push(`${one} ${url.replace(/:([a-z_]+)/g, '{$1}')}`);
   });
-  const application = await NestFactory.create(ApiModule.routes(), adapter, { logger: false });
+  const module = await Test.createTestingModule({ imports: [ApiModule.routes()] })
+    .overrideProvider(Workspaces)
+    .useValue({})
+    .compile();
+  const application = module.createNestApplication(adapter);
   await application.init();
   await application.close();
   return routes.sort();

@@ -1,0 +1,34 @@
+import { Module } from '@nestjs/common';
+import type { TraceStore } from '#lib/trace-store';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG, HOMES, TRACE_STORE } from '../core/tokens.js';
+import type { Homes } from '../kubernetes/homes.js';
+import { TenancyModule } from '../tenancy/tenancy-module.js';
+import { Workspaces } from '../tenancy/workspaces.js';
+import { BulkExports } from './bulk-exports.js';
+import { BulkExportsController } from './bulk-exports-controller.js';
+import { Destinations } from './destinations.js';
+
+/** Exports, their runs and their destinations. */
+@Module({
+  imports: [TenancyModule],
+  controllers: [BulkExportsController],
+  providers: [
+    {
+      provide: Destinations,
+      inject: [HOMES, Workspaces, API_CONFIG],
+      useFactory: (
+        { destinations, secrets }: Homes,
+        workspaces: Workspaces,
+        { allowPrivateEndpoints }: Pick<ApiConfig, 'allowPrivateEndpoints'>,
+      ) => new Destinations(destinations, secrets, workspaces, allowPrivateEndpoints),
+    },
+    {
+      provide: BulkExports,
+      inject: [HOMES, Workspaces, TRACE_STORE],
+      useFactory: (homes: Homes, workspaces: Workspaces, store: TraceStore) =>
+        new BulkExports(homes, workspaces, store),
+    },
+  ],
+})
+export class BulkExportModule {}

@@ -1,0 +1,56 @@
+import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { Informers, KubeClient } from '#lib/kube';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { TraceStore } from '#lib/trace-store';
+import type { ApiConfig } from '../config.js';
+import { openHomes } from '../kubernetes/homes.js';
+import { API_CONFIG, CLOCK, HOMES, LOG, TRACE_STORE } from './tokens.js';
+
+/** What the program hands to its modules. */
+export interface ApiParts {
+  readonly client: KubeClient;
+  /** Not started yet: the modules say what they follow. */
+  readonly informers: Informers;
+  readonly store: TraceStore;
+  readonly config: Pick<
+    ApiConfig,
+    'maxBodyBytes' | 'maxBufferedBytes' | 'allowPrivateEndpoints' | 'operatorKey'
+  >;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** From 0 to 1, for pauses. */
+  readonly random: () => number;
+}
+
+/** What the modules of all features need: Kubernetes, the trace store, settings, time. */
+@Module({})
+export class CoreModule {
+  static with(parts: ApiParts): DynamicModule {
+    const { client, informers, store, config, log, clock, random } = parts;
+    return coreOf([
+      { provide: KubeClient, useValue: client },
+      { provide: Informers, useValue: informers },
+      { provide: TRACE_STORE, useValue: store },
+      { provide: API_CONFIG, useValue: config },
+      { provide: LOG, useValue: log },
+      { provide: CLOCK, useValue: clock },
+      { provide: HOMES, useFactory: () => openHomes(client, informers, { clock, random }) },
+    ]);
+  }
+
+  /** The names alone, for a description of the routes in which nothing is made. */
+  static empty(): DynamicModule {
+    const names = [KubeClient, Informers, TRACE_STORE, API_CONFIG, LOG, CLOCK, HOMES];
+    return coreOf(names.map((provide) => ({ provide, useValue: {} })));
+  }
+}
+
+function coreOf(providers: (Provider & { readonly provide: symbol | object })[]): DynamicModule {
+  return {
+    module: CoreModule,
+    global: true,
+    providers,
+    exports: providers.map(({ provide }) => provide) as NonNullable<DynamicModule['exports']>,
+  };
+}

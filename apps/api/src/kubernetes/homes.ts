@@ -1,0 +1,36 @@
+import type { Informers, KubeClient } from '#lib/kube';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  type BulkExport,
+  type BulkExportDestination,
+  type BulkExportRun,
+  type Listener,
+  RESOURCES,
+} from '#lib/resources';
+import { ResourceHome, type RetryPause } from './resource-home.js';
+import { SecretHome } from './secret-home.js';
+
+/** Where the resources of the interface are found and changed, kind by kind. */
+export interface Homes {
+  readonly deployments: ResourceHome<AgentDeployment>;
+  readonly revisions: ResourceHome<AgentRevision>;
+  readonly listeners: ResourceHome<Listener>;
+  readonly destinations: ResourceHome<BulkExportDestination>;
+  readonly exports: ResourceHome<BulkExport>;
+  readonly runs: ResourceHome<BulkExportRun>;
+  readonly secrets: SecretHome;
+}
+
+/** @param informers not started yet: each home follows its kind */
+export function openHomes(client: KubeClient, informers: Informers, pause: RetryPause): Homes {
+  return {
+    deployments: new ResourceHome(client, informers.of(RESOURCES.AgentDeployment), pause),
+    revisions: new ResourceHome(client, informers.of(RESOURCES.AgentRevision), pause),
+    listeners: new ResourceHome(client, informers.of(RESOURCES.Listener), pause),
+    destinations: new ResourceHome(client, informers.of(RESOURCES.BulkExportDestination), pause),
+    exports: new ResourceHome(client, informers.of(RESOURCES.BulkExport), pause),
+    runs: new ResourceHome(client, informers.of(RESOURCES.BulkExportRun), pause),
+    secrets: new SecretHome(client),
+  };
+}

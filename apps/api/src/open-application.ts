@@ -1,0 +1,100 @@
+import 'reflect-metadata';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { Stoppable } from '#lib/lifecycle';
+import { NestLog } from '#lib/nest';
+import { observeRequests } from '#lib/telemetry';
+import { Ticks } from '#lib/ticks';
+import { ApiModule } from './api-module.js';
+import type { ApiParts } from './core/core-module.js';
+import { guardKeys, type KeyRing } from './tenancy/key-guard.js';
+import { KEY_RING } from './tenancy/tenancy-module.js';
+import { registerBodyParsers } from './wire/body-parsers.js';
+import { ErrorFilter } from './wire/error-filter.js';
+import { watchMethods } from './wire/method-not-allowed.js';
+import { RequestPipe } from './wire/request-pipe.js';
+
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+}
+
+/** The api with everything made and nothing started. */
+export interface ApiApplication extends Stoppable {
+  /** To be started once the server listens, and stopped before it. */
+  readonly ticks: Ticks;
+  /** The parts that Nest made. */
+  readonly container: Pick<NestFastifyApplication, 'get'>;
+  /** Begins to serve; answers the port. */
+  listen(address: ListenAddress): Promise<number>;
+}
+
+/** A slow client holds a connection for so long, no longer. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const IDLE_TIMEOUT_MS = 60_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+
+/** Makes the modules and the server; informers may be started afterwards, since the modules have said what they follow. */
+export async function openApplication(parts: ApiParts): Promise<ApiApplication> {
+  const { config, log } = parts;
+  const adapter = buildAdapter(config.maxBodyBytes);
+  const application = await NestFactory.create<NestFastifyApplication>(ApiModule.with(parts), adapter, {
+    logger: new NestLog(log),
+    bodyParser: false,
+    abortOnError: false,
+  });
+  // the adapter's instance is typed for its own copy of the server's types
+  const server = adapter.getInstance<FastifyInstance>();
+  server.server.headersTimeout = HEADERS_TIMEOUT_MS;
+  observeRequests(server);
+  registerBodyParsers(server, config.maxBodyBytes);
+  guardKeys(server, application.get<KeyRing>(KEY_RING, { strict: false }));
+  endConnectionsWhenClosing(server);
+  const refuseOtherMethods = watchMethods(server);
+  application.useGlobalFilters(new ErrorFilter(log));
+  application.useGlobalPipes(new RequestPipe());
+  return {
+    name: 'http',
+    ticks: new Ticks(application.get(SchedulerRegistry, { strict: false })),
+    container: application,
+    async listen({ host, port }) {
+      await application.init();
+      refuseOtherMethods();
+      await application.listen(port, host);
+      const address = server.server.address();
+      return typeof address === 'object' && address !== null ? address.port : port;
+    },
+    stop: () => application.close(),
+  };
+}
+
+function buildAdapter(maxBodyBytes: number): FastifyAdapter {
+  return new FastifyAdapter({
+    bodyLimit: maxBodyBytes,
+    connectionTimeout: IDLE_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: 72_000,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4_000 },
+    frameworkErrors: (_error: unknown, _request: unknown, reply: unknown) => {
+      const answer = reply as FastifyReply;
+      void answer.code(400).send({ detail: 'The path of the request cannot be decoded' });
+    },
+    // requests under way are answered while it closes; new ones on open connections are turned away
+    return503OnClosing: true,
+    forceCloseConnections: 'idle',
+  });
+}
+
+/** A connection whose request was under way when closing began would otherwise be kept alive, and the server with it. */
+function endConnectionsWhenClosing(server: FastifyInstance): void {
+  let isClosing = false;
+  server.addHook('preClose', async () => {
+    isClosing = true;
+  });
+  server.addHook('onSend', async (_request, reply) => {
+    if (isClosing) void reply.header('connection', 'close');
+  });
+}

@@ -1,0 +1,42 @@
+import { Module } from '@nestjs/common';
+import { Informers } from '#lib/kube';
+import { RESOURCES } from '#lib/resources';
+import type { TraceStore } from '#lib/trace-store';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG, TRACE_STORE } from '../core/tokens.js';
+import { AuthController } from './auth-controller.js';
+import type { KeyRing } from './key-guard.js';
+import { LivingKeys } from './living-keys.js';
+import { OperatorKey } from './operator-key.js';
+import { TENANT_INDEX, Workspaces } from './workspaces.js';
+
+export const KEY_RING = Symbol('what keys are looked up in');
+
+function openWorkspaces(informers: Informers): Workspaces {
+  const informer = informers.of(RESOURCES.Workspace);
+  informer.addIndex(TENANT_INDEX, (workspace) => [workspace.spec.tenantId.toLowerCase()]);
+  return new Workspaces(informer);
+}
+
+/** Who calls, and where the workspace of a tenant is. */
+@Module({
+  controllers: [AuthController],
+  providers: [
+    { provide: Workspaces, inject: [Informers], useFactory: openWorkspaces },
+    {
+      provide: KEY_RING,
+      inject: [TRACE_STORE, Workspaces, API_CONFIG],
+      useFactory: (
+        { apiKeys }: TraceStore,
+        workspaces: Workspaces,
+        { operatorKey }: Pick<ApiConfig, 'operatorKey'>,
+      ): KeyRing => ({
+        keys: new LivingKeys(apiKeys, workspaces),
+        workspaces,
+        operator: operatorKey === undefined ? undefined : new OperatorKey(operatorKey),
+      }),
+    },
+  ],
+  exports: [Workspaces, KEY_RING],
+})
+export class TenancyModule {}

@@ -1,0 +1,30 @@
+import { Module } from '@nestjs/common';
+import type { Logger } from '#lib/telemetry';
+import type { TraceStore } from '#lib/trace-store';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG, LOG, TRACE_STORE } from '../core/tokens.js';
+import { BufferBudget } from './buffer-budget.js';
+import { InfoController } from './info-controller.js';
+import { RunsController } from './runs-controller.js';
+import { SessionsController } from './sessions-controller.js';
+import { Tidying } from './tidying.js';
+import { TraceIngestion } from './trace-ingestion.js';
+import { Traces } from './traces.js';
+
+type Limits = Pick<ApiConfig, 'maxBodyBytes' | 'maxBufferedBytes'>;
+
+/** Runs of traces, sent and read, and their tracing projects. */
+@Module({
+  controllers: [InfoController, RunsController, SessionsController],
+  providers: [
+    {
+      provide: TraceIngestion,
+      inject: [TRACE_STORE, API_CONFIG, LOG],
+      useFactory: (store: TraceStore, { maxBodyBytes, maxBufferedBytes }: Limits, log: Logger) =>
+        new TraceIngestion(store, new BufferBudget(maxBufferedBytes), maxBodyBytes, log),
+    },
+    { provide: Traces, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Traces(store) },
+    { provide: Tidying, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Tidying(store) },
+  ],
+})
+export class TraceModule {}

@@ -1,0 +1,2 @@
+export { Tick, type TickMethod } from './tick.js';
+export { Ticks } from './ticks.js';

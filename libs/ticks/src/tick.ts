@@ -1,0 +1,35 @@
+import { Logger } from '@nestjs/common';
+import { Cron } from '@nestjs/schedule';
+
+/** Marks a method that is called again and again. It takes nothing and may take its time. */
+export type TickMethod = () => Promise<void>;
+
+/**
+ * Calls a method of a provider by `@nestjs/schedule`, as a cron expression in UTC says. A tick is only an occasion to
+ * look: what is due is decided from resources and the database's time, so a tick that comes late or twice does no harm.
+ *
+ * - never two calls at a time: one that is due while the former still runs is left out
+ * - what it throws is logged under the tick's name, and the next call comes all the same
+ * - its timer does not keep the process alive
+ *
+ * `Ticks` makes the first call at once, and waits at the end for the call under way.
+ */
+export function Tick(name: string, cron: string) {
+  return (target: object, key: string, descriptor: TypedPropertyDescriptor<TickMethod>): void => {
+    const { value: call } = descriptor;
+    if (!call) throw new Error(`tick ${name} is not a method`);
+    descriptor.value = async function (this: unknown) {
+      try {
+        await call.call(this);
+      } catch (error) {
+        // the scheduler would log it without its name
+        new Logger(`tick ${name}`).error(error);
+      }
+    };
+    Cron(cron, { name, timeZone: 'UTC', waitForCompletion: true, unrefTimeout: true })(
+      target,
+      key,
+      descriptor,
+    );
+  };
+}
