@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { createApiServer } from '#lib/embedded-kube';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition, FIELD_MANAGER, NAMESPACES, RESOURCES, type Workspace, workspaceNamespace } from '#lib/resources';
-import { createLogger } from '#lib/telemetry';
+import { createLogger, type Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { ApiModule } from '../api-module.js';
@@ -71,8 +71,11 @@ async function installDefinitions(client: KubeClient): Promise<void> {
   }
 }
 
-export async function runApi(storeUri: string, kubeUri: string): Promise<RunningApi> {
-  const log = createLogger('api-test', 'error');
+export async function runApi(
+  storeUri: string,
+  kubeUri: string,
+  log: Logger = createLogger('api-test', 'error'),
+): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
   const kube = createApiServer({ databaseUri: kubeUri, port: 0, pkiFolder: join(folder, 'pki'), log });
   await kube.start();
