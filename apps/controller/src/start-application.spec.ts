@@ -51,8 +51,12 @@ class Candidate {
     this.#started.catch(() => undefined);
   }
 
+  url(path: string): string {
+    return `http://127.0.0.1:${this.#port}${path}`;
+  }
+
   async ask(path: string): Promise<Answer> {
-    const response = await fetch(`http://127.0.0.1:${this.#port}${path}`);
+    const response = await fetch(this.url(path));
     return { status: response.status, body: (await response.json()) as Answer['body'] };
   }
 
@@ -127,6 +131,12 @@ describe('startApplication', () => {
     expect(families.get('agentplane_leader')?.samples[0]?.value).toBe(1);
     const depths = families.get('agentplane_reconcile_queue_depth')?.samples;
     expect(depths?.map(({ labels }) => labels['controller'])).toContain('agent-deployment');
+  });
+
+  it('serves its metrics, with reconciles by controller', async () => {
+    const response = await fetch(first.url('/metrics'));
+    expect(response.headers.get('content-type')).toContain('text/plain');
+    expect(await response.text()).toMatch(/^agentplane_reconcile_queue_depth\{.*controller="workspace"/m);
   });
 
   it('is ready and does not lead while another candidate holds the lease', async () => {
