@@ -79,7 +79,8 @@ async function applyMigration(connection: Connection, migration: Migration, plac
       migration.name,
     ]);
   if (migration.transaction === false) {
-    for (const statement of migration.statements) await connection.query(statement);
+    if ('perform' in migration) await migration.perform();
+    else for (const statement of migration.statements) await connection.query(statement);
     await record();
     return;
   }

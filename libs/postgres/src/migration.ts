@@ -22,5 +22,11 @@ interface BareStep extends NumberedStep {
   readonly statements: readonly string[];
 }
 
+/** A step that another package performs. A kill may fall before it is recorded, so it must be repeatable. */
+interface ForeignStep extends NumberedStep {
+  readonly transaction: false;
+  readonly perform: () => Promise<void>;
+}
+
 /** One numbered step of a schema. Once landed it is never edited: a change is a new number. */
-export type Migration = TransactionalStep | BareStep;
+export type Migration = TransactionalStep | BareStep | ForeignStep;

@@ -1,5 +1,5 @@
-export type { ApiKeyRecord, ApiKeys } from './api-keys.js';
-export { EXPORT_COLUMNS, type ExportColumn, type ExportColumnType } from './export-columns.js';
+export type { ApiKeyRecord, ApiKeys } from './key/api-keys.js';
+export { EXPORT_COLUMNS, type ExportColumn, type ExportColumnType } from './export/export-columns.js';
 export type {
   ExportCursor,
   ExportFile,
@@ -7,13 +7,15 @@ export type {
   ExportProgress,
   ExportProgressRecord,
   ExportState,
-} from './export-progress.js';
-export type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
-export { JsonSyntaxError, validateJson } from './json-scanner.js';
+} from './export/export-progress.js';
+export type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export/export-source.js';
+export { JsonSyntaxError, validateJson } from './wire/json-scanner.js';
 export { openTraceStore } from './open-trace-store.js';
-export type { Project, Projects } from './project.js';
-export { PAYLOAD_FIELDS, type PayloadField, type RunBatch, type RunOperation } from './run-operation.js';
-export { splitBatch } from './split-batch.js';
-export { StaleAttemptError } from './stale-attempt-error.js';
-export type { RunPayloads, RunRow, RunStatus, StoredRun } from './stored-run.js';
-export type { IngestResult, TraceStore, TraceStoreOptions } from './trace-store.js';
+export type { Project, Projects } from './project/project.js';
+export { PAYLOAD_FIELDS, type PayloadField } from './run/payload-field.js';
+export type { RunBatch, RunOperation } from './wire/run-operation.js';
+export { splitBatch } from './wire/split-batch.js';
+export { StaleAttemptError } from './export/stale-attempt-error.js';
+export type { RunPayloads, RunRow, RunStatus, StoredRun } from './run/stored-run.js';
+export type { IngestResult } from './ingestion/ingest-result.js';
+export type { TraceStore, TraceStoreOptions } from './trace-store.js';

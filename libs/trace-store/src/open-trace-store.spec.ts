@@ -256,34 +256,35 @@ describe('the trace store', () => {
     await Promise.all(stores.map((one) => one.close()));
   });
 
-  it('refuses wrong operations with their place and stores the others', async () => {
+  it('refuses wrong operations at the place the caller gave them, and stores the others', async () => {
     const good = root();
+    const operations = [
+      op({ ...root(), start_time: 'yesterday', tags: 'x' }),
+      op(good),
+      { run: Buffer.from('{"id": ') },
+      op({ ...root(), id: 'nope' }),
+      op({ ...root(), dotted_order: 'abc' }),
+      op(root(), { inputs: '{"a":}' }),
+      op({ ...root(), session_id: randomUUID() }),
+      op({ id: randomUUID() }),
+    ];
     const result = await store.ingest(TENANT, {
-      post: [
-        op({ ...root(), start_time: 'yesterday', tags: 'x' }),
-        op(good),
-        { run: Buffer.from('{"id": ') },
-        op({ ...root(), id: 'nope' }),
-        op({ ...root(), dotted_order: 'abc' }),
-        op(root(), { inputs: '{"a":}' }),
-        op({ ...root(), session_id: randomUUID() }),
-        op({ id: randomUUID() }),
-      ],
+      post: operations.map((operation, i) => ({ ...operation, place: ['here', i] })),
       patch: [],
     });
     expect(result.accepted).toBe(1);
     const places = result.refused.map((problem) => `${problem.loc.join('.')} ${problem.type}`);
     expect(places.sort()).toEqual(
       [
-        'post.0.start_time datetime_parsing',
-        'post.0.tags list_type',
-        'post.2 json_invalid',
-        'post.3.id uuid_parsing',
-        'post.4.dotted_order value_error',
-        'post.5.inputs json_invalid',
-        'post.6.session_id not_found',
-        'post.7.name missing',
-        'post.7.run_type missing',
+        'here.0.start_time datetime_parsing',
+        'here.0.tags list_type',
+        'here.2 json_invalid',
+        'here.3.id uuid_parsing',
+        'here.4.dotted_order value_error',
+        'here.5.inputs json_invalid',
+        'here.6.session_id not_found',
+        'here.7.name missing',
+        'here.7.run_type missing',
       ].sort(),
     );
     await get(good.id);

@@ -1,21 +1,20 @@
 import { migrate, openPool } from '#lib/postgres';
-import { isUuid } from '#lib/resources';
 import { metrics } from '#lib/telemetry';
-import { ApiKeyTable } from './api-key-table.js';
+import { ApiKeyTable } from './key/api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
-import { DayPartitions } from './day-partitions.js';
-import { ExportProgressTable } from './export-progress-table.js';
-import { Ingestion } from './ingestion.js';
-import { observedIngest } from './observe-ingestion.js';
-import { MIGRATIONS } from './migrations/all-migrations.js';
-import { PostgresPayloadStore } from './payload-store.js';
-import { PostgresExportSource } from './postgres-export-source.js';
-import { ProjectDirectory } from './project-directory.js';
-import { ProjectTable } from './project-table.js';
-import { findPlaces } from './run-keys.js';
-import { selectRuns } from './run-table.js';
+import { DayPartitions } from './ingestion/day-partitions.js';
+import { ExportProgressTable } from './export/export-progress-table.js';
+import { Ingestion } from './ingestion/ingestion.js';
+import { observedIngest } from './ingestion/observe-ingestion.js';
+import { allMigrations } from './migrations/all-migrations.js';
+import { loadControlSchema } from './control-schema.js';
+import { findRun } from './query/find-run.js';
+import { PostgresPayloadStore } from './run/payload-store.js';
+import { PostgresExportSource } from './export/postgres-export-source.js';
+import { ProjectDirectory } from './project/project-directory.js';
+import { ProjectTable } from './project/project-table.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
-import { countWaiting, dropOverdue, WAITING_ROOM } from './waiting-patches.js';
+import { countWaiting, dropOverdue, WAITING_ROOM } from './ingestion/waiting-patches.js';
 
 const DEFAULT_POOL_SIZE = 8;
 
@@ -32,8 +31,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     settings: { timezone: 'UTC', datestyle: 'ISO', bytea_output: 'hex' },
     log,
   });
-  const tables = new ControlTables(uri);
-  const projects = new ProjectTable(tables, pool);
+  const control = new ControlTables(pool, loadControlSchema);
+  const projects = new ProjectTable(control);
   const payloads = new PostgresPayloadStore();
   const ingestion = new Ingestion(
     pool,
@@ -50,33 +49,26 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
 
   return {
-    migrate: () => migrate(pool, { migrations: MIGRATIONS, lock: MIGRATION_LOCK, log, clock }),
+    migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
     ingest: (tenantId, batch) => observedIngest(batch, () => ingestion.ingest(tenantId, batch)),
     projects,
-    runs: {
-      async get(tenantId, id) {
-        if (!isUuid(id)) return undefined;
-        const [place] = (await findPlaces(pool, tenantId, [id.toLowerCase()])).get(id.toLowerCase()) ?? [];
-        const [row] = place ? await selectRuns(pool, tenantId, [place]) : [];
-        return row && { row, payloads: await payloads.get(pool, row) };
-      },
-    },
-    apiKeys: new ApiKeyTable(tables, pool),
+    runs: { get: (tenantId, id) => findRun(pool, payloads, tenantId, id) },
+    apiKeys: new ApiKeyTable(control, pool),
     exportProgress: new ExportProgressTable(pool),
     exportSource: new PostgresExportSource(pool),
     async tidy() {
       const dropped = await dropOverdue(pool);
-      if (dropped > 0) log.warn({ patches: dropped }, 'updates of runs that never came were dropped');
+      if (dropped > 0) log.warn({ patches: dropped }, 'dropped updates whose runs never arrived');
     },
     async databaseTime() {
       const result = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
       const now = result.rows[0]?.now;
-      if (!now) throw new Error('the database answered without a time');
+      if (!now) throw new Error('reading the time of the database failed: it returned no row');
       return now;
     },
     async close() {
       endReading();
-      await tables.close();
+      await control.close();
       await pool.end();
     },
   };

@@ -1,13 +1,13 @@
-import type { FieldProblem } from '#lib/errors';
+import type { IngestResult } from './ingestion/ingest-result.js';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { ApiKeys } from './api-keys.js';
-import type { ExportProgress } from './export-progress.js';
-import type { ExportSource } from './export-source.js';
-import type { Projects } from './project.js';
-import type { RunBatch } from './run-operation.js';
-import type { StoredRun } from './stored-run.js';
-import type { WaitingRoom } from './waiting-patches.js';
+import type { ApiKeys } from './key/api-keys.js';
+import type { ExportProgress } from './export/export-progress.js';
+import type { ExportSource } from './export/export-source.js';
+import type { Projects } from './project/project.js';
+import type { RunBatch } from './wire/run-operation.js';
+import type { StoredRun } from './run/stored-run.js';
+import type { WaitingRoom } from './ingestion/waiting-patches.js';
 
 export interface TraceStoreOptions {
   /** `postgres://…` of the database `agentplane`. */
@@ -22,14 +22,7 @@ export interface TraceStoreOptions {
   readonly clock: Clock;
 }
 
-/** What became of a batch. Valid operations are stored even when others are refused. Of problems the first hundred are told. */
-export interface IngestResult {
-  readonly accepted: number;
-  /** `loc` begins with `post` or `patch` and the operation's place in the batch. */
-  readonly refused: readonly FieldProblem[];
-}
-
-/** Runs of traces, who may send them, and how far exports of them are. Owns the database `agentplane`. */
+/** Runs of traces, the keys of their senders, and the progress of exports. Owns the database `agentplane`. */
 export interface TraceStore {
   /** Brings the schema up to date. Any number of processes may do so at once. */
   migrate(): Promise<void>;
@@ -43,7 +36,7 @@ export interface TraceStore {
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;
   readonly exportSource: ExportSource;
-  /** Drops what has waited too long. To be called now and then, by any number of processes. */
+  /** Drops updates that waited too long for their runs. To be called periodically, by any number of processes. */
   tidy(): Promise<void>;
   /** The database's clock; decisions about rows and windows use this one. */
   databaseTime(): Promise<Date>;

@@ -2,11 +2,11 @@ import type { FieldProblem } from '#lib/errors';
 import { PAYLOAD_FIELDS, type PayloadField, type RunBatch, type RunOperation } from '#lib/trace-store';
 import type { MultipartPart } from './multipart.js';
 
-/** A batch is handed on when it holds this much: memory stays bounded, and Postgres gets pieces that pay. */
+/** A batch is handed on at this size: memory stays bounded, and one transaction stores many runs. */
 const FULL_BYTES = 8_388_608;
 const FULL_OPERATIONS = 500;
 
-/** How many parts of a request were not kept, by kind. */
+/** Parts of a request that were not stored, by kind. */
 export interface NotKept {
   readonly attachments: number;
   readonly feedback: number;
@@ -39,7 +39,7 @@ export class MultipartRuns {
       else
         this.#refuse(
           part.name,
-          'the name of a part should be post.ID, patch.ID or one of these with a field',
+          'the name of a part should be post.ID, patch.ID, post.ID.FIELD or patch.ID.FIELD',
         );
       return;
     }
@@ -49,10 +49,10 @@ export class MultipartRuns {
     const payload = PAYLOAD_FIELDS.find((known) => known === field);
     if (field === undefined) operation.run = part.body;
     else if (payload) operation.fields[payload] = part.body;
-    else this.#refuse(part.name, `${field} is not a field that is sent apart from its run`);
+    else this.#refuse(part.name, `${field} cannot be sent in a part of its own; send it inside of its run`);
   }
 
-  /** Parts of kinds that are taken, so that clients go on, and not kept. */
+  /** Parts that are accepted, since clients send them unasked, and not stored. */
   get notKept(): NotKept {
     return this.#notKept;
   }
@@ -62,9 +62,9 @@ export class MultipartRuns {
     return this.#bytes;
   }
 
-  /** Whether enough is there to be handed on. More parts of the last operation may follow. */
+  /** Whether a batch should be taken. More parts of the last operation may follow. */
   get isFull(): boolean {
-    // the last operation is not complete, so alone it cannot be handed on however large it is
+    // the last operation may be incomplete, so it cannot be taken alone, whatever its size
     if (this.#operations.length < 2) return false;
     return this.#bytes >= FULL_BYTES || this.#operations.length > FULL_OPERATIONS;
   }
@@ -73,20 +73,16 @@ export class MultipartRuns {
    * Takes what is complete.
    * @param isLast no more parts will come, so the last operation is complete, too
    */
-  take(isLast: boolean): {
-    readonly batch: RunBatch;
-    readonly names: Readonly<Record<keyof RunBatch, string[]>>;
-  } {
+  take(isLast: boolean): RunBatch {
     const complete = this.#operations.splice(0, this.#operations.length - (isLast ? 0 : 1));
     this.#bytes = isLast ? 0 : sizeOf(this.#operations);
     const batch: { post: RunOperation[]; patch: RunOperation[] } = { post: [], patch: [] };
-    const names: { post: string[]; patch: string[] } = { post: [], patch: [] };
     for (const { kind, id, run, fields } of complete) {
-      batch[kind].push({ id, run: run ?? Buffer.from('{}'), fields });
-      names[kind].push(`${kind}.${id}`);
-      this.#byName.delete(`${kind}.${id}`);
+      const name = `${kind}.${id}`;
+      batch[kind].push({ id, run: run ?? Buffer.from('{}'), fields, place: ['body', name] });
+      this.#byName.delete(name);
     }
-    return { batch, names };
+    return batch;
   }
 
   #operationOf(kind: 'post' | 'patch', id: string, isRun: boolean): OpenOperation {
@@ -100,7 +96,7 @@ export class MultipartRuns {
   }
 
   #refuse(name: string, msg: string): void {
-    // a broken client must not be able to fill memory with its own complaints
+    // a broken client must not fill memory with its own problems
     if (this.problems.length < 100)
       this.problems.push({ loc: ['body', name.slice(0, 200)], msg, type: 'value_error' });
   }

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
-import { splitBatch, type RunBatch, type TraceStore } from '#lib/trace-store';
+import { splitBatch, type RunBatch, type RunOperation, type TraceStore } from '#lib/trace-store';
 import { bodyPieces, readBody } from '../wire/read-body.js';
 import { invalid } from '../wire/request-pipe.js';
 import type { BufferBudget } from './buffer-budget.js';
@@ -12,10 +12,10 @@ import { MultipartRuns, type NotKept } from './multipart-runs.js';
 /** Largest part of a request; a single payload cannot be longer. */
 const MAX_PART_BYTES = 67_108_864;
 
-/** A broken client must not be able to fill memory with its own complaints. */
+/** A broken client must not fill memory with its own problems. */
 const MAX_PROBLEMS = 100;
 
-/** Takes runs from the wire into the store. */
+/** Stores the runs that requests bring. */
 export class TraceIngestion {
   constructor(
     private readonly store: Pick<TraceStore, 'ingest'>,
@@ -31,23 +31,20 @@ export class TraceIngestion {
 
   /** `{"post": […], "patch": […]}` */
   async batch(tenantId: string, body: Readable): Promise<void> {
-    await this.#whole(body, (bytes) => this.#store(tenantId, splitBatch(bytes)));
+    await this.#whole(body, (bytes) => this.#store(tenantId, splitBatch(bytes, ['body'])));
   }
 
   /** One run, created or updated. */
   async single(tenantId: string, kind: 'post' | 'patch', body: Readable, id?: string): Promise<void> {
     await this.#whole(body, async (run) => {
-      const operation = id === undefined ? { run } : { run, id };
-      await this.#store(tenantId, { post: [], patch: [], [kind]: [operation] }, ({ loc, ...problem }) => ({
-        ...problem,
-        loc: ['body', ...loc.slice(2)],
-      }));
+      const operation: RunOperation = { run, place: ['body'], ...(id === undefined ? {} : { id }) };
+      await this.#store(tenantId, { post: [], patch: [], [kind]: [operation] });
     });
   }
 
   /**
-   * Reads and stores as it comes. What came before a mistake stays stored; sending all of it again changes nothing.
-   * @returns what was taken and not kept
+   * Stores while it reads. Runs before a mistake stay stored; sending all of them again changes nothing.
+   * @returns parts that were accepted and not stored
    * @throws PublicError
    */
   async multipart(tenantId: string, contentType: string, body: Readable): Promise<NotKept> {
@@ -57,9 +54,8 @@ export class TraceIngestion {
     const runs = new MultipartRuns();
     const refused: FieldProblem[] = [];
     const flush = async (isLast: boolean) => {
-      const { batch, names } = runs.take(isLast);
-      const result = await this.store.ingest(tenantId, batch);
-      refused.push(...result.refused.map((problem) => named(problem, names)));
+      const result = await this.store.ingest(tenantId, runs.take(isLast));
+      refused.push(...result.refused);
       refused.splice(MAX_PROBLEMS);
       account.keep(runs.heldBytes);
     };
@@ -82,7 +78,8 @@ export class TraceIngestion {
     const problems = [...runs.problems, ...refused];
     if (problems.length > 0) throw invalid(problems);
     const { notKept } = runs;
-    if (notKept.attachments + notKept.feedback > 0) this.log.info({ notKept }, 'parts were not kept');
+    if (notKept.attachments + notKept.feedback > 0)
+      this.log.info({ notKept }, 'parts of a request were not stored');
     return notKept;
   }
 
@@ -98,27 +95,10 @@ export class TraceIngestion {
     }
   }
 
-  async #store(
-    tenantId: string,
-    batch: RunBatch,
-    told: (problem: FieldProblem) => FieldProblem = (problem) => ({
-      ...problem,
-      loc: ['body', ...problem.loc],
-    }),
-  ): Promise<void> {
+  async #store(tenantId: string, batch: RunBatch): Promise<void> {
     const { refused } = await this.store.ingest(tenantId, batch);
-    if (refused.length > 0) throw invalid(refused.map(told));
+    if (refused.length > 0) throw invalid(refused);
   }
-}
-
-/** `post.3` of the store's batch is a part's name for the caller. */
-function named(
-  problem: FieldProblem,
-  names: Readonly<Record<keyof RunBatch, readonly string[]>>,
-): FieldProblem {
-  const [kind, index, ...rest] = problem.loc;
-  const name = kind === 'post' || kind === 'patch' ? names[kind][Number(index)] : undefined;
-  return { ...problem, loc: ['body', name ?? String(kind), ...rest] };
 }
 
 function unreadable(error: UnreadableError): PublicError {

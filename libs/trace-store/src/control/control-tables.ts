@@ -1,45 +1,45 @@
-import type { Repository } from 'typeorm';
-import type { ApiKeyEntity } from './api-key-entity.js';
-import type { ProjectEntity } from './project-entity.js';
-
-type Source = Awaited<ReturnType<typeof import('./open-control-source.js').openControlSource>>;
+import type { DataSource, EntityTarget, ObjectLiteral, Repository } from 'typeorm';
+import type { Pool } from '#lib/postgres';
+import type { ControlSchema } from './open-control-source.js';
 
 /**
- * Repositories of the small tables, opened by the first use. Bulk work does not come near: an entity at a time costs
- * three times the CPU of a plain statement, and the export worker, which has no use for these tables, never loads them.
+ * The small tables of the control side, owned by TypeORM on the one pool and opened by the first use. The package is
+ * loaded no earlier: it takes 12 MB, and the export worker, which has no use for these tables, never loads it.
  */
 export class ControlTables {
-  readonly #uri: string;
-  #source: Promise<Source> | undefined;
+  readonly #pool: Pool;
+  readonly #schema: () => Promise<ControlSchema>;
+  #source: Promise<DataSource> | undefined;
 
-  constructor(uri: string) {
-    this.#uri = uri;
+  constructor(pool: Pool, schema: () => Promise<ControlSchema>) {
+    this.#pool = pool;
+    this.#schema = schema;
   }
 
-  async projects(): Promise<Repository<ProjectEntity>> {
-    const { ProjectEntity } = await import('./project-entity.js');
-    return (await this.#opened()).getRepository(ProjectEntity);
+  async repository<T extends ObjectLiteral>(entity: EntityTarget<T>): Promise<Repository<T>> {
+    return (await this.source()).getRepository(entity);
   }
 
-  async apiKeys(): Promise<Repository<ApiKeyEntity>> {
-    const { ApiKeyEntity } = await import('./api-key-entity.js');
-    return (await this.#opened()).getRepository(ApiKeyEntity);
+  /** Applies the migrations of these tables that are missing; repeatable. The caller holds the migration lock. */
+  async migrate(): Promise<void> {
+    await (await this.source()).runMigrations({ transaction: 'each' });
   }
 
+  source(): Promise<DataSource> {
+    this.#source ??= this.#open();
+    return this.#source;
+  }
+
+  /** The pool stays open: it is its owner's. */
   async close(): Promise<void> {
     const source = await this.#source?.catch(() => undefined);
     await source?.destroy();
   }
 
-  #opened(): Promise<Source> {
-    this.#source ??= this.#open();
-    return this.#source;
-  }
-
-  async #open(): Promise<Source> {
+  async #open(): Promise<DataSource> {
     try {
       const { openControlSource } = await import('./open-control-source.js');
-      return await openControlSource(this.#uri);
+      return await openControlSource(this.#pool, await this.#schema());
     } catch (error) {
       // the next use tries again
       this.#source = undefined;

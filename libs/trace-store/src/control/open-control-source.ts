@@ -1,20 +1,40 @@
-import { DataSource } from 'typeorm';
-import { ApiKeyEntity } from './api-key-entity.js';
-import { ProjectEntity } from './project-entity.js';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import type { Pool } from '#lib/postgres';
 
-const POOL_SIZE = 2;
+/** Classes of entities and migrations. */
+export type ControlSchema = Pick<DataSourceOptions, 'entities' | 'migrations'>;
 
-/** The small tables through TypeORM. This file is imported on demand: the package takes 12 MB. */
-export async function openControlSource(uri: string): Promise<DataSource> {
+/**
+ * What TypeORM asks of the driver's module, answered with the pool that is there: TypeORM makes pools of its own
+ * otherwise, and has no option for an existing one. Events and the end of the pool remain its owner's.
+ */
+function lending(pool: Pool): object {
+  return {
+    Pool: class LentPool {
+      connect(callback: Parameters<Pool['connect']>[0]): void {
+        pool.connect(callback);
+      }
+
+      on(): void {
+        // the pool's owner listens to its errors
+      }
+
+      end(callback: () => void): void {
+        callback();
+      }
+    },
+  };
+}
+
+/** Opens TypeORM on the pool. This file is imported on demand. */
+export async function openControlSource(pool: Pool, schema: ControlSchema): Promise<DataSource> {
   const source = new DataSource({
+    ...schema,
     type: 'postgres',
-    url: uri,
-    entities: [ProjectEntity, ApiKeyEntity],
+    driver: lending(pool),
+    migrationsTableName: 'control_migrations',
     installExtensions: false,
     synchronize: false,
-    poolSize: POOL_SIZE,
-    applicationName: 'agentplane control tables',
-    extra: { idleTimeoutMillis: 30_000, connectionTimeoutMillis: 10_000 },
   });
   return source.initialize();
 }

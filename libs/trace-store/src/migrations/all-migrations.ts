@@ -1,5 +1,14 @@
 import type { Migration } from '#lib/postgres';
-import { firstSchema } from './0001-first-schema.js';
+import type { ControlTables } from '../control/control-tables.js';
+import { traceTables } from './trace-tables.js';
 
-/** In order; numbers without gaps. */
-export const MIGRATIONS: readonly Migration[] = [firstSchema];
+/**
+ * In order; numbers without gaps. Tables of the control side are TypeORM's: a step of this list has it apply what is
+ * missing, so that both kinds have one order and one lock, and a start with nothing to do does not load TypeORM.
+ */
+export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly Migration[] {
+  return [
+    { version: 1, name: 'control tables', transaction: false, perform: () => control.migrate() },
+    traceTables,
+  ];
+}

@@ -1,8 +1,8 @@
-import { inTransaction, type Pool } from '#lib/postgres';
+import type { Repository } from 'typeorm';
 import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
-import type { ControlTables } from './control/control-tables.js';
-import type { ProjectEntity } from './control/project-entity.js';
+import type { ControlTables } from '../control/control-tables.js';
+import type { ProjectEntity } from './project-entity.js';
 import type { Project, Projects } from './project.js';
 
 function parse(entity: ProjectEntity): Project {
@@ -12,12 +12,9 @@ function parse(entity: ProjectEntity): Project {
 /** The table `projects`. */
 export class ProjectTable implements Projects {
   readonly #tables: ControlTables;
-  readonly #pool: Pool;
 
-  /** @param pool for deleting a project's runs with it */
-  constructor(tables: ControlTables, pool: Pool) {
+  constructor(tables: ControlTables) {
     this.#tables = tables;
-    this.#pool = pool;
   }
 
   async ensure(
@@ -25,9 +22,9 @@ export class ProjectTable implements Projects {
     name: string,
     options: { id?: string; description?: string; extra?: string } = {},
   ): Promise<Project> {
-    const repository = await this.#tables.projects();
-    // Looked up first: an INSERT that conflicts writes to the table all the same. The loop ends: a conflict means that
-    // the row is there, unless it is deleted at this very moment.
+    const repository = await this.#repository();
+    // Looked up first: an INSERT that conflicts writes to the table all the same. The loop ends: after a conflict the row
+    // exists, unless it was deleted at this very moment.
     for (let attempt = 0; attempt < 5; attempt++) {
       const found = await repository.findOneBy({ tenantId, name });
       if (found) return parse(found);
@@ -40,7 +37,7 @@ export class ProjectTable implements Projects {
     }
     throw new PublicError(
       'conflict',
-      `the project ${name} cannot be made with the id ${options.id}: it is taken`,
+      `creating the project ${name} failed: the id ${options.id} is taken; choose another`,
     );
   }
 
@@ -49,7 +46,7 @@ export class ProjectTable implements Projects {
     by: { readonly id: string } | { readonly name: string },
   ): Promise<Project | undefined> {
     if ('id' in by && !isUuid(by.id)) return undefined;
-    const repository = await this.#tables.projects();
+    const repository = await this.#repository();
     const found = await repository.findOneBy({
       tenantId,
       ...('id' in by ? { id: by.id } : { name: by.name }),
@@ -68,7 +65,7 @@ export class ProjectTable implements Projects {
     } = {},
   ): Promise<readonly Project[]> {
     const { name, nameContains, ids, limit = 100, offset = 0 } = options;
-    const query = (await this.#tables.projects())
+    const query = (await this.#repository())
       .createQueryBuilder('project')
       .where({ tenantId, ...(name === undefined ? {} : { name }) })
       .orderBy({ 'project.createdAt': 'DESC', 'project.id': 'ASC' })
@@ -82,20 +79,27 @@ export class ProjectTable implements Projects {
 
   async delete(tenantId: string, id: string): Promise<boolean> {
     if (!isUuid(id)) return false;
-    return inTransaction(this.#pool, async (client) => {
-      // the row first: runs that are on their way lock it and see that it is gone
-      const gone = await client.query('DELETE FROM projects WHERE tenant_id = $1 AND id = $2', [
+    const { ProjectEntity } = await import('./project-entity.js');
+    const source = await this.#tables.source();
+    return source.transaction(async (manager) => {
+      // the row first: runs that arrive meanwhile lock it and find it deleted
+      const deleted = await manager.delete(ProjectEntity, { tenantId, id });
+      if (deleted.affected === 0) return false;
+      await manager.query('DELETE FROM run_payloads WHERE tenant_id = $1 AND project_id = $2', [
         tenantId,
         id,
       ]);
-      if (gone.rowCount === 0) return false;
-      await client.query('DELETE FROM run_payloads WHERE tenant_id = $1 AND project_id = $2', [tenantId, id]);
-      await client.query(
+      await manager.query(
         `WITH deleted AS (DELETE FROM runs WHERE tenant_id = $1 AND project_id = $2 RETURNING id, trace_id)
         DELETE FROM run_keys k USING deleted d WHERE k.tenant_id = $1 AND k.id = d.id AND k.trace_id = d.trace_id`,
         [tenantId, id],
       );
       return true;
     });
+  }
+
+  async #repository(): Promise<Repository<ProjectEntity>> {
+    const { ProjectEntity } = await import('./project-entity.js');
+    return this.#tables.repository(ProjectEntity);
   }
 }

@@ -1,7 +1,7 @@
 import type { Connection, Queryable } from '#lib/postgres';
 import { createHash } from 'node:crypto';
-import { skipSpace } from './json-scanner.js';
-import type { RunOperation } from './run-operation.js';
+import { skipSpace } from '../wire/json-scanner.js';
+import type { RunOperation } from '../wire/run-operation.js';
 
 /** An update whose create has not come yet. */
 export interface WaitingPatch {

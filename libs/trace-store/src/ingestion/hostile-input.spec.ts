@@ -4,8 +4,8 @@ import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { openTraceStore, splitBatch, type RunOperation, type TraceStore } from './index.js';
-import { MAX_JSON_DEPTH } from './json-scanner.js';
+import { openTraceStore, splitBatch, type RunOperation, type TraceStore } from '../index.js';
+import { MAX_JSON_DEPTH } from '../wire/json-scanner.js';
 
 const postgres = testPostgres();
 const TENANT = randomUUID();
@@ -40,8 +40,12 @@ describe('input that nobody meant well', () => {
     await store.close();
   });
 
-  const post = (...operations: RunOperation[]) => store.ingest(TENANT, { post: operations, patch: [] });
-  const patch = (...operations: RunOperation[]) => store.ingest(TENANT, { post: [], patch: operations });
+  const placed = (kind: string, operations: readonly RunOperation[]) =>
+    operations.map((operation, index) => ({ ...operation, place: [kind, index] }));
+  const post = (...operations: RunOperation[]) =>
+    store.ingest(TENANT, { post: placed('post', operations), patch: [] });
+  const patch = (...operations: RunOperation[]) =>
+    store.ingest(TENANT, { post: [], patch: placed('patch', operations) });
   const outputsOf = async (id: string) => (await store.runs.get(TENANT, id))?.payloads.outputs?.toString();
 
   it('keeps an update that waits, however deep the payload that came beside it is nested', async () => {

@@ -1,4 +1,3 @@
-import { parseWireTime } from './wire/wire-time.js';
 import { isUtf8 } from 'node:buffer';
 import type { FieldProblem } from '#lib/errors';
 import { isUuid } from '#lib/resources';
@@ -13,9 +12,12 @@ import {
   validateJson,
 } from './json-scanner.js';
 import { repairSurrogates } from './repair-surrogates.js';
-import type { ProjectReference, RunChange } from './run-change.js';
-import { PAYLOAD_FIELDS, type PayloadField, type RunOperation } from './run-operation.js';
-import type { RunPayloads, RunStatus } from './stored-run.js';
+import type { ProjectReference } from '../project/project-reference.js';
+import type { RunChange } from './run-change.js';
+import { PAYLOAD_FIELDS, type PayloadField } from '../run/payload-field.js';
+import type { RunOperation } from './run-operation.js';
+import type { RunPayloads, RunStatus } from '../run/stored-run.js';
+import { parseWireTime } from './wire-time.js';
 import { cost, factsInExtra, firstTokenTime, usageInOutputs, usageOf } from './usage.js';
 
 type Location = readonly (string | number)[];
@@ -69,12 +71,12 @@ class Reader {
   readonly problems: FieldProblem[] = [];
 
   constructor(
-    readonly loc: Location,
+    readonly place: Location,
     readonly light: Light,
   ) {}
 
   refuse(name: string, msg: string, type: string): undefined {
-    this.problems.push({ loc: [...this.loc, name], msg, type });
+    this.problems.push({ loc: [...this.place, name], msg, type });
     return undefined;
   }
 
@@ -254,17 +256,17 @@ function checkOrder(reader: Reader, id: string | undefined, order: DottedOrder |
  */
 export function parseOperation(
   kind: 'post' | 'patch',
-  loc: Location,
   operation: RunOperation,
 ): { readonly change: RunChange } | { readonly problems: readonly FieldProblem[] } {
+  const { place = [] } = operation;
   let parts: ReturnType<typeof split>;
   try {
     parts = split(operation);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
-    return { problems: [{ loc, msg: error.message, type: 'json_invalid' }] };
+    return { problems: [{ loc: place, msg: error.message, type: 'json_invalid' }] };
   }
-  const reader = new Reader(loc, parts.light);
+  const reader = new Reader(place, parts.light);
   for (const name of parts.tooLong)
     reader.refuse(name, `Input should be at most ${MAX_LIGHT_BYTES} bytes long`, 'too_long');
   const id = operation.id?.toLowerCase() ?? reader.uuid('id');
@@ -280,7 +282,7 @@ export function parseOperation(
   const derived = derive(reader, { ...parts.payloads, ...operation.fields });
   const change = {
     kind,
-    loc,
+    place,
     traceId: reader.uuid('trace_id') ?? dottedOrder?.traceId,
     parentRunId: reader.uuid('parent_run_id') ?? dottedOrder?.parentRunIds.at(-1),
     dottedOrder,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger, renderMetrics } from '#lib/telemetry';
 import { parseExposition, testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
-import { openTraceStore, type RunOperation, type TraceStore } from './index.js';
+import { openTraceStore, type RunOperation, type TraceStore } from '../index.js';
 
 const START = '2026-11-20T21:59:04.635001Z';
 

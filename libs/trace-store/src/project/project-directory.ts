@@ -1,4 +1,4 @@
-import type { ProjectReference } from './run-change.js';
+import type { ProjectReference } from './project-reference.js';
 import type { Projects } from './project.js';
 
 /** Where runs go that name no project. */

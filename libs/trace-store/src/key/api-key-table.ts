@@ -1,7 +1,9 @@
+import type { Repository } from 'typeorm';
 import type { Pool } from '#lib/postgres';
 import { mintApiKey, parseApiKey, sameHash, type ApiKeyKind, type Caller } from '#lib/auth';
+import type { ApiKeyEntity } from './api-key-entity.js';
 import type { ApiKeyRecord, ApiKeys } from './api-keys.js';
-import type { ControlTables } from './control/control-tables.js';
+import type { ControlTables } from '../control/control-tables.js';
 
 interface VerifiedRow {
   readonly id: string;
@@ -27,7 +29,7 @@ export class ApiKeyTable implements ApiKeys {
     options: { name: string; kind: ApiKeyKind; deployment?: string },
   ): Promise<{ readonly key: string; readonly id: string }> {
     const { key, id, hash } = mintApiKey();
-    await (await this.#tables.apiKeys()).insert({ ...options, id, tenantId, hash });
+    await (await this.#repository()).insert({ ...options, id, tenantId, hash });
     return { key, id };
   }
 
@@ -59,7 +61,7 @@ export class ApiKeyTable implements ApiKeys {
   }
 
   async list(tenantId: string): Promise<readonly ApiKeyRecord[]> {
-    const repository = await this.#tables.apiKeys();
+    const repository = await this.#repository();
     const found = await repository.find({ where: { tenantId }, order: { createdAt: 'DESC', id: 'ASC' } });
     return found.map(({ hash: _hash, ...shown }) => ({
       ...shown,
@@ -69,13 +71,18 @@ export class ApiKeyTable implements ApiKeys {
     }));
   }
 
+  async #repository(): Promise<Repository<ApiKeyEntity>> {
+    const { ApiKeyEntity } = await import('./api-key-entity.js');
+    return this.#tables.repository(ApiKeyEntity);
+  }
+
   async #revoke(which: {
     tenantId: string;
     id?: string;
     deployment?: string;
     kind?: ApiKeyKind;
   }): Promise<number> {
-    const repository = await this.#tables.apiKeys();
+    const repository = await this.#repository();
     const result = await repository
       .createQueryBuilder()
       .update()

@@ -1,6 +1,6 @@
 import { byteRows, type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
-import { PAYLOAD_FIELDS } from './run-operation.js';
+import { PAYLOAD_FIELDS } from './payload-field.js';
 import { timeBounds, type RunPlace } from './run-table.js';
 import type { RunPayloads } from './stored-run.js';
 

@@ -3,10 +3,10 @@ import type { FieldProblem } from '#lib/errors';
 import { type Logger, metrics } from '#lib/telemetry';
 import { type Clock, instantOf } from '#lib/time';
 import type { DayPartitions } from './day-partitions.js';
-import { parseOperation } from './parse-operation.js';
-import type { PayloadStore } from './payload-store.js';
-import type { ProjectDirectory } from './project-directory.js';
-import type { RunBatch } from './run-operation.js';
+import { parseOperation } from '../wire/parse-operation.js';
+import type { PayloadStore } from '../run/payload-store.js';
+import type { ProjectDirectory } from '../project/project-directory.js';
+import type { RunBatch } from '../wire/run-operation.js';
 import {
   buildRun,
   changeRun,
@@ -17,10 +17,10 @@ import {
   type ParsedOperation,
   type RunGroup,
 } from './run-group.js';
-import { claimPlaces, findPlaces, runKey } from './run-keys.js';
-import { insertRuns, selectRuns, updateRuns, type RunPlace } from './run-table.js';
-import type { RunRow } from './stored-run.js';
-import type { IngestResult } from './trace-store.js';
+import { claimPlaces, findPlaces, runKey } from '../run/run-keys.js';
+import { insertRuns, selectRuns, updateRuns, type RunPlace } from '../run/run-table.js';
+import type { RunRow } from '../run/stored-run.js';
+import type { IngestResult } from './ingest-result.js';
 import {
   addWaiting,
   takeWaiting,
@@ -32,7 +32,7 @@ import {
 /** A row found no partition: its day was dropped since it was looked up. */
 const NO_PARTITION = '23514';
 const ATTEMPTS = 4;
-/** A broken client must not be able to fill memory with its own complaints. */
+/** A broken client must not fill memory with its own problems. */
 const MAX_PROBLEMS = 100;
 
 /** A group with the place it asks for. */
@@ -86,10 +86,10 @@ export class Ingestion {
       const late = unknown.length > 0 ? await this.#changeOrWait(tenantId, unknown) : [];
       return { lost: opening.lost, dayless, late };
     });
-    const told = [
+    const problems = [
       ...refused,
       ...lost.flatMap(unknownProject),
-      ...dayless.flatMap(tooManyDays),
+      ...dayless.flatMap((group) => tooManyDays(group, this.partitions.maxDays)),
       ...late.map(tooManyWaiting),
     ];
     const offered = batch.post.length + batch.patch.length;
@@ -99,7 +99,7 @@ export class Ingestion {
     metrics.ingestRefused.add(late.length, { reason: 'waiting_room_full' });
     return {
       accepted: operations.length - operationsOf([...lost, ...dayless]) - late.length,
-      refused: told.slice(0, MAX_PROBLEMS),
+      refused: problems.slice(0, MAX_PROBLEMS),
     };
   }
 
@@ -295,8 +295,8 @@ function parseBatch(batch: RunBatch): {
   const operations: ParsedOperation[] = [];
   const refused: FieldProblem[] = [];
   for (const kind of ['post', 'patch'] as const)
-    for (const [index, operation] of batch[kind].entries()) {
-      const parsed = parseOperation(kind, [kind, index], operation);
+    for (const operation of batch[kind]) {
+      const parsed = parseOperation(kind, operation);
       if ('change' in parsed) operations.push({ change: parsed.change, operation });
       else if (refused.length < MAX_PROBLEMS) refused.push(...parsed.problems);
     }
@@ -306,30 +306,30 @@ function parseBatch(batch: RunBatch): {
 /** They were read once when they came, so they can be read now. */
 function parseWaiting(patches: readonly WaitingPatch[]): readonly ParsedOperation[] {
   return patches.flatMap(({ operation }) => {
-    const parsed = parseOperation('patch', [], operation);
+    const parsed = parseOperation('patch', operation);
     return 'change' in parsed ? [{ change: parsed.change, operation }] : [];
   });
 }
 
 function tooManyWaiting({ change }: ParsedOperation): FieldProblem {
   return {
-    loc: change.loc,
-    msg: 'the run of this update has not come yet, and too many such updates are waiting already',
+    loc: change.place,
+    msg: 'storing the update failed: its run has not arrived and too many updates wait for runs already; send the run first',
     type: 'too_many_waiting',
   };
 }
 
-function tooManyDays(group: RunGroup): readonly FieldProblem[] {
+function tooManyDays(group: RunGroup, maxDays: number): readonly FieldProblem[] {
   return group.operations.map(({ change }) => ({
-    loc: [...change.loc, 'start_time'],
-    msg: 'there is no room for one more day so far from today',
+    loc: [...change.place, 'start_time'],
+    msg: `start_time is outside of the days this store keeps (${maxDays.toLocaleString('en')} daily partitions at most)`,
     type: 'too_many_days',
   }));
 }
 
 function unknownProject(group: RunGroup): readonly FieldProblem[] {
   return group.operations.map(({ change }) => ({
-    loc: [...change.loc, 'session_id'],
+    loc: [...change.place, 'session_id'],
     msg: 'no project with this id',
     type: 'not_found',
   }));

@@ -3,30 +3,6 @@ import type { Migration } from '#lib/postgres';
 const SQL = `
 CREATE SEQUENCE run_change_seq;
 
-CREATE TABLE projects (
-  id          uuid PRIMARY KEY DEFAULT gen_random_uuid(),
-  tenant_id   uuid NOT NULL,
-  name        text NOT NULL,
-  description text,
-  extra       text,
-  created_at  timestamptz NOT NULL DEFAULT now(),
-  updated_at  timestamptz NOT NULL DEFAULT now(),
-  UNIQUE (tenant_id, name)
-);
-
-CREATE TABLE api_keys (
-  id           text PRIMARY KEY,
-  tenant_id    uuid NOT NULL,
-  name         text NOT NULL,
-  kind         text NOT NULL CHECK (kind IN ('person', 'deployment')),
-  deployment   text,
-  hash         bytea NOT NULL,
-  created_at   timestamptz NOT NULL DEFAULT now(),
-  last_used_at timestamptz,
-  revoked_at   timestamptz
-);
-CREATE INDEX api_keys_tenant ON api_keys (tenant_id, created_at);
-
 -- The arbiter: says where a run lies, once and for all. Partitions by day cannot keep a run unique by themselves.
 -- id before trace_id, so that a run is also found by its id alone.
 CREATE TABLE run_keys (
@@ -147,4 +123,4 @@ CREATE TABLE export_files (
 );
 `;
 
-export const firstSchema: Migration = { version: 1, name: 'first schema', sql: SQL };
+export const traceTables: Migration = { version: 2, name: 'trace tables', sql: SQL };

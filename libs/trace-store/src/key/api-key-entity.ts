@@ -1,10 +1,12 @@
-import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
+import { Check, Column, CreateDateColumn, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { ApiKeyKind } from '#lib/auth';
 
-/** A row of `api_keys`. The table itself is made by the migrations. */
-@Entity({ name: 'api_keys', synchronize: false })
+/** A row of `api_keys`. The table is made by a migration; a test holds the two together. */
+@Entity({ name: 'api_keys' })
+@Index('api_keys_tenant', ['tenantId', 'createdAt'])
+@Check('api_keys_kind_check', `kind IN ('person', 'deployment')`)
 export class ApiKeyEntity {
-  @PrimaryColumn('text')
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'api_keys_pkey' })
   id: string;
 
   @Column('uuid', { name: 'tenant_id' })

@@ -1,16 +1,14 @@
 import type { Instant } from '#lib/time';
+import type { ProjectReference } from '../project/project-reference.js';
 import type { DottedOrder } from './dotted-order.js';
-import type { RunPayloads, RunStatus } from './stored-run.js';
+import type { RunPayloads, RunStatus } from '../run/stored-run.js';
 import type { Usage } from './usage.js';
-
-/** Which project a run belongs to; without one it is the project `default`. */
-export type ProjectReference =
-  { readonly kind: 'id'; readonly id: string } | { readonly kind: 'name'; readonly name: string };
 
 /** One create or update of a run after parsing: what it says, and nothing about what it does not mention. */
 export interface RunChange {
   readonly kind: 'post' | 'patch';
-  readonly loc: readonly (string | number)[];
+  /** The operation's, for problems that are found later. */
+  readonly place: readonly (string | number)[];
   readonly id: string;
   readonly traceId: string | undefined;
   readonly parentRunId: string | undefined;

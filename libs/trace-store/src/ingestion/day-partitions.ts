@@ -18,18 +18,19 @@ const MAX_KNOWN_DAYS = 10_000;
 export class DayPartitions {
   readonly #pool: Pool;
   readonly #clock: Clock;
-  readonly #maxDays: number;
+  /** Most days that have partitions of their own. */
+  readonly maxDays: number;
   readonly #known = new Set<Instant>();
 
   constructor(pool: Pool, clock: Clock, maxDays = MAX_DAYS) {
     this.#pool = pool;
     this.#clock = clock;
-    this.#maxDays = maxDays;
+    this.maxDays = maxDays;
   }
 
   /**
-   * After this, rows with these start times have a partition.
-   * @returns tells of a start time whether that is so: there is not room for every day that a clock can show
+   * Makes the partitions of these start times, as far as there is room.
+   * @returns whether a start time has a partition: there is no room for every day that a clock can show
    */
   async ensure(times: Iterable<Instant>): Promise<(time: Instant) => boolean> {
     const missing = new Set<Instant>();
@@ -43,7 +44,7 @@ export class DayPartitions {
     return (time) => !without.has(dayOf(time));
   }
 
-  /** To be called when Postgres found no partition after all: somebody dropped one. */
+  /** To be called when Postgres found no partition after all: one was dropped elsewhere. */
   forget(): void {
     this.#known.clear();
   }
@@ -87,6 +88,6 @@ export class DayPartitions {
       [table],
     );
     const { days = 0, there = false } = found.rows[0] ?? {};
-    return there || days - SHARED_PARTITIONS < this.#maxDays;
+    return there || days - SHARED_PARTITIONS < this.maxDays;
   }
 }

@@ -10,7 +10,7 @@ import {
   type ExportCursor,
   type ExportRows,
   type TraceStore,
-} from './index.js';
+} from '../index.js';
 
 const postgres = testPostgres();
 const TENANT = randomUUID();

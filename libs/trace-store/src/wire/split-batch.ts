@@ -9,9 +9,10 @@ const SPLIT_DEPTH = 1000;
 
 /**
  * Takes `{"post": […], "patch": […]}` apart without building it, so that each run keeps its bytes.
+ * @param place of the whole, in the caller's terms
  * @throws JsonSyntaxError when it is no JSON of that shape; other members are ignored. PublicError too_large
  */
-export function splitBatch(body: Buffer): RunBatch {
+export function splitBatch(body: Buffer, place: readonly (string | number)[] = []): RunBatch {
   const batch: { post: RunOperation[]; patch: RunOperation[] } = { post: [], patch: [] };
   const take = (name: 'post' | 'patch', range: ByteRange): void => {
     if (range.end - range.start === 4 && body.toString('latin1', range.start, range.end) === 'null') return;
@@ -19,7 +20,10 @@ export function splitBatch(body: Buffer): RunBatch {
     const visit = (item: ByteRange): void => {
       if (batch.post.length + batch.patch.length === MAX_OPERATIONS)
         throw new PublicError('too_large', `A batch can have at most ${MAX_OPERATIONS} runs and updates`);
-      operations.push({ run: body.subarray(item.start, item.end) });
+      operations.push({
+        run: body.subarray(item.start, item.end),
+        place: [...place, name, operations.length],
+      });
     };
     eachItem(body, range.start, visit, SPLIT_DEPTH);
   };

@@ -1,6 +1,4 @@
-/** Parts of a run that are kept as the bytes they arrived in and never parsed and printed again. */
-export const PAYLOAD_FIELDS = ['inputs', 'outputs', 'extra', 'events', 'error', 'serialized'] as const;
-export type PayloadField = (typeof PAYLOAD_FIELDS)[number];
+import type { PayloadField } from '../run/payload-field.js';
 
 /** One create or update of a run, as it came over the wire. */
 export interface RunOperation {
@@ -10,6 +8,8 @@ export interface RunOperation {
   readonly id?: string;
   /** JSON values that came apart from the object. */
   readonly fields?: Readonly<Partial<Record<PayloadField, Buffer>>>;
+  /** Where the caller had it from, in the caller's terms: what `loc` of its problems begins with. Empty when left out. */
+  readonly place?: readonly (string | number)[];
 }
 
 /** Creates and updates that came together; an update may precede its create. */

@@ -1,7 +1,7 @@
 import type { Instant } from '#lib/time';
-import { buildDottedOrder, parseDottedOrder } from './dotted-order.js';
-import type { RunChange } from './run-change.js';
-import type { RunPayloads, RunRow, RunStatus } from './stored-run.js';
+import { buildDottedOrder, parseDottedOrder } from '../wire/dotted-order.js';
+import type { RunChange } from '../wire/run-change.js';
+import type { RunPayloads, RunRow, RunStatus } from '../run/stored-run.js';
 
 /** What is fixed when a run is first seen, and what its change leaves to be found elsewhere. */
 export interface RunIdentity {

@@ -1,5 +1,5 @@
 import type { Instant } from '#lib/time';
-import { parseWireTime } from './wire/wire-time.js';
+import { parseWireTime } from './wire-time.js';
 import { eachItem, eachMember, type ByteRange } from './json-scanner.js';
 
 /** Tokens and costs of one call of a model, as far as they are known. Costs are decimal texts. */

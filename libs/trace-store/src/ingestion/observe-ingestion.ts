@@ -1,7 +1,7 @@
 import { metrics, withSpan } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
-import type { RunBatch, RunOperation } from './run-operation.js';
-import type { IngestResult } from './trace-store.js';
+import type { RunBatch, RunOperation } from '../wire/run-operation.js';
+import type { IngestResult } from './ingest-result.js';
 
 function bytesOf({ run, fields = {} }: RunOperation): number {
   return Object.values(fields).reduce((sum, value) => sum + value.length, run.length);

@@ -1,9 +1,10 @@
-import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn, UpdateDateColumn } from 'typeorm';
+import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn, Unique, UpdateDateColumn } from 'typeorm';
 
-/** A row of `projects`. The table itself is made by the migrations. */
-@Entity({ name: 'projects', synchronize: false })
+/** A row of `projects`. The table is made by a migration; a test holds the two together. */
+@Entity({ name: 'projects' })
+@Unique('projects_tenant_id_name_key', ['tenantId', 'name'])
 export class ProjectEntity {
-  @PrimaryGeneratedColumn('uuid')
+  @PrimaryGeneratedColumn('uuid', { primaryKeyConstraintName: 'projects_pkey' })
   id: string;
 
   @Column('uuid', { name: 'tenant_id' })

@@ -1,0 +1,20 @@
+import type { Queryable } from '#lib/postgres';
+import { isUuid } from '#lib/resources';
+import type { PayloadStore } from '../run/payload-store.js';
+import { findPlaces } from '../run/run-keys.js';
+import { selectRuns } from '../run/run-table.js';
+import type { StoredRun } from '../run/stored-run.js';
+
+/** The run with its payloads; undefined also for another tenant's. An id that stands in several traces is any of them. */
+export async function findRun(
+  db: Queryable,
+  payloads: Pick<PayloadStore, 'get'>,
+  tenantId: string,
+  id: string,
+): Promise<StoredRun | undefined> {
+  if (!isUuid(id)) return undefined;
+  const wanted = id.toLowerCase();
+  const [place] = (await findPlaces(db, tenantId, [wanted])).get(wanted) ?? [];
+  const [row] = place ? await selectRuns(db, tenantId, [place]) : [];
+  return row && { row, payloads: await payloads.get(db, row) };
+}
