@@ -1,2 +1,2 @@
 /** The controllers that a cluster brings along: clients of the Kubernetes API that need no server of ours. */
-export { startClusterControllers, type ClusterControllersOptions } from './start-cluster-controllers.js';
+export { startClusterControllers } from './start-cluster-controllers.js';

@@ -78,7 +78,7 @@ const WRITTEN = [
         .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
     }
 
-    it('write nothing while nothing changes', async () => {
+    it('writes nothing while nothing changes', async () => {
       let before = -1;
       // events and the last statuses may still be on their way
       await waitFor(async () => before === (before = await writes()), { intervalMs: 500 });
@@ -86,7 +86,7 @@ const WRITTEN = [
       expect((await writes()) - before).toBe(0);
     });
 
-    it('touch nothing because of an outage, and go on after it', async () => {
+    it('deletes nothing because of an outage, and resumes after it', async () => {
       const before = await pods();
       await server.kill();
       await new Promise((resolve) => setTimeout(resolve, 3_000));

@@ -37,7 +37,7 @@ describe('an API server on Postgres', () => {
       expect(statSync(join(pkiFolder, file)).mode & 0o777).toBe(0o600);
   });
 
-  it('has the namespaces and the policy of a cluster from its start', async () => {
+  it('creates the namespaces and the policy of a cluster at its first start', async () => {
     const { body } = await api.admin.get('/api/v1/namespaces');
     const names = listAt(body, 'items').map((item) => textAt(item, ['metadata', 'name']));
     expect(names).toEqual(['default', 'kube-node-lease', 'kube-public', 'kube-system']);
@@ -46,7 +46,7 @@ describe('an API server on Postgres', () => {
     );
   });
 
-  it('shows after a restart what was acknowledged before, under the same resource versions', async () => {
+  it('shows acknowledged objects after a restart under the same resource versions', async () => {
     const created = await api.admin.create(MAPS, { metadata: { name: 'kept' }, data: { a: '1' } });
     await api.admin.create(MAPS, { metadata: { name: 'gone' } });
     await api.admin.delete(`${MAPS}/gone`);
@@ -59,7 +59,7 @@ describe('an API server on Postgres', () => {
     );
   });
 
-  it('lets a watch from before a restart go on where it was', async () => {
+  it('resumes a watch across a restart', async () => {
     const { body } = await api.admin.get(MAPS);
     await api.admin.create(MAPS, { metadata: { name: 'seen-later' } });
     await api.admin.merge(`${MAPS}/seen-later`, { data: { a: '1' } });
@@ -94,7 +94,7 @@ describe('an API server on Postgres', () => {
     expect(at((await api.admin.get(`${path}/a`)).body, 'spec', 'x')).toBe(1);
   });
 
-  it('writes no Secret in clear text, neither as it is nor in its history', async () => {
+  it('writes no Secret in clear text, neither as object nor in the change log', async () => {
     const marker = 'the-secret-marker';
     await api.admin.create(SECRETS, { metadata: { name: 'sealed' }, stringData: { key: marker } });
     await api.admin.merge(`${SECRETS}/sealed`, { stringData: { other: marker } });
@@ -107,20 +107,20 @@ describe('an API server on Postgres', () => {
     expect(at((await api.admin.get(`${SECRETS}/sealed`)).body, 'data', 'key')).toBe(encoded);
   });
 
-  it('does not start on a Secret that was moved to another name in the database', async () => {
+  it('refuses to start on a Secret that was moved to another name in the database', async () => {
     await rows(`UPDATE kube_objects SET name = 'renamed' WHERE resource = 'secrets' AND name = 'sealed'`);
     await expect(api.restart()).rejects.toThrow('cannot decrypt secrets/default/renamed');
     await rows(`UPDATE kube_objects SET name = 'sealed' WHERE resource = 'secrets' AND name = 'renamed'`);
     await api.restart();
   });
 
-  it('does not start beside another server on the same database', async () => {
+  it('refuses to start beside another server on the same database', async () => {
     const second = createApiServer({
       ...api.options,
       pkiFolder: otherFolder,
       log: createLogger('kube', 'silent'),
     });
-    await expect(second.start()).rejects.toThrow('another API server owns this database');
+    await expect(second.start()).rejects.toThrow('another API server uses this database; stop it first');
   });
 
   it('finishes writes when its connection is killed between them and inside them', async () => {

@@ -87,7 +87,7 @@ class EmbeddedApiServer implements ApiServer {
       await store.open();
       const { listener, port } = await this.#serve(store, tokens);
       this.#running = { store, tokens, listener, port, expiry: new EventExpiry(store, clock, log) };
-      log.info({ port, revision: store.revision }, 'kubernetes API is served');
+      log.info({ port, revision: store.revision }, 'Kubernetes API server listening');
     } catch (error) {
       await store.close();
       throw error;
@@ -113,12 +113,14 @@ class EmbeddedApiServer implements ApiServer {
   async kubeconfigFor(identity: KubeIdentity, options: KubeconfigOptions = {}): Promise<string> {
     if (identity.kind === 'certificate')
       return this.#certificateKubeconfig(identity.user, identity.groups, options);
-    if (!this.#running) throw new Error('the API server has not been started');
+    if (!this.#running) throw new Error('the API server is not running; call start first');
     const { store, tokens } = this.#running;
     const { namespace, name, expirationSeconds = TEN_YEARS_SECONDS } = identity;
     const account = store.get({ resource: 'serviceaccounts', namespace, name });
     if (!account)
-      throw new Error(`no ServiceAccount ${namespace}/${name} to make a kubeconfig for: create it first`);
+      throw new Error(
+        `making a kubeconfig failed: ServiceAccount ${namespace}/${name} not found; create it first`,
+      );
     const subject = { namespace, name, uid: account.object.metadata.uid ?? '' };
     const token = await tokens.issue({
       subject,

@@ -27,7 +27,7 @@ export async function listBuckets({ folder, response }: Exchange): Promise<void>
 
 export async function createBucket({ request, folder, response }: Exchange): Promise<void> {
   if ((await folder.createBucket(request.bucket)) === 'existed')
-    throw new S3Error('BucketAlreadyOwnedByYou', 'The bucket exists already.');
+    throw new S3Error('BucketAlreadyOwnedByYou', 'The bucket already exists.');
   sendEmpty(response, 200, { location: `/${request.bucket}` });
 }
 
@@ -172,7 +172,7 @@ export async function deleteObjects({ request, body, objects, response }: Exchan
         [
           ['Key', key],
           ['Code', code],
-          ['Message', 'The object could not be deleted.'],
+          ['Message', 'Deleting the object failed.'],
         ],
       ]);
     }

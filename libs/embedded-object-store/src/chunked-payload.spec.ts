@@ -59,8 +59,8 @@ async function decode(body: string, pieceBytes: number, signed = verify()): Prom
   return Buffer.concat(decoded).toString();
 }
 
-describe('signed chunks', () => {
-  it.each([1, 7, 1000, 1_000_000])('are decoded from pieces of %d bytes', async (pieceBytes) => {
+describe('decoder of signed chunks', () => {
+  it.each([1, 7, 1000, 1_000_000])('decodes pieces of %d bytes', async (pieceBytes) => {
     expect(await decode(BODY, pieceBytes)).toBe('a'.repeat(66560));
   });
 
@@ -70,11 +70,11 @@ describe('signed chunks', () => {
     ['without signatures', BODY.replace(/;chunk-signature=\w+/g, ''), 'SignatureDoesNotMatch'],
     ['that end early', BODY.slice(0, -100), 'IncompleteBody'],
     ['without a size', `x${BODY}`, 'InvalidArgument'],
-  ])('%s are refused', async (_name, body, code) => {
+  ])('refuses %s', async (_name, body, code) => {
     expect(await decode(body, 5000)).toBe(code);
   });
 
-  it('without signatures but with a trailer are decoded when the payload is unsigned', async () => {
+  it('decodes chunks without signatures and with a trailer when the payload is unsigned', async () => {
     const signed = { ...verify(), payload: 'STREAMING-UNSIGNED-PAYLOAD-TRAILER' };
     const body = '5\r\nhello\r\n6\r\n world\r\n0\r\nx-amz-checksum-crc32:DUoRhQ==\r\n\r\n';
     expect(await decode(body, 3, signed)).toBe('hello world');
@@ -87,13 +87,13 @@ describe('the signature of a request', () => {
     ['method', { method: 'GET' }],
     ['query', { queryPairs: [['acl', '']] as const }],
     ['signed header', { headers: { ...REQUEST.headers, 'x-amz-storage-class': 'STANDARD' } }],
-  ])('does not match with another %s', (_name, change) => {
+  ])('fails for another %s', (_name, change) => {
     expect(() =>
       verifySignature({ ...REQUEST, ...change }, CREDENTIALS, new Date('2013-05-24T00:01:00Z')),
     ).toThrow('does not match');
   });
 
-  it('is refused when the clocks differ too much', () => {
+  it('is refused when the clocks differ by more than 15 minutes', () => {
     expect(() => verifySignature(REQUEST, CREDENTIALS, new Date('2013-05-24T00:16:00Z'))).toThrow('clocks');
   });
 });

@@ -89,7 +89,8 @@ export async function* decodeChunks(source: AsyncIterable<Buffer>, signed: Signe
         /^chunk-signature=(\w+)$/.exec(extension)?.[1],
       );
     if (count === 0) break;
-    if ((await reader.line()) !== '') throw new S3Error('InvalidArgument', 'A chunk is longer than it says.');
+    if ((await reader.line()) !== '')
+      throw new S3Error('InvalidArgument', 'A chunk is longer than its header states.');
   }
   const trailers: string[] = [];
   for (let line = await reader.line(); line !== ''; line = await reader.line()) trailers.push(line);

@@ -18,7 +18,7 @@ async function* counted(source: AsyncIterable<Buffer>, length: number): AsyncGen
     yield piece;
   }
   if (seen !== length)
-    throw new S3Error('IncompleteBody', `The body has ${seen} bytes, but ${length} were announced.`);
+    throw new S3Error('IncompleteBody', `The body has ${seen} bytes, but Content-Length is ${length}.`);
 }
 
 async function* hashed(source: AsyncIterable<Buffer>, expected: string): AsyncGenerator<Buffer> {
@@ -36,11 +36,11 @@ export function bodyOf(request: IncomingMessage, signed: Signed): RequestBody {
   const isChunked = signed.payload.startsWith('STREAMING-');
   const length = Number(request.headers[isChunked ? 'x-amz-decoded-content-length' : 'content-length'] ?? 0);
   if (!Number.isSafeInteger(length) || length < 0 || request.headers['transfer-encoding'] !== undefined)
-    throw new S3Error('InvalidArgument', 'The length of the body must be given.');
+    throw new S3Error('InvalidArgument', 'The Content-Length header is missing.');
   if (isChunked) return { pieces: counted(decodeChunks(request, signed), length), length };
   if (signed.payload === 'UNSIGNED-PAYLOAD') return { pieces: counted(request, length), length };
   if (!/^[0-9a-f]{64}$/.test(signed.payload))
-    throw new S3Error('InvalidArgument', 'x-amz-content-sha256 must be a SHA-256 or one of the known words.');
+    throw new S3Error('InvalidArgument', 'x-amz-content-sha256 must be a SHA-256 or a supported keyword.');
   return { pieces: hashed(request, signed.payload), length };
 }
 

@@ -28,7 +28,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new S3Error('InvalidURI', 'The address could not be decoded.');
+    throw new S3Error('InvalidURI', 'The URL could not be decoded.');
   }
 }
 

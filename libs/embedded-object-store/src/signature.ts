@@ -42,7 +42,7 @@ export function sameSignature(left: string, right: string): boolean {
 }
 
 function malformed(): S3Error {
-  return new S3Error('AuthorizationHeaderMalformed', 'The authorization of the request cannot be read.');
+  return new S3Error('AuthorizationHeaderMalformed', 'The Authorization header is malformed.');
 }
 
 function credentialOf(text: string): { accessKeyId: string; scope: string } {
@@ -54,7 +54,7 @@ function credentialOf(text: string): { accessKeyId: string; scope: string } {
 
 function headerClaim(request: S3Request, authorization: string): Claim {
   if (!authorization.startsWith(`${ALGORITHM} `))
-    throw new S3Error('AccessDenied', 'Only signature version 4 is understood.');
+    throw new S3Error('AccessDenied', 'Only signature version 4 is supported.');
   const fields = new Map(
     authorization
       .slice(ALGORITHM.length + 1)

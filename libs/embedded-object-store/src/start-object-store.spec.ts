@@ -65,7 +65,7 @@ afterEach(async () => {
 });
 
 describe('buckets', () => {
-  it('are made, found, listed and removed when empty', async () => {
+  it('creates, finds and lists buckets, and removes empty ones', async () => {
     await client.makeBucket('second');
     expect(await client.bucketExists('second')).toBe(true);
     expect(await client.bucketExists('third')).toBe(false);
@@ -77,14 +77,14 @@ describe('buckets', () => {
     expect(await client.bucketExists('second')).toBe(false);
   });
 
-  it('are not made by writing into them', async () => {
+  it('refuses a write to a missing bucket', async () => {
     expect(await codeOf(client.putObject('third', 'a', 'x'))).toBe('NoSuchBucket');
     expect(await codeOf(client.statObject('.store', 'a'))).not.toBe('no error');
   });
 });
 
 describe('objects', () => {
-  it('come back as they were written, with etag, type and user metadata', async () => {
+  it('returns objects as written, with etag, type and user metadata', async () => {
     const body = randomBytes(300_000);
     const { etag } = await client.putObject('first', 'x/y.bin', body, body.length, {
       'Content-Type': 'application/x-test',
@@ -97,12 +97,12 @@ describe('objects', () => {
     expect(stat.metaData).toMatchObject({ 'content-type': 'application/x-test', colour: 'blue' });
   });
 
-  it('are plain files that another program can open', async () => {
+  it('stores objects as plain files that another program can open', async () => {
     await client.putObject('first', 'year=2026/part-00001.parquet', 'PAR1');
     expect(await readFile(join(folder, 'first/year=2026/part-00001.parquet'), 'utf8')).toBe('PAR1');
   });
 
-  it('put there by hand are served too', async () => {
+  it('serves files that were added by hand', async () => {
     await writeFile(join(folder, 'first', 'by-hand.txt'), 'hello');
     expect(await client.statObject('first', 'by-hand.txt')).toMatchObject({ size: 5 });
     expect(await keysOf(client.listObjectsV2('first', '', true))).toEqual(['by-hand.txt']);
@@ -112,7 +112,7 @@ describe('objects', () => {
     ['the first bytes', 0, 10],
     ['bytes in the middle', 1000, 5000],
     ['everything from a place on', 99_990, undefined],
-  ])('are read in ranges: %s', async (_name, offset, length) => {
+  ])('reads ranges: %s', async (_name, offset, length) => {
     const body = randomBytes(100_000);
     await client.putObject('first', 'r', body);
     const end = length === undefined ? body.length : offset + length;
@@ -121,12 +121,12 @@ describe('objects', () => {
     );
   });
 
-  it('refuse a range beyond their end', async () => {
+  it('refuses a range beyond the end', async () => {
     await client.putObject('first', 'r', 'short');
     expect(await codeOf(client.getPartialObject('first', 'r', 100, 10))).toBe('InvalidRange');
   });
 
-  it('are replaced whole, and a reader that began before keeps its bytes', async () => {
+  it('replaces objects atomically: a reader that began before keeps its bytes', async () => {
     const before = randomBytes(4 * MIB);
     await client.putObject('first', 'k', before);
     const reading = await client.getObject('first', 'k');
@@ -135,7 +135,7 @@ describe('objects', () => {
     expect((await read(await client.getObject('first', 'k'))).toString()).toBe('after');
   });
 
-  it('go away when deleted, with the folders that they leave empty', async () => {
+  it('deletes objects with the folders that become empty', async () => {
     await client.putObject('first', 'a/b/c', 'x');
     await client.removeObject('first', 'a/b/c');
     await client.removeObject('first', 'a/b/c');
@@ -144,13 +144,13 @@ describe('objects', () => {
     expect(await readdir(join(folder, '.store/facts/first'))).toEqual([]);
   });
 
-  it('are deleted many at once', async () => {
+  it('deletes many objects in one request', async () => {
     for (const key of ['a', 'b/<&">', 'c']) await client.putObject('first', key, 'x');
     await client.removeObjects('first', ['a', 'b/<&">', 'not there']);
     expect(await keysOf(client.listObjectsV2('first', '', true))).toEqual(['c']);
   });
 
-  it('are written once when the writer asks for that', async () => {
+  it('writes an object once when the writer sends If-None-Match', async () => {
     const only = { 'If-None-Match': '*' };
     const racers = Array.from({ length: 20 }, (_, n) =>
       codeOf(client.putObject('first', 'once', `racer ${n}`, undefined, only)),
@@ -169,7 +169,7 @@ describe('keys', () => {
     ['has empty segments', 'a//b/'],
     ['has everything', 'päth/with space/日本語/100%/a+b=c&d?e#f\\g"h\'i(j)*'],
     ['has marks of the encoding', 'x%d/y%o/%e/%2E'],
-  ])('stays inside and comes back when it %s', async (_name, key) => {
+  ])('keeps a key inside the folder and readable when it %s', async (_name, key) => {
     // the client refuses some of these, a signed address does not
     const url = await client.presignedPutObject('first', 'PLACE', 60).then(() => presign('PUT', key));
     expect((await send('PUT', url, key)).status).toBe(200);
@@ -179,7 +179,7 @@ describe('keys', () => {
     expect((await readdir(folder)).sort()).toEqual(['.store', 'first']);
   });
 
-  it('may be the beginning of one another, in any order', async () => {
+  it('stores keys that are prefixes of one another, in any order', async () => {
     for (const key of ['a/b/c', 'a', 'a/b', 'x', 'x/y', 'x/y/z', 'a/'])
       await client.putObject('first', key, key);
     await client.removeObject('first', 'x');
@@ -189,7 +189,7 @@ describe('keys', () => {
     for (const key of keys) expect((await read(await client.getObject('first', key))).toString()).toBe(key);
   });
 
-  it('that are too long are refused', async () => {
+  it('refuses keys that are too long', async () => {
     expect(await codeOf(client.putObject('first', 'k'.repeat(1001), 'x'))).toBe('KeyTooLongError');
   });
 });
@@ -208,7 +208,7 @@ describe('lists', () => {
     ['one level', '', false, ['a-1', 'a/', 'a0', 'b', 'ä', '日', '😀']],
     ['one level below a prefix', 'a/', false, ['a/1', 'a/2', 'a/b/']],
     ['nothing', 'zzz', true, []],
-  ])('%s, in both versions', async (_name, prefix, recursive, expected) => {
+  ])('lists %s, in both versions', async (_name, prefix, recursive, expected) => {
     // the client puts groups last
     expect((await keysOf(client.listObjectsV2('first', prefix, recursive))).sort()).toEqual(
       [...expected].sort(),
@@ -218,7 +218,7 @@ describe('lists', () => {
     );
   });
 
-  it('in pages of every size, without loss and without repetition', async () => {
+  it('pages in every size without loss and without repetition', async () => {
     for (const delimiter of ['', '/'])
       for (let size = 1; size <= 4; size++) {
         const seen: string[] = [];
@@ -234,13 +234,13 @@ describe('lists', () => {
       }
   });
 
-  it('from a key on', async () => {
+  it('lists from a key on', async () => {
     expect(await keysOf(client.listObjectsV2('first', '', true, 'a/2'))).toEqual(KEYS_IN_ORDER.slice(3));
   });
 });
 
 describe('multipart uploads', () => {
-  it('of 60 MB come back as they were written, with the etag of parts', async () => {
+  it('returns 60 MB as written, with the etag of parts', async () => {
     const block = randomBytes(MIB);
     const whole = createHash('sha256');
     const source = Readable.from(
@@ -272,7 +272,7 @@ describe('multipart uploads', () => {
     return { id, part: (partNumber, body) => client.uploadPart({ ...common, partNumber }, body) };
   }
 
-  it('have the etag that AWS computes', async () => {
+  it('computes the etag that AWS computes', async () => {
     const { id, part } = await begin();
     const bodies = [Buffer.alloc(5 * MIB, 1), Buffer.alloc(3, 2)];
     const parts = [await part(2, bodies[1] as Buffer), await part(1, bodies[0] as Buffer)].reverse();
@@ -281,7 +281,7 @@ describe('multipart uploads', () => {
     expect(etag).toBe(`${createHash('md5').update(Buffer.concat(md5s)).digest('hex')}-2`);
   });
 
-  it('are seen with their parts until they end', async () => {
+  it('lists uploads with their parts until they end', async () => {
     const { id, part } = await begin('p/open');
     await part(3, Buffer.from('three'));
     await part(1, Buffer.from('one'));
@@ -301,7 +301,7 @@ describe('multipart uploads', () => {
     expect(await codeOf(client.abortMultipartUpload('first', 'p/open', id))).toBe('NoSuchUpload');
   });
 
-  it('are refused with parts that are too small, wrong or out of order', async () => {
+  it('refuses parts that are too small, wrong or out of order', async () => {
     const { id, part } = await begin();
     const small = await part(1, Buffer.from('small'));
     const last = await part(2, Buffer.from('last'));
@@ -314,7 +314,7 @@ describe('multipart uploads', () => {
     expect(await codeOf(complete([last]))).toBe('NoSuchUpload');
   });
 
-  it('go away when nobody has gone on with them for a week', async () => {
+  it('removes uploads that were idle for a week', async () => {
     await store.stop();
     const clock = new FakeClock(new Date());
     store = await start(clock);
@@ -341,7 +341,7 @@ describe('multipart uploads', () => {
     await waitFor(async () => (await left()).length === 0);
   });
 
-  it('survive a restart of the store', async () => {
+  it('keeps uploads across a restart of the store', async () => {
     const { id, part } = await begin();
     const first = await part(1, Buffer.alloc(5 * MIB, 7));
     await store.stop();
@@ -353,7 +353,7 @@ describe('multipart uploads', () => {
     expect(await client.statObject('first', 'm')).toMatchObject({ size: 5 * MIB + 3 });
   });
 
-  it('complete once when the key must be absent', async () => {
+  it('completes once when the key must be absent', async () => {
     await client.putObject('first', 'm', 'already here');
     const { id, part } = await begin();
     const { etag } = await part(1, Buffer.from('new'));
@@ -371,17 +371,17 @@ describe('signatures', () => {
     ['an unknown key', { accessKey: 'AKNOBODY' }, 'InvalidAccessKeyId'],
     ['a wrong secret', { secretKey: 'wrong' }, 'SignatureDoesNotMatch'],
     ['no key at all', { accessKey: '', secretKey: '' }, 'AccessDenied'],
-  ])('refuse %s', async (_name, overrides, code) => {
+  ])('refuses %s', async (_name, overrides, code) => {
     expect(await codeOf(connect({ ...overrides, region: 'us-east-1' }).putObject('first', 'a', 'x'))).toBe(
       code,
     );
   });
 
-  it('accept any region', async () => {
+  it('accepts any region', async () => {
     expect(await codeOf(connect({ region: 'eu-west-3' }).putObject('first', 'a', 'x'))).toBe('no error');
   });
 
-  it('in addresses are valid for their key, their method and their time', async () => {
+  it('limits a presigned URL to its key, its method and its time', async () => {
     await client.putObject('first', 'a b', 'content');
     const url = await client.presignedGetObject('first', 'a b', 60);
     expect(await send('GET', url)).toMatchObject({ status: 200, text: 'content' });
@@ -391,7 +391,7 @@ describe('signatures', () => {
     expect(await send('GET', old)).toMatchObject({ status: 403, text: expect.stringContaining('expired') });
   });
 
-  it('of the body are compared, and nothing of a wrong one is kept', async () => {
+  it('compares the hash of the body and keeps nothing of a wrong one', async () => {
     const url = presign('PUT', 'a', {
       'X-Amz-Content-Sha256': createHash('sha256').update('x').digest('hex'),
     });
@@ -404,13 +404,13 @@ describe('signatures', () => {
   });
 });
 
-describe('operations that are not there', () => {
+describe('unsupported operations', () => {
   it.each([
     ['PUT', 'k', 'tagging'],
     ['PUT', 'k', 'acl'],
     ['DELETE', 'k', 'tagging'],
     ['GET', '', 'policy'],
-  ])('are never taken for plain ones: %s /%s?%s', async (method, key, word) => {
+  ])('refuses %s /%s?%s', async (method, key, word) => {
     await client.putObject('first', 'k', 'kept');
     expect(
       await send(method, presign(method, key, { [word]: '' }), method === 'PUT' ? 'x' : undefined),
@@ -422,7 +422,7 @@ describe('operations that are not there', () => {
 });
 
 describe('faults for tests of clients', () => {
-  it('cut the connection before or after the work, or answer with an error', async () => {
+  it('cuts the connection before or after the work, or answers with an error', async () => {
     fault = ({ key }) =>
       key === 'cut'
         ? { kind: 'reset' }

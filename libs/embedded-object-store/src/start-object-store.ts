@@ -103,10 +103,10 @@ class RequestHandler {
       try {
         for (const { name } of await this.#folder.listBuckets()) {
           const uploads = await this.#uploads.expire(name, since);
-          if (uploads > 0) log.info({ bucket: name, uploads }, 'unfinished uploads were removed');
+          if (uploads > 0) log.info({ bucket: name, uploads }, 'removed abandoned multipart uploads');
         }
       } catch (error) {
-        log.warn({ error: errorText(error) }, 'unfinished uploads could not be removed');
+        log.warn({ error: errorText(error) }, 'removing abandoned multipart uploads failed');
       }
       if (!isStopped) cancel = this.#clock.after(EXPIRY_INTERVAL_MS, () => void (turn = expire()));
     };
@@ -162,7 +162,7 @@ class RequestHandler {
         };
         return false;
       case 'error':
-        throw new S3Error(fault.code, 'This fault was asked for.');
+        throw new S3Error(fault.code, 'Injected fault.');
       case 'delay':
         await this.#clock.sleep(fault.ms);
         return false;
@@ -176,7 +176,7 @@ class RequestHandler {
     const known = error instanceof S3Error ? error : undefined;
     const path = request.url?.split('?')[0];
     if (!known && request.socket.destroyed) {
-      log.debug({ method: request.method, path }, 'a client went away');
+      log.debug({ method: request.method, path }, 'client disconnected');
       return;
     }
     if (!known) log.error({ method: request.method, path, error: errorText(error) }, 'a request failed');

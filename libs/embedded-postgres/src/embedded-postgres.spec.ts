@@ -50,7 +50,7 @@ describe('startEmbeddedPostgres', () => {
     if (pgdata !== '') execFileSync('rm', ['-rf', join(pgdata, '..', '..')]);
   });
 
-  it('comes up, keeps its passwords to itself and stops', async () => {
+  it('starts, keeps its passwords private and stops', async () => {
     postgres = await start();
     pgdata = pgdataOf(dataDir);
     const uri = await postgres.ensureDatabase({ database: 'kube', role: 'kube', connectionLimit: 3 });
@@ -65,7 +65,7 @@ describe('startEmbeddedPostgres', () => {
     expect(identity && isRunning(identity)).toBe(false);
   });
 
-  it('finds its data again on the port it is given', async () => {
+  it('keeps its data across a restart on another port', async () => {
     const port = await freePort();
     postgres = await start(port);
     expect(postgres).toMatchObject({ port, adopted: false });
@@ -73,7 +73,7 @@ describe('startEmbeddedPostgres', () => {
     expect(await query(uri, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
   });
 
-  it('adopts a server that runs already instead of starting a second one', async () => {
+  it('adopts a running server instead of starting a second one', async () => {
     const before = postmaster(dataDir);
     watching.abort(); // from here on nobody looks after the server, as if the first owner had been killed
     const port = postgres?.port;
@@ -98,7 +98,7 @@ describe('startEmbeddedPostgres', () => {
     expect(refusal).toMatch(/permission denied/);
   });
 
-  it('lets an administrator make databases for others, without being a superuser', async () => {
+  it('lets an administrator create databases for other roles without being a superuser', async () => {
     const uri = (await postgres?.ensureAdministrator({ role: 'deployments' })) ?? '';
     await query(uri, `CREATE ROLE agent LOGIN PASSWORD 'x'`);
     await query(uri, 'CREATE DATABASE agent OWNER agent');
@@ -106,7 +106,7 @@ describe('startEmbeddedPostgres', () => {
     expect(row).toEqual({ rolsuper: false });
   });
 
-  it('starts a crashed server again', async () => {
+  it('restarts a crashed server', async () => {
     const pid = postmaster(dataDir);
     process.kill(pid, 'SIGKILL');
     const answer = await waitFor(

@@ -91,7 +91,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     await ensureCluster({ binaries, user, pgdata, password });
   }
   const identity = found?.identity ?? (await startServer(request));
-  log.info({ port, pid: identity.pid, adopted: found !== undefined }, 'postgres is up');
+  log.info({ port, pid: identity.pid, adopted: found !== undefined }, 'postgres started');
 
   const supervisor = new Supervisor(request, identity, log);
   supervisor.watch();
@@ -135,17 +135,17 @@ class Supervisor {
     this.#cancel();
     await this.#restarting;
     await stopServer(this.#identity, this.#request.clock);
-    this.#log.info('postgres is stopped');
+    this.#log.info('postgres stopped');
   }
 
   async #restart(): Promise<void> {
     try {
-      this.#log.error({ pgdata: dirname(this.#request.pgdata) }, 'postgres is gone, starting it again');
+      this.#log.error({ pgdata: dirname(this.#request.pgdata) }, 'postgres exited unexpectedly, restarting');
       this.#identity = await startServer(this.#request);
       this.#failures = 0;
     } catch (error) {
       this.#failures++;
-      this.#log.error({ error: errorText(error), failures: this.#failures }, 'postgres did not restart');
+      this.#log.error({ error: errorText(error), failures: this.#failures }, 'restarting postgres failed');
     }
   }
 }

@@ -22,7 +22,7 @@ export function serverUser(): OsUser | undefined {
     if (found) return { name: wanted, uid: Number(found[2]), gid: Number(found[3]) };
   }
   throw new Error(
-    'Postgres does not run as root, and this machine has neither a user "postgres" nor "nobody"',
+    'Postgres cannot run as root, and neither user "postgres" nor user "nobody" exists; create one of them',
   );
 }
 

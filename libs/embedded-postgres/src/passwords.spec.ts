@@ -6,7 +6,7 @@ import { Passwords } from './passwords.js';
 describe('Passwords', () => {
   const folder = temporaryFolder();
 
-  it('makes one for each role, once', () => {
+  it('makes one password for each role, once', () => {
     const file = join(folder, 'secrets', 'postgres.json');
     const password = new Passwords(file).ensure('kube');
     expect(password.length).toBeGreaterThan(20);
@@ -14,11 +14,11 @@ describe('Passwords', () => {
     expect(new Passwords(file).ensure('other')).not.toBe(password);
   });
 
-  it('names a file that is broken and shows nothing of it', () => {
+  it('names a broken file without showing its content', () => {
     const file = join(folder, 'broken.json');
     writeFileSync(file, '{"kube": "secret');
     expect(() => new Passwords(file).ensure('kube')).toThrow(
-      new Error(`${file} is not JSON: restore it, it holds the passwords of the databases`),
+      new Error(`${file} is not JSON; restore the file from a backup, it holds the database passwords`),
     );
   });
 });

@@ -38,7 +38,9 @@ export class Passwords {
       return JSON.parse(text) as Record<string, string>;
     } catch {
       // the parser's message would show a piece of it
-      throw new Error(`${this.#file} is not JSON: restore it, it holds the passwords of the databases`);
+      throw new Error(
+        `${this.#file} is not JSON; restore the file from a backup, it holds the database passwords`,
+      );
     }
   }
 }

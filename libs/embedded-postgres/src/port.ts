@@ -14,7 +14,7 @@ function listenOnce(port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.on('error', (error) =>
-      reject(new Error(`port ${port} of 127.0.0.1 is taken by another program`, { cause: error })),
+      reject(new Error(`port ${port} on 127.0.0.1 is in use by another program`, { cause: error })),
     );
     server.listen(port, '127.0.0.1', () => {
       const address = server.address();

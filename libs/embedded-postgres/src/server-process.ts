@@ -41,7 +41,7 @@ export async function startServer(request: ServerRequest): Promise<ProcessIdenti
       ...(user ? { uid: user.uid, gid: user.gid } : {}),
     });
     child.on('error', (error) => (failure = error.message));
-    child.on('exit', (code, signal) => (failure = `it exited with ${code ?? signal}`));
+    child.on('exit', (code, signal) => (failure = `the server exited with ${code ?? signal}`));
     child.unref();
   } finally {
     closeSync(log);
@@ -50,9 +50,9 @@ export async function startServer(request: ServerRequest): Promise<ProcessIdenti
   for (;;) {
     const found = findServer(pgdata);
     if (found?.file.isReady) return found.identity;
-    if (failure === undefined && clock.monotonicMs() > deadline) failure = 'it took too long';
+    if (failure === undefined && clock.monotonicMs() > deadline) failure = 'start timed out';
     if (failure !== undefined)
-      throw new Error(`Postgres did not start on port ${port}: ${failure}; see ${logFile}`);
+      throw new Error(`starting Postgres on port ${port} failed: ${failure}; see ${logFile}`);
     await clock.sleep(15);
   }
 }

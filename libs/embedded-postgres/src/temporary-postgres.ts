@@ -86,7 +86,7 @@ async function untilReady(pgdata: string, folder: string): Promise<void> {
   while (!readPidFile(pgdata)?.isReady) {
     const said = existsSync(join(folder, 'log')) ? readFileSync(join(folder, 'log'), 'utf8') : '';
     if (said.includes('FATAL:') || systemClock.monotonicMs() > deadline)
-      throw new Error(`the temporary Postgres did not start: ${said}`);
+      throw new Error(`starting a temporary Postgres failed: ${said}`);
     await systemClock.sleep(10);
   }
 }

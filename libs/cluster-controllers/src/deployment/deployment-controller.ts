@@ -179,7 +179,7 @@ class Rollouts {
       const isOurs = controllerOf(there)?.uid === deployment.metadata.uid;
       // ours and not yet in the cache: nothing to do. Another's, or another template with the same hash: try the next hash
       if (isOurs && isSameTemplate(there.spec.template, deployment.spec.template)) return undefined;
-      return { kind: 'name-taken', message: `replica set "${name}" exists with another template` };
+      return { kind: 'name-taken', message: `replica set "${name}" already exists with another template` };
     }
     if (replicas > 0) this.#recordScaling(deployment, name, 0, replicas);
     return { kind: 'created', setName: name };
@@ -218,7 +218,7 @@ function maxReplicas(deployment: Deployment): number {
 }
 
 /** The replica set of a deployment's present template. */
-export function setOfDeployment(
+function setOfDeployment(
   deployment: Deployment,
   revision: number,
   replicas: number,

@@ -62,9 +62,12 @@ describe('rollingBounds', () => {
     [1, {}, 1, 0],
     [1, { maxSurge: 0, maxUnavailable: '25%' }, 0, 1],
     [3, { maxSurge: 2, maxUnavailable: 5 }, 2, 3],
-  ])('of %d replicas with %j are %d more, %d fewer', (replicas, rolling, maxSurge, maxUnavailable) => {
-    expect(rollingBounds(deployment(replicas, rolling))).toEqual({ maxSurge, maxUnavailable });
-  });
+  ])(
+    'allows %d replicas with %j to have %d more, %d fewer',
+    (replicas, rolling, maxSurge, maxUnavailable) => {
+      expect(rollingBounds(deployment(replicas, rolling))).toEqual({ maxSurge, maxUnavailable });
+    },
+  );
 });
 
 describe('planRollingUpdate', () => {
@@ -110,7 +113,7 @@ describe('planRollingUpdate', () => {
     expect(text(planRollingUpdate(given, { current, old }))).toBe(expected),
   );
 
-  it('never has more or fewer than allowed, and ends, whatever pods become ready in whatever order', () => {
+  it('stays within its bounds and ends, in whatever order pods become ready', () => {
     const args = fc.tuple(
       fc.integer({ min: 1, max: 8 }),
       fc.integer({ min: 0, max: 3 }),
@@ -354,7 +357,7 @@ describe('summarizeDeployment', () => {
     expect(progressing(given, current, seconds)).toBe(expected),
   );
 
-  it('says when to look again', () => {
+  it('returns the time of the next look', () => {
     const given = slow('ReplicaSetUpdated');
     const status = summarizeDeployment(given, { current: set('new', 2, 1), old: [] }, undefined, at(5));
     expect(progressDeadlineMs(given, status)).toBe(at(10).getTime());
@@ -362,7 +365,7 @@ describe('summarizeDeployment', () => {
 });
 
 describe('templateHash', () => {
-  it('does not see the hash label, absent values, the order of keys or an empty creation time', () => {
+  it('ignores the hash label, absent values, the order of keys and an empty creation time', () => {
     const a = {
       metadata: { labels: { x: '1', y: '2', 'pod-template-hash': 'z' } },
       spec: { containers: [] },

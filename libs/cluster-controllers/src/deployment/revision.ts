@@ -1,7 +1,7 @@
 import type { Deployment, ReplicaSet } from '#lib/resources';
 
 export const REVISION_ANNOTATION = 'deployment.kubernetes.io/revision';
-export const REVISION_HISTORY_ANNOTATION = 'deployment.kubernetes.io/revision-history';
+const REVISION_HISTORY_ANNOTATION = 'deployment.kubernetes.io/revision-history';
 export const DESIRED_ANNOTATION = 'deployment.kubernetes.io/desired-replicas';
 export const MAX_ANNOTATION = 'deployment.kubernetes.io/max-replicas';
 

@@ -61,7 +61,7 @@ class JobRunner {
     if (job.spec.completionMode === 'Indexed')
       throw new TerminalError(
         'UnsupportedCompletionMode',
-        `Job ${text} asks for indexed completion, which this cluster cannot do`,
+        `Job ${text}: completionMode Indexed is not supported by the embedded controllers; use NonIndexed or a cluster`,
       );
 
     const now = clock.now();
@@ -206,7 +206,7 @@ class JobRunner {
 }
 
 /** A pod of a job: the template, the labels by which Kubernetes marks a job's pods, the tracking finalizer. */
-export function podOfJob(job: Job): ReturnType<typeof podOfTemplate> {
+function podOfJob(job: Job): ReturnType<typeof podOfTemplate> {
   const { name, uid = '' } = job.metadata;
   const draft = podOfTemplate(job.spec.template, job.metadata, controllerReference(JOBS, job));
   const labels = {

@@ -200,7 +200,7 @@ describe('decideJob', () => {
 });
 
 describe('countPods', () => {
-  it('counts every finished pod exactly once, wherever it is interrupted and whatever is deleted', () => {
+  it('counts every finished pod exactly once across interruptions and deletions', () => {
     const steps = fc.array(fc.constantFrom('finish', 'status', 'release', 'remove', 'crash'), {
       maxLength: 60,
     });
@@ -257,7 +257,7 @@ describe('countPods', () => {
     );
   });
 
-  it('does not count as failed whom a suspension stopped', () => {
+  it('does not count a pod stopped by a suspension as failed', () => {
     const given = job({ suspend: true });
     const count = countPods(given, [pod('Running', { deleted: true })]);
     expect([count.failed, count.uncounted.failed, count.toRelease.length]).toEqual([0, [], 1]);

@@ -65,7 +65,7 @@ describe('decideNodeHealth', () => {
     expect(text(health.taints)).toBe(taints);
   });
 
-  it('keeps the time of a taint, since evictions count from it', () => {
+  it('keeps the time of a taint, from which evictions count', () => {
     const health = decideNodeHealth({
       node: node('Unknown', { taints: unreachable.slice(1) }),
       silentMs: 90_000,
@@ -98,7 +98,7 @@ describe('evictionTimeMs', () => {
 });
 
 describe('SignsOfLife', () => {
-  it('counts silence by the time awake, and forgives everybody after sleep', async () => {
+  it('counts silence in time awake, and starts again after a suspension', async () => {
     const clock = new FakeClock();
     const signs = new SignsOfLife(clock);
     const look = async (ms: number, sign: string): Promise<number> => {
@@ -116,7 +116,7 @@ describe('SignsOfLife', () => {
     expect(await look(5_000, 'b')).toBe(5_000);
   });
 
-  it('says for one lease that it has just woken or started', async () => {
+  it('reports a recent wake-up for one lease duration', async () => {
     const clock = new FakeClock();
     const signs = new SignsOfLife(clock);
     const look = async (ms: number): Promise<boolean> => {

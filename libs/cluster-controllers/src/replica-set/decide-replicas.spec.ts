@@ -109,7 +109,7 @@ describe('planClaim', () => {
     },
     spec: { containers: [] },
   });
-  it('keeps its own that match, adopts orphans that match, lets go of its own that do not, and leaves the rest', () => {
+  it('keeps its own matching pods, adopts matching orphans, releases its own others and leaves the rest', () => {
     const plan = planClaim({ owner, ownerRef, selector: { matchLabels: { app: 'x' } } }, [
       child('mine', 'x', 's'),
       child('orphan', 'x'),

@@ -3,7 +3,7 @@ import { isPodActive } from '../workload/pod-state.js';
 import { byDeletionRank } from './deletion-rank.js';
 
 /** Pods that are made or deleted in one pass. */
-export const BURST = 500;
+const BURST = 500;
 
 export type ReplicaDecision =
   | { readonly kind: 'none' }

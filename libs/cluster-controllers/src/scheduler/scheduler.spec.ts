@@ -125,7 +125,7 @@ describe('decideNode', () => {
     expect(placement).toEqual({ kind: 'bind', nodeName: 'idle' });
   });
 
-  it('never gives a node more than it has', () => {
+  it('never exceeds the capacity of a node', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 1_000 }), { maxLength: 40 }), (requests) => {
         const bound = new Map<string, Pod[]>([

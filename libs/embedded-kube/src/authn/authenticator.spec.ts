@@ -6,7 +6,7 @@ const SPACE = '/api/v1/namespaces/default';
 const REVIEWS = '/apis/authentication.k8s.io/v1';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
-describe('tokens', () => {
+describe('a token', () => {
   const api = testApi();
 
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe('tokens', () => {
     return at((await api.admin.create(`${REVIEWS}/tokenreviews`, request)).body, 'status');
   }
 
-  it('are good as long as the Secret lives that they are bound to', async () => {
+  it('stays valid until the Secret of its binding is deleted', async () => {
     await api.admin.create(`${SPACE}/secrets`, { metadata: { name: 'holder' } });
     const token = await tokenFor({ boundObjectRef: { kind: 'Secret', apiVersion: 'v1', name: 'holder' } });
     expect(await review(token)).toMatchObject({ authenticated: true });
@@ -34,7 +34,7 @@ describe('tokens', () => {
     expect(await review(token)).toMatchObject({ authenticated: false });
   });
 
-  it('are good for their audiences alone', async () => {
+  it('is valid for its audiences alone', async () => {
     const token = await tokenFor({ audiences: ['vault', 'other'] });
     expect(await review(token)).toMatchObject({ authenticated: false });
     expect(await review(token, ['vault', 'unknown'])).toMatchObject({
@@ -51,12 +51,12 @@ describe('tokens', () => {
     expect((await api.client(kubeconfig).call('GET', '/api', { headers })).code).toBe(401);
   });
 
-  it.each(['', 'x', 'a.b.c', 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.'])('are not %j', async (token) => {
+  it.each(['', 'x', 'a.b.c', 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.'])('is never %j', async (token) => {
     expect(await review(token)).toMatchObject({ authenticated: false });
   });
 });
 
-describe('acting as somebody else', () => {
+describe('impersonation', () => {
   const api = testApi();
   let ann: TestClient;
 
@@ -86,7 +86,7 @@ describe('acting as somebody else', () => {
       headers,
     });
 
-  it('is possible as far as somebody is allowed to, with uid and extra', async () => {
+  it('is limited to the users, uids and extras that the caller may impersonate', async () => {
     const headers = {
       'impersonate-user': 'joe',
       'impersonate-uid': 'u-1',

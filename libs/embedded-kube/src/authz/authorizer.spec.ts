@@ -60,14 +60,14 @@ describe('role-based access control', () => {
     expect((await client.call(method, path)).code).toBe(code);
   });
 
-  it('says who may not do what', async () => {
+  it('names user, verb and resource in a refusal', async () => {
     const { body } = await client.get('/api/v1/namespaces/other/configmaps/x');
     expect(textAt(body, ['message'])).toBe(
       'configmaps "x" is forbidden: User "system:serviceaccount:space:robot" cannot get resource "configmaps" in API group "" in the namespace "other"',
     );
   });
 
-  it('lets nobody hand out rights that he does not have', async () => {
+  it('refuses a role with rights that its writer does not hold', async () => {
     const greedy = { metadata: { name: 'greedy' }, rules: [rule([''], ['secrets'], ['get', 'list'])] };
     const refused = await client.create(`${RBAC}/namespaces/space/roles`, greedy);
     expect(refused.code).toBe(403);
@@ -85,7 +85,7 @@ describe('role-based access control', () => {
     ).toBe(200);
   });
 
-  it('lets nobody bind a role beyond his own rights', async () => {
+  it('refuses a binding to a role with rights that its writer does not hold', async () => {
     const binding = (name: string, ref: object) => ({ metadata: { name }, roleRef: ref, subjects: [robot] });
     const path = `${RBAC}/namespaces/space/rolebindings`;
     expect((await client.create(path, binding('up', roleRef('ClusterRole', 'cluster-admin')))).code).toBe(
@@ -95,7 +95,7 @@ describe('role-based access control', () => {
     expect((await client.create(path, binding('same', roleRef('Role', 'modest')))).code).toBe(201);
   });
 
-  it('gives everything to a group that is bound to cluster-admin', async () => {
+  it('grants every right to a group that is bound to cluster-admin', async () => {
     const kubeconfig = await api.server.kubeconfigFor({
       kind: 'certificate',
       user: 'ann',
@@ -126,7 +126,7 @@ describe('role-based access control', () => {
     ).toBe(403);
   });
 
-  it('does not know the certificates of another authority', async () => {
+  it('refuses certificates of another authority', async () => {
     const other = createApiServer({ ...api.options, port: api.server.port, pkiFolder: otherFolder });
     const mine: unknown = parse(await api.server.adminKubeconfig());
     const theirs: unknown = parse(await other.adminKubeconfig());
@@ -136,7 +136,7 @@ describe('role-based access control', () => {
     expect(await api.client(stringify(nobody)).get('/api/v1/pods')).toMatchObject({ code: 401 });
   });
 
-  it('takes the selection of one name for that name', async () => {
+  it('treats a field selector for one name as that name', async () => {
     await api.admin.create(`${RBAC}/namespaces/space/roles`, {
       metadata: { name: 'one-secret' },
       rules: [rule([''], ['secrets'], ['list', 'watch', 'deletecollection'], ['mine'])],
@@ -157,7 +157,7 @@ describe('role-based access control', () => {
   });
 });
 
-describe('what a node may do', () => {
+describe('rights of a node', () => {
   const api = testApi();
   let node: TestClient;
   const pod = (name: string, nodeName: string, secret: string) => ({
@@ -243,14 +243,14 @@ describe('what a node may do', () => {
     expect(await node.call(method, path, { body, type })).toMatchObject({ code });
   });
 
-  it('is told why not', async () => {
+  it('gets the reason of a refusal', async () => {
     const { body } = await node.get(`${SPACE}/secrets/yours`);
     expect(textAt(body, ['message'])).toBe(
       'secrets "yours" is forbidden: User "system:node:here" cannot get resource "secrets" in API group "" in the namespace "space": no relationship found between node \'here\' and this object',
     );
   });
 
-  it('ends with the pod', async () => {
+  it('loses access when the pod ends', async () => {
     expect((await node.delete(`${SPACE}/pods/here`, { gracePeriodSeconds: 0 })).code).toBe(200);
     expect((await node.get(`${SPACE}/secrets/mine`)).code).toBe(403);
   });

@@ -15,7 +15,7 @@ function fill(stream: AnswerStream): number {
   return 65;
 }
 
-describe('answers without an end', () => {
+describe('an answer stream', () => {
   const streams = new AnswerStreams(limits);
   const opened: ServerResponse[] = [];
   const sockets: Socket[] = [];
@@ -44,14 +44,14 @@ describe('answers without an end', () => {
     server.close();
   });
 
-  it('are cut off when one client leaves too much unread', async () => {
+  it('is cut off when one client leaves too much unread', async () => {
     const { stream, response } = await openOne();
     expect(fill(stream)).toBeLessThan(40); // some of it lies in the buffers of the kernel
     expect(response.destroyed).toBe(true);
     expect(stream.write('more')).toBe(false);
   });
 
-  it('are cut off when many clients leave too much unread together, and not when they read', async () => {
+  it('is cut off when many clients leave too much unread together, and not when they read', async () => {
     const lazy = [await openOne(), await openOne(), await openOne()];
     const reader = await openOne();
     reader.client.resume();
@@ -70,7 +70,7 @@ describe('answers without an end', () => {
     expect(again?.write(chunk)).toBe(true);
   });
 
-  it('say when their client has read, for those who can wait', async () => {
+  it('reports when its client has read everything', async () => {
     const { stream, client } = await openOne();
     stream.write(chunk.repeat(8));
     const order: string[] = [];

@@ -4,7 +4,7 @@ import { parseRequestInfo } from './request-info.js';
 
 const none = { group: '', version: '', namespace: '', resource: '', subresource: '', name: '' };
 
-describe('what a request asks for', () => {
+describe('request info', () => {
   it.each([
     ['GET /version', { ...none, verb: 'get', isResource: false }],
     ['GET /apis/apps/v1', { ...none, verb: 'get', isResource: false }],

@@ -63,7 +63,7 @@ export class TlsListener {
     await promise;
     this.#server.off('error', reject);
     this.#server.on('error', (error) =>
-      this.#options.log.error({ error: errorText(error) }, 'listener failed'),
+      this.#options.log.error({ error: errorText(error) }, 'TLS listener failed'),
     );
     return (this.#server.address() as AddressInfo).port;
   }
@@ -92,9 +92,9 @@ export class TlsListener {
     this.#active.add(gone);
     response.on('close', () => {
       this.#active.delete(gone);
-      gone.abort(new Error('the client went away'));
+      gone.abort(new Error('the client disconnected'));
     });
-    response.on('error', () => gone.abort(new Error('the client went away')));
+    response.on('error', () => gone.abort(new Error('the client disconnected')));
     const warnings: string[] = [];
     try {
       const [path = '/', search = ''] = splitOnce(request.url ?? '/', '?');

@@ -129,7 +129,8 @@ async function exportPrivateKey(key: webcrypto.CryptoKey): Promise<string> {
 
 async function importPrivateKey(pem: string): Promise<webcrypto.CryptoKey> {
   const [bytes] = PemConverter.decode(pem);
-  if (!bytes) throw new Error('the key file of the certificate authority holds no PEM key');
+  if (!bytes)
+    throw new Error('reading the key of the certificate authority failed: the file holds no PEM key');
   return webcrypto.subtle.importKey('pkcs8', bytes, KEY, true, ['sign']);
 }
 

@@ -6,10 +6,10 @@ import { testApi } from '../testdata/test-api.js';
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const SPACE = '/api/v1/namespaces/default';
 
-describe('kinds that nothing acts on', () => {
+describe('an absent kind', () => {
   const api = testApi();
 
-  it('can be listed, as clients take for granted, and not be made', async () => {
+  it('is listed as empty and refuses creation', async () => {
     const path = '/apis/batch/v1/namespaces/default/cronjobs';
     const { body } = await api.admin.get(path);
     expect(body).toMatchObject({ kind: 'CronJobList', apiVersion: 'batch/v1', items: [] });
@@ -17,14 +17,14 @@ describe('kinds that nothing acts on', () => {
     const cronJob = { apiVersion: 'batch/v1', kind: 'CronJob', metadata: { name: 'x' } };
     expect(await api.admin.create(path, cronJob)).toMatchObject({
       code: 405,
-      body: { message: 'nothing acts on a CronJob here: it needs a cluster' },
+      body: { message: 'CronJob is not supported by the embedded API server; use a cluster' },
     });
     const { body: found } = await api.admin.get('/apis/batch/v1');
     const resources = at(found, 'resources') as readonly { name: string; verbs: readonly string[] }[];
     expect(resources.find(({ name }) => name === 'cronjobs')?.verbs).toEqual(['get', 'list', 'watch']);
   });
 
-  it.each(['exec', 'attach', 'portforward'])('says why there is no %s', async (word) => {
+  it.each(['exec', 'attach', 'portforward'])('refuses %s with the reason', async (word) => {
     await api.admin.create(`${SPACE}/serviceaccounts`, { metadata: { name: 'default' } });
     const containers = [{ name: 'main', image: 'x' }];
     await api.admin.create(`${SPACE}/pods`, { metadata: { name: 'unbound' }, spec: { containers } });
@@ -35,11 +35,11 @@ describe('kinds that nothing acts on', () => {
     const { code, body } = await api.admin.call('POST', `${SPACE}/pods/bound/${word}`);
     expect(code).toBe(405);
     expect(textAt(body, ['message'])).toContain(
-      `${word} is not possible on a node that runs pods as processes`,
+      `${word} is not supported on a node that runs pods as processes`,
     );
   });
 
-  it('lets no definition take the place of a kind of its own', async () => {
+  it('refuses a definition with the name of a built-in kind', async () => {
     const crd = {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',

@@ -105,6 +105,6 @@ export function asObject(
     );
   }
   const metadata = body.metadata ?? {};
-  if (!isJsonObject(metadata)) throw badRequest(`${expected.kind} has metadata that is no object`);
+  if (!isJsonObject(metadata)) throw badRequest(`${expected.kind} has metadata that is not an object`);
   return { ...body, apiVersion: expected.apiVersion, kind: expected.kind, metadata };
 }

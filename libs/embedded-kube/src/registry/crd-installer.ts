@@ -50,13 +50,16 @@ export class CrdInstaller {
     try {
       const type = typeOfCrd(crd);
       if (this.#builtin.has(crd.metadata.name ?? ''))
-        log.warn({ crd: crd.metadata.name }, 'a built-in kind stays');
+        log.warn(
+          { crd: crd.metadata.name },
+          'CustomResourceDefinition ignored: its name belongs to a built-in kind',
+        );
       else if (type) types.put(type);
       else types.remove(crd.metadata.name ?? '');
     } catch (error) {
       log.error(
         { crd: crd.metadata.name, error: errorText(error) },
-        'cannot serve a custom resource definition',
+        'serving a CustomResourceDefinition failed',
       );
     }
     if (crd.metadata.deletionTimestamp !== undefined) this.#cleanUp(crd);
@@ -66,7 +69,7 @@ export class CrdInstaller {
     void this.#deleteObjects(crd).catch((error: unknown) => {
       this.#parts.log.error(
         { crd: crd.metadata.name, error: errorText(error) },
-        'cleaning up a custom resource definition failed',
+        'deleting the objects of a CustomResourceDefinition failed',
       );
     });
   }

@@ -27,7 +27,7 @@ export class EventExpiry {
     this.#cancel = this.clock.after(SWEEP_MS, () => {
       this.#plan();
       void this.sweep().catch((error: unknown) => {
-        this.log.warn({ error: errorText(error) }, 'removing old events failed; it is tried again');
+        this.log.warn({ error: errorText(error) }, 'removing expired events failed, retrying later');
       });
     });
   }

@@ -8,7 +8,7 @@ const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(level
 const thing = (name: string, spec: string) =>
   `{"apiVersion":"test.agentplane.dev/v1","kind":"Thing","metadata":{"name":"${name}"},"spec":${spec}}`;
 
-describe('what would exhaust the server', () => {
+describe('an exhausting request', () => {
   const api = testApi();
 
   beforeAll(async () => {
@@ -21,7 +21,7 @@ describe('what would exhaust the server', () => {
     ['YAML', 'application/yaml', 'POST', THINGS],
     ['an apply', 'application/apply-patch+yaml', 'PATCH', `${THINGS}/deep?fieldManager=m`],
     ['a merge patch', 'application/merge-patch+json', 'PATCH', `${THINGS}/one`],
-  ])('is refused: %s that is nested too deep', async (_, type, method, path) => {
+  ])('fails with 400: %s that is nested too deep', async (_, type, method, path) => {
     for (const levels of [600, 10_000, 100_000]) {
       const { code } = await api.admin.call(method, path, { body: thing('deep', nested(levels)), type });
       expect(code).toBe(400);
@@ -30,7 +30,7 @@ describe('what would exhaust the server', () => {
     expect((await api.admin.get(THINGS)).code).toBe(200);
   });
 
-  it('is refused: a JSON patch that nests an object in itself', async () => {
+  it('fails with 400: a JSON patch that nests an object in itself', async () => {
     const deepen = [
       { op: 'add', path: `/spec${'/a'.repeat(3)}`, value: JSON.parse(nested(400)) as unknown },
       { op: 'copy', from: '/spec', path: `/spec${'/a'.repeat(402)}` },
@@ -39,7 +39,7 @@ describe('what would exhaust the server', () => {
     expect((await api.admin.call('PATCH', `${THINGS}/one`, { body: deepen, type })).code).toBe(400);
   });
 
-  it('is refused: a JSON patch that doubles an object again and again', async () => {
+  it('fails: a JSON patch that doubles an object again and again', async () => {
     const body = Array.from({ length: 40 }, (_, index) => ({
       op: 'copy',
       from: '/spec',
@@ -49,7 +49,7 @@ describe('what would exhaust the server', () => {
     expect((await api.admin.call('PATCH', `${THINGS}/two`, { body, type })).code).toBe(422);
   });
 
-  it('is refused: an object larger than etcd takes; others are written beside it', async () => {
+  it('fails: an object larger than etcd accepts; smaller ones are written meanwhile', async () => {
     const large = thing('large', JSON.stringify({ text: 'x'.repeat(2_000_000) }));
     const [refused, written] = await Promise.all([
       api.admin.create(THINGS, large),
@@ -64,11 +64,11 @@ describe('what would exhaust the server', () => {
   });
 });
 
-describe('names that every JavaScript object answers to', () => {
+describe('a name of Object.prototype', () => {
   const api = testApi();
   const data = { ['__proto__']: 'a', constructor: 'b', toString: 'c' };
 
-  it('are keys like others', async () => {
+  it('is stored as an ordinary key', async () => {
     const body = '{"metadata":{"name":"keys"},"data":{"__proto__":"a","constructor":"b","toString":"c"}}';
     expect(await api.admin.create(MAPS, body)).toMatchObject({ code: 201 });
     const { text } = await api.admin.get(`${MAPS}/keys`);
@@ -89,7 +89,7 @@ describe('names that every JavaScript object answers to', () => {
     }
   });
 
-  it('are no labels that somebody set', async () => {
+  it('does not count as a label that is set', async () => {
     const items = async (selector: string) =>
       at((await api.admin.get(`${MAPS}?labelSelector=${encodeURIComponent(selector)}`)).body, 'items');
     await api.admin.create(MAPS, { metadata: { name: 'labelled', labels: { a: 'b' } } });
@@ -115,13 +115,13 @@ describe('a deletion', () => {
     ['two policies', kept, { propagationPolicy: 'Orphan', orphanDependents: true }, 422],
     ['another object as its options', kept, { apiVersion: 'v1', kind: 'ConfigMap' }, 400],
     ['another version as precondition', kept, { preconditions: { resourceVersion: '1' } }, 409],
-  ])('is not carried out with %s', async (_, path, body, code) => {
+  ])('is refused with %s', async (_, path, body, code) => {
     expect((await api.admin.delete(path, body)).code).toBe(code);
     expect((await api.admin.get(kept)).code).toBe(200);
   });
 });
 
-describe('what contradicts itself is refused as Kubernetes refuses it', () => {
+describe('a contradictory request', () => {
   const api = testApi();
   const options = 'ListOptions.meta.k8s.io "" is invalid: ';
   const match = 'resourceVersionMatch';
@@ -150,7 +150,7 @@ describe('what contradicts itself is refused as Kubernetes refuses it', () => {
     expect({ code, message: textAt(body, ['message']) }).toEqual({ code: 422, message: options + message });
   });
 
-  it('a token of another list', async () => {
+  it('fails for a continue token of another list', async () => {
     for (const name of ['a', 'b']) await api.admin.create(MAPS, { metadata: { name } });
     const token = textAt((await api.admin.get(`${MAPS}?limit=1`)).body, ['metadata', 'continue']);
     const secrets = MAPS.replace('configmaps', 'secrets');
@@ -164,7 +164,7 @@ describe('what contradicts itself is refused as Kubernetes refuses it', () => {
     ['a@=b', 'a key that is none'],
     ['a>b', 'a comparison with a word'],
     ['a=b c!', 'a value that is none'],
-  ])('the selector %s: %s', async (selector) => {
+  ])('fails for the selector %s: %s', async (selector) => {
     expect((await api.admin.get(`${MAPS}?labelSelector=${encodeURIComponent(selector)}`)).code).toBe(400);
   });
 
@@ -178,7 +178,7 @@ describe('what contradicts itself is refused as Kubernetes refuses it', () => {
     expect((await api.admin.call(method, path, { body, type })).code).toBe(code);
   });
 
-  it('says of a field no more than Kubernetes does', async () => {
+  it('reports an unknown field in the words of Kubernetes', async () => {
     const { body } = await api.admin.create(MAPS, { metadata: { name: 'Bad_Name' } });
     expect(Object.keys(at(body, 'details', 'causes', 0) as object).sort()).toEqual([
       'field',

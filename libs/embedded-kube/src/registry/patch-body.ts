@@ -46,7 +46,8 @@ export async function readPatch(
   const bytes = await context.readBody();
   if (sent === APPLY_PATCH) {
     const body = await parseYamlText(bytes);
-    if (!isJsonObject(body)) throw badRequest('error decoding YAML: the applied configuration is no object');
+    if (!isJsonObject(body))
+      throw badRequest('error decoding YAML: the applied configuration is not an object');
     const { apiVersion = '', kind = '' } = body;
     if (apiVersion === '' || kind === '') {
       const version = String(apiVersion).includes('/') ? String(apiVersion) : `/${String(apiVersion)}`;

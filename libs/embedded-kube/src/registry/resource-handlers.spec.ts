@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { at, listAt, textAt } from '#lib/kube-semantics';
+import { waitFor } from '#lib/testing';
 import { testApi, thingCrd } from '../testdata/test-api.js';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';
@@ -12,10 +13,10 @@ const thing = (name: string, extra: object = {}) => ({
   spec: { a: 1 },
 });
 
-describe('the REST verbs', () => {
+describe('the REST API', () => {
   const api = testApi();
 
-  it('let one of many writers of the same version win and tell the others of the conflict', async () => {
+  it('lets one of many writers of the same version win and answer 409 to the others', async () => {
     const { body } = await api.admin.create(MAPS, { metadata: { name: 'raced' } });
     const version = textAt(body, ['metadata', 'resourceVersion']);
     const answers = await Promise.all(
@@ -31,7 +32,7 @@ describe('the REST verbs', () => {
     ).toHaveLength(19);
   });
 
-  it('lose no patch of many that come at once', async () => {
+  it('loses no patch of many that come at once', async () => {
     await api.admin.create(MAPS, { metadata: { name: 'patched' } });
     await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
@@ -42,14 +43,14 @@ describe('the REST verbs', () => {
     expect(Object.keys(at(body, 'data') ?? {})).toHaveLength(50);
   });
 
-  it('create one of many objects of the same name', async () => {
+  it('creates one of many objects of the same name', async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => api.admin.create(MAPS, { metadata: { name: 'same' } })),
     );
     expect(answers.map(({ code }) => code).sort()).toEqual([201, ...Array.from({ length: 9 }, () => 409)]);
   });
 
-  it('give every object of a generated name its own', async () => {
+  it('gives every object with generateName a name of its own', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => api.admin.create(MAPS, { metadata: { generateName: 'made-' } })),
     );
@@ -58,7 +59,7 @@ describe('the REST verbs', () => {
     expect(names.every((name) => /^made-[a-z0-9]{5}$/.test(name))).toBe(true);
   });
 
-  it('page through a list that stays the same while it changes', async () => {
+  it('shows one moment on all pages of a list while objects change', async () => {
     const label = 'labelSelector=page%3Dyes';
     for (let index = 0; index < 7; index++)
       await api.admin.create(MAPS, { metadata: { name: `page-${index}`, labels: { page: 'yes' } } });
@@ -78,7 +79,7 @@ describe('the REST verbs', () => {
     expect(names).toEqual(Array.from({ length: 7 }, (_, index) => `page-${index}`));
   });
 
-  it('answer 410 for a page of a list that is forgotten, and 400 for a token that is none', async () => {
+  it('answers 410 for an expired continue token and 400 for a malformed one', async () => {
     const forgotten = Buffer.from('00000000-0000-0000-0000-000000000000@3').toString('base64url');
     expect(await api.admin.get(`${MAPS}?continue=${forgotten}`)).toMatchObject({
       code: 410,
@@ -87,19 +88,19 @@ describe('the REST verbs', () => {
     expect((await api.admin.get(`${MAPS}?continue=nonsense`)).code).toBe(400);
   });
 
-  it('refuse a list of a future that has not come', async () => {
+  it('answers 504 for a list at a future resource version', async () => {
     const answer = await api.admin.get(`${MAPS}?resourceVersion=999999999`);
     expect(answer).toMatchObject({ code: 504, body: { reason: 'Timeout' } });
   });
 
-  it('store nothing in a dry run', async () => {
+  it('stores nothing in a dry run', async () => {
     const created = await api.admin.create(`${MAPS}?dryRun=All`, { metadata: { name: 'dry' } });
     expect(created.code).toBe(201);
     expect((await api.admin.get(`${MAPS}/dry`)).code).toBe(404);
     expect((await api.admin.create(`${MAPS}?dryRun=Some`, { metadata: { name: 'dry' } })).code).toBe(422);
   });
 
-  it('write metadata alone and YAML when asked to', async () => {
+  it('answers metadata alone or YAML when asked to', async () => {
     const partial = await api.admin.call('GET', `${MAPS}/patched`, {
       accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
     });
@@ -110,7 +111,7 @@ describe('the REST verbs', () => {
     expect((await api.admin.call('GET', `${MAPS}/patched`, { accept: 'image/png' })).code).toBe(406);
   });
 
-  it('read YAML bodies, and refuse other types and too large ones', async () => {
+  it('reads YAML bodies and refuses other types and large bodies', async () => {
     const yaml = { body: 'metadata: {name: from-yaml}\ndata: {a: "1"}\n', type: 'application/yaml' };
     expect((await api.admin.call('POST', MAPS, yaml)).code).toBe(201);
     expect((await api.admin.call('POST', MAPS, { body: 'x', type: 'text/plain' })).code).toBe(415);
@@ -119,7 +120,7 @@ describe('the REST verbs', () => {
     expect((await api.admin.call('POST', MAPS, { body: '{"broken' })).code).toBe(400);
   });
 
-  it('count changes of the desired state in generation, and none of status or metadata', async () => {
+  it('counts changes of the spec in generation, and none of status or metadata', async () => {
     await api.admin.create(CRDS, thingCrd());
     await api.admin.create(THINGS, thing('counted'));
     const generation = async () =>
@@ -137,7 +138,7 @@ describe('the REST verbs', () => {
     });
   });
 
-  it('hold an object with finalizers until the last is gone', async () => {
+  it('keeps a deleted object until its last finalizer is removed', async () => {
     await api.admin.create(
       THINGS,
       thing('held', { finalizers: ['test.agentplane.dev/a', 'test.agentplane.dev/b'] }),
@@ -153,7 +154,7 @@ describe('the REST verbs', () => {
     expect((await api.admin.get(`${THINGS}/held`)).code).toBe(404);
   });
 
-  it('leave word for the garbage collector how dependents are to go', async () => {
+  it('records the propagation policy as a finalizer for the garbage collector', async () => {
     for (const [policy, finalizer] of [
       ['Foreground', 'foregroundDeletion'],
       ['Orphan', 'orphan'],
@@ -169,7 +170,7 @@ describe('the REST verbs', () => {
     ).toMatchObject({ kind: 'Status', status: 'Success' });
   });
 
-  it('delete only the object that was meant', async () => {
+  it('deletes an object only when its preconditions hold', async () => {
     await api.admin.create(THINGS, thing('meant'));
     const wrong = { preconditions: { uid: '00000000-0000-0000-0000-000000000000' } };
     expect((await api.admin.delete(`${THINGS}/meant`, wrong)).code).toBe(409);
@@ -179,27 +180,22 @@ describe('the REST verbs', () => {
     expect((await api.admin.delete(`${THINGS}/meant`)).code).toBe(200);
   });
 
-  it('delete a selection at once', async () => {
+  it('deletes a collection by selector', async () => {
     expect((await api.admin.delete(`${MAPS}?labelSelector=page%3Dyes`)).code).toBe(200);
     expect(listAt((await api.admin.get(`${MAPS}?labelSelector=page%3Dyes`)).body, 'items')).toEqual([]);
     expect((await api.admin.get(`${MAPS}/patched`)).code).toBe(200);
   });
 
-  it('remove the objects of a definition before the definition, and then serve its kind no more', async () => {
+  it('removes the objects of a definition before the definition, then stops serving its kind', async () => {
     await api.admin.create(THINGS, thing('last', { finalizers: ['test.agentplane.dev/hold'] }));
     await api.admin.delete(`${CRDS}/things.test.agentplane.dev`);
     expect((await api.admin.get(`${CRDS}/things.test.agentplane.dev`)).code).toBe(200);
     await api.admin.merge(`${THINGS}/last`, { metadata: { finalizers: null } });
-    for (
-      let tries = 0;
-      tries < 100 && (await api.admin.get(`${CRDS}/things.test.agentplane.dev`)).code === 200;
-      tries++
-    );
-    expect((await api.admin.get(`${CRDS}/things.test.agentplane.dev`)).code).toBe(404);
+    await waitFor(async () => (await api.admin.get(`${CRDS}/things.test.agentplane.dev`)).code === 404);
     expect((await api.admin.get(THINGS)).code).toBe(404);
   });
 
-  it('serve one object under every version of its definition', async () => {
+  it('serves one object under every version of its definition', async () => {
     const crd = thingCrd();
     const versions = listAt(crd, 'spec', 'versions');
     const two = {
@@ -227,7 +223,7 @@ describe('the REST verbs', () => {
     });
   });
 
-  it('let nothing into a namespace that is missing or goes away', async () => {
+  it('refuses objects in a namespace that is missing or terminating', async () => {
     expect(
       await api.admin.create('/api/v1/namespaces/nowhere/configmaps', { metadata: { name: 'a' } }),
     ).toMatchObject({ code: 404 });

@@ -244,7 +244,7 @@ export class ResourceHandlers {
 
   async #body(context: RequestContext, served: ServedType): Promise<KubeObject> {
     const body = await readObject(context);
-    if (!body) throw badRequest('no body in a request that needs one');
+    if (!body) throw badRequest('the request body is empty');
     return asObject(body, {
       apiVersion: apiVersionOf(served.type.group, served.version.name),
       kind: served.type.kind,
@@ -295,7 +295,12 @@ export class ResourceHandlers {
 }
 
 function notRunHere({ kind }: ServedType['type']): ApiError {
-  return new ApiError(405, 'MethodNotAllowed', `nothing acts on a ${kind} here: it needs a cluster`, {});
+  return new ApiError(
+    405,
+    'MethodNotAllowed',
+    `${kind} is not supported by the embedded API server; use a cluster`,
+    {},
+  );
 }
 
 type KubeObjectBody = Parameters<typeof asObject>[0];

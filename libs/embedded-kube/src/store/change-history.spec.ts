@@ -12,7 +12,7 @@ const revisions = (history: ChangeHistory, from: number): readonly number[] | un
   history.since(from)?.map(({ after }) => after.revision);
 
 describe('the history of changes', () => {
-  it('keeps as many as it may, and a quarter more in between', () => {
+  it('keeps its limit of changes, and a quarter more in between', () => {
     const history = new ChangeHistory(4, 1000);
     for (let revision = 1; revision <= 4; revision++) history.add(change(revision, 1));
     expect(revisions(history, 0)).toEqual([1, 2, 3, 4]);
@@ -22,7 +22,7 @@ describe('the history of changes', () => {
     expect(revisions(history, 3)).toEqual([4, 5]);
   });
 
-  it('keeps fewer of large objects', () => {
+  it('keeps fewer changes of large objects', () => {
     const history = new ChangeHistory(100, 1000);
     for (let revision = 1; revision <= 50; revision++) history.add(change(revision, 300));
     const kept = revisions(history, history.compacted) ?? [];
@@ -31,7 +31,7 @@ describe('the history of changes', () => {
     expect(revisions(history, history.compacted - 1)).toBeUndefined();
   });
 
-  it('begins a new life with no more than that', () => {
+  it('starts with at most its limit after a restart', () => {
     const history = new ChangeHistory(100, 1000);
     history.restore(
       Array.from({ length: 50 }, (_, index) => change(index + 10, 300)),

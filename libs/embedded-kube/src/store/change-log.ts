@@ -69,7 +69,8 @@ export class ChangeLog {
       const { rows } = await client.query<{ owned: boolean }>('SELECT pg_try_advisory_lock($1) AS owned', [
         LOCK,
       ]);
-      if (!rows[0]?.owned) throw new DatabaseOwnedError('another API server owns this database');
+      if (!rows[0]?.owned)
+        throw new DatabaseOwnedError('another API server uses this database; stop it first');
       await client.query(SCHEMA);
     } catch (error) {
       await client.end().catch(() => undefined);
@@ -123,7 +124,7 @@ export class ChangeLog {
   }
 
   #connected(): Client {
-    if (!this.#client) throw new Error('not connected to the database');
+    if (!this.#client) throw new Error('database unavailable: not connected');
     return this.#client;
   }
 }

@@ -142,7 +142,7 @@ export class ObjectStore {
   async #answeredInTime(write: Promise<StoredObject | undefined>): Promise<StoredObject | undefined> {
     const late = Promise.withResolvers<never>();
     const cancel = this.#options.clock.after(ANSWER_MS, () => {
-      late.reject(timeout('the database did not take the write in time; it may still be carried out'));
+      late.reject(timeout('the database did not confirm the write in time; the write may still be applied'));
     });
     try {
       return await Promise.race([write, late.promise]);
@@ -201,7 +201,10 @@ export class ObjectStore {
         listener(change);
       } catch (error) {
         const { resource, namespace, name } = change;
-        this.#options.logger.error({ resource, namespace, name, err: error }, 'a change was not passed on');
+        this.#options.logger.error(
+          { resource, namespace, name, err: error },
+          'publishing a change to watches failed',
+        );
       }
     }
   }
@@ -213,7 +216,7 @@ export class ObjectStore {
       return await log.commit(batch);
     } catch (error) {
       if (!isConnectionFailure(error)) throw error;
-      logger.warn({ error: errorText(error) }, 'lost the database inside a commit; connecting again');
+      logger.warn({ error: errorText(error) }, 'database connection lost during a commit, reconnecting');
     }
     for (let attempt = 0; ; attempt++) {
       await this.#pause(attempt);
@@ -222,7 +225,7 @@ export class ObjectStore {
         const committed = await log.lastRevision();
         if (committed === last) return;
         if (committed > last - batch.length)
-          throw new DatabaseOwnedError('somebody else has written to this database');
+          throw new DatabaseOwnedError('another program has written to the database of the API server');
         return await log.commit(batch);
       } catch (error) {
         if (!isConnectionFailure(error)) throw error;
@@ -256,7 +259,7 @@ export class ObjectStore {
     } catch (error) {
       this.#options.logger.warn(
         { error: errorText(error) },
-        'could not compact the change log; it is tried again later',
+        'compacting the change log failed, retrying later',
       );
     }
   }

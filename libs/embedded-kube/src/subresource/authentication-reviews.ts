@@ -34,7 +34,7 @@ export function authenticationReviews(
         const found = await authenticator.review(textAt(review, ['spec', 'token']), audiences);
         const status = found
           ? { authenticated: true, user: userInfo(found.user), audiences: found.audiences }
-          : { authenticated: false, user: {}, error: 'the token is not valid' };
+          : { authenticated: false, user: {}, error: 'the token is invalid' };
         return json(withField(review, 'status', status), 201);
       },
     },

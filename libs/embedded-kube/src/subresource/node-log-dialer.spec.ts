@@ -7,7 +7,7 @@ import { TLSSocket } from 'node:tls';
 import { CertificateAuthority } from '../pki/certificate-authority.js';
 import { tlsNodeLogDialer } from './node-log-dialer.js';
 
-describe('the way to a node over TLS', () => {
+describe('the log dialer over TLS', () => {
   const folder = temporaryFolder();
   const strangerFolder = temporaryFolder();
   let authority: CertificateAuthority;
@@ -47,7 +47,7 @@ describe('the way to a node over TLS', () => {
       signal: AbortSignal.timeout(5000),
     });
 
-  it('shows a certificate of the cluster that the node can judge', async () => {
+  it('presents a client certificate of the cluster', async () => {
     const { status, body } = await ask(authority);
     const chunks: Buffer[] = [];
     for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk);
@@ -55,7 +55,7 @@ describe('the way to a node over TLS', () => {
     expect(Buffer.concat(chunks).toString()).toBe('/containerLogs/a/b/c for kube-apiserver-kubelet-client');
   });
 
-  it('talks to no node of another authority', async () => {
+  it('refuses a node with a certificate of another authority', async () => {
     const stranger = await CertificateAuthority.open(strangerFolder, new Date());
     await expect(ask(stranger)).rejects.toThrow();
   });

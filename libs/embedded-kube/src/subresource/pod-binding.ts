@@ -30,7 +30,7 @@ export function podBinding(
     const { namespace } = context.info;
     const name = context.info.resource === 'bindings' ? (binding.metadata.name ?? '') : context.info.name;
     const node = textAt(binding, ['target', 'name']);
-    if (node === '') throw badRequest('a Binding needs target.name');
+    if (node === '') throw badRequest('target.name: Required value');
     const served = types.findServed('', 'v1', 'pods');
     if (!served) throw internalError('pods are not served');
     const bind = (pod: KubeObject): KubeObject => boundPod(pod, binding, node, clock.now());

@@ -4,9 +4,9 @@ import type { ObjectStore } from '../store/object-store.js';
 import type { SubresourceHandler } from './subresource-handlers.js';
 
 const INSTEAD: Readonly<Record<string, string>> = {
-  exec: 'its processes are processes of this machine: look at them there',
-  attach: 'read what it says with "kubectl logs -f"',
-  portforward: `its ports are open on 127.0.0.1 already, see its annotation ${ANNOTATION.loopbackPorts}`,
+  exec: 'its processes run on this machine; inspect them with the tools of the machine',
+  attach: 'read its output with "kubectl logs -f"',
+  portforward: `its ports are open on 127.0.0.1 already; see its annotation ${ANNOTATION.loopbackPorts}`,
 };
 
 /** `pods/NAME/exec`, `attach` and `portforward` are not served; whoever asks is told what to do instead. */
@@ -21,7 +21,7 @@ export function podStreams(store: ObjectStore): readonly SubresourceHandler[] {
       if (!pod) throw notFound({ group: '', resource: 'pods' }, name);
       if (textAt(pod, ['spec', 'nodeName']) === '')
         throw badRequest(`pod ${name} does not have a host assigned`);
-      const message = `${subresource} is not possible on a node that runs pods as processes: ${instead}`;
+      const message = `${subresource} is not supported on a node that runs pods as processes: ${instead}`;
       throw new ApiError(405, 'MethodNotAllowed', message, {});
     },
   }));

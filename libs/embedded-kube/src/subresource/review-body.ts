@@ -9,6 +9,6 @@ export async function readReview(
   kind: string,
 ): Promise<KubeObject> {
   const body = await readObject(context);
-  if (!body) throw badRequest('no body in a request that needs one');
+  if (!body) throw badRequest('the request body is empty');
   return asObject(body, { apiVersion, kind });
 }

@@ -30,7 +30,7 @@ export class ScaleHandler {
   async handle(context: RequestContext, served: ServedType, paths: ScalePaths): Promise<Reply> {
     const { namespace, name, verb } = context.info;
     const target = { served, namespace: served.type.namespaced ? namespace : '', name };
-    if (negotiate(context.headers.accept) === undefined) throw badRequest('only JSON is served');
+    if (negotiate(context.headers.accept) === undefined) throw badRequest('scale is served as JSON only');
     if (verb === 'get') return json(scaleOf(this.objects.get(target).object, paths, served));
     if (verb !== 'update' && verb !== 'patch') throw methodNotAllowed();
     const options = writeOptions(context, verb === 'update' ? 'UpdateOptions' : 'PatchOptions');
@@ -45,7 +45,7 @@ export class ScaleHandler {
 
   async #given(context: RequestContext): Promise<(current: KubeObject) => KubeObject> {
     const body = await readObject(context);
-    if (!body) throw badRequest('no body in a request that needs one');
+    if (!body) throw badRequest('the request body is empty');
     const given = asObject(body, SCALE);
     return () => given;
   }

@@ -16,7 +16,7 @@ const binding = (node: string) => ({
   target: { kind: 'Node', name: node },
 });
 
-describe('subresources', () => {
+describe('a subresource', () => {
   const asked: NodeLogRequest[] = [];
   const api = testApi({
     nodeLogDialer: (request) => {
@@ -42,7 +42,7 @@ describe('subresources', () => {
     for (const name of ['one', 'broken']) await api.admin.create(`${SPACE}/pods`, pod(name));
   });
 
-  it('bind a pod to a node once', async () => {
+  it('binds a pod to a node once', async () => {
     expect((await api.admin.create(`${SPACE}/pods/one/binding`, binding('here'))).code).toBe(201);
     const { body } = await api.admin.get(`${SPACE}/pods/one`);
     expect(at(body, 'spec', 'nodeName')).toBe('here');
@@ -56,7 +56,7 @@ describe('subresources', () => {
     ).toBe(201);
   });
 
-  it('pass a log on from the node that runs the pod', async () => {
+  it('proxies a log from the node of the pod', async () => {
     const { code, text, headers } = await api.admin.get(
       `${SPACE}/pods/one/log?tailLines=5&follow=true&pretty=true`,
     );
@@ -73,7 +73,7 @@ describe('subresources', () => {
     });
   });
 
-  it('say what is wrong with a request for a log', async () => {
+  it('names the problem of a malformed log request', async () => {
     expect(await api.admin.get(`${SPACE}/pods/one/log?container=other`)).toMatchObject({
       code: 400,
       body: { message: 'container other is not valid for pod one' },
@@ -85,7 +85,7 @@ describe('subresources', () => {
     });
   });
 
-  it('give a running pod its grace on deletion and eviction, and let its node end it', async () => {
+  it('gives a running pod its grace on deletion and eviction, and let its node end it', async () => {
     const deleted = await api.admin.delete(`${SPACE}/pods/one`);
     expect(deleted.body).toMatchObject({ kind: 'Pod', metadata: { deletionGracePeriodSeconds: 30 } });
     const eviction = {
@@ -105,12 +105,12 @@ describe('subresources', () => {
     expect((await api.admin.get(`${SPACE}/pods/one`)).code).toBe(404);
   });
 
-  it('delete a pod that no node has at once', async () => {
+  it('deletes a pod without a node at once', async () => {
     await api.admin.create(`${SPACE}/pods`, pod('unbound'));
     expect((await api.admin.delete(`${SPACE}/pods/unbound`)).body).toMatchObject({ kind: 'Status' });
   });
 
-  it('bind a token to a pod: it is good as long as the pod lives', async () => {
+  it('binds a token to the life of a pod', async () => {
     await api.admin.create(`${SPACE}/pods`, pod('bound', { serviceAccountName: 'robot' }));
     const uid = textAt((await api.admin.get(`${SPACE}/pods/bound`)).body, ['metadata', 'uid']);
     const request = {
@@ -147,12 +147,12 @@ describe('subresources', () => {
     ['a pod of another account', { boundObjectRef: { kind: 'Pod', name: 'broken' } }, 403],
     ['another uid of the pod', { boundObjectRef: { kind: 'Pod', name: 'broken', uid: 'x' } }, 409],
     ['another kind of object', { boundObjectRef: { kind: 'ConfigMap', name: 'x' } }, 400],
-  ])('refuse a token for %s', async (_, spec, code) => {
+  ])('refuses a token for %s', async (_, spec, code) => {
     const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec };
     expect((await api.admin.create(`${SPACE}/serviceaccounts/robot/token`, request)).code).toBe(code);
   });
 
-  it('refuse a token after its account was made again under the same name', async () => {
+  it('refuses a token after its account was recreated under the same name', async () => {
     const client = api.client(
       await api.server.kubeconfigFor({ kind: 'service-account', namespace: 'default', name: 'robot' }),
     );
@@ -162,7 +162,7 @@ describe('subresources', () => {
     expect(await client.get('/api')).toMatchObject({ code: 401, body: { reason: 'Unauthorized' } });
   });
 
-  it('refuse a pod whose service account does not exist', async () => {
+  it('refuses a pod whose service account does not exist', async () => {
     const answer = await api.admin.create(`${SPACE}/pods`, pod('x', { serviceAccountName: 'missing' }));
     expect(answer).toMatchObject({ code: 403 });
     expect(textAt(answer.body, ['message'])).toBe(
@@ -170,7 +170,7 @@ describe('subresources', () => {
     );
   });
 
-  it('let a pod wait a moment for the default account of a new namespace', async () => {
+  it('waits a moment for the default account of a new namespace before a pod is created', async () => {
     await api.admin.create('/api/v1/namespaces', { metadata: { name: 'fresh' } });
     const created = api.admin.create('/api/v1/namespaces/fresh/pods', pod('early'));
     await api.admin.create('/api/v1/namespaces/fresh/serviceaccounts', { metadata: { name: 'default' } });

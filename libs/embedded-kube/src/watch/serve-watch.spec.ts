@@ -14,7 +14,7 @@ describe('a watch', () => {
     return textAt((await api.admin.get(MAPS)).body, ['metadata', 'resourceVersion']);
   }
 
-  it('shows what there is as ADDED and then every change, when it begins at no version', async () => {
+  it('sends existing objects as ADDED and then every change when it begins at no version', async () => {
     await api.admin.create(MAPS, { metadata: { name: 'first' } });
     const watch = api.admin.watch(`${MAPS}?watch=true&fieldSelector=metadata.name=first`);
     await waitFor(() => watch.events.length === 1);
@@ -30,7 +30,7 @@ describe('a watch', () => {
     expect(new Set(revisions).size).toBe(3);
   });
 
-  it('shows an object that begins to match its labels as ADDED, and one that ceases to as DELETED', async () => {
+  it('sends ADDED for an object that begins to match its labels and DELETED for one that ceases to', async () => {
     await api.admin.create(MAPS, { metadata: { name: 'labelled' } });
     const watch = api.admin.watch(
       `${MAPS}?watch=true&labelSelector=a%3Db&resourceVersion=${await revision()}`,
@@ -81,19 +81,22 @@ describe('a watch', () => {
     });
   });
 
-  it.each(['', '&resourceVersion=0'])('begins now when no initial events are wanted%s', async (version) => {
-    const query = 'watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan';
-    const watch = api.admin.watch(`${MAPS}?${query}${version}`);
-    // the watch may be there a moment after its request was sent
-    await waitFor(async () => {
-      await api.admin.merge(`${MAPS}/same`, { data: { now: String(performance.now()) } });
-      return watch.events.length > 0;
-    });
-    watch.end();
-    expect(new Set(seen(watch))).toEqual(new Set(['MODIFIED same']));
-  });
+  it.each(['', '&resourceVersion=0'])(
+    'begins with the next change when no initial events are wanted%s',
+    async (version) => {
+      const query = 'watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan';
+      const watch = api.admin.watch(`${MAPS}?${query}${version}`);
+      // the watch may be there a moment after its request was sent
+      await waitFor(async () => {
+        await api.admin.merge(`${MAPS}/same`, { data: { now: String(performance.now()) } });
+        return watch.events.length > 0;
+      });
+      watch.end();
+      expect(new Set(seen(watch))).toEqual(new Set(['MODIFIED same']));
+    },
+  );
 
-  it('ends after timeoutSeconds with a bookmark that says how far it came', async () => {
+  it('ends after timeoutSeconds with a bookmark of its position', async () => {
     const watch = api.admin.watch(
       `${MAPS}?watch=true&resourceVersion=${await revision()}&timeoutSeconds=1&allowWatchBookmarks=true`,
     );
@@ -116,7 +119,7 @@ describe('a watch', () => {
     expect(at(watch.events[1]?.object, 'rows', 0, 'object', 'kind')).toBe('PartialObjectMetadata');
   });
 
-  it('sees every change of many writers once and in order', async () => {
+  it('sends every change of many writers once and in order', async () => {
     const watch = api.admin.watch(`${MAPS}?watch=true&resourceVersion=${await revision()}`);
     await Promise.all(
       Array.from({ length: 60 }, async (_, index) => {

@@ -71,8 +71,8 @@ function ownersOf(value: JsonObject): readonly string[] {
   );
 }
 
-describe('what holds for every configuration', () => {
-  test('applying it again changes nothing, not even the owners', () => {
+describe('every applied configuration', () => {
+  test('changes nothing when applied again, not even the owners', () => {
     fc.assert(
       fc.property(spec, spec, (first, second) => {
         const live = apply(apply(undefined, 'one', first), 'two', second);
@@ -81,7 +81,7 @@ describe('what holds for every configuration', () => {
     );
   });
 
-  test('every field of it is in the object and owned', () => {
+  test('puts every field into the object and owns it', () => {
     fc.assert(
       fc.property(spec, spec, (first, second) => {
         const live = apply(apply(undefined, 'one', first), 'two', second);
@@ -99,7 +99,7 @@ describe('what holds for every configuration', () => {
     );
   });
 
-  test('one manager alone gets exactly what it says, whatever it said before', () => {
+  test('replaces the former configuration of a sole manager exactly', () => {
     fc.assert(
       fc.property(spec, spec, (first, second) => {
         const live = apply(apply(undefined, 'one', first), 'one', second);
@@ -108,7 +108,7 @@ describe('what holds for every configuration', () => {
     );
   });
 
-  test('what another manager applied survives the withdrawal of everything', () => {
+  test('leaves the fields of another manager in place when everything is withdrawn', () => {
     fc.assert(
       fc.property(spec, spec, (first, second) => {
         const live = apply(apply(apply(undefined, 'one', first), 'two', second), 'one', {});
@@ -118,7 +118,7 @@ describe('what holds for every configuration', () => {
     );
   });
 
-  test('without force either nothing conflicts or nothing changes hands', () => {
+  test('conflicts or keeps all owners when applied without force', () => {
     fc.assert(
       fc.property(spec, spec, (first, second) => {
         const live = apply(undefined, 'one', first);
@@ -146,7 +146,7 @@ describe('what holds for every configuration', () => {
     );
   });
 
-  test('an update owns what it changes and nothing else', () => {
+  test('owns exactly the changed fields when written by an update', () => {
     fc.assert(
       fc.property(spec, spec, (first, second) => {
         const old = apply(undefined, 'one', first);

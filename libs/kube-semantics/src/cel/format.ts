@@ -41,7 +41,7 @@ function hex(value: unknown, clause: string): string {
 }
 
 /** A value as `%s` shows it. */
-export function printCel(value: unknown): string {
+function printCel(value: unknown): string {
   if (value === null) return 'null';
   if (value instanceof Date) return value.toISOString();
   if (Array.isArray(value)) return `[${value.map(printCel).join(', ')}]`;

@@ -36,7 +36,7 @@ describe('functions of Kubernetes', () => {
   });
 });
 
-describe('errors in the words of Kubernetes', () => {
+describe('runtime errors of rules', () => {
   test.each([
     ['self.missing == 1', {}, 'no such key: missing'],
     ['self.list[3] == 1', { list: [1n] }, 'index out of bounds: 3'],
@@ -52,7 +52,7 @@ test.each([['self.a ==='], ['nothing(self)'], ['other > 1']])('%s does not compi
   expect(ruleProgram(rule)).toBeInstanceOf(RuleError);
 });
 
-test('rules that look at the old value are known as such', () => {
+test('a rule that reads the old value counts as a transition rule', () => {
   const uses = (rule: string): unknown => {
     const program = ruleProgram(rule);
     return program instanceof RuleError ? program : program.usesOldSelf;

@@ -25,7 +25,7 @@ export function jsonPatch<T extends JsonObject>(object: T, operations: unknown):
   const parsed = parseOperations(operations);
   const document = { root: structuredClone(object) as unknown, copiedBytes: 0 };
   for (const operation of parsed) applyOperation(document, operation);
-  if (!isJsonObject(document.root)) throw refused('the patched document is no object');
+  if (!isJsonObject(document.root)) throw refused('the patched document is not an object');
   return document.root as T;
 }
 
@@ -48,7 +48,7 @@ function parseOperations(operations: unknown): readonly Operation[] {
   }
   return operations.map((operation: unknown) => {
     if (!isJsonObject(operation))
-      throw new PatchError(400, 'error decoding patch: an operation is no object');
+      throw new PatchError(400, 'error decoding patch: an operation is not an object');
     const { op, path, from, value } = operation;
     if (typeof path !== 'string') throw refused('operation missing path field: missing value');
     return {

@@ -29,7 +29,7 @@ describe('merge patch', () => {
     expect(mergePatch(object, patch)).toEqual(expected);
   });
 
-  test('a patch applied twice does what it does once, and leaves the object alone', () => {
+  test('applying a patch twice equals applying it once and leaves the input unchanged', () => {
     fc.assert(
       fc.property(json, json, (object, patch) => {
         const before = JSON.stringify(object);
@@ -40,7 +40,7 @@ describe('merge patch', () => {
     );
   });
 
-  test('what is no object is refused', () => {
+  test('a patch that is not an object is refused', () => {
     expect(() => mergePatch({}, [1])).toThrow(PatchError);
   });
 });
@@ -89,13 +89,13 @@ describe('JSON patch', () => {
 });
 
 describe('strategic merge patch', () => {
-  test('kinds that are not built in have none', () => {
+  test('a kind that is not built in is refused', () => {
     expect(() => strategicMergePatch({ group: 'x.test', kind: 'Thing' }, {}, {})).toThrow(
       expect.objectContaining({ status: 415 }),
     );
   });
 
-  test('items are matched by their merge key, so a patch twice is a patch once', () => {
+  test('items match by their merge key, so applying a patch twice equals applying it once', () => {
     const names = fc.constantFrom('a', 'b', 'c');
     const containers = fc.uniqueArray(fc.record({ name: names, image: fc.string() }), {
       selector: (item) => item.name,

@@ -69,7 +69,7 @@ function withoutNulls(value: unknown): unknown {
   );
 }
 
-test('whatever the bytes, the answer is an object or a refusal', () => {
+test('any bytes decode to an object or are refused', () => {
   const magic = [0x6b, 0x38, 0x73, 0];
   fc.assert(
     fc.property(

@@ -41,7 +41,10 @@ function decodeEnvelope(envelope: readonly WireField[]): JsonObject {
   const message =
     roots[`${apiVersion} ${kind}`] ?? (kind === 'DeleteOptions' ? roots['v1 DeleteOptions'] : undefined);
   if (message === undefined) {
-    throw new ProtobufError(415, `no kind "${kind}" of "${apiVersion}" is understood in protobuf; send JSON`);
+    throw new ProtobufError(
+      415,
+      `no kind "${kind}" of "${apiVersion}" can be decoded from protobuf; send JSON`,
+    );
   }
   return { apiVersion, kind, ...decodeMessage(bytesOf(envelope, 2), message) };
 }

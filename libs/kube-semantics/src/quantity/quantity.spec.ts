@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { approximateNumber, formatQuantity, parseQuantity } from './quantity.js';
 
 describe('approximateNumber', () => {
@@ -17,15 +18,38 @@ describe('approximateNumber', () => {
   ])('reads %j as %d', (text, value) => expect(approximateNumber(text)).toBe(value));
 });
 
-describe('formatQuantity', () => {
+describe('quantity', () => {
   it.each([
     ['1000m', '1'],
-    ['0.5', '500m'],
-    ['1024Ki', '1Mi'],
-    ['1500Mi', '1500Mi'],
-    ['1000e3', '1e6'],
-  ])('writes %s as %s', (given, canonical) => {
+    ['1.5', '1500m'],
+    ['1024Mi', '1Gi'],
+    ['1.5Gi', '1536Mi'],
+    ['0.5Gi', '512Mi'],
+    ['1e3', '1e3'],
+    ['100000', '100k'],
+    ['1234', '1234'],
+    ['0', '0'],
+    ['-2', '-2'],
+    ['3n', '3n'],
+  ])('formats %s as %s', (given, expected) => {
     const quantity = parseQuantity(given);
-    expect(quantity && formatQuantity(quantity)).toBe(canonical);
+    expect(quantity && formatQuantity(quantity)).toBe(expected);
+  });
+
+  it.each(['', 'x', '1 Gi', '1Zi', '--1', '1e'])('refuses %j', (text) => {
+    expect(parseQuantity(text)).toBeUndefined();
+  });
+
+  it('formats to a text of the same value', () => {
+    const text = fc
+      .tuple(fc.nat(1_000_000), fc.constantFrom('', 'm', 'k', 'M', 'Ki', 'Mi', 'Gi', 'u', 'e2'))
+      .map(([number, suffix]) => `${number}${suffix}`);
+    fc.assert(
+      fc.property(text, (given) => {
+        const quantity = parseQuantity(given);
+        if (quantity === undefined) throw new Error(given);
+        expect(parseQuantity(formatQuantity(quantity))?.nano).toBe(quantity.nano);
+      }),
+    );
   });
 });

@@ -46,7 +46,7 @@ function fieldError(reason: FieldErrorReason, field: string, detail: string, val
 }
 
 /** A value as Kubernetes prints it inside a message: JSON with sorted keys, and Go's HTML-safe escapes for nested text. */
-export function renderValue(value: unknown): string {
+function renderValue(value: unknown): string {
   if (typeof value === 'bigint') return value.toString();
   return typeof value === 'string' ? quote(value) : htmlSafe(JSON.stringify(sortKeys(value)) ?? 'null');
 }
@@ -111,13 +111,4 @@ export function tooMany(field: string, actual: number, max: number): FieldError 
     `must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
     actual,
   );
-}
-
-/**
- * The text of all errors after `KIND "NAME" is invalid: ` of a 422 answer: one alone, several in brackets, each only
- * once.
- */
-export function fieldErrorsText(errors: readonly FieldError[]): string {
-  const texts = [...new Set(errors.map((error) => `${error.field}: ${error.message}`))];
-  return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
 }

@@ -92,7 +92,7 @@ export function validateObjectMetaUpdate(object: JsonObject, old: JsonObject): r
 }
 
 /** The problems of a name under a rule; a prefix may end in dashes. */
-export function nameProblems(name: string, rule: NameRule, isPrefix = false): readonly string[] {
+function nameProblems(name: string, rule: NameRule, isPrefix = false): readonly string[] {
   if (rule === 'path-segment') return pathSegment(name, isPrefix);
   const masked = isPrefix && name.length > 1 && name.endsWith('-') ? `${name.slice(0, -2)}a` : name;
   if (rule === 'dns-label') return dnsLabel(masked);

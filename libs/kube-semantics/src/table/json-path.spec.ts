@@ -38,7 +38,7 @@ describe('JSONPath of printer columns', () => {
     expect(parseJsonPath(path)?.find(object)).toEqual(found);
   });
 
-  it('does not understand what is no path', () => {
+  it('returns nothing for a text that is not a path', () => {
     expect(parseJsonPath('spec[')).toBeUndefined();
   });
 });

@@ -91,7 +91,7 @@ describe('the line of a pod', () => {
     expect(cells(status, metadata)).toEqual(expected);
   });
 
-  it('shows how far the init containers are', () => {
+  it('shows the progress of the init containers', () => {
     const status = {
       phase: 'Pending',
       initContainerStatuses: [

@@ -10,12 +10,13 @@ import { mergePatch } from '../patch/merge-patch.js';
 import { PatchError } from '../patch/patch-error.js';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.js';
 import type { CompiledSchema } from '../schema/compiled-schema.js';
-import { fieldErrorsText, type FieldError } from '../schema/field-error.js';
+import type { FieldError } from '../schema/field-error.js';
 import {
   validateObjectMeta,
   validateObjectMetaUpdate,
   type ObjectMetaRules,
 } from '../schema/object-meta.js';
+import { invalid } from '../status/errors.js';
 
 const TIME = '2026-01-02T03:04:05Z';
 
@@ -153,10 +154,8 @@ export class Replay {
 
   #refuse(errors: readonly FieldError[], name: string): void {
     if (errors.length === 0) return;
-    const { kind, group } = this.resource;
-    const type = group === '' ? kind : `${kind}.${group}`;
     const causes = errors.map(({ reason, message, field }) => ({ reason, message, field }));
-    throw new Refused(422, `${type} "${name}" is invalid: ${fieldErrorsText(errors)}`, causes);
+    throw new Refused(422, invalid(this.resource, name, causes).message, causes);
   }
 
   /** System metadata, and of object and status only the half that the write may change. */

@@ -66,7 +66,7 @@ export class PodKubeconfig {
       this.#renew(pod).catch((error: unknown) => {
         this.#options.log.warn(
           { pod: pod.metadata.name, problem: errorText(error) },
-          'a token was not renewed',
+          'renewing the service account token of a pod failed, retrying',
         );
         this.#after(RETRY_MS, pod);
       });

@@ -44,11 +44,13 @@ async function valueOf(
   if (secretKeyRef) return references.secretKey(secretKeyRef);
   if (configMapKeyRef) return references.configMapKey(configMapKeyRef);
   if (fieldRef) return fieldOf(pod, fieldRef.fieldPath);
-  throw new ContainerConfigError(`the source of the variable ${name} is not supported by this node`);
+  throw new ContainerConfigError(
+    `environment variable ${name}: its source is not supported by the process runtime`,
+  );
 }
 
 /** Downward fields; of the status only those that exist on loopback. */
-export function fieldOf(pod: Pod, path: string): string {
+function fieldOf(pod: Pod, path: string): string {
   const { metadata, spec } = pod;
   const member = /^metadata\.(labels|annotations)\['([^']+)'\]$/.exec(path);
   if (member) return metadata[member[1] as 'labels' | 'annotations']?.[member[2] ?? ''] ?? '';
@@ -67,7 +69,7 @@ export function fieldOf(pod: Pod, path: string): string {
     case 'status.podIP':
       return '127.0.0.1';
     default:
-      throw new ContainerConfigError(`the field ${path} is not supported by this node`);
+      throw new ContainerConfigError(`fieldRef ${path} is not supported by the process runtime`);
   }
 }
 
@@ -83,21 +85,23 @@ class References {
   }
 
   async secret(name: string, optional = false): Promise<Values> {
-    return required(await this.#findSecret(name), `the Secret ${name} is missing`, optional) ?? {};
+    return required(await this.#findSecret(name), `Secret ${name} not found; create it`, optional) ?? {};
   }
 
   async configMap(name: string, optional = false): Promise<Values> {
-    return required(await this.#findConfigMap(name), `the ConfigMap ${name} is missing`, optional) ?? {};
+    return (
+      required(await this.#findConfigMap(name), `ConfigMap ${name} not found; create it`, optional) ?? {}
+    );
   }
 
   async secretKey({ name, key, optional = false }: KeyReference): Promise<string | undefined> {
     const values = await this.#findSecret(name);
-    return required(values?.[key], `the Secret ${name} has no key ${key}`, optional);
+    return required(values?.[key], `Secret ${name} has no key ${key}`, optional);
   }
 
   async configMapKey({ name, key, optional = false }: KeyReference): Promise<string | undefined> {
     const values = await this.#findConfigMap(name);
-    return required(values?.[key], `the ConfigMap ${name} has no key ${key}`, optional);
+    return required(values?.[key], `ConfigMap ${name} has no key ${key}`, optional);
   }
 
   #findSecret(name: string): Promise<Values | undefined> {

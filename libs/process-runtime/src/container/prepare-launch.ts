@@ -44,7 +44,7 @@ export async function prepareLaunch(
   };
   const folder = container.workingDir ?? image.folder ?? files.workingFolder;
   if (!existsSync(folder))
-    throw new ContainerConfigError(`the working directory ${folder} is not on this machine`);
+    throw new ContainerConfigError(`working directory ${folder} does not exist on this machine`);
 
   const args = (container.args ?? []).map((text) => expand(text, environment));
   const [command, ...before] = (container.command ?? []).map((text) => expand(text, environment));
@@ -77,6 +77,6 @@ function platformVariables(
 /** Says how a local image comes here; the node cannot fetch any. */
 function missingImage(image: string): string {
   const name = /^local\/([^@]+)/.exec(image)?.[1];
-  const hint = name === undefined ? '' : `; "agentplane image add ${name} FOLDER --deploy" takes it in`;
-  return `${JSON.stringify(image)} is not on this machine${hint}`;
+  const hint = name === undefined ? '' : `; add it with "agentplane image add ${name} FOLDER --deploy"`;
+  return `image ${JSON.stringify(image)} does not exist on this machine${hint}`;
 }

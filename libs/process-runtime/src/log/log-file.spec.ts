@@ -24,7 +24,7 @@ function follow(logFolder: string, log: LogFile): { text: () => string; done: Pr
 }
 
 describe('a log file', () => {
-  it('is followed over its rotation, without a gap', async () => {
+  it('streams to a follower across rotation without a gap', async () => {
     const logFolder = join(folder, 'followed');
     const log = new LogFile(logFolder, 0, systemClock, 2_000);
     const seen = follow(logFolder, log);
@@ -38,7 +38,7 @@ describe('a log file', () => {
     expect(seen.text()).toBe(Array.from({ length: 200 }, (_, index) => line(index)).join(''));
   });
 
-  it('does not grow, and harms nobody, when it cannot be put aside', () => {
+  it('stops growing without an error when rotation fails', () => {
     const logFolder = join(folder, 'stuck');
     const log = new LogFile(logFolder, 0, systemClock, 2_000);
     const { older, newest } = attemptFiles(logFolder, 0);
@@ -50,7 +50,7 @@ describe('a log file', () => {
     log.close();
   });
 
-  it('harms nobody when its folder is gone, and goes on when it is back', () => {
+  it('drops output without an error while its folder is missing, and resumes afterwards', () => {
     const logFolder = join(folder, 'gone');
     const log = new LogFile(logFolder, 0, systemClock, 2_000);
     rmSync(logFolder, { recursive: true });

@@ -81,7 +81,7 @@ describe('logs of pods', () => {
     ['times before the lines', '?tailLines=1&timestamps=true', '2026-03-01T12:01:00.000Z three\n'],
     ['no more bytes than asked for', '?limitBytes=6', 'one\ntw'],
     ['the attempt before', '?previous=true', 'the attempt before\n'],
-  ])('gives %s', async (_name, query, text) => {
+  ])('serves %s', async (_name, query, text) => {
     expect(await read(`/containerLogs/here/pod/main${query}`)).toEqual({ status: 200, text });
   });
 
@@ -97,7 +97,7 @@ describe('logs of pods', () => {
     expect((await read(`/containerLogs/here/looping/main${query}`)).text).toBe('its last words\n');
   });
 
-  it('talks to the API server alone', async () => {
+  it('refuses every client but the API server', async () => {
     expect((await read('/containerLogs/here/pod/main', 'system:nodes')).status).toBe(403);
     await expect(read('/containerLogs/here/pod/main', '')).rejects.toThrow();
   });

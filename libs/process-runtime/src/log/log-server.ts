@@ -44,7 +44,7 @@ export class LogServer {
   /** The wished port, or any when that is taken or 0. */
   async listen(wished: number): Promise<number> {
     const port = (await this.#tryListen(wished)) ?? (await this.#tryListen(0));
-    if (port === undefined) throw new Error('no free port on 127.0.0.1 for the logs of pods');
+    if (port === undefined) throw new Error('serving pod logs failed: no free port on 127.0.0.1');
     return port;
   }
 
@@ -68,18 +68,19 @@ export class LogServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      if (!isApiServer(request)) return refuse(response, 403, 'only the API server may read logs here');
+      if (!isApiServer(request))
+        return refuse(response, 403, 'forbidden: only the API server may read pod logs');
       const url = new URL(request.url ?? '/', 'https://node');
       const [, root, namespace, pod, container, more] = url.pathname.split('/').map(decodeURIComponent);
       if (request.method !== 'GET' || root !== 'containerLogs' || !container || more !== undefined)
-        return refuse(response, 404, 'there is nothing here but /containerLogs/NAMESPACE/POD/CONTAINER');
+        return refuse(response, 404, 'not found; the only path is /containerLogs/NAMESPACE/POD/CONTAINER');
       await this.#stream(
         { namespace: namespace ?? '', pod: pod ?? '', container, query: url.searchParams },
         response,
       );
     } catch (error) {
-      this.#options.log.warn({ problem: errorText(error) }, 'a log could not be read');
-      refuse(response, 500, 'the log could not be read');
+      this.#options.log.warn({ problem: errorText(error) }, 'reading a container log failed');
+      refuse(response, 500, 'reading the container log failed');
     }
   }
 
@@ -109,7 +110,7 @@ export class LogServer {
     response.writeHead(200, { 'content-type': 'text/plain' });
     response.flushHeaders();
     const gone = new AbortController();
-    response.once('close', () => gone.abort(new Error('the reader went away')));
+    response.once('close', () => gone.abort(new Error('the reader disconnected')));
     const live = found.live?.attempt === attempt ? found.live : undefined;
     for await (const text of readLog(found.folder, attempt, wanted, live, { clock, signal: gone.signal })) {
       if (gone.signal.aborted) break;

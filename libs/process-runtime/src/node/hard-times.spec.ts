@@ -56,7 +56,7 @@ class Way {
   }
 }
 
-describe('a node in hard times', () => {
+describe('a node under failures', () => {
   const server = testEmbeddedKube();
   const folder = temporaryFolder();
   const image = join(folder, 'image');
@@ -149,7 +149,7 @@ describe('a node in hard times', () => {
   const ended = (process: ProcessIdentity): Promise<unknown> =>
     waitFor(() => !isRunning(process), { timeoutMs: 20_000, what: `process ${process.pid} to end` });
 
-  it('ends what a container started in a process group of its own', async () => {
+  it('ends processes that a container started in another process group', async () => {
     const file = join(folder, 'daemon.pid');
     const daemon = `setsid sh -c 'echo $$$$ > ${file}; exec sleep 1000' & sleep 1000`;
     const pod = await until(await run({ command: ['sh', '-c', daemon] }), 'to run', isReady);
@@ -158,7 +158,7 @@ describe('a node in hard times', () => {
     await ended(process);
   });
 
-  it('ends it too when the container fails and is started again', async () => {
+  it('ends processes of a failed attempt before the next attempt', async () => {
     const file = join(folder, 'left.pid');
     const script = `[ -e ${file} ] && exec sleep 1000; setsid sh -c 'echo $$$$ > ${file}; exec sleep 1000' & while [ ! -s ${file} ]; do sleep 0.1; done; exit 1`;
     const pod = await run({ command: ['sh', '-c', script] });
@@ -167,7 +167,7 @@ describe('a node in hard times', () => {
     await remove(pod);
   });
 
-  it('lets nothing of a probe outlive its look', async () => {
+  it('ends every process of an exec probe with the probe', async () => {
     const file = join(folder, 'probe.pid');
     const command = ['sh', '-c', `sleep 1000 & [ -e ${file} ] || echo $! > ${file}; wait`];
     const pod = await run({ readinessProbe: { exec: { command }, timeoutSeconds: 1, periodSeconds: 60 } });
@@ -175,7 +175,7 @@ describe('a node in hard times', () => {
     await remove(pod);
   });
 
-  it('says of a crash loop and of a failed probe what the kubelet says', async () => {
+  it('reports a crash loop and a failed probe in the words of the kubelet', async () => {
     const looping = await run({ env: [{ name: 'EXIT_CODE', value: '3' }] });
     const { uid, name } = looping.metadata;
     const waiting = await until(
@@ -204,7 +204,7 @@ describe('a node in hard times', () => {
     await Promise.all([remove(looping), remove(sick)]);
   });
 
-  it('moves a container whose port somebody took while it was down', async () => {
+  it('moves a container to another port when its port was taken while it was down', async () => {
     const hold = join(folder, 'hold'); // as long as it is there, every attempt fails
     const script = `[ -e ${hold} ] && exit 1; exec ${process.execPath} ${PROGRAM}`;
     const readinessProbe = { tcpSocket: { port: 8000 }, periodSeconds: 1 };
@@ -239,7 +239,7 @@ describe('a node in hard times', () => {
     await remove(pod);
   });
 
-  it('starts nothing that it cannot note down, and goes on when it can', async () => {
+  it('starts no process that it cannot record, and resumes once it can', async () => {
     const name = `pod-${++made}`;
     const file = join(folder, 'unnoted.pid');
     const script = `echo $$$$ > ${file}; exec sleep 1000`;
@@ -270,7 +270,7 @@ describe('a node in hard times', () => {
     await remove(pod);
   });
 
-  it('starts beside whatever else lies in its folder, and stops while the API server is away', async () => {
+  it('starts beside foreign files in its folder, and stops while the API server is unavailable', async () => {
     const stubborn = {
       env: [{ name: 'IGNORE_TERM', value: 'yes' }],
       readinessProbe: { tcpSocket: { port: 8000 }, periodSeconds: 1 },

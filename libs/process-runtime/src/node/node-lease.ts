@@ -76,7 +76,7 @@ export class NodeLease {
       this.renew()
         .then(() => this.#after(RENEW_MS))
         .catch((error: unknown) => {
-          this.#options.log.warn({ problem: errorText(error) }, 'the lease of the node was not renewed');
+          this.#options.log.warn({ problem: errorText(error) }, 'renewing the node lease failed, retrying');
           this.#after(RETRY_MS);
         });
     });

@@ -153,7 +153,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     expect(lease.spec).toMatchObject({ holderIdentity: node.nodeName, leaseDurationSeconds: 40 });
   });
 
-  it('runs a pod, says when it is ready, serves it on loopback, and leaves nothing when it is deleted', async () => {
+  it('runs a pod, reports readiness, serves the pod on loopback and leaves nothing after its deletion', async () => {
     const pod = await until(
       await run({
         container: { readinessProbe: { httpGet: { path: '/ok', port: 'http' }, periodSeconds: 5 } },
@@ -178,7 +178,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     await waitFor(() => !existsSync(join(folder, 'node', 'pods', pod.metadata.uid ?? '')));
   });
 
-  it('says again that a pod is ready when the cluster has marked it otherwise', async () => {
+  it('reports a pod ready again after the cluster has marked it unready', async () => {
     const pod = await until(await run({}), 'to be ready', isReady);
     const conditions = pod.status?.conditions?.map(
       (one) => ({ ...one, status: one.type === 'Ready' ? 'False' : one.status }) as const,
@@ -193,7 +193,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     await remove(pod);
   });
 
-  it('gives a container the variables that its spec asks for, and nothing of the platform', async () => {
+  it('gives a container the variables of its spec and none of the platform', async () => {
     await client.create(CONFIG_MAPS, {
       metadata: { namespace: 'here', name: 'settings' },
       data: { colour: 'green', size: '3' },
@@ -217,7 +217,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
       'to wait for its secret',
       (now) => main(now)?.state?.waiting?.reason === 'CreateContainerConfigError',
     );
-    expect(main(waiting)?.state?.waiting?.message).toBe('the Secret late has no key password');
+    expect(main(waiting)?.state?.waiting?.message).toBe('Secret late has no key password');
     await client.create(SECRETS, {
       metadata: { namespace: 'here', name: 'late' },
       data: { password: 'cGFzcw==' },
@@ -245,7 +245,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     await remove(pod);
   });
 
-  it('says that an image is not there', async () => {
+  it('reports ErrImagePull for an image that does not exist', async () => {
     const pod = await run({ container: { image: 'local/unknown' } });
     const waiting = await until(
       pod,
@@ -256,7 +256,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     await remove(pod);
   });
 
-  it('outlives what the operating system refuses to start', async () => {
+  it('survives a process that the operating system refuses to start', async () => {
     await client.create(SECRETS, {
       metadata: { namespace: 'here', name: 'binary' },
       data: { value: 'YQBi' },
@@ -271,7 +271,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     }
   });
 
-  it('starts a failed container again and keeps what it said', async () => {
+  it('restarts a failed container and keeps its log', async () => {
     const pod = await run({ env: { EXIT_CODE: '78', MESSAGE: '{"reason":"GraphLoadFailed"}' } });
     const looping = await until(pod, 'to crash twice', (now) => (main(now)?.restartCount ?? 0) >= 2);
     expect(main(looping)?.lastState?.terminated).toMatchObject({
@@ -287,7 +287,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
   it.each([
     ['0', 'Succeeded', 'Completed'],
     ['3', 'Failed', 'Error'],
-  ])('a pod that is never restarted and exits with %s has %s', async (code, phase, reason) => {
+  ])('reports a pod that is never restarted and exits with %s as %s', async (code, phase, reason) => {
     const pod = await run({ restartPolicy: 'Never', env: { EXIT_CODE: code } });
     const over = await until(pod, phase, ({ status }) => status?.phase === phase);
     expect(main(over)).toMatchObject({
@@ -298,14 +298,14 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     await remove(pod);
   });
 
-  it('ends a pod that outlived its deadline', async () => {
+  it('ends a pod that outlives its deadline', async () => {
     const pod = await run({ activeDeadlineSeconds: 1 });
     const over = await until(pod, 'to fail', ({ status }) => status?.phase === 'Failed');
     expect(over.status?.reason).toBe('DeadlineExceeded');
     await remove(pod);
   });
 
-  it('restarts a container whose liveness is gone, on the port it had', async () => {
+  it('restarts a container whose liveness probe fails, on the same port', async () => {
     const health = join(folder, 'health');
     writeFileSync(health, '');
     const pod = await run({
@@ -328,7 +328,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     await remove(pod);
   });
 
-  it('runs init containers one after the other before the pod itself', async () => {
+  it('runs init containers one after another before the containers', async () => {
     const marks = join(folder, 'marks');
     const init = (name: string): PodContainer => ({
       name,
@@ -347,7 +347,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     await remove(pod);
   });
 
-  it('kills what does not end in its time, with everything it started', async () => {
+  it('kills a container that outlives its grace period, with every process it started', async () => {
     const children = join(folder, 'child.pid');
     const pod = await run({
       container: {
@@ -363,7 +363,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     expect([isRunning(record), isRunning(child)]).toEqual([false, false]);
   });
 
-  it('hands a mounted service account to its pod as a kubeconfig', async () => {
+  it('mounts the service account of a pod as a kubeconfig', async () => {
     const account = { namespace: 'here', name: 'reader' };
     await client.create(SERVICE_ACCOUNTS, { metadata: account });
     await client.create(ROLES, {
@@ -391,7 +391,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     await remove(pod);
   });
 
-  it('comes back after a stop: pods go on by their policy, on the same ports, in one copy', async () => {
+  it('resumes pods after a stop by their restart policy, on the same ports and in one copy', async () => {
     const always = await until(await run({}), 'to run', isReady);
     const never = await until(await run({ restartPolicy: 'Never' }), 'to run', isReady);
     const deleted = await until(await run({}), 'to run', isReady);

@@ -97,7 +97,7 @@ export class Registration {
     this.#cancel = clock.after(HEARTBEAT_MS, () => {
       void this.report()
         .catch((error: unknown) =>
-          log.warn({ problem: errorText(error) }, 'the status of the node was not written'),
+          log.warn({ problem: errorText(error) }, 'writing the node status failed, retrying'),
         )
         .finally(() => this.#beat());
     });
@@ -107,7 +107,7 @@ export class Registration {
 function conditions(now: string): NodeCondition[] {
   const good = (type: string, reason: string, status: 'True' | 'False'): NodeCondition => ({
     ...{ type, reason, status },
-    message: 'the process runtime answers',
+    message: 'process runtime is posting ready status',
     lastHeartbeatTime: now,
     lastTransitionTime: now,
   });

@@ -104,9 +104,9 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     ...{ client: leaseClient, nodeName: identity.name, holder: identity.leaseHolder, clock, log },
   });
   sleepWatch.onAwake((sleptMs) => {
-    log.warn({ sleptMs }, 'the machine stood still; saying first that this node is alive');
+    log.warn({ sleptMs }, 'machine was suspended; renewing the node lease first');
     void Promise.all([lease.renew(), registration.report()]).catch((error: unknown) =>
-      log.warn({ problem: errorText(error) }, 'the node could not say that it is alive'),
+      log.warn({ problem: errorText(error) }, 'renewing the node lease after a suspension failed'),
     );
   });
   sleepWatch.start();
@@ -117,7 +117,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   informer.start();
   await informer.synced();
   await workers.start(informer);
-  log.info({ node: identity.name, port, pods: informer.size }, 'the node is ready');
+  log.info({ node: identity.name, port, pods: informer.size }, 'node ready');
 
   return {
     name: 'node',

@@ -116,7 +116,7 @@ export class PodWorker {
 
   /** The node stops. */
   async stop(graceMs: number): Promise<void> {
-    this.#nodeStops.abort(new Error('the node stops'));
+    this.#nodeStops.abort(new Error('the node is stopping'));
     this.#end({ kind: 'node-stops', graceMs });
     await this.ended;
   }
@@ -206,7 +206,10 @@ export class PodWorker {
         if (isAccountMounted(this.#pod)) this.#kubeconfigPath = await this.#kubeconfig.start(this.#pod);
         return;
       } catch (error) {
-        log.warn({ pod: this.#pod.metadata.name, problem: errorText(error) }, 'a pod could not be prepared');
+        log.warn(
+          { pod: this.#pod.metadata.name, problem: errorText(error) },
+          'preparing a pod failed, retrying',
+        );
         await within(this.#ending.promise, RETRY_MS, clock);
       }
     }
@@ -263,7 +266,8 @@ export class PodWorker {
       } catch (error) {
         if (isConflict(error)) return true; // a namesake is there already
         if (this.#nodeStops.signal.aborted) return false;
-        if (tries % 10 === 0) log.warn({ problem: errorText(error) }, 'a pod was not removed, trying again');
+        if (tries % 10 === 0)
+          log.warn({ problem: errorText(error) }, 'deleting a pod object failed, retrying');
         await clock.sleep(RETRY_MS, this.#nodeStops.signal).catch(() => undefined);
       }
     }

@@ -52,9 +52,7 @@ export class PodWorkers {
     const worker = new PodWorker(this.#context, pod, previous);
     this.#workers.set(uid, worker);
     worker.ended
-      .catch((error: unknown) =>
-        this.#context.log.error({ pod: name, err: error }, 'the work on a pod failed'),
-      )
+      .catch((error: unknown) => this.#context.log.error({ pod: name, err: error }, 'pod worker failed'))
       .finally(() => this.#workers.delete(uid));
   }
 

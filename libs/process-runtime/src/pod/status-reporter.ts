@@ -81,7 +81,10 @@ export class StatusReporter {
           break;
         }
         this.#isDirty = true;
-        this.#options.log.warn({ problem: errorText(error), pauseMs }, 'the status of a pod was not written');
+        this.#options.log.warn(
+          { problem: errorText(error), pauseMs },
+          'writing a pod status failed, retrying',
+        );
         await this.#options.clock.sleep(pauseMs);
         pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
       }

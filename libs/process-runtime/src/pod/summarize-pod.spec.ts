@@ -106,7 +106,7 @@ describe('conditions of a pod', () => {
     expect(statuses(summarizePod(pod(), seen, NOW))).toEqual(expected);
   });
 
-  it('keeps conditions of others, and the time of those that did not change', () => {
+  it('keeps conditions of other writers, and the time of unchanged ones', () => {
     const scheduled = {
       type: 'PodScheduled',
       status: 'True',

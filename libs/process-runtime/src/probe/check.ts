@@ -31,7 +31,7 @@ function look(probe: Probe, target: ProbeTarget, timeoutMs: number): Promise<Che
   if (probe.httpGet) return checkHttp(probe.httpGet, target, timeoutMs);
   if (probe.tcpSocket) return checkTcp(realPort(probe.tcpSocket.port, target), timeoutMs);
   if (probe.exec) return checkCommand(probe.exec.command, target, timeoutMs);
-  return Promise.resolve('this kind of probe is not supported by this node');
+  return Promise.resolve('this kind of probe is not supported by the process runtime');
 }
 
 function realPort(port: number | string, { container, ports }: ProbeTarget): number {

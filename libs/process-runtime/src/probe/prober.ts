@@ -39,7 +39,7 @@ export class Prober {
   }
 
   stop(): void {
-    this.#end.abort(new Error('the probe is not needed any more'));
+    this.#end.abort(new Error('the probe was stopped'));
   }
 
   async #run(): Promise<void> {

@@ -80,8 +80,7 @@ export async function forwardHttp(
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const socket = await connectToPod(endpoints, gone.signal);
-  if (!socket)
-    return refuse(response, `no pod is ready behind the Service ${serviceName}; try again in a moment`);
+  if (!socket) return refuse(response, `Service ${serviceName} has no ready pod; retry in a moment`);
   const outgoing: ClientRequest = plainHttp.request({
     createConnection: () => socket,
     method: incoming.method,
@@ -91,7 +90,7 @@ export async function forwardHttp(
   response.once('close', () => outgoing.destroy());
   outgoing.once('response', (from) => answer(from, response));
   outgoing.once('error', () =>
-    refuse(response, `the pod behind the Service ${serviceName} closed the connection`),
+    refuse(response, `the pod of Service ${serviceName} closed the connection before it answered`),
   );
   incoming.once('error', () => outgoing.destroy());
   incoming.pipe(outgoing);

@@ -82,7 +82,7 @@ describe('ServiceListener', () => {
     });
   });
 
-  it('takes ready pods in turn', async () => {
+  it('picks ready pods in turn', async () => {
     const both = [await pod('one'), await pod('two')];
     const port = await proxy(() => both);
     const said = [await ask(port), await ask(port), await ask(port)].map(({ text }) => text.slice(0, 3));
@@ -152,7 +152,7 @@ describe('ServiceListener', () => {
     expect(first).toBe('data: 1\n\n');
   });
 
-  it('answers trouble as JSON when the pod hangs up', async () => {
+  it('answers a JSON error when the pod closes the connection', async () => {
     const rude = await pod('rude', (incoming) => incoming.socket.destroy());
     const port = await proxy(() => [rude]);
     const { status, text } = await ask(port);
@@ -162,7 +162,7 @@ describe('ServiceListener', () => {
     ]);
   });
 
-  it('asks nothing of a pod for a client that left while it waited for one', async () => {
+  it('opens no connection to a pod for a client that left while waiting', async () => {
     const open = new Set<Socket>();
     let asked = 0;
     const server = createTcpServer((socket) => {
@@ -195,7 +195,7 @@ describe('ServiceListener', () => {
     await waitFor(() => open.size === 0, { timeoutMs: 20_000 });
   });
 
-  it('joins bytes for ports that are not http', async () => {
+  it('forwards bytes for ports that are not http', async () => {
     const echo = createTcpServer((socket) => socket.pipe(socket));
     await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
     stops.push(() => new Promise((resolve) => echo.close(resolve)));
@@ -247,10 +247,10 @@ describe('findEndpoints', () => {
     ['a pod of another namespace', aPod({ namespace: 'other' }), []],
     ['a pod without that port', aPod({ ports: '{"9":1}' }), []],
     ['a pod with an unreadable note', aPod({ ports: '{' }), []],
-  ])('of %s', (_name, one, ports) => {
+  ])('finds the endpoints of %s', (_name, one, ports) => {
     expect(findEndpoints(service, port, [one]).map((endpoint) => endpoint.port)).toEqual(ports);
   });
 
-  it('of a Service without a selector are none', () =>
+  it('finds no endpoints of a Service without a selector', () =>
     expect(findEndpoints({ ...service, spec: {} }, port, [aPod({})])).toEqual([]));
 });

@@ -24,7 +24,7 @@ function sleeper(environment: Record<string, string> = {}): ProcessIdentity {
 }
 
 describe('endStrays', () => {
-  it('ends recorded and marked processes, and nobody else', async () => {
+  it('ends recorded and marked processes and no others', async () => {
     const pods = join(folder, 'pods');
     mkdirSync(join(pods, 'uid'), { recursive: true });
     const recorded = sleeper();

@@ -24,13 +24,13 @@ const GRACE_MS = 2_000;
 export async function endStrays(podsFolder: string, clock: Clock, log: Logger): Promise<void> {
   const recorded = recordedProcesses(podsFolder).filter(isRunning);
   if (recorded.length > 0)
-    log.warn({ pids: recorded.map(({ pid }) => pid) }, 'ending processes that outlived their node');
+    log.warn({ pids: recorded.map(({ pid }) => pid) }, 'ending processes that outlived an earlier node');
   await Promise.all(
     recorded.map((identity) => endProcess(identity, { clock, graceMs: GRACE_MS, group: true })),
   );
   const marked = markedProcesses(NODE_MARKER, podsFolder);
   if (marked.length > 0)
-    log.warn({ pids: marked.map(({ pid }) => pid) }, 'ending processes that nobody recorded');
+    log.warn({ pids: marked.map(({ pid }) => pid) }, 'ending unrecorded processes of an earlier node');
   await Promise.all(marked.map((identity) => endProcess(identity, { clock, graceMs: 0 })));
 }
 

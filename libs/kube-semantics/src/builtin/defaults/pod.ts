@@ -50,7 +50,7 @@ const volume = chain(
 );
 
 /** What every pod template gets. */
-export const podSpec: Fill = chain(
+const podSpec: Fill = chain(
   each('containers', container),
   each('initContainers', container),
   each('volumes', volume),
