@@ -79,8 +79,7 @@ export default {
       severity: 'error',
       from: {
         path: '^(apps|libs)/',
-        pathNot:
-          '^(libs/(postgres|embedded-kube|embedded-postgres|testing)/|apps/agent-server/)|\\.spec\\.ts$',
+        pathNot: '^(libs/(postgres|embedded-kube|embedded-postgres|testing)/)|\\.spec\\.ts$',
       },
       to: { path: 'node_modules/(pg|@types/pg|pg-copy-streams)/' },
     },
@@ -89,6 +88,13 @@ export default {
       severity: 'error',
       from: { path: '^(apps|libs)/', pathNot: '^libs/trace-store/|\\.spec\\.ts$' },
       to: { path: 'node_modules/typeorm/' },
+    },
+    {
+      name: 'requests-speak-for-callers',
+      comment: "A request has the scope of its caller (http/caller-scope.ts), never the server's own.",
+      severity: 'error',
+      from: { path: '^apps/agent-server/src/http/', pathNot: '\\.spec\\.ts$' },
+      to: { path: '^apps/agent-server/src/store/worker-scope\\.ts$' },
     },
     {
       name: 'testing-is-for-tests',

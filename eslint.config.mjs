@@ -25,6 +25,12 @@ const noExportAll = {
 };
 const noDefaultExport = { selector: 'ExportDefaultDeclaration', message: 'Export by name.' };
 
+const noStatementWithoutScope = {
+  selector:
+    'ExportNamedDeclaration > FunctionDeclaration:not([params.0.typeAnnotation.typeAnnotation.typeName.name=/^(Worker|Caller)?Scope$/])',
+  message: 'A statement says on whose behalf it speaks: its first parameter is a Scope.',
+};
+
 const source = ['apps/**/*.ts', 'apps/**/*.tsx', 'libs/**/*.ts', 'libs/**/*.tsx'];
 const tests = ['**/*.spec.ts', '**/*.spec.tsx', 'test/**/*.ts', 'libs/testing/**/*.ts', '**/testdata/**'];
 
@@ -69,12 +75,45 @@ export default tseslint.config(
   { files: ['libs/time/src/clock.ts'], rules: { 'no-restricted-syntax': 'off' } },
   // DTO classes and injected classes need value imports for their metadata
   { files: ['apps/api/**'], rules: { '@typescript-eslint/consistent-type-imports': 'off' } },
+  // One conversation with the database a file; what rows look like stands in row/
+  {
+    files: ['apps/agent-server/src/store/*/*.ts'],
+    ignores: ['apps/agent-server/src/store/row/**'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        noEnvironment,
+        ...noClock,
+        ...noTimers,
+        noExportAll,
+        noDefaultExport,
+        noStatementWithoutScope,
+      ],
+    },
+  },
+  {
+    files: ['apps/agent-server/src/**/*.ts'],
+    ignores: ['apps/agent-server/src/store/{sql,database}.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: ['openPool', 'openConnection', 'inTransaction'].map((name) => ({
+            name: '#lib/postgres',
+            importNames: [name],
+            message: 'Statements go through store/sql.ts, which asks for a Scope.',
+          })),
+        },
+      ],
+    },
+  },
   {
     files: tests,
     rules: {
       'max-lines-per-function': 'off',
       'max-lines': ['error', { max: 800, skipBlankLines: true, skipComments: true }],
       'no-restricted-syntax': 'off',
+      'no-restricted-imports': 'off',
       'no-console': 'off',
     },
   },

@@ -1,38 +1,21 @@
-import { PLATFORM_VERSION } from '#lib/config';
-import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import type { FastifyInstance } from 'fastify';
+import { PLATFORM_VERSION } from '#lib/config';
 import { TerminalError } from '#lib/errors';
+import { Notifications } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { Assistants } from './assistant/assistants.js';
+import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
 import { readGraphConfiguration } from './graph/graph-config.js';
 import { GraphRegistry } from './graph/graph-registry.js';
-import { registerAssistantRoutes } from './http/assistant-routes.js';
 import { KeyVerifier } from './http/authenticate.js';
-import { buildHttpServer, close, listen } from './http/http-server.js';
-import { OpenReplies } from './http/open-replies.js';
-import { RunRoutes } from './http/run-routes.js';
-import { registerThreadRoutes } from './http/thread-routes.js';
-import { ThreadState } from './http/thread-state.js';
-import { LeaseKeeper } from './run/lease-keeper.js';
-import { RunFeeds } from './run/run-feed.js';
-import { RunFollower } from './run/run-follower.js';
-import { RunService } from './run/run-service.js';
-import { SecretWords } from './wire/secret-words.js';
+import { HttpSide } from './http/http-side.js';
+import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
 import { flushTraces } from './run/flush-traces.js';
-import { Worker } from './run/worker.js';
-import { Assistants } from './store/assistants.js';
 import { Database } from './store/database.js';
-import { Notifications } from './store/notifications.js';
-import { RunEnds } from './store/run-ends.js';
-import { RunEvents } from './store/run-events.js';
-import { RunLeases } from './store/run-leases.js';
-import { RunQueue } from './store/run-queue.js';
-import { RunRecords } from './store/run-records.js';
-import { Threads } from './store/threads.js';
-
-/** Version of the product, shown by `/info`. */
+import { CHANNEL } from './store/migrations.js';
+import { SecretWords } from './wire/secret-words.js';
 
 export interface AgentServerOptions {
   readonly config: ServerConfig;
@@ -42,163 +25,106 @@ export interface AgentServerOptions {
   readonly log: Logger;
 }
 
-/** Everything that keeps data, built on one database. */
-function buildStores(config: ServerConfig, graphIds: readonly string[], clock: Clock, log: Logger) {
-  const serverId = randomUUID();
-  const database = new Database(config.postgresUri, config.poolSize, log);
-  const { pool, renewals } = database;
-  return {
-    serverId,
-    database,
-    assistants: new Assistants(pool),
-    threads: new Threads(pool),
-    queue: new RunQueue(pool, serverId, config.leaseMs, graphIds, clock),
-    ends: new RunEnds(pool),
-    events: new RunEvents(pool, serverId),
-    records: new RunRecords(pool),
-    leases: new RunLeases(renewals, serverId, config.leaseMs, config.maxTakeovers, graphIds),
-    notifications: new Notifications(config.postgresUri, clock, log),
-  };
-}
-
-/** @throws TerminalError when nobody said who may call */
-function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefined {
-  if (config.auth === 'off') return undefined;
-  if (config.authUrl === '' || config.tenantId === '')
-    throw new TerminalError(
-      'Unprotected',
-      'AGENTPLANE_AUTH_URL and AGENTPLANE_TENANT_ID are not set, so nobody could be let in; AGENTPLANE_AUTH=off opens the server to everybody',
-    );
-  return new KeyVerifier(config.authUrl, config.tenantId, clock);
+/** What runs and has to be stopped. */
+interface Running extends AgentServerOptions {
+  readonly graphs: GraphRegistry;
+  readonly database: Database;
+  readonly services: Services;
+  readonly http: HttpSide;
+  readonly notifications: Notifications<NotificationWord>;
 }
 
 /**
  * The runtime of one deployed agent: graphs, queue, worker and HTTP in one process.
  *
  * Starts in groups: graphs and schema, then the worker and its leases, then HTTP. Stops the other way round: readiness
- * goes, no run is taken any more, runs at work finish or are handed back, readers are served to the end.
+ * is withdrawn, no run is taken any more, runs at work finish or are handed back, readers are served to the end.
  */
 export class AgentServer {
-  #isDraining = false;
-
   private constructor(
     readonly port: number,
-    readonly serverId: string,
-    private readonly options: AgentServerOptions,
-    private readonly app: FastifyInstance,
-    private readonly parts: {
-      stores: ReturnType<typeof buildStores>;
-      graphs: GraphRegistry;
-      worker: Worker;
-      keeper: LeaseKeeper;
-      follower: RunFollower;
-      routes: RunRoutes;
-      replies: OpenReplies;
-    },
+    private readonly running: Running,
   ) {}
 
-  /** @throws TerminalError `GraphLoadFailed` when a graph does not load */
+  /** @throws TerminalError `GraphLoadFailed` when a graph does not load, `Unprotected` without authentication */
   static async start(options: AgentServerOptions): Promise<AgentServer> {
-    const { config, folder, clock, log } = options;
+    const { config, clock, log } = options;
     const verifier = buildVerifier(config, clock);
-    const configuration = await readGraphConfiguration(folder);
-    if (configuration.hasCustomAuth && verifier)
-      log.warn(
-        {},
-        'the auth handler of langgraph.json is not supported yet: callers need an API key of the workspace',
-      );
-    const graphs = await GraphRegistry.load(configuration);
-
-    const graphIds = graphs.sources.map((source) => source.graphId);
-    const stores = buildStores(config, graphIds, clock, log);
-    const { serverId, database, assistants, threads, queue, ends, events, records, leases, notifications } =
-      stores;
+    const graphs = await loadGraphs(options);
+    const { postgresUri: uri, poolSize } = config;
+    const database = new Database({ uri, poolSize, clock, log });
     await database.migrate();
-    await assistants.ensureSystem(graphIds);
+    const { sql } = database;
+    const assistants = await Assistants.open(sql, graphs.ids);
 
-    const feeds = new RunFeeds();
     const secrets = secretsOf(config);
-    const follower = new RunFollower({ events, records, threads, feeds, clock, log });
-    const base = {
-      pool: database.pool,
-      graphs,
-      assistants,
-      queue,
-      ends,
-      events,
-      feeds,
-      clock,
-      log,
-      serverId,
-      secrets,
-    };
-    const { concurrency, leaseMs } = config;
-    const worker = new Worker({ ...base, concurrency, leaseMs, followed: follower });
-    const keeper = new LeaseKeeper({ ...base, leases, worker, leaseMs });
-    notifications.on('pending', () => worker.wake());
-    notifications.on('cancel', (runId) => void requestCancel(runId));
-    notifications.on('watch', (runId) => worker.relay(runId));
-    notifications.on('events', (runId) => follower.wake(runId));
-    const requestCancel = async (runId: string): Promise<void> => {
-      if (!worker.find(runId)) return;
-      const action = await records.findCancel(runId).catch(() => undefined); // the next heartbeat sees it too
-      if (action) worker.find(runId)?.stop({ kind: 'cancelled', action });
-    };
-
-    const runs = new RunService({ ...base, records, threads, follower, worker });
-    const replies = new OpenReplies();
-    const app = buildHttpServer({
+    const services = buildServices({ config, database, graphs, assistants, secrets, clock, log });
+    const { worker, keeper, follower, runs, state } = services;
+    const http = new HttpSide({
       verifier,
-      replies,
-      notReady: () => (server?.isDraining ? 'draining' : undefined),
-      info: () => infoOf(config),
+      sql,
+      assistants,
+      graphs,
+      runs,
+      state,
+      info: infoOf(config),
+      clock,
       log,
     });
-    const routes = new RunRoutes({ runs, records, clock });
-    routes.register(app);
-    registerThreadRoutes(app, {
-      threads,
+    const notifications = new Notifications<NotificationWord>({
+      uri,
+      channel: CHANNEL,
+      applicationName: 'agent-server listen',
       clock,
-      state: new ThreadState(database.pool, threads, assistants, graphs, secrets),
+      log,
     });
-    registerAssistantRoutes(app, { assistants, graphs, clock });
+    connectNotifications(notifications, { sql, worker, follower });
 
     await notifications.start();
     worker.start();
     keeper.start();
-    const port = await listen(app, config.host, config.port);
-    let server: AgentServer | undefined = undefined;
-    server = new AgentServer(port, serverId, options, app, {
-      stores,
-      graphs,
-      worker,
-      keeper,
-      follower,
-      routes,
-      replies,
-    });
-    return server;
+    const port = await http.listen(config.host, config.port);
+    return new AgentServer(port, { ...options, graphs, database, services, http, notifications });
   }
 
-  get isDraining(): boolean {
-    return this.#isDraining;
+  get serverId(): string {
+    return this.running.services.server.serverId;
   }
 
   /** Ends in order; runs that are not done by then are handed back to the queue. */
   async stop(): Promise<void> {
-    const { stores, worker, keeper, follower, graphs, routes, replies } = this.parts;
-    const { clock, config } = this.options;
-    this.#isDraining = true;
-    await worker.drain(config.drainMs);
-    await keeper.stop();
-    follower.stop();
-    await setImmediate(); // streams of runs that have just ended say so in the next turn
-    routes.stop();
-    await close(this.app, replies, clock);
+    const { config, clock, graphs, database, services, http, notifications } = this.running;
+    http.drain();
+    await services.worker.drain(config.drainMs);
+    await services.keeper.stop();
+    services.follower.stop();
+    await setImmediate(); // streams of runs that have just ended are written in the next turn
+    await http.close();
     await flushTraces(graphs, clock);
-    await stores.notifications.stop();
-    await stores.database.close();
+    await notifications.stop();
+    await database.close();
   }
+}
+
+/** @throws TerminalError when the settings leave open who may call */
+function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefined {
+  if (config.auth === 'off') return undefined;
+  if (config.authUrl === '' || config.tenantId === '')
+    throw new TerminalError(
+      'Unprotected',
+      'authentication: AGENTPLANE_AUTH_URL or AGENTPLANE_TENANT_ID is not set; set both, or AGENTPLANE_AUTH=off to accept every request',
+    );
+  return new KeyVerifier(config.authUrl, config.tenantId, clock);
+}
+
+async function loadGraphs({ config, folder, log }: AgentServerOptions): Promise<GraphRegistry> {
+  const configuration = await readGraphConfiguration(folder);
+  if (configuration.hasCustomAuth && config.auth !== 'off')
+    log.warn(
+      {},
+      'auth handler of langgraph.json ignored: it is not supported yet; callers need an API key of the workspace',
+    );
+  return GraphRegistry.load(configuration);
 }
 
 /** What must not stand in any text that leaves the server. */

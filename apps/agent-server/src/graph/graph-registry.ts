@@ -63,6 +63,10 @@ export class GraphRegistry {
     return [...this.#graphs.values()].map((loaded) => loaded.source);
   }
 
+  get ids(): readonly string[] {
+    return [...this.#graphs.keys()];
+  }
+
   has(graphId: string): boolean {
     return this.#graphs.has(graphId);
   }

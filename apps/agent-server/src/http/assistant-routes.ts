@@ -6,8 +6,13 @@ import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
 import { parseBody, record, text } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
-import type { Assistants, WireAssistant } from '../store/assistants.js';
-import { pageOf, queryOf } from './request-parts.js';
+import type { Assistants } from '../assistant/assistants.js';
+import { createAssistant } from '../store/assistant/create-assistant.js';
+import { searchAssistants } from '../store/assistant/search-assistants.js';
+import type { WireAssistant } from '../store/row/assistant-row.js';
+import type { Sql } from '../store/sql.js';
+import { scopeOf } from './caller-scope.js';
+import { pageOf, pathPart, queryOf } from './request-parts.js';
 
 const search = z.object({
   graph_id: text.nullish(),
@@ -28,6 +33,7 @@ const creation = z.object({
 });
 
 export interface AssistantRouteParts {
+  readonly sql: Sql;
   readonly assistants: Assistants;
   readonly graphs: GraphRegistry;
   readonly clock: Clock;
@@ -35,18 +41,18 @@ export interface AssistantRouteParts {
 
 /** Routes about assistants: configured graphs. */
 export function registerAssistantRoutes(app: FastifyInstance, parts: AssistantRouteParts): void {
-  const { assistants, graphs, clock } = parts;
+  const { sql, assistants, graphs, clock } = parts;
   const named = (request: FastifyRequest): Promise<WireAssistant> =>
-    assistants.get((request.params as { assistant_id: string }).assistant_id);
+    assistants.get(scopeOf(request), pathPart(request, 'assistant_id'));
 
   app.post('/assistants/search', async (request) => {
     const body = parseBody(search, request.body);
-    const filter = {
+    return searchAssistants(scopeOf(request), sql, {
       graphId: body.graph_id ?? undefined,
       name: body.name ?? undefined,
       metadata: body.metadata ?? undefined,
-    };
-    return assistants.search(filter, pageOf(body));
+      ...pageOf(body),
+    });
   });
   app.post('/assistants', async (request) => {
     const body = parseBody(creation, request.body);
@@ -60,11 +66,11 @@ export function registerAssistantRoutes(app: FastifyInstance, parts: AssistantRo
       context: body.context ?? {},
       metadata: body.metadata ?? {},
     };
-    return assistants.create(assistant, body.if_exists ?? 'raise');
+    return createAssistant(scopeOf(request), sql, assistant, body.if_exists ?? 'raise');
   });
   app.get('/assistants/:assistant_id', named);
   app.delete('/assistants/:assistant_id', async (request, reply) => {
-    await assistants.remove((await named(request)).assistant_id);
+    await assistants.remove(scopeOf(request), pathPart(request, 'assistant_id'));
     return reply.code(204).send();
   });
   app.get('/assistants/:assistant_id/graph', async (request) => {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { CallerFields } from '../run/run-service.js';
+import type { JsonObject } from '#lib/json';
 import type { ApiCaller } from './authenticate.js';
 
 /** Headers that carry credentials: they never reach graphs, rows or traces. */
@@ -15,7 +15,7 @@ const PRIVATE = new Set([
  * What a request adds to `configurable`: its `x-` headers and user agent, and the caller, by LangGraph's names and by
  * the product's (`graph_auth_user`).
  */
-export function callerFields(headers: IncomingHttpHeaders, caller: ApiCaller | undefined): CallerFields {
+export function callerFields(headers: IncomingHttpHeaders, caller: ApiCaller | undefined): JsonObject {
   const fields: Record<string, unknown> = {};
   for (const name in headers)
     if ((name.startsWith('x-') && !PRIVATE.has(name)) || name === 'user-agent') fields[name] = headers[name];

@@ -1,10 +1,8 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { AddressInfo } from 'node:net';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import { isTextDeeperThan } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
-import type { Clock } from '#lib/time';
-import { isDatabaseAway, isRefusedValue } from '../store/database-trouble.js';
+import { postgresTrouble } from '#lib/postgres';
 import type { KeyVerifier } from './authenticate.js';
 import type { OpenReplies } from './open-replies.js';
 
@@ -20,9 +18,9 @@ const KEEP_ALIVE_MS = 75_000;
 const PUBLIC_PATHS = new Set(['/ok', '/info']);
 
 export interface HttpServerParts {
-  /** Undefined: everybody may call. */
+  /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
-  /** Why the server wants no new work, for `GET /ok`; undefined when it is ready. */
+  /** Why the server takes no new work, for `GET /ok`; undefined while it does. */
   readonly notReady: () => string | undefined;
   readonly replies: OpenReplies;
   readonly info: () => unknown;
@@ -31,9 +29,25 @@ export interface HttpServerParts {
 
 function publicErrorOf(error: unknown): PublicError | undefined {
   if (error instanceof PublicError) return error;
-  if (isRefusedValue(error))
-    return new PublicError('bad_request', 'The request holds a value that cannot be stored or searched for');
-  if (isDatabaseAway(error)) return new PublicError('unavailable', 'The database is away, try again');
+  const trouble = postgresTrouble(error);
+  switch (trouble) {
+    case 'refused':
+      return new PublicError(
+        'bad_request',
+        'The request holds a value that cannot be stored or searched for',
+      );
+    case 'unavailable':
+    case 'conflict':
+      return new PublicError('unavailable', 'Database unavailable; retry');
+    case undefined:
+      return httpErrorOf(error);
+    default:
+      return trouble satisfies never;
+  }
+}
+
+/** What the framework found wrong with a request. */
+function httpErrorOf(error: unknown): PublicError | undefined {
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   if (error.statusCode === 413) return new PublicError('too_large', 'The body is too large');
   if (typeof error.statusCode === 'number' && error.statusCode < 500 && error.statusCode !== 415)
@@ -66,11 +80,12 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   // Many clients send a JSON content type with no body.
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
     if (body === '') return done(null, undefined);
-    if (isTextDeeperThan(body as string, MAX_DEPTH)) return done(tooDeep());
+    const text = body.toString();
+    if (isTextDeeperThan(text, MAX_DEPTH)) return done(tooDeep());
     try {
-      done(null, JSON.parse(body as string));
+      done(null, JSON.parse(text));
     } catch {
-      done(new PublicError('bad_request', 'The body is no JSON document'));
+      done(new PublicError('bad_request', 'The body is not a JSON document'));
     }
   });
 
@@ -99,11 +114,12 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
 
   app.setErrorHandler((error, request, reply) => {
     const shown = publicErrorOf(error);
-    if (shown?.code === 'unavailable') log.warn({ error: errorText(error) }, 'a request found no database');
+    if (shown?.code === 'unavailable')
+      log.warn({ error: errorText(error) }, 'database unavailable for a request');
     if (shown) return reply.code(HTTP_STATUS[shown.code]).send(shown.body);
     if (error instanceof Error && 'statusCode' in error && error.statusCode === 415)
       return reply.code(415).send({ detail: 'The content type of the body must be application/json' });
-    log.error({ err: error, path: request.routeOptions.url, method: request.method }, 'a request failed');
+    log.error({ err: error, path: request.routeOptions.url, method: request.method }, 'request failed');
     return reply.code(500).send({ detail: 'Internal server error' });
   });
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ detail: 'Not found' }));
@@ -114,23 +130,4 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   });
   app.get('/info', async () => info());
   return app;
-}
-
-/** Milliseconds that answers get to be read to their end. */
-const CLOSE_GRACE_MS = 5_000;
-
-/** Ends the server once its answers have arrived. */
-export async function close(app: FastifyInstance, replies: OpenReplies, clock: Clock): Promise<void> {
-  await replies.arrived(clock, CLOSE_GRACE_MS);
-  await app.close();
-}
-
-/** Starts listening; answers the port. */
-export async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {
-  try {
-    await app.listen({ host, port });
-  } catch (error) {
-    throw new Error(`cannot listen on ${host}:${port}: ${errorText(error)}`, { cause: error });
-  }
-  return (app.server.address() as AddressInfo).port;
 }

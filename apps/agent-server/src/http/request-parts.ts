@@ -1,26 +1,35 @@
 import type { FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
+import { isJsonObject, type JsonObject } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { ApiCaller } from './authenticate.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who calls; undefined where everybody may. */
+    /** The authenticated caller; undefined where authentication is off. */
     caller: ApiCaller | undefined;
   }
 }
 
 const MAX_PAGE = 1_000;
 
-export type Query = Readonly<Record<string, unknown>>;
+export function queryOf({ query }: FastifyRequest): JsonObject {
+  return isJsonObject(query) ? query : {};
+}
 
-export function queryOf(request: FastifyRequest): Query {
-  return request.query as Query;
+/** Whether the address names this part. */
+export function hasPathPart({ params }: FastifyRequest, name: string): boolean {
+  return isJsonObject(params) && name in params;
+}
+
+/** A part of the path as it stands there. */
+export function pathPart({ params }: FastifyRequest, name: string): string {
+  return isJsonObject(params) ? String(params[name]) : '';
 }
 
 /** A uuid of the path. @throws PublicError `invalid` */
 export function pathId(request: FastifyRequest, name: string): string {
-  const value = (request.params as Record<string, unknown>)[name];
+  const value = pathPart(request, name);
   if (isUuid(value)) return value.toLowerCase();
   throw new PublicError('invalid', `${name} must be a uuid`, [
     { loc: ['path', name], msg: 'must be a uuid', type: 'uuid_parsing' },
@@ -29,7 +38,7 @@ export function pathId(request: FastifyRequest, name: string): string {
 
 /** Any text of the path that may go into the database. @throws PublicError `invalid` */
 export function pathText(request: FastifyRequest, name: string): string {
-  const value = String((request.params as Record<string, unknown>)[name]);
+  const value = pathPart(request, name);
   if (!value.includes('\u0000')) return value;
   throw new PublicError('invalid', `${name} is not valid`, [
     { loc: ['path', name], msg: 'must not hold a NUL character', type: 'value_error' },
@@ -42,6 +51,6 @@ function count(value: unknown, fallback: number): number {
 }
 
 /** `limit` and `offset` of a query or a body. */
-export function pageOf(given: Query): { limit: number; offset: number } {
+export function pageOf(given: JsonObject): { limit: number; offset: number } {
   return { limit: Math.min(count(given['limit'], 10), MAX_PAGE), offset: count(given['offset'], 0) };
 }

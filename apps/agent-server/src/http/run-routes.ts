@@ -5,18 +5,21 @@ import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import type { RunReader } from '../run/run-feed.js';
 import { parseInput } from '../run/request-shapes.js';
-import { parseRunRequest, type RunRequest } from '../run/run-request.js';
-import type { RunService, Submitted } from '../run/run-service.js';
-import type { RunRecords } from '../store/run-records.js';
+import { parseRequestedRun } from '../run/requested-run.js';
+import type { Asker, RunService, Submitted } from '../run/run-service.js';
+import { listRuns } from '../store/run/list-runs.js';
+import { removeRun } from '../store/run/remove-run.js';
+import type { Sql } from '../store/sql.js';
 import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { callerFields } from './caller-fields.js';
+import { scopeOf } from './caller-scope.js';
 import { EventStream } from './event-stream.js';
-import { pageOf, pathId, queryOf } from './request-parts.js';
+import { hasPathPart, pageOf, pathId, queryOf } from './request-parts.js';
 import { WaitingReply } from './waiting-reply.js';
 
 export interface RunRouteParts {
   readonly runs: RunService;
-  readonly records: RunRecords;
+  readonly sql: Sql;
   readonly clock: Clock;
 }
 
@@ -24,7 +27,7 @@ interface Begun extends RunReader {
   begin(headers: Readonly<Record<string, string>>): void;
 }
 
-type Make = (reply: FastifyReply, request: RunRequest) => Begun;
+type Make = (reply: FastifyReply) => Begun;
 
 function location({ run, isTemporary }: Submitted): Record<string, string> {
   return {
@@ -60,7 +63,15 @@ function parseModes(text: string): unknown {
 }
 
 function threadIdOf(request: FastifyRequest): string | undefined {
-  return 'thread_id' in (request.params as object) ? pathId(request, 'thread_id') : undefined;
+  return hasPathPart(request, 'thread_id') ? pathId(request, 'thread_id') : undefined;
+}
+
+function askerOf(request: FastifyRequest): Asker {
+  return {
+    scope: scopeOf(request),
+    threadId: threadIdOf(request),
+    fields: callerFields(request.headers, request.caller),
+  };
 }
 
 /** Routes that make runs, wait for them, read them and end them. */
@@ -80,7 +91,8 @@ export class RunRoutes {
         this.#attached(request, reply, ({ raw }) => new EventStream(raw, this.parts.clock)),
       );
       app.get(`${prefix}/runs/:run_id`, async (request) => {
-        return (await this.parts.runs.get(pathId(request, 'run_id'), threadIdOf(request))).wire;
+        return (await this.parts.runs.get(scopeOf(request), pathId(request, 'run_id'), threadIdOf(request)))
+          .wire;
       });
       app.get(`${prefix}/runs/:run_id/join`, (request, reply) =>
         this.#joined(request, reply, new WaitingReply(reply.raw, this.parts.clock)),
@@ -94,52 +106,48 @@ export class RunRoutes {
     app.post('/runs/batch', (request) => this.#createAll(request));
     app.get('/threads/:thread_id/runs', async (request) => {
       const query = parseInput(runList, request.query, 'query');
-      return this.parts.records.list(pathId(request, 'thread_id'), {
+      return listRuns(scopeOf(request), this.parts.sql, pathId(request, 'thread_id'), {
         ...pageOf(query),
         status: query.status ?? undefined,
       });
     });
     app.delete('/threads/:thread_id/runs/:run_id', async (request, reply) => {
       const [runId, threadId] = [pathId(request, 'run_id'), pathId(request, 'thread_id')];
-      await this.parts.runs.get(runId, threadId);
-      if (!(await this.parts.records.remove(runId, threadId)))
-        throw new PublicError('conflict', `Run ${runId} is active: cancel it first`);
+      await this.parts.runs.get(scopeOf(request), runId, threadId);
+      if (!(await removeRun(scopeOf(request), this.parts.sql, runId, threadId)))
+        throw new PublicError('conflict', `Run ${runId} is active; cancel it first`);
       return reply.code(204).send();
     });
   }
 
   async #create(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const submitted = await this.parts.runs.submit(
-      parseRunRequest(request.body),
-      threadIdOf(request),
-      callerFields(request.headers, request.caller),
-    );
+    const wanted = parseRequestedRun(request.body);
+    const submitted = await this.parts.runs.submit(askerOf(request), wanted);
     return reply.headers(location(submitted)).send(submitted.run);
   }
 
   async #createAll(request: FastifyRequest): Promise<unknown> {
     if (!Array.isArray(request.body)) throw new PublicError('bad_request', 'The body must be a list of runs');
-    const wanted = request.body.map(parseRunRequest); // all are looked at before the first is made
-    const caller = callerFields(request.headers, request.caller);
-    const made = await Promise.all(wanted.map((run) => this.parts.runs.submit(run, undefined, caller)));
+    const wanted = request.body.map(parseRequestedRun); // all are checked before the first is made
+    const asker = askerOf(request);
+    const made = await Promise.all(wanted.map((run) => this.parts.runs.submit(asker, run)));
     return made.map(({ run }) => run);
   }
 
   /** Makes a run whose output goes into this answer. */
   async #attached(request: FastifyRequest, reply: FastifyReply, make: Make): Promise<unknown> {
-    const wanted = parseRunRequest(request.body);
-    const reader = make(reply, wanted);
+    const wanted = parseRequestedRun(request.body);
+    const reader = make(reply);
     let submitted: Submitted;
     try {
-      const caller = callerFields(request.headers, request.caller);
-      submitted = await this.parts.runs.submit(wanted, threadIdOf(request), caller, reader);
+      submitted = await this.parts.runs.submit(askerOf(request), wanted, reader);
     } catch (error) {
       reader.ended({ body: '' }); // nothing was sent: only its timer ends
       throw error;
     }
     reply.hijack();
     this.#leaveOnClose(reply, submitted.stopReading, () =>
-      wanted.on_disconnect === 'cancel' ? this.#cancelLeft(submitted) : undefined,
+      wanted.on_disconnect === 'cancel' ? this.#cancelLeft(request, submitted) : undefined,
     );
     reader.begin(location(submitted));
     return reply;
@@ -149,7 +157,7 @@ export class RunRoutes {
     const [runId, threadId] = [pathId(request, 'run_id'), threadIdOf(request)];
     let stopReading: () => void;
     try {
-      stopReading = await this.parts.runs.read(runId, threadId, reader);
+      stopReading = await this.parts.runs.read(scopeOf(request), runId, threadId, reader);
     } catch (error) {
       reader.ended({ body: '' });
       throw error;
@@ -157,7 +165,9 @@ export class RunRoutes {
     reply.hijack();
     const shouldCancel = ['1', 'true'].includes(String(queryOf(request)['cancel_on_disconnect']));
     this.#leaveOnClose(reply, stopReading, async () => {
-      if (shouldCancel) await this.#cancelLeft({ run: (await this.parts.runs.get(runId, threadId)).wire });
+      if (!shouldCancel) return;
+      const { wire: run } = await this.parts.runs.get(scopeOf(request), runId, threadId);
+      await this.#cancelLeft(request, { run });
     });
     reader.begin({});
     return reply;
@@ -178,13 +188,13 @@ export class RunRoutes {
     raw.on('close', left);
   }
 
-  /** Cuts off whoever still waits for the end of a run, which will come at another server. */
+  /** Cuts off readers and waiters: their runs will end at another server. */
   stop(): void {
     for (const response of this.#open) if (!response.writableEnded) response.destroy();
   }
 
-  #cancelLeft({ run }: Pick<Submitted, 'run'>): Promise<void> {
-    return this.parts.runs.cancel(run.run_id, run.thread_id, 'interrupt');
+  #cancelLeft(request: FastifyRequest, { run }: Pick<Submitted, 'run'>): Promise<void> {
+    return this.parts.runs.cancel(scopeOf(request), run.run_id, run.thread_id, 'interrupt');
   }
 
   async #cancel(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -192,13 +202,13 @@ export class RunRoutes {
     const { wait, action = 'interrupt' } = queryOf(request);
     if (action !== 'interrupt' && action !== 'rollback')
       throw new PublicError('bad_request', 'action must be interrupt or rollback');
-    const threadId = threadIdOf(request) ?? (await this.parts.runs.get(runId)).wire.thread_id;
+    const scope = scopeOf(request);
+    const threadId = threadIdOf(request) ?? (await this.parts.runs.get(scope, runId)).wire.thread_id;
     const shouldWait = wait === '1' || wait === 'true';
-    // Reading begins before the run can be gone
-    const ended = shouldWait ? this.parts.runs.wait(runId, threadId) : Promise.resolve();
-    ended.catch(() => undefined);
-    await this.parts.runs.cancel(runId, threadId, action);
-    await ended;
+    // Waiting begins before the row of the run can be removed
+    const waiting = shouldWait ? await this.parts.runs.wait(scope, runId, threadId) : undefined;
+    await this.parts.runs.cancel(scope, runId, threadId, action);
+    await waiting?.ended;
     return reply.code(shouldWait ? 204 : 202).send(shouldWait ? undefined : {});
   }
 }

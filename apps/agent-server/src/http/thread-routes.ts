@@ -4,9 +4,17 @@ import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { checkpointShape, parseBody, parseInput, record, text, unsupported } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
-import type { ThreadFilter, Threads } from '../store/threads.js';
+import type { ThreadSearch } from '../store/row/thread-conditions.js';
+import type { Sql } from '../store/sql.js';
+import { countThreads } from '../store/thread/count-threads.js';
+import { createThread } from '../store/thread/create-thread.js';
+import { getThread } from '../store/thread/get-thread.js';
+import { patchThread } from '../store/thread/patch-thread.js';
+import { removeThread } from '../store/thread/remove-thread.js';
+import { searchThreads } from '../store/thread/search-threads.js';
+import { scopeOf } from './caller-scope.js';
 import { pageOf, pathId, pathText, queryOf } from './request-parts.js';
-import type { ThreadState } from './thread-state.js';
+import type { AskedThread, ThreadState } from './thread-state.js';
 
 const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
 
@@ -42,7 +50,7 @@ const history = z.object({
   checkpoint: checkpointShape.nullish(),
 });
 
-function filterOf(body: z.infer<typeof search>): ThreadFilter {
+function searchOf(body: z.infer<typeof search>): ThreadSearch {
   return {
     ids: body.ids ?? undefined,
     metadata: body.metadata ?? undefined,
@@ -57,9 +65,10 @@ function beforeOf(before: z.infer<typeof history>['before']): Record<string, unk
   return 'configurable' in before ? before.configurable : before;
 }
 
-function only<T extends object>(row: T, names: readonly string[] | null | undefined): Partial<T> {
+/** The fields of a row that were asked for; without names, all. */
+function selected(row: object, names: readonly string[] | null | undefined): object {
   if (!names || names.length === 0) return row;
-  return Object.fromEntries(Object.entries(row).filter(([name]) => names.includes(name))) as Partial<T>;
+  return Object.fromEntries(Object.entries(row).filter(([name]) => names.includes(name)));
 }
 
 function isTrue(value: unknown): boolean {
@@ -67,17 +76,19 @@ function isTrue(value: unknown): boolean {
 }
 
 export interface ThreadRouteParts {
-  readonly threads: Threads;
+  readonly sql: Sql;
   readonly state: ThreadState;
   readonly clock: Clock;
 }
 
 /** Routes about threads and their states. */
 export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRouteParts): void {
-  const { threads, clock } = parts;
+  const { sql, clock } = parts;
   app.post('/threads', async (request) => {
     const { thread_id, metadata, if_exists } = parseBody(creation, request.body);
-    return threads.create(
+    return createThread(
+      scopeOf(request),
+      sql,
       thread_id?.toLowerCase() ?? uuid7(clock.now()),
       metadata ?? {},
       if_exists ?? 'raise',
@@ -86,43 +97,52 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
   app.post('/threads/search', async (request, reply) => {
     const body = parseBody(search, request.body);
     const page = pageOf(body);
-    const found = await threads.search(filterOf(body), {
+    const found = await searchThreads(scopeOf(request), sql, searchOf(body), {
       ...page,
       sortBy: body.sort_by ?? 'created_at',
       isAscending: body.sort_order === 'asc',
     });
     if (found.length === page.limit) reply.header('x-pagination-next', String(page.offset + page.limit));
-    return found.map((thread) => only(thread, body.select));
+    return found.map((thread) => selected(thread, body.select));
   });
-  app.post('/threads/count', async (request) => threads.count(filterOf(parseBody(search, request.body))));
-  app.get('/threads/:thread_id', async (request) => threads.get(pathId(request, 'thread_id')));
+  app.post('/threads/count', async (request) =>
+    countThreads(scopeOf(request), sql, searchOf(parseBody(search, request.body))),
+  );
+  app.get('/threads/:thread_id', async (request) =>
+    getThread(scopeOf(request), sql, pathId(request, 'thread_id')),
+  );
   app.patch('/threads/:thread_id', async (request) => {
-    return threads.patch(pathId(request, 'thread_id'), parseBody(change, request.body).metadata ?? {});
+    const { metadata } = parseBody(change, request.body);
+    return patchThread(scopeOf(request), sql, pathId(request, 'thread_id'), metadata ?? {});
   });
   app.delete('/threads/:thread_id', async (request, reply) => {
-    await threads.remove(pathId(request, 'thread_id'));
+    await removeThread(scopeOf(request), sql, pathId(request, 'thread_id'));
     return reply.code(204).send();
   });
   registerStateRoutes(app, parts.state);
 }
 
+function askedOf(request: FastifyRequest): AskedThread {
+  return { scope: scopeOf(request), threadId: pathId(request, 'thread_id') };
+}
+
 function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
   app.get('/threads/:thread_id/state', async (request) =>
-    state.get(pathId(request, 'thread_id'), undefined, isTrue(queryOf(request)['subgraphs'])),
+    state.get(askedOf(request), undefined, isTrue(queryOf(request)['subgraphs'])),
   );
   app.get('/threads/:thread_id/state/:checkpoint_id', async (request) => {
     const checkpoint_id = pathText(request, 'checkpoint_id');
-    return state.get(pathId(request, 'thread_id'), { checkpoint_id }, isTrue(queryOf(request)['subgraphs']));
+    return state.get(askedOf(request), { checkpoint_id }, isTrue(queryOf(request)['subgraphs']));
   });
   app.post('/threads/:thread_id/state/checkpoint', async (request) => {
     const body = parseBody(stateQuery, request.body);
-    return state.get(pathId(request, 'thread_id'), body.checkpoint, body.subgraphs ?? false);
+    return state.get(askedOf(request), body.checkpoint, body.subgraphs ?? false);
   });
   app.post('/threads/:thread_id/state', async (request) => {
     const body = parseBody(update, request.body);
     const checkpoint =
       body.checkpoint ?? (body.checkpoint_id ? { checkpoint_id: body.checkpoint_id } : undefined);
-    return state.update(pathId(request, 'thread_id'), {
+    return state.update(askedOf(request), {
       values: body.values ?? null,
       asNode: body.as_node ?? undefined,
       checkpoint,
@@ -130,7 +150,7 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
   });
   const list = async (request: FastifyRequest, place: 'body' | 'query'): Promise<unknown> => {
     const query = parseInput(history, request[place], place);
-    return state.history(pathId(request, 'thread_id'), {
+    return state.history(askedOf(request), {
       limit: query.limit ?? 10,
       before: beforeOf(query.before),
       metadata: query.metadata ?? undefined,

@@ -1,31 +1,46 @@
-import type { Pool } from 'pg';
-import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
+import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
 import { PublicError } from '#lib/errors';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import type { Assistants } from '../assistant/assistants.js';
+import { CHECKPOINTER_KEY, configurableOf } from '../graph/configurable-of.js';
 import type { GraphRegistry } from '../graph/graph-registry.js';
-import type { GraphConfig, RunnableGraph, StateSnapshot, TaskSnapshot } from '../graph/runnable-graph.js';
-import { CHECKPOINTER_KEY, configurableOf } from '../run/graph-call.js';
+import type {
+  GraphConfig,
+  HistoryOptions,
+  RunnableGraph,
+  StateSnapshot,
+  TaskSnapshot,
+} from '../graph/runnable-graph.js';
 import { interruptsByTask } from '../run/interrupts.js';
 import type { SecretWords } from '../wire/secret-words.js';
 import { checkpointOf } from '../wire/checkpoint-on-wire.js';
 import { toWire, wireJson } from '../wire/wire-value.js';
-import type { Assistants, WireAssistant } from '../store/assistants.js';
+import { openThreadState, type OpenThread } from '../store/checkpoint/open-thread-state.js';
 import { jsonbText } from '../store/json-text.js';
-import { SCHEMA } from '../store/migrations.js';
-import type { Threads, WireThread } from '../store/threads.js';
+import type { WireAssistant } from '../store/row/assistant-row.js';
+import { hasActiveRun } from '../store/run/has-active-run.js';
+import type { Scope } from '../store/scope.js';
+import type { Sql } from '../store/sql.js';
+import { lockThread } from '../store/thread/lock-thread.js';
+import { setThreadState } from '../store/thread/set-thread-state.js';
 
-type Json = Readonly<Record<string, unknown>>;
+/** A thread that a caller asks for. */
+export interface AskedThread {
+  readonly scope: Scope;
+  readonly threadId: string;
+}
 
 export interface HistoryQuery {
   readonly limit: number;
-  readonly before: Json | undefined;
-  readonly metadata: Json | undefined;
-  readonly checkpoint: Json | undefined;
+  readonly before: JsonObject | undefined;
+  readonly metadata: JsonObject | undefined;
+  readonly checkpoint: JsonObject | undefined;
 }
 
 export interface StateUpdate {
   readonly values: unknown;
   readonly asNode: string | undefined;
-  readonly checkpoint: Json | undefined;
+  readonly checkpoint: JsonObject | undefined;
 }
 
 const EMPTY_STATE = {
@@ -43,9 +58,10 @@ function isSnapshot(state: TaskSnapshot['state']): state is StateSnapshot {
   return typeof state === 'object' && state !== null && 'tasks' in state;
 }
 
-function taskOnWire({ state, ...task }: TaskSnapshot): Json {
+function taskOnWire({ state, ...task }: TaskSnapshot): JsonObject {
+  const shown = toWire(task);
   return {
-    ...(toWire(task) as Json),
+    ...(isJsonObject(shown) ? shown : {}),
     error: task.error === undefined ? null : toWire(task.error),
     checkpoint: isSnapshot(state) ? checkpointOf(state.config) : checkpointOf(state),
     state: isSnapshot(state) ? snapshotOnWire(state) : null,
@@ -53,7 +69,7 @@ function taskOnWire({ state, ...task }: TaskSnapshot): Json {
 }
 
 /** A state as the wire shows it. */
-export function snapshotOnWire(state: StateSnapshot): Json {
+function snapshotOnWire(state: StateSnapshot): JsonObject {
   return {
     values: toWire(state.values),
     next: state.next,
@@ -66,52 +82,73 @@ export function snapshotOnWire(state: StateSnapshot): Json {
   };
 }
 
+/** Configuration of a look at a thread's state. */
+function configOf(
+  saver: BaseCheckpointSaver,
+  threadId: string,
+  configurable: JsonObject,
+  checkpoint: JsonObject | undefined,
+): GraphConfig {
+  const given = Object.entries(checkpoint ?? {}).filter(([, value]) => value !== null);
+  return {
+    configurable: {
+      ...configurable,
+      checkpoint_ns: '',
+      ...Object.fromEntries(given),
+      thread_id: threadId,
+      [CHECKPOINTER_KEY]: saver,
+    },
+  };
+}
+
+interface OpenGraph {
+  readonly graph: RunnableGraph;
+  readonly config: GraphConfig;
+  readonly configurable: JsonObject;
+}
+
+export interface ThreadStateParts {
+  readonly sql: Sql;
+  readonly assistants: Assistants;
+  readonly graphs: GraphRegistry;
+  readonly secrets: SecretWords;
+}
+
 /** States of threads: read and changed through the graph that made them. */
 export class ThreadState {
-  readonly #saver: PostgresSaver;
-
-  constructor(
-    pool: Pool,
-    private readonly threads: Threads,
-    private readonly assistants: Assistants,
-    private readonly graphs: GraphRegistry,
-    private readonly secrets: SecretWords,
-  ) {
-    this.#saver = new PostgresSaver(pool, undefined, { schema: SCHEMA });
-  }
+  constructor(private readonly parts: ThreadStateParts) {}
 
   /** @throws PublicError `not_found` */
-  async get(threadId: string, checkpoint: Json | undefined, withSubgraphs: boolean): Promise<Json> {
-    const thread = await this.threads.get(threadId);
-    const found = await this.#open(thread, checkpoint);
+  async get(
+    asked: AskedThread,
+    checkpoint: JsonObject | undefined,
+    withSubgraphs: boolean,
+  ): Promise<unknown> {
+    const open = await openThreadState(asked.scope, this.parts.sql, asked.threadId);
+    const found = await this.#graphOf(asked.scope, open, checkpoint);
     // the values of a graph that this revision has no more
-    if (!found) return { ...EMPTY_STATE, values: thread.values ?? {} };
+    if (!found) return { ...EMPTY_STATE, values: open.thread.values ?? {} };
     const state = await found.graph.getState(found.config, { subgraphs: withSubgraphs });
     const { checkpoint_id: id } = checkpoint ?? {};
     if (id && state.createdAt === undefined)
-      throw new PublicError('not_found', `Thread ${threadId} has no checkpoint ${String(id)}`);
+      throw new PublicError('not_found', `Thread ${asked.threadId} has no checkpoint ${String(id)}`);
     return this.#shown(state);
   }
 
-  /** Errors of tasks may quote what the server knows. */
-  #shown(state: StateSnapshot): Json {
+  /** Errors of tasks may quote secrets of the server. */
+  #shown(state: StateSnapshot): unknown {
     const hasErrors = state.tasks.some((task) => task.error !== undefined);
     const shown = snapshotOnWire(state);
-    return hasErrors ? (JSON.parse(this.secrets.hide(JSON.stringify(shown))) as Json) : shown;
+    return hasErrors ? JSON.parse(this.parts.secrets.hide(JSON.stringify(shown))) : shown;
   }
 
   /** Newest first. @throws PublicError `not_found` */
-  async history(threadId: string, query: HistoryQuery): Promise<Json[]> {
-    const found = await this.#open(await this.threads.get(threadId), query.checkpoint);
+  async history(asked: AskedThread, query: HistoryQuery): Promise<unknown[]> {
+    const open = await openThreadState(asked.scope, this.parts.sql, asked.threadId);
+    const found = await this.#graphOf(asked.scope, open, query.checkpoint);
     if (!found) return [];
-    const states: Json[] = [];
-    const options = {
-      limit: query.limit,
-      ...(query.before ? { before: { configurable: query.before } } : {}),
-      // as it was stored
-      ...(query.metadata ? { filter: JSON.parse(jsonbText(query.metadata)) as Json } : {}),
-    };
-    for await (const state of found.graph.getStateHistory(found.config, options))
+    const states: unknown[] = [];
+    for await (const state of found.graph.getStateHistory(found.config, historyOptions(query)))
       states.push(this.#shown(state));
     return states;
   }
@@ -120,19 +157,21 @@ export class ThreadState {
    * Changes a state from outside, while no run can begin.
    * @throws PublicError `not_found`, `conflict` while a run is active, `bad_request` when no graph has used the thread
    */
-  async update(threadId: string, update: StateUpdate): Promise<Json> {
-    return this.threads.exclusively(threadId, async (client) => {
-      const { rows } = await client.query(
-        `SELECT 1 FROM agentplane.runs WHERE thread_id = $1 AND status IN ('pending', 'running') LIMIT 1`,
-        [threadId],
-      );
-      if (rows.length > 0) throw new PublicError('conflict', `Thread ${threadId} has an active run`);
-      const found = await this.#open(await this.threads.get(threadId), update.checkpoint);
+  async update({ scope, threadId }: AskedThread, update: StateUpdate): Promise<unknown> {
+    const { sql } = this.parts;
+    return sql.transaction(async (inside) => {
+      await lockThread(scope, inside, threadId);
+      if (await hasActiveRun(scope, inside, threadId))
+        throw new PublicError('conflict', `Thread ${threadId} has an active run`);
+      // The graph reads and writes outside of this transaction
+      const open = await openThreadState(scope, sql, threadId);
+      const found = await this.#graphOf(scope, open, update.checkpoint);
       if (!found)
-        throw new PublicError('bad_request', `Thread ${threadId} belongs to no graph yet: start a run first`);
+        throw new PublicError('bad_request', `Thread ${threadId} belongs to no graph yet; start a run first`);
       const made = await found.graph.updateState(found.config, update.values, update.asNode);
-      const state = await found.graph.getState(this.#config(threadId, found.configurable, undefined));
-      await this.threads.setState(client, threadId, {
+      const newest = configOf(open.saver, threadId, found.configurable, undefined);
+      const state = await found.graph.getState(newest);
+      await setThreadState(scope, inside, threadId, {
         values: wireJson(state.values),
         status: state.next.length > 0 ? 'interrupted' : 'idle',
         interrupts: interruptsByTask(state),
@@ -141,33 +180,39 @@ export class ThreadState {
     });
   }
 
-  #config(threadId: string, configurable: Json, checkpoint: Json | undefined): GraphConfig {
-    return {
-      configurable: {
-        ...configurable,
-        checkpoint_ns: '',
-        ...Object.fromEntries(Object.entries(checkpoint ?? {}).filter(([, value]) => value !== null)),
-        thread_id: threadId,
-        [CHECKPOINTER_KEY]: this.#saver,
-      },
-    };
-  }
-
   /** The one that the thread was last used with; when it was deleted, the graph's own. */
-  async #assistantOf(graphId: string, assistantId: unknown): Promise<WireAssistant> {
-    const found = typeof assistantId === 'string' ? await this.assistants.find(assistantId) : undefined;
-    return found ?? this.assistants.get(graphId);
+  async #assistantOf(scope: Scope, graphId: string, assistantId: unknown): Promise<WireAssistant> {
+    const { assistants } = this.parts;
+    const found = typeof assistantId === 'string' ? await assistants.find(scope, assistantId) : undefined;
+    return found ?? assistants.get(scope, graphId);
   }
 
-  async #open(
-    thread: WireThread,
-    checkpoint: Json | undefined,
-  ): Promise<{ graph: RunnableGraph; config: GraphConfig; configurable: Json } | undefined> {
+  /** The graph that made the state; undefined when this revision does not have it. */
+  async #graphOf(
+    scope: Scope,
+    { thread, saver }: OpenThread,
+    checkpoint: JsonObject | undefined,
+  ): Promise<OpenGraph | undefined> {
     const { graph_id: graphId, assistant_id: assistantId } = thread.metadata;
-    if (typeof graphId !== 'string' || !this.graphs.has(graphId)) return undefined;
-    const assistant = await this.#assistantOf(graphId, assistantId);
-    const configurable = configurableOf(assistant, {});
-    const config = this.#config(thread.thread_id, configurable, checkpoint);
-    return { graph: await this.graphs.get(graphId, config), config, configurable };
+    if (typeof graphId !== 'string' || !this.parts.graphs.has(graphId)) return undefined;
+    const assistant = await this.#assistantOf(scope, graphId, assistantId);
+    const given = assistant.config['configurable'];
+    const configurable = configurableOf(isJsonObject(given) ? given : undefined);
+    const config = configOf(saver, thread.thread_id, configurable, checkpoint);
+    return { graph: await this.parts.graphs.get(graphId, config), config, configurable };
   }
+}
+
+function historyOptions({ limit, before, metadata }: HistoryQuery): HistoryOptions {
+  return {
+    limit,
+    ...(before ? { before: { configurable: before } } : {}),
+    ...(metadata ? { filter: storedJson(metadata) } : {}),
+  };
+}
+
+/** Metadata in the form in which it was stored. */
+function storedJson(metadata: JsonObject): JsonObject {
+  const stored: unknown = JSON.parse(jsonbText(metadata));
+  return isJsonObject(stored) ? stored : {};
 }

@@ -1,6 +1,6 @@
 import type { BaseCheckpointSaver, CheckpointTuple } from '@langchain/langgraph-checkpoint';
 import type { StateSnapshot } from '../graph/runnable-graph.js';
-import type { RunKwargs } from './run-request.js';
+import type { StoredRun } from '../store/row/stored-run.js';
 import { toWire } from '../wire/wire-value.js';
 
 /** The interrupts of a state as a thread shows them: by the task that waits. */
@@ -10,7 +10,8 @@ export function interruptsByTask(state: StateSnapshot): Record<string, unknown> 
 }
 
 type Versions = Readonly<Record<string, number>>;
-type Breakpoints = RunKwargs['interrupt_before'];
+type Kwargs = StoredRun['kwargs'];
+type Breakpoints = Kwargs['interrupt_before'];
 
 /** Name under which the library notes which versions it has already stopped for. */
 const SEEN = '__interrupt__';
@@ -47,10 +48,7 @@ function nodesOfStep(tuple: CheckpointTuple, before: CheckpointTuple | undefined
 export async function isAtBreakpoint(
   saver: BaseCheckpointSaver,
   state: StateSnapshot,
-  {
-    interrupt_before: before,
-    interrupt_after: after,
-  }: Pick<RunKwargs, 'interrupt_before' | 'interrupt_after'>,
+  { interrupt_before: before, interrupt_after: after }: Pick<Kwargs, 'interrupt_before' | 'interrupt_after'>,
 ): Promise<boolean> {
   if (!before && !after) return false;
   const tuple = await saver.getTuple(state.config);

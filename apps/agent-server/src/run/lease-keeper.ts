@@ -1,10 +1,19 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { RunEnds } from '../store/run-ends.js';
-import { END, type RunEvents } from '../store/run-events.js';
-import type { RunLeases } from '../store/run-leases.js';
-import { FencedError } from '../store/run-row.js';
+import { sweepRunEvents } from '../store/event/sweep-run-events.js';
+import { FencedError } from '../store/fenced-error.js';
+import { listWornOutRuns } from '../store/lease/list-worn-out-runs.js';
+import { renewLeases } from '../store/lease/renew-leases.js';
+import { takeOverRuns } from '../store/lease/take-over-runs.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { END } from '../store/row/run-event-row.js';
+import { finishRun } from '../store/run/finish-run.js';
+import type { ServerIdentity } from '../store/server-identity.js';
+import type { Sql } from '../store/sql.js';
+import { WORKER } from '../store/worker-scope.js';
+import type { RunRelay } from './run-relay.js';
+import type { TemporaryRuns } from './temporary-runs.js';
 import type { Worker } from './worker.js';
 
 /** Heartbeats in the time of one lease. */
@@ -14,12 +23,13 @@ const BEATS_PER_LEASE = 4;
 const SWEEP_EVERY = 100;
 
 export interface LeaseKeeperParts {
-  readonly leases: RunLeases;
-  readonly ends: RunEnds;
-  readonly events: RunEvents;
+  readonly sql: Sql;
+  /** On the connection that nothing else uses. */
+  readonly renewals: Sql;
+  readonly server: ServerIdentity;
+  readonly temporary: TemporaryRuns;
+  readonly relay: RunRelay;
   readonly worker: Worker;
-  readonly serverId: string;
-  readonly leaseMs: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -27,15 +37,15 @@ export interface LeaseKeeperParts {
 /**
  * Keeps our runs ours and takes over those of servers that fell silent.
  *
- * A machine that slept lets the leases of everybody on it run out at once. So a keeper that notices that it was itself
- * silent for longer than a lease renews its own and then judges nobody until a whole lease has passed: by then
- * everybody who lives has renewed.
+ * After a sleep of the machine, the leases of all its servers have run out at once. So a keeper that was itself silent
+ * for longer than a lease renews its own and then takes nothing over until a whole lease has passed: by then every
+ * server that is alive has renewed.
  */
 export class LeaseKeeper {
   #cancel: (() => void) | undefined;
   #isStopped = false;
   #lastBeat: { wallMs: number; monotonicMs: number };
-  #judgesFrom = 0;
+  #takesOverFrom = 0;
   #beats = 0;
   #beating: Promise<void> = Promise.resolve();
 
@@ -61,13 +71,14 @@ export class LeaseKeeper {
 
   #schedule(): void {
     if (this.#isStopped) return;
-    this.#cancel = this.parts.clock.after(this.parts.leaseMs / BEATS_PER_LEASE, () => {
+    this.#cancel = this.parts.clock.after(this.parts.server.leaseMs / BEATS_PER_LEASE, () => {
       this.#beating = this.#beat().finally(() => this.#schedule());
     });
   }
 
   async #beat(): Promise<void> {
-    const { clock, leaseMs, log } = this.parts;
+    const { clock, log, sql } = this.parts;
+    const { leaseMs } = this.parts.server;
     const now = this.#now();
     // One of the two clocks stands still while a machine sleeps; which one depends on the system.
     const silentMs = Math.max(
@@ -75,25 +86,26 @@ export class LeaseKeeper {
       now.monotonicMs - this.#lastBeat.monotonicMs,
     );
     if (silentMs > leaseMs) {
-      log.warn({ silentMs: Math.round(silentMs) }, 'this server was asleep for longer than a lease');
-      this.#judgesFrom = now.monotonicMs + leaseMs;
+      log.warn({ silentMs: Math.round(silentMs) }, 'this server was suspended for longer than a lease');
+      this.#takesOverFrom = now.monotonicMs + leaseMs;
     }
     this.#lastBeat = now;
     try {
       await this.#renew();
-      if (clock.monotonicMs() >= this.#judgesFrom) await this.#takeOver();
-      if (this.#beats++ % SWEEP_EVERY === 0) await this.parts.events.sweep();
+      if (clock.monotonicMs() >= this.#takesOverFrom) await this.#takeOver();
+      if (this.#beats++ % SWEEP_EVERY === 0) await sweepRunEvents(WORKER, sql);
     } catch (error) {
-      log.warn({ error: errorText(error) }, 'leases could not be renewed');
+      log.warn({ error: errorText(error) }, 'renewing leases failed');
     }
   }
 
   async #renew(): Promise<void> {
-    const { clock, leases, worker, serverId } = this.parts;
+    const { clock, renewals, server, worker } = this.parts;
     const runs = worker.runs;
     if (runs.length === 0) return;
     const askedAtMs = clock.monotonicMs();
-    const renewed = new Map((await leases.renew(runs)).map((run) => [run.runId, run]));
+    const rows = await renewLeases(WORKER, renewals, server, runs);
+    const renewed = new Map(rows.map((row) => [row.runId, row]));
     for (const run of runs) {
       const execution = worker.find(run.runId);
       if (execution?.run !== run) continue; // ended meanwhile
@@ -104,28 +116,33 @@ export class LeaseKeeper {
       }
       worker.renewed(run, askedAtMs);
       if (found.cancel) execution.stop({ kind: 'cancelled', action: found.cancel });
-      if (found.watchers.some((watcher) => watcher !== serverId)) worker.relay(run.runId);
+      if (found.watchers.some((watcher) => watcher !== server.serverId)) worker.relay(run.runId);
     }
   }
 
   async #takeOver(): Promise<void> {
-    const { leases, ends, worker, log } = this.parts;
+    const { renewals, server, worker, log } = this.parts;
     const places = worker.freePlaces;
     if (places > 0)
-      for (const run of await leases.takeOver(places)) {
+      for (const run of await takeOverRuns(WORKER, renewals, server, places)) {
         log.info({ runId: run.runId, attempt: run.attempt }, 'took over a run of a silent server');
         worker.begin(run);
       }
-    for (const run of await leases.listWornOut()) {
-      const error = {
-        error: 'ServerLost',
-        message: `The run ended its server ${run.attempt} times and was given up`,
-      };
-      await ends.finish(run, { status: 'error', threadStatus: 'error', error });
+    for (const run of await listWornOutRuns(WORKER, renewals, server)) await this.#giveUp(run);
+  }
+
+  async #giveUp(run: ClaimedRun): Promise<void> {
+    const { sql, temporary, relay, log } = this.parts;
+    const error = {
+      error: 'ServerLost',
+      message: `The run failed: its server was lost ${run.attempt} times; look for what ends the process`,
+    };
+    if (run.isTemporary) await temporary.remove(run);
+    else await finishRun(WORKER, sql, run, { status: 'error', threadStatus: 'error', error });
+    if (run.watchers.length > 0) {
       const body = JSON.stringify({ __error__: error });
-      if (run.watchers.length > 0)
-        await this.parts.events.append({ runId: run.runId, attempt: run.attempt, event: END, data: body });
-      log.error({ runId: run.runId, attempt: run.attempt }, 'a run was given up');
+      await relay.append({ runId: run.runId, attempt: run.attempt, event: END, data: body });
     }
+    log.error({ runId: run.runId, attempt: run.attempt }, 'failed a run that lost its server too often');
   }
 }

@@ -1,15 +1,22 @@
-import type { Pool } from 'pg';
+import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
 import { errorText } from '#lib/errors';
+import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
-import type { RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
-import { AttemptSaver } from '../store/attempt-saver.js';
-import type { Assistants } from '../store/assistants.js';
-import type { RunEnd } from '../store/run-ends.js';
-import { isDatabaseAway } from '../store/database-trouble.js';
-import { FencedError, type CancelAction, type ClaimedRun } from '../store/run-row.js';
-import { TransientSaver } from '../store/transient-saver.js';
-import { buildGraphCall, checkpointMetadata, CHECKPOINTER_KEY, type GraphCall } from './graph-call.js';
+import { CHECKPOINTER_KEY } from '../graph/configurable-of.js';
+import type { GraphOptions, RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
+import { AttemptSaver } from '../store/checkpoint/attempt-saver.js';
+import { TransientSaver } from '../store/checkpoint/transient-saver.js';
+import { FencedError } from '../store/fenced-error.js';
+import { mayPass } from '../store/may-pass.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { RunEnd } from '../store/row/run-end.js';
+import type { CancelAction } from '../store/row/run-row.js';
+import type { Sql } from '../store/sql.js';
+import { hasProgress, requireCheckpoint } from './attempt-start.js';
+import { checkpointMetadata } from './checkpoint-metadata.js';
+import { graphInput } from './graph-input.js';
+import { graphOptions } from './graph-options.js';
 import { interruptsByTask, isAtBreakpoint } from './interrupts.js';
 import type { RunEvent } from '../stream/run-event.js';
 import { usesLibraryEvents } from '../stream/stream-modes.js';
@@ -21,7 +28,7 @@ import { errorOnWire, wireJson, type WireError } from '../wire/wire-value.js';
 export type StopReason =
   | { readonly kind: 'cancelled'; readonly action: CancelAction }
   | { readonly kind: 'handed-back' } // the server stops; another goes on
-  | { readonly kind: 'lost'; readonly error: unknown } // its lease or its database is gone
+  | { readonly kind: 'lost'; readonly error: unknown } // its lease ran out or its database is unavailable
   | { readonly kind: 'unstorable'; readonly error: unknown }; // the database refuses its state
 
 /** What became of a run on this server. */
@@ -31,9 +38,8 @@ export type Outcome =
 
 /** What an execution needs of the server. */
 export interface ExecutionParts {
-  readonly pool: Pool;
+  readonly sql: Sql;
   readonly graphs: GraphRegistry;
-  readonly assistants: Assistants;
   readonly secrets: SecretWords;
   readonly clock: Clock;
 }
@@ -44,20 +50,22 @@ export interface OutputSink {
   isWanted(): boolean;
 }
 
-interface RootEvent {
-  readonly event: string;
-  readonly run_id: string;
-  readonly data: { readonly chunk?: unknown };
+interface RootChunk {
+  readonly data: JsonObject;
 }
 
-/** What readers and waiters hear of a run that somebody cancelled. */
+/** An event of `streamEvents` that carries a chunk of the outermost graph. */
+function isRootChunk(event: unknown, runId: string): event is RootChunk {
+  return (
+    isJsonObject(event) &&
+    event['event'] === 'on_chain_stream' &&
+    event['run_id'] === runId &&
+    isJsonObject(event['data'])
+  );
+}
+
+/** What readers and waiters get of a run that was cancelled. */
 export const CANCELLED: WireError = { error: 'UserInterrupt', message: 'The run was cancelled' };
-
-/** The newest state of the run's thread. */
-function stateOf(graph: RunnableGraph, call: GraphCall, run: ClaimedRun): Promise<StateSnapshot> {
-  const { [CHECKPOINTER_KEY]: saver } = call.options.configurable ?? {};
-  return graph.getState({ configurable: { thread_id: run.threadId, [CHECKPOINTER_KEY]: saver } });
-}
 
 /** One attempt of a run at work in this process. */
 export class RunExecution {
@@ -90,17 +98,16 @@ export class RunExecution {
     );
     try {
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
-      const [assistant, saver] = [await this.parts.assistants.get(run.assistantId), this.#saver()];
-      const agentFile = this.parts.graphs.fileOf(run.graphId) ?? '';
-      const call = await buildGraphCall({ run, assistant, saver, signal: this.#abort.signal, agentFile });
-      const graph = await this.parts.graphs.get(run.graphId, call.options);
-      if (call.resumesItself) {
-        const state = await stateOf(graph, call, run);
-        if (await isAtBreakpoint(saver, state, run.kwargs)) output.stopped(state.values);
-        else await this.#stream(graph, call, output);
-      } else await this.#stream(graph, call, output);
+      const saver = this.#saver();
+      const continues = await hasProgress(run, saver);
+      if (!continues) await requireCheckpoint(run, saver);
+      const options = graphOptions({ run, saver, signal: this.#abort.signal, continues });
+      const graph = await this.parts.graphs.get(run.graphId, options);
+      const breakpoint = continues ? await this.#breakpoint(graph, saver) : undefined;
+      if (breakpoint) output.stopped(breakpoint.values);
+      else await this.#stream(graph, options, continues ? null : await this.#input(), output);
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
-      return await this.#finished(graph, call, output);
+      return await this.#finished(graph, saver, output);
     } catch (error) {
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
       if (error instanceof FencedError) return { kind: 'lost', error };
@@ -112,7 +119,7 @@ export class RunExecution {
     const { run } = this;
     if (run.isTemporary) return new TransientSaver();
     return new AttemptSaver(
-      this.parts.pool,
+      this.parts.sql,
       run,
       (error) => this.stop({ kind: isPassing(error) ? 'lost' : 'unstorable', error }),
       checkpointMetadata(run),
@@ -120,20 +127,39 @@ export class RunExecution {
     );
   }
 
-  async #stream(graph: RunnableGraph, call: GraphCall, output: StreamOutput): Promise<void> {
+  #input(): Promise<unknown> {
+    const { run } = this;
+    return graphInput(run.kwargs, this.parts.graphs.fileOf(run.graphId) ?? '');
+  }
+
+  /** The newest state of the run's thread. */
+  #state(graph: RunnableGraph, saver: BaseCheckpointSaver): Promise<StateSnapshot> {
+    return graph.getState({ configurable: { thread_id: this.run.threadId, [CHECKPOINTER_KEY]: saver } });
+  }
+
+  /** The state in which an earlier attempt has already stopped as it was to. */
+  async #breakpoint(graph: RunnableGraph, saver: BaseCheckpointSaver): Promise<StateSnapshot | undefined> {
+    const state = await this.#state(graph, saver);
+    return (await isAtBreakpoint(saver, state, this.run.kwargs)) ? state : undefined;
+  }
+
+  async #stream(
+    graph: RunnableGraph,
+    options: GraphOptions,
+    input: unknown,
+    output: StreamOutput,
+  ): Promise<void> {
     if (!usesLibraryEvents(this.run.kwargs.stream_mode)) {
-      for await (const chunk of await graph.stream(call.input, call.options)) output.chunk(chunk);
+      for await (const chunk of await graph.stream(input, options)) output.chunk(chunk);
       return;
     }
-    for await (const raw of graph.streamEvents(call.input, { ...call.options, version: 'v2' })) {
-      const event = raw as RootEvent;
-      if (event.event === 'on_chain_stream' && event.run_id === this.run.runId)
-        output.chunk(event.data.chunk);
+    for await (const event of graph.streamEvents(input, { ...options, version: 'v2' })) {
+      if (isRootChunk(event, this.run.runId)) output.chunk(event.data['chunk']);
       output.libraryEvent(event);
     }
   }
 
-  async #finished(graph: RunnableGraph, call: GraphCall, output: StreamOutput): Promise<Outcome> {
+  async #finished(graph: RunnableGraph, saver: BaseCheckpointSaver, output: StreamOutput): Promise<Outcome> {
     const { run } = this;
     const values = this.#valuesText(output);
     if (!output.interrupts)
@@ -142,8 +168,9 @@ export class RunExecution {
         body: values ?? 'null',
         end: { status: 'success', threadStatus: 'idle', ...keep(values) },
       };
-    const interrupts = run.isTemporary ? {} : interruptsByTask(await stateOf(graph, call, run));
-    const body = wireJson({ ...(output.lastValues as object | undefined), __interrupt__: output.interrupts });
+    const interrupts = run.isTemporary ? {} : interruptsByTask(await this.#state(graph, saver));
+    const last = isJsonObject(output.lastValues) ? output.lastValues : {};
+    const body = wireJson({ ...last, __interrupt__: output.interrupts });
     return {
       kind: 'ended',
       body,
@@ -179,7 +206,7 @@ export class RunExecution {
 
 /** A statement that another try may still perform, or that belongs to another attempt by now. */
 function isPassing(error: unknown): boolean {
-  return error instanceof FencedError || isDatabaseAway(error);
+  return error instanceof FencedError || mayPass(error);
 }
 
 function keep(values: string | undefined): { values?: string } {

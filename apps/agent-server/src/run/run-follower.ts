@@ -1,10 +1,16 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { END, type RunEvents, type StoredEvent } from '../store/run-events.js';
-import { ENDED, type RunRecord, type RunRecords } from '../store/run-records.js';
-import type { Threads } from '../store/threads.js';
+import { readRunEvents } from '../store/event/read-run-events.js';
+import { watchRun } from '../store/event/watch-run.js';
+import { END, type StoredEvent } from '../store/row/run-event-row.js';
+import { hasEnded } from '../store/row/run-row.js';
+import { listRunsByIds } from '../store/run/list-runs-by-ids.js';
+import type { ServerIdentity } from '../store/server-identity.js';
+import type { Sql } from '../store/sql.js';
+import { WORKER } from '../store/worker-scope.js';
 import type { RunFeeds, RunResult } from './run-feed.js';
+import { runResult } from './run-result.js';
 import type { Followed } from './worker.js';
 
 /** Milliseconds between two looks; a notification makes it look at once. */
@@ -19,26 +25,24 @@ interface Place {
 }
 
 export interface RunFollowerParts {
-  readonly events: RunEvents;
-  readonly records: RunRecords;
-  readonly threads: Threads;
+  readonly sql: Sql;
+  readonly server: ServerIdentity;
   readonly feeds: RunFeeds;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** What a waiter gets of a run that has ended: its error, or the values of its thread. */
-export async function resultOf(record: RunRecord, threads: Threads): Promise<RunResult> {
-  if (record.error) return { body: JSON.stringify({ __error__: record.error }) };
-  const thread = await threads.find(record.wire.thread_id);
-  return { body: JSON.stringify(thread?.values ?? null) };
-}
-
-const GONE: RunResult = {
+const REMOVED: RunResult = {
   body: JSON.stringify({
-    __error__: { error: 'RunGone', message: 'The run is gone; its output was not kept' },
+    __error__: { error: 'RunGone', message: 'The run was removed; its output was not kept' },
   }),
 };
+
+/** The attempt that a relayed `metadata` event tells of. */
+function attemptOf({ data }: StoredEvent): number {
+  const { attempt } = JSON.parse(data) as { attempt: number };
+  return attempt;
+}
 
 /** Feeds readers here with the output of runs that wait or are at work at another server. */
 export class RunFollower implements Followed {
@@ -53,12 +57,12 @@ export class RunFollower implements Followed {
   follow(runId: string, isMarked = false): void {
     if (this.#places.has(runId)) return;
     this.#places.set(runId, { after: 0n, looksAfterEnd: 0 });
-    if (!isMarked)
-      this.parts.events
-        .watch(runId)
-        .catch((error: unknown) =>
-          this.parts.log.warn({ runId, error: errorText(error) }, 'a run is not watched'),
-        );
+    if (!isMarked) {
+      const { sql, server, log } = this.parts;
+      watchRun(WORKER, sql, server, runId).catch((error: unknown) =>
+        log.warn({ runId, error: errorText(error) }, 'asking for the output of a run failed'),
+      );
+    }
     if (!this.#cancel) this.#schedule();
   }
 
@@ -93,7 +97,7 @@ export class RunFollower implements Followed {
     this.#isLooking = true;
     this.#readAll(alsoRows)
       .catch((error: unknown) =>
-        this.parts.log.warn({ error: errorText(error) }, 'relayed output could not be read'),
+        this.parts.log.warn({ error: errorText(error) }, 'reading relayed output failed'),
       )
       .finally(() => {
         this.#isLooking = false;
@@ -111,39 +115,36 @@ export class RunFollower implements Followed {
       }
     if (this.#places.size === 0) return;
     const cursors = [...this.#places].map(([runId, place]) => ({ runId, after: place.after }));
-    for (const event of await this.parts.events.read(cursors)) this.#deliver(event);
+    for (const event of await readRunEvents(WORKER, this.parts.sql, cursors)) this.#deliver(event);
     if (alsoRows && this.#places.size > 0) await this.#readRows();
   }
 
   #deliver(event: StoredEvent): void {
     const place = this.#places.get(event.runId);
-    if (!place || event.ordinal <= place.after) return; // it came home meanwhile
+    if (!place || event.ordinal <= place.after) return; // the run is at work here by now
     place.after = event.ordinal;
     const { feeds } = this.parts;
     if (event.event === END) {
       this.#places.delete(event.runId);
       feeds.end(event.runId, { body: event.data });
-    } else if (event.event === 'metadata') {
-      const { attempt } = JSON.parse(event.data) as { attempt: number };
-      feeds.find(event.runId)?.open(attempt);
-    } else feeds.find(event.runId)?.publish({ event: event.event, data: event.data });
+    } else if (event.event === 'metadata') feeds.find(event.runId)?.open(attemptOf(event));
+    else feeds.find(event.runId)?.publish({ event: event.event, data: event.data });
   }
 
   /** The rows decide when events are lost: a run that has ended ends its readers too. */
   async #readRows(): Promise<void> {
-    const { records, feeds, threads } = this.parts;
-    const found = new Map(
-      (await records.listByIds([...this.#places.keys()])).map((one) => [one.wire.run_id, one]),
-    );
+    const { sql, feeds } = this.parts;
+    const records = await listRunsByIds(WORKER, sql, [...this.#places.keys()]);
+    const found = new Map(records.map((record) => [record.wire.run_id, record]));
     for (const [runId, place] of this.#places) {
       const record = found.get(runId);
-      if (record && !ENDED.includes(record.wire.status)) {
+      if (record && !hasEnded(record)) {
         if (record.wire.status === 'running') feeds.find(runId)?.open(record.attempt);
         continue;
       }
       if (++place.looksAfterEnd < LOOKS_BEFORE_GIVING_UP) continue;
       this.#places.delete(runId);
-      feeds.end(runId, record ? await resultOf(record, threads) : GONE);
+      feeds.end(runId, record ? await runResult(WORKER, sql, record) : REMOVED);
     }
   }
 }

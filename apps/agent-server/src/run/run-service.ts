@@ -1,20 +1,35 @@
 import { PublicError } from '#lib/errors';
+import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
+import type { Assistants } from '../assistant/assistants.js';
 import type { GraphRegistry } from '../graph/graph-registry.js';
-import type { Assistants, WireAssistant } from '../store/assistants.js';
-import type { NewRun, RunQueue } from '../store/run-queue.js';
-import { ENDED, type RunRecord, type RunRecords } from '../store/run-records.js';
-import type { CancelAction, ClaimedRun, WireRun } from '../store/run-row.js';
-import type { Threads } from '../store/threads.js';
+import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
+import { hasEnded, type CancelAction, type RunRecord, type WireRun } from '../store/row/run-row.js';
+import type { StoredRun } from '../store/row/stored-run.js';
+import { cancelRun } from '../store/run/cancel-run.js';
+import { findRun } from '../store/run/find-run.js';
+import { submitRun } from '../store/run/submit-run.js';
+import type { Scope } from '../store/scope.js';
+import type { ServerIdentity } from '../store/server-identity.js';
+import type { Sql } from '../store/sql.js';
+import { kwargsOf } from './kwargs-of.js';
+import type { RequestedRun } from './requested-run.js';
 import { CANCELLED } from './run-execution.js';
 import type { RunFeeds, RunReader, RunResult } from './run-feed.js';
-import { resultOf, type RunFollower } from './run-follower.js';
-import { kwargsOf, type RunRequest } from './run-request.js';
+import type { RunFollower } from './run-follower.js';
+import { runResult } from './run-result.js';
+import type { TemporaryRuns } from './temporary-runs.js';
 import { uuid7 } from './uuid7.js';
 import type { Worker } from './worker.js';
 
-/** Who makes a run, as graphs see it in `configurable`. */
-export type CallerFields = Readonly<Record<string, unknown>>;
+/** Who asks for runs, and on which thread. */
+export interface Asker {
+  readonly scope: Scope;
+  /** Undefined for a run without a thread. */
+  readonly threadId: string | undefined;
+  /** Headers and the caller, as graphs see them in `configurable`. */
+  readonly fields: JsonObject;
+}
 
 export interface Submitted {
   readonly run: WireRun;
@@ -24,11 +39,11 @@ export interface Submitted {
 }
 
 export interface RunServiceParts {
+  readonly sql: Sql;
+  readonly server: ServerIdentity;
   readonly assistants: Assistants;
   readonly graphs: GraphRegistry;
-  readonly queue: RunQueue;
-  readonly records: RunRecords;
-  readonly threads: Threads;
+  readonly temporary: TemporaryRuns;
   readonly feeds: RunFeeds;
   readonly follower: RunFollower;
   readonly worker: Worker;
@@ -40,50 +55,80 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const NOTHING = (): void => undefined;
 
-/** Runs, as requests see them. */
+/** Runs, as requests see them. Every method speaks for a caller. */
 export class RunService {
   constructor(private readonly parts: RunServiceParts) {}
 
   /**
-   * Makes a run and begins it here when there is a place.
-   * @param threadId undefined for a run without a thread
+   * Makes a run and begins it here when a place is free.
    * @param reader gets all its output, from the first event
-   * @throws PublicError `not_found` (assistant, thread), `conflict` (strategy `reject`)
+   * @throws PublicError `not_found` (assistant, thread), `conflict` (strategy `reject`), `forbidden` (scope)
    */
-  async submit(
-    request: RunRequest,
-    threadId: string | undefined,
-    caller: CallerFields,
-    reader?: RunReader,
-  ): Promise<Submitted> {
-    const { queue, feeds, follower, worker } = this.parts;
-    const assistant = await this.#assistantFor(request);
-    const isTemporary = threadId === undefined && request.on_completion !== 'keep';
-    const run = this.#newRun(request, assistant, threadId, caller, reader !== undefined);
+  async submit(asker: Asker, request: RequestedRun, reader?: RunReader): Promise<Submitted> {
+    const { feeds, worker } = this.parts;
+    const run = await this.#storedRun(asker, request);
+    const queueing = this.#queueing(asker, request, reader !== undefined);
     const stopReading = reader ? feeds.open(run.runId).read(reader) : NOTHING;
     try {
-      const createThread = threadId === undefined || request.if_not_exists === 'create';
-      const made = isTemporary ? await queue.submitTemporary(run) : await queue.submit(run, createThread);
-      if (made.status === 'running') worker.startReserved(claimed(run, isTemporary));
-      else {
-        if (run.startHere) worker.release();
-        if (run.delayMs > 0)
-          this.parts.clock.after(Math.min(run.delayMs, LONGEST_TIMER_MS), () => worker.wake());
-        else worker.wake();
-        if (reader) follower.follow(run.runId, true);
-      }
-      return { run: wire(run, made.status, made.createdAt), isTemporary, stopReading };
+      const queued = await this.#queue(asker.scope, run, queueing);
+      if (queued.status === 'running') worker.startReserved(asClaimed(run));
+      else this.#waitForTurn(run.runId, queueing);
+      return { run: onWire(run, queueing, queued), isTemporary: run.isTemporary, stopReading };
     } catch (error) {
-      if (run.startHere) worker.release();
+      if (queueing.startsHere) worker.release();
       stopReading();
       feeds.close(run.runId);
       throw error;
     }
   }
 
+  async #storedRun({ scope, threadId, fields }: Asker, request: RequestedRun): Promise<StoredRun> {
+    const { assistants, graphs, clock } = this.parts;
+    const assistant = await assistants.get(scope, request.assistant_id);
+    if (!graphs.has(assistant.graph_id))
+      throw new PublicError('not_found', `Graph "${assistant.graph_id}" is not part of this deployment`);
+    const now = clock.now();
+    return {
+      runId: uuid7(now),
+      threadId: threadId ?? uuid7(now),
+      isTemporary: threadId === undefined && request.on_completion !== 'keep',
+      assistantId: assistant.assistant_id,
+      graphId: assistant.graph_id,
+      metadata: { ...assistant.metadata, ...request.config?.metadata, ...request.metadata },
+      kwargs: kwargsOf(request, { assistant, caller: fields }),
+    };
+  }
+
+  /** Promises a place of the worker where the run may start at once. */
+  #queueing({ threadId }: Asker, request: RequestedRun, isWatched: boolean): Queueing {
+    const delayMs = Math.round((request.after_seconds ?? 0) * 1000);
+    return {
+      strategy: request.multitask_strategy ?? 'enqueue',
+      delayMs,
+      startsHere: delayMs === 0 && this.parts.worker.reserve(),
+      isWatched,
+      createsThread: threadId === undefined || request.if_not_exists === 'create',
+    };
+  }
+
+  #queue(scope: Scope, run: StoredRun, queueing: Queueing): Promise<QueuedRun> {
+    const { sql, server, temporary } = this.parts;
+    return run.isTemporary
+      ? temporary.submit({ scope, run, queueing })
+      : submitRun(scope, sql, server, run, queueing);
+  }
+
+  #waitForTurn(runId: string, { startsHere, delayMs, isWatched }: Queueing): void {
+    const { clock, follower, worker } = this.parts;
+    if (startsHere) worker.release();
+    if (delayMs > 0) clock.after(Math.min(delayMs, LONGEST_TIMER_MS), () => worker.wake());
+    else worker.wake();
+    if (isWatched) follower.follow(runId, true);
+  }
+
   /** @throws PublicError `not_found` */
-  async get(runId: string, threadId?: string): Promise<RunRecord> {
-    const record = await this.parts.records.find(runId, threadId);
+  async get(scope: Scope, runId: string, threadId?: string): Promise<RunRecord> {
+    const record = await findRun(scope, this.parts.sql, runId, threadId);
     if (!record) throw new PublicError('not_found', `Run ${runId} not found`);
     return record;
   }
@@ -92,13 +137,19 @@ export class RunService {
    * Reads a run's output from now on; one that has ended ends the reader at once.
    * @throws PublicError `not_found`
    */
-  async read(runId: string, threadId: string | undefined, reader: RunReader): Promise<() => void> {
-    const { feeds, follower, threads, worker } = this.parts;
-    const here = worker.find(runId)?.run;
-    if (here && (threadId === undefined || here.threadId === threadId)) return feeds.open(runId).read(reader);
-    const record = await this.get(runId, threadId);
-    if (ENDED.includes(record.wire.status)) {
-      reader.ended(await resultOf(record, threads));
+  async read(
+    scope: Scope,
+    runId: string,
+    threadId: string | undefined,
+    reader: RunReader,
+  ): Promise<() => void> {
+    const { sql, feeds, follower, worker } = this.parts;
+    // Taken hold of before the row is read: a feed that ends meanwhile still has the result
+    const feedHere = worker.find(runId) && feeds.open(runId);
+    const record = await this.get(scope, runId, threadId);
+    if (feedHere) return feedHere.read(reader);
+    if (hasEnded(record)) {
+      reader.ended(await runResult(scope, sql, record));
       return NOTHING;
     }
     const feed = feeds.open(runId);
@@ -108,78 +159,49 @@ export class RunService {
     return stopReading;
   }
 
-  /** Waits for a run's end. @throws PublicError `not_found` */
-  wait(runId: string, threadId: string): Promise<RunResult> {
-    return new Promise((resolve, reject) => {
-      this.read(runId, threadId, { event: NOTHING, ended: resolve }).catch(reject);
-    });
+  /**
+   * Begins to wait for a run's end.
+   * @returns once the waiting has begun, so that the end of the run is not missed; `ended` is the end
+   * @throws PublicError `not_found`
+   */
+  async wait(scope: Scope, runId: string, threadId: string): Promise<{ ended: Promise<RunResult> }> {
+    const { promise, resolve } = Promise.withResolvers<RunResult>();
+    await this.read(scope, runId, threadId, { event: NOTHING, ended: resolve });
+    return { ended: promise };
   }
 
   /** Asks for a run's end. @throws PublicError `not_found`, `conflict` when it has ended */
-  async cancel(runId: string, threadId: string, action: CancelAction): Promise<void> {
-    const outcome = await this.parts.records.cancel(runId, threadId, action);
-    if (outcome === 'no_run') throw new PublicError('not_found', `Run ${runId} not found`);
-    if (outcome === 'ended') throw new PublicError('conflict', `Run ${runId} has ended already`);
-    if (outcome === 'done') this.#endUnbegun(runId);
-    if (outcome === 'asked') this.parts.worker.find(runId)?.stop({ kind: 'cancelled', action });
+  async cancel(scope: Scope, runId: string, threadId: string, action: CancelAction): Promise<void> {
+    const outcome = await cancelRun(scope, this.parts.sql, runId, threadId, action);
+    switch (outcome) {
+      case 'no_run':
+        throw new PublicError('not_found', `Run ${runId} not found`);
+      case 'ended':
+        throw new PublicError('conflict', `Run ${runId} has ended already`);
+      case 'done':
+        return this.#endUnbegun(runId);
+      case 'asked':
+        return this.parts.worker.find(runId)?.stop({ kind: 'cancelled', action });
+      default:
+        outcome satisfies never;
+    }
   }
 
-  /** Readers here of a run that will never begin need not wait until its row tells them. */
+  /** Readers here of a run that will never begin end at once instead of at the next look at its row. */
   #endUnbegun(runId: string): void {
     const { feeds, follower } = this.parts;
     follower.unfollow(runId);
     feeds.find(runId)?.publish({ event: 'error', data: JSON.stringify(CANCELLED) });
     feeds.end(runId, { body: JSON.stringify({ __error__: CANCELLED }) });
   }
-
-  async #assistantFor(request: RunRequest): Promise<WireAssistant> {
-    const assistant = await this.parts.assistants.get(request.assistant_id);
-    if (!this.parts.graphs.has(assistant.graph_id))
-      throw new PublicError('not_found', `Graph "${assistant.graph_id}" is not part of this deployment`);
-    return assistant;
-  }
-
-  #newRun(
-    request: RunRequest,
-    assistant: WireAssistant,
-    threadId: string | undefined,
-    caller: CallerFields,
-    isWatched: boolean,
-  ): NewRun {
-    const now = this.parts.clock.now();
-    const delayMs = Math.round((request.after_seconds ?? 0) * 1000);
-    return {
-      runId: uuid7(now),
-      threadId: threadId ?? uuid7(now),
-      assistantId: assistant.assistant_id,
-      graphId: assistant.graph_id,
-      metadata: { ...assistant.metadata, ...request.config?.metadata, ...request.metadata },
-      kwargs: kwargsOf(request, caller),
-      strategy: request.multitask_strategy ?? 'enqueue',
-      delayMs,
-      startHere: delayMs === 0 && this.parts.worker.reserve(),
-      isWatched,
-    };
-  }
 }
 
-function claimed(run: NewRun, isTemporary: boolean): ClaimedRun {
-  const { runId, threadId, assistantId, graphId, metadata, kwargs } = run;
-  return {
-    runId,
-    threadId,
-    assistantId,
-    graphId,
-    metadata,
-    kwargs,
-    isTemporary,
-    attempt: 1,
-    cancel: undefined,
-    watchers: [],
-  };
+/** A run that began where it was made. */
+function asClaimed(run: StoredRun) {
+  return { ...run, attempt: 1, cancel: undefined, watchers: [] };
 }
 
-function wire(run: NewRun, status: WireRun['status'], createdAt: Date): WireRun {
+function onWire(run: StoredRun, { strategy }: Queueing, { status, createdAt }: QueuedRun): WireRun {
   const at = createdAt.toISOString();
   return {
     run_id: run.runId,
@@ -190,6 +212,6 @@ function wire(run: NewRun, status: WireRun['status'], createdAt: Date): WireRun 
     status,
     metadata: run.metadata,
     kwargs: run.kwargs,
-    multitask_strategy: run.strategy,
+    multitask_strategy: strategy,
   };
 }

@@ -1,19 +1,25 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { Acceptance, RunEnds } from '../store/run-ends.js';
-import { END, type RunEvents } from '../store/run-events.js';
-import type { RunQueue } from '../store/run-queue.js';
 import { persevere } from '../store/persevere.js';
-import type { ClaimedRun } from '../store/run-row.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { Acceptance } from '../store/row/run-end.js';
+import { END } from '../store/row/run-event-row.js';
+import { claimRuns } from '../store/run/claim-runs.js';
+import { finishRun } from '../store/run/finish-run.js';
+import { handBackRuns } from '../store/run/hand-back-runs.js';
+import type { ServerIdentity } from '../store/server-identity.js';
+import { WORKER } from '../store/worker-scope.js';
 import { RunExecution, type ExecutionParts, type OutputSink, type Outcome } from './run-execution.js';
 import type { RunEvent } from '../stream/run-event.js';
 import type { RunFeeds } from './run-feed.js';
+import type { RunRelay } from './run-relay.js';
+import type { TemporaryRuns } from './temporary-runs.js';
 
-/** Milliseconds between two looks into the queue when nobody rings; finds delayed runs and lost notifications. */
+/** Milliseconds between two looks into the queue without a notification; finds delayed runs and lost notifications. */
 const POLL_MS = 1_000;
 
-/** How long the end of a run waits for a database that is away; after it the lease decides. */
+/** How long the end of a run waits for a database that is unavailable; after it the lease decides. */
 const FINISH_PATIENCE_MS = 15_000;
 
 /** Runs at work elsewhere whose output readers here wait for. */
@@ -24,12 +30,10 @@ export interface Followed {
 }
 
 export interface WorkerParts extends ExecutionParts {
-  readonly serverId: string;
+  readonly server: ServerIdentity;
   readonly concurrency: number;
-  readonly leaseMs: number;
-  readonly queue: RunQueue;
-  readonly ends: RunEnds;
-  readonly events: RunEvents;
+  readonly temporary: TemporaryRuns;
+  readonly relay: RunRelay;
   readonly feeds: RunFeeds;
   readonly followed: Followed;
   readonly clock: Clock;
@@ -40,7 +44,7 @@ interface AtWork {
   readonly execution: RunExecution;
   readonly done: Promise<void>;
   isRelayed: boolean;
-  /** Until then nobody else can have taken the run over, on the monotonic clock. */
+  /** Until then no other server can have taken the run over, on the monotonic clock. */
   ownUntilMs: number;
   /** Output that waits until the run is known to be ours still. */
   held: RunEvent[];
@@ -131,17 +135,17 @@ export class Worker {
         for (const run of runs) this.begin(run);
       } while (this.#shouldLookAgain || this.#mayHaveWaiting);
     } catch (error) {
-      this.parts.log.warn({ error: errorText(error) }, 'the queue could not be read');
+      this.parts.log.warn({ error: errorText(error) }, 'claiming runs failed');
     } finally {
       this.#isClaiming = false;
     }
   }
 
-  /** Nobody else gets the places while the statement is under way. */
+  /** The places are promised while the statement is under way. */
   async #claimInto(places: number): Promise<ClaimedRun[]> {
     this.#reserved += places;
     try {
-      return await this.parts.queue.claim(places);
+      return await claimRuns(WORKER, this.parts.sql, this.parts.server, places);
     } finally {
       this.#reserved -= places;
     }
@@ -149,15 +153,15 @@ export class Worker {
 
   /** Begins a run whose lease is ours. */
   begin(run: ClaimedRun): void {
-    const { clock, feeds, followed, leaseMs, serverId } = this.parts;
-    const isRelayed = run.watchers.some((watcher) => watcher !== serverId);
+    const { clock, feeds, followed, server } = this.parts;
+    const isRelayed = run.watchers.some((watcher) => watcher !== server.serverId);
     const feed = feeds.open(run.runId);
     followed.unfollow(run.runId);
     const execution = new RunExecution(run, this.parts, this.#sink(run));
     const entry: AtWork = {
       execution,
       isRelayed,
-      ownUntilMs: clock.monotonicMs() + leaseMs,
+      ownUntilMs: clock.monotonicMs() + server.leaseMs,
       held: [],
       done: Promise.resolve().then(() => this.#perform(execution)),
     };
@@ -187,21 +191,21 @@ export class Worker {
   }
 
   /**
-   * The run is still ours, as was asked at `askedAtMs`. A server that slept for longer than its lease says nothing to
-   * readers before it knows that: another may speak for the run by now.
+   * The run is still ours, as was asked at `askedAtMs`. A server that slept for longer than its lease shows readers
+   * nothing before it knows that: another may have the run by now.
    */
   renewed(run: ClaimedRun, askedAtMs: number): void {
     const entry = this.#atWork.get(run.runId);
     if (entry?.execution.run !== run) return;
-    entry.ownUntilMs = askedAtMs + this.parts.leaseMs;
+    entry.ownUntilMs = askedAtMs + this.parts.server.leaseMs;
     for (const event of entry.held.splice(0)) this.#show(run, event);
   }
 
   #relay({ runId, attempt }: ClaimedRun, event: string, data: string): void {
-    this.parts.events
+    this.parts.relay
       .append({ runId, attempt, event, data })
       .catch((error: unknown) =>
-        this.parts.log.warn({ runId, error: errorText(error) }, 'output for another server is lost'),
+        this.parts.log.warn({ runId, error: errorText(error) }, 'relaying output to another server failed'),
       );
   }
 
@@ -213,18 +217,18 @@ export class Worker {
       await this.#settle(run, outcome);
     } catch (error) {
       // The lease runs out, and the run is taken over.
-      log.error({ runId: run.runId, error: errorText(error) }, 'the end of a run could not be recorded');
+      log.error({ runId: run.runId, error: errorText(error) }, 'recording the end of a run failed');
       this.#moved(run);
     }
   }
 
   async #settle(run: ClaimedRun, outcome: Outcome): Promise<void> {
-    const { ends, feeds, log } = this.parts;
+    const { feeds, log, sql } = this.parts;
     switch (outcome.kind) {
       case 'ended': {
         const { isAccepted, hasNext } = await this.#finish(run, outcome);
         if (!isAccepted) {
-          log.warn({ runId: run.runId, attempt: run.attempt }, 'the end of an outdated attempt was refused');
+          log.warn({ runId: run.runId, attempt: run.attempt }, 'refused the end of an outdated attempt');
           return this.#moved(run);
         }
         this.renewed(run, this.parts.clock.monotonicMs());
@@ -235,12 +239,12 @@ export class Worker {
         return;
       }
       case 'handed-back':
-        await ends.handBack([run]);
+        await handBackRuns(WORKER, sql, [run]);
         return this.#moved(run);
       case 'lost':
         log.warn(
           { runId: run.runId, attempt: run.attempt, error: errorText(outcome.error) },
-          'a run was lost',
+          'lost a run to another server or to an unavailable database',
         );
         return this.#moved(run);
       default:
@@ -249,8 +253,10 @@ export class Worker {
   }
 
   #finish(run: ClaimedRun, outcome: Extract<Outcome, { kind: 'ended' }>): Promise<Acceptance> {
-    const { clock, ends } = this.parts;
-    return persevere(clock, FINISH_PATIENCE_MS, () => ends.finish(run, outcome.end));
+    const { clock, sql, temporary } = this.parts;
+    return persevere(clock, FINISH_PATIENCE_MS, () =>
+      run.isTemporary ? temporary.remove(run) : finishRun(WORKER, sql, run, outcome.end),
+    );
   }
 
   #free(run: ClaimedRun): void {

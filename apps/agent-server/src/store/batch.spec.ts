@@ -1,12 +1,12 @@
 import { Batch } from './batch.js';
 
-describe('a batch', () => {
+describe('Batch', () => {
   it('sends what came in while a statement was under way as one', async () => {
     const sizes: number[] = [];
     const batch = new Batch<number, number>(async (items) => {
       sizes.push(items.length);
       await new Promise((resolve) => setImmediate(resolve));
-      return items.map((item) => item * 2);
+      return (item) => item * 2;
     });
     const first = batch.add(1);
     await new Promise((resolve) => setImmediate(resolve));
@@ -15,14 +15,23 @@ describe('a batch', () => {
     expect(sizes).toEqual([1, 3]);
   });
 
-  it('fails all of a statement that failed, and goes on', async () => {
+  it('fails every item of a statement that failed, and goes on', async () => {
     let calls = 0;
-    const batch = new Batch<number, number>(async (items) => {
+    const batch = new Batch<number, number>(async () => {
       if (calls++ === 0) throw new Error('gone');
-      return items;
+      return (item) => item;
     });
     const failed = await Promise.allSettled([batch.add(1), batch.add(2)]);
     expect(failed.map((result) => result.status)).toEqual(['rejected', 'rejected']);
     expect(await batch.add(3)).toBe(3);
+  });
+
+  it('fails one item alone when its answer is a refusal', async () => {
+    const batch = new Batch<number, number>(async () => (item) => {
+      if (item === 2) throw new Error('refused');
+      return item;
+    });
+    const settled = await Promise.allSettled([batch.add(1), batch.add(2), batch.add(3)]);
+    expect(settled.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 });

@@ -16,8 +16,8 @@ export class Batch<I, O> {
   #isBusy = false;
 
   constructor(
-    /** One statement for all; answers one output for each item, in order. */
-    private readonly perform: (items: readonly I[]) => Promise<readonly O[]>,
+    /** One statement for all; answers what became of each item, or throws for that item alone. */
+    private readonly perform: (items: readonly I[]) => Promise<(item: I) => O>,
     private readonly maxItems = 200,
   ) {}
 
@@ -37,13 +37,21 @@ export class Batch<I, O> {
   async #flush(): Promise<void> {
     const batch = this.#waiting.splice(0, this.maxItems);
     try {
-      const outputs = await this.perform(batch.map((waiting) => waiting.item));
-      batch.forEach((waiting, index) => waiting.resolve(outputs[index] as O));
+      const outputOf = await this.perform(batch.map((waiting) => waiting.item));
+      for (const waiting of batch) settle(waiting, outputOf);
     } catch (error) {
       for (const waiting of batch) waiting.reject(error);
     } finally {
       this.#isBusy = false;
       this.#schedule();
     }
+  }
+}
+
+function settle<I, O>({ item, resolve, reject }: Waiting<I, O>, outputOf: (item: I) => O): void {
+  try {
+    resolve(outputOf(item));
+  } catch (error) {
+    reject(error);
   }
 }

@@ -1,3 +1,5 @@
+import type { Migration } from '#lib/postgres';
+
 /** Schema of everything the server keeps, the checkpointer's own tables included. */
 export const SCHEMA = 'agentplane';
 
@@ -13,6 +15,8 @@ CREATE TABLE agentplane.assistants (
   config jsonb NOT NULL DEFAULT '{}',
   context jsonb NOT NULL DEFAULT '{}',
   metadata jsonb NOT NULL DEFAULT '{}',
+  -- a graph's own assistant: every caller may use it
+  system boolean NOT NULL DEFAULT false,
   version int NOT NULL DEFAULT 1,
   created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
@@ -91,7 +95,7 @@ ALTER TABLE agentplane.checkpoint_blobs ADD COLUMN run_id uuid;
  */
 const SUBMIT = `
 CREATE FUNCTION agentplane.submit_run(
-  new_run uuid, on_thread uuid, by_assistant uuid, of_graph text, with_metadata jsonb, with_kwargs json,
+  visible jsonb[], new_run uuid, on_thread uuid, by_assistant uuid, of_graph text, with_metadata jsonb, with_kwargs json,
   strategy text, delay_ms bigint, starter uuid, lease_ms int, watcher uuid, create_thread boolean
 ) RETURNS TABLE (outcome text, new_status text, made_at timestamptz) LANGUAGE plpgsql AS $$
 DECLARE
@@ -102,11 +106,13 @@ DECLARE
   moment timestamptz;
 BEGIN
   IF create_thread THEN
-    INSERT INTO agentplane.threads (thread_id) VALUES (on_thread) ON CONFLICT DO NOTHING;
+    INSERT INTO agentplane.threads (thread_id) SELECT on_thread WHERE '{}'::jsonb @> ANY (visible)
+      ON CONFLICT DO NOTHING;
   END IF;
-  PERFORM 1 FROM agentplane.threads WHERE thread_id = on_thread FOR UPDATE;
+  PERFORM 1 FROM agentplane.threads t WHERE t.thread_id = on_thread AND t.metadata @> ANY (visible) FOR UPDATE;
   IF NOT FOUND THEN
-    RETURN QUERY SELECT 'no_thread'::text, NULL::text, NULL::timestamptz;
+    RETURN QUERY SELECT CASE WHEN create_thread AND NOT '{}'::jsonb @> ANY (visible) THEN 'forbidden' ELSE 'no_thread' END,
+      NULL::text, NULL::timestamptz;
     RETURN;
   END IF;
   moment := clock_timestamp();
@@ -121,7 +127,7 @@ BEGIN
     FOR victim IN SELECT r.run_id, r.status FROM agentplane.runs r
       WHERE r.thread_id = on_thread AND r.status IN ('pending', 'running')
     LOOP
-      PERFORM agentplane.cancel_run(victim.run_id, on_thread, strategy);
+      PERFORM agentplane.cancel_run(visible, victim.run_id, on_thread, strategy);
     END LOOP;
     SELECT count(*) INTO in_the_way FROM agentplane.runs r
       WHERE r.thread_id = on_thread AND r.status IN ('pending', 'running');
@@ -147,15 +153,18 @@ END $$;
 
 /** A waiting run ends at once; one at work is asked to, by its row and a notification. */
 const CANCEL = `
-CREATE FUNCTION agentplane.cancel_run(the_run uuid, of_thread uuid, action text)
+CREATE FUNCTION agentplane.cancel_run(visible jsonb[], the_run uuid, of_thread uuid, action text)
 RETURNS TABLE (outcome text) LANGUAGE plpgsql AS $$
 DECLARE
   found_status text;
   gone_watchers uuid[];
+  has_thread boolean;
 BEGIN
-  PERFORM 1 FROM agentplane.threads WHERE thread_id = of_thread FOR UPDATE;
+  PERFORM 1 FROM agentplane.threads t WHERE t.thread_id = of_thread AND t.metadata @> ANY (visible) FOR UPDATE;
+  has_thread := FOUND;
   SELECT r.status, r.watchers INTO found_status, gone_watchers FROM agentplane.runs r
-    WHERE r.run_id = the_run AND r.thread_id = of_thread FOR UPDATE;
+    WHERE r.run_id = the_run AND r.thread_id = of_thread
+      AND CASE WHEN r.temporary THEN r.metadata @> ANY (visible) ELSE has_thread END FOR UPDATE;
   IF NOT FOUND THEN RETURN QUERY SELECT 'no_run'::text; RETURN; END IF;
   IF found_status = 'running' THEN
     UPDATE agentplane.runs SET cancel = CASE cancel WHEN 'rollback' THEN cancel ELSE action END,
@@ -236,5 +245,11 @@ EXCEPTION WHEN data_exception THEN
 END $$;
 `;
 
-/** Numbered from 1; a landed one is never edited. */
-export const MIGRATIONS: readonly string[] = [[TABLES, CANCEL, SUBMIT, FINISH, SEARCHABLE].join('\n')];
+/** Numbered from 1; a landed one is never edited once a release has it. */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    version: 1,
+    name: 'the first schema',
+    sql: [TABLES, CANCEL, SUBMIT, FINISH, SEARCHABLE].join('\n'),
+  },
+];

@@ -1,11 +1,10 @@
-import type { Clock } from '#lib/time';
-import { isDatabaseAway } from './database-trouble.js';
+import { Backoff, type Clock } from '#lib/time';
+import { mayPass } from './may-pass.js';
 
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1_000;
+const PAUSES = { firstMs: 50, longestMs: 1_000 };
 
 /**
- * Performs a statement again while the database cannot be asked, for at most `patienceMs`. For statements that may be
+ * Performs a statement again while the database is unavailable, for at most `patienceMs`. For statements that may be
  * performed twice, since the first answer may just have been lost.
  * @throws what the last try threw
  */
@@ -15,11 +14,13 @@ export async function persevere<T>(
   statement: () => Promise<T>,
 ): Promise<T> {
   const deadline = clock.monotonicMs() + patienceMs;
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+  const backoff = new Backoff(clock, PAUSES);
+  for (;;) {
+    const pauseMs = backoff.nextMs();
     try {
       return await statement();
     } catch (error) {
-      if (!isDatabaseAway(error) || clock.monotonicMs() + pauseMs > deadline) throw error;
+      if (!mayPass(error) || clock.monotonicMs() + pauseMs > deadline) throw error;
     }
     await clock.sleep(pauseMs);
   }

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { Assistants } from './assistant/assistants.js';
+import type { ServerConfig } from './config.js';
+import type { GraphRegistry } from './graph/graph-registry.js';
+import { ThreadState } from './http/thread-state.js';
+import { LeaseKeeper } from './run/lease-keeper.js';
+import { RunFeeds } from './run/run-feed.js';
+import { RunFollower } from './run/run-follower.js';
+import { RunRelay } from './run/run-relay.js';
+import { RunService } from './run/run-service.js';
+import { TemporaryRuns } from './run/temporary-runs.js';
+import { Worker } from './run/worker.js';
+import type { Database } from './store/database.js';
+import type { ServerIdentity } from './store/server-identity.js';
+import type { SecretWords } from './wire/secret-words.js';
+
+export interface ServiceParts {
+  readonly config: Pick<ServerConfig, 'concurrency' | 'leaseMs' | 'maxTakeovers'>;
+  /** With its schema. */
+  readonly database: Database;
+  readonly graphs: GraphRegistry;
+  readonly assistants: Assistants;
+  readonly secrets: SecretWords;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Everything that works with runs and threads. */
+export interface Services {
+  readonly server: ServerIdentity;
+  readonly worker: Worker;
+  readonly keeper: LeaseKeeper;
+  readonly follower: RunFollower;
+  readonly runs: RunService;
+  readonly state: ThreadState;
+}
+
+/** Puts everything that the routes call together, and what works beside them. Nothing is started. */
+export function buildServices(parts: ServiceParts): Services {
+  const { config, database, graphs, assistants, secrets, clock, log } = parts;
+  const { sql, renewals } = database;
+  const { concurrency, leaseMs, maxTakeovers } = config;
+  const server = { serverId: randomUUID(), leaseMs, maxTakeovers, graphIds: graphs.ids };
+  const feeds = new RunFeeds();
+  const relay = new RunRelay(sql);
+  const temporary = new TemporaryRuns(sql, server, clock);
+  const follower = new RunFollower({ sql, server, feeds, clock, log });
+  const execution = { sql, graphs, secrets, clock };
+  const worker = new Worker({
+    ...execution,
+    server,
+    concurrency,
+    temporary,
+    relay,
+    feeds,
+    followed: follower,
+    log,
+  });
+  return {
+    server,
+    worker,
+    follower,
+    keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, clock, log }),
+    runs: new RunService({ sql, server, assistants, graphs, temporary, feeds, follower, worker, clock }),
+    state: new ThreadState({ sql, assistants, graphs, secrets }),
+  };
+}

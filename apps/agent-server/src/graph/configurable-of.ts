@@ -1,0 +1,21 @@
+import type { JsonObject } from '#lib/json';
+
+/** Key under which a graph finds the checkpointer of one call; the graph object itself is shared and stays as it is. */
+export const CHECKPOINTER_KEY = '__pregel_checkpointer';
+
+/** `__` keys steer the library itself, and where a run begins stands in a place of its own. */
+const RESERVED = /^(__|checkpoint_(id|ns|map)$)/;
+
+/**
+ * The `configurable` of a run or of a look at a state.
+ * @param given by requests and assistants; reserved keys are left out: an attempt that continues from where another
+ *   stopped must not find the beginning of the first
+ * @param own by the server, over what was given
+ */
+export function configurableOf(
+  given: JsonObject | null | undefined,
+  ...own: readonly JsonObject[]
+): Record<string, unknown> {
+  const permitted = Object.fromEntries(Object.entries(given ?? {}).filter(([key]) => !RESERVED.test(key)));
+  return Object.assign(permitted, ...own);
+}

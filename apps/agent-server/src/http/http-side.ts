@@ -1,0 +1,70 @@
+import type { FastifyInstance } from 'fastify';
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
+import type { KeyVerifier } from './authenticate.js';
+import { buildHttpServer } from './http-server.js';
+import { OpenReplies } from './open-replies.js';
+import { RunRoutes, type RunRouteParts } from './run-routes.js';
+import { registerThreadRoutes, type ThreadRouteParts } from './thread-routes.js';
+
+/** Milliseconds that answers get to be read to their end. */
+const CLOSE_GRACE_MS = 5_000;
+
+export interface HttpSideParts extends RunRouteParts, ThreadRouteParts, AssistantRouteParts {
+  /** Undefined: authentication is off. */
+  readonly verifier: KeyVerifier | undefined;
+  /** Body of `GET /info`. */
+  readonly info: unknown;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The HTTP server with its routes. It stops in two steps: first readiness, then, once the runs have ended, the rest. */
+export class HttpSide {
+  readonly #app: FastifyInstance;
+  readonly #routes: RunRoutes;
+  readonly #replies = new OpenReplies();
+  readonly #clock: Clock;
+  #isDraining = false;
+
+  constructor(parts: HttpSideParts) {
+    const { verifier, info, log } = parts;
+    this.#clock = parts.clock;
+    this.#app = buildHttpServer({
+      verifier,
+      replies: this.#replies,
+      notReady: () => (this.#isDraining ? 'draining' : undefined),
+      info: () => info,
+      log,
+    });
+    this.#routes = new RunRoutes(parts);
+    this.#routes.register(this.#app);
+    registerThreadRoutes(this.#app, parts);
+    registerAssistantRoutes(this.#app, parts);
+  }
+
+  /** Starts listening; answers the port. */
+  async listen(host: string, port: number): Promise<number> {
+    try {
+      await this.#app.listen({ host, port });
+    } catch (error) {
+      throw new Error(`cannot listen on ${host}:${port}: ${errorText(error)}`, { cause: error });
+    }
+    const address = this.#app.server.address();
+    return typeof address === 'object' && address ? address.port : port;
+  }
+
+  /** Readiness is withdrawn; requests are still answered. */
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** Cuts off those who wait for runs that end elsewhere, lets finished answers be read, and closes. */
+  async close(): Promise<void> {
+    this.#routes.stop();
+    await this.#replies.arrived(this.#clock, CLOSE_GRACE_MS);
+    await this.#app.close();
+  }
+}

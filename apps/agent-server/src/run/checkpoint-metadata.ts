@@ -1,0 +1,11 @@
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { runIdentity } from './run-identity.js';
+
+/** What is recorded with every checkpoint of a run. */
+export function checkpointMetadata(run: ClaimedRun): Record<string, unknown> {
+  const given: Record<string, unknown> = { ...run.kwargs.config?.configurable };
+  for (const key of Object.keys(given))
+    if (key.startsWith('__') || key.startsWith('checkpoint_') || typeof given[key] === 'object')
+      delete given[key];
+  return { ...given, ...run.metadata, ...runIdentity(run), run_attempt: run.attempt };
+}

@@ -1,0 +1,31 @@
+import type { Notifications } from '#lib/postgres';
+import { findCancel } from '../store/run/find-cancel.js';
+import type { Sql } from '../store/sql.js';
+import { WORKER } from '../store/worker-scope.js';
+import type { RunFollower } from './run-follower.js';
+import type { Worker } from './worker.js';
+
+/** What servers notify one another of; hints only, polling finds out the same a little later. */
+export type NotificationWord = 'pending' | 'cancel' | 'watch' | 'events';
+
+interface Listeners {
+  readonly sql: Sql;
+  readonly worker: Worker;
+  readonly follower: RunFollower;
+}
+
+/** Hands notifications to the parts that they are for. */
+export function connectNotifications(
+  notifications: Notifications<NotificationWord>,
+  { sql, worker, follower }: Listeners,
+): void {
+  async function cancel(runId: string): Promise<void> {
+    if (!worker.find(runId)) return;
+    const action = await findCancel(WORKER, sql, runId).catch(() => undefined); // the next heartbeat sees it too
+    if (action) worker.find(runId)?.stop({ kind: 'cancelled', action });
+  }
+  notifications.on('pending', () => worker.wake());
+  notifications.on('cancel', (runId) => void cancel(runId));
+  notifications.on('watch', (runId) => worker.relay(runId));
+  notifications.on('events', (runId) => follower.wake(runId));
+}

@@ -1,0 +1,39 @@
+import { importOfAgent } from '../graph/agent-package.js';
+import type { StoredRun } from '../store/row/stored-run.js';
+
+/** A target of `goto` with a state of its own. */
+interface WireSend {
+  readonly node: string;
+  readonly input?: unknown;
+  readonly args?: unknown;
+}
+
+function isSend(value: unknown): value is WireSend {
+  return typeof value === 'object' && value !== null && typeof Reflect.get(value, 'node') === 'string';
+}
+
+/** `goto` as the graph wants it: names, and instances of the agent's own `Send`. */
+async function gotoOf(wire: unknown, agentFile: string): Promise<unknown> {
+  const targets: unknown[] = Array.isArray(wire) ? wire : [wire];
+  if (!targets.some(isSend)) return wire;
+  const Send = (await importOfAgent(agentFile, '@langchain/langgraph'))?.['Send'];
+  if (typeof Send !== 'function')
+    throw new Error('goto with a Send: the agent has no package @langchain/langgraph; add it to the agent');
+  return targets.map((target): unknown =>
+    isSend(target) ? Reflect.construct(Send, [target.node, target.input ?? target.args ?? {}]) : target,
+  );
+}
+
+/** The input to call the graph with: what the run was given, or a command to a graph that stopped. */
+export async function graphInput(
+  { input, command }: StoredRun['kwargs'],
+  agentFile: string,
+): Promise<unknown> {
+  if (!command) return input ?? null;
+  const { goto, ...rest } = command;
+  return {
+    lg_name: 'Command',
+    ...rest,
+    ...(goto === undefined || goto === null ? {} : { goto: await gotoOf(goto, agentFile) }),
+  };
+}

@@ -1,0 +1,51 @@
+import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
+import { CHECKPOINTER_KEY, configurableOf } from '../graph/configurable-of.js';
+import type { GraphOptions } from '../graph/runnable-graph.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { definitionsOf, libraryModesOf } from '../stream/stream-modes.js';
+import { runIdentity } from './run-identity.js';
+
+/** How one attempt of a run is performed. */
+export interface Attempt {
+  readonly run: ClaimedRun;
+  readonly saver: BaseCheckpointSaver;
+  readonly signal: AbortSignal;
+  /** It continues from where an earlier attempt of the same run stopped. */
+  readonly continues: boolean;
+}
+
+function durabilityOf({ kwargs, isTemporary }: ClaimedRun): string | undefined {
+  if (kwargs.durability) return kwargs.durability;
+  const needsCheckpoints = definitionsOf(kwargs.stream_mode).some((mode) => mode.needsCheckpoints);
+  return isTemporary && !needsCheckpoints ? 'exit' : undefined;
+}
+
+/** The options to call the graph with. */
+export function graphOptions({ run, saver, signal, continues }: Attempt): GraphOptions {
+  const { kwargs } = run;
+  const identity = runIdentity(run);
+  const { tags, recursion_limit: recursionLimit, run_name: runName, metadata } = kwargs.config ?? {};
+  const context = kwargs.context ?? {};
+  const durability = durabilityOf(run);
+  return {
+    streamMode: libraryModesOf(kwargs.stream_mode),
+    subgraphs: kwargs.subgraphs,
+    configurable: configurableOf(
+      kwargs.config?.configurable,
+      kwargs.caller,
+      identity,
+      continues ? {} : (kwargs.checkpoint ?? {}),
+      { [CHECKPOINTER_KEY]: saver },
+    ),
+    metadata: { ...metadata, ...run.metadata, ...identity, run_attempt: run.attempt },
+    runId: run.runId,
+    runName: runName ?? run.graphId,
+    signal,
+    ...(Object.keys(context).length > 0 ? { context } : {}),
+    ...(tags ? { tags } : {}),
+    ...(recursionLimit ? { recursionLimit } : {}),
+    ...(kwargs.interrupt_before ? { interruptBefore: kwargs.interrupt_before } : {}),
+    ...(kwargs.interrupt_after ? { interruptAfter: kwargs.interrupt_after } : {}),
+    ...(durability ? { durability } : {}),
+  };
+}

@@ -1,0 +1,50 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+import type { WireAssistant } from '../store/row/assistant-row.js';
+import type { StoredRun } from '../store/row/stored-run.js';
+import { checkpointShape } from './request-shapes.js';
+import type { RequestedRun } from './requested-run.js';
+
+type Kwargs = StoredRun['kwargs'];
+
+/** What the server adds to a request. */
+export interface Submitter {
+  readonly assistant: WireAssistant;
+  /** Headers and the caller, as graphs see them in `configurable`. */
+  readonly caller: JsonObject;
+}
+
+/** The checkpoint to begin from, in whichever of three places it stands. */
+function checkpointOf({ checkpoint, checkpoint_id, config }: RequestedRun): Kwargs['checkpoint'] {
+  if (checkpoint_id) return { ...checkpoint, checkpoint_id };
+  if (checkpoint?.checkpoint_id) return checkpoint;
+  const configured = checkpointShape.safeParse(config?.configurable ?? {});
+  return configured.data?.checkpoint_id ? configured.data : undefined;
+}
+
+function configOf({ config }: RequestedRun, assistant: WireAssistant): Kwargs['config'] {
+  const { configurable } = assistant.config;
+  if (!isJsonObject(configurable)) return config;
+  return { ...config, configurable: { ...configurable, ...config?.configurable } };
+}
+
+function contextOf({ context }: RequestedRun, assistant: WireAssistant): Kwargs['context'] {
+  return Object.keys(assistant.context).length === 0 ? context : { ...assistant.context, ...context };
+}
+
+/** The part of a run that its attempts need: the request over the assistant's configuration. */
+export function kwargsOf(request: RequestedRun, { assistant, caller }: Submitter): Kwargs {
+  const modes = request.stream_mode ?? [];
+  return {
+    input: request.input,
+    command: request.command,
+    config: configOf(request, assistant),
+    context: contextOf(request, assistant),
+    stream_mode: modes.length > 0 ? modes : ['values'],
+    subgraphs: request.stream_subgraphs ?? false,
+    interrupt_before: request.interrupt_before,
+    interrupt_after: request.interrupt_after,
+    checkpoint: checkpointOf(request),
+    durability: request.durability,
+    caller,
+  };
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { STREAM_MODE_NAMES } from '../stream/stream-modes.js';
+import { checkpointShape, parseBody, record, text, unsupported } from './request-shapes.js';
+
+const nodes = z.union([z.literal('*'), z.array(z.string())]);
+const modes = z.preprocess(
+  (given) => (typeof given === 'string' ? [given] : given),
+  z.array(z.enum(STREAM_MODE_NAMES)),
+);
+
+/** Ten years; no timer and no row needs to look further. */
+const LONGEST_DELAY_SECONDS = 315_360_000;
+
+const command = z.object({
+  update: z.unknown().optional(),
+  resume: z.unknown().optional(),
+  goto: z.unknown().optional(),
+});
+
+const config = z.looseObject({
+  tags: z.array(z.string()).nullish(),
+  recursion_limit: z.int().min(1).max(10_000).nullish(),
+  run_name: z.string().nullish(),
+  configurable: record.nullish(),
+  metadata: record.nullish(),
+});
+
+/** The body of every request that makes a run. Unknown keys are ignored, as newer clients send them. */
+const requestedRun = z.object({
+  assistant_id: z.string().min(1),
+  input: z.unknown().optional(),
+  command: command.nullish(),
+  config: config.nullish(),
+  context: record.nullish(),
+  metadata: record.nullish(),
+  stream_mode: modes.nullish(),
+  stream_subgraphs: z.boolean().nullish(),
+  interrupt_before: nodes.nullish(),
+  interrupt_after: nodes.nullish(),
+  checkpoint: checkpointShape.nullish(),
+  checkpoint_id: text.nullish(),
+  multitask_strategy: z.enum(['enqueue', 'reject', 'interrupt', 'rollback']).nullish(),
+  on_completion: z.enum(['delete', 'keep']).nullish(),
+  on_disconnect: z.enum(['cancel', 'continue']).nullish(),
+  after_seconds: z.number().min(0).max(LONGEST_DELAY_SECONDS).nullish(),
+  if_not_exists: z.enum(['create', 'reject']).nullish(),
+  durability: z.enum(['sync', 'async', 'exit']).nullish(),
+  webhook: unsupported,
+});
+
+/** A run as a request asks for it, checked. */
+export type RequestedRun = z.infer<typeof requestedRun>;
+
+/** @throws PublicError `invalid` */
+export function parseRequestedRun(body: unknown): RequestedRun {
+  return parseBody(requestedRun, body);
+}

@@ -1,0 +1,25 @@
+import {
+  ASSISTANT_COLUMNS,
+  wireAssistant,
+  type AssistantRow,
+  type WireAssistant,
+} from '../row/assistant-row.js';
+import type { WorkerScope } from '../scope.js';
+import type { Sql } from '../sql.js';
+
+/** Makes sure that a graph has its own assistant, which every caller may use. */
+export async function ensureSystemAssistant(
+  scope: WorkerScope,
+  sql: Sql,
+  assistantId: string,
+  graphId: string,
+): Promise<WireAssistant | undefined> {
+  const { rows } = await sql.asWorker<AssistantRow>(scope, {
+    text: `INSERT INTO agentplane.assistants (assistant_id, graph_id, name, system, metadata)
+      VALUES ($1, $2, $2, true, '{"created_by": "system"}')
+      ON CONFLICT (assistant_id) DO UPDATE SET graph_id = EXCLUDED.graph_id, system = true
+      RETURNING ${ASSISTANT_COLUMNS}`,
+    values: [assistantId, graphId],
+  });
+  return rows[0] && wireAssistant(rows[0]);
+}

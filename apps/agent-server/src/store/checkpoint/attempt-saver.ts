@@ -1,0 +1,122 @@
+import type { RunnableConfig } from '@langchain/core/runnables';
+import {
+  WRITES_IDX_MAP,
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointMetadata,
+  type PendingWrite,
+} from '@langchain/langgraph-checkpoint';
+import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
+import type { JsonObject } from '#lib/json';
+import type { Clock } from '#lib/time';
+import { FencedError } from '../fenced-error.js';
+import { jsonbText } from '../json-text.js';
+import { SCHEMA } from '../migrations.js';
+import { persevere } from '../persevere.js';
+import { checkpointPlace } from '../row/checkpoint-place.js';
+import type { Fence } from '../row/fence.js';
+import type { Sql } from '../sql.js';
+import { WORKER } from '../worker-scope.js';
+import { putCheckpoint, type DumpedBlob } from './put-checkpoint.js';
+import { putWrites, type DumpedWrite } from './put-writes.js';
+
+/** How long a write waits for a database that is unavailable: most restarts are over by then. */
+const PATIENCE_MS = 10_000;
+
+/** What JSON has no text for (a function) comes out of the serialiser empty, and could not be read again. */
+const NO_VALUE = Buffer.from('null');
+
+/**
+ * The public Postgres checkpointer for one attempt of a run: the same tables and reads, but each write is one statement
+ * that is refused once another attempt has the run. (The public one looks at no lease, and takes a transaction of many
+ * round trips for each write.)
+ */
+export class AttemptSaver extends PostgresSaver {
+  readonly #sql: Sql;
+
+  constructor(
+    sql: Sql,
+    private readonly fence: Fence,
+    /**
+     * Called when a write was refused or failed. The write itself then resolves: the loop of a graph looks at its
+     * promises only at the end, and a rejection without a handler until then would end the process.
+     */
+    private readonly onFailure: (error: unknown) => void,
+    /** Recorded with every checkpoint: what the run is, for filters, rollback and finding out where an attempt stopped. */
+    private readonly runMetadata: JsonObject,
+    private readonly clock: Clock,
+  ) {
+    super(sql.poolOfCheckpointer(WORKER), undefined, { schema: SCHEMA });
+    this.#sql = sql;
+  }
+
+  /**
+   * Versions name the stored values of a channel, so two branches of a thread must never make the same one: a random
+   * fraction keeps them apart. (The public checkpointer counts 1, 2, 3 and then finds the other branch's value.)
+   */
+  override getNextVersion(current: number | undefined): number {
+    return Math.floor(current ?? 0) + 1 + Math.random();
+  }
+
+  override async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    const { threadId, namespace, checkpointId: parentId } = checkpointPlace(config);
+    const { channel_values: values, ...rest } = checkpoint;
+    const blobs = await Promise.all(
+      Object.entries(newVersions).map(async ([channel, version]): Promise<DumpedBlob> => {
+        const dumped = channel in values ? await this.serde.dumpsTyped(values[channel]) : undefined;
+        const [type, bytes] = dumped && dumped[1].length > 0 ? dumped : ['empty', null];
+        return { channel, version: version.toString(), type, bytes: bytes && Buffer.from(bytes) };
+      }),
+    );
+    const dumped = {
+      threadId,
+      namespace,
+      checkpointId: checkpoint.id,
+      parentId,
+      checkpoint: jsonbText(rest),
+      metadata: jsonbText({ ...this.runMetadata, ...metadata }),
+      blobs,
+    };
+    await this.#write(() => putCheckpoint(WORKER, this.#sql, this.fence, dumped));
+    return {
+      configurable: { thread_id: threadId, checkpoint_ns: namespace, checkpoint_id: checkpoint.id },
+    };
+  }
+
+  override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    const { threadId, namespace, checkpointId = '' } = checkpointPlace(config);
+    const replaces = writes.every(([channel]) => String(channel) in WRITES_IDX_MAP);
+    const all = await Promise.all(
+      writes.map(async ([name, value], position): Promise<DumpedWrite> => {
+        const channel = String(name);
+        const [type, bytes] = await this.serde.dumpsTyped(value);
+        const blob = bytes.length > 0 ? Buffer.from(bytes) : NO_VALUE;
+        return { idx: WRITES_IDX_MAP[channel] ?? position, channel, type, blob };
+      }),
+    );
+    // One statement cannot update a row twice: the last write of a place counts.
+    const rows = replaces ? [...new Map(all.map((write) => [write.idx, write])).values()] : all;
+    const dumped = { threadId, namespace, checkpointId, taskId, replaces, writes: rows };
+    await this.#write(() => putWrites(WORKER, this.#sql, this.fence, dumped));
+  }
+
+  /** Threads are removed by the server only. */
+  override deleteThread(): Promise<void> {
+    return Promise.reject(new Error('a run cannot delete threads'));
+  }
+
+  async #write(statement: () => Promise<boolean>): Promise<void> {
+    const { runId, attempt } = this.fence;
+    try {
+      if (!(await persevere(this.clock, PATIENCE_MS, statement)))
+        this.onFailure(new FencedError(runId, attempt));
+    } catch (error) {
+      this.onFailure(error);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import type { JsonObject } from '#lib/json';
+import type { CancelAction } from './run-row.js';
+import type { StoredRun } from './stored-run.js';
+
+/** A run that this server holds the lease of. */
+export interface ClaimedRun extends StoredRun {
+  /** Counts from 1; every write of the run carries it and is refused once it is outdated. */
+  readonly attempt: number;
+  readonly cancel: CancelAction | undefined;
+  /** Servers whose readers wait for this run's output. */
+  readonly watchers: readonly string[];
+}
+
+export interface ClaimedRow {
+  readonly run_id: string;
+  readonly thread_id: string;
+  readonly temporary: boolean;
+  readonly assistant_id: string;
+  readonly graph_id: string;
+  readonly attempt: number;
+  readonly metadata: JsonObject;
+  readonly kwargs: StoredRun['kwargs'];
+  readonly cancel: CancelAction | null;
+  readonly watchers: readonly string[];
+}
+
+/** What a claiming statement returns of a run `r`. */
+export const CLAIMED_COLUMNS =
+  'r.run_id, r.thread_id, r.temporary, r.assistant_id, r.graph_id, r.attempt, r.metadata, r.kwargs, r.cancel, r.watchers';
+
+export function claimedRun(row: ClaimedRow): ClaimedRun {
+  return {
+    runId: row.run_id,
+    threadId: row.thread_id,
+    isTemporary: row.temporary,
+    assistantId: row.assistant_id,
+    graphId: row.graph_id,
+    attempt: row.attempt,
+    metadata: row.metadata,
+    kwargs: row.kwargs,
+    cancel: row.cancel ?? undefined,
+    watchers: row.watchers,
+  };
+}

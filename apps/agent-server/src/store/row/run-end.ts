@@ -1,0 +1,21 @@
+import type { JsonObject } from '#lib/json';
+import type { RunStatus } from './run-row.js';
+
+/** How a run on a thread ended. */
+export interface RunEnd {
+  readonly status: Extract<RunStatus, 'success' | 'error' | 'interrupted'>;
+  readonly threadStatus: 'idle' | 'interrupted' | 'error';
+  readonly error?: { readonly error: string; readonly message: string };
+  /** JSON text of the thread's values; undefined leaves them as they are. */
+  readonly values?: string;
+  readonly interrupts?: JsonObject;
+  /** Forget the run and its checkpoints. */
+  readonly isRollback?: boolean;
+}
+
+export interface Acceptance {
+  /** False: a newer attempt has the run, and nothing was written. */
+  readonly isAccepted: boolean;
+  /** Another run waits on the thread. */
+  readonly hasNext: boolean;
+}

@@ -1,0 +1,49 @@
+import type { JsonObject } from '#lib/json';
+import { withWireTimes } from './wire-time.js';
+
+export type RunStatus = 'pending' | 'running' | 'success' | 'error' | 'timeout' | 'interrupted';
+export type CancelAction = 'interrupt' | 'rollback';
+
+/** A run as the wire shows it. */
+export interface WireRun {
+  readonly run_id: string;
+  readonly thread_id: string;
+  readonly assistant_id: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly status: RunStatus;
+  readonly metadata: JsonObject;
+  readonly kwargs: unknown;
+  readonly multitask_strategy: string;
+}
+
+/** A run as it stands in its row. */
+export interface RunRecord {
+  readonly wire: WireRun;
+  readonly isTemporary: boolean;
+  readonly attempt: number;
+  readonly error: { readonly error: string; readonly message: string } | undefined;
+}
+
+export interface RunRow extends Omit<WireRun, 'created_at' | 'updated_at'> {
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  readonly temporary: boolean;
+  readonly attempt: number;
+  readonly error: { readonly error: string; readonly message: string } | null;
+}
+
+/** Columns of a run `r`. */
+export const RUN_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.created_at, r.updated_at, r.status, r.metadata,
+  r.kwargs, r.multitask_strategy, r.temporary, r.attempt, r.error`;
+
+const ENDED: readonly RunStatus[] = ['success', 'error', 'timeout', 'interrupted'];
+
+export function hasEnded({ wire }: RunRecord): boolean {
+  return ENDED.includes(wire.status);
+}
+
+export function runRecord(row: RunRow): RunRecord {
+  const { temporary, attempt, error, ...run } = row;
+  return { wire: withWireTimes(run), isTemporary: temporary, attempt, error: error ?? undefined };
+}

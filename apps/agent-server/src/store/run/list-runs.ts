@@ -1,0 +1,21 @@
+import { RUN_COLUMNS, runRecord, type RunRow, type WireRun } from '../row/run-row.js';
+import type { Scope } from '../scope.js';
+import type { Sql } from '../sql.js';
+import { RUN_IS_VISIBLE } from '../visible.js';
+
+export interface RunPage {
+  readonly limit: number;
+  readonly offset: number;
+  readonly status: string | undefined;
+}
+
+/** Runs of a thread, newest first. */
+export async function listRuns(scope: Scope, sql: Sql, threadId: string, page: RunPage): Promise<WireRun[]> {
+  const { rows } = await sql.inScope<RunRow>(scope, {
+    text: `SELECT ${RUN_COLUMNS} FROM agentplane.runs r
+      WHERE r.thread_id = $2 AND ($3::text IS NULL OR r.status = $3) AND ${RUN_IS_VISIBLE}
+      ORDER BY r.ordinal DESC LIMIT $4 OFFSET $5`,
+    values: [threadId, page.status ?? null, page.limit, page.offset],
+  });
+  return rows.map((row) => runRecord(row).wire);
+}

@@ -1,0 +1,7 @@
+import type { WorkerScope } from '../scope.js';
+import type { Sql } from '../sql.js';
+
+/** Wakes the servers: a run may be due. */
+export async function notifyPending(scope: WorkerScope, sql: Sql): Promise<void> {
+  await sql.asWorker(scope, { text: `SELECT pg_notify('agentplane', 'pending:')` });
+}

@@ -1,0 +1,58 @@
+import { jsonbText, jsonText } from '../json-text.js';
+import type { Queueing } from '../row/queued-run.js';
+import type { StoredRun } from '../row/stored-run.js';
+import type { Scope, WorkerScope } from '../scope.js';
+import type { ServerIdentity } from '../server-identity.js';
+import type { Sql } from '../sql.js';
+import { notifyPending } from './notify-pending.js';
+
+/** A run without a thread of its own, with the scope of the caller who asked for it. */
+export interface TemporarySubmission {
+  readonly scope: Scope;
+  readonly run: StoredRun;
+  readonly queueing: Pick<Queueing, 'delayMs' | 'startsHere' | 'isWatched'>;
+}
+
+const INSERT = `
+INSERT INTO agentplane.runs (run_id, thread_id, temporary, assistant_id, graph_id, status, multitask_strategy, metadata,
+  kwargs, start_after, attempt, server_id, lease_until, heartbeat_at, watchers)
+SELECT n.run_id, n.thread_id, true, n.assistant_id, n.graph_id, CASE WHEN n.start_here THEN 'running' ELSE 'pending' END,
+  'enqueue', n.metadata, n.kwargs, clock_timestamp() + n.delay_ms * interval '1 millisecond',
+  CASE WHEN n.start_here THEN 1 ELSE 0 END, CASE WHEN n.start_here THEN $2::uuid END,
+  CASE WHEN n.start_here THEN clock_timestamp() + $3 * interval '1 millisecond' END,
+  CASE WHEN n.start_here THEN clock_timestamp() END,
+  CASE WHEN n.is_watched THEN ARRAY[$2::uuid] ELSE '{}'::uuid[] END
+FROM json_to_recordset($1::json) AS n(run_id uuid, thread_id uuid, assistant_id uuid, graph_id text, metadata jsonb,
+  kwargs json, delay_ms bigint, start_here boolean, is_watched boolean, visible jsonb[])
+WHERE n.visible IS NULL OR n.metadata @> ANY (n.visible)
+RETURNING run_id`;
+
+function rowText({ scope, run, queueing }: TemporarySubmission): string {
+  const filter = scope.kind === 'worker' ? '' : `,"visible":[${scope.filter.alternatives.join(',')}]`;
+  return (
+    `{"run_id":"${run.runId}","thread_id":"${run.threadId}","assistant_id":"${run.assistantId}",` +
+    `"graph_id":${JSON.stringify(run.graphId)},"metadata":${jsonbText(run.metadata)},` +
+    `"kwargs":${jsonText(run.kwargs)},"delay_ms":${queueing.delayMs},"start_here":${queueing.startsHere},` +
+    `"is_watched":${queueing.isWatched}${filter}}`
+  );
+}
+
+/**
+ * Makes runs of several callers in one statement, each under the scope of its own.
+ * @returns the ids of those made; the metadata of the others is outside of their scopes
+ */
+export async function submitTemporaryRuns(
+  scope: WorkerScope,
+  sql: Sql,
+  { serverId, leaseMs }: ServerIdentity,
+  submissions: readonly TemporarySubmission[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await sql.asWorker<{ run_id: string }>(scope, {
+    name: 'submit-temporary-runs',
+    text: INSERT,
+    values: [`[${submissions.map(rowText).join(',')}]`, serverId, leaseMs],
+  });
+  if (submissions.some(({ queueing }) => !queueing.startsHere))
+    void notifyPending(scope, sql).catch(() => undefined); // a hint: looking once a second finds them too
+  return new Set(rows.map((row) => row.run_id));
+}

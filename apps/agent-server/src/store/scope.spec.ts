@@ -1,0 +1,366 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { PublicError } from '#lib/errors';
+import { systemClock } from '#lib/time';
+import {
+  newId,
+  queueing,
+  runAtWork,
+  serverOf,
+  storedRun,
+  storeFixture,
+} from '../../testdata/store-fixture.js';
+import { TemporaryRuns } from '../run/temporary-runs.js';
+import { createAssistant } from './assistant/create-assistant.js';
+import { findAssistant } from './assistant/find-assistant.js';
+import { removeAssistant } from './assistant/remove-assistant.js';
+import { searchAssistants } from './assistant/search-assistants.js';
+import { openThreadState } from './checkpoint/open-thread-state.js';
+import { requireAdmitted } from './metadata/require-admitted.js';
+import { cancelRun } from './run/cancel-run.js';
+import { findRun } from './run/find-run.js';
+import { hasActiveRun } from './run/has-active-run.js';
+import { listRuns } from './run/list-runs.js';
+import { removeRun } from './run/remove-run.js';
+import { submitRun } from './run/submit-run.js';
+import type { CallerScope, Scope } from './scope.js';
+import { EVERY_ROW, sqlFilter } from './sql-filter.js';
+import { countThreads } from './thread/count-threads.js';
+import { createThread } from './thread/create-thread.js';
+import { findThread } from './thread/find-thread.js';
+import { getThread } from './thread/get-thread.js';
+import { lockThread } from './thread/lock-thread.js';
+import { patchThread } from './thread/patch-thread.js';
+import { removeThread } from './thread/remove-thread.js';
+import { searchThreads } from './thread/search-threads.js';
+import { setThreadState } from './thread/set-thread-state.js';
+import { WORKER } from './worker-scope.js';
+
+const store = storeFixture();
+const alice: CallerScope = { kind: 'caller', filter: sqlFilter({ owner: 'alice' }) };
+const everyone: CallerScope = { kind: 'caller', filter: EVERY_ROW };
+const PAGE = { limit: 1_000, offset: 0 };
+
+/** Rows of one owner. */
+interface Owned {
+  readonly threadId: string;
+  readonly assistantId: string;
+  /** On the thread, at work. */
+  readonly runId: string;
+  /** On the thread, ended. */
+  readonly endedRunId: string;
+  /** Without a thread, waiting. */
+  readonly temporary: { readonly runId: string; readonly threadId: string };
+}
+
+async function rowsOf(owner: string): Promise<Owned> {
+  const { sql, pool } = store;
+  const metadata = { owner };
+  const ended = await runAtWork(sql, metadata);
+  const { runId: endedRunId, threadId } = ended;
+  await pool.query(`UPDATE agentplane.runs SET status = 'success' WHERE run_id = $1`, [endedRunId]);
+  const run = storedRun({ threadId, metadata });
+  await submitRun(WORKER, sql, serverOf('one'), run, queueing({ startsHere: true }));
+  const temporary = storedRun({ isTemporary: true, metadata });
+  await new TemporaryRuns(sql, serverOf('one'), systemClock).submit({
+    scope: WORKER,
+    run: temporary,
+    queueing: queueing({ delayMs: 1_000_000 }),
+  });
+  const assistantId = newId();
+  const assistant = { assistantId, graphId: 'graph', name: owner, description: undefined };
+  await createAssistant(WORKER, sql, { ...assistant, config: {}, context: {}, metadata }, 'raise');
+  return { threadId, assistantId, runId: run.runId, endedRunId, temporary };
+}
+
+/** The whole database, to see that nothing of it changed. */
+async function everyRow(): Promise<unknown> {
+  const tables = ['assistants', 'threads', 'runs', 'checkpoints', 'checkpoint_blobs', 'checkpoint_writes'];
+  const rows = await Promise.all(
+    tables.map((table) => store.pool.query(`SELECT * FROM agentplane.${table} t ORDER BY t::text`)),
+  );
+  return rows.map((result) => result.rows);
+}
+
+/** What a statement answers, or the code of the error for the caller. */
+async function answerOf(asked: Promise<unknown>): Promise<unknown> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof PublicError) return error.code;
+    throw error;
+  }
+}
+
+interface CallerStatement {
+  /** Asks under a scope for rows of an owner. */
+  readonly ask: (scope: Scope, owned: Owned) => Promise<unknown>;
+  /** The answer when those rows do not exist. */
+  readonly absent: unknown;
+}
+
+const { threadId: absentThread, runId: absentRun } = { threadId: newId(), runId: newId() };
+const ABSENT: Owned = {
+  threadId: absentThread,
+  assistantId: newId(),
+  runId: absentRun,
+  endedRunId: absentRun,
+  temporary: { runId: newId(), threadId: newId() },
+};
+
+const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
+  findAssistant: {
+    ask: (scope, { assistantId }) => findAssistant(scope, store.sql, assistantId),
+    absent: undefined,
+  },
+  searchAssistants: {
+    ask: async (scope, { assistantId }) => {
+      const search = { graphId: undefined, name: undefined, metadata: undefined, ...PAGE };
+      const found = await searchAssistants(scope, store.sql, search);
+      return found.filter((assistant) => assistant.assistant_id === assistantId);
+    },
+    absent: [],
+  },
+  removeAssistant: {
+    ask: (scope, { assistantId }) => removeAssistant(scope, store.sql, assistantId),
+    absent: false,
+  },
+  findThread: { ask: (scope, { threadId }) => findThread(scope, store.sql, threadId), absent: undefined },
+  getThread: { ask: (scope, { threadId }) => getThread(scope, store.sql, threadId), absent: 'not_found' },
+  lockThread: {
+    ask: (scope, { threadId }) => store.sql.transaction((inside) => lockThread(scope, inside, threadId)),
+    absent: 'not_found',
+  },
+  patchThread: {
+    ask: (scope, { threadId }) => patchThread(scope, store.sql, threadId, { owner: 'alice' }),
+    absent: 'not_found',
+  },
+  removeThread: {
+    ask: (scope, { threadId }) => removeThread(scope, store.sql, threadId),
+    absent: 'not_found',
+  },
+  searchThreads: {
+    ask: (scope, { threadId }) =>
+      searchThreads(
+        scope,
+        store.sql,
+        { ids: [threadId] },
+        { ...PAGE, sortBy: 'created_at', isAscending: true },
+      ),
+    absent: [],
+  },
+  countThreads: {
+    ask: (scope, { threadId }) => countThreads(scope, store.sql, { ids: [threadId] }),
+    absent: 0,
+  },
+  setThreadState: {
+    ask: (scope, { threadId }) =>
+      setThreadState(scope, store.sql, threadId, { values: '{}', status: 'idle', interrupts: {} }),
+    absent: undefined,
+  },
+  openThreadState: {
+    ask: (scope, { threadId }) => openThreadState(scope, store.sql, threadId),
+    absent: 'not_found',
+  },
+  hasActiveRun: { ask: (scope, { threadId }) => hasActiveRun(scope, store.sql, threadId), absent: false },
+  submitRun: {
+    ask: (scope, { threadId }) =>
+      submitRun(
+        scope,
+        store.sql,
+        serverOf('one'),
+        storedRun({ threadId }),
+        queueing({ strategy: 'rollback' }),
+      ),
+    absent: 'not_found',
+  },
+  findRun: {
+    ask: (scope, { runId, temporary }) =>
+      Promise.all([findRun(scope, store.sql, runId), findRun(scope, store.sql, temporary.runId)]),
+    absent: [undefined, undefined],
+  },
+  listRuns: {
+    ask: (scope, { threadId }) => listRuns(scope, store.sql, threadId, { ...PAGE, status: undefined }),
+    absent: [],
+  },
+  cancelRun: {
+    ask: async (scope, { runId, threadId, temporary }) => [
+      await cancelRun(scope, store.sql, runId, threadId, 'rollback'),
+      await cancelRun(scope, store.sql, temporary.runId, temporary.threadId, 'rollback'),
+    ],
+    absent: ['no_run', 'no_run'],
+  },
+  removeRun: {
+    ask: (scope, { endedRunId, threadId }) => removeRun(scope, store.sql, endedRunId, threadId),
+    absent: false,
+  },
+};
+
+/** Statements that make a row, and the one that explains why a row was not made: tested by themselves below. */
+const MAKING_STATEMENTS = ['createAssistant', 'createThread', 'submitTemporaryRuns', 'requireAdmitted'];
+
+/** Statements of the server's own work: their types take no other scope. */
+const WORKER_STATEMENTS = [
+  'appendRunEvents',
+  'claimRuns',
+  'ensureSystemAssistant',
+  'findCancel',
+  'finishRun',
+  'handBackRuns',
+  'listRunsByIds',
+  'listWornOutRuns',
+  'notifyPending',
+  'putCheckpoint',
+  'putWrites',
+  'readRunEvents',
+  'removeTemporaryRuns',
+  'renewLeases',
+  'sweepRunEvents',
+  'takeOverRuns',
+  'watchRun',
+];
+
+/** Every function that a conversation with the database exports. */
+async function exportedStatements(): Promise<string[]> {
+  const folders = readdirSync(import.meta.dirname, { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && entry.name !== 'row',
+  );
+  const files = folders.flatMap(({ name }) =>
+    readdirSync(join(import.meta.dirname, name))
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('.spec.ts'))
+      .map((file) => `./${name}/${file.replace(/\.ts$/, '.js')}`),
+  );
+  const modules = await Promise.all(files.map((file): Promise<object> => import(file)));
+  return modules
+    .flatMap((module) => Object.entries(module))
+    .filter(([, exported]) => typeof exported === 'function' && !/^class\b/.test(String(exported)))
+    .map(([name]) => name);
+}
+
+describe('the statements of the store', () => {
+  it('are all named in this test', async () => {
+    const named = [...Object.keys(CALLER_STATEMENTS), ...MAKING_STATEMENTS, ...WORKER_STATEMENTS];
+    expect((await exportedStatements()).sort()).toEqual(named.sort());
+  });
+
+  it('fail when they leave the filter of the scope out', async () => {
+    const forgetful = store.sql.inScope(alice, {
+      text: 'SELECT 1 FROM agentplane.threads WHERE thread_id = $2',
+      values: [newId()],
+    });
+    await expect(forgetful).rejects.toThrow('could not determine data type of parameter $1');
+  });
+});
+
+describe.each(Object.entries(CALLER_STATEMENTS))('%s', (_name, { ask, absent }) => {
+  it('treats rows of another owner as if they did not exist', async () => {
+    const bobs = await rowsOf('bob');
+    const before = await everyRow();
+    expect(await answerOf(ask(alice, ABSENT))).toEqual(absent);
+    expect(await answerOf(ask(alice, bobs))).toEqual(absent);
+    expect(await everyRow()).toEqual(before);
+  });
+
+  it('reaches rows of its owner, and every row with a filter that lets all through', async () => {
+    for (const scope of [alice, everyone, WORKER]) {
+      const alices = await rowsOf('alice');
+      const before = await everyRow();
+      const answer = await answerOf(ask(scope, alices));
+      // what answers nothing changes rows
+      expect([answer, absent === undefined && (await everyRow())]).not.toEqual([absent, before]);
+      if (absent !== undefined) expect(answer).not.toEqual(absent);
+    }
+  });
+});
+
+describe('a new row', () => {
+  const assistantWith = (metadata: Record<string, unknown>, assistantId = newId()) => ({
+    assistantId,
+    graphId: 'graph',
+    name: 'mine',
+    description: undefined,
+    config: {},
+    context: {},
+    metadata,
+  });
+
+  it('is made inside the scope only', async () => {
+    const { sql } = store;
+    const [mine, theirs] = [{ owner: 'alice' }, { owner: 'bob' }];
+    const before = await everyRow();
+    expect(await answerOf(createThread(alice, sql, newId(), theirs, 'raise'))).toBe('forbidden');
+    expect(await answerOf(createAssistant(alice, sql, assistantWith(theirs), 'raise'))).toBe('forbidden');
+    expect(await answerOf(requireAdmitted(alice, sql, theirs, 'Thread'))).toBe('forbidden');
+    const onNewThread = queueing({ createsThread: true });
+    expect(await answerOf(submitRun(alice, sql, serverOf('one'), storedRun(), onNewThread))).toBe(
+      'forbidden',
+    );
+    expect(await everyRow()).toEqual(before);
+    expect(await createThread(alice, sql, newId(), mine, 'raise')).toMatchObject({ metadata: mine });
+    expect(await createAssistant(alice, sql, assistantWith(mine), 'raise')).toMatchObject({ metadata: mine });
+    expect(await answerOf(requireAdmitted(alice, sql, mine, 'Thread'))).toBeUndefined();
+  });
+
+  it('does not show or replace a row of another owner with the same id', async () => {
+    const { sql } = store;
+    const bobs = await rowsOf('bob');
+    const before = await everyRow();
+    const mine = { owner: 'alice' };
+    for (const ifExists of ['raise', 'do_nothing'] as const) {
+      expect(await answerOf(createThread(alice, sql, bobs.threadId, mine, ifExists))).toBe('conflict');
+      const assistant = assistantWith(mine, bobs.assistantId);
+      expect(await answerOf(createAssistant(alice, sql, assistant, ifExists))).toBe('conflict');
+    }
+    expect(await everyRow()).toEqual(before);
+  });
+
+  it('is judged by its own scope when many share a statement', async () => {
+    const runs = new TemporaryRuns(store.sql, serverOf('one'), systemClock);
+    const submit = (scope: Scope, owner: string) =>
+      answerOf(
+        runs.submit({
+          scope,
+          run: storedRun({ isTemporary: true, metadata: { owner } }),
+          queueing: queueing(),
+        }),
+      );
+    const made = { status: 'pending', createdAt: expect.any(Date) };
+    expect(
+      await Promise.all([
+        submit(alice, 'alice'),
+        submit(alice, 'bob'),
+        submit(everyone, 'bob'),
+        submit(WORKER, 'x'),
+      ]),
+    ).toEqual([made, 'forbidden', made, made]);
+  });
+
+  it('cannot leave its scope by a change', async () => {
+    const { threadId } = await rowsOf('alice');
+    expect(await answerOf(patchThread(alice, store.sql, threadId, { owner: 'bob' }))).toBe('forbidden');
+    expect(await findThread(alice, store.sql, threadId)).toMatchObject({ metadata: { owner: 'alice' } });
+  });
+});
+
+describe('the assistant of a graph', () => {
+  it('is found by every caller and removed only by a caller whose filter lets it through', async () => {
+    const { sql, pool } = store;
+    const { assistantId } = await rowsOf('carol');
+    await pool.query('UPDATE agentplane.assistants SET system = true WHERE assistant_id = $1', [assistantId]);
+    expect(await findAssistant(alice, sql, assistantId)).toBeDefined();
+    expect(await removeAssistant(alice, sql, assistantId)).toBe(false);
+  });
+});
+
+describe('the checkpoints of an open thread', () => {
+  it('are those of this thread alone', async () => {
+    const [mine, theirs] = [await rowsOf('alice'), await rowsOf('bob')];
+    const { saver } = await openThreadState(alice, store.sql, mine.threadId);
+    const config = { configurable: { thread_id: theirs.threadId } };
+    await expect(saver.getTuple(config)).rejects.toThrow(mine.threadId);
+    await expect(saver.list({ configurable: {} }).next()).rejects.toThrow(mine.threadId);
+    await expect(saver.putWrites(config, [], 'task')).rejects.toThrow(mine.threadId);
+    await expect(saver.deleteThread(mine.threadId)).rejects.toThrow('cannot delete');
+    expect(await saver.getTuple({ configurable: { thread_id: mine.threadId } })).toBeUndefined();
+  });
+});

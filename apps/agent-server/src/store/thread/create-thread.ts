@@ -1,0 +1,33 @@
+import type { JsonObject } from '#lib/json';
+import { PublicError } from '#lib/errors';
+import { jsonbText } from '../json-text.js';
+import { requireAdmitted } from '../metadata/require-admitted.js';
+import { THREAD_COLUMNS, wireThread, type ThreadRow, type WireThread } from '../row/thread-row.js';
+import type { Scope } from '../scope.js';
+import type { Sql } from '../sql.js';
+import { visible } from '../visible.js';
+import { findThread } from './find-thread.js';
+
+/**
+ * @throws PublicError `conflict` when the id is taken and the caller did not ask for the one that has it, or may not see
+ *   it; `forbidden` for metadata outside of the scope
+ */
+export async function createThread(
+  scope: Scope,
+  sql: Sql,
+  threadId: string,
+  metadata: JsonObject,
+  ifExists: 'raise' | 'do_nothing',
+): Promise<WireThread> {
+  const { rows } = await sql.inScope<ThreadRow>(scope, {
+    text: `INSERT INTO agentplane.threads (thread_id, metadata)
+      SELECT $2::uuid, $3::jsonb WHERE ${visible('$3::jsonb')}
+      ON CONFLICT DO NOTHING RETURNING ${THREAD_COLUMNS}`,
+    values: [threadId, jsonbText(metadata)],
+  });
+  if (rows[0]) return wireThread(rows[0]);
+  await requireAdmitted(scope, sql, metadata, `Thread ${threadId}`);
+  const existing = ifExists === 'do_nothing' ? await findThread(scope, sql, threadId) : undefined;
+  if (!existing) throw new PublicError('conflict', `Thread ${threadId} exists already`);
+  return existing;
+}

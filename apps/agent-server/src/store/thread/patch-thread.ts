@@ -1,0 +1,31 @@
+import type { JsonObject } from '#lib/json';
+import { PublicError } from '#lib/errors';
+import { jsonbText } from '../json-text.js';
+import { requireAdmitted } from '../metadata/require-admitted.js';
+import { THREAD_COLUMNS, wireThread, type ThreadRow, type WireThread } from '../row/thread-row.js';
+import type { Scope } from '../scope.js';
+import type { Sql } from '../sql.js';
+import { visible } from '../visible.js';
+import { getThread } from './get-thread.js';
+
+/**
+ * Merges metadata.
+ * @throws PublicError `not_found`; `forbidden` when the thread would leave the scope
+ */
+export async function patchThread(
+  scope: Scope,
+  sql: Sql,
+  threadId: string,
+  metadata: JsonObject,
+): Promise<WireThread> {
+  const { rows } = await sql.inScope<ThreadRow>(scope, {
+    text: `UPDATE agentplane.threads SET metadata = metadata || $3::jsonb, updated_at = clock_timestamp()
+      WHERE thread_id = $2 AND ${visible('metadata')} AND ${visible('(metadata || $3::jsonb)')}
+      RETURNING ${THREAD_COLUMNS}`,
+    values: [threadId, jsonbText(metadata)],
+  });
+  if (rows[0]) return wireThread(rows[0]);
+  const before = await getThread(scope, sql, threadId);
+  await requireAdmitted(scope, sql, { ...before.metadata, ...metadata }, `Thread ${threadId}`);
+  throw new PublicError('conflict', `Thread ${threadId} was changed at the same time; retry`);
+}

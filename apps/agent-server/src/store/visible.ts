@@ -1,0 +1,11 @@
+/**
+ * The condition that metadata is let through by the scope, `$1` of the statement. The first half is folded away when a
+ * statement is planned: without it the planner takes a filter that lets everything through for a selective one.
+ */
+export function visible(metadata: string): string {
+  return `($1::jsonb[] = '{"{}"}' OR ${metadata} @> ANY ($1::jsonb[]))`;
+}
+
+/** The same for a run `r`: it belongs to its thread; one without a thread has metadata of its own only. */
+export const RUN_IS_VISIBLE = `CASE WHEN r.temporary THEN ${visible('r.metadata')} ELSE EXISTS (
+  SELECT 1 FROM agentplane.threads t WHERE t.thread_id = r.thread_id AND ${visible('t.metadata')}) END`;

@@ -1,0 +1,96 @@
+import { openPool, type Pool } from '#lib/postgres';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { Database } from '../src/store/database.js';
+import type { ClaimedRun } from '../src/store/row/claimed-run.js';
+import type { Queueing } from '../src/store/row/queued-run.js';
+import type { StoredRun } from '../src/store/row/stored-run.js';
+import { claimRuns } from '../src/store/run/claim-runs.js';
+import { submitRun } from '../src/store/run/submit-run.js';
+import type { ServerIdentity } from '../src/store/server-identity.js';
+import type { Sql } from '../src/store/sql.js';
+import { createThread } from '../src/store/thread/create-thread.js';
+import { WORKER } from '../src/store/worker-scope.js';
+import { uuid7 } from '../src/run/uuid7.js';
+
+const IDS = {
+  one: '11111111-1111-4111-8111-111111111111',
+  two: '22222222-2222-4222-8222-222222222222',
+} as const;
+
+/** A database with the schema, as two servers use it. */
+export interface StoreFixture {
+  readonly database: Database;
+  readonly sql: Sql;
+  /** For what no statement does. */
+  readonly pool: Pool;
+}
+
+/** Registers the fixture with Jest; it is there once the tests run. */
+export function storeFixture(poolSize = 5): StoreFixture {
+  const postgres = testPostgres();
+  const log = createLogger('test', 'silent');
+  let database: Database;
+  let pool: Pool;
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    database = new Database({ uri, poolSize, clock: systemClock, log });
+    pool = openPool({ uri, applicationName: 'test', log });
+    await database.migrate();
+  });
+  afterAll(() => Promise.all([database.close(), pool.end()]));
+  return {
+    get database() {
+      return database;
+    },
+    get sql() {
+      return database.sql;
+    },
+    get pool() {
+      return pool;
+    },
+  };
+}
+
+export function serverOf(name: keyof typeof IDS, graphIds: readonly string[] = ['graph']): ServerIdentity {
+  return { serverId: IDS[name], leaseMs: 60_000, maxTakeovers: 3, graphIds };
+}
+
+export function newId(): string {
+  return uuid7(systemClock.now());
+}
+
+export function storedRun(given: Partial<StoredRun> = {}): StoredRun {
+  return {
+    runId: newId(),
+    threadId: newId(),
+    isTemporary: false,
+    assistantId: IDS.one,
+    graphId: 'graph',
+    metadata: {},
+    kwargs: { stream_mode: ['values'], subgraphs: false, caller: {} },
+    ...given,
+  };
+}
+
+export function queueing(given: Partial<Queueing> = {}): Queueing {
+  return {
+    strategy: 'enqueue',
+    delayMs: 0,
+    startsHere: false,
+    isWatched: false,
+    createsThread: false,
+    ...given,
+  };
+}
+
+/** A run at work at server one, on a thread of its own. */
+export async function runAtWork(sql: Sql, metadata: Readonly<Record<string, unknown>> = {}): Promise<ClaimedRun> {
+  const run = storedRun();
+  await createThread(WORKER, sql, run.threadId, metadata, 'raise');
+  await submitRun(WORKER, sql, serverOf('one'), run, queueing());
+  const claimed = (await claimRuns(WORKER, sql, serverOf('one'), 50)).find(({ runId }) => runId === run.runId);
+  if (!claimed) throw new Error('nothing was claimed');
+  return claimed;
+}
