@@ -44,7 +44,7 @@ const OWN_ATTEMPTS = 6;
  * Writers of one key take turns, so each decides on the committed state. What they decide is queued; one loop takes
  * the queue, gives out revisions, commits the batch in one statement, and only then shows it to readers and watches.
  * So the order of revisions is the order of commits, for all kinds together. When the connection breaks inside a
- * commit, the newest revision in the database tells whether the batch is there; the batch is written again if not.
+ * commit, the newest revision in the database shows whether the batch was committed; if not, the batch is written again.
  */
 export class ObjectStore {
   readonly #options: ObjectStoreOptions;
@@ -138,7 +138,7 @@ export class ObjectStore {
     return this.#answeredInTime(write);
   }
 
-  /** A write's answer is not waited for forever while the database is away; the write itself stays queued. */
+  /** A write's answer is awaited for a bounded time while the database is unavailable; the write itself stays queued. */
   async #answeredInTime(write: Promise<StoredObject | undefined>): Promise<StoredObject | undefined> {
     const late = Promise.withResolvers<never>();
     const cancel = this.#options.clock.after(ANSWER_MS, () => {
@@ -194,7 +194,7 @@ export class ObjectStore {
     return batch;
   }
 
-  /** A watcher that fails must not end the loop: nobody could write any more. */
+  /** A watcher that fails must not end the loop: every later write would hang. */
   #publish(change: StoredChange): void {
     for (const listener of this.#listeners) {
       try {
@@ -274,7 +274,7 @@ export class ObjectStore {
 function changeOf({ key, before, decision }: PendingWrite, revision: number): StoredChange {
   const object = withMetadata(decision.object, { resourceVersion: String(revision) });
   const after: StoredObject = { object, json: JSON.stringify(object), revision };
-  // what is there already may be deleted and made smaller, whatever its size
+  // an existing object may be deleted and made smaller, whatever its size
   const isLarger = after.json.length > (before?.json.length ?? 0) && decision.kind === 'put';
   if (isLarger && Buffer.byteLength(after.json) > MAX_OBJECT_BYTES)
     throw new ApiError(500, '', 'etcdserver: request is too large');
