@@ -8,6 +8,7 @@ import {
   KubeApiError,
   KubeUnreachableError,
 } from '#lib/kube';
+import { isStorageFull } from '#lib/postgres';
 import { JsonSyntaxError } from '#lib/trace-store';
 import { problemsOfInvalid } from './kube-problems.js';
 
@@ -26,6 +27,13 @@ const UNAVAILABLE: ErrorAnswer = {
   status: 503,
   body: { detail: 'Temporarily unavailable, try again' },
   retryAfter: 2,
+  isOurs: true,
+};
+
+const STORAGE_FULL: ErrorAnswer = {
+  status: 507,
+  body: { detail: 'storing the request failed: no space left on the disk of the store; free some and retry' },
+  retryAfter: 10,
   isOurs: true,
 };
 
@@ -91,5 +99,6 @@ export function answerOf(error: unknown): ErrorAnswer {
   if (!(error instanceof Error)) return INTERNAL;
   if ('statusCode' in error && typeof error.statusCode === 'number')
     return ofServer(Object.assign(error, { statusCode: error.statusCode }));
+  if (isStorageFull(error) || codeOf(error) === 'ENOSPC') return STORAGE_FULL;
   return DATABASE_AWAY.has(codeOf(error)) ? UNAVAILABLE : INTERNAL;
 }
