@@ -1,6 +1,6 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
-import type { Clock } from '#lib/time';
+import { Backoff, type Clock } from '#lib/time';
 import { ApiError, type KubeObject, timeout, withMetadata } from '#lib/kube-semantics';
 import { ChangeHistory } from './change-history.js';
 import { type ChangeLog, type ChangeRecord, DatabaseOwnedError, isConnectionFailure } from './change-log.js';
@@ -35,7 +35,7 @@ interface PendingWrite {
 const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
 const MAX_BATCH = 256;
 const ANSWER_MS = 30_000;
-const RETRY_MS = [50, 100, 250, 500, 1000] as const;
+const PAUSES = { firstMs: 50, longestMs: 1_000 };
 const OWN_ATTEMPTS = 6;
 
 /**
@@ -218,8 +218,9 @@ export class ObjectStore {
       if (!isConnectionFailure(error)) throw error;
       logger.warn({ error: errorText(error) }, 'database connection lost during a commit, reconnecting');
     }
-    for (let attempt = 0; ; attempt++) {
-      await this.#pause(attempt);
+    const backoff = this.#backoff();
+    for (;;) {
+      await backoff.pause(this.#stopped.signal);
       try {
         await this.#own();
         const committed = await log.lastRevision();
@@ -235,19 +236,19 @@ export class ObjectStore {
 
   /** Takes the database; the session of one who died a moment ago may still have to notice. */
   async #own(): Promise<void> {
-    for (let attempt = 0; ; attempt++) {
+    const backoff = this.#backoff();
+    for (;;) {
       try {
         return await this.#options.log.open();
       } catch (error) {
-        if (!(error instanceof DatabaseOwnedError) || attempt >= OWN_ATTEMPTS) throw error;
+        if (!(error instanceof DatabaseOwnedError) || backoff.failures >= OWN_ATTEMPTS) throw error;
       }
-      await this.#pause(attempt);
+      await backoff.pause(this.#stopped.signal);
     }
   }
 
-  async #pause(attempt: number): Promise<void> {
-    const ms = RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 1000;
-    await this.#options.clock.sleep(ms, this.#stopped.signal);
+  #backoff(): Backoff {
+    return new Backoff(this.#options.clock, PAUSES);
   }
 
   async #compactLog(): Promise<void> {
