@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { ensureBuilt } from '../bin/ensure-built.js';
+import { commandPage } from './generate/command-page.mjs';
 import { metricsPage } from './generate/metrics-page.mjs';
 import { openapiDocument } from './generate/openapi-document.mjs';
 import { referencePages } from './generate/reference-pages.mjs';
@@ -45,6 +46,7 @@ async function settleDocuments() {
   const openapi = await openapiDocument(root);
   settleFile('docs/openapi.json', `${JSON.stringify(openapi, undefined, 2)}\n`);
   const reference = referencePages(root, crds, openapi);
+  reference.files.set('cli.md', await commandPage(root));
   reference.files.set('metrics.md', await metricsPage(root));
   settleFolder(reference);
   return reference.problems;

@@ -1,18 +1,22 @@
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { RESOURCES } from '#lib/resources';
+import { findKubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { waitUntil } from '../support/wait-until.js';
-import { agentplane, type Ending } from './agentplane.js';
+import { agentplane, type Ending, startAgentplane } from './agentplane.js';
 
 /** Every command against a platform that really runs; one for all of them, in this order. */
 describe('agentplane with a platform', () => {
   let platform: Platform;
   let client: KubeClient;
   const folder = mkdtempSync(join(tmpdir(), 'agentplane-commands-'));
+  const kubectl = findKubectl();
   const contexts = { XDG_CONFIG_HOME: join(folder, 'config') };
 
   beforeAll(async () => {
@@ -90,7 +94,7 @@ describe('agentplane with a platform', () => {
       expect(await run('keys', 'list', '--workspace', 'team-b', '-o', 'jsonpath={[*].description}')).toBe(
         'first',
       );
-      expect(await run('keys', 'list', '-o', 'jsonpath={[*].description}')).not.toContain('first ');
+      expect(await run('keys', 'list', '-o', 'jsonpath={[*].description}')).toBe('first key');
     });
 
     it('names the missing workspace', async () => {
@@ -164,4 +168,244 @@ describe('agentplane with a platform', () => {
       expect(existsSync(join(folder, 'config', 'agentplane', 'contexts.json'))).toBe(true);
     });
   });
+
+  describe('deploy', () => {
+    it('makes a deployment from an image of the store, and waits until it serves', async () => {
+      const made = await attempt('deploy', 'sample-agent');
+      expect([made.code, made.output]).toEqual([
+        0,
+        expect.stringMatching(
+          /^agentdeployment\.agentplane\.dev\/sample-agent created\nsample-agent-00001 serves at http:\/\/127\.0\.0\.1:\d+\n$/,
+        ),
+      ]);
+      expect(made.complaint).toMatch(/^sample-agent: sample-agent-00001: /m);
+    });
+
+    it('gives a deployment a new revision of its image', async () => {
+      expect(await run('deploy', 'sample-agent')).toMatch(/changed\nsample-agent-00002 serves/);
+    });
+
+    it('applies a manifest, and reports an unchanged one', async () => {
+      const file = join(folder, 'deployment.yaml');
+      writeFileSync(file, MANIFEST);
+      expect(await run('deploy', '-f', file)).toMatch(/from-file created\nfrom-file-00001 serves/);
+      expect(await run('deploy', '-f', file)).toMatch(/from-file unchanged\nfrom-file-00001 serves/);
+    });
+
+    it('reports why a deployment fails', async () => {
+      const file = join(folder, 'secret-missing.yaml');
+      writeFileSync(
+        file,
+        MANIFEST.replace('from-file', 'incomplete').concat('  secretsRef: { name: none }\n'),
+      );
+      const { code, complaint } = await attempt('deploy', '-f', file, '--timeout', '60s');
+      expect([code, complaint]).toEqual([
+        1,
+        expect.stringMatching(
+          /deploying incomplete failed \(SecretMissing\): .*none.*describe adep incomplete/s,
+        ),
+      ]);
+    });
+
+    it('stops waiting after its timeout, and does not wait when told so', async () => {
+      expect(await run('deploy', 'later', '--image', 'missing', '--no-wait')).toMatch(/later created\n$/);
+      const { code, complaint } = await attempt('deploy', 'later', '--timeout', '1s');
+      expect([code, complaint]).toEqual([5, expect.stringContaining('later is not ready after 1 s')]);
+    });
+
+    it.each([
+      ['a name and a file', ['deploy', 'x', '-f', 'y'], 2, /not both/],
+      ['a file that does not exist', ['deploy', '-f', '/nowhere'], 1, /reading \/nowhere failed/],
+      ['a duration that is none', ['deploy', 'x', '--timeout', 'long'], 2, /must look like 30s/],
+    ])('refuses %s', async (_what, words, code, message) => {
+      const ending = await attempt(...words);
+      expect([ending.code, ending.complaint]).toEqual([code, expect.stringMatching(message)]);
+    });
+  });
+
+  describe('get', () => {
+    it.each([
+      ['adep', []],
+      ['agentrevisions', ['-o', 'wide']],
+      ['bxd', []],
+      ['Listener', []],
+      ['workspaces', []],
+      ['pods', ['-o', 'name']],
+      ['adep', ['-o', 'jsonpath={range .items[*]}{.metadata.name}={.spec.source}{"\\n"}{end}']],
+    ])('prints %s %j as kubectl does', async (kind, words) => {
+      if (kubectl === undefined) return leaveOut('kubectl');
+      const theirs = execFileSync(kubectl, ['get', kind, ...words], {
+        env: { ...process.env, KUBECONFIG: platform.credentials.kubeconfig },
+        encoding: 'utf8',
+      });
+      expect(comparable(await run('get', kind, ...words))).toEqual(comparable(theirs));
+    });
+
+    it('prints the document of an object as kubectl does', async () => {
+      if (kubectl === undefined) return leaveOut('kubectl');
+      const words = ['get', 'bxd', 'local', '-o', 'json'];
+      const theirs = execFileSync(kubectl, words, {
+        env: { ...process.env, KUBECONFIG: platform.credentials.kubeconfig },
+        encoding: 'utf8',
+      });
+      expect(JSON.parse(await run(...words))).toEqual(JSON.parse(theirs));
+      expect(parse(await run('get', 'bxd', 'local', '-o', 'yaml'))).toEqual(JSON.parse(theirs));
+    });
+
+    it('finds an object by the id of the REST interface', async () => {
+      const answer = await fetch(`${platform.credentials.restUrl}/v2/deployments`, {
+        headers: { 'x-api-key': platform.credentials.apiKey },
+      });
+      const { resources } = (await answer.json()) as { resources: { id: string; name: string }[] };
+      const sample = resources.find(({ name }) => name === 'sample-agent');
+      expect(await run('get', 'adep', sample?.id ?? '', '-o', 'name')).toBe(
+        'agentdeployment.agentplane.dev/sample-agent\n',
+      );
+    });
+
+    it('selects by labels, namespaces and several kinds', async () => {
+      const selector = 'agentplane.dev/deployment=from-file';
+      const names = await run('get', 'arev,pods', '-l', selector, '-o', 'name');
+      expect(names).toMatch(/^agentrevision\.agentplane\.dev\/from-file-00001\npod\/from-file-/);
+      expect(await run('get', 'pods', '-A', '-l', selector)).toMatch(
+        /^NAMESPACE +NAME.*\nws-default +from-file/,
+      );
+      const none = await attempt('get', 'adep', '-n', 'agentplane-system');
+      expect([none.code, none.output, none.complaint]).toEqual([
+        ...[0, '', 'No agentdeployments found in namespace agentplane-system.\n'],
+      ]);
+    });
+
+    it.each([
+      ['an unknown kind', ['get', 'bogus'], 2, /kind bogus is not served by .*agentdeployments/],
+      [
+        'a missing object',
+        ['get', 'adep', 'none'],
+        3,
+        /AgentDeployment none does not exist in namespace ws-default/,
+      ],
+      ['a template that cannot be read', ['get', 'adep', '-o', 'jsonpath={.a'], 2, /cannot be read at \{\.a/],
+      ['a name given twice', ['get', 'adep/a', 'b'], 2, /KIND NAME or KIND\/NAME/],
+    ])('refuses %s', async (_what, words, code, message) => {
+      const ending = await attempt(...words);
+      expect([ending.code, ending.complaint]).toEqual([code, expect.stringMatching(message)]);
+    });
+  });
+
+  describe('describe', () => {
+    it('shows conditions and events of an object', async () => {
+      const text = await run('describe', 'adep', 'sample-agent');
+      expect(text).toMatch(
+        /^Name: +sample-agent\nNamespace: +ws-default\nKind: +AgentDeployment\nID: +[0-9a-f-]{36}/,
+      );
+      expect(text).toMatch(/Conditions:\n +TYPE.*\n(.*\n)* +Ready +True /);
+      expect(text).toMatch(/Events:\n +AGE.*\n(.*\n)*.*Normal/);
+    });
+
+    it('hides what a Secret holds', async () => {
+      const text = await run('describe', 'secret', 'local-destination');
+      expect(text).toMatch(/secret_access_key: \d+ bytes/);
+      expect(text).not.toContain(platform.credentials.objectStore.secretAccessKey);
+    });
+  });
+
+  describe('logs', () => {
+    it('prints the log of every pod of a deployment', async () => {
+      expect(await run('logs', 'sample-agent')).toContain('"msg":"ready"');
+      expect((await run('logs', 'adep/sample-agent', '--tail', '1')).trimEnd().split('\n')).toHaveLength(1);
+    });
+
+    it('follows a log until Ctrl-C', async () => {
+      const following = startAgentplane(['logs', 'lsn/default', '-f', '--data', platform.dataFolder]);
+      await waitUntil('the log', () => following.output().includes('"msg":'));
+      expect(await following.stop()).not.toBe(1);
+    });
+
+    it.each([
+      ['an object that does not exist', ['logs', 'none'], 3, /none does not exist in namespace ws-default/],
+      [
+        'a deployment without pods',
+        ['logs', 'incomplete'],
+        3,
+        /has no pods: "agentplane describe adep incomplete"/,
+      ],
+      ['a kind without logs', ['logs', 'wsp/default'], 2, /names nothing with logs/],
+    ])('refuses %s', async (_what, words, code, message) => {
+      const ending = await attempt(...words);
+      expect([ending.code, ending.complaint]).toEqual([code, expect.stringMatching(message)]);
+    });
+  });
+
+  describe('export create', () => {
+    it('exports a project, and waits with progress until it is complete', async () => {
+      const words = ['--project', 'sample-agent', '--last', '1h', '--compression', 'gzip', '--wait'];
+      const made = await attempt('export', 'create', 'walk', ...words);
+      expect([made.code, made.output]).toEqual([
+        0,
+        expect.stringMatching(
+          /^bulkexport\.agentplane\.dev\/walk created\nwalk completed: 0 rows, \d+ bytes\n$/,
+        ),
+      ]);
+      expect(await run('get', 'bx', 'walk', '-o', 'jsonpath={.spec.compression}')).toBe('gzip');
+      const again = await attempt('export', 'create', 'walk', ...words);
+      expect([again.code, again.complaint]).toEqual([1, expect.stringMatching(/"walk" already exists/)]);
+    });
+
+    it('reports what an export waits for, and stops waiting after its timeout', async () => {
+      const words = ['--project', 'none', '--wait', '--timeout', '2s'];
+      const { code, output, complaint } = await attempt('export', 'create', ...words);
+      expect(output).toMatch(/^bulkexport\.agentplane\.dev\/none-\d{8}t\d{6} created\n$/);
+      expect([code, complaint]).toEqual([5, expect.stringMatching(/not complete after 2 s: .*none/)]);
+    });
+
+    it('reports why an export failed', async () => {
+      const window = ['--from', '2026-05-01', '--to', '2026-05-02'];
+      const words = ['export', 'create', 'doomed', '--project', 'none', ...window, '--wait'];
+      const ended = attempt(...words);
+      await waitUntil('the export', async () => (await attempt('get', 'bx', 'doomed')).code === 0);
+      await client.merge(
+        RESOURCES.BulkExport,
+        { name: 'doomed', namespace: 'ws-default' },
+        { spec: { cancel: true } },
+      );
+      const { code, complaint } = await ended;
+      expect([code, complaint]).toEqual([1, expect.stringMatching(/ended as CANCELLED \(Cancelled\)/)]);
+    });
+
+    it.each([
+      ['no project', [], /needs --project/],
+      ['half a window', ['--project', 'x', '--from', '2026-05-01'], /both of --from and --to/],
+      [
+        'a time that is none',
+        ['--project', 'x', '--from', 'yesterday'],
+        /must look like 2026-05-01T00:00:00Z/,
+      ],
+      ['an unknown format', ['--project', 'x', '--format', 'v9'], /Allowed choices are v1, v2_beta/],
+    ])('refuses %s', async (_what, words, message) => {
+      const ending = await attempt('export', 'create', ...words);
+      expect([ending.code, ending.complaint]).toEqual([2, expect.stringMatching(message)]);
+    });
+  });
 });
+
+/** Without ages and times, which move between two questions. */
+function comparable(text: string): string[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) =>
+      line
+        .replaceAll(/\b\d+(?:m\d+)?s\b/g, 'AGE')
+        .replaceAll(/ +/g, ' ')
+        .trimEnd(),
+    )
+    .filter((line) => !/^ *(resourceVersion|managedFields|kubectl)/.test(line));
+}
+
+const MANIFEST = `apiVersion: agentplane.dev/v1alpha1
+kind: AgentDeployment
+metadata: { name: from-file }
+spec:
+  source: internal_image
+  sourceRevisionConfig: { imageUri: sample-agent }
+`;

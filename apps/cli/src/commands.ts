@@ -1,15 +1,19 @@
-import { type Command, command, optional, toggle, UP } from '#lib/command-line';
+import { type Command, command, completionScript, optional, SHELLS, toggle, UP } from '#lib/command-line';
 import { PLATFORM_VERSION } from '#lib/config';
 import { EXIT } from '#lib/lifecycle';
 import { CONTEXT_COMMANDS } from './context/contexts-rows.js';
 import { TARGET_OPTIONS } from './context/target.js';
+import { DEPLOY_COMMAND } from './deploy/deploy-rows.js';
+import { EXPORT_COMMANDS } from './export/export-rows.js';
 import { IMAGE_COMMANDS } from './image/image-rows.js';
 import { KEY_COMMANDS } from './keys/keys-rows.js';
+import { OBJECT_COMMANDS } from './objects/object-rows.js';
 import { OUTPUT } from './output/output-option.js';
 
 /** What each noun with verbs is about. */
 export const GROUPS: Readonly<Record<string, string>> = {
   contexts: 'platforms known by name: address, key, region',
+  export: 'exports of runs as Parquet files',
   image: 'images of agents on this machine',
   keys: 'API keys of a workspace',
 };
@@ -48,6 +52,27 @@ const STATUS = command(
   async (_words, flags) => (await import('./status/status-command.js')).printStatus(flags),
 );
 
+const COMPLETION = command(
+  {
+    words: 'completion',
+    about: 'print a completion script for a shell',
+    arguments: [{ name: 'shell', about: SHELLS.join(', '), completes: SHELLS }],
+    options: {},
+    examples: ['completion bash > ~/.local/share/bash-completion/completions/agentplane'],
+    exits: [],
+    needs: 'nothing',
+  },
+  async ([given = '']) => {
+    const shell = SHELLS.find((one) => one === given);
+    if (shell === undefined) {
+      process.stderr.write(`no completion for shell ${given}: known are ${SHELLS.join(', ')}\n`);
+      return EXIT.usage;
+    }
+    process.stdout.write(completionScript(shell, { commands: COMMANDS, groups: GROUPS }));
+    return EXIT.ok;
+  },
+);
+
 const VERSION = command(
   {
     words: 'version',
@@ -68,8 +93,12 @@ export const COMMANDS: readonly Command[] = [
   UP_COMMAND,
   STATUS,
   DASHBOARD,
+  ...OBJECT_COMMANDS,
+  DEPLOY_COMMAND,
+  ...EXPORT_COMMANDS,
   ...IMAGE_COMMANDS,
   ...KEY_COMMANDS,
   ...CONTEXT_COMMANDS,
+  COMPLETION,
   VERSION,
 ];

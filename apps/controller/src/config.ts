@@ -2,7 +2,6 @@ import { choice, type Config, flag, integer, optionalText, PLATFORM_VERSION, tex
 import { DEFAULT_EXPORT_LIMITS, type ExportLimits } from '#lib/export-plan';
 import type { PlatformSettings } from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
-import { podTracingVariables } from '#lib/telemetry';
 
 /** Settings of the controller. */
 export const CONFIG = {
@@ -86,6 +85,5 @@ export function exportLimits(config: ControllerConfig): ExportLimits {
 /** What goes into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
   const { apiUrl, addresses, imagePrefix, allowPrivateEndpoints } = config;
-  const tracing = podTracingVariables();
-  return { version: PLATFORM_VERSION, apiUrl, addresses, imagePrefix, allowPrivateEndpoints, tracing };
+  return { version: PLATFORM_VERSION, apiUrl, addresses, imagePrefix, allowPrivateEndpoints };
 }

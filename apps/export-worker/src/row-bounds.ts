@@ -3,7 +3,7 @@ import type { Tuple } from '#lib/postgres';
 import type { Instant } from '#lib/time';
 import type { ExportCursor } from '#lib/trace-store';
 
-/** Remembers the first and the last row of a file. Copies 40 bytes a row; strings would be made for every row and read for two. */
+/** Remembers the first and the last row of a file. Copies 40 bytes a row instead of making strings that are not read. */
 export class RowBounds {
   readonly #timeField: number;
   readonly #idField: number;
@@ -15,11 +15,11 @@ export class RowBounds {
   };
   #firstTime: Instant | undefined;
 
-  /** @param fieldOf where the column of each part of the cursor lies in the tuples */
-  constructor(fieldOf: (role: keyof ExportCursor) => number) {
-    this.#timeField = fieldOf('startTime');
+  /** @param fieldOf where a column lies in the tuples */
+  constructor(fieldOf: (column: string) => number) {
+    this.#timeField = fieldOf('start_time');
     this.#idField = fieldOf('id');
-    this.#traceField = fieldOf('traceId');
+    this.#traceField = fieldOf('trace_id');
   }
 
   see({ bytes, offsets }: Tuple): void {

@@ -4,8 +4,7 @@ import { errorText } from '#lib/errors';
 import type { MultipartUpload, ObjectStore } from '#lib/object-store';
 import { ParquetWriter } from '#lib/parquet';
 import { CopyBinaryReader } from '#lib/postgres';
-import { describeSpan, type Logger, metrics, withSpan } from '#lib/telemetry';
-import { systemClock } from '#lib/time';
+import type { Logger } from '#lib/telemetry';
 import { formatInstant } from '#lib/time';
 import { type ExportCursor, type ExportIntent, type ExportRows, type ExportSource } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
@@ -24,9 +23,12 @@ export interface PartTools {
   readonly signal: AbortSignal;
 }
 
+/** The rows the cursor is made of are read even when nobody wants them in the file. */
+const CURSOR_FIELDS = ['start_time', 'id', 'trace_id'];
+
 /**
  * Writes the next file: rows after `after` in order of (start_time, id, trace_id), until the window ends or the file is large
- * enough. Noted before, during and after, so that the next attempt knows what may lie in the store.
+ * enough. Noted before, during and after, so that whoever comes next knows what may lie in the store.
  * @returns the cursor after the file's last row and whether the window has ended; no cursor when no row was left
  */
 export async function writePart(
@@ -40,16 +42,14 @@ export async function writePart(
     ...task.window,
     maxRows: task.fileRows,
     ...(after ? { after } : {}),
-    ...(exportFields ? { fields: exportFields } : {}),
+    ...(exportFields ? { fields: [...exportFields, ...CURSOR_FIELDS] } : {}),
   });
   const making = new PartInTheMaking(task, part, rows, tools);
   try {
-    return await withSpan('export part', { part }, async () => {
-      const isLast = await making.consume();
-      return { cursor: await making.complete(), isLast };
-    });
+    const isLast = await making.consume();
+    return { cursor: await making.complete(), isLast };
   } catch (error) {
-    // a failure after the abort is a consequence of it
+    // whatever broke because the attempt must stop broke for that reason
     tools.signal.throwIfAborted();
     throw error;
   } finally {
@@ -65,7 +65,6 @@ class PartInTheMaking {
   readonly #reader: CopyBinaryReader;
   readonly #bounds: RowBounds;
   readonly #writer: ParquetWriter;
-  readonly #startedMs = systemClock.monotonicMs();
   #starting: Promise<MultipartUpload> | undefined;
   #begin: Promise<MultipartUpload> | undefined;
 
@@ -77,7 +76,7 @@ class PartInTheMaking {
     this.#rows = rows;
     this.#intent = { part, key: task.keyOf(part), mark: randomUUID() };
     this.#reader = new CopyBinaryReader(columns.length);
-    this.#bounds = new RowBounds((role) => columns.findIndex(({ cursor }) => cursor === role));
+    this.#bounds = new RowBounds((wanted) => columns.findIndex(({ name }) => name === wanted));
     this.#writer = new ParquetWriter({
       columns: fileColumns(columns, formatVersion, exportFields),
       compression,
@@ -98,8 +97,7 @@ class PartInTheMaking {
         if (this.#writer.bytes >= this.#task.fileBytes) return false;
       }
     }
-    if (!this.#reader.isFinished)
-      throw new Error('reading the rows failed: the stream ended before its trailer');
+    if (!this.#reader.isFinished) throw new Error('the rows ended before their end mark');
     return this.#writer.rows < this.#task.fileRows;
   }
 
@@ -121,16 +119,12 @@ class PartInTheMaking {
     const { etag } = await this.#completeUpload(upload);
     const times = { minStartTime: firstTime, maxStartTime: last.startTime };
     await journal.completePart({ ...this.#intent, rows, bytes, etag, ...times }, last);
-    metrics.exportRows.add(rows);
-    metrics.exportBytes.add(bytes);
-    metrics.exportFileDuration.observe((systemClock.monotonicMs() - this.#startedMs) / 1000);
-    describeSpan({ rows, bytes });
     this.#tools.log.info({ key: this.#intent.key, rows, bytes }, 'file written');
     return last;
   }
 
   /**
-   * The key should be free. An object there came from a former attempt: it could not be adopted, or its upload could not
+   * Nothing should lie at the key. What does came from a former attempt: it could not be adopted, or its upload could not
    * be aborted and completed late. It is replaced, by the attempt that is in force and by no other.
    */
   async #completeUpload(upload: MultipartUpload): Promise<{ etag: string }> {
@@ -139,7 +133,7 @@ class PartInTheMaking {
       () => upload.complete(),
       () => upload.complete({ replace: true }),
       () => {
-        log.warn({ key: this.#intent.key }, 'replacing the object of a former attempt');
+        log.warn({ key: this.#intent.key }, 'an object of a former attempt is replaced');
         return journal.confirm();
       },
     );
@@ -150,12 +144,12 @@ class PartInTheMaking {
     this.#rows.stream.destroy();
     this.#writer.close();
     try {
-      // an upload whose start has not been answered exists in the store all the same
+      // one whose start is still on its way exists in the store all the same
       await (await this.#starting)?.abort();
     } catch (error) {
       this.#tools.log.warn(
         { key: this.#intent.key, error: errorText(error) },
-        'aborting the multipart upload failed; its parts stay until the store removes them',
+        'an upload could not be aborted; its parts stay until the store removes them',
       );
     }
   }

@@ -14,7 +14,7 @@ import {
 } from '#lib/kube';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
 import { FIELD_MANAGER, type KubeObject, LABEL, type ObjectKey, RESOURCES } from '#lib/resources';
-import { createLogger, type Logger, podTracingVariables, startTelemetry } from '#lib/telemetry';
+import { createLogger, type Logger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { CONFIG, type ListenerConfig } from './config.js';
 import { Heartbeat } from './heartbeat/heartbeat.js';
@@ -63,10 +63,7 @@ async function start(config: ListenerConfig, log: Logger, context: ProgramContex
       client,
       clock,
       events,
-      settings: {
-        ...{ version: PLATFORM_VERSION, apiUrl: config.apiUrl, addresses: config.addresses },
-        tracing: podTracingVariables(),
-      },
+      settings: { version: PLATFORM_VERSION, apiUrl: config.apiUrl, addresses: config.addresses },
       listenerName: config.listener,
       patience: {
         readinessMs: config.readinessMs,

@@ -15,14 +15,14 @@ export const EXIT_MEANING: Readonly<Record<ExitName, string>> = {
   interrupted: 'interrupted by Ctrl-C',
 };
 
-/** `0 done, 1 failed …`, by number. */
-export function exitLines(): readonly string[] {
-  return Object.entries(EXIT_MEANING)
-    .map(([name, meaning]): readonly [number, string] => [codeOf(name), meaning])
-    .sort(([a], [b]) => a - b)
-    .map(([code, meaning]) => `  ${String(code).padStart(3)}  ${meaning}`);
+/** By number. */
+export function exitNames(): readonly ExitName[] {
+  return Object.keys(EXIT)
+    .filter((name): name is ExitName => Object.hasOwn(EXIT_MEANING, name))
+    .sort((a, b) => EXIT[a] - EXIT[b]);
 }
 
-function codeOf(name: string): number {
-  return Object.entries(EXIT).find(([one]) => one === name)?.[1] ?? EXIT.failed;
+/** One line for each code, by number. */
+export function exitLines(): readonly string[] {
+  return exitNames().map((name) => `  ${String(EXIT[name]).padStart(3)}  ${EXIT_MEANING[name]}`);
 }

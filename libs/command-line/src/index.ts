@@ -4,6 +4,7 @@
  * the client lists it.
  */
 export { command, type ArgumentSpec, type Command, type CommandSpec, type Needs } from './command.js';
+export { completionScript, SHELLS, type Shell } from './completion-script.js';
 export { parseDuration } from './duration.js';
 export { EXIT_MEANING, type ExitName } from './exit-code.js';
 export {
@@ -16,4 +17,5 @@ export {
   type OptionSpec,
 } from './option.js';
 export { runCommandLine, type ProgramSpec } from './parse-command-line.js';
+export { referencePage } from './reference-page.js';
 export { DATA_OPTION, UP } from './up-command.js';

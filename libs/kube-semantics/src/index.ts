@@ -46,6 +46,7 @@ export {
   unauthorized,
   unsupportedMediaType,
 } from './status/errors.js';
+export { humanDuration } from './table/human-duration.js';
 export { parseJsonPath, type JsonPath } from './table/json-path.js';
 export { type TableKind } from './table/table-kind.js';
 export { tableOf } from './table/table-of.js';

@@ -28,7 +28,7 @@ export type {
   WatchEvent,
   WriteOptions,
 } from './client/request-options.js';
-export { collectionPath } from './client/resource-path.js';
+export { collectionPath, objectPath } from './client/resource-path.js';
 export type { KubeConnection } from './connection/kube-connection.js';
 export { loadKubeConnection } from './connection/load-kube-connection.js';
 export { failureEvents } from './controllers/failure-events.js';

@@ -12,7 +12,6 @@ import {
 } from '#lib/resources';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
-import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** Everything that a Listener becomes, all in its own namespace. */
 export interface ListenerObjects {
@@ -99,10 +98,7 @@ function listenerDeployment(
       strategy: { type: 'Recreate' },
       selector: { matchLabels: { [LABEL.listener]: name, [LABEL.component]: COMPONENT.listener } },
       template: {
-        metadata: {
-          ...(metadata.labels ? { labels: metadata.labels } : {}),
-          annotations: METRICS_ANNOTATIONS,
-        },
+        metadata: { ...(metadata.labels ? { labels: metadata.labels } : {}) },
         spec: {
           serviceAccountName: metadata.name,
           automountServiceAccountToken: true,
@@ -122,9 +118,7 @@ function listenerDeployment(
                   name: 'AGENTPLANE_IDENTITY',
                   valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },
                 },
-                ...telemetryEnvironment(settings),
               ],
-              ports: [METRICS_CONTAINER_PORT],
               resources: { requests: { cpu: '50m', memory: '128Mi' } },
               securityContext: CONTAINER_SECURITY,
             },

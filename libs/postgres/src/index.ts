@@ -9,5 +9,5 @@ export { NoAnswerError } from './no-answer-error.js';
 export { Notifications, type NotificationsOptions } from './notifications.js';
 export { openConnection, type ConnectionOptions, type OwnConnection } from './open-connection.js';
 export { openPool, type Connection, type Pool, type PoolOptions, type Queryable } from './open-pool.js';
-export { isStorageFull, postgresTrouble, sqlState, type PostgresTrouble } from './postgres-trouble.js';
+export { postgresTrouble, sqlState, type PostgresTrouble } from './postgres-trouble.js';
 export { byteRows, textTypes } from './row-types.js';

@@ -1,5 +1,4 @@
 import pino from 'pino';
-import { openLogDestination } from './log-destination.js';
 import { currentScope } from './scope.js';
 
 /** Structured logger: `log.info({ deployment: name }, 'revision made')`. Variable text goes into fields, never into the message. */
@@ -15,8 +14,7 @@ const SECRET_PATHS = ['apiKey', 'password', 'secret', 'token', 'authorization', 
  * @param descriptor file descriptor to write to instead
  */
 export function createLogger(program: string, level = 'info', descriptor = 2): Logger {
-  const destination = openLogDestination(descriptor);
-  const log = pino(
+  return pino(
     {
       level,
       base: { program },
@@ -27,10 +25,6 @@ export function createLogger(program: string, level = 'info', descriptor = 2): L
       // a copy: pino adds the line's own fields to it
       mixin: () => ({ ...currentScope().fields }),
     },
-    destination.stream,
+    pino.destination({ dest: descriptor, sync: true }),
   );
-  destination.onRecovered((dropped, problem) =>
-    log.warn({ dropped, problem }, 'writing log lines failed for a while; dropped lines are lost'),
-  );
-  return log;
 }

@@ -35,7 +35,7 @@ function eachSchema(value: unknown, visit: (schema: Record<string, unknown>) => 
   }
 }
 
-describe('OpenAPI document', () => {
+describe('the OpenAPI document', () => {
   let document: OpenAPIObject;
   let operations: [string, Record<string, unknown>][];
 
@@ -67,7 +67,7 @@ describe('OpenAPI document', () => {
     expect([...used].sort()).toEqual(there);
   });
 
-  it('describes of every route what it does and what it answers', () => {
+  it('says of every route what it does and what it answers', () => {
     for (const [route, operation] of operations) {
       expect([route, operation['summary']]).toEqual([route, expect.stringMatching(/^[A-Z]/)]);
       const responses = operation['responses'] as Record<string, { readonly content?: object }>;

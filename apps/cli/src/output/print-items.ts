@@ -51,7 +51,8 @@ export async function renderDocument(
       return `${JSON.stringify(value, undefined, 2)}\n`;
     case 'yaml': {
       const { stringify } = await import('yaml');
-      return stringify(value);
+      // times and words like `no` are quoted, as readers of YAML 1.1 need it
+      return stringify(value, { version: '1.1' });
     }
     case 'jsonpath': {
       const { renderJsonPath } = await import('./json-path-template.js');

@@ -1,7 +1,10 @@
+/** kubectl's columns are never narrower. */
+const NARROWEST = 3;
+
 /** Rows under their headings; columns are as wide as their longest cell. */
 export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headings, ...rows];
-  const widths = headings.map((_, at) => Math.max(...lines.map((row) => (row[at] ?? '').length)));
+  const widths = headings.map((_, at) => Math.max(NARROWEST, ...lines.map((row) => (row[at] ?? '').length)));
   return lines
     .map((row) =>
       row

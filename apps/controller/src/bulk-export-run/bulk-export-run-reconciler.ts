@@ -28,7 +28,6 @@ import {
   SECRETS,
   type Workspace,
 } from '#lib/resources';
-import { currentTraceParent } from '#lib/telemetry';
 import type { TraceStore } from '#lib/trace-store';
 import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { isFinished } from '../bulk-export/export-phase.js';
@@ -36,7 +35,6 @@ import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { isJobFinished } from './attempt-end.js';
 import { blockedBySecret, decideRun, type RunDecision } from './decide.js';
-import { countDecision } from './observe-export-runs.js';
 import { summarizeRun } from './run-status.js';
 import type { ExportRunWorld } from './world.js';
 
@@ -58,11 +56,11 @@ export interface BulkExportRunDependencies {
 }
 
 const SUMMARY_EVERY_MS = 2_000;
-/** A run that ends wakes the next one; this is for limits that were raised. */
+/** Whoever leaves a place wakes the next; this is for limits that somebody raised. */
 const QUEUE_LOOK_MS = 60_000;
 const BLOCKED_LOOK_MS = 5_000;
 const RELEASE_LOOK_MS = 1_000;
-/** A lost node never ends its pods, and a deletion must not wait for that. */
+/** A node that is gone never ends its pods, and a deletion must not hang on that. */
 const RELEASE_WITHIN_MS = 60_000;
 /** A cache that has not seen our last report yet. */
 const BEHIND_MS = 500;
@@ -131,7 +129,7 @@ export class BulkExportRunReconciler {
     };
   }
 
-  /** Asked of the server: a cache that lags would count the attempt as lost. */
+  /** Only the server knows that there is none: a cache that lags would count the attempt as lost. */
   async #findJob(run: BulkExportRun, attempt: number): Promise<Job | undefined> {
     const key = this.#jobKey(run, attempt);
     return this.#deps.jobs.find(key) ?? (await this.#deps.client.find(JOBS, key));
@@ -146,7 +144,6 @@ export class BulkExportRunReconciler {
     const status = summarizeRun(world, decision);
     const written = await this.#status.apply(RESOURCES.BulkExportRun, run, status);
     if (written === run) return;
-    countDecision(decision, world);
     await this.#deps.runs.seen(written);
     if (decision.kind === 'fail' || decision.kind === 'pause')
       this.#deps.events.record(RESOURCES.BulkExportRun, run, {
@@ -183,12 +180,9 @@ export class BulkExportRunReconciler {
 
   async #startAttempt(run: BulkExportRun, number: number): Promise<void> {
     const { client, databaseUri, limits, settings, systemNamespace } = this.#deps;
-    const attempt: ExportAttempt = {
-      ...{ run, number, systemNamespace, timeoutMs: limits.runTimeoutMs },
-      traceParent: currentTraceParent(),
-    };
+    const attempt: ExportAttempt = { run, number, systemNamespace, timeoutMs: limits.runTimeoutMs };
     const store = await this.#credentialsOf(run);
-    // deleted since the pass began: the next pass reports it
+    // it went in this very moment: the next pass says so
     if (!store) return;
     const credentials = { databaseUri, store };
     await ignoring(isAlreadyExists, client.create(SECRETS, buildExportSecret(attempt, credentials)));
@@ -205,7 +199,7 @@ export class BulkExportRunReconciler {
     return secret && (secret.data ?? {});
   }
 
-  /** Fences the run's workers off in the database and deletes the Job of the attempt. Failed Jobs keep their logs. */
+  /** No worker can write for this run any more, and its processes are told to end. Failed Jobs keep their logs. */
   async #shutOut(run: BulkExportRun): Promise<void> {
     const { client, traceStore } = this.#deps;
     await traceStore.exportProgress.cancel(run.metadata.uid ?? '');
@@ -216,7 +210,7 @@ export class BulkExportRunReconciler {
     await this.#removeSecrets(run);
   }
 
-  /** Nobody needs the log of a worker that succeeded, nor those of the attempts before. */
+  /** The log of a worker that succeeded tells nothing, nor do those of the attempts before. */
   async #clearAway(run: BulkExportRun): Promise<void> {
     await this.#removeJobs(run, 'Background');
     await this.#removeSecrets(run);
@@ -231,7 +225,7 @@ export class BulkExportRunReconciler {
     await this.#removeSecrets(run);
     const waitedMs = (await time.now()).getTime() - Date.parse(deletionTimestamp);
     if (left > 0 && waitedMs < RELEASE_WITHIN_MS) return wait(REASON.deleting, RELEASE_LOOK_MS);
-    // else the row stays, cancelled: it fences off a worker that comes back
+    // else the row stays, cancelled: it shuts out whoever may come back
     if (left === 0) await traceStore.exportProgress.forget([uid]);
     await removeFinalizer(client, RESOURCES.BulkExportRun, run, FINALIZER.exportRun);
     return done();

@@ -1,5 +1,4 @@
 import { inheritedEnvironment } from '#lib/config';
-import { TRACING_VARIABLES } from '#lib/telemetry';
 import type { DataPaths, StoreCredentials } from '#lib/data-folder';
 import type { Ports } from '../data-folder/ports.js';
 
@@ -13,7 +12,6 @@ const INHERITED = [
   'TMPDIR',
   'NODE_EXTRA_CA_CERTS',
   'AGENTPLANE_LOG_LEVEL',
-  ...TRACING_VARIABLES,
 ];
 
 /** What the environments of the programs are made from. */
@@ -48,7 +46,6 @@ export function embeddedEnvironment(from: Surroundings): Environment {
     AGENTPLANE_INSTALLATION: installation,
     AGENTPLANE_KUBE_PORT: String(ports.kube),
     AGENTPLANE_NODE_PORT: String(ports.node),
-    AGENTPLANE_METRICS_PORT: String(ports.embeddedMetrics),
     AGENTPLANE_OBJECT_STORE_PORT: String(ports.objectStore),
     AGENTPLANE_OBJECT_STORE_REGION: store.region,
     AGENTPLANE_OBJECT_STORE_BUCKET: store.bucket,
@@ -67,7 +64,6 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
     KUBECONFIG: kubeconfig,
     HOST: from.host,
     PORT: String(from.ports.rest),
-    AGENTPLANE_METRICS_PORT: String(from.ports.apiMetrics),
     AGENTPLANE_DATABASE_URI: from.databaseUri,
     AGENTPLANE_API_URL: from.apiUrl,
     AGENTPLANE_ADDRESSES: 'loopback',

@@ -131,8 +131,7 @@ export class Child {
 
   #ended(code: number | null, signal: NodeJS.Signals | null, ranMs: number): void {
     if (this.#isStopping) return;
-    const { log, clock, onProcess } = this.#options;
-    onProcess(undefined);
+    const { log, clock } = this.#options;
     if (ranMs > STEADY_MS) {
       this.#pauseMs = FIRST_PAUSE_MS;
       this.#ends = 0;

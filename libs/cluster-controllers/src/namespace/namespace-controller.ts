@@ -44,7 +44,7 @@ async function finishNamespace(
     if (!isEmpty(remaining)) return after(AGAIN_MS);
     await finalize(context, written);
   } catch (error) {
-    // marked or deleted meanwhile
+    // somebody marked it meanwhile, or it is gone
     if (isConflict(error)) return after(AGAIN_MS);
     if (!isNotFound(error)) throw error;
   }

@@ -96,7 +96,7 @@ class NodeLifecycle {
     }
   }
 
-  /** The state of a silent node's pods is unknown, so they get no requests. */
+  /** Nobody knows what a silent node's pods do, so they must not be sent requests. */
   async #markNotReady(pod: Pod): Promise<void> {
     if (podCondition(pod, 'Ready')?.status !== 'True') return;
     const { clock, client } = this.#context;

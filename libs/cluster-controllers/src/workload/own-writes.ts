@@ -50,7 +50,7 @@ export class OwnWrites<T extends KubeObject> {
     }
   }
 
-  /** The object was deleted. */
+  /** The object is gone. */
   forget(key: string): void {
     this.#versions.delete(key);
     this.#doubted.delete(key);

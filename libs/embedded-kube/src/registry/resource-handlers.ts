@@ -333,7 +333,7 @@ function checkApplyIdentity({ metadata }: KubeObject, name: string, namespace: s
   }
 }
 
-/** Apply refuses unknown fields whatever the caller's fieldValidation: they could have no owner. */
+/** Apply refuses unknown fields whatever the caller's fieldValidation: nobody could own them. */
 function applyUnknown(object: KubeObject, unknownFields: readonly string[]): ApiError {
   const { name = '', namespace } = object.metadata;
   const who = `${namespace ? `${namespace}/` : ''}${name}; ${object.apiVersion}, Kind=${object.kind}`;

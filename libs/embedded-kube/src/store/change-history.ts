@@ -63,7 +63,7 @@ export class ChangeHistory {
   }
 }
 
-/** What a change keeps alive: the object after it, and the one before it when nothing else holds that. */
+/** What a change keeps alive: the object after it, and before it when that is nobody else's any more. */
 function lettersOf({ after }: StoredChange): number {
   return after.json.length;
 }

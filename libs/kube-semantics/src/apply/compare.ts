@@ -81,7 +81,7 @@ class ComparingWalk {
     }
   }
 
-  /** Repeated items are compared as a whole. */
+  /** Items that are there more than once are compared as a whole. */
   #repeated(
     olds: readonly unknown[],
     news: readonly unknown[],

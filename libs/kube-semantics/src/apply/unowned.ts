@@ -13,7 +13,7 @@ const META = [
   'resourceVersion',
 ];
 
-/** Fields without an owner. */
+/** Fields that nobody ever owns. */
 export const stripped = FieldSet.fromPaths([
   ['f:apiVersion'],
   ['f:kind'],

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { apiVersionOf, type KubeObject, type ObjectKey, type ResourceRef } from '#lib/resources';
+import { apiVersionOf, type KubeObject, type ObjectKey, PODS, type ResourceRef } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { KubeConnection } from '../connection/kube-connection.js';
 import { jsonLines } from './json-lines.js';
@@ -16,6 +16,7 @@ import type {
   JsonPatchOperation,
   KubeList,
   ListOptions,
+  LogOptions,
   ReadOptions,
   Selection,
   TokenRequest,
@@ -299,6 +300,17 @@ export class KubeClient {
       spec: { ...spec, ...(boundObject ? { boundObjectRef: boundObject } : {}) },
     })) as { status: IssuedToken };
     return answer.status;
+  }
+
+  /** The log of a container as bytes; with `follow` until the container ends or `signal` is aborted. */
+  async podLogs(pod: ObjectKey, options: LogOptions = {}): Promise<Readable> {
+    const { signal, ...query } = options;
+    return await this.#transport.stream(objectPath(PODS, pod, 'log'), {
+      query,
+      accept: '*/*',
+      silentForMs: options.follow ? 0 : 30_000,
+      ...(signal ? { signal } : {}),
+    });
   }
 
   /** Closes all connections. */

@@ -58,6 +58,15 @@ export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
 }
 
+export interface LogOptions extends ReadOptions {
+  readonly container?: string;
+  readonly follow?: boolean;
+  readonly previous?: boolean;
+  readonly tailLines?: number;
+  readonly sinceSeconds?: number;
+  readonly timestamps?: boolean;
+}
+
 export interface TokenRequest {
   readonly audiences?: readonly string[];
   readonly expirationSeconds?: number;

@@ -4,6 +4,8 @@ import type { KubeClient } from '../client/kube-client.js';
 /** A kind that the API server serves, in its group's preferred version. */
 export interface DiscoveredResource extends ResourceRef {
   readonly verbs: readonly string[];
+  readonly singular: string;
+  readonly shortNames: readonly string[];
 }
 
 interface AggregatedList {
@@ -16,6 +18,8 @@ interface AggregatedList {
         readonly resource: string;
         readonly scope?: string;
         readonly verbs?: readonly string[];
+        readonly singularResource?: string;
+        readonly shortNames?: readonly string[];
         readonly responseKind?: { readonly kind?: string } | null;
       }[];
     }[];
@@ -26,6 +30,8 @@ interface ResourceList {
   readonly resources?: readonly {
     readonly name: string;
     readonly kind: string;
+    readonly singularName?: string;
+    readonly shortNames?: readonly string[];
     readonly namespaced: boolean;
     readonly verbs?: readonly string[];
   }[];
@@ -67,18 +73,22 @@ function aggregated(list: AggregatedList): readonly DiscoveredResource[] {
     // the first is the preferred one; a kind that only a later version has is taken from there
     const seen = new Set<string>();
     return versions.flatMap(({ version, resources = [] }) =>
-      resources.flatMap(({ resource, scope, verbs = [], responseKind }) => {
-        if (seen.has(resource)) return [];
-        seen.add(resource);
-        return {
-          group: metadata?.name ?? '',
-          version,
-          plural: resource,
-          kind: responseKind?.kind ?? '',
-          namespaced: scope === 'Namespaced',
-          verbs,
-        };
-      }),
+      resources.flatMap(
+        ({ resource, scope, verbs = [], shortNames = [], singularResource, responseKind }) => {
+          if (seen.has(resource)) return [];
+          seen.add(resource);
+          return {
+            group: metadata?.name ?? '',
+            version,
+            plural: resource,
+            kind: responseKind?.kind ?? '',
+            namespaced: scope === 'Namespaced',
+            verbs,
+            shortNames,
+            singular: singularResource || (responseKind?.kind ?? '').toLowerCase(),
+          };
+        },
+      ),
     );
   });
 }
@@ -86,12 +96,14 @@ function aggregated(list: AggregatedList): readonly DiscoveredResource[] {
 function listed(group: string, version: string, list: ResourceList): readonly DiscoveredResource[] {
   return (list.resources ?? [])
     .filter(({ name }) => !name.includes('/'))
-    .map(({ name, kind, namespaced, verbs = [] }) => ({
+    .map(({ name, kind, singularName, namespaced, verbs = [], shortNames = [] }) => ({
       group,
       version,
       plural: name,
       kind,
       namespaced,
       verbs,
+      shortNames,
+      singular: singularName || kind.toLowerCase(),
     }));
 }

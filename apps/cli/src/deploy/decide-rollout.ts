@@ -1,0 +1,63 @@
+import {
+  type AgentDeployment,
+  CONDITION,
+  findCondition,
+  isConditionTrue,
+  REASON,
+  statusReason,
+} from '#lib/resources';
+
+/** How far the rollout of a deployment has come. */
+export type Rollout =
+  | { readonly kind: 'pending'; readonly message: string }
+  | { readonly kind: 'ready'; readonly revision: string; readonly url: string }
+  /** It fails as it is: a person must change something. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly message: string };
+
+/** What was asked for, by which its rollout is known from earlier ones. */
+export interface Wanted {
+  readonly generation: number;
+  /** Absent when no new revision was asked for by an id. */
+  readonly revisionRequestId: string | undefined;
+}
+
+/** Reasons under which nothing will happen by itself. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  REASON.nameTaken,
+  REASON.reservedEnvironment,
+  REASON.secretMissing,
+  REASON.notOurs,
+  REASON.listenerMissing,
+  REASON.revisionMissing,
+  REASON.sourceNotSupported,
+  REASON.suspended,
+  REASON.imagePullFailed,
+]);
+
+/** What the status of a deployment says about the rollout of what was asked for. */
+export function decideRollout(deployment: AgentDeployment, wanted: Wanted): Rollout {
+  const { status, metadata } = deployment;
+  const told = statusReason(deployment);
+  const pending: Rollout = { kind: 'pending', message: told?.message ?? 'waiting for the controller' };
+  const ready = findCondition(status?.conditions, CONDITION.ready);
+  const revisionReady = findCondition(status?.conditions, CONDITION.revisionReady);
+  // what an earlier generation came to says nothing about this one
+  const isCurrent =
+    (status?.observedGeneration ?? 0) >= wanted.generation &&
+    (wanted.revisionRequestId === undefined || status?.handledRevisionRequestId === wanted.revisionRequestId);
+  if (told && ready?.status !== 'True' && REFUSALS.has(told.reason))
+    return { kind: 'failed', reason: told.reason, message: told.message };
+  if (!isCurrent) return pending;
+  const { latestRevisionName: latest, activeRevisionName: active, url } = status ?? {};
+  if (isConditionTrue(status?.conditions, CONDITION.ready) && latest !== undefined && latest === active)
+    return url === undefined
+      ? { kind: 'pending', message: `${latest} waits for its address` }
+      : { kind: 'ready', revision: latest, url };
+  if (revisionReady?.status === 'False' && latest !== active)
+    return {
+      kind: 'failed',
+      reason: revisionReady.reason,
+      message: revisionReady.message || `${latest ?? metadata.name} failed`,
+    };
+  return pending;
+}

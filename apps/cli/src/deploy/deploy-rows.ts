@@ -1,0 +1,41 @@
+import { type Command, command, optional, parseDuration, toggle } from '#lib/command-line';
+import { TARGET_OPTIONS } from '../context/target.js';
+import { NAMESPACE_OPTION } from '../objects/object-rows.js';
+
+/** `--timeout`, for commands that wait. */
+export const timeoutOption = (fallback: string) => ({
+  flags: '--timeout <duration>',
+  about: 'longest time to wait: 30s, 10m, 1h',
+  fallback: parseDuration(fallback),
+  shownFallback: fallback,
+  parse: parseDuration,
+});
+
+/** `agentplane deploy`. */
+export const DEPLOY_COMMAND: Command = command(
+  {
+    words: 'deploy',
+    about: 'create or update a deployment and wait until it serves',
+    arguments: [{ name: 'name', about: 'name of the deployment', isOptional: true }],
+    options: {
+      image: optional('--image <image>', 'image to run; by default the one it has, else one of its own name'),
+      file: optional(
+        '-f, --file <file>',
+        'manifest with the AgentDeployment; - reads standard input',
+        'file',
+      ),
+      wait: toggle('--no-wait', 'do not wait until it serves'),
+      timeout: timeoutOption('5m'),
+      namespace: NAMESPACE_OPTION,
+      ...TARGET_OPTIONS,
+    },
+    examples: [
+      'deploy sample-agent',
+      'deploy weather --image my-agent',
+      'deploy -f examples/deployment.yaml',
+    ],
+    exits: ['notFound', 'unreachable', 'timedOut', 'refused'],
+    needs: 'kubernetes',
+  },
+  async ([name], flags) => (await import('./deploy-command.js')).deploy(name, flags),
+);

@@ -1,0 +1,114 @@
+import { EXIT } from '#lib/lifecycle';
+import type { KubeClient } from '#lib/kube';
+import {
+  type BulkExport,
+  dnsLabel,
+  exportStatusReason,
+  exportWireStatus,
+  isFinishedExport,
+  isUuid,
+  type ObjectKey,
+  RESOURCES,
+} from '#lib/resources';
+import { systemClock } from '#lib/time';
+import { CommandError } from '../command-error.js';
+import { withKube } from '../context/open-kube.js';
+import { resolveTarget, type TargetFlags } from '../context/target.js';
+import { followObject } from '../waiting/follow-object.js';
+
+export interface ExportCreateFlags extends TargetFlags {
+  readonly project: string | undefined;
+  readonly destination: string;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly last: string | undefined;
+  readonly format: BulkExport['spec']['formatVersion'] | undefined;
+  readonly compression: BulkExport['spec']['compression'] | undefined;
+  readonly fields: string | undefined;
+  readonly namespace: string | undefined;
+  readonly wait: boolean;
+  readonly timeout: number;
+}
+
+const DEFAULT_WINDOW = '24h';
+
+/** `agentplane export create [NAME]`. */
+export async function createExport(name: string | undefined, flags: ExportCreateFlags): Promise<number> {
+  const { project } = flags;
+  if (project === undefined)
+    throw new CommandError('usage', 'export create needs --project: the tracing project, by name or id');
+  const window = windowOf(flags);
+  return await withKube(resolveTarget(flags), async ({ client, connection }) => {
+    const namespace = flags.namespace ?? connection.namespace;
+    const { format, compression, fields } = flags;
+    const metadata = { name: name ?? nameFor(project), namespace };
+    const made = await client.create(RESOURCES.BulkExport, {
+      metadata,
+      spec: {
+        destinationRef: { name: flags.destination },
+        tracingProject: isUuid(project) ? { id: project } : { name: project },
+        ...window,
+        ...(format === undefined ? {} : { formatVersion: format }),
+        ...(compression === undefined ? {} : { compression }),
+        ...(fields === undefined ? {} : { exportFields: fields.split(',').map((field) => field.trim()) }),
+      } as BulkExport['spec'],
+    });
+    process.stdout.write(`bulkexport.agentplane.dev/${made.metadata.name} created\n`);
+    if (!flags.wait) return EXIT.ok;
+    await waitForExport(client, { name: made.metadata.name, namespace }, flags.timeout);
+    return EXIT.ok;
+  });
+}
+
+/** A name that tells exports of one project apart. */
+function nameFor(project: string): string {
+  const time = systemClock.now().toISOString().slice(0, 19).replaceAll(/[-:]/g, '').toLowerCase();
+  return dnsLabel(`${project}-${time}`);
+}
+
+function windowOf({
+  from,
+  to,
+  last,
+}: ExportCreateFlags): Pick<BulkExport['spec'], 'startTime' | 'endTime' | 'last'> {
+  if (from === undefined && to === undefined) return { last: last ?? DEFAULT_WINDOW };
+  if (from === undefined || to === undefined || last !== undefined)
+    throw new CommandError('usage', 'the window is either --last, or both of --from and --to');
+  return { startTime: from, endTime: to };
+}
+
+/** @throws CommandError `failed` with the reason, `timedOut`, or `notFound` when it was deleted meanwhile */
+async function waitForExport(client: KubeClient, key: ObjectKey, timeoutMs: number): Promise<void> {
+  let last = '';
+  for await (const found of followObject(client, RESOURCES.BulkExport, key, { timeoutMs })) {
+    if (!found) throw new CommandError('notFound', `BulkExport ${key.name} was deleted while it ran`);
+    const status = exportWireStatus(found);
+    if (status === 'COMPLETED') {
+      process.stdout.write(`${key.name} completed: ${amountText(found)}\n`);
+      return;
+    }
+    const told = exportStatusReason(found);
+    if (isFinishedExport(status))
+      throw new CommandError(
+        'failed',
+        `export ${key.name} ended as ${status} (${told?.reason ?? 'Unknown'}): ${told?.message ?? ''}; "agentplane describe bx ${key.name}" shows more`,
+      );
+    const progress = progressText(found);
+    if (progress !== last) process.stderr.write(`${key.name}: ${progress}\n`);
+    last = progress;
+  }
+  throw new CommandError(
+    'timedOut',
+    `export ${key.name} is not complete after ${timeoutMs / 1000} s: ${last}; it goes on, and "agentplane get bx ${key.name}" shows how far`,
+  );
+}
+
+function amountText({ status }: BulkExport): string {
+  return `${status?.rows ?? 0} rows, ${status?.bytes ?? 0} bytes`;
+}
+
+function progressText(found: BulkExport): string {
+  const { runs, percent = 0 } = found.status ?? {};
+  if (!runs?.total) return exportStatusReason(found)?.message ?? 'waiting for the controller';
+  return `${percent} %, ${amountText(found)}, ${runs.completed ?? 0} of ${runs.total ?? 0} runs completed`;
+}

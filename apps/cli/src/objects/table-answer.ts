@@ -1,0 +1,74 @@
+import { collectionPath, type KubeClient, objectPath } from '#lib/kube';
+import { renderTable } from '../output/render-table.js';
+import type { Kind } from './find-kind.js';
+
+const ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
+
+/** The parts of Kubernetes' `Table` that are printed. */
+interface TableAnswer {
+  readonly columnDefinitions?: readonly { readonly name: string; readonly priority?: number }[];
+  readonly rows?: readonly {
+    readonly cells: readonly unknown[];
+    readonly object?: { readonly metadata?: { readonly name?: string; readonly namespace?: string } };
+  }[];
+  readonly metadata?: { readonly continue?: string };
+}
+
+/** Which objects a table shows. */
+export interface TableRequest {
+  readonly kind: Kind;
+  /** Undefined: of all namespaces. */
+  readonly namespace: string | undefined;
+  /** One object alone. */
+  readonly name: string | undefined;
+  readonly selector: string | undefined;
+  readonly isWide: boolean;
+}
+
+/** Objects as the API server tabulates them, so that the columns are those of `kubectl get`; undefined: there are none. */
+export async function fetchTable(client: KubeClient, request: TableRequest): Promise<string | undefined> {
+  const { kind, namespace, name, isWide } = request;
+  const pages = await fetchPages(client, request);
+  const definitions = pages[0]?.columnDefinitions ?? [];
+  const shown = definitions.flatMap(({ priority = 0 }, at) => (isWide || priority === 0 ? [at] : []));
+  const isQualified = kind.namespaced && namespace === undefined && name === undefined;
+  const rows = pages
+    .flatMap((page) => page.rows ?? [])
+    .map(({ cells, object }) => [
+      ...(isQualified ? [object?.metadata?.namespace ?? ''] : []),
+      ...shown.map((at) => cellText(cells[at])),
+    ]);
+  if (rows.length === 0) return undefined;
+  const headings = shown.map((at) => (definitions[at]?.name ?? '').toUpperCase());
+  return renderTable([...(isQualified ? ['NAMESPACE'] : []), ...headings], rows);
+}
+
+async function fetchPages(
+  client: KubeClient,
+  { kind, namespace, name, selector }: TableRequest,
+): Promise<readonly TableAnswer[]> {
+  const scope = kind.namespaced ? namespace : undefined;
+  if (name !== undefined) {
+    const key = scope === undefined ? { name } : { name, namespace: scope };
+    return [(await client.raw('GET', objectPath(kind, key), { accept: ACCEPT })) as TableAnswer];
+  }
+  const pages: TableAnswer[] = [];
+  let token: string | undefined;
+  do {
+    const page = (await client.raw('GET', collectionPath(kind, scope), {
+      accept: ACCEPT,
+      query: { limit: 500, labelSelector: selector, continue: token },
+    })) as TableAnswer;
+    pages.push(page);
+    token = page.metadata?.continue || undefined;
+  } while (token !== undefined);
+  return pages;
+}
+
+/** One line: a cell that goes on in a second one is cut as kubectl cuts it. */
+function cellText(cell: unknown): string {
+  if (cell === null || cell === undefined) return '';
+  const text = typeof cell === 'string' ? cell : JSON.stringify(cell);
+  const [line = '', ...more] = text.split('\n');
+  return more.length > 0 ? `${line}...` : line;
+}
