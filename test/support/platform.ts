@@ -9,6 +9,7 @@ export interface Credentials {
   readonly apiKey: string;
   readonly tenantId: string;
   readonly kubeconfig: string;
+  readonly metrics: Readonly<Record<string, string>>;
   readonly objectStore: {
     readonly endpoint: string;
     readonly region: string;

@@ -12,6 +12,7 @@ import { GraphRegistry } from './graph/graph-registry.js';
 import { KeyVerifier } from './http/authenticate.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
+import { readRuns } from './run/observe-runs.js';
 import { flushTraces } from './run/flush-traces.js';
 import { Database } from './store/database.js';
 import { CHANNEL } from './store/migrations.js';
@@ -30,6 +31,8 @@ interface Running extends AgentServerOptions {
   readonly graphs: GraphRegistry;
   readonly database: Database;
   readonly services: Services;
+  /** Ends what scrapes read of this server. */
+  readonly endReadings: () => void;
   readonly http: HttpSide;
   readonly notifications: Notifications<NotificationWord>;
 }
@@ -84,7 +87,11 @@ export class AgentServer {
     worker.start();
     keeper.start();
     const port = await http.listen(config.host, config.port);
-    return new AgentServer(port, { ...options, graphs, database, services, http, notifications });
+    const endReadings = readRuns({ worker, feeds: services.feeds, sql });
+    return new AgentServer(port, {
+      ...options,
+      ...{ graphs, database, services, http, notifications, endReadings },
+    });
   }
 
   get serverId(): string {
@@ -93,7 +100,8 @@ export class AgentServer {
 
   /** Ends in order; runs that are not done by then are handed back to the queue. */
   async stop(): Promise<void> {
-    const { config, clock, graphs, database, services, http, notifications } = this.running;
+    const { config, clock, graphs, database, services, http, notifications, endReadings } = this.running;
+    endReadings();
     http.drain();
     await services.worker.drain(config.drainMs);
     await services.keeper.stop();

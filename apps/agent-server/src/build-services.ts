@@ -30,6 +30,7 @@ export interface ServiceParts {
 /** Everything that works with runs and threads. */
 export interface Services {
   readonly server: ServerIdentity;
+  readonly feeds: RunFeeds;
   readonly worker: Worker;
   readonly keeper: LeaseKeeper;
   readonly follower: RunFollower;
@@ -60,6 +61,7 @@ export function buildServices(parts: ServiceParts): Services {
   });
   return {
     server,
+    feeds,
     worker,
     follower,
     keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, clock, log }),

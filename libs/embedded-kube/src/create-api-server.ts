@@ -33,6 +33,7 @@ import { JsonCipher } from './store/json-cipher.js';
 import { ObjectStore } from './store/object-store.js';
 import { subresourceHandlers } from './subresource/all-subresources.js';
 import { ScaleHandler } from './subresource/scale.js';
+import { readServer } from './read-server.js';
 import { WatchHub } from './watch/watch-hub.js';
 
 const DEFAULT_HISTORY_CHANGES = 5000;
@@ -57,6 +58,7 @@ class EmbeddedApiServer implements ApiServer {
   readonly #options: ApiServerOptions;
   #authority: Promise<CertificateAuthority> | undefined;
   #running: Running | undefined;
+  #endReadings: () => void = () => undefined;
 
   constructor(options: ApiServerOptions) {
     this.#options = options;
@@ -97,6 +99,7 @@ class EmbeddedApiServer implements ApiServer {
   async stop(): Promise<void> {
     const running = this.#running;
     this.#running = undefined;
+    this.#endReadings();
     running?.expiry.stop();
     await running?.listener.close();
     await running?.store.close();
@@ -157,7 +160,9 @@ class EmbeddedApiServer implements ApiServer {
     new CrdInstaller({ store, types, objects, log });
     await bootstrap(types, objects);
     const escalation = new EscalationCheck(authorizer);
-    const resources = new ResourceHandlers({ store, objects, hub: new WatchHub(store), clock, escalation });
+    const hub = new WatchHub(store);
+    this.#endReadings = readServer(store, hub);
+    const resources = new ResourceHandlers({ store, objects, hub, clock, escalation });
     const subresources = subresourceHandlers({
       store,
       objects,
@@ -182,6 +187,8 @@ class EmbeddedApiServer implements ApiServer {
       certificate: serving.certificate,
       clientCa: authority.certificate,
       authenticate: (request) => authenticator.authenticate(request),
+      knowsResource: ({ group, version, resource }) =>
+        types.findServed(group, version, resource) !== undefined,
       handler: apiHandler({
         authorizer,
         types,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { errorText } from '#lib/errors';
-import type { Logger } from '#lib/telemetry';
+import { knownMethod, type Logger, metrics, statusClass } from '#lib/telemetry';
 import { systemClock, type Clock } from '#lib/time';
 import { sendXml } from './exchange.js';
 import type { FaultHook } from './fault.js';
@@ -119,6 +119,12 @@ class RequestHandler {
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.once('close', () =>
+      metrics.objectStoreRequests.add(1, {
+        method: knownMethod(request.method),
+        status_class: statusClass(response.statusCode),
+      }),
+    );
     response.setHeader('x-amz-request-id', randomBytes(8).toString('hex').toUpperCase());
     try {
       await this.#answer(request, response);

@@ -22,6 +22,11 @@ export function inScope<T>(scope: Scope, work: () => T): T {
   return storage.run(scope, work);
 }
 
+/** Runs work that belongs to nothing around the call, which only happened to set it off. */
+export function outsideScope<T>(work: () => T): T {
+  return storage.run(EMPTY, work);
+}
+
 /** Runs work whose log lines carry these fields besides those of its surroundings. */
 export function withLogFields<T>(fields: Scope['fields'], work: () => T): T {
   const before = currentScope();

@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import { isTextDeeperThan } from '#lib/json';
-import type { Logger } from '#lib/telemetry';
+import { type Logger, observeRequests } from '#lib/telemetry';
 import { postgresTrouble } from '#lib/postgres';
 import type { KeyVerifier } from './authenticate.js';
 import type { OpenReplies } from './open-replies.js';
@@ -75,6 +75,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
       void answer.code(400).send({ detail: 'The address of the request cannot be decoded' });
     },
   });
+  observeRequests(app);
   app.decorateRequest('caller', undefined);
 
   // Many clients send a JSON content type with no body.
@@ -95,7 +96,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     reply.raw.setHeader('access-control-allow-origin', '*');
     reply.raw.setHeader(
       'access-control-expose-headers',
-      'content-location,x-pagination-next,x-pagination-total',
+      'content-location,x-pagination-next,x-pagination-total,x-request-id',
     );
     if (request.method === 'OPTIONS') {
       reply.raw.setHeader('access-control-allow-methods', 'GET,POST,PUT,PATCH,DELETE,OPTIONS');

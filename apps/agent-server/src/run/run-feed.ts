@@ -21,6 +21,10 @@ export class RunFeed {
 
   constructor(readonly runId: string) {}
 
+  get readers(): number {
+    return this.#readers.size;
+  }
+
   get hasReaders(): boolean {
     return this.#readers.size > 0;
   }
@@ -65,6 +69,11 @@ export class RunFeed {
 /** The feeds of this process by run. A feed lives until its run has ended or its last reader has gone. */
 export class RunFeeds {
   readonly #feeds = new Map<string, RunFeed>();
+
+  /** Readers of all feeds. */
+  get readers(): number {
+    return [...this.#feeds.values()].reduce((sum, feed) => sum + feed.readers, 0);
+  }
 
   find(runId: string): RunFeed | undefined {
     return this.#feeds.get(runId);

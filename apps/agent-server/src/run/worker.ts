@@ -1,5 +1,5 @@
 import { errorText } from '#lib/errors';
-import type { Logger } from '#lib/telemetry';
+import { type Logger, outsideScope } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { persevere } from '../store/persevere.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
@@ -10,6 +10,7 @@ import { finishRun } from '../store/run/finish-run.js';
 import { handBackRuns } from '../store/run/hand-back-runs.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import { WORKER } from '../store/worker-scope.js';
+import { observedAttempt } from './observe-runs.js';
 import { RunExecution, type ExecutionParts, type OutputSink, type Outcome } from './run-execution.js';
 import type { RunEvent } from '../stream/run-event.js';
 import type { RunFeeds } from './run-feed.js';
@@ -132,7 +133,8 @@ export class Worker {
         if (places <= 0) break;
         const runs = await this.#claimInto(places);
         if (!this.#shouldLookAgain) this.#mayHaveWaiting = runs.length === places;
-        for (const run of runs) this.begin(run);
+        // whatever woke the queue, these runs belong to no request
+        for (const run of runs) outsideScope(() => this.begin(run));
       } while (this.#shouldLookAgain || this.#mayHaveWaiting);
     } catch (error) {
       this.parts.log.warn({ error: errorText(error) }, 'claiming runs failed');
@@ -213,7 +215,7 @@ export class Worker {
     const { run } = execution;
     const { log } = this.parts;
     try {
-      const outcome = await execution.perform();
+      const outcome = await observedAttempt(run, () => execution.perform());
       await this.#settle(run, outcome);
     } catch (error) {
       // The lease runs out, and the run is taken over.

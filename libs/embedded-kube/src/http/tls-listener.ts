@@ -1,5 +1,5 @@
 import { errorText } from '#lib/errors';
-import type { Logger } from '#lib/telemetry';
+import { type Logger, REQUEST_ID_HEADER, requestId, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -10,6 +10,7 @@ import type { UserInfo } from '../authn/user.js';
 import { AnswerStreams } from './answer-streams.js';
 import { parseAccept } from './media-type.js';
 import type { Handler, Reply, RequestContext } from './request-context.js';
+import { type KnowsResource, observeRequest } from './observe-request.js';
 import { parseRequestInfo } from './request-info.js';
 
 /** Says who makes a request; throws 401 when credentials are given that are not good. */
@@ -21,6 +22,7 @@ export interface TlsListenerOptions {
   readonly clientCa: string;
   readonly authenticate: Authenticate;
   readonly handler: Handler;
+  readonly knowsResource: KnowsResource;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -51,7 +53,11 @@ export class TlsListener {
         keepAliveTimeout: 90_000,
         requestTimeout: 0,
       },
-      (request, response) => void this.#serve(request, response),
+      (request, response) => {
+        const id = requestId(request.headers[REQUEST_ID_HEADER]);
+        response.setHeader(REQUEST_ID_HEADER, id);
+        void withLogFields({ requestId: id }, () => this.#serve(request, response));
+      },
     );
     this.#server.on('secureConnection', (socket: TLSSocket) => socket.setNoDelay(true));
   }
@@ -99,10 +105,11 @@ export class TlsListener {
     try {
       const [path = '/', search = ''] = splitOnce(request.url ?? '/', '?');
       const query = new URLSearchParams(search);
+      const info = parseRequestInfo(request.method ?? 'GET', path, query);
+      observeRequest(info, response, this.#options.knowsResource);
       const user = await this.#options.authenticate(request);
       const context: RequestContext = {
-        info: parseRequestInfo(request.method ?? 'GET', path, query),
-        query,
+        ...{ info, query },
         headers: request.headers,
         user,
         signal: gone.signal,

@@ -17,6 +17,11 @@ export class ChangeHistory {
     readonly maxLetters = MAX_LETTERS,
   ) {}
 
+  /** Changes that are kept. */
+  get length(): number {
+    return this.#changes.length;
+  }
+
   /** The newest revision whose change is no longer known. */
   get compacted(): number {
     return this.#compacted;

@@ -14,6 +14,11 @@ export class WatchHub {
     });
   }
 
+  /** Watches that are open. */
+  get size(): number {
+    return [...this.#watches.values()].reduce((sum, listeners) => sum + listeners.size, 0);
+  }
+
   /** Calls back for every change of a resource from now on; the result ends it. */
   subscribe(resource: string, listener: ChangeListener): () => void {
     let listeners = this.#watches.get(resource);

@@ -6,7 +6,7 @@ import { inheritedEnvironment } from '#lib/config';
 import { errorText } from '#lib/errors';
 import type { Stoppable } from '#lib/lifecycle';
 import { FIELD_MANAGER, type Pod, PODS } from '#lib/resources';
-import type { Logger } from '#lib/telemetry';
+import { type Logger, metrics } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
 import { LogServer, type ServingIdentity } from '../log/log-server.js';
 import { LoopbackPorts } from '../port/loopback-ports.js';
@@ -117,6 +117,9 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   informer.start();
   await informer.synced();
   await workers.start(informer);
+  const endReading = metrics.nodePods.read(() =>
+    informer.list().map(({ status }) => [{ phase: status?.phase ?? 'Pending' }, 1] as const),
+  );
   log.info({ node: identity.name, port, pods: informer.size }, 'node ready');
 
   return {
@@ -124,6 +127,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     nodeName: identity.name,
     port,
     async stop() {
+      endReading();
       await workers.stop(options.stopGraceMs ?? STOP_GRACE_MS);
       await informer.stop();
       sleepWatch.stop();

@@ -1,0 +1,56 @@
+import { metrics, withSpan } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { Sql } from '../store/sql.js';
+import { countQueuedRuns } from '../store/run/count-queued-runs.js';
+import { WORKER } from '../store/worker-scope.js';
+import type { Outcome } from './run-execution.js';
+import type { RunFeeds } from './run-feed.js';
+
+type RunOutcome = 'success' | 'interrupted' | 'error' | 'cancelled' | 'handed_back' | 'lost';
+
+function outcomeOf(outcome: Outcome): RunOutcome {
+  switch (outcome.kind) {
+    case 'ended': {
+      const { status, threadStatus } = outcome.end;
+      if (status === 'interrupted') return 'cancelled';
+      return status === 'success' && threadStatus === 'interrupted' ? 'interrupted' : status;
+    }
+    case 'handed-back':
+      return 'handed_back';
+    case 'lost':
+      return 'lost';
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** Performs an attempt of a run, counted, timed and as a span: below the request's where a request made the run here. */
+export async function observedAttempt(
+  { runId, attempt, graphId }: ClaimedRun,
+  perform: () => Promise<Outcome>,
+): Promise<Outcome> {
+  const startedMs = systemClock.monotonicMs();
+  const attributes = { 'run.id': runId, attempt, graph: graphId };
+  const outcome = await withSpan('agent run', attributes, perform);
+  metrics.agentRuns.add(1, { outcome: outcomeOf(outcome) });
+  metrics.agentRunDuration.observe((systemClock.monotonicMs() - startedMs) / 1000);
+  return outcome;
+}
+
+/** Lets a scrape read what is at work, what waits and who reads. @returns ends the reading */
+export function readRuns(parts: {
+  readonly worker: { readonly runs: readonly unknown[] };
+  readonly feeds: Pick<RunFeeds, 'readers'>;
+  readonly sql: Sql;
+}): () => void {
+  const { worker, feeds, sql } = parts;
+  const ends = [
+    metrics.agentRunsInProgress.read(() => worker.runs.length),
+    metrics.agentStreamReaders.read(() => feeds.readers),
+    metrics.agentRunsQueued.read(() => countQueuedRuns(WORKER, sql)),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}
