@@ -119,7 +119,7 @@ export class ControlPlane {
     await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the controller' });
   }
 
-  async startListener({ readinessMs = 60_000 } = {}): Promise<void> {
+  async startListener({ readinessMs = 60_000, standbyWarmMs = 200 } = {}): Promise<void> {
     const account = { namespace: NAMESPACE, name: 'listener-default' };
     await waitFor(() => this.client.find(SERVICE_ACCOUNTS, account), PATIENT);
     const program = new Program('listener', {
@@ -132,6 +132,7 @@ export class ControlPlane {
       AGENTPLANE_HEARTBEAT_MS: '1000',
       AGENTPLANE_READINESS_MS: String(readinessMs),
       AGENTPLANE_RETIRE_MS: '200',
+      AGENTPLANE_STANDBY_WARM_MS: String(standbyWarmMs),
     });
     this.#keep('listener', program);
     await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the listener' });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   type AgentDeploymentSpec,
@@ -5,7 +6,9 @@ import {
   DEPLOYMENTS,
   EVENTS,
   findCondition,
+  idOf,
   isConditionTrue,
+  LABEL,
   RESOURCES,
   type ResourceRef,
   SECRETS,
@@ -28,7 +31,7 @@ const GRAPH_FAILS = {
   state: { terminated: { exitCode: 78, message: '{"reason":"GraphLoadFailed","message":"no such file"}' } },
 };
 
-describe('controller and listener', () => {
+describe('control plane', () => {
   const server = testEmbeddedKube();
   const postgres = testPostgres();
   const folder = temporaryFolder();
@@ -109,7 +112,7 @@ describe('controller and listener', () => {
     await waitFor(async () => (await served(name)) === `${name}-0000${number}`);
   }
 
-  it('say that the listener works', async () => {
+  it('reports that the listener is ready', async () => {
     const [pod] = await waitFor(async () => {
       const pods = await plane.pods('agentplane.dev/listener=default,app.kubernetes.io/component=listener');
       return pods.length > 0 && pods;
@@ -123,7 +126,7 @@ describe('controller and listener', () => {
     );
   });
 
-  it('bring a revision up, and switch to the next when it is ready', async () => {
+  it('brings a revision up, and switches to the next when it is ready', async () => {
     await deploy('agent');
     await serve('agent', 1);
     await waitFor(async () => {
@@ -140,7 +143,7 @@ describe('controller and listener', () => {
     expect(new Set(await watching.until('agent-00002'))).toEqual(new Set(['agent-00001', 'agent-00002']));
   });
 
-  it('keep the old revision when the new one fails, for good', async () => {
+  it('keeps the old revision when the new one fails, for good', async () => {
     await change('agent', 3);
     await plane.report('agent-00003', GRAPH_FAILS);
     const failed = await saying('agent-00003', 'Failed', 'GraphLoadFailed');
@@ -149,7 +152,7 @@ describe('controller and listener', () => {
     expect(await served('agent')).toBe('agent-00002');
   });
 
-  it('suspend and resume without judging anything anew', async () => {
+  it('suspends and resumes without judging any revision anew', async () => {
     await change('agent', 4);
     const deploying = await saying('agent-00004', 'WorkloadsReady', 'Deploying');
     await suspend('agent', true);
@@ -166,7 +169,7 @@ describe('controller and listener', () => {
     expect(isConditionTrue((await revision('agent-00003')).status?.conditions, 'Failed')).toBe(true);
   });
 
-  it('give up on what is not ready in time', async () => {
+  it('gives up on a revision that is not ready in time', async () => {
     await plane.program('listener').end('SIGTERM');
     await plane.startListener({ readinessMs: 1000 });
     await change('agent', 5);
@@ -176,7 +179,7 @@ describe('controller and listener', () => {
     await plane.startListener();
   });
 
-  it('make a revision when the Secret of a deployment that was touched has changed', async () => {
+  it('makes a revision when the Secret of a deployment that was touched has changed', async () => {
     await plane.client.create(SECRETS, { metadata: at('variables'), data: { A: 'MQ==' } });
     await deploy('secretive', { secretsRef: { name: 'variables' } });
     await serve('secretive', 1);
@@ -188,7 +191,7 @@ describe('controller and listener', () => {
     expect(await revisions('secretive')).toHaveLength(2);
   });
 
-  it('wait a short while for a Secret that comes later', async () => {
+  it('waits a short while for a Secret that is created later', async () => {
     await deploy('early', { secretsRef: { name: 'late' } });
     await waitFor(async () => {
       const { status } = await plane.client.get(RESOURCES.AgentDeployment, at('early'));
@@ -196,6 +199,77 @@ describe('controller and listener', () => {
     });
     await plane.client.create(SECRETS, { metadata: at('late'), data: {} });
     await serve('early', 1);
+  });
+
+  /** Asks for the revision of this number again, and waits until the repeat exists. */
+  async function rollBack(name: string, from: number, to: number): Promise<void> {
+    const fromRevisionId = idOf(await revision(`${name}-0000${from}`));
+    if (fromRevisionId === undefined) throw new Error(`${name}-0000${from} has no id`);
+    await plane.client.merge(RESOURCES.AgentDeployment, at(name), {
+      spec: { revisionRequest: { id: randomUUID(), fromRevisionId } },
+    });
+    await waitFor(() => plane.client.find(RESOURCES.AgentRevision, at(`${name}-0000${to}`)));
+  }
+  const target = async (name: string) => {
+    const service = await plane.client.find(SERVICES, at(name));
+    return [service?.metadata.labels?.[LABEL.revision], service?.spec.selector?.[LABEL.revision]];
+  };
+  const deploymentsOf = async (name: string) =>
+    (
+      await plane.client.list(DEPLOYMENTS, {
+        namespace: NAMESPACE,
+        labelSelector: `${LABEL.deployment}=${name}`,
+      })
+    ).items.map(({ metadata, spec }) => `${metadata.name}: ${spec.replicas}`);
+
+  it('rolls back to a warm revision within two seconds and without a new Deployment', async () => {
+    await plane.program('listener').end('SIGTERM');
+    await plane.startListener({ standbyWarmMs: 60_000 });
+    await deploy('back');
+    await serve('back', 1);
+    await change('back', 2);
+    await serve('back', 2);
+    const [before] = await plane.podsOf('back-00001');
+    const startedMs = Date.now();
+    await rollBack('back', 1, 3);
+    await waitFor(async () => (await target('back'))[0] === 'back-00003');
+    expect(Date.now() - startedMs).toBeLessThan(2000);
+    expect(await target('back')).toEqual(['back-00003', 'back-00001']);
+    const { spec, status } = await saying('back-00003', 'Ready', 'Serving').then(() =>
+      revision('back-00003'),
+    );
+    expect([spec.redeployOf, status?.workload, status?.image]).toEqual([
+      'back-00001',
+      'back-00001',
+      'example.org/agent:1',
+    ]);
+    // the very same pod, which never stopped
+    expect((await plane.podsOf('back-00001')).map(({ metadata }) => metadata.name)).toEqual([
+      before?.metadata.name,
+    ]);
+    expect(await deploymentsOf('back')).toEqual(['back-00001: 1', 'back-00002: 1']);
+  });
+
+  it('rolls back to a revision at zero pods on the Deployment that was kept', async () => {
+    await plane.program('listener').end('SIGTERM');
+    await plane.startListener();
+    await waitFor(async () => (await plane.podsOf('back-00002')).length === 0);
+    expect(await deploymentsOf('back')).toEqual(['back-00001: 1', 'back-00002: 0']);
+    await rollBack('back', 2, 4);
+    await plane.report('back-00002', { ready: true });
+    await waitFor(async () => (await target('back'))[0] === 'back-00004');
+    expect(await target('back')).toEqual(['back-00004', 'back-00002']);
+    await waitFor(async () => (await plane.podsOf('back-00001')).length === 0);
+    expect(await deploymentsOf('back')).toEqual(['back-00001: 0', 'back-00002: 1']);
+  });
+
+  it('keeps the Deployment of a rollback that fails', async () => {
+    await rollBack('back', 1, 5);
+    await plane.report('back-00001', GRAPH_FAILS);
+    await saying('back-00005', 'Failed', 'GraphLoadFailed');
+    await waitFor(async () => (await plane.podsOf('back-00001')).length === 0);
+    expect(await target('back')).toEqual(['back-00004', 'back-00002']);
+    expect(await deploymentsOf('back')).toEqual(['back-00001: 0', 'back-00002: 1']);
   });
 
   it.each([
@@ -212,7 +286,7 @@ describe('controller and listener', () => {
         },
       },
     ],
-  ])('leave a %s alone that somebody else has made, and say so', async (_, name, ref, body) => {
+  ])('leaves a %s of another owner alone, and reports it', async (_, name, ref, body) => {
     const made = await plane.client.create(ref as typeof SERVICES, { metadata: at(name), ...body } as never);
     const deployment = name.replace(/-00001$/, '');
     await deploy(deployment);
@@ -222,12 +296,12 @@ describe('controller and listener', () => {
     expect([metadata.labels, metadata.ownerReferences, spec]).toEqual([undefined, undefined, made.spec]);
   });
 
-  it('fail a revision that the API server does not take', async () => {
+  it('fails a revision that the API server refuses', async () => {
     await deploy('invalid', { sourceConfig: { resourceSpec: { labels: { team: 'no such label!' } } } });
     await saying('invalid-00001', 'Failed', 'InvalidWorkload');
   });
 
-  it('make a deployment of the same name anew, whatever is left of the former one', async () => {
+  it('makes a deployment of the same name anew, whatever is left of the former one', async () => {
     const first = await revision('secretive-00001');
     const hold = (finalizers: string[]) =>
       plane.client.merge(SERVICES, at('secretive'), { metadata: { finalizers } });
@@ -260,7 +334,7 @@ describe('controller and listener', () => {
     expect(await revisions('secretive')).toHaveLength(1);
   });
 
-  it('make nothing twice when they are killed at any time', async () => {
+  it('makes nothing twice when its programs are killed at any time', async () => {
     await deploy('killed');
     for (const wait of [0, 30, 80, 150, 300]) {
       await new Promise((resolve) => setTimeout(resolve, wait));
@@ -274,7 +348,7 @@ describe('controller and listener', () => {
     expect(await plane.podsOf('killed-00001')).toHaveLength(1);
   });
 
-  it('write nothing when nothing has changed', async () => {
+  it('writes nothing when nothing has changed', async () => {
     const versions = async (): Promise<Record<string, string | undefined>> => {
       const found: Record<string, string | undefined> = {};
       const { AgentDeployment, AgentRevision, BulkExportDestination, Workspace } = RESOURCES;
@@ -311,7 +385,7 @@ describe('controller and listener', () => {
     expect(after).toEqual(before);
   });
 
-  it('end without a complaint', async () => {
+  it('ends without warnings or errors in the logs', async () => {
     expect(plane.complaints).toEqual([]);
   });
 });

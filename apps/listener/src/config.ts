@@ -3,12 +3,16 @@ import { FIELD_MANAGER } from '#lib/resources';
 
 /** Settings of the listener. */
 export const CONFIG = {
-  listener: text('AGENTPLANE_LISTENER', 'name of the Listener resource that this program carries out'),
+  listener: text('AGENTPLANE_LISTENER', 'name of the Listener resource of this program'),
   homeNamespace: text('AGENTPLANE_HOME_NAMESPACE', 'namespace of the Listener resource'),
   namespaces: list('AGENTPLANE_NAMESPACES', 'namespaces to work in, separated by commas'),
   kubeconfigPath: optionalText(
     'KUBECONFIG',
     'path of a kubeconfig; the mounted service account when missing',
+  ),
+  placeKubeconfigPath: optionalText(
+    'AGENTPLANE_PLACE_KUBECONFIG',
+    'path of a kubeconfig of the cluster where revisions run; the cluster of the resources when missing',
   ),
   apiUrl: url('AGENTPLANE_API_URL', 'address of the api program, handed on to agents'),
   addresses: choice('AGENTPLANE_ADDRESSES', 'how Services are reached', ['loopback', 'cluster-dns'], {
@@ -40,6 +44,13 @@ export const CONFIG = {
     'how long a former revision goes on serving open connections, milliseconds',
     {
       fallback: 5_000,
+    },
+  ),
+  standbyWarmMs: integer(
+    'AGENTPLANE_STANDBY_WARM_MS',
+    'how long the former revision keeps its pods for a rollback, milliseconds',
+    {
+      fallback: 60_000,
     },
   ),
 };

@@ -3,50 +3,54 @@ import {
   type ControllerSpec,
   EventRecorder,
   failureEvents,
-  fromMapped,
-  fromObjects,
-  Informers,
-  isDesiredChange,
-  KubeClient,
   LeaderElector,
-  loadKubeConnection,
   startControllers,
 } from '#lib/kube';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
-import { FIELD_MANAGER, type KubeObject, LABEL, type ObjectKey, RESOURCES } from '#lib/resources';
+import { FIELD_MANAGER, RESOURCES } from '#lib/resources';
 import { createLogger, type Logger, startTelemetry } from '#lib/telemetry';
-import { systemClock } from '#lib/time';
+import { type Clock, systemClock } from '#lib/time';
+import { allInformers } from './all-informers.js';
 import { CONFIG, type ListenerConfig } from './config.js';
 import { Heartbeat } from './heartbeat/heartbeat.js';
-import { cachesOf, type NamespaceCaches } from './rollout/observe.js';
+import { HubCluster } from './hub/hub-cluster.js';
+import { type Clusters, openClusters } from './open-clusters.js';
+import { PlaceCluster } from './place/place-cluster.js';
 import { RolloutReconciler } from './rollout/rollout-reconciler.js';
 
-/** The deployment that a revision, a workload, a pod or a Service belongs to. */
-function deploymentOf({ metadata }: KubeObject): readonly ObjectKey[] {
-  const name = metadata.labels?.[LABEL.deployment];
-  return name === undefined ? [] : [{ namespace: metadata.namespace ?? '', name }];
-}
-
-function sourcesOf(caches: NamespaceCaches): ControllerSpec['sources'] {
-  return [
-    fromObjects(caches.deployments, isDesiredChange),
-    fromMapped(caches.revisions, ({ metadata, spec }) => [
-      { namespace: metadata.namespace ?? '', name: spec.deploymentName },
-    ]),
-    fromMapped(caches.workloads, deploymentOf),
-    fromMapped(caches.pods, deploymentOf),
-    fromMapped(caches.services, deploymentOf),
-  ];
+function rolloutController(
+  config: ListenerConfig,
+  { hub: { client, informers }, place, ownership }: Clusters,
+  events: EventRecorder,
+  clock: Clock,
+  namespace: string,
+): ControllerSpec {
+  const { apiUrl, addresses } = config;
+  const hub = new HubCluster(client, informers, events, namespace);
+  const runs = new PlaceCluster(place.client, place.informers, { namespace, ownership, addresses });
+  const reconciler = new RolloutReconciler(hub, runs, {
+    clock,
+    settings: { version: PLATFORM_VERSION, apiUrl, addresses },
+    listenerName: config.listener,
+    patience: {
+      readinessMs: config.readinessMs,
+      imagePullMs: config.imagePullMs,
+      retireMs: config.retireMs,
+      standbyWarmMs: config.standbyWarmMs,
+    },
+  });
+  return {
+    name: `rollout ${namespace}`,
+    reconcile: (key) => reconciler.reconcile(key),
+    onFailure: failureEvents(events, RESOURCES.AgentDeployment, hub.deployments),
+    sources: [...hub.sources, ...runs.sources],
+  };
 }
 
 async function start(config: ListenerConfig, log: Logger, context: ProgramContext): Promise<void> {
   const clock = systemClock;
-  const connection = await loadKubeConnection(
-    config.kubeconfigPath === undefined ? {} : { kubeconfigPath: config.kubeconfigPath },
-  );
-  const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.listener });
-  context.own({ name: 'kubernetes client', stop: () => client.close() });
-  const informers = new Informers({ client, log, clock });
+  const clusters = await openClusters(config, log, clock, context);
+  const { connection, client, informers } = clusters.hub;
   const leader = new LeaderElector({
     connection,
     lease: { namespace: config.homeNamespace, name: `agentplane-listener-${config.listener}` },
@@ -57,28 +61,13 @@ async function start(config: ListenerConfig, log: Logger, context: ProgramContex
   });
   const events = new EventRecorder({ client, component: FIELD_MANAGER.listener, log, clock });
   context.own({ name: 'events', stop: () => events.flush() });
-  const controllers = config.namespaces.map((namespace) => {
-    const caches = cachesOf(informers, namespace);
-    const reconciler = new RolloutReconciler(caches, {
-      client,
-      clock,
-      events,
-      settings: { version: PLATFORM_VERSION, apiUrl: config.apiUrl, addresses: config.addresses },
-      listenerName: config.listener,
-      patience: {
-        readinessMs: config.readinessMs,
-        imagePullMs: config.imagePullMs,
-        retireMs: config.retireMs,
-      },
-    });
-    return {
-      name: `rollout ${namespace}`,
-      reconcile: (key: ObjectKey) => reconciler.reconcile(key),
-      onFailure: failureEvents(events, RESOURCES.AgentDeployment, caches.deployments),
-      sources: sourcesOf(caches),
-    };
-  });
-  const running = context.own(await startControllers({ informers, controllers, log, clock, leader }));
+  const controllers = config.namespaces.map((namespace) =>
+    rolloutController(config, clusters, events, clock, namespace),
+  );
+  const caches = clusters.place === clusters.hub ? [informers] : [informers, clusters.place.informers];
+  const running = context.own(
+    await startControllers({ informers: allInformers(caches), controllers, log, clock, leader }),
+  );
   await running.working;
   const heartbeat = new Heartbeat({
     client,

@@ -9,7 +9,7 @@ export interface RevisionFailure {
   readonly message: string;
 }
 
-/** An agent server whose graphs do not load ends with this code and says why in its termination message. */
+/** Exit code of an agent server whose graphs fail to load; its termination message has the reason. */
 const GRAPH_LOAD_EXIT_CODE = 78;
 const CRASHES_TO_GIVE_UP = 3;
 const PULL_REASONS = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull']);
@@ -25,7 +25,7 @@ function readableMessage(text: string): string {
     const parsed = JSON.parse(text) as TerminationMessage | null;
     if (typeof parsed?.message === 'string') return parsed.message;
   } catch {
-    // plain text is a message too
+    // a plain text is a message too
   }
   return text;
 }
@@ -35,7 +35,7 @@ function graphFailure(status: ContainerStatus): RevisionFailure | undefined {
     if (state?.exitCode === GRAPH_LOAD_EXIT_CODE)
       return {
         reason: REASON.graphLoadFailed,
-        message: state.message === undefined ? 'a graph does not load' : readableMessage(state.message),
+        message: state.message === undefined ? 'a graph failed to load' : readableMessage(state.message),
       };
   return undefined;
 }
@@ -43,10 +43,10 @@ function graphFailure(status: ContainerStatus): RevisionFailure | undefined {
 function crashLoop(status: ContainerStatus): RevisionFailure | undefined {
   const last = status.lastState?.terminated ?? status.state?.terminated;
   if (status.restartCount < CRASHES_TO_GIVE_UP || !last || status.ready) return undefined;
-  const said = last.message ? `: ${readableMessage(last.message)}` : '';
+  const detail = last.message ? `: ${readableMessage(last.message)}` : '';
   return {
     reason: REASON.crashLoop,
-    message: `container ${status.name} ended ${status.restartCount} times, last with exit code ${last.exitCode}${said}`,
+    message: `container ${status.name} exited ${status.restartCount} times, last with code ${last.exitCode}${detail}`,
   };
 }
 
@@ -59,13 +59,13 @@ function pullFailure(
   if (!PULL_REASONS.has(waiting?.reason ?? '') || ageMs < patience.imagePullMs) return undefined;
   return {
     reason: REASON.imagePullFailed,
-    message: `the image cannot be had: ${waiting?.message ?? waiting?.reason}`,
+    message: `pulling the image failed: ${waiting?.message ?? waiting?.reason}`,
   };
 }
 
 /**
- * What an error says against making the objects of a revision: `blocked` until a person makes room, or `failed` because
- * the API server will never take them. Undefined for errors that pass by themselves.
+ * What an error means for the objects of a revision: `blocked` until a person makes room, or `failed` because the API
+ * server will never accept them. Undefined for transient errors.
  */
 export function refusalOf(
   error: unknown,
@@ -73,7 +73,7 @@ export function refusalOf(
   if (error instanceof TerminalError && error.reason === REASON.notOurs)
     return { kind: 'blocked', failure: { reason: REASON.notOurs, message: error.message } };
   if (!isInvalid(error)) return undefined;
-  const message = `the API server does not take what the revision asks for: ${error.message}`;
+  const message = `the API server refused the Deployment of the revision: ${error.message}`;
   return { kind: 'failed', failure: { reason: REASON.invalidWorkload, message } };
 }
 
@@ -86,8 +86,8 @@ function statusesOf(pod: Pod): readonly ContainerStatus[] {
 }
 
 /**
- * Since when the revision has been on its way up, in milliseconds. By its own status, where `Unknown` says so, and not
- * by the age of its workload: one that was suspended meanwhile has an old workload and new pods.
+ * Since when the revision has been deploying, in milliseconds. By its own status, where `WorkloadsReady` is `Unknown`,
+ * and not by the age of its workload: a revision that was suspended meanwhile has an old workload and new pods.
  */
 export function deployingSince(
   { revision }: RevisionWorld,
@@ -99,7 +99,7 @@ export function deployingSince(
   return Math.max(awakeSinceMs, Date.parse(workloads.lastTransitionTime));
 }
 
-/** What speaks against this revision ever becoming ready, the clearest reason first. */
+/** Why this revision will not become ready, the clearest reason first. */
 export function findFailure(
   world: RevisionWorld,
   now: Date,
@@ -123,7 +123,7 @@ export function findFailure(
   if (now.getTime() - deployingSince(world, now, patience) > patience.readinessMs)
     return {
       reason: REASON.readinessTimeout,
-      message: `no pod was ready within ${Math.round(patience.readinessMs / 1000)} s`,
+      message: `no pod became ready within ${Math.round(patience.readinessMs / 1000)} s`,
     };
   return undefined;
 }

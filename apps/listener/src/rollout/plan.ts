@@ -1,25 +1,28 @@
-import { type AgentRevision, CONDITION, findCondition, isConditionTrue, LABEL } from '#lib/resources';
+import { type AgentRevision, CONDITION, findCondition, isConditionTrue } from '#lib/resources';
 import { deployingSince, findFailure, type RevisionFailure } from './failure.js';
+import { servedBy } from './observe.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
 /**
- * What should become of one revision. From being made to being kept for a rollback:
+ * What should become of one revision. From its creation to its place in the history:
  *
- * - **waiting**: not built yet; nothing runs
+ * - **waiting**: not built yet; no pods
  * - **deploying**: its workload runs and is not ready yet
  * - **serving**: the Service points to it
  * - **retiring**: the Service pointed to it a moment ago; connections may still be open
- * - **standby**: served once, scaled to zero, kept for an instant rollback
- * - **superseded**: a newer one came before it was ready
+ * - **warm**: the revision that served last; its pods stay for a rollback within a second
+ * - **standby**: served once; its Deployment is kept at zero pods for a rollback, or runs a repeat of it
+ * - **superseded**: a newer one was made before it was ready
  * - **failed**: cannot be deployed; its workload is removed, the resource says why
- * - **blocked**: an object of somebody else has the name of its workload or Service
- * - **suspended**: the deployment is; nothing runs
+ * - **blocked**: an object of another owner has the name of its workload or Service
+ * - **suspended**: the deployment is suspended; no pods
  */
 export type RevisionFate =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'deploying' }
   | { readonly kind: 'serving' }
   | { readonly kind: 'retiring'; readonly untilMs: number }
+  | { readonly kind: 'warm'; readonly untilMs: number }
   | { readonly kind: 'standby' }
   | { readonly kind: 'superseded'; readonly by: string }
   | { readonly kind: 'failed'; readonly failure: RevisionFailure }
@@ -37,11 +40,6 @@ export interface RolloutPlan {
   readonly serving: string | undefined;
   /** When to look again even if nothing changes, milliseconds from now. */
   readonly lookAgainMs: number | undefined;
-}
-
-/** The revision that the Service points to. */
-export function servedRevision({ service }: Pick<RolloutWorld, 'service'>): string | undefined {
-  return service?.spec?.selector?.[LABEL.revision];
 }
 
 /** Whether every pod that should run is ready, of exactly this template. */
@@ -67,7 +65,7 @@ function reportedFailure(revision: AgentRevision): RevisionFailure | undefined {
   return failed?.status === 'True' ? { reason: failed.reason, message: failed.message } : undefined;
 }
 
-/** Every revision of the deployment, oldest first, whoever carries it out. */
+/** Every revision of the deployment, oldest first, whichever listener runs it. */
 function allRevisions({ revisions, elsewhere }: RolloutWorld): readonly AgentRevision[] {
   return [...revisions.map(({ revision }) => revision), ...elsewhere].sort(
     (a, b) => a.spec.number - b.spec.number,
@@ -77,13 +75,17 @@ function allRevisions({ revisions, elsewhere }: RolloutWorld): readonly AgentRev
 /** The newest revision that is ready and not older than the one that serves; else the one that serves. */
 function chooseServing(world: RolloutWorld): string | undefined {
   const all = allRevisions(world);
-  // a Service that somebody deleted, or took the name of, does not make what it pointed to a former revision
+  // a Service that was deleted, or lost its name to another owner, does not make its target a former revision
   const current =
-    servedRevision(world) ??
+    servedBy(world.service)?.revision ??
     all.findLast(({ status }) => isConditionTrue(status?.conditions, CONDITION.active))?.metadata.name;
   const served = all.find(({ metadata }) => metadata.name === current)?.spec.number ?? 0;
   const better = world.revisions.findLast(
-    (one) => one.revision.spec.number > served && !reportedFailure(one.revision) && isWorkloadReady(one),
+    (one) =>
+      one.revision.spec.number > served &&
+      isBuilt(one.revision) &&
+      !reportedFailure(one.revision) &&
+      isWorkloadReady(one),
   );
   return better?.revision.metadata.name ?? current;
 }
@@ -95,12 +97,40 @@ function retirement(revision: AgentRevision): number | undefined {
   return active.status === 'True' ? Number.POSITIVE_INFINITY : Date.parse(active.lastTransitionTime);
 }
 
+/** The revision that served before the one that serves: it was retired last. */
+function formerOf({ revisions }: RolloutWorld, serving: string | undefined): string | undefined {
+  let former: { readonly name: string; readonly retiredAt: number } | undefined;
+  for (const { revision } of revisions) {
+    const retiredAt = retirement(revision);
+    const { name } = revision.metadata;
+    if (retiredAt === undefined || name === serving || reportedFailure(revision)) continue;
+    if (!former || retiredAt >= former.retiredAt) former = { name, retiredAt };
+  }
+  return former?.name;
+}
+
 interface Situation {
   readonly serving: string | undefined;
+  readonly former: string | undefined;
   readonly newest: string | undefined;
   readonly isSuspended: boolean;
   readonly now: Date;
   readonly patience: RolloutPatience;
+}
+
+/** A revision that served once. */
+function decideRetired(world: RevisionWorld, retiredAt: number, situation: Situation): RevisionFate {
+  const { former, isSuspended, now, patience } = situation;
+  // its Deployment runs a repeat of it
+  if (isSuspended || world.lentTo !== undefined) return { kind: 'standby' };
+  // infinitely late: the status still says active, so the switch happened a moment ago
+  const since = Math.min(retiredAt, now.getTime());
+  const retiresMs = since + patience.retireMs;
+  if (retiresMs > now.getTime()) return { kind: 'retiring', untilMs: retiresMs };
+  const coldMs = since + patience.standbyWarmMs;
+  if (world.revision.metadata.name === former && coldMs > now.getTime())
+    return { kind: 'warm', untilMs: coldMs };
+  return { kind: 'standby' };
 }
 
 function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
@@ -108,16 +138,11 @@ function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
   const { name } = revision.metadata;
   const { serving, newest, isSuspended, now, patience } = situation;
   if (name === serving) return { kind: isSuspended ? 'suspended' : 'serving' };
-  // what has come to its end stays at it: suspending must not forget that
+  // a failure stays: suspending must not forget it
   const reported = reportedFailure(revision);
   if (reported) return { kind: 'failed', failure: reported };
   const retiredAt = retirement(revision);
-  if (retiredAt !== undefined) {
-    // "infinitely late" means that the status still says active: the switch happened a moment ago
-    const since = Math.min(retiredAt, now.getTime());
-    const untilMs = since + patience.retireMs;
-    return untilMs > now.getTime() && !isSuspended ? { kind: 'retiring', untilMs } : { kind: 'standby' };
-  }
+  if (retiredAt !== undefined) return decideRetired(world, retiredAt, situation);
   if (name !== newest) return { kind: 'superseded', by: newest ?? '' };
   if (isSuspended) return { kind: 'suspended' };
   if (!isBuilt(revision)) return { kind: 'waiting' };
@@ -130,7 +155,7 @@ const LOOK_MS = 20_000;
 
 function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Situation): number | undefined {
   const waits = revisions.flatMap(({ world, fate }) => {
-    if (fate.kind === 'retiring') return [fate.untilMs - now.getTime()];
+    if (fate.kind === 'retiring' || fate.kind === 'warm') return [fate.untilMs - now.getTime()];
     if (fate.kind !== 'deploying') return [];
     const readyBy = deployingSince(world, now, patience) + patience.readinessMs;
     return [Math.min(LOOK_MS, patience.imagePullMs, Math.max(1000, readyBy - now.getTime() + 1000))];
@@ -143,13 +168,15 @@ function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Sit
  * ready; nothing ever goes back to an older one by itself.
  */
 export function planRollout(world: RolloutWorld, now: Date, patience: RolloutPatience): RolloutPlan {
+  const serving = chooseServing(world);
   const situation: Situation = {
-    serving: chooseServing(world),
+    serving,
+    former: formerOf(world, serving),
     newest: allRevisions(world).at(-1)?.metadata.name,
     isSuspended: world.deployment.spec.suspend === true,
     now,
     patience,
   };
   const revisions = world.revisions.map((one) => ({ world: one, fate: decideFate(one, situation) }));
-  return { revisions, serving: situation.serving, lookAgainMs: lookAgain(revisions, situation) };
+  return { revisions, serving, lookAgainMs: lookAgain(revisions, situation) };
 }

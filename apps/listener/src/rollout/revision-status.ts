@@ -9,16 +9,8 @@ import {
   REASON,
   updateConditions,
 } from '#lib/resources';
+import { LISTENER_CONDITIONS } from '../hub/listener-conditions.js';
 import { isWorkloadReady, type PlannedRevision } from './plan.js';
-
-/** The conditions of a revision that this program owns. */
-export const OWN_CONDITIONS: readonly string[] = [
-  CONDITION.workloadsReady,
-  CONDITION.active,
-  CONDITION.failed,
-  CONDITION.superseded,
-  CONDITION.ready,
-];
 
 type Draft = Omit<ConditionDraft, 'type'>;
 
@@ -28,10 +20,11 @@ function workloadsDraft({ world, fate }: PlannedRevision): Draft | undefined {
     case 'superseded':
       return undefined;
     case 'deploying':
-      // it may become True or the revision fails: `deployingSince` counts from here
+      // until it becomes True or the revision fails: `deployingSince` counts from here
       return { status: 'Unknown', reason: REASON.deploying, message: progressText(world) };
     case 'serving':
     case 'retiring':
+    case 'warm':
       if (isWorkloadReady(world))
         return { status: 'True', reason: REASON.available, message: 'every pod is ready' };
       return { status: 'False', reason: REASON.deploying, message: progressText(world) };
@@ -54,7 +47,7 @@ function progressText({ workload }: PlannedRevision['world']): string {
 function activeDraft({ world, fate }: PlannedRevision): Draft | undefined {
   const before = findCondition(world.revision.status?.conditions, CONDITION.active);
   if (fate.kind === 'serving')
-    return { status: 'True', reason: REASON.serving, message: 'the Service points to it' };
+    return { status: 'True', reason: REASON.serving, message: 'the Service points to this revision' };
   // neither moves the Service
   if (fate.kind === 'suspended' || fate.kind === 'blocked')
     return before && { status: before.status, reason: before.reason, message: before.message };
@@ -77,18 +70,22 @@ function readyDraft(planned: PlannedRevision): Draft {
       return {
         status: 'False',
         reason: REASON.newerRevision,
-        message: `${fate.by} came before it was ready`,
+        message: `${fate.by} was made before this revision was ready`,
       };
     case 'waiting':
       return { status: 'Unknown', reason: REASON.pending, message: 'waiting for the image' };
     case 'deploying':
       return { status: 'False', reason: REASON.deploying, message: progressText(planned.world) };
     case 'retiring':
+    case 'warm':
     case 'standby':
       return {
         status: 'False',
         reason: REASON.replaced,
-        message: 'a newer revision serves; kept for a rollback',
+        message:
+          planned.world.lentTo === undefined
+            ? 'a newer revision serves; kept for a rollback'
+            : `revision ${planned.world.lentTo} repeats it on its Deployment`,
       };
     case 'suspended':
       return { status: 'False', reason: REASON.suspended, message: 'the deployment is suspended' };
@@ -97,7 +94,10 @@ function readyDraft(planned: PlannedRevision): Draft {
   }
 }
 
-/** What this program has to say of a revision. `Failed` and `Superseded` exist only while true. */
+/**
+ * The listener's part of a revision's status. `Failed` and `Superseded` exist only while true.
+ * @param address where the Service of the deployment is called
+ */
 export function summarizeRevision(
   planned: PlannedRevision,
   address: string | undefined,
@@ -111,7 +111,11 @@ export function summarizeRevision(
     [CONDITION.failed]: fate.kind === 'failed' ? { status: 'True', ...fate.failure } : undefined,
     [CONDITION.superseded]:
       fate.kind === 'superseded'
-        ? { status: 'True', reason: REASON.newerRevision, message: `${fate.by} came before it was ready` }
+        ? {
+            status: 'True',
+            reason: REASON.newerRevision,
+            message: `${fate.by} was made before this revision was ready`,
+          }
         : undefined,
     [CONDITION.ready]: readyDraft(planned),
   };
@@ -122,19 +126,21 @@ export function summarizeRevision(
       : { observedGeneration: revision.metadata.generation }),
     conditions,
     ...(isServing(planned) && address !== undefined ? { url: address } : {}),
-    workload: revision.metadata.name,
+    ...(workload ? { workload: workload.metadata.name } : {}),
     serving: isServing(planned),
     replicas: workload?.spec.replicas ?? 0,
     readyReplicas: workload?.status?.readyReplicas ?? 0,
   };
 }
 
-/** Whether the Service points to it, pods or not: suspending does not move it, and what is blocked is as it was. */
+/** Whether the Service points to it, pods or not: neither suspending nor an obstacle moves the Service. */
 function isServing({ world: { revision }, fate }: PlannedRevision): boolean {
   if (fate.kind === 'suspended' || fate.kind === 'blocked') return revision.status?.serving ?? false;
   return fate.kind === 'serving';
 }
 
 function ownConditions(revision: AgentRevision): readonly Condition[] {
-  return (revision.status?.conditions ?? []).filter((condition) => OWN_CONDITIONS.includes(condition.type));
+  return (revision.status?.conditions ?? []).filter((condition) =>
+    LISTENER_CONDITIONS.includes(condition.type),
+  );
 }

@@ -1,45 +1,34 @@
-import { applyManaged, type EventRecorder, isNotFound, type KubeClient, StatusWriter } from '#lib/kube';
 import {
-  addressOf,
   buildDeploymentService,
   buildRevisionDeployment,
   type PlatformSettings,
   wantedReplicas,
 } from '#lib/manifests';
 import { after, done, type Result, wait } from '#lib/reconcile';
-import {
-  type AgentRevision,
-  CONDITION,
-  DEPLOYMENTS,
-  EVENT,
-  findCondition,
-  type ObjectKey,
-  REASON,
-  RESOURCES,
-  type Service,
-  SERVICES,
-} from '#lib/resources';
+import { type AgentRevision, CONDITION, EVENT, findCondition, type ObjectKey, REASON } from '#lib/resources';
 import type { Clock } from '#lib/time';
+import type { Hub } from '../hub/hub.js';
+import type { Place } from '../place/place.js';
 import { refusalOf, type RevisionFailure } from './failure.js';
-import { type NamespaceCaches, observeRollout } from './observe.js';
-import { type PlannedRevision, planRollout, type RevisionFate, servedRevision } from './plan.js';
-import { OWN_CONDITIONS, summarizeRevision } from './revision-status.js';
+import { holdOwners, releaseOwners } from './keep-owners.js';
+import { observeRollout, servedBy } from './observe.js';
+import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
+import { summarizeRevision } from './revision-status.js';
 import { Wakefulness } from './wakefulness.js';
 import type { RolloutPatience, RolloutWorld } from './world.js';
 
 export interface RolloutDependencies {
-  readonly client: KubeClient;
   readonly clock: Clock;
-  readonly events: EventRecorder;
   readonly settings: PlatformSettings;
   readonly listenerName: string;
   readonly patience: RolloutPatience;
 }
 
-/** Nothing tells when an object that is not ours goes. */
+/** The deletion of another owner's object wakes nothing. */
 const BLOCKED_MS = 10_000;
 /** A cache that has not seen our last report yet. */
 const BEHIND_MS = 500;
+const CLEARING_MS = 1_000;
 
 /** Pods that a revision of this fate should have; undefined: it has no workload at all. */
 function replicasFor(fate: RevisionFate, revision: AgentRevision): number | undefined {
@@ -47,6 +36,7 @@ function replicasFor(fate: RevisionFate, revision: AgentRevision): number | unde
     case 'deploying':
     case 'serving':
     case 'retiring':
+    case 'warm':
     case 'blocked':
       return wantedReplicas(revision);
     case 'standby':
@@ -61,54 +51,69 @@ function replicasFor(fate: RevisionFate, revision: AgentRevision): number | unde
   }
 }
 
-function isSaid({ status }: AgentRevision, { reason, message }: RevisionFailure): boolean {
+function isReported({ status }: AgentRevision, { reason, message }: RevisionFailure): boolean {
   const ready = findCondition(status?.conditions, CONDITION.ready);
   return ready?.reason === reason && ready.message === message;
 }
 
 /**
- * Carries out the revisions of one AgentDeployment: their workloads, the Service that points to the one that serves,
- * their statuses. Keyed by the deployment, because which revision serves is one decision about all of them.
+ * Runs the revisions of one AgentDeployment: their workloads, the Service that points to the one that serves, their
+ * statuses. Keyed by the deployment, because which revision serves is one decision about all of them. It reads and
+ * reports in the hub and writes in the place, which may be one cluster or two.
  */
 export class RolloutReconciler {
-  readonly #caches: NamespaceCaches;
+  readonly #hub: Hub;
+  readonly #place: Place;
   readonly #deps: RolloutDependencies;
-  readonly #status: StatusWriter;
   readonly #wakefulness = new Wakefulness();
+  /** Uids of revisions whose Secrets this program has copied into the place. */
+  readonly #copied = new Set<string>();
 
-  constructor(caches: NamespaceCaches, deps: RolloutDependencies) {
-    this.#caches = caches;
+  constructor(hub: Hub, place: Place, deps: RolloutDependencies) {
+    this.#hub = hub;
+    this.#place = place;
     this.#deps = deps;
-    this.#status = new StatusWriter(deps.client, { conditionTypes: OWN_CONDITIONS });
   }
 
-  /** observe → decide → act → report. What is removed is removed last: its end must be on record before. */
+  /** release → observe → hold → decide → act → report. Removals come last: their cause must be on record before. */
   async reconcile(key: ObjectKey): Promise<Result> {
     const { clock, listenerName, patience } = this.#deps;
-    const world = observeRollout(this.#caches, key, listenerName);
-    if (!world || world.revisions.length === 0) return done();
-    // who cannot see that a revision has failed would begin it anew
-    if (world.revisions.some(({ revision }) => this.#status.isBehind(revision)))
+    const isClearing = await releaseOwners(this.#hub, this.#place, key, listenerName);
+    const world = observeRollout(this.#hub, this.#place, key, listenerName);
+    if (!world || world.revisions.length === 0)
+      return isClearing ? wait(REASON.deleting, CLEARING_MS) : done();
+    // a pass that cannot see that a revision has failed would begin it anew
+    if (world.revisions.some(({ revision }) => this.#hub.isBehind(revision)))
       return wait(REASON.pending, BEHIND_MS);
+    if (await holdOwners(this.#hub, this.#place, world)) return after(0);
     const now = clock.now();
     const plan = planRollout(world, now, { ...patience, awakeSinceMs: this.#wakefulness.look(now) });
-    const revisions: PlannedRevision[] = [];
-    for (const planned of plan.revisions)
-      revisions.push(await this.#unlessBlocked(planned, () => this.#applyWorkload(planned)));
-    const target = revisions.findIndex(({ world: { revision } }) => revision.metadata.name === plan.serving);
-    const served = revisions[target];
-    if (served && served.fate.kind !== 'blocked')
-      revisions[target] = await this.#unlessBlocked(served, () =>
-        this.#applyService(world, served.world.revision),
-      );
-    await this.#report(revisions, world.service, now);
+    const revisions = await this.#act(world, plan.revisions, plan.serving);
+    await this.#report(world, revisions, now);
     for (const planned of revisions) await this.#removeWorkload(planned);
+    if (isClearing) return after(CLEARING_MS);
     if (revisions.some(({ fate }) => fate.kind === 'blocked')) return after(BLOCKED_MS);
     return plan.lookAgainMs === undefined ? done() : after(plan.lookAgainMs);
   }
 
-  /** The plan as it is after an action: what serves stays, whatever is refused to it; anything else may fail of it. */
-  async #unlessBlocked(planned: PlannedRevision, act: () => Promise<void>): Promise<PlannedRevision> {
+  /** The plan as it is after workloads and Service were applied. */
+  async #act(
+    world: RolloutWorld,
+    planned: readonly PlannedRevision[],
+    serving: string | undefined,
+  ): Promise<readonly PlannedRevision[]> {
+    const revisions: PlannedRevision[] = [];
+    for (const one of planned)
+      revisions.push(await this.#unlessRefused(one, () => this.#applyWorkload(world, one)));
+    const target = revisions.findIndex(({ world: { revision } }) => revision.metadata.name === serving);
+    const served = revisions[target];
+    if (served && served.fate.kind !== 'blocked')
+      revisions[target] = await this.#unlessRefused(served, () => this.#applyService(world, served));
+    return revisions;
+  }
+
+  /** The plan after an action: a revision that serves goes on when it is refused, any other may fail for it. */
+  async #unlessRefused(planned: PlannedRevision, act: () => Promise<void>): Promise<PlannedRevision> {
     try {
       await act();
       return planned;
@@ -116,82 +121,55 @@ export class RolloutReconciler {
       const refusal = refusalOf(error);
       if (!refusal) throw error;
       const { revision } = planned.world;
-      // what is blocked is tried again every few seconds: told once
-      if (!isSaid(revision, refusal.failure))
-        this.#deps.events.record(RESOURCES.AgentRevision, revision, { type: 'Warning', ...refusal.failure });
+      // a blocked revision is tried again every few seconds and reported once
+      if (!isReported(revision, refusal.failure))
+        this.#hub.record(revision, { type: 'Warning', ...refusal.failure });
       const kind = planned.fate.kind === 'deploying' ? refusal.kind : 'blocked';
       return { ...planned, fate: { kind, failure: refusal.failure } };
     }
   }
 
-  async #applyWorkload({ world: { revision, workload }, fate }: PlannedRevision): Promise<void> {
+  async #applyWorkload(world: RolloutWorld, { world: own, fate }: PlannedRevision): Promise<void> {
+    const { revision, origin, workload, lentTo } = own;
     const replicas = replicasFor(fate, revision);
-    // one that never ran is not made just to be scaled to zero
-    if (replicas === undefined || (replicas === 0 && !workload)) return;
-    await applyManaged(
-      this.#deps.client,
-      { kind: 'reference', ref: RESOURCES.AgentRevision, object: revision },
-      {
-        ref: DEPLOYMENTS,
-        desired: buildRevisionDeployment(revision, replicas, this.#deps.settings),
-        existing: workload,
-      },
-    );
+    // a revision that never ran gets no Deployment just to be scaled to zero
+    if (replicas === undefined || lentTo !== undefined || (replicas === 0 && !workload)) return;
+    await this.#copySecrets(world, origin);
+    const desired = buildRevisionDeployment(origin, replicas, this.#deps.settings);
+    await this.#place.applyWorkload(origin, desired, workload);
   }
 
-  async #applyService(world: RolloutWorld, serving: AgentRevision): Promise<void> {
-    const { client, events } = this.#deps;
-    const applied = await applyManaged(
-      client,
-      { kind: 'reference', ref: RESOURCES.AgentDeployment, object: world.deployment },
-      {
-        ref: SERVICES,
-        desired: buildDeploymentService(serving, serving.metadata.name),
-        existing: world.service,
-      },
-    );
-    if (servedRevision(world) === serving.metadata.name) return;
-    events.record(RESOURCES.AgentDeployment, world.deployment, {
-      type: 'Normal',
-      reason: EVENT.trafficSwitched,
-      message: `the Service points to revision ${serving.metadata.name}`,
-    });
-    await this.#caches.services.seen(applied);
+  /** In another cluster the pods find copies of their Secrets; in the hub's own they find the Secrets themselves. */
+  async #copySecrets({ deployment }: RolloutWorld, revision: AgentRevision): Promise<void> {
+    const { uid = '' } = revision.metadata;
+    if (this.#place.ownership === 'reference' || this.#copied.has(uid)) return;
+    await this.#place.applySecrets(deployment, revision, await this.#hub.secretsOf(revision));
+    this.#copied.add(uid);
   }
 
-  async #report(
-    revisions: readonly PlannedRevision[],
-    service: Service | undefined,
-    now: Date,
-  ): Promise<void> {
-    // the one that serves first: whoever reads in between finds two that are active and never none
+  async #applyService(world: RolloutWorld, { world: { revision, origin } }: PlannedRevision): Promise<void> {
+    const { deployment, service } = world;
+    const desired = buildDeploymentService(revision, origin.metadata.name);
+    await this.#place.applyService(deployment, desired, service);
+    const { name } = revision.metadata;
+    if (servedBy(service)?.revision === name) return;
+    const message = `the Service points to revision ${name}`;
+    this.#hub.record(deployment, { type: 'Normal', reason: EVENT.trafficSwitched, message });
+  }
+
+  async #report(world: RolloutWorld, revisions: readonly PlannedRevision[], now: Date): Promise<void> {
+    const service = this.#place.findService(world.deployment);
+    const address = service && this.#place.addressOf(service);
+    // the one that serves first: a reader in between finds two that are active and never none
     const serving = revisions.filter(({ fate }) => fate.kind === 'serving');
-    for (const planned of new Set([...serving, ...revisions])) {
-      const { revision } = planned.world;
-      const written = await this.#status.apply(
-        RESOURCES.AgentRevision,
-        revision,
-        summarizeRevision(planned, service && addressOf(service, this.#deps.settings.addresses), now),
-        ['url'],
-      );
-      await this.#caches.revisions.seen(written);
-    }
+    for (const planned of new Set([...serving, ...revisions]))
+      await this.#hub.report(planned.world.revision, summarizeRevision(planned, address, now));
   }
 
-  async #removeWorkload({ world: { revision, workload }, fate }: PlannedRevision): Promise<void> {
+  async #removeWorkload({ world: { revision, origin, workload }, fate }: PlannedRevision): Promise<void> {
     if (!workload || replicasFor(fate, revision) !== undefined) return;
-    const { client, events } = this.#deps;
-    if (fate.kind === 'failed')
-      events.record(RESOURCES.AgentRevision, revision, {
-        type: 'Warning',
-        reason: fate.failure.reason,
-        message: fate.failure.message,
-      });
-    const { uid, name, namespace = '' } = workload.metadata;
-    try {
-      await client.delete(DEPLOYMENTS, { namespace, name }, uid === undefined ? {} : { uid });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    if (fate.kind === 'failed') this.#hub.record(revision, { type: 'Warning', ...fate.failure });
+    // the Deployment of the revision that this one repeats goes back to that one
+    if (origin === revision) await this.#place.removeWorkload(workload);
   }
 }

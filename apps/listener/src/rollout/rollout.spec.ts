@@ -5,9 +5,10 @@ import type {
   ContainerStatus,
   Deployment,
   Pod,
-  Service,
 } from '#lib/resources';
-import { observeRollout, type RolloutReaders } from './observe.js';
+import type { Hub } from '../hub/hub.js';
+import type { Place } from '../place/place.js';
+import { observeRollout } from './observe.js';
 import { planRollout } from './plan.js';
 import { summarizeRevision } from './revision-status.js';
 import { DEFAULT_PATIENCE, type RevisionWorld, type RolloutWorld } from './world.js';
@@ -37,12 +38,15 @@ function revision({
   container,
 }: Shape): RevisionWorld {
   const name = `a-0000${number}`;
+  const own = {
+    metadata: { name, namespace: 'ws', generation: 1 },
+    spec: { number },
+    status: { conditions: [condition('Built', 'True'), ...conditions] },
+  } as unknown as AgentRevision;
   return {
-    revision: {
-      metadata: { name, namespace: 'ws', generation: 1 },
-      spec: { number },
-      status: { conditions: [condition('Built', 'True'), ...conditions] },
-    } as unknown as AgentRevision,
+    revision: own,
+    origin: own,
+    lentTo: undefined,
     workload:
       workload === 'none'
         ? undefined
@@ -81,7 +85,7 @@ function world(serving: number | undefined, ...revisions: RevisionWorld[]): Roll
       serving === undefined
         ? undefined
         : {
-            metadata: { name: 'a' },
+            metadata: { name: 'a', labels: { 'agentplane.dev/revision': `a-0000${serving}` } },
             spec: { selector: { 'agentplane.dev/revision': `a-0000${serving}` } },
           },
   };
@@ -112,7 +116,7 @@ describe('planRollout', () => {
       ['serving'],
     ],
     [
-      'lets the old one serve until the new one is ready',
+      'lets the old revision serve until the new one is ready',
       world(1, revision({ number: 1, ready: true, conditions: [ACTIVE] }), revision({ number: 2 })),
       'a-00001',
       ['serving', 'deploying'],
@@ -128,17 +132,38 @@ describe('planRollout', () => {
       ['retiring', 'serving'],
     ],
     [
+      'keeps the former one warm for a rollback',
+      world(
+        2,
+        revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 59)] }),
+        revision({ number: 2, ready: true, conditions: [ACTIVE] }),
+      ),
+      'a-00002',
+      ['warm', 'serving'],
+    ],
+    [
+      'keeps only the last former one warm',
+      world(
+        3,
+        revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 20)] }),
+        revision({ number: 2, ready: true, conditions: [condition('Active', 'False', 'Replaced', 10)] }),
+        revision({ number: 3, ready: true, conditions: [ACTIVE] }),
+      ),
+      'a-00003',
+      ['standby', 'warm', 'serving'],
+    ],
+    [
       'scales the old one down once its time is over',
       world(
         2,
-        revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 6)] }),
+        revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 61)] }),
         revision({ number: 2, ready: true, conditions: [ACTIVE] }),
       ),
       'a-00002',
       ['standby', 'serving'],
     ],
     [
-      'skips what was overtaken before it was ready',
+      'skips a revision that was overtaken before it was ready',
       world(
         1,
         revision({ number: 1, ready: true, conditions: [ACTIVE] }),
@@ -149,7 +174,7 @@ describe('planRollout', () => {
       ['serving', 'superseded', 'deploying'],
     ],
     [
-      'fails what says that its graph does not load, and the old one goes on',
+      'fails a revision whose graph does not load, and the old one goes on',
       world(
         1,
         revision({ number: 1, ready: true, conditions: [ACTIVE] }),
@@ -187,7 +212,7 @@ describe('planRollout', () => {
       ['deploying'],
     ],
     [
-      'gives up on an image that cannot be had',
+      'gives up on an image that cannot be pulled',
       world(
         undefined,
         revision({ number: 1, age: 25, container: { state: { waiting: { reason: 'ErrImagePull' } } } }),
@@ -205,19 +230,19 @@ describe('planRollout', () => {
       ['failed'],
     ],
     [
-      'gives up on what is never ready',
+      'gives up on a revision that is never ready',
       world(undefined, revision({ number: 1, conditions: [UP(301)] })),
       undefined,
       ['failed'],
     ],
     [
-      'has patience with what is on its way up',
+      'has patience with a deploying revision',
       world(undefined, revision({ number: 1, conditions: [UP(299)] })),
       undefined,
       ['deploying'],
     ],
     [
-      'begins to count when it begins to deploy, however old the workload is',
+      'counts from the start of a deployment, however old the workload is',
       world(undefined, revision({ number: 1, age: 900, conditions: [SCALED_DOWN] })),
       undefined,
       ['deploying'],
@@ -262,7 +287,7 @@ describe('planRollout', () => {
     expect(fates(suspended)).toEqual({ serving: 'a-00001', fates: ['suspended', 'failed'] });
   });
 
-  it('ends what retires, and forgets nothing that was overtaken, while suspended', () => {
+  it('scales a retiring revision down and keeps a superseded one so while suspended', () => {
     const observed = world(
       2,
       revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 2)] }),
@@ -280,7 +305,7 @@ describe('planRollout', () => {
     });
   });
 
-  it('holds nothing against a revision of the time in which the machine slept', () => {
+  it('fails no revision for the time in which the machine slept', () => {
     const waiting = { reason: 'ErrImagePull' };
     const awake = { ...DEFAULT_PATIENCE, awakeSinceMs: NOW.getTime() - 5000 };
     for (const late of [
@@ -293,7 +318,7 @@ describe('planRollout', () => {
     }
   });
 
-  it('does not retire what serves because its Service is gone', () => {
+  it('goes on serving after its Service was deleted', () => {
     const serving = revision({ number: 1, conditions: [ACTIVE] });
     expect(fates(world(undefined, serving, revision({ number: 2 })))).toEqual({
       serving: 'a-00001',
@@ -315,7 +340,7 @@ describe('planRollout', () => {
     });
   });
 
-  it('looks again often while a revision is on its way up, whatever the patience', () => {
+  it('looks again often while a revision deploys, whatever the patience', () => {
     const patience = { ...DEFAULT_PATIENCE, imagePullMs: 600_000, readinessMs: 3_600_000 };
     const observed = world(undefined, revision({ number: 1, conditions: [UP(1)] }));
     expect(planRollout(observed, NOW, patience).lookAgainMs).toBe(20_000);
@@ -328,6 +353,28 @@ describe('planRollout', () => {
       revision({ number: 2, ready: true, conditions: [ACTIVE] }),
     );
     expect(planRollout(observed, NOW, DEFAULT_PATIENCE).lookAgainMs).toBe(3000);
+    const warm = world(
+      2,
+      revision({ number: 1, ready: true, conditions: [condition('Active', 'False', 'Replaced', 50)] }),
+      revision({ number: 2, ready: true, conditions: [ACTIVE] }),
+    );
+    expect(planRollout(warm, NOW, DEFAULT_PATIENCE).lookAgainMs).toBe(10_000);
+  });
+
+  it('switches at once to a repeat that runs on a warm Deployment', () => {
+    const former = revision({
+      number: 1,
+      ready: true,
+      conditions: [condition('Active', 'False', 'Replaced', 20)],
+    });
+    const { revision: repeat } = revision({ number: 3 });
+    const observed = world(
+      2,
+      { ...former, workload: undefined, lentTo: 'a-00003' },
+      revision({ number: 2, ready: true, conditions: [ACTIVE] }),
+      { ...former, revision: repeat },
+    );
+    expect(fates(observed)).toEqual({ serving: 'a-00003', fates: ['standby', 'retiring', 'serving'] });
   });
 });
 
@@ -343,20 +390,20 @@ describe('summarizeRevision', () => {
     );
   }
 
-  it('of a serving one is ready and active, without failures', () =>
+  it('calls a serving revision ready and active', () =>
     expect(summary(world(undefined, revision({ number: 1, ready: true })), 0)).toEqual({
       WorkloadsReady: 'True Available',
       Active: 'True Serving',
       Ready: 'True Serving',
     }));
 
-  it('of one on its way up is unknown, since when counts', () =>
+  it('calls a deploying revision unknown, from which its deadline counts', () =>
     expect(summary(world(undefined, revision({ number: 1 })), 0)).toEqual({
       WorkloadsReady: 'Unknown Deploying',
       Ready: 'False Deploying',
     }));
 
-  it('of one whose name somebody else has says so, and loses nothing', () => {
+  it('reports another owner of the name and keeps what the revision was', () => {
     const failure = { reason: 'NotOurs', message: 'Service a exists' };
     const [blocked] = world(1, revision({ number: 1, conditions: [ACTIVE] })).revisions;
     if (!blocked) throw new Error('no revision');
@@ -372,7 +419,7 @@ describe('summarizeRevision', () => {
     ]);
   });
 
-  it('of one that is suspended says that the Service points to it', () => {
+  it('calls a suspended revision serving while the Service points to it', () => {
     const observed = world(1, revision({ number: 1, conditions: [ACTIVE] }), revision({ number: 2 }));
     const before = observed.revisions.map((one, at) => ({
       ...one,
@@ -383,12 +430,12 @@ describe('summarizeRevision', () => {
     expect(revisions.map((one) => summarizeRevision(one, undefined, NOW).serving)).toEqual([true, false]);
   });
 
-  it('speaks of the generation that it was computed from', () => {
+  it('names the generation that it was computed from', () => {
     const [planned] = planRollout(world(undefined, revision({ number: 1 })), NOW, DEFAULT_PATIENCE).revisions;
     expect(planned && summarizeRevision(planned, undefined, NOW).observedGeneration).toBe(1);
   });
 
-  it('of a former one keeps that it was active', () =>
+  it('remembers that a former revision was active', () =>
     expect(
       summary(
         world(
@@ -400,7 +447,7 @@ describe('summarizeRevision', () => {
       ),
     ).toEqual({ WorkloadsReady: 'True Available', Active: 'False Replaced', Ready: 'False Replaced' }));
 
-  it('of a failed one says why, in the words of the agent', () => {
+  it('repeats the words of the agent for a failure', () => {
     const planned = planRollout(
       world(undefined, revision({ number: 1, container: { lastState: { terminated: CRASHED } } })),
       NOW,
@@ -423,25 +470,29 @@ describe('observeRollout', () => {
     spec: { containers: [] },
   });
 
-  function readers(
-    changes: { owner?: string; pods?: readonly Pod[]; listeners?: string[] } = {},
-  ): RolloutReaders {
-    const { owner = 'present', pods = [], listeners = ['default'] } = changes;
+  type Readers = Parameters<typeof observeRollout>;
+  function readers(changes: { pods?: readonly Pod[]; owner?: string; listeners?: string[] } = {}): {
+    hub: Readers[0];
+    place: Readers[1];
+  } {
+    const { pods = [], owner = 'present', listeners = ['default'] } = changes;
     const revisions = listeners.map((listenerName, at) => ({
-      metadata: { name: `a-0000${at + 1}`, uid: `${owner}-${at + 1}`, ...CREATED },
+      metadata: { name: `a-0000${at + 1}`, uid: `${at + 1}`, ...CREATED, ...owned(owner) },
       spec: { number: at + 1, listenerName },
     }));
-    return {
-      deployments: { find: () => ({ metadata: { name: 'a', uid: owner }, spec: {} }) as AgentDeployment },
-      revisions: { ownedBy: () => revisions as unknown as AgentRevision[] },
-      workloads: {
-        find: ({ name }) => ({ metadata: { name, ...owned('present-1') } }) as unknown as Deployment,
-      },
-      pods: { byIndex: () => [...pods] },
-      services: { find: () => ({ metadata: { name: 'a', ...owned('present') } }) as unknown as Service },
+    const hub: Pick<Hub, 'findDeployment' | 'revisionsNamed'> = {
+      findDeployment: () => ({ metadata: { name: 'a', uid: 'present' }, spec: {} }) as AgentDeployment,
+      revisionsNamed: () => revisions as unknown as AgentRevision[],
     };
+    const place: Pick<Place, 'findWorkload' | 'podsOf' | 'findService'> = {
+      findWorkload: ({ metadata: { name } }) => ({ metadata: { name } }) as unknown as Deployment,
+      podsOf: () => pods,
+      findService: () => ({ metadata: { name: 'a' }, spec: {} }),
+    };
+    return { hub, place };
   }
-  const observe = (from: RolloutReaders) => observeRollout(from, { namespace: 'ws', name: 'a' }, 'default');
+  const observe = ({ hub, place }: ReturnType<typeof readers>) =>
+    observeRollout(hub, place, { namespace: 'ws', name: 'a' }, 'default');
 
   it('sees what belongs to the deployment and its revisions', () => {
     const seen = observe(readers({ pods: [pod('p', {})] }));
@@ -452,15 +503,14 @@ describe('observeRollout', () => {
     expect(seen?.revisions[0]?.pods).toHaveLength(1);
   });
 
-  it('takes nothing of a former deployment of the name for its own', () => {
-    const seen = observe(readers({ owner: 'anew' }));
-    expect([seen?.service, seen?.revisions[0]?.workload]).toEqual([undefined, undefined]);
+  it('leaves revisions of a former deployment of the name alone', () => {
+    expect(observe(readers({ owner: 'former' }))?.revisions).toEqual([]);
   });
 
-  it('counts no pods that are going, or that are older than the revision', () => {
-    const going = pod('going', { deletionTimestamp: SECONDS(1) });
+  it('counts no pods that are being deleted or older than the revision', () => {
+    const deleted = pod('deleted', { deletionTimestamp: SECONDS(1) });
     const older = pod('older', { creationTimestamp: SECONDS(11) });
-    expect(observe(readers({ pods: [going, older] }))?.revisions[0]?.pods).toEqual([]);
+    expect(observe(readers({ pods: [deleted, older] }))?.revisions[0]?.pods).toEqual([]);
   });
 
   it('keeps revisions of other listeners apart', () => {

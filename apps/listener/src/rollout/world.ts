@@ -1,12 +1,22 @@
 import type { AgentDeployment, AgentRevision, Deployment, Pod, Service } from '#lib/resources';
 
-/** One revision with what runs of it. */
+/** One revision with the Deployment that runs it. */
 export interface RevisionWorld {
   readonly revision: AgentRevision;
-  /** Its Deployment; undefined before it was made and after it was removed. */
+  /** The revision whose Deployment runs this one: itself, or the one that it repeats (`assignWorkloads`). */
+  readonly origin: AgentRevision;
+  /** The repeat that runs on this revision's Deployment. */
+  readonly lentTo: string | undefined;
+  /** The Deployment; undefined before it was made, after it was removed, and while it is lent. */
   readonly workload: Deployment | undefined;
-  /** Those that are to stay. */
+  /** Pods that are not being deleted. */
   readonly pods: readonly Pod[];
+}
+
+/** The revision that the Service names and the Deployment whose pods it selects. */
+export interface Served {
+  readonly revision: string;
+  readonly workload: string;
 }
 
 /** Everything that the rollout of one AgentDeployment depends on, read in one go. */
@@ -21,18 +31,21 @@ export interface RolloutWorld {
 
 /** Patience, in milliseconds. */
 export interface RolloutPatience {
-  /** From being told to run to being ready. */
+  /** From the start of a deployment to its readiness. */
   readonly readinessMs: number;
-  /** How long a registry may fail to give an image. */
+  /** How long a registry may fail to deliver an image. */
   readonly imagePullMs: number;
-  /** No deadline counts from before this time (of the clock, in milliseconds): the program slept until then. */
+  /** No deadline counts from before this time (of the clock, in milliseconds): the program was suspended until then. */
   readonly awakeSinceMs?: number;
   /** How long a former revision goes on serving connections after the Service points away from it. */
   readonly retireMs: number;
+  /** How long the former revision keeps its pods for a rollback. */
+  readonly standbyWarmMs: number;
 }
 
 export const DEFAULT_PATIENCE: RolloutPatience = {
   readinessMs: 300_000,
   imagePullMs: 20_000,
   retireMs: 5_000,
+  standbyWarmMs: 60_000,
 };

@@ -36,7 +36,7 @@ export function observed<O extends Omit<ControllerOptions, 'clock' | 'log'>>(spe
 /** What can only be asked: queues, watches and leadership. @returns ends the asking */
 export function readWork(parts: {
   readonly controllers: readonly Controller[];
-  readonly informers: Informers;
+  readonly informers: Pick<Informers, 'silentForMs'>;
   readonly leader: LeaderElector | undefined;
 }): () => void {
   const { controllers, informers, leader } = parts;

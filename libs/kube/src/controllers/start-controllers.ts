@@ -13,7 +13,7 @@ export interface ControllerSpec extends Omit<ControllerOptions, 'clock' | 'log'>
 }
 
 export interface StartControllersOptions {
-  readonly informers: Informers;
+  readonly informers: Pick<Informers, 'start' | 'synced' | 'stop' | 'silentForMs'>;
   readonly controllers: readonly ControllerSpec[];
   readonly log: Log;
   readonly clock?: Clock;

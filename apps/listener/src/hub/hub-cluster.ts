@@ -1,0 +1,128 @@
+import { WaitingError } from '#lib/errors';
+import {
+  addFinalizer,
+  type EventRecorder,
+  fromMapped,
+  fromObjects,
+  type Informer,
+  type Informers,
+  isDesiredChange,
+  type KubeClient,
+  removeFinalizer,
+  type Source,
+  StatusWriter,
+} from '#lib/kube';
+import { hasFinalizer } from '#lib/reconcile';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  type AgentRevisionStatus,
+  FINALIZER,
+  type KubeObject,
+  type ObjectKey,
+  REASON,
+  RESOURCES,
+  type Secret,
+  SECRETS,
+} from '#lib/resources';
+import type { Hub, HubEvent, RevisionSecrets } from './hub.js';
+import { LISTENER_CONDITIONS } from './listener-conditions.js';
+
+const BY_DEPLOYMENT = 'deployment';
+const SECRET_LOOK_MS = 2_000;
+/** Optional fields of the status that must go when they have no value. */
+const OWNED: readonly (keyof AgentRevisionStatus)[] = ['url', 'workload'];
+
+/** The hub as one namespace of a cluster. */
+export class HubCluster implements Hub {
+  readonly deployments: Informer<AgentDeployment>;
+  readonly sources: readonly Source[];
+  readonly #revisions: Informer<AgentRevision>;
+  readonly #client: KubeClient;
+  readonly #events: Pick<EventRecorder, 'record'>;
+  readonly #status: StatusWriter;
+
+  constructor(
+    client: KubeClient,
+    informers: Informers,
+    events: Pick<EventRecorder, 'record'>,
+    namespace: string,
+  ) {
+    this.#client = client;
+    this.#events = events;
+    this.#status = new StatusWriter(client, { conditionTypes: LISTENER_CONDITIONS });
+    this.deployments = informers.of(RESOURCES.AgentDeployment, { namespace });
+    this.#revisions = informers.of(RESOURCES.AgentRevision, { namespace });
+    this.#revisions.addIndex(BY_DEPLOYMENT, ({ spec }) => [spec.deploymentName]);
+    this.sources = [
+      fromObjects(this.deployments, isDesiredChange),
+      fromMapped(this.#revisions, ({ spec }) => [{ namespace, name: spec.deploymentName }]),
+    ];
+  }
+
+  findDeployment(key: ObjectKey): AgentDeployment | undefined {
+    return this.deployments.find(key);
+  }
+
+  revisionsNamed({ name }: ObjectKey): readonly AgentRevision[] {
+    return this.#revisions.byIndex(BY_DEPLOYMENT, name);
+  }
+
+  isBehind(revision: AgentRevision): boolean {
+    return this.#status.isBehind(revision);
+  }
+
+  async report(revision: AgentRevision, status: AgentRevisionStatus): Promise<void> {
+    await this.#revisions.seen(await this.#status.apply(RESOURCES.AgentRevision, revision, status, OWNED));
+  }
+
+  record(object: AgentDeployment | AgentRevision, event: HubEvent): void {
+    if (isRevision(object)) this.#events.record(RESOURCES.AgentRevision, object, event);
+    else this.#events.record(RESOURCES.AgentDeployment, object, event);
+  }
+
+  async secretsOf(revision: AgentRevision): Promise<RevisionSecrets> {
+    const { envSecretName, databaseSecretName, platformSecretName } = revision.spec;
+    return {
+      ofRevision: await this.#secret(revision, envSecretName),
+      ofDeployment: [
+        await this.#secret(revision, databaseSecretName),
+        await this.#secret(revision, platformSecretName),
+      ],
+    };
+  }
+
+  async hold(object: AgentDeployment | AgentRevision): Promise<void> {
+    if (isRevision(object)) {
+      const held = await addFinalizer(this.#client, RESOURCES.AgentRevision, object, FINALIZER.place);
+      await this.#revisions.seen(held);
+    } else {
+      const held = await addFinalizer(this.#client, RESOURCES.AgentDeployment, object, FINALIZER.place);
+      await this.deployments.seen(held);
+    }
+  }
+
+  async release(object: AgentDeployment | AgentRevision): Promise<void> {
+    if (isRevision(object))
+      await removeFinalizer(this.#client, RESOURCES.AgentRevision, object, FINALIZER.place);
+    else await removeFinalizer(this.#client, RESOURCES.AgentDeployment, object, FINALIZER.place);
+  }
+
+  holds(object: KubeObject): boolean {
+    return hasFinalizer(object, FINALIZER.place);
+  }
+
+  async #secret({ metadata }: AgentRevision, name: string): Promise<Secret> {
+    const secret = await this.#client.find(SECRETS, { namespace: metadata.namespace ?? '', name });
+    if (secret) return secret;
+    throw new WaitingError(
+      REASON.secretMissing,
+      `Secret ${name} of revision ${metadata.name} does not exist`,
+      SECRET_LOOK_MS,
+    );
+  }
+}
+
+function isRevision(object: AgentDeployment | AgentRevision): object is AgentRevision {
+  return object.kind === 'AgentRevision';
+}

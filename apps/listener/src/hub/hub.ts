@@ -1,0 +1,48 @@
+import type { Source } from '#lib/kube';
+import type {
+  AgentDeployment,
+  AgentRevision,
+  AgentRevisionStatus,
+  KubeObject,
+  ObjectKey,
+  Secret,
+} from '#lib/resources';
+
+/** An event that people see on a resource. */
+export interface HubEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The Secrets that the pods of a revision name. */
+export interface RevisionSecrets {
+  /** Of this revision alone. */
+  readonly ofRevision: Secret;
+  /** Of every revision of the deployment. */
+  readonly ofDeployment: readonly Secret[];
+}
+
+/**
+ * The half of the listener in the cluster of the resources: reads revisions and their variables, writes their status.
+ * It knows nothing of workloads.
+ */
+export interface Hub {
+  /** What wakes the rollout of a deployment. */
+  readonly sources: readonly Source[];
+  findDeployment(key: ObjectKey): AgentDeployment | undefined;
+  /** All revisions under the name of a deployment, those of other owners and those being deleted included. */
+  revisionsNamed(key: ObjectKey): readonly AgentRevision[];
+  /** Whether the cache does not show the last report about this revision yet. */
+  isBehind(revision: AgentRevision): boolean;
+  report(revision: AgentRevision, status: AgentRevisionStatus): Promise<void>;
+  record(object: AgentDeployment | AgentRevision, event: HubEvent): void;
+  /** @throws WaitingError while one of them does not exist */
+  secretsOf(revision: AgentRevision): Promise<RevisionSecrets>;
+  /** Puts the place's finalizer on, before anything is made for the object in another cluster. */
+  hold(object: AgentDeployment | AgentRevision): Promise<void>;
+  /** Takes the finalizer off, once nothing is left in the other cluster. */
+  release(object: AgentDeployment | AgentRevision): Promise<void>;
+  /** Whether the finalizer is on. */
+  holds(object: KubeObject): boolean;
+}

@@ -1,0 +1,39 @@
+import { Informers, KubeClient, type KubeConnection, loadKubeConnection } from '#lib/kube';
+import type { ProgramContext } from '#lib/lifecycle';
+import { FIELD_MANAGER } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { ListenerConfig } from './config.js';
+import type { Place } from './place/place.js';
+
+/** A client of one cluster, with its caches. */
+export interface Cluster {
+  readonly connection: KubeConnection;
+  readonly client: KubeClient;
+  readonly informers: Informers;
+}
+
+/** The clusters of a listener: one object twice where revisions run in the cluster of their resources. */
+export interface Clusters {
+  readonly hub: Cluster;
+  readonly place: Cluster;
+  readonly ownership: Place['ownership'];
+}
+
+/** Opens the hub, and the place where it has a kubeconfig of its own; `context` closes their connections. */
+export async function openClusters(
+  config: Pick<ListenerConfig, 'kubeconfigPath' | 'placeKubeconfigPath'>,
+  log: Logger,
+  clock: Clock,
+  context: ProgramContext,
+): Promise<Clusters> {
+  const open = async (name: string, kubeconfigPath: string | undefined): Promise<Cluster> => {
+    const connection = await loadKubeConnection(kubeconfigPath === undefined ? {} : { kubeconfigPath });
+    const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.listener });
+    context.own({ name: `kubernetes client of the ${name}`, stop: () => client.close() });
+    return { connection, client, informers: new Informers({ client, log, clock }) };
+  };
+  const hub = await open('hub', config.kubeconfigPath);
+  if (config.placeKubeconfigPath === undefined) return { hub, place: hub, ownership: 'reference' };
+  return { hub, place: await open('place', config.placeKubeconfigPath), ownership: 'label' };
+}

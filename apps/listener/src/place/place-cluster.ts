@@ -1,0 +1,173 @@
+import {
+  applyManaged,
+  belongsTo,
+  deleteManaged,
+  fromMapped,
+  type Informer,
+  type Informers,
+  isNotFound,
+  type KubeClient,
+  type ManagingOwner,
+  type Source,
+} from '#lib/kube';
+import { addressOf, type AddressMode } from '#lib/manifests';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  COMPONENT,
+  type Deployment,
+  DEPLOYMENTS,
+  FINALIZER,
+  keyOf,
+  type KubeObject,
+  LABEL,
+  type ObjectKey,
+  type Pod,
+  PODS,
+  RESOURCES,
+  type ResourceRef,
+  type Secret,
+  SECRETS,
+  type Service,
+  SERVICES,
+} from '#lib/resources';
+import type { RevisionSecrets } from '../hub/hub.js';
+import type { Place } from './place.js';
+
+const BY_WORKLOAD = 'workload';
+/** In this order when everything of an owner goes: pods stop before what they use does. */
+const KINDS: readonly ResourceRef[] = [SERVICES, DEPLOYMENTS, SECRETS];
+
+export interface PlaceOptions {
+  readonly namespace: string;
+  readonly ownership: Place['ownership'];
+  readonly addresses: AddressMode;
+}
+
+/** The place as one namespace of a cluster. Of built-in kinds only what the platform made is kept in memory. */
+export class PlaceCluster implements Place {
+  readonly ownership: Place['ownership'];
+  readonly sources: readonly Source[];
+  readonly #client: KubeClient;
+  readonly #options: PlaceOptions;
+  readonly #workloads: Informer<Deployment>;
+  readonly #pods: Informer<Pod>;
+  readonly #services: Informer<Service>;
+
+  constructor(client: KubeClient, informers: Informers, options: PlaceOptions) {
+    const ours = { namespace: options.namespace, labelSelector: LABEL.deployment };
+    this.ownership = options.ownership;
+    this.#client = client;
+    this.#options = options;
+    this.#workloads = informers.of(DEPLOYMENTS, ours);
+    this.#pods = informers.of(PODS, ours);
+    this.#services = informers.of(SERVICES, ours);
+    this.#pods.addIndex(BY_WORKLOAD, ({ metadata: { labels } }) =>
+      labels?.[LABEL.component] === COMPONENT.agentApi ? [labels[LABEL.revision] ?? ''] : [],
+    );
+    this.sources = [
+      fromMapped(this.#workloads, deploymentOf),
+      fromMapped(this.#pods, deploymentOf),
+      fromMapped(this.#services, deploymentOf),
+    ];
+  }
+
+  findWorkload(revision: AgentRevision): Deployment | undefined {
+    const found = this.#workloads.find(this.#at(revision));
+    return found && belongsTo(found, this.#owner(revision)) ? found : undefined;
+  }
+
+  podsOf({ name }: ObjectKey): readonly Pod[] {
+    return this.#pods.byIndex(BY_WORKLOAD, name);
+  }
+
+  findService(deployment: AgentDeployment): Service | undefined {
+    const found = this.#services.find(this.#at(deployment));
+    return found && belongsTo(found, this.#owner(deployment)) ? found : undefined;
+  }
+
+  addressOf(service: Service): string | undefined {
+    return addressOf(service, this.#options.addresses);
+  }
+
+  async applyWorkload(
+    revision: AgentRevision,
+    desired: Deployment,
+    existing: Deployment | undefined,
+  ): Promise<void> {
+    await applyManaged(this.#client, this.#owner(revision), { ref: DEPLOYMENTS, desired, existing });
+  }
+
+  async removeWorkload(workload: Deployment): Promise<void> {
+    const { uid } = workload.metadata;
+    try {
+      await this.#client.delete(DEPLOYMENTS, keyOf(workload), uid === undefined ? {} : { uid });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  async applyService(
+    deployment: AgentDeployment,
+    desired: Service,
+    existing: Service | undefined,
+  ): Promise<void> {
+    const owner = this.#owner(deployment);
+    await this.#services.seen(await applyManaged(this.#client, owner, { ref: SERVICES, desired, existing }));
+  }
+
+  async applySecrets(
+    deployment: AgentDeployment,
+    revision: AgentRevision,
+    secrets: RevisionSecrets,
+  ): Promise<void> {
+    const apply = async (owner: ManagingOwner, secret: Secret): Promise<void> => {
+      await applyManaged(this.#client, owner, { ref: SECRETS, desired: copyOf(secret), existing: undefined });
+    };
+    for (const secret of secrets.ofDeployment) await apply(this.#owner(deployment), secret);
+    await apply(this.#owner(revision), secrets.ofRevision);
+  }
+
+  async clear(object: AgentDeployment | AgentRevision): Promise<boolean> {
+    const owner = this.#owner(object);
+    if (owner.kind === 'reference') return true;
+    for (const ref of KINDS)
+      if (!(await deleteManaged(this.#client, owner, this.#options.namespace, [ref]))) return false;
+    return true;
+  }
+
+  #at({ metadata: { name } }: KubeObject): ObjectKey {
+    return { namespace: this.#options.namespace, name };
+  }
+
+  #owner(object: AgentDeployment | AgentRevision): ManagingOwner {
+    switch (this.ownership) {
+      case 'reference':
+        return {
+          kind: 'reference',
+          ref: object.kind === 'AgentRevision' ? RESOURCES.AgentRevision : RESOURCES.AgentDeployment,
+          object,
+        };
+      case 'label':
+        return { kind: 'label', object, finalizer: FINALIZER.place };
+      default:
+        return this.ownership satisfies never;
+    }
+  }
+}
+
+/** The deployment that a workload, a pod or a Service belongs to. */
+function deploymentOf({ metadata }: KubeObject): readonly ObjectKey[] {
+  const name = metadata.labels?.[LABEL.deployment];
+  return name === undefined ? [] : [{ namespace: metadata.namespace ?? '', name }];
+}
+
+/** The Secret without what its own cluster knows of it. */
+function copyOf({ metadata: { name, namespace, labels }, type, data, immutable }: Secret): Secret {
+  return {
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }), ...(labels ? { labels } : {}) },
+    ...(type === undefined ? {} : { type }),
+    ...(immutable === undefined ? {} : { immutable }),
+    data: data ?? {},
+  };
+}

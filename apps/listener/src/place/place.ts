@@ -1,0 +1,38 @@
+import type { Source } from '#lib/kube';
+import type { AgentDeployment, AgentRevision, Deployment, ObjectKey, Pod, Service } from '#lib/resources';
+import type { RevisionSecrets } from '../hub/hub.js';
+
+/**
+ * The half of the listener where revisions run: writes workloads and Services and reports their address. It knows
+ * resources only as the owners of what it writes, so it may be another cluster than the hub.
+ */
+export interface Place {
+  /**
+   * How its objects show their owners: by reference in the hub's own cluster, where the garbage collector removes them;
+   * by label in another cluster, where `clear` does.
+   */
+  readonly ownership: 'reference' | 'label';
+  /** What wakes the rollout of a deployment. */
+  readonly sources: readonly Source[];
+  /** The Deployment of the revision's name, if it was made for this very revision. */
+  findWorkload(revision: AgentRevision): Deployment | undefined;
+  /** Pods that answer HTTP for the Deployment of this name. */
+  podsOf(workload: ObjectKey): readonly Pod[];
+  /** The Service of the deployment's name, if it was made for this very deployment. */
+  findService(deployment: AgentDeployment): Service | undefined;
+  /** Where the Service is called; undefined while it has no address. */
+  addressOf(service: Service): string | undefined;
+  /** @throws TerminalError `NotOurs` when the name belongs to another owner */
+  applyWorkload(
+    revision: AgentRevision,
+    desired: Deployment,
+    existing: Deployment | undefined,
+  ): Promise<void>;
+  removeWorkload(workload: Deployment): Promise<void>;
+  /** @throws TerminalError `NotOurs` when the name belongs to another owner */
+  applyService(deployment: AgentDeployment, desired: Service, existing: Service | undefined): Promise<void>;
+  /** Writes copies of the Secrets that pods of the revision name. */
+  applySecrets(deployment: AgentDeployment, revision: AgentRevision, secrets: RevisionSecrets): Promise<void>;
+  /** Deletes everything that was made for this owner, pods first. Whether nothing of it is left. */
+  clear(owner: AgentDeployment | AgentRevision): Promise<boolean>;
+}
