@@ -61,8 +61,8 @@ async function active(threadId: string): Promise<string[]> {
     .filter((s) => s === 'pending' || s === 'running');
 }
 
-describe('runs on a thread', () => {
-  it('keep the state from one run to the next', async () => {
+describe('a run on a thread', () => {
+  it('continues from the state of the run before', async () => {
     const { thread_id } = await client.threads.create();
     expect(await client.runs.wait(thread_id, 'counter', { input: {} })).toMatchObject({ steps: ['step 1'] });
     expect(await client.runs.wait(thread_id, 'counter', { input: {} })).toMatchObject({
@@ -89,7 +89,7 @@ describe('runs on a thread', () => {
     expect(history.map((entry) => entry.values.steps.length)).toEqual([2, 1, 1, 1, 0, 0]);
   });
 
-  it('stream the output in the modes that were asked for, metadata first', async () => {
+  it('streams its output in the modes that were asked for, metadata first', async () => {
     const { thread_id } = await client.threads.create();
     const one = await collect(client.runs.stream(thread_id, 'counter', { input: {}, streamMode: 'values' }));
     expect(names(one)).toEqual(['metadata', 'values']);
@@ -106,7 +106,7 @@ describe('runs on a thread', () => {
     expect(JSON.stringify(many)).not.toMatch(/"__pregel_\w+":/);
   });
 
-  it('say where they are to be found', async () => {
+  it('answers with its own address', async () => {
     const { thread_id } = await client.threads.create();
     let created: unknown;
     await client.runs.wait(thread_id, 'counter', { input: {}, onRunCreated: (run) => (created = run) });
@@ -117,7 +117,7 @@ describe('runs on a thread', () => {
     await expect(client.runs.get(thread_id, run_id)).rejects.toThrow(/404/);
   });
 
-  it('wait for one another and start in order', async () => {
+  it('waits for the runs before and starts in order', async () => {
     const { thread_id } = await client.threads.create();
     const file = join(folder, 'order');
     const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 100, file } });
@@ -132,7 +132,7 @@ describe('runs on a thread', () => {
     ]);
   });
 
-  it('are refused with 409 while another is active when they ask for it', async () => {
+  it('is refused with 409 while another is active when its strategy is "reject"', async () => {
     const { thread_id } = await client.threads.create();
     const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 100 } });
     const answers = await Promise.all([
@@ -154,7 +154,7 @@ describe('runs on a thread', () => {
     });
   });
 
-  it('only one of many simultaneous "reject" runs gets the thread', async () => {
+  it('gets the thread alone among many simultaneous "reject" runs', async () => {
     const { thread_id } = await client.threads.create();
     const body = { assistant_id: 'slow', input: { waitMs: 50 }, multitask_strategy: 'reject' };
     const answers = await Promise.all(
@@ -163,7 +163,7 @@ describe('runs on a thread', () => {
     expect(answers.map((answer) => answer.status).sort()).toEqual([200, ...Array<number>(7).fill(409)]);
   });
 
-  it('take the place of an active one when they are to interrupt it', async () => {
+  it('takes the place of an active one when its strategy is "interrupt"', async () => {
     const { thread_id } = await client.threads.create();
     const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 5_000 } });
     await waitFor(async () => (await client.runs.get(thread_id, first.run_id)).status === 'running');
@@ -175,7 +175,7 @@ describe('runs on a thread', () => {
     expect((await client.runs.get(thread_id, first.run_id)).status).toBe('interrupted');
   });
 
-  it('leave no trace when they are rolled back', async () => {
+  it('leaves no trace when it is rolled back', async () => {
     const { thread_id } = await client.threads.create();
     await client.runs.wait(thread_id, 'counter', { input: {} });
     const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 300 } });
@@ -185,7 +185,7 @@ describe('runs on a thread', () => {
     await expect(client.runs.get(thread_id, first.run_id)).rejects.toThrow(/404/);
   });
 
-  it('leave no trace on what they went on from either: a question waits for another answer', async () => {
+  it('leaves the checkpoint that it continued from as it was when it is rolled back', async () => {
     const { thread_id } = await client.threads.create();
     await client.runs.wait(thread_id, 'pondering', { input: { waitMs: 20_000 } });
     const before = await client.threads.get(thread_id);
@@ -201,7 +201,7 @@ describe('runs on a thread', () => {
     });
   });
 
-  it('that are cancelled before they begin tell so to who reads them', async () => {
+  it('ends its readers with an error when it is cancelled before it begins', async () => {
     const { thread_id } = await client.threads.create();
     let runId = '';
     const reading = collect(
@@ -216,7 +216,7 @@ describe('runs on a thread', () => {
     expect(await reading).toMatchObject([{ event: 'error', data: { error: 'UserInterrupt' } }]);
   });
 
-  it('that are cancelled before they begin leave the thread as it was', async () => {
+  it('leaves the thread as it was when it is cancelled before it begins', async () => {
     const { thread_id } = await client.threads.create();
     await client.runs.wait(thread_id, 'asking', { input: {} });
     const later = await client.runs.create(thread_id, 'counter', { input: {}, afterSeconds: 1000 });
@@ -226,7 +226,7 @@ describe('runs on a thread', () => {
     expect((await client.runs.get(thread_id, later.run_id)).status).toBe('interrupted');
   });
 
-  it('stop soon when they are cancelled, though the node does not listen', async () => {
+  it('stops soon when it is cancelled, though the node ignores the signal', async () => {
     const { thread_id } = await client.threads.create();
     const stream = collect(client.runs.stream(thread_id, 'slow', { input: { waitMs: 20_000 } }));
     const [run] = await waitFor(async () => {
@@ -240,7 +240,7 @@ describe('runs on a thread', () => {
     expect(await active(thread_id)).toEqual([]);
   });
 
-  it('report what a node threw', async () => {
+  it('reports what a node threw', async () => {
     const { thread_id } = await client.threads.create();
     await expect(client.runs.wait(thread_id, 'failing', { input: {} })).rejects.toThrow(
       'RangeError: the node gave up',
@@ -254,7 +254,7 @@ describe('runs on a thread', () => {
     expect((await client.runs.list(thread_id)).map((run) => run.status)).toEqual(['error', 'error']);
   });
 
-  it('stop to ask a person, and go on with the answer', async () => {
+  it('stops to ask a person and continues with the answer', async () => {
     const { thread_id } = await client.threads.create();
     const asked = await client.runs.wait(thread_id, 'asking', { input: {} });
     expect(asked).toMatchObject({ __interrupt__: [{ value: 'what now?' }] });
@@ -268,7 +268,7 @@ describe('runs on a thread', () => {
     expect((await client.threads.get(thread_id)).status).toBe('idle');
   });
 
-  it('can stop before a node and go on without input', async () => {
+  it('stops before a node and continues without input', async () => {
     const { thread_id } = await client.threads.create();
     const stopped = await client.runs.wait(thread_id, 'slow', {
       input: { waitMs: 1 },
@@ -280,14 +280,14 @@ describe('runs on a thread', () => {
     });
   });
 
-  it('begin later when they are asked to', async () => {
+  it('begins after the delay that was asked for', async () => {
     const { thread_id } = await client.threads.create();
     const started = performance.now();
     await client.runs.wait(thread_id, 'counter', { input: {}, afterSeconds: 1 });
     expect(performance.now() - started).toBeGreaterThan(900);
   });
 
-  it('can be forked from an earlier checkpoint without mixing the branches', async () => {
+  it('forks from an earlier checkpoint without mixing the branches', async () => {
     const { thread_id } = await client.threads.create();
     await client.runs.wait(thread_id, 'counter', { input: {} });
     const { checkpoint } = await client.threads.getState(thread_id);
@@ -301,7 +301,7 @@ describe('runs on a thread', () => {
 });
 
 describe('a join', () => {
-  it('gets only what comes after it, and the run with its attempt', async () => {
+  it('shows only what comes after it, and the run with its attempt', async () => {
     const { thread_id } = await client.threads.create();
     const run = await client.runs.create(thread_id, 'slow', {
       input: { waitMs: 250 },
@@ -318,7 +318,7 @@ describe('a join', () => {
     expect(updates).toEqual(['second', 'third']);
   });
 
-  it('can be filtered by mode', async () => {
+  it('filters by mode', async () => {
     const { thread_id } = await client.threads.create();
     const run = await client.runs.create(thread_id, 'slow', {
       input: { waitMs: 60 },
@@ -328,7 +328,7 @@ describe('a join', () => {
     expect(new Set(names(events))).toEqual(new Set(['metadata', 'custom']));
   });
 
-  it('of a finished run ends at once', async () => {
+  it('ends at once when the run has ended', async () => {
     const { thread_id } = await client.threads.create();
     const run = await client.runs.create(thread_id, 'counter', { input: {} });
     expect(await client.runs.join(thread_id, run.run_id)).toMatchObject({ steps: ['step 1'] });
@@ -339,8 +339,8 @@ describe('a join', () => {
   });
 });
 
-describe('runs without a thread', () => {
-  it('answer and leave nothing behind', async () => {
+describe('a run without a thread', () => {
+  it('answers and leaves nothing behind', async () => {
     const response = await fetch(`${server.url}/runs/wait`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -352,7 +352,7 @@ describe('runs without a thread', () => {
     expect((await json(location)).status).toBe(404);
   });
 
-  it('stream, interrupt and reach into subgraphs like others', async () => {
+  it('streams, stops for interrupts and reaches into subgraphs like others', async () => {
     const events = await collect(
       client.runs.stream(null, 'nested', {
         input: {},
@@ -367,13 +367,13 @@ describe('runs without a thread', () => {
     });
   });
 
-  it('run in the background too', async () => {
+  it('runs in the background too', async () => {
     const file = join(folder, 'background');
     await client.runs.create(null, 'slow', { input: { waitMs: 1, file } });
     await waitFor(() => readFileSync(file, 'utf8').trim().split('\n').length === 3);
   });
 
-  it('can be made many at once', async () => {
+  it('is made in a batch with others', async () => {
     const made = await client.runs.createBatch([
       { assistantId: 'counter', input: {} },
       { assistantId: 'counter', input: {} },
@@ -382,14 +382,14 @@ describe('runs without a thread', () => {
     for (const run of made) expect(['running', 'pending']).toContain(run.status);
   });
 
-  it('can be kept as a thread', async () => {
+  it('is kept as a thread when asked to', async () => {
     const { body } = await post('/runs', { assistant_id: 'counter', input: {}, on_completion: 'keep' });
     const run = body as { thread_id: string; run_id: string };
     await client.runs.join(run.thread_id, run.run_id);
     expect((await client.threads.getState<Steps>(run.thread_id)).values.steps).toEqual(['step 1']);
   });
 
-  it('are more than there are places for, and all end', async () => {
+  it('ends also when there are more runs than places', async () => {
     const runs = Array.from({ length: 40 }, () => client.runs.wait(null, 'slow', { input: { waitMs: 5 } }));
     const values = await Promise.all(runs);
     expect(values.map((value) => (value as unknown as Steps).steps.length)).toEqual(
@@ -398,8 +398,8 @@ describe('runs without a thread', () => {
   });
 });
 
-describe('messages', () => {
-  it('come token by token though the model is invoked, with the node that spoke', async () => {
+describe('a message', () => {
+  it('arrives token by token though the model is invoked, with the node that called it', async () => {
     const events = await collect(
       client.runs.stream(null, 'chat', {
         input: { messages: [{ role: 'user', content: 'hi' }] },
@@ -414,7 +414,7 @@ describe('messages', () => {
     expect(tokens[0]?.[1]).toMatchObject({ graph_node: 'talk', langgraph_node: 'talk', run_attempt: 1 });
   });
 
-  it('come in the old form, growing', async () => {
+  it('arrives in the older form, growing', async () => {
     const events = await collect(
       client.runs.stream(null, 'chat', {
         input: { messages: [{ role: 'user', content: 'hi' }] },
@@ -429,7 +429,7 @@ describe('messages', () => {
     expect(names(events).filter((name) => name === 'messages/complete').length).toBeGreaterThan(0);
   });
 
-  it('come inside the events of the library', async () => {
+  it('arrives inside the events of the library', async () => {
     const events = await collect(
       client.runs.stream(null, 'chat', {
         input: { messages: [{ role: 'user', content: 'hi' }] },
@@ -442,15 +442,15 @@ describe('messages', () => {
   });
 });
 
-describe('graphs', () => {
+describe('a graph', () => {
   it.each([
     ['made by a factory for each run', 'made', { configurable: { word: 'hello' } }, ['hello']],
     ['not compiled by their module', 'builder', {}, ['built']],
-  ])('may be %s', async (_title, graph, config, steps) => {
+  ])('is loaded as %s', async (_title, graph, config, steps) => {
     expect(await client.runs.wait(null, graph, { input: {}, config })).toMatchObject({ steps });
   });
 
-  it('are assistants, found by name and by id', async () => {
+  it('is an assistant, found by name and by id', async () => {
     const found = await client.assistants.search({ graphId: 'slow' });
     expect(found).toHaveLength(1);
     const [assistant] = found;
@@ -461,7 +461,7 @@ describe('graphs', () => {
     expect((await client.assistants.getGraph('slow')).nodes.map((node) => node.id)).toContain('second');
   });
 
-  it('may be configured as further assistants', async () => {
+  it('is configured as further assistants', async () => {
     const made = await client.assistants.create({
       graphId: 'made',
       config: { configurable: { word: 'mine' } },
@@ -473,8 +473,8 @@ describe('graphs', () => {
   });
 });
 
-describe('threads', () => {
-  it('can be made with an id, found, changed and removed', async () => {
+describe('a thread', () => {
+  it('is made with an id, found, changed and removed', async () => {
     const thread_id = '6f7f0f43-0b1c-4f0e-9f0e-111111111111';
     await client.threads.create({ threadId: thread_id, metadata: { color: 'blue' } });
     await expect(client.threads.create({ threadId: thread_id })).rejects.toThrow(/409/);
@@ -487,7 +487,7 @@ describe('threads', () => {
     await expect(client.threads.get(thread_id)).rejects.toThrow(/404/);
   });
 
-  it('have an empty state before their first run', async () => {
+  it('has an empty state before its first run', async () => {
     const { thread_id } = await client.threads.create();
     expect(await client.threads.getState(thread_id)).toMatchObject({
       values: {},
@@ -497,7 +497,7 @@ describe('threads', () => {
     });
   });
 
-  it('take a change of their state, but not under a run', async () => {
+  it('takes a change of its state, but not under a run', async () => {
     const { thread_id } = await client.threads.create();
     await client.runs.wait(thread_id, 'counter', { input: {} });
     await client.threads.updateState(thread_id, { values: { steps: ['by hand'] } });
@@ -508,7 +508,7 @@ describe('threads', () => {
   });
 });
 
-describe('requests that cannot be served', () => {
+describe('a request that cannot be served', () => {
   it.each([
     [
       'a thread that does not exist',
@@ -525,7 +525,7 @@ describe('requests that cannot be served', () => {
     ],
     ['a body without an assistant', '/runs/wait', { input: {} }, 422],
     ['a thread id that is no uuid', '/threads/abc/runs', { assistant_id: 'counter' }, 422],
-  ])('%s gives %s', async (_title, path, body, status) => {
+  ])('is refused: %s gives %s', async (_title, path, body, status) => {
     const answer = await post(path, body);
     expect(answer.status).toBe(status);
     expect(answer.body).toHaveProperty('detail');
@@ -551,8 +551,8 @@ describe('the sample agent', () => {
   });
 });
 
-describe('traces', () => {
-  it('arrive within seconds under the id of the run, and the last ones before the server ends', async () => {
+describe('a trace', () => {
+  it('arrives within seconds under the id of its run, or at the latest before the server ends', async () => {
     const seen: { text: string; atMs: number }[] = [];
     const store = createServer((request, response) => {
       const parts: Buffer[] = [];
@@ -595,7 +595,7 @@ describe('traces', () => {
 });
 
 describe('a server', () => {
-  it('lets in only keys of its own tenant', async () => {
+  it('accepts keys of its own tenant only', async () => {
     const tenant = '11111111-1111-4111-8111-111111111111';
     let asked = 0;
     const platform: Server = createServer((request, response) => {
@@ -633,11 +633,11 @@ describe('a server', () => {
     }
   });
 
-  it('refuses to start unprotected unless it is told to', async () => {
+  it('refuses to start without authentication unless AGENTPLANE_AUTH is off', async () => {
     expect(await ServerProcess.startAndEnd({ uri, env: { AGENTPLANE_AUTH: '' } })).toBe(1);
   });
 
-  it('ends with 78 and says why when a graph does not load', async () => {
+  it('exits with 78 and the reason when a graph does not load', async () => {
     const broken = join(folder, 'broken');
     mkdirSync(broken);
     writeFileSync(join(broken, 'langgraph.json'), '{"graphs": {"agent": "./agent.mjs:graph"}}');
@@ -648,7 +648,7 @@ describe('a server', () => {
     ).toBe(78);
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({
       reason: 'GraphLoadFailed',
-      message: 'graph "agent" of agent.mjs did not load: no model configured',
+      message: 'graph "agent" of agent.mjs failed to load: no model configured',
     });
   });
 });

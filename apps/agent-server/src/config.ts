@@ -9,18 +9,13 @@ const fields = {
   }),
   terminationMessagePath: text(
     'TERMINATION_MESSAGE_PATH',
-    'File that tells the node why this process ended.',
+    'File that receives the reason why this process ended.',
     { fallback: '/dev/termination-log' },
   ),
 
-  auth: choice(
-    'AGENTPLANE_AUTH',
-    '`off` opens the server to everybody; for tests and `dev` only.',
-    ['off', 'key'],
-    {
-      fallback: 'key',
-    },
-  ),
+  auth: choice('AGENTPLANE_AUTH', '`off` accepts every request; for tests and `dev` only.', ['off', 'key'], {
+    fallback: 'key',
+  }),
   authUrl: url('AGENTPLANE_AUTH_URL', 'The platform that verifies API keys.', { fallback: '' }),
   platformKey: optionalText(
     'LANGSMITH_API_KEY',
@@ -41,7 +36,7 @@ const fields = {
   ),
   maxTakeovers: integer(
     'AGENTPLANE_RUN_MAX_TAKEOVERS',
-    'Times a run may be taken over from a dead server before it counts as failed.',
+    'Times that a run may be taken over from a dead server before it fails.',
     { fallback: 3 },
   ),
   drainMs: integer('AGENTPLANE_DRAIN_MS', 'Milliseconds that running runs get to finish on stop.', {

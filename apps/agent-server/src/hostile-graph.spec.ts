@@ -45,9 +45,9 @@ describe('a graph that throws', () => {
     },
   );
 
-  it('the secrets of its server shows none of them to callers', async () => {
+  it('shows callers no secret of its server', async () => {
     const { thread_id } = await client.threads.create();
-    const told = await run('throw:secret', thread_id);
+    const answer = await run('throw:secret', thread_id);
     const events: unknown[] = [];
     for await (const event of client.runs.stream(null, 'hostile', {
       input: { act: 'throw:secret' },
@@ -55,16 +55,16 @@ describe('a graph that throws', () => {
     }))
       events.push(event);
     const state = await client.threads.getState(thread_id);
-    const everything = JSON.stringify([told, events, state, await client.threads.get(thread_id)]);
-    expect(told.__error__?.message).toContain('cannot connect to');
+    const everything = JSON.stringify([answer, events, state, await client.threads.get(thread_id)]);
+    expect(answer.__error__?.message).toContain('cannot connect to');
     for (const secret of [uri, new URL(uri).password, 'lsv2_a_key_of_the_platform'])
       expect(everything).not.toContain(secret);
   });
 });
 
-describe('a graph whose state holds what JSON has not', () => {
+describe('a graph whose state has no JSON', () => {
   it.each(['function', 'symbol', 'undefined', 'circular', 'nul', 'lone surrogate'])(
-    '(%s) leaves a thread that can be read and used',
+    'leaves a thread that can be read and used (%s)',
     async (thing) => {
       const { thread_id } = await client.threads.create();
       expect(await run(`value:${thing}`, thread_id)).not.toHaveProperty('__error__');
@@ -74,7 +74,7 @@ describe('a graph whose state holds what JSON has not', () => {
     },
   );
 
-  it('does not keep others from searching threads by their values', async () => {
+  it('leaves the search of threads by their values to others', async () => {
     const { thread_id } = await client.threads.create();
     await run('found', thread_id);
     for (const thing of ['nul', 'lone surrogate']) {
@@ -85,7 +85,7 @@ describe('a graph whose state holds what JSON has not', () => {
     expect(found.map((thread) => thread.thread_id)).toEqual([thread_id]);
   });
 
-  it('may be asked with text that Postgres has not', async () => {
+  it('takes text that Postgres cannot hold', async () => {
     const { thread_id } = await client.threads.create();
     const config = { configurable: { word: 'a\ud800b', other: 'c\u0000d' } };
     expect(await run('configurable:word', thread_id, { config })).toMatchObject({ value: 'a\ud800b' });
@@ -96,8 +96,8 @@ describe('a graph whose state holds what JSON has not', () => {
   });
 });
 
-describe('a graph whose state is big', () => {
-  it('shows all of it to whoever reads', async () => {
+describe('a graph with a large state', () => {
+  it('shows all of it to its readers', async () => {
     const lengths: number[] = [];
     const { thread_id } = await client.threads.create();
     for await (const { event, data } of client.runs.stream(thread_id, 'growing', {
@@ -110,7 +110,7 @@ describe('a graph whose state is big', () => {
     expect(values.value).toHaveLength(10_000_000);
   });
 
-  it('does not wait for a reader who does not read', async () => {
+  it('does not wait for a reader that does not read', async () => {
     const { thread_id } = await client.threads.create();
     const left = new AbortController();
     const response = await fetch(`${server.url}/threads/${thread_id}/runs/stream`, {
@@ -129,7 +129,7 @@ describe('a graph whose state is big', () => {
 });
 
 describe('a graph that harms its server', () => {
-  it('by ending the process fails alone', async () => {
+  it('fails alone when it ends the process', async () => {
     const { thread_id } = await client.threads.create();
     const neighbour = client.runs.wait(thread_id, 'slow', { input: { waitMs: 300 } });
     await waitFor(async () => (await client.runs.list(thread_id, { status: 'running' })).length === 1);
@@ -138,7 +138,7 @@ describe('a graph that harms its server', () => {
     expect(server.child.exitCode).toBeNull();
   });
 
-  it('by blocking it for longer than a lease keeps its run', async () => {
+  it('keeps its run when it blocks the process for longer than a lease', async () => {
     const slow = await ServerProcess.start({ uri, env: { AGENTPLANE_RUN_LEASE_MS: '400' } });
     try {
       const { thread_id } = await client.threads.create();

@@ -87,7 +87,7 @@ describe('a body', () => {
     ['for an assistant with a NUL', '/assistants', '{"graph_id": "counter", "name": "a\\u0000"}', 422],
     ['that is no JSON', '/threads', '{', 400],
     ['that is no object', '/threads', '[]', 422],
-  ])('%s (%s)', async (_title, path, body, status) => {
+  ])('is answered: %s (%s)', async (_title, path, body, status) => {
     const answer = await send('POST', path, body);
     expect([answer.status, answer.body.detail]).toEqual([
       status,
@@ -95,7 +95,7 @@ describe('a body', () => {
     ]);
   });
 
-  it('with a stream mode that is not there hears which there are', async () => {
+  it('is refused with the list of stream modes when it names another', async () => {
     const { body } = await send('POST', '/runs', { assistant_id: 'counter', stream_mode: ['tools'] });
     expect(body.detail).toEqual([
       {
@@ -106,7 +106,7 @@ describe('a body', () => {
     ]);
   });
 
-  it('of another type is 415', async () => {
+  it('is refused with 415 when it is not JSON', async () => {
     expect(await send('POST', '/threads', '<a/>', 'application/xml')).toMatchObject({
       status: 415,
       body: { detail: expect.any(String) },
@@ -121,12 +121,12 @@ describe('an address', () => {
     ['of a list with a limit that is none', '/threads/ID/runs?limit=-1', 422],
     ['of a state with a NUL', '/threads/ID/state/a%00b', 422],
     ['of a join with a mode that is none', '/threads/ID/runs/ID/stream?stream_mode=telepathy', 422],
-  ])('%s', async (_title, path, status) => {
+  ])('is refused: %s', async (_title, path, status) => {
     const answer = await send('GET', path.replaceAll('ID', await newThread()));
     expect([answer.status, answer.body.detail]).toEqual([status, expect.anything()]);
   });
 
-  it('of a history may be filtered by anything', async () => {
+  it('filters a history by anything', async () => {
     const path = `/threads/${await newThread()}/history`;
     await send('POST', path.replace('history', 'runs/wait'), { assistant_id: 'counter', input: {} });
     for (const body of ['{"metadata": {"a": "\\ud800"}}', '{"metadata": {"a": "\\u0000"}}'])
@@ -137,7 +137,7 @@ describe('an address', () => {
 });
 
 describe('a checkpoint in a request', () => {
-  it('never leads into another thread', async () => {
+  it('leads into no other thread', async () => {
     const [mine, theirs] = [await newThread(), await newThread()];
     const counted = { assistant_id: 'counter', input: {} };
     for (const id of [mine, theirs]) await send('POST', `/threads/${id}/runs/wait`, counted);
@@ -146,7 +146,7 @@ describe('a checkpoint in a request', () => {
     expect(await stepsOf(theirs)).toEqual(['step 1']);
   });
 
-  it('cannot bring a name of the server or of the caller', async () => {
+  it('brings no name of the server or of the caller', async () => {
     const id = await newThread();
     await send('POST', `/threads/${id}/runs/wait`, { assistant_id: 'hostile', input: {} });
     const { checkpoint } = (await send('GET', `/threads/${id}/state`)).body as { checkpoint: object };
@@ -159,7 +159,7 @@ describe('a checkpoint in a request', () => {
     expect(body['value'] ?? null).toBeNull();
   });
 
-  it('that does not exist is not found, and the thread stays as it is', async () => {
+  it('is not found when it does not exist, and leaves the thread as it is', async () => {
     const id = await newThread();
     const counted = { assistant_id: 'counter', input: {} };
     await send('POST', `/threads/${id}/runs/wait`, counted);
@@ -182,14 +182,14 @@ describe('the state of a thread', () => {
     expect(await stepsOf(id)).toEqual(['step 1', 'x']);
   });
 
-  it('shows its values also when its graph is gone', async () => {
+  it('shows its values when this revision does not have its graph', async () => {
     const id = await newThread();
     await send('POST', `/threads/${id}/runs/wait`, { assistant_id: 'counter', input: {} });
     await send('PATCH', `/threads/${id}`, { metadata: { graph_id: 'of an earlier revision' } });
     expect(await stepsOf(id)).toEqual(['step 1']);
   });
 
-  it('can be changed for many threads at once', async () => {
+  it('is changed for many threads at once', async () => {
     const ids = await Promise.all(Array.from({ length: 24 }, newThread));
     await Promise.all(
       ids.map((id) => send('POST', `/threads/${id}/runs/wait`, { assistant_id: 'counter', input: {} })),

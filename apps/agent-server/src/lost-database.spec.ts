@@ -56,21 +56,21 @@ async function expectDoneOnce({ threadId, runId, file }: Awaited<ReturnType<type
   expect(values.steps).toEqual(['first', 'second', 'third']);
 }
 
-describe('while the database is away', () => {
-  it('runs at work go on, and nothing of them is lost or done twice', async () => {
+describe('an unavailable database', () => {
+  it('lets runs at work continue, with nothing lost or done twice', async () => {
     const run = await begun(1_000);
     await away();
     await expectDoneOnce(run);
   });
 
-  it('the end of a run waits for it', async () => {
+  it('delays the end of a run until it is back', async () => {
     const run = await begun(50);
     await reached(run.file, 'third');
     await away();
     await expectDoneOnce(run);
   });
 
-  it('requests are told to come again, and those that wait for a run get its result', async () => {
+  it('answers requests with 503, and those that wait for a run with its result', async () => {
     const client = server.client();
     const { thread_id } = await client.threads.create();
     const file = join(folder, String(files++));

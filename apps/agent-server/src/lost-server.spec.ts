@@ -125,7 +125,7 @@ async function killBeforeTheEnd(server: ServerProcess, threadId: string, step: n
 }
 
 describe('a run whose server is killed', () => {
-  it('goes on at another as attempt 2, from where it was, each checkpoint once', async () => {
+  it('continues at another as attempt 2, with each checkpoint once', async () => {
     const [first, second] = await Promise.all([start(), start()]);
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
@@ -142,7 +142,7 @@ describe('a run whose server is killed', () => {
     expectHandOver(await checkpoints(thread_id));
   });
 
-  it('just before its end was recorded ends without doing anything again', async () => {
+  it('repeats nothing when its end was about to be recorded', async () => {
     const first = await start();
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
@@ -161,7 +161,7 @@ describe('a run whose server is killed', () => {
     ['before', { interruptBefore: ['second'] }],
     ['after', { interruptAfter: ['first'] }],
     ['before any', { interruptBefore: '*' as const, input: null }],
-  ])('while it stops for a person (%s a node) still waits for the person', async (_title, options) => {
+  ])('still waits for a person when it had stopped %s a node', async (_title, options) => {
     const first = await start();
     const file = newFile();
     const client = first.client();
@@ -184,7 +184,7 @@ describe('a run whose server is killed', () => {
     });
   });
 
-  it('has its thread to itself until it has ended: later runs keep waiting', async () => {
+  it('keeps its thread to itself until it has ended', async () => {
     const first = await start();
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
@@ -201,7 +201,7 @@ describe('a run whose server is killed', () => {
     expect(await runRow(later.run_id)).toEqual({ status: 'success', attempt: 1 });
   });
 
-  it('is given up when it kills every server', async () => {
+  it('fails when it kills every server', async () => {
     const env = { AGENTPLANE_RUN_MAX_TAKEOVERS: '1' };
     const first = await start(env);
     const { thread_id } = await first.client().threads.create();
@@ -228,7 +228,7 @@ function expectHandOver(seen: readonly { attempt: unknown }[]): void {
   expect([attempts[0], attempts.at(-1)]).toEqual([1, 2]);
 }
 
-describe('a server that was stopped for longer than its leases', () => {
+describe('a server that was suspended for longer than its leases', () => {
   it('writes nothing more of a run that another took over', async () => {
     const [first] = await Promise.all([start(), start()]);
     const file = newFile();
@@ -251,7 +251,7 @@ describe('a server that was stopped for longer than its leases', () => {
     expect(state.values.steps).toEqual(['first', 'second', 'third']);
   });
 
-  it('says nothing more to its own readers before it knows that the run is still its own', async () => {
+  it('shows its readers nothing before it knows that the run is still its own', async () => {
     const [first] = await Promise.all([start(), start()]);
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
@@ -294,7 +294,7 @@ describe('a server that was stopped for longer than its leases', () => {
     expect(stepsIn(file).at(-1)).toBe('third 2');
   });
 
-  it('loses nothing when everybody was asleep', async () => {
+  it('loses nothing when all servers were suspended', async () => {
     // Who wakes first waits one lease before it judges: on a loaded machine the other may take a while to wake
     const leaseMs = 4_000;
     const env = { AGENTPLANE_RUN_LEASE_MS: String(leaseMs) };
@@ -313,8 +313,8 @@ describe('a server that was stopped for longer than its leases', () => {
   });
 });
 
-describe('two servers', () => {
-  it('show the output of each other', async () => {
+describe('one of two servers', () => {
+  it('shows the output of the other', async () => {
     const [first, second] = await Promise.all([start({ N_JOBS_PER_WORKER: '1' }), start()]);
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
@@ -337,12 +337,12 @@ describe('two servers', () => {
     expect(performance.now() - started).toBeLessThan(2_000);
   });
 
-  it('can be started on one empty database at once', async () => {
+  it('starts on the same empty database at the same time', async () => {
     const servers = await Promise.all([start(), start(), start()]);
     for (const server of servers) expect((await fetch(`${server.url}/ok`)).status).toBe(200);
   });
 
-  it('reach a run at the other with a cancel', async () => {
+  it('cancels a run at the other', async () => {
     const [first, second] = await Promise.all([start(), start()]);
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
@@ -353,8 +353,8 @@ describe('two servers', () => {
   });
 });
 
-describe('a server that is told to end', () => {
-  it('lets its runs finish, serves who waits, and says that it is not ready', async () => {
+describe('a server that stops', () => {
+  it('lets its runs finish, serves those who wait, and reports that it is not ready', async () => {
     const first = await start();
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
@@ -367,7 +367,7 @@ describe('a server that is told to end', () => {
     expect(first.child.exitCode).toBe(0);
   });
 
-  it('sends a result that it has to the end, though the client takes its time', async () => {
+  it('sends a finished result to the end to a slow client', async () => {
     const first = await start();
     const chars = 20_000_000;
     const { thread_id } = await first.client().threads.create();
@@ -389,7 +389,7 @@ describe('a server that is told to end', () => {
     expect(first.child.exitCode).toBe(0);
   });
 
-  it('cuts off who waits for a run that goes on elsewhere', async () => {
+  it('cuts off those who wait for a run that continues elsewhere', async () => {
     const first = await start({ AGENTPLANE_DRAIN_MS: '50' });
     const file = newFile();
     const { thread_id } = await first.client().threads.create();
@@ -402,7 +402,7 @@ describe('a server that is told to end', () => {
     expect(first.child.exitCode).toBe(0);
   });
 
-  it('hands back what takes too long, and another goes on at once', async () => {
+  it('hands back what takes too long, and another continues at once', async () => {
     const env = { AGENTPLANE_DRAIN_MS: '50', AGENTPLANE_RUN_LEASE_MS: '60000' };
     const [first] = await Promise.all([start(env), start(env)]);
     const file = newFile();

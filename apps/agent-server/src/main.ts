@@ -9,7 +9,7 @@ import { EXIT_GRAPH_LOAD_FAILED, writeTerminationMessage } from './graph/graph-f
 
 const log = createLogger('agent-server');
 
-// A promise that an agent forgot must not end everybody's runs.
+// A promise that an agent forgot must not end the runs of others.
 runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (context) => {
   const config = readServerConfig();
   log.level = config.logLevel;
@@ -23,7 +23,7 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
     if (!(error instanceof TerminalError) || error.reason !== 'GraphLoadFailed') throw error;
     const message = secretsOf(config).hide(error.message);
     writeTerminationMessage(config.terminationMessagePath, error.reason, message);
-    log.error({ error: message }, 'a graph did not load');
-    context.stop(EXIT_GRAPH_LOAD_FAILED, 'a graph did not load');
+    log.error({ error: message }, 'graph failed to load');
+    context.stop(EXIT_GRAPH_LOAD_FAILED, 'graph failed to load');
   }
 });

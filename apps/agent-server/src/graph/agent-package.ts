@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { isJsonObject, type JsonObject } from '#lib/json';
 
 function importTarget(entry: unknown): string | undefined {
   if (typeof entry === 'string') return entry;
@@ -23,7 +24,7 @@ export async function importOfAgent(
   agentFile: string,
   packageName: string,
   entry = '.',
-): Promise<Record<string, unknown> | undefined> {
+): Promise<JsonObject | undefined> {
   let manifestPath: string | undefined;
   try {
     manifestPath = findPackageJSON(packageName, pathToFileURL(agentFile));
@@ -31,8 +32,10 @@ export async function importOfAgent(
     return undefined; // not installed
   }
   if (manifestPath === undefined) return undefined;
-  const manifest = JSON.parse(await readFile(manifestPath, 'utf8')) as { exports?: Record<string, unknown> };
-  const target = importTarget(manifest.exports?.[entry]);
+  const manifest: unknown = JSON.parse(await readFile(manifestPath, 'utf8'));
+  const exported = isJsonObject(manifest) ? manifest['exports'] : undefined;
+  const target = isJsonObject(exported) ? importTarget(exported[entry]) : undefined;
   if (target === undefined) return undefined;
-  return (await import(pathToFileURL(join(dirname(manifestPath), target)).href)) as Record<string, unknown>;
+  const module: unknown = await import(pathToFileURL(join(dirname(manifestPath), target)).href);
+  return isJsonObject(module) ? module : undefined;
 }

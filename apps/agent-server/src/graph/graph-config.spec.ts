@@ -14,7 +14,7 @@ function agentWith(text: string | undefined): string {
 }
 
 describe('langgraph.json', () => {
-  it('names graphs by file and export, with unknown keys let through', async () => {
+  it('names graphs by file and export, and ignores unknown keys', async () => {
     const path = agentWith(
       '{"graphs": {"a": "./src/a.ts:graph", "b": {"path": "b.js", "description": "B"}}, "ui": {}}',
     );

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TerminalError } from '#lib/errors';
+import { isJsonObject } from '#lib/json';
 
 /** Where one graph comes from. */
 export interface GraphSource {
@@ -25,9 +26,7 @@ function failed(message: string, cause?: unknown): TerminalError {
 }
 
 function parseSource(folder: string, graphId: string, given: unknown): GraphSource {
-  const isObject = typeof given === 'object' && given !== null;
-  const path: unknown = isObject ? Reflect.get(given, 'path') : given;
-  const description: unknown = isObject ? Reflect.get(given, 'description') : undefined;
+  const { path, description } = isJsonObject(given) ? given : { path: given };
   if (typeof path !== 'string' || path === '')
     throw failed(`langgraph.json: graph "${graphId}" must be "FILE:EXPORT"`);
   const colon = path.lastIndexOf(':');
@@ -52,15 +51,14 @@ export async function readGraphConfiguration(folder: string): Promise<GraphConfi
   try {
     document = JSON.parse(await readFile(path, 'utf8'));
   } catch (error) {
-    throw failed('langgraph.json of the agent cannot be read', error);
+    throw failed('langgraph.json of the agent cannot be read as JSON', error);
   }
-  const graphs: unknown =
-    typeof document === 'object' && document !== null ? Reflect.get(document, 'graphs') : undefined;
-  if (typeof graphs !== 'object' || graphs === null || Object.keys(graphs).length === 0)
+  const { graphs, auth } = isJsonObject(document) ? document : {};
+  if (!isJsonObject(graphs) || Object.keys(graphs).length === 0)
     throw failed('langgraph.json names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}');
   return {
     folder,
     graphs: Object.entries(graphs).map(([graphId, given]) => parseSource(folder, graphId, given)),
-    hasCustomAuth: Reflect.get(document as object, 'auth') !== undefined,
+    hasCustomAuth: auth !== undefined,
   };
 }

@@ -1,9 +1,14 @@
 import { pathToFileURL } from 'node:url';
 import { PublicError, TerminalError, errorText } from '#lib/errors';
+import { isJsonObject } from '#lib/json';
 import type { GraphConfiguration, GraphSource } from './graph-config.js';
 import { isGraphBuilder, isRunnableGraph, type GraphConfig, type RunnableGraph } from './runnable-graph.js';
 
 type GraphFactory = (config: GraphConfig) => unknown;
+
+function isGraphFactory(value: unknown): value is GraphFactory {
+  return typeof value === 'function';
+}
 
 interface Loaded {
   readonly source: GraphSource;
@@ -24,14 +29,15 @@ async function unwrap(exported: unknown): Promise<unknown> {
 async function load(source: GraphSource): Promise<Loaded> {
   const { graphId, file, exportName } = source;
   try {
-    const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>;
-    if (!(exportName in module)) throw new Error(`it has no export "${exportName}"`);
+    const module: unknown = await import(pathToFileURL(file).href);
+    if (!isJsonObject(module) || !(exportName in module))
+      throw new Error(`export "${exportName}" does not exist`);
     const graph = await unwrap(module[exportName]);
     if (isRunnableGraph(graph)) return { source, graph };
-    if (typeof graph === 'function') return { source, graph: graph as GraphFactory };
-    throw new Error(`its export "${exportName}" is no graph`);
+    if (isGraphFactory(graph)) return { source, graph };
+    throw new Error(`export "${exportName}" is not a graph`);
   } catch (error) {
-    const message = `graph "${graphId}" of ${file} did not load: ${errorText(error)}`;
+    const message = `graph "${graphId}" of ${file} failed to load: ${errorText(error)}`;
     throw new TerminalError('GraphLoadFailed', withoutFolder(message), { cause: error });
   }
 }
@@ -80,7 +86,8 @@ export class GraphRegistry {
     if (!loaded) throw new PublicError('not_found', `Graph "${graphId}" is not part of this deployment`);
     if (typeof loaded.graph !== 'function') return loaded.graph;
     const made = await unwrap(loaded.graph(config));
-    if (!isRunnableGraph(made)) throw new Error(`the factory of graph "${graphId}" made no graph`);
+    if (!isRunnableGraph(made))
+      throw new Error(`the factory of graph "${graphId}" returned no graph; return a compiled graph`);
     return made;
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PublicError } from '#lib/errors';
+import { isJsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 
 /** Who calls: the owner of an API key. */
@@ -11,7 +12,7 @@ export interface ApiCaller {
 /** How long an answer about a key is believed. */
 const GOOD_MS = 10_000;
 const BAD_MS = 2_000;
-/** Known good keys go on for a while when the platform cannot be asked. */
+/** Known good keys are accepted for a while when the platform does not answer. */
 const STALE_MS = 60_000;
 const MAX_KEYS = 10_000;
 const VERIFY_TIMEOUT_MS = 5_000;
@@ -33,9 +34,9 @@ export class KeyVerifier {
     private readonly clock: Clock,
   ) {}
 
-  /** @throws PublicError `unauthenticated` for a key that is not of this tenant, `unavailable` when nobody can say */
+  /** @throws PublicError `unauthenticated` for a key that is not of this tenant, `unavailable` when the platform does not answer */
   async verify(key: string | undefined): Promise<ApiCaller> {
-    if (!key) throw new PublicError('unauthenticated', 'The header x-api-key is missing');
+    if (!key) throw new PublicError('unauthenticated', 'API key missing; send it in the header x-api-key');
     const hash = createHash('sha256').update(key).digest('base64');
     const known = this.#verdicts.get(hash);
     const ageMs = known ? this.clock.monotonicMs() - known.atMs : Infinity;
@@ -43,7 +44,11 @@ export class KeyVerifier {
     const caller = isFresh
       ? known.caller
       : await this.#ask(hash, key, ageMs < STALE_MS ? known?.caller : undefined);
-    if (!caller) throw new PublicError('unauthenticated', 'The API key is not valid for this deployment');
+    if (!caller)
+      throw new PublicError(
+        'unauthenticated',
+        'API key not valid for this deployment; use a key of its workspace',
+      );
     return caller;
   }
 
@@ -55,7 +60,9 @@ export class KeyVerifier {
     }
     return asking.catch((error: unknown) => {
       if (fallback) return fallback;
-      throw new PublicError('unavailable', 'API keys cannot be verified at present', [], { cause: error });
+      throw new PublicError('unavailable', 'API key not verified: the platform does not answer; retry', [], {
+        cause: error,
+      });
     });
   }
 
@@ -67,14 +74,12 @@ export class KeyVerifier {
     });
     if (response.status >= 500 || response.status === 429) {
       await response.body?.cancel();
-      throw new Error(`the platform answered ${response.status}`);
+      throw new Error(`/auth/verify of the platform answered ${response.status}`);
     }
-    const answer = response.ok
-      ? ((await response.json()) as { tenant_id?: string; key_id?: string })
-      : undefined;
-    if (!answer) await response.body?.cancel();
-    const isOurs = answer?.tenant_id !== undefined && answer.tenant_id === this.tenantId;
-    const caller = isOurs ? { tenantId: this.tenantId, keyId: answer.key_id ?? '' } : undefined;
+    const answer: unknown = response.ok ? await response.json() : await response.body?.cancel();
+    const { tenant_id: tenantId, key_id: keyId } = isJsonObject(answer) ? answer : {};
+    const caller =
+      tenantId === this.tenantId ? { tenantId, keyId: typeof keyId === 'string' ? keyId : '' } : undefined;
     if (this.#verdicts.size >= MAX_KEYS) this.#verdicts.clear();
     this.#verdicts.set(hash, { caller, atMs: this.clock.monotonicMs() });
     return caller;

@@ -17,7 +17,7 @@ export class OpenReplies {
     });
   }
 
-  /** Waits until all have arrived or their clients are gone, for `longestMs` at most. */
+  /** Waits until all have arrived or their clients have left, for `longestMs` at most. */
   async arrived(clock: Clock, longestMs: number): Promise<void> {
     if (this.#open.size === 0) return;
     const over = new AbortController();

@@ -7,7 +7,7 @@ import { RunFeed } from '../run/run-feed.js';
 import { EventStream } from './event-stream.js';
 import { WaitingReply } from './waiting-reply.js';
 
-/** Larger than what a socket takes before anybody reads. */
+/** Larger than what a socket takes before its peer reads. */
 const MEGABYTES_10 = 'x'.repeat(10_000_000);
 
 let server: Server;
@@ -49,7 +49,7 @@ describe.each([
   ['a stream', EventStream],
   ['an answer that waits', WaitingReply],
 ])('%s', (_title, Reader) => {
-  it('whose client has left before it begins keeps nothing alive', async () => {
+  it('keeps nothing alive when its client has left before it begins', async () => {
     const { response, leave } = await connected();
     const reader = new Reader(response, clock);
     leave();
@@ -58,7 +58,7 @@ describe.each([
     expect(clock.pending).toBe(0);
   });
 
-  it('whose client leaves later keeps nothing alive', async () => {
+  it('keeps nothing alive when its client leaves later', async () => {
     const { response, leave, answer } = await connected();
     const reader = new Reader(response, clock);
     reader.begin({});
@@ -71,7 +71,7 @@ describe.each([
 });
 
 describe('a stream', () => {
-  it('brings events with their ids and types, comments while nothing happens, and ends', async () => {
+  it('sends events with their ids and types, comments while nothing happens, and ends', async () => {
     const { response, answer } = await connected();
     const stream = new EventStream(response, clock);
     const feed = new RunFeed('run');
@@ -96,7 +96,7 @@ describe('a stream', () => {
     expect(clock.pending).toBe(0);
   });
 
-  it('shows the client of the SDK nothing but events, however long nothing happens', async () => {
+  it('shows the client of the SDK events only, however long nothing happens', async () => {
     const { port } = server.address() as AddressInfo;
     const client = new Client({ apiUrl: `http://127.0.0.1:${port}`, apiKey: null });
     const id = '11111111-1111-4111-8111-111111111111';
@@ -121,7 +121,7 @@ describe('a stream', () => {
     ]);
   });
 
-  it('brings events of any size in order to many who read', async () => {
+  it('sends events of any size in order to many readers', async () => {
     const feed = new RunFeed('run');
     const all = [];
     for (let n = 0; n < 5; n++) all.push(await connected());
@@ -144,7 +144,7 @@ describe('a stream', () => {
     for (const text of await Promise.all(texts)) expect(text === expected).toBe(true);
   });
 
-  it('is cut off when its client does not read, before much has piled up', async () => {
+  it('is cut off when its client does not read, before much is waiting', async () => {
     const { response, answer } = await connected();
     const stream = new EventStream(response, clock);
     stream.begin({});

@@ -2,7 +2,7 @@ import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
 import { importOfAgent } from '../graph/agent-package.js';
 
-/** A platform that is away must not hold up the end of the server. */
+/** An unavailable platform must not hold up the end of the server. */
 const LONGEST_MS = 4_000;
 
 /** Sends the traces that still wait in the agent's own copy of the tracing SDK. */
@@ -19,6 +19,6 @@ async function flushAll(graphs: GraphRegistry): Promise<void> {
     const flush = library?.['awaitAllCallbacks'];
     if (typeof flush !== 'function' || seen.has(flush)) continue;
     seen.add(flush);
-    await (flush as () => Promise<void>)();
+    await Reflect.apply(flush, undefined, []);
   }
 }

@@ -9,7 +9,7 @@ export function interruptsByTask(state: StateSnapshot): Record<string, unknown> 
   return Object.fromEntries(waiting.map((task) => [task.id, toWire(task.interrupts)]));
 }
 
-type Versions = Readonly<Record<string, number>>;
+type Versions = CheckpointTuple['checkpoint']['channel_versions'];
 type Kwargs = StoredRun['kwargs'];
 type Breakpoints = Kwargs['interrupt_before'];
 
@@ -17,13 +17,13 @@ type Breakpoints = Kwargs['interrupt_before'];
 const SEEN = '__interrupt__';
 
 function versionsSeen({ checkpoint }: CheckpointTuple, by: string): Versions {
-  return (checkpoint.versions_seen[by] ?? {}) as Versions;
+  return checkpoint.versions_seen[by] ?? {};
 }
 
 function hasNews(tuple: CheckpointTuple): boolean {
   const seen = versionsSeen(tuple, SEEN);
-  return Object.entries(tuple.checkpoint.channel_versions as Versions).some(
-    ([channel, version]) => version > (seen[channel] ?? 0),
+  return Object.entries(tuple.checkpoint.channel_versions).some(
+    ([channel, version]) => Number(version) > Number(seen[channel] ?? 0),
   );
 }
 

@@ -13,7 +13,7 @@ export const checkpointShape = z.object({
   checkpoint_map: record.nullish(),
 });
 
-/** A field of the wire that would be a lie to accept. */
+/** A field of the wire that the server cannot honour: accepting it would be a lie. */
 export const unsupported = z
   .unknown()
   .refine((value) => value === undefined || value === null, 'is not supported by this server yet')

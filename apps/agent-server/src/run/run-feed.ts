@@ -1,6 +1,6 @@
 import type { RunEvent } from '../stream/run-event.js';
 
-/** How a run ended, for whoever waited. */
+/** How a run ended, for those who wait. */
 export interface RunResult {
   /** JSON text: the last values, or `{"__error__": {error, message}}`. */
   readonly body: string;
@@ -44,7 +44,7 @@ export class RunFeed {
     return () => this.#readers.delete(reader);
   }
 
-  /** Says which run and attempt the output is of: the first event of every reader, also of one who comes later. */
+  /** Names the run and attempt of the output: the first event of every reader, also of one that comes later. */
   open(attempt: number): void {
     const data = JSON.stringify({ run_id: this.runId, attempt });
     if (this.#opening?.data === data) return;
@@ -66,7 +66,7 @@ export class RunFeed {
   }
 }
 
-/** The feeds of this process by run. A feed lives until its run has ended or its last reader has gone. */
+/** The feeds of this process by run. A feed lives until its run has ended or its last reader has left. */
 export class RunFeeds {
   readonly #feeds = new Map<string, RunFeed>();
 
@@ -93,7 +93,7 @@ export class RunFeeds {
     this.#feeds.delete(runId);
   }
 
-  /** Forgets a feed that nobody reads. */
+  /** Forgets a feed without readers. */
   close(runId: string): void {
     if (!this.#feeds.get(runId)?.hasReaders) this.#feeds.delete(runId);
   }

@@ -1,4 +1,5 @@
 import { errorText } from '#lib/errors';
+import { isJsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { readRunEvents } from '../store/event/read-run-events.js';
@@ -38,10 +39,10 @@ const REMOVED: RunResult = {
   }),
 };
 
-/** The attempt that a relayed `metadata` event tells of. */
+/** The attempt that a relayed `metadata` event names. */
 function attemptOf({ data }: StoredEvent): number {
-  const { attempt } = JSON.parse(data) as { attempt: number };
-  return attempt;
+  const named: unknown = JSON.parse(data);
+  return isJsonObject(named) ? Number(named['attempt']) : 0;
 }
 
 /** Feeds readers here with the output of runs that wait or are at work at another server. */
@@ -70,7 +71,7 @@ export class RunFollower implements Followed {
     this.#places.delete(runId);
   }
 
-  /** There is news of a run. */
+  /** A run may have new output; without an id, any run. */
   wake(runId: string): void {
     if (runId === '' || this.#places.has(runId)) this.#look(false);
   }

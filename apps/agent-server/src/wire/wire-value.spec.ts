@@ -32,7 +32,7 @@ describe('toWire', () => {
     expect(toWire(value)).toMatchObject(expected);
   });
 
-  it('knows messages of another copy of the library by their shape', () => {
+  it('recognises messages of another copy of the library by their shape', () => {
     const foreign = Object.create({
       _getType: () => 'human',
       toDict: () => ({ type: 'human', data: { content: 'hi' } }),
@@ -42,7 +42,7 @@ describe('toWire', () => {
 });
 
 describe('wireJson', () => {
-  it('says so when a value has no JSON', () => {
+  it('describes a value that has no JSON', () => {
     expect(JSON.parse(wireJson(loop()))).toHaveProperty('__unserializable__');
     expect(wireJson(undefined)).toBe('null');
   });

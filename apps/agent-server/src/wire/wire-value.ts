@@ -56,7 +56,8 @@ export interface WireError {
 export function errorOnWire(thrown: unknown): WireError {
   try {
     if (thrown instanceof Error || (typeof thrown === 'object' && thrown !== null && 'message' in thrown)) {
-      const { name, message } = thrown as { name?: unknown; message: unknown };
+      const name: unknown = Reflect.get(thrown, 'name');
+      const message: unknown = Reflect.get(thrown, 'message');
       return { error: typeof name === 'string' ? name : 'Error', message: String(message) };
     }
     if (typeof thrown === 'object' && thrown !== null) return { error: 'Error', message: wireJson(thrown) };

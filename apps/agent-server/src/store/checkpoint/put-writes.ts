@@ -15,7 +15,7 @@ export interface DumpedWrites {
   readonly namespace: string;
   readonly checkpointId: string;
   readonly taskId: string;
-  /** A write that is there already is replaced, not kept. */
+  /** An existing write of the same place is replaced, not kept. */
   readonly replaces: boolean;
   readonly writes: readonly DumpedWrite[];
 }
