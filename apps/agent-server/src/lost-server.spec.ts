@@ -241,7 +241,7 @@ describe('a server that was suspended for longer than its leases', () => {
     await reached(file, 'second 2');
     first.signal('SIGCONT'); // both are at it now, and the first is ahead
     expect(await ended(run_id)).toEqual({ status: 'success', attempt: 2 });
-    await waitFor(() => first.log.some((line) => line.msg === 'a run was lost'), {
+    await waitFor(() => first.log.some((line) => line.msg === 'run lost'), {
       what: 'the first to notice',
     });
     const seen = await checkpoints(thread_id);

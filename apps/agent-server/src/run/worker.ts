@@ -244,10 +244,7 @@ export class Worker {
         await handBackRuns(WORKER, sql, [run]);
         return this.#moved(run);
       case 'lost':
-        log.warn(
-          { runId: run.runId, attempt: run.attempt, error: errorText(outcome.error) },
-          'lost a run to another server or to an unavailable database',
-        );
+        log.warn({ runId: run.runId, attempt: run.attempt, error: errorText(outcome.error) }, 'run lost');
         return this.#moved(run);
       default:
         outcome satisfies never;
