@@ -79,7 +79,7 @@ export default {
       severity: 'error',
       from: {
         path: '^(apps|libs)/',
-        pathNot: '^(libs/(postgres|embedded-kube|embedded-postgres|testing)/)|\\.spec\\.ts$',
+        pathNot: '^(libs/(postgres|embedded-postgres|testing)/)|\\.spec\\.ts$',
       },
       to: { path: 'node_modules/(pg|@types/pg|pg-copy-streams)/' },
     },

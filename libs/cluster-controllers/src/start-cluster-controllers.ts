@@ -26,7 +26,7 @@ export interface ClusterControllersOptions {
 /**
  * The controllers that a cluster brings and an embedded API server does not: scheduler, Deployment, ReplicaSet, Job
  * (with its time to live), garbage collection, namespaces, node lifecycle, pod sweeping. Plain clients of the
- * Kubernetes API. One instance for each API server; resolves when all lists are there and the workers run.
+ * Kubernetes API. One instance for each API server; resolves when all lists are complete and the workers run.
  */
 export async function startClusterControllers(options: ClusterControllersOptions): Promise<Stoppable> {
   const { connection, log, clock = systemClock } = options;

@@ -2,7 +2,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Readable } from 'node:stream';
 
-/** What the API server asks a node for when somebody reads a pod's log. */
+/** What the API server asks a node for when a client reads a pod's log. */
 export interface NodeLogRequest {
   readonly nodeName: string;
   /** Address the node reports in its status (InternalIP, else Hostname). */
@@ -85,7 +85,7 @@ export interface ApiServer {
   caCertificate(): Promise<string>;
   /** Kubeconfig (YAML, CA and credentials inline) of `system:masters`. Valid before and after `start`. */
   adminKubeconfig(options?: KubeconfigOptions): Promise<string>;
-  /** Kubeconfig (YAML, CA and credentials inline) of somebody else. Only after `start`. */
+  /** Kubeconfig (YAML, CA and credentials inline) of another identity. Only after `start`. */
   kubeconfigFor(identity: KubeIdentity, options?: KubeconfigOptions): Promise<string>;
   /** A serving certificate of the cluster's CA for these DNS names and IP addresses (a node's log endpoint). */
   issueServingCertificate(names: readonly string[]): Promise<IssuedCertificate>;

@@ -137,7 +137,7 @@ export class ObjectFiles {
     return undefined;
   }
 
-  /** Makes the folders of a key that is not there yet, and tells where its file goes. */
+  /** Makes the folders of a new key and returns the path of its file. */
   async #makePlace(bucket: string, key: string): Promise<string> {
     const segments = keySegments(key);
     let parent = this.#folder.bucketPath(bucket);

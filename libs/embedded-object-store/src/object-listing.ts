@@ -26,7 +26,7 @@ interface Entry {
   readonly order: Buffer;
 }
 
-/** Told by the consumer while it reads: keys that begin with this are not wanted any more. */
+/** Set by the consumer while it reads: keys with this prefix are skipped from now on. */
 interface Skip {
   prefix?: string;
 }

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 
-/** A finished temporary file: whoever gets it renames it to its place or removes it. */
+/** A finished temporary file: its owner renames it to its place or removes it. */
 export interface WrittenFile {
   readonly path: string;
   readonly size: number;
@@ -21,7 +21,7 @@ export async function writeFileFrom(
 }
 
 /**
- * Writes a stream to a new file that is gone when anything fails.
+ * Writes a stream to a new file, which is removed when anything fails.
  * @param durable waits until the bytes are on the disk
  * @returns the size in bytes
  */

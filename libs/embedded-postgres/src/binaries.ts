@@ -41,7 +41,7 @@ export function findBinaries(user: OsUser | undefined, copies: string): Postgres
       renameSync(partial, copy);
     } catch (error) {
       rmSync(partial, { recursive: true, force: true });
-      if (!existsSync(copy)) throw error; // else somebody was faster
+      if (!existsSync(copy)) throw error; // else another process was faster
     }
   }
   return { folder: copy, version };

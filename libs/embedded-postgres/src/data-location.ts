@@ -45,7 +45,7 @@ export function locateData(dataFolder: string, user: OsUser | undefined): string
   return shared;
 }
 
-/** Lets the user pass through the folder, and nobody else: agents' traces and files lie in it too. */
+/** Lets only the user pass through the folder: agents' traces and files lie in it too. */
 function letThrough(folder: string, user: OsUser): void {
   if (isPassable(folder, user)) return;
   chownSync(folder, statSync(folder).uid, user.gid);

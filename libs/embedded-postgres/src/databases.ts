@@ -14,7 +14,7 @@ export interface EmbeddedDatabases {
 }
 
 /**
- * The databases of the server of a data folder, for whoever sets them up: that need not be the program that started it.
+ * The databases of the server of a data folder, for the program that sets them up, which need not be the one that started the server.
  * The database client is loaded on the first use.
  */
 export function embeddedDatabases({

@@ -56,7 +56,7 @@ describe('startEmbeddedPostgres', () => {
     const uri = await postgres.ensureDatabase({ database: 'kube', role: 'kube', connectionLimit: 3 });
     await query(uri, 'CREATE TABLE kept AS SELECT 42 AS answer');
     expect(statSync(join(dataDir, 'secrets', 'postgres.json')).mode & 0o777).toBe(0o600);
-    // whoever the server runs as may pass through the data folder, and nobody else
+    // only the user of the server may pass through the data folder
     expect(statSync(dataDir).mode & 0o027).toBe(0);
     const open = uri.replace(/:[^:@/]+@/, ':wrong@');
     await expect(query(open, 'SELECT 1')).rejects.toThrow(/password authentication failed/);
@@ -75,7 +75,7 @@ describe('startEmbeddedPostgres', () => {
 
   it('adopts a running server instead of starting a second one', async () => {
     const before = postmaster(dataDir);
-    watching.abort(); // from here on nobody looks after the server, as if the first owner had been killed
+    watching.abort(); // from here on the server has no supervisor, as if the first owner had been killed
     const port = postgres?.port;
     postgres = await start();
     expect(postgres).toMatchObject({ port, adopted: true });

@@ -67,7 +67,7 @@ const MAX_BACKOFF_MS = 30_000;
  * A real PostgreSQL on 127.0.0.1, from the binaries that npm installed. Passwords are scram and lie in
  * `secrets/postgres.json` of the data folder.
  *
- * The server is nobody's child for long: when this process is killed it goes on, and the next start takes it over
+ * The server outlives this process: when this process is killed it goes on, and the next start takes it over
  * instead of stopping it, because a server with an unknown fate must never be joined by a second one on the same data.
  * @throws Error when there are no binaries, the port is taken or the server does not come up
  */

@@ -1,11 +1,11 @@
 import { createServer } from 'node:net';
 
-/** A port on 127.0.0.1 that nobody listens on now. */
+/** A port on 127.0.0.1 that is free now. */
 export function findFreePort(): Promise<number> {
   return listenOnce(0);
 }
 
-/** @throws Error naming the port when somebody listens on it */
+/** @throws Error naming the port when a program listens on it */
 export async function requireFreePort(port: number): Promise<void> {
   await listenOnce(port);
 }

@@ -23,7 +23,7 @@ const START_TIMEOUT_MS = 60_000; // recovery after a crash is part of it
 
 /**
  * Starts a server in a process group of its own and waits until it accepts connections. It outlives this process when
- * that is killed: whoever comes next finds it by its pid file.
+ * that is killed: the next start finds it by its pid file.
  * @throws Error when it does not come up; the reason is in the log file
  */
 export async function startServer(request: ServerRequest): Promise<ProcessIdentity> {

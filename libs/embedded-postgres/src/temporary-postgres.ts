@@ -52,7 +52,7 @@ export async function startTemporaryPostgres(): Promise<TemporaryPostgres> {
   const settings = { ...SETTINGS, port: String(port) };
   const flags = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`);
   const server = join(binaries.folder, 'bin', 'postgres');
-  // INT is the fast stop; the folder goes afterwards whoever is still there to see it.
+  // INT is the fast stop; the folder is removed afterwards in any case.
   const script = `"${server}" -D "${pgdata}" ${flags.join(' ')} >"${folder}/log" 2>&1 </dev/null & read -r _; kill -INT $!; wait $!; rm -rf "${folder}"`;
   const child = spawn('/bin/sh', ['-c', script], {
     cwd: '/',

@@ -3,7 +3,7 @@ import type { Clock } from '#lib/time';
 
 const KEPT_MS = 60_000;
 
-/** The kinds that the API server serves, asked at most once a minute unless told to forget. */
+/** The kinds that the API server serves, asked at most once a minute, or after `forget`. */
 export class Discovery {
   readonly #client: KubeClient;
   readonly #clock: Clock;

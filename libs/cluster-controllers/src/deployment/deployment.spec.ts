@@ -347,7 +347,7 @@ describe('summarizeDeployment', () => {
     ],
     ['says that it goes on', slow('DeploymentPaused'), set('new', 2, 1), 1, 'Unknown DeploymentResumed'],
     [
-      'is not told without a deadline',
+      'has no Progressing condition without a deadline',
       slow('ReplicaSetUpdated', { progressDeadlineSeconds: 2_147_483_647 }),
       set('new', 2, 1),
       99,

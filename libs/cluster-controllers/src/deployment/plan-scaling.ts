@@ -53,7 +53,7 @@ function shrinkOld(
   if (removable <= 0) return [];
   const sizes = new Map(old.map((set) => [set, wanted(set)]));
   const oldestFirst = old.toSorted(byAge);
-  // pods that serve nobody cost no availability
+  // pods that are not available cost no availability
   for (const set of oldestFirst) {
     const sick = Math.min(removable, Math.max(0, wanted(set) - available(set)));
     sizes.set(set, wanted(set) - sick);

@@ -9,7 +9,7 @@ import { isComplete } from './decide-rollout.js';
 import type { DeploymentSets } from './plan-scaling.js';
 import { rollingBounds } from './rolling-bounds.js';
 
-/** What a pass did that the Progressing condition tells. */
+/** What a pass did, for the Progressing condition. */
 export type RolloutNews =
   | { readonly kind: 'created'; readonly setName: string }
   | { readonly kind: 'create-failed'; readonly message: string }

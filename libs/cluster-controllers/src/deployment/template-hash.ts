@@ -6,7 +6,7 @@ export const TEMPLATE_HASH_LABEL = 'pod-template-hash';
 /** Letters and digits without vowels, so that no hash spells a word. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** Ten characters that name a template; `collisions` tells two templates apart that would get the same. */
+/** Ten characters that name a template; `collisions` separates two templates with the same hash. */
 export function templateHash(template: PodTemplate, collisions = 0): string {
   const digest = createHash('sha256')
     .update(`${canonical(withoutHash(template))}#${collisions}`)

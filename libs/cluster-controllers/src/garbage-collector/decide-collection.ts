@@ -1,5 +1,5 @@
 /**
- * What is known about one owner: `solid` it is there · `waiting` it is being deleted and waits for its dependents
+ * What is known about one owner: `solid` it exists · `waiting` it is being deleted and waits for its dependents
  * (foreground) · `absent` it is not there, or another object has its name · `unknown` its kind is not served now.
  */
 export type OwnerState = 'solid' | 'waiting' | 'absent' | 'unknown';
@@ -11,7 +11,7 @@ export interface OwnerView {
 
 export type CollectionDecision =
   | { readonly kind: 'keep' }
-  /** Some owners are gone, others are there. */
+  /** Some owners are deleted, others exist. */
   | { readonly kind: 'drop-references'; readonly uids: readonly string[] }
   | { readonly kind: 'delete'; readonly propagation: 'Background' | 'Foreground' | 'Orphan' }
   | { readonly kind: 'ask-later' };

@@ -169,7 +169,7 @@ class GarbageCollector {
     }
   }
 
-  /** Two that own each other would wait for each other for ever: the second stops blocking. */
+  /** Two objects that own each other would block each other without end: the second stops blocking. */
   async #breakCircle(item: GraphItem): Promise<void> {
     const dependents = this.#graph.dependentsOf(item.object.metadata.uid ?? '');
     const isCircle = dependents.some(({ object }) => isDeleting(object) && hasFinalizer(object, FOREGROUND));

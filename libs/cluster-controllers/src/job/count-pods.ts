@@ -6,7 +6,7 @@ import { judgeFailure } from './pod-failure-policy.js';
 export const TRACKING_FINALIZER = 'batch.kubernetes.io/job-tracking';
 
 /**
- * How a job's pods are counted so that each counts exactly once, whoever deletes it and wherever we crash:
+ * How a job's pods are counted so that each counts exactly once across deletions and crashes:
  * a finished pod is first noted in `status.uncountedTerminatedPods`, then loses its tracking finalizer, then moves from
  * that list into the count. Deleted pods that never finished count as failed.
  */
@@ -76,7 +76,7 @@ export function isTracked(pod: Pod): boolean {
   return pod.metadata.finalizers?.includes(TRACKING_FINALIZER) ?? false;
 }
 
-/** Deleted before it ended: with only our finalizer holding it, nobody runs it any more. */
+/** Deleted before it ended: held by our finalizer alone, the pod does not run any more. */
 function isLost(pod: Pod): boolean {
   return (
     pod.metadata.deletionTimestamp !== undefined &&

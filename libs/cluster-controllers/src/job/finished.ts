@@ -8,7 +8,7 @@ export function finishedCondition(job: Job): WorkloadCondition | undefined {
   return ends.find((condition) => condition?.status === 'True');
 }
 
-/** The condition that says how a job is about to end, once its last pods are gone. */
+/** The condition with the coming end of a job, set while its last pods end. */
 export function endingCondition(job: Job): WorkloadCondition | undefined {
   const conditions = job.status?.conditions;
   const ends = [conditionOf(conditions, 'SuccessCriteriaMet'), conditionOf(conditions, 'FailureTarget')];

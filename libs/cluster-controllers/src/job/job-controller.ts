@@ -162,7 +162,7 @@ class JobRunner {
     }
   }
 
-  /** Pods of a job that is gone would be kept by their finalizer for ever. Asked of the API server, since the cache may lag behind a job of the same name. */
+  /** Pods of a deleted job would be kept by their finalizer without end. Asked of the API server, since the cache may lag behind a job of the same name. */
   async #releaseOrphans(key: ObjectKey): Promise<void> {
     const { client, informers } = this.#context;
     const known = informers.of(JOBS).find(key)?.metadata.uid;

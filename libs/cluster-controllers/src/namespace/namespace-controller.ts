@@ -44,7 +44,7 @@ async function finishNamespace(
     if (!isEmpty(remaining)) return after(AGAIN_MS);
     await finalize(context, written);
   } catch (error) {
-    // somebody marked it meanwhile, or it is gone
+    // marked or deleted meanwhile
     if (isConflict(error)) return after(AGAIN_MS);
     if (!isNotFound(error)) throw error;
   }

@@ -68,7 +68,7 @@ function taintsOf(node: Node, ready: string | undefined, now: Date): readonly Ta
   if (node.spec?.unschedulable) wanted.push({ key: UNSCHEDULABLE_TAINT, effect: 'NoSchedule' });
   const isSame = (a: Taint, b: Taint): boolean => a.key === b.key && a.effect === b.effect;
   const others = before.filter((taint) => !OURS.has(taint.key));
-  // a taint that is there keeps its time: evictions count from it
+  // an existing taint keeps its time: evictions count from it
   const kept = wanted.map((taint) => before.find((one) => isSame(one, taint)) ?? taint);
   const after = [...others, ...kept];
   const isUnchanged = after.length === before.length && after.every((taint) => before.includes(taint));

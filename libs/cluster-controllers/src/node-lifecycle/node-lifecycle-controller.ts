@@ -96,7 +96,7 @@ class NodeLifecycle {
     }
   }
 
-  /** Nobody knows what a silent node's pods do, so they must not be sent requests. */
+  /** The state of a silent node's pods is unknown, so they get no requests. */
   async #markNotReady(pod: Pod): Promise<void> {
     if (podCondition(pod, 'Ready')?.status !== 'True') return;
     const { clock, client } = this.#context;

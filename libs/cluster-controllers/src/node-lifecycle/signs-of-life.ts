@@ -9,7 +9,7 @@ interface Sign {
 
 /**
  * For how long nodes have been silent, by our own count of the time that we were awake. A machine that slept, or was
- * stopped, wakes with every lease run out: nobody is dead because we were not looking.
+ * stopped, wakes with every lease run out: that silence is ours and not the nodes'.
  */
 export class SignsOfLife {
   readonly #clock: Clock;
@@ -23,7 +23,7 @@ export class SignsOfLife {
     this.#lookedAtMs = clock.monotonicMs();
   }
 
-  /** To be called every few seconds; a longer gap than a lease was sleep, and everybody gets a whole lease to show up. */
+  /** To be called every few seconds; a longer gap than a lease was a suspension, and every node gets a whole lease to report. */
   look(): void {
     const now = this.#clock.monotonicMs();
     const gapMs = now - this.#lookedAtMs;
@@ -36,7 +36,7 @@ export class SignsOfLife {
     this.#wokeAtMs = this.#awakeMs;
   }
 
-  /** For one lease after waking (or starting) nobody is evicted: a node that was marked before may be waking, too. */
+  /** For one lease after waking (or starting) no pod is evicted: a node that was marked before may be waking, too. */
   get hasJustWoken(): boolean {
     return this.#awakeMs - this.#wokeAtMs <= GRACE_MS;
   }

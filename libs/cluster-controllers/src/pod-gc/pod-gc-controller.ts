@@ -10,7 +10,7 @@ const EVERY_MS = 20_000;
 /** A node's name must have been missing for this long: it may only be registering anew. */
 const QUARANTINE_MS = 40_000;
 
-/** Sweeps pods that nobody else removes. One key: the whole cluster. */
+/** Deletes pods that no other controller removes. One key: the whole cluster. */
 export function podGcController(context: ClusterContext, maxFinished: number): ControllerSpec {
   const sweeper = new PodSweeper(context, maxFinished);
   context.informers.of(NODES);
@@ -55,7 +55,7 @@ class PodSweeper {
     return after(EVERY_MS);
   }
 
-  /** Nodes that are there, or not missing for long. */
+  /** Nodes that exist, or have been missing for a short time. */
   #presumedNodes(pods: readonly Pod[]): ReadonlySet<string> {
     const { informers, clock } = this.#context;
     const there = new Set(

@@ -95,7 +95,7 @@ class Scheduler {
     }
   }
 
-  /** Bindings that the cache shows, or whose pod is gone, need not be assumed any more. */
+  /** Bindings that the cache shows, or whose pod is deleted, are no longer assumed. */
   #settleAssumed(): void {
     const pods = this.#context.informers.of(PODS);
     for (const [uid, pod] of this.#assumed) {
@@ -132,7 +132,7 @@ class Scheduler {
       await client.createSubresource(PODS, keyOf(pod), 'binding', binding);
     } catch (error) {
       this.#assumed.delete(uid);
-      // gone, another pod by now, or bound by somebody else
+      // deleted, recreated or bound meanwhile
       if (isNotFound(error) || isConflict(error)) return done();
       throw error;
     }

@@ -50,7 +50,7 @@ export class OwnWrites<T extends KubeObject> {
     }
   }
 
-  /** The object is gone. */
+  /** The object was deleted. */
   forget(key: string): void {
     this.#versions.delete(key);
     this.#doubted.delete(key);

@@ -8,7 +8,7 @@ const CACHE_MS = 2_000;
 /**
  * Writes the status of an object whose status has one writer, as a whole, guarded by the version that it was computed
  * from, and waits until the cache shows it, so that the next pass does not begin with an old version. No call when it
- * is so already; an object that is gone needs no status.
+ * is so already; a deleted object needs no status.
  */
 export async function replaceStatus<T extends KubeObject & { readonly status?: object }>(
   client: KubeClient,

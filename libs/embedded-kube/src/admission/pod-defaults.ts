@@ -5,7 +5,7 @@ const UNREACHABLE_SECONDS = 300;
 
 /**
  * What a cluster's admission adds to every Pod: its service account (which must exist), priority, and how long it
- * stays on a node that is gone. No token volume: whoever runs the pod hands out its kubeconfig.
+ * stays on a lost node. No token volume: the node gives the pod its kubeconfig.
  */
 export function admitPod(pod: KubeObject, { type, namespace, store }: Admission): KubeObject {
   const spec = recordAt(pod, 'spec');

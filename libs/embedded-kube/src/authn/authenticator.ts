@@ -42,7 +42,7 @@ export class Authenticator {
     return user && { user, audiences: meant };
   }
 
-  /** Who a token speaks for, as long as the account and what the token is bound to are there. */
+  /** The user of a token, as long as its account and the object of its binding exist. */
   #accountOf(claims: JWTPayload): UserInfo | undefined {
     const bound = recordAt(claims, 'kubernetes.io');
     const namespace = textAt(bound, ['namespace']);
@@ -76,7 +76,7 @@ export class Authenticator {
     if (known) return known;
     const { subject } = socket.getPeerCertificate();
     if (!subject?.CN) return undefined;
-    if (!socket.authorized) throw unauthorized(); // a certificate of somebody else's authority, or an expired one
+    if (!socket.authorized) throw unauthorized(); // a certificate of another authority, or an expired one
     const user = {
       username: [subject.CN].flat()[0] ?? '',
       groups: [...[subject.O ?? []].flat(), AUTHENTICATED],

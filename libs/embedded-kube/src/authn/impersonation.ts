@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { badRequest } from '#lib/kube-semantics';
 import { ANONYMOUS, AUTHENTICATED, type UserInfo } from './user.js';
 
-/** Somebody a request wants to act as, and what one must be allowed to impersonate for it. */
+/** The user a request wants to act as, and what one must be allowed to impersonate for it. */
 export interface Impersonation {
   readonly user: UserInfo;
   readonly needs: readonly ImpersonationNeed[];
@@ -46,7 +46,7 @@ export function parseImpersonation(headers: IncomingHttpHeaders): Impersonation 
       account ? need('serviceaccounts', account[2] ?? '', account[1]) : need('users', username),
       ...given.map((group) => need('groups', group)),
       ...(uid ? [{ ...need('uids', uid), group: AUTHENTICATION }] : []),
-      // each value by itself: who may say one thing about somebody may not say two
+      // each value by itself: permission for one value is none for another
       ...extra.flatMap(({ key, values }) =>
         values.map((value) => ({ ...need('userextras', value), group: AUTHENTICATION, subresource: key })),
       ),

@@ -1,6 +1,6 @@
 import type { UserInfo } from '../authn/user.js';
 
-/** What somebody wants to do. */
+/** What a user wants to do. */
 export interface Access {
   readonly user: UserInfo;
   readonly verb: string;

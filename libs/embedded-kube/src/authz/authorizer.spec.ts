@@ -54,7 +54,7 @@ describe('role-based access control', () => {
     ['allows no list where names are named', 'GET', `${SPACE}/secrets`, 403],
     ['allows a subresource that is named', 'GET', `${SPACE}/pods/x/log`, 404],
     ['allows not the resource for its subresource', 'GET', `${SPACE}/pods/x`, 403],
-    ['allows discovery to everybody who is known', 'GET', '/apis', 200],
+    ['allows discovery to every authenticated user', 'GET', '/apis', 200],
     ['allows no other path', 'GET', '/metrics', 403],
   ])('%s', async (_, method, path, code) => {
     expect((await client.call(method, path)).code).toBe(code);
@@ -235,7 +235,7 @@ describe('rights of a node', () => {
     ['writes no status of another pod', 'PATCH', `${SPACE}/pods/there/status`, ready, 403],
     ['changes no pod', 'PATCH', `${SPACE}/pods/here`, { metadata: { labels: { a: 'b' } } }, 403],
     ['ends no other pod', 'DELETE', `${SPACE}/pods/there`, undefined, 403],
-    ['hears that a pod is gone', 'DELETE', `${SPACE}/pods/gone`, undefined, 404],
+    ['gets 404 for a deleted pod', 'DELETE', `${SPACE}/pods/gone`, undefined, 404],
     ['makes no namespace', 'POST', '/api/v1/namespaces', { metadata: { name: 'by-node' } }, 403],
     ['hands out no roles', 'POST', `${RBAC}/clusterroles`, { metadata: { name: 'x' }, rules: [] }, 403],
   ])('%s', async (_, method, path, body, code) => {

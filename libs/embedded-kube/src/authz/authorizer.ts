@@ -29,7 +29,7 @@ export class Authorizer {
     return { allowed: false, reason: ofNode?.reason ?? '' };
   }
 
-  /** Every rule that somebody has in a namespace. */
+  /** Every rule that a user has in a namespace. */
   rules(user: UserInfo, namespace: string): readonly PolicyRule[] {
     const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [], nonResourceURLs: [] };
     const everything = [all, { ...all, apiGroups: [], resources: [], nonResourceURLs: ['*'] }];

@@ -9,7 +9,7 @@ const ROLES = new Set(['roles', 'clusterroles']);
 const BINDINGS = new Set(['rolebindings', 'clusterrolebindings']);
 
 /**
- * Nobody hands out rights that he does not have: a role may only be written with rules that its writer has himself (or
+ * No writer grants rights that it does not hold: a role may only be written with rules that its writer has himself (or
  * with the verb `escalate` on it), and only be bound by whom has its rules (or the verb `bind` on it). Throws 403.
  */
 export class EscalationCheck {

@@ -8,13 +8,13 @@ const NODE_USER = 'system:node:';
 const LEASES = 'coordination.k8s.io';
 const LEASE_NAMESPACE = 'kube-node-lease';
 
-/** What a node is told: yes, or why not; undefined when the question is not one of nodes alone. */
+/** The answer for a node: yes, or the reason against; undefined when the rule is not specific to nodes. */
 export type NodeAnswer = { readonly allowed: boolean; readonly reason: string } | undefined;
 
 /**
  * What a node may do because of the pods that are bound to it: read the Secrets and ConfigMaps that they name, get
- * tokens for their service accounts, write their status, end them; and keep its own Node and Lease. Whoever takes over a
- * node gets what its pods could get, and not everybody's Secrets. Everything that all nodes may do is in the role
+ * tokens for their service accounts, write their status, end them; and keep its own Node and Lease. An attacker on a
+ * node gets what its pods could get, and not all Secrets. Everything that all nodes may do is in the role
  * `system:node`.
  */
 export function nodeAccess(access: Access, store: ObjectStore): NodeAnswer {
@@ -76,7 +76,7 @@ function ownPod(
     : [];
   if (!known.includes(verb)) return undefined;
   const pod = store.get({ resource: 'pods', namespace, name });
-  // what is gone is answered by 404, which a node that comes late understands
+  // a deleted pod is answered 404, which a late node understands
   return answer(!pod || isBound(pod.object, node), `pod is not bound to node '${node}'`);
 }
 

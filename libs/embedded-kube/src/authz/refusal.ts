@@ -1,7 +1,7 @@
 import { ApiError, forbidden } from '#lib/kube-semantics';
 import type { Access } from './access.js';
 
-/** The 403 for an access that nobody granted, in Kubernetes' words; the reason is the authoriser's own. */
+/** The 403 for an access that no rule grants, in Kubernetes' words; the reason is the authoriser's own. */
 export function refusal(access: Access, reason = ''): ApiError {
   const { user, verb, group, resource, subresource, namespace, name, path } = access;
   const who = `User "${user.username}" cannot ${verb}`;

@@ -33,7 +33,7 @@ describe('an answer stream', () => {
     sockets.push(client);
     await waitFor(() => opened.length > count);
     const response = opened[count];
-    if (!response) throw new Error('nobody asked');
+    if (!response) throw new Error('no request arrived');
     return { stream: streams.open(response), response, client };
   }
 

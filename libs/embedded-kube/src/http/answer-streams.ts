@@ -50,7 +50,7 @@ export class AnswerStreams {
   }
 }
 
-/** Resolves when the client has read enough to be sent more, or is gone. */
+/** Resolves when the client has read enough to be sent more, or has disconnected. */
 function drained(response: ServerResponse): Promise<void> {
   if (!response.writableNeedDrain || response.destroyed) return Promise.resolve();
   const { promise, resolve } = Promise.withResolvers<void>();

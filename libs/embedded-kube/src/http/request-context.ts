@@ -21,7 +21,7 @@ export interface AnswerStream {
   /** False when the client reads too slowly and should be cut off. */
   write(chunk: string | Buffer): boolean;
   end(): void;
-  /** Resolves when the client has read what was written, or is gone: for those who can wait with what comes next. */
+  /** Resolves when the client has read everything or has disconnected: for writers that can wait. */
   drained(): Promise<void>;
 }
 

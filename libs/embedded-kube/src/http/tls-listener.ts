@@ -202,7 +202,7 @@ async function objectText(
   const first = parseAccept(request.headers.accept)[0];
   if (first?.type === 'application/yaml') {
     const value: unknown = typeof body === 'string' ? JSON.parse(body) : body;
-    const { stringify } = await import('yaml'); // hardly anybody asks for it
+    const { stringify } = await import('yaml'); // rarely asked for
     return { contentType: 'application/yaml', body: stringify(value) };
   }
   return { contentType: 'application/json', body: typeof body === 'string' ? body : JSON.stringify(body) };

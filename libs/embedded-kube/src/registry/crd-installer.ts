@@ -19,7 +19,7 @@ export interface CrdInstallerParts {
 }
 
 /**
- * Serves the kinds of CustomResourceDefinitions: from the moment one is committed, until it is gone. A definition that
+ * Serves the kinds of CustomResourceDefinitions: from its commit until its deletion. A definition that
  * is deleted waits (by a finalizer) until its objects are deleted, and theirs may take time; each change of them is
  * looked at again.
  */

@@ -9,7 +9,7 @@ import {
   withField,
 } from '#lib/kube-semantics';
 
-/** Holds a CRD until its objects are gone. */
+/** Holds a CRD until its objects are deleted. */
 export const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 
 /** The CRD with the status of one whose names are accepted and which is served: here that is so at once. */

@@ -20,7 +20,7 @@ export interface DeleteOptions {
 export async function readDeleteOptions(context: RequestContext): Promise<DeleteOptions> {
   const body = await readObject(context);
   if (body === undefined) return fromQuery(context.query);
-  // whoever sends another object by mistake must not lose this one
+  // another object sent by mistake must not delete this one
   if (body.kind !== undefined && body.kind !== 'DeleteOptions')
     throw badRequest(`no kind ${JSON.stringify(body.kind)} is registered for deletion: send DeleteOptions`);
   const preconditions = recordAt(body, 'preconditions');

@@ -83,7 +83,7 @@ function decideNamespace(namespace: KubeObject, now: Date): Decision {
   return { kind: 'put', object: { ...namespace, metadata, status: { phase: 'Terminating' } } };
 }
 
-/** The finalizers with those by which the garbage collector is told what to do with dependents. */
+/** The finalizers, with those that instruct the garbage collector about dependents. */
 function collectorFinalizers(
   current: readonly string[],
   { propagationPolicy }: DeleteOptions,

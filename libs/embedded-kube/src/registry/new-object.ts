@@ -33,7 +33,7 @@ const MAX_GENERATED_BASE = 58;
 /** Kinds that keep the status they are created with. */
 const STATUS_AT_CREATION = new Set(['nodes']);
 
-/** A name nobody has yet, very likely: the base and five random letters. */
+/** A name that is very likely unused: the base and five random letters. */
 export function generateName(base: string): string {
   const letters = Array.from({ length: 5 }, () => SUFFIX_LETTERS[randomInt(SUFFIX_LETTERS.length)]);
   return base.slice(0, MAX_GENERATED_BASE) + letters.join('');

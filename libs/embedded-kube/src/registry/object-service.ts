@@ -117,7 +117,7 @@ export class ObjectService {
     });
   }
 
-  /** Changes what nobody may change through the API: a pod's node. No validation, no managed fields. */
+  /** Changes what the API does not let clients change: a pod's node. No validation, no managed fields. */
   async bind(
     target: ObjectTarget,
     change: (current: KubeObject) => KubeObject,

@@ -333,7 +333,7 @@ function checkApplyIdentity({ metadata }: KubeObject, name: string, namespace: s
   }
 }
 
-/** Apply refuses unknown fields whatever the caller's fieldValidation: nobody could own them. */
+/** Apply refuses unknown fields whatever the caller's fieldValidation: they could have no owner. */
 function applyUnknown(object: KubeObject, unknownFields: readonly string[]): ApiError {
   const { name = '', namespace } = object.metadata;
   const who = `${namespace ? `${namespace}/` : ''}${name}; ${object.apiVersion}, Kind=${object.kind}`;

@@ -87,7 +87,7 @@ function discoveryRoot(
   return json(isCore ? discovery.coreVersions(address) : discovery.groupList());
 }
 
-/** A path that leads nowhere: in plain text, as clients tell it from an object that is not there. */
+/** An unknown path: in plain text, by which clients distinguish it from a missing object. */
 export function noSuchPath(): Reply {
   return { kind: 'bytes', code: 404, contentType: 'text/plain; charset=utf-8', body: '404 page not found\n' };
 }

@@ -68,7 +68,7 @@ export class ChangeHistory {
   }
 }
 
-/** What a change keeps alive: the object after it, and before it when that is nobody else's any more. */
+/** What a change keeps alive: the object after it, and the one before it when nothing else holds that. */
 function lettersOf({ after }: StoredChange): number {
   return after.json.length;
 }

@@ -1,4 +1,4 @@
-import { Client, DatabaseError } from 'pg';
+import { NoAnswerError, openConnection, postgresTrouble, type OwnConnection } from '#lib/postgres';
 import type { ResourceKey } from './resource-key.js';
 
 /** A change as the database keeps it. */
@@ -49,22 +49,17 @@ SELECT revision, type, resource, namespace, name, object FROM changes`;
  * as long as it is connected, since two writers would hand out the same revisions.
  */
 export class ChangeLog {
-  #client: Client | undefined;
+  #client: OwnConnection | undefined;
 
   constructor(private readonly databaseUri: string) {}
 
   /** Connects, takes the lock, makes the tables. Throws DatabaseOwnedError when another server holds the lock. */
   async open(): Promise<void> {
     await this.close();
-    const client = new Client({
-      connectionString: this.databaseUri,
-      application_name: 'kube-apiserver',
-      keepAlive: true,
-    });
+    const client = await openConnection({ uri: this.databaseUri, applicationName: 'kube-apiserver' });
     client.on('error', () => {
       if (this.#client === client) this.#client = undefined;
     });
-    await client.connect();
     try {
       const { rows } = await client.query<{ owned: boolean }>('SELECT pg_try_advisory_lock($1) AS owned', [
         LOCK,
@@ -123,15 +118,13 @@ export class ChangeLog {
     await client?.end().catch(() => undefined);
   }
 
-  #connected(): Client {
-    if (!this.#client) throw new Error('database unavailable: not connected');
+  #connected(): OwnConnection {
+    if (!this.#client) throw new NoAnswerError(new Error('not connected'));
     return this.#client;
   }
 }
 
-/** Whether a failed statement may have failed only because the connection or the server went away. */
+/** Whether a statement failed only because the connection or the server ended: it is performed again. */
 export function isConnectionFailure(error: unknown): boolean {
-  if (error instanceof DatabaseOwnedError) return false;
-  if (!(error instanceof DatabaseError)) return true;
-  return /^(08|57P|53300)/.test(error.code ?? '');
+  return postgresTrouble(error) === 'unavailable';
 }

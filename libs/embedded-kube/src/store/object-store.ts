@@ -1,6 +1,6 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
-import type { Clock } from '#lib/time';
+import { Backoff, type Clock } from '#lib/time';
 import { ApiError, type KubeObject, timeout, withMetadata } from '#lib/kube-semantics';
 import { ChangeHistory } from './change-history.js';
 import { type ChangeLog, type ChangeRecord, DatabaseOwnedError, isConnectionFailure } from './change-log.js';
@@ -35,7 +35,7 @@ interface PendingWrite {
 const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
 const MAX_BATCH = 256;
 const ANSWER_MS = 30_000;
-const RETRY_MS = [50, 100, 250, 500, 1000] as const;
+const PAUSES = { firstMs: 50, longestMs: 1_000 };
 const OWN_ATTEMPTS = 6;
 
 /**
@@ -44,7 +44,7 @@ const OWN_ATTEMPTS = 6;
  * Writers of one key take turns, so each decides on the committed state. What they decide is queued; one loop takes
  * the queue, gives out revisions, commits the batch in one statement, and only then shows it to readers and watches.
  * So the order of revisions is the order of commits, for all kinds together. When the connection breaks inside a
- * commit, the newest revision in the database tells whether the batch is there; the batch is written again if not.
+ * commit, the newest revision in the database shows whether the batch was committed; if not, the batch is written again.
  */
 export class ObjectStore {
   readonly #options: ObjectStoreOptions;
@@ -138,7 +138,7 @@ export class ObjectStore {
     return this.#answeredInTime(write);
   }
 
-  /** A write's answer is not waited for forever while the database is away; the write itself stays queued. */
+  /** A write's answer is awaited for a bounded time while the database is unavailable; the write itself stays queued. */
   async #answeredInTime(write: Promise<StoredObject | undefined>): Promise<StoredObject | undefined> {
     const late = Promise.withResolvers<never>();
     const cancel = this.#options.clock.after(ANSWER_MS, () => {
@@ -194,7 +194,7 @@ export class ObjectStore {
     return batch;
   }
 
-  /** A watcher that fails must not end the loop: nobody could write any more. */
+  /** A watcher that fails must not end the loop: every later write would hang. */
   #publish(change: StoredChange): void {
     for (const listener of this.#listeners) {
       try {
@@ -218,8 +218,9 @@ export class ObjectStore {
       if (!isConnectionFailure(error)) throw error;
       logger.warn({ error: errorText(error) }, 'database connection lost during a commit, reconnecting');
     }
-    for (let attempt = 0; ; attempt++) {
-      await this.#pause(attempt);
+    const backoff = this.#backoff();
+    for (;;) {
+      await backoff.pause(this.#stopped.signal);
       try {
         await this.#own();
         const committed = await log.lastRevision();
@@ -235,19 +236,19 @@ export class ObjectStore {
 
   /** Takes the database; the session of one who died a moment ago may still have to notice. */
   async #own(): Promise<void> {
-    for (let attempt = 0; ; attempt++) {
+    const backoff = this.#backoff();
+    for (;;) {
       try {
         return await this.#options.log.open();
       } catch (error) {
-        if (!(error instanceof DatabaseOwnedError) || attempt >= OWN_ATTEMPTS) throw error;
+        if (!(error instanceof DatabaseOwnedError) || backoff.failures >= OWN_ATTEMPTS) throw error;
       }
-      await this.#pause(attempt);
+      await backoff.pause(this.#stopped.signal);
     }
   }
 
-  async #pause(attempt: number): Promise<void> {
-    const ms = RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 1000;
-    await this.#options.clock.sleep(ms, this.#stopped.signal);
+  #backoff(): Backoff {
+    return new Backoff(this.#options.clock, PAUSES);
   }
 
   async #compactLog(): Promise<void> {
@@ -274,7 +275,7 @@ export class ObjectStore {
 function changeOf({ key, before, decision }: PendingWrite, revision: number): StoredChange {
   const object = withMetadata(decision.object, { resourceVersion: String(revision) });
   const after: StoredObject = { object, json: JSON.stringify(object), revision };
-  // what is there already may be deleted and made smaller, whatever its size
+  // an existing object may be deleted and made smaller, whatever its size
   const isLarger = after.json.length > (before?.json.length ?? 0) && decision.kind === 'put';
   if (isLarger && Buffer.byteLength(after.json) > MAX_OBJECT_BYTES)
     throw new ApiError(500, '', 'etcdserver: request is too large');

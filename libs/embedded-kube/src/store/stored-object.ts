@@ -16,6 +16,6 @@ export interface StoredChange {
   readonly name: string;
   /** The object after the change; for DELETED its last state with the revision of the deletion. */
   readonly after: StoredObject;
-  /** The object before the change; undefined for ADDED, and for changes from before a restart whose past is gone. */
+  /** The object before the change; undefined for ADDED, and for changes from before a restart. */
   readonly before: StoredObject | undefined;
 }

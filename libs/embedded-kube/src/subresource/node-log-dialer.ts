@@ -2,7 +2,7 @@ import { request } from 'node:https';
 import type { IssuedCertificate, NodeLogDialer } from '../api-server-options.js';
 import type { CertificateAuthority } from '../pki/certificate-authority.js';
 
-/** Dials nodes over TLS with a client certificate of the cluster's CA, so that a node can tell it from a stranger. */
+/** Dials nodes over TLS with a client certificate of the cluster's CA, which proves to the node that the API server asks. */
 export function tlsNodeLogDialer(authority: CertificateAuthority): NodeLogDialer {
   let issued: Promise<IssuedCertificate> | undefined;
   return async ({ address, port, path, signal }) => {

@@ -34,7 +34,7 @@ export function podBinding(
     const served = types.findServed('', 'v1', 'pods');
     if (!served) throw internalError('pods are not served');
     const bind = (pod: KubeObject): KubeObject => boundPod(pod, binding, node, clock.now());
-    // through the status subresource of our own: the spec of a pod is immutable to everybody else
+    // through the status subresource of our own: the spec of a pod is immutable to every other writer
     await objects.bind({ served, namespace, name }, bind, {
       dryRun: context.query.getAll('dryRun').includes('All'),
     });

@@ -9,7 +9,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   portforward: `its ports are open on 127.0.0.1 already; see its annotation ${ANNOTATION.loopbackPorts}`,
 };
 
-/** `pods/NAME/exec`, `attach` and `portforward` are not served; whoever asks is told what to do instead. */
+/** `pods/NAME/exec`, `attach` and `portforward` are not served; the answer names the alternative. */
 export function podStreams(store: ObjectStore): readonly SubresourceHandler[] {
   return Object.entries(INSTEAD).map(([subresource, instead]) => ({
     group: '',

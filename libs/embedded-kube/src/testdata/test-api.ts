@@ -141,7 +141,7 @@ export interface TestApi {
   readonly admin: TestClient;
   readonly databaseUri: string;
   readonly options: ApiServerOptions;
-  /** Somebody else's client; closed after the tests. */
+  /** The client of another user; closed after the tests. */
   client(kubeconfig: string): TestClient;
   /** Stops the server and starts another on the same data. */
   restart(change?: Partial<ApiServerOptions>): Promise<void>;

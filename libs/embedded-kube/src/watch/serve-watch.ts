@@ -30,7 +30,7 @@ const INITIAL_EVENTS_END = { 'k8s.io/initial-events-end': 'true' };
 
 /**
  * A watch: first what the client has not seen (all objects, or the changes after its resource version), then every
- * change until its timeout. Bookmarks only tell how far it has come.
+ * change until its timeout. Bookmarks carry the position alone.
  */
 export function serveWatch(request: WatchRequest, sources: WatchSources): Reply {
   const { query } = request.context;

@@ -70,7 +70,7 @@ function refusal(request: ApplyRequest): ApplyResult | undefined {
   return { kind: 'invalid', status: 500, message };
 }
 
-/** Who owns what before: an object that nobody tracked yet belongs to `before-first-apply`. */
+/** The owners before: an untracked object belongs to `before-first-apply`. */
 function startingManaged(request: ApplyRequest, live: JsonObject): Managed {
   const stored = parseManaged(live) ?? NOBODY;
   if (stored.size > 0 || request.live === undefined) return stored;

@@ -81,7 +81,7 @@ class ComparingWalk {
     }
   }
 
-  /** Items that are there more than once are compared as a whole. */
+  /** Repeated items are compared as a whole. */
   #repeated(
     olds: readonly unknown[],
     news: readonly unknown[],

@@ -12,7 +12,7 @@ function lastApplied(object: JsonObject): string {
 }
 
 /**
- * Fields that client-side apply set and nobody changed since: kubectl may take these over by server-side apply without
+ * Fields that client-side apply set and no other manager has changed since: kubectl may take these over by server-side apply without
  * a conflict.
  */
 export function fieldsOfLastApplied(live: JsonObject, schema: SchemaNode, apiVersion: string): FieldSet {

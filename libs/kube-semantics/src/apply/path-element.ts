@@ -16,7 +16,7 @@ export function fieldName(element: PathElement): string | undefined {
   return element.startsWith('f:') ? element.slice(2) : undefined;
 }
 
-/** An item of a list whose place cannot be told. */
+/** An item of a list whose identity cannot be determined. */
 export class UnnamedItem extends Error {}
 
 /** The step to an item of a list of type set or map. */

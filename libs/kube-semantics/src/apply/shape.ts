@@ -7,7 +7,7 @@ import type { SchemaNode } from '../schema/schema-node.js';
  */
 export type Shape = 'map' | 'list' | 'leaf';
 
-/** The shape of a place, told by its schema and by the values found there (one may be missing). */
+/** The shape of a place, by its schema and by its values (one may be missing). */
 export function shapeOf(schema: SchemaNode | undefined, ...values: readonly unknown[]): Shape {
   const value = values.find((item) => item !== undefined && item !== null);
   if (value === undefined) return shapeOfType(schema);

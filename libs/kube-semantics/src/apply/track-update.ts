@@ -61,7 +61,7 @@ export function updatedManaged(
   return ownUpdate(write, forComparison(request.next, schema));
 }
 
-/** Who "added" a part that Go types always have is nobody's question: both sides of a comparison get it. */
+/** A part that Go types always have counts as added by no manager: both sides of a comparison get it. */
 function forComparison(object: JsonObject, schema: CompiledSchema): JsonObject {
   const plain = withManaged(object, NOBODY);
   return schema.isBuiltin ? canonical(plain, schema.root) : plain;

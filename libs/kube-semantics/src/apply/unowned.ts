@@ -13,7 +13,7 @@ const META = [
   'resourceVersion',
 ];
 
-/** Fields that nobody ever owns. */
+/** Fields without an owner. */
 export const stripped = FieldSet.fromPaths([
   ['f:apiVersion'],
   ['f:kind'],

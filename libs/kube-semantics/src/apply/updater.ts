@@ -97,7 +97,7 @@ export function ownApply(write: Write, applied: JsonObject, force: boolean): Own
   return { kind: 'applied', object: changed ? object : write.live, managed: owned, changed };
 }
 
-/** Removes what the applier applied last time, not this time, and nobody else owns. */
+/** Removes fields that the applier applied last time, omits this time and owns alone. */
 function pruneDropped(merged: JsonObject, last: FieldSet, managed: Managed, schema: SchemaNode): JsonObject {
   const named = (set: FieldSet): FieldSet => set.withNamedFields(schema);
   const everything = named(toFieldSet(merged, schema));

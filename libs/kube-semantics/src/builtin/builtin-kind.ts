@@ -29,7 +29,7 @@ export interface BuiltinKind {
   applyDefaults<T extends JsonObject>(object: T): T;
   /**
    * Fields that Kubernetes sets when it stores a new object, with name and uid known: a Job's selector and labels, a
-   * Namespace's finalizer, a Pod's phase, service account and tolerations. They belong to nobody: call it after
+   * Namespace's finalizer, a Pod's phase, service account and tolerations. They have no field manager: call it after
    * `trackUpdate` (or apply).
    */
   prepareForCreate<T extends JsonObject>(object: T): T;

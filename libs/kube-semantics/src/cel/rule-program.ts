@@ -47,7 +47,7 @@ function compile(source: string): RuleProgram | RuleError {
   }
 }
 
-/** Checks on dynamic values find what only a run can tell; these two are certain. */
+/** Errors on dynamic values show only in a run; these two are certain at compile time. */
 function isFatal(message: string): boolean {
   return message.startsWith('Unknown variable') || message.startsWith('found no matching overload');
 }
@@ -61,7 +61,7 @@ function run(parsed: (context: Record<string, unknown>) => unknown, context: Rul
 }
 
 /**
- * The engine knows `matches` only with JavaScript's expressions, which can take for ever, and `existsOne` only by its
+ * The engine knows `matches` only with JavaScript's expressions, whose run time is unbounded, and `existsOne` only by its
  * older name: both are renamed outside of string literals.
  */
 function translate(source: string): string {

@@ -22,7 +22,7 @@ export function validateRules(
   } catch (thrown) {
     if (!(thrown instanceof BudgetSpentError)) throw thrown;
   }
-  // it may be long, so somebody must watch: nothing else is served meanwhile
+  // the evaluation blocks this thread, so a long one needs a time limit
   const budget = new RuleBudget(Number.POSITIVE_INFINITY);
   try {
     return withinTime(() => visit({ ...whole, budget }), MOST_MS);

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import type { SchemaNode } from './schema-node.js';
 
 /**
- * An object as Kubernetes' Go types write it: parts that are always there are there (nested structs, required lists as
+ * An object as Kubernetes' Go types write it: parts that are never omitted are present (nested structs, required lists as
  * null, required scalars as zero), empty lists and maps that may be left out are left out. For custom resources, whose
  * schemas say nothing of this, it changes only what is empty, so it is not for them.
  */

@@ -11,7 +11,7 @@ export type FieldErrorReason =
   | 'FieldValueTooMany'
   | 'InternalError';
 
-/** One wrong field, as a Kubernetes API server tells it. */
+/** One wrong field, as a Kubernetes API server reports it. */
 export interface FieldError {
   /** Path as in `spec.containers[0].name`; `<nil>` for the object itself. */
   readonly field: string;

@@ -39,7 +39,7 @@ function keysOf(item: JsonObject, keys: readonly string[]): JsonObject {
   return Object.fromEntries(keys.filter((key) => item[key] !== undefined).map((key) => [key, item[key]]));
 }
 
-/** The second appearance of each value that is there more than once. */
+/** The second appearance of each repeated value. */
 function repeated(
   list: readonly unknown[],
   path: string,

@@ -78,12 +78,12 @@ export class SchemaNode {
     return (this.#defaulted ??= this.#select((node) => node.default !== undefined));
   }
 
-  /** The declared fields that are written even when nobody set them. */
+  /** The declared fields that are written even when unset. */
   get zeroProperties(): readonly NamedNode[] {
     return (this.#zeros ??= this.#select((node) => node.zero !== undefined));
   }
 
-  /** Schema of fields that are not declared; undefined when there must be none. `true` keeps whatever is there. */
+  /** Schema of fields that are not declared; undefined when none are allowed. `true` keeps all of them. */
   get additionalProperties(): SchemaNode | undefined {
     const source = this.source['additionalProperties'];
     if (source === true) return this.#child('additionalProperties', KEEP_ALL);

@@ -34,7 +34,7 @@ export function conflict(of: ResourceName, name: string, why: string): ApiError 
   return new ApiError(409, 'Conflict', message, details(of, name));
 }
 
-/** Somebody else changed the object since the caller read it. */
+/** Another writer changed the object since the caller read it. */
 export function modified(of: ResourceName, name: string): ApiError {
   return conflict(
     of,

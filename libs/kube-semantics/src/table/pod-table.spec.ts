@@ -43,7 +43,7 @@ describe('the line of a pod', () => {
       ['0/1', 'CrashLoopBackOff', '3 (2m ago)'],
     ],
     [
-      'an image that cannot be had',
+      'an image that cannot be pulled',
       {
         phase: 'Pending',
         containerStatuses: [container({ ready: false, state: { waiting: { reason: 'ErrImagePull' } } })],

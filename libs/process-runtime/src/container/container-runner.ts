@@ -217,7 +217,7 @@ export class ContainerRunner {
     this.#set({ kind: 'waiting', reason: 'CrashLoopBackOff', message });
     this.#event('Warning', 'BackOff', `Back-off restarting failed container ${container.name} in pod ${of}`);
     await context.clock.sleep(pauseMs, this.#stopping.signal).catch(() => undefined);
-    // whoever stops it now should read how it ended, not that it waits
+    // a stop now should report how the container ended, not that it waits
     if (this.#stopping.signal.aborted && this.#last) this.#set({ kind: 'terminated', result: this.#last });
   }
 

@@ -25,7 +25,7 @@ export class ImageMissingError extends Error {
  * Turns a container's spec into what to start: the image's program, or the spec's own command, in the image's folder.
  * Volumes are not made: processes share the machine's file system, so there is nothing to mount them into.
  * @throws ImageMissingError
- * @throws ContainerConfigError when its environment or working directory cannot be had now
+ * @throws ContainerConfigError when its environment or working directory is missing now
  */
 export async function prepareLaunch(
   context: NodeContext,

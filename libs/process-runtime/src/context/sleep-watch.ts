@@ -5,8 +5,8 @@ const TICK_MS = 1_000;
 const SLEPT_MS = 5_000;
 
 /**
- * Notices that this process stood still: the lid was closed, or it was stopped. Whoever stood still must renew its own
- * leases before it judges anybody dead.
+ * Notices that this process stood still: the machine was suspended, or the process stopped. A process that stood still
+ * must renew its own leases before it judges others.
  */
 export class SleepWatch {
   readonly #clock: Clock;

@@ -93,7 +93,7 @@ export class LogFile {
     this.#isClosed = true;
     if (this.#handle !== undefined) closeSync(this.#handle);
     this.#handle = undefined;
-    this.#tell();
+    this.#notify();
   }
 
   #entry(stream: string, tag: 'F' | 'P', line: string): string {
@@ -109,9 +109,9 @@ export class LogFile {
       this.#handle ??= this.#open();
       this.#bytes += writeSync(this.#handle, bytes);
     } catch {
-      // a full disk, or a folder that somebody removed, costs log lines and not the workload
+      // a full disk, or a removed folder, costs log lines and not the workload
     }
-    this.#tell();
+    this.#notify();
   }
 
   #open(): number {
@@ -132,7 +132,7 @@ export class LogFile {
     this.#rotations++;
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }

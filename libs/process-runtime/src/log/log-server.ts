@@ -26,7 +26,7 @@ export interface LogServerOptions {
 /** The group of the API server's own client certificate; agents and nodes have certificates of the same CA or none. */
 const ALLOWED_GROUP = 'system:masters';
 
-/** `GET /containerLogs/NAMESPACE/POD/CONTAINER`, as kubelets serve it, to nobody but the API server. */
+/** `GET /containerLogs/NAMESPACE/POD/CONTAINER`, as kubelets serve it, to the API server alone. */
 export class LogServer {
   readonly #options: LogServerOptions;
   readonly #server: Server;
@@ -38,7 +38,7 @@ export class LogServer {
       { cert: certificate, key: privateKey, ca: clientCa, requestCert: true, rejectUnauthorized: true },
       (request, response) => void this.#answer(request, response),
     );
-    this.#server.on('tlsClientError', () => undefined); // a stranger, and told so by TLS
+    this.#server.on('tlsClientError', () => undefined); // TLS refuses a client without a valid certificate
   }
 
   /** The wished port, or any when that is taken or 0. */

@@ -205,7 +205,7 @@ describe('a node under failures', () => {
   });
 
   it('moves a container to another port when its port was taken while it was down', async () => {
-    const hold = join(folder, 'hold'); // as long as it is there, every attempt fails
+    const hold = join(folder, 'hold'); // while it exists, every attempt fails
     const script = `[ -e ${hold} ] && exit 1; exec ${process.execPath} ${PROGRAM}`;
     const readinessProbe = { tcpSocket: { port: 8000 }, periodSeconds: 1 };
     const pod = await until(

@@ -67,7 +67,7 @@ const STOP_GRACE_MS = 10_000;
 
 /**
  * Starts this machine as a node of any Kubernetes: whatever pods the scheduler binds to it run as processes. A pure client
- * of the API, in this order: strays of an earlier life are ended, the Node and its Lease are there, pods are followed.
+ * of the API, in this order: processes of an earlier run are ended, Node and Lease are written, pods are followed.
  * Resolves when the API server knows the state of the pods that were bound to it before.
  */
 export async function startNode(options: NodeOptions): Promise<RunningNode> {

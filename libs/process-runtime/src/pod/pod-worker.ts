@@ -15,12 +15,12 @@ import { type PodView, summarizePod } from './summarize-pod.js';
 type Ending =
   /** Its object is marked for deletion. */
   | { readonly kind: 'deleted' }
-  /** Its object is gone: deleted by force. */
+  /** Its object was deleted by force. */
   | { readonly kind: 'vanished' }
   /** The node stops; the pod stays bound to it. */
   | { readonly kind: 'node-stops'; readonly graceMs: number };
 
-/** Nobody waits for a pod that was deleted by force, but a second to close files costs little. */
+/** A pod that was deleted by force has no grace, but a second to close files costs little. */
 const VANISHED_GRACE_MS = 2_000;
 const RETRY_MS = 1_000;
 
@@ -106,7 +106,7 @@ export class PodWorker {
     this.#end({ kind: 'deleted' });
   }
 
-  /** The object is gone. */
+  /** The object was deleted. */
   vanish(): void {
     this.#isVanished = true;
     this.#reporter.close();
@@ -215,7 +215,7 @@ export class PodWorker {
     }
   }
 
-  /** While a container was down, somebody else may have taken its port: it would fail for ever. */
+  /** While a container was down, another program may have taken its port: the container could never start again. */
   async #leaveTakenPorts({ ports = [] }: PodContainer): Promise<void> {
     const own = ports.map(({ containerPort }) => containerPort);
     const replaced = await this.#context.ports.replaceTaken(this.#pod, this.#ports, own);
@@ -255,7 +255,7 @@ export class PodWorker {
     this.#files.remove();
   }
 
-  /** False when the node stops before the API server could be told: the node's next life does it. */
+  /** False when the node stops before the API server has answered: the next run deletes the object. */
   async #removeObject(): Promise<boolean> {
     const { client, clock, log } = this.#context;
     const { uid = '' } = this.#pod.metadata;
@@ -264,7 +264,7 @@ export class PodWorker {
         await client.delete(PODS, keyOf(this.#pod), { gracePeriodSeconds: 0, uid });
         return true;
       } catch (error) {
-        if (isConflict(error)) return true; // a namesake is there already
+        if (isConflict(error)) return true; // another pod has the name already
         if (this.#nodeStops.signal.aborted) return false;
         if (tries % 10 === 0)
           log.warn({ problem: errorText(error) }, 'deleting a pod object failed, retrying');

@@ -19,7 +19,7 @@ const MAX_PAUSE_MS = 5_000;
 
 /**
  * Writes the status of one pod: never two writes at a time, many changes become one write, failures are tried again
- * until the pod is gone. Annotations ride along, because a node may write `pods/status` and nothing else.
+ * until the pod is deleted. Annotations ride along, because a node may write `pods/status` and nothing else.
  */
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
@@ -56,7 +56,7 @@ export class StatusReporter {
     this.report();
   }
 
-  /** Resolves when what is known now is written, the pod is gone, or the time is over. */
+  /** Resolves when what is known now is written, the pod is deleted, or the time is over. */
   async flush(withinMs: number): Promise<void> {
     if (!this.#writing) return;
     await within(this.#writing, withinMs, this.#options.clock);

@@ -10,7 +10,7 @@ export class LoopbackPorts {
     this.#random = random;
   }
 
-  /** One real port for each TCP container port; those in `kept` stay unless somebody else has taken them meanwhile. */
+  /** One real port for each TCP container port; those in `kept` stay unless another program has taken them meanwhile. */
   async ensure(pod: Pod, kept: Readonly<Record<string, number>>): Promise<Record<string, number>> {
     const owner = pod.metadata.uid ?? '';
     const ports: Record<string, number> = {};
@@ -23,7 +23,7 @@ export class LoopbackPorts {
     return ports;
   }
 
-  /** Another real port for each of these that somebody else has taken; undefined when all are free. */
+  /** Another real port for each of these that another program has taken; undefined when all are free. */
   async replaceTaken(
     pod: Pod,
     ports: Readonly<Record<string, number>>,

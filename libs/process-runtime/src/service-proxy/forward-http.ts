@@ -31,8 +31,8 @@ function refuse(response: ServerResponse, message: string): void {
 }
 
 /**
- * A connection to a pod, or undefined when nobody answers there. Connecting first means that nothing of the request is
- * sent before there is somebody to read it, so trying the next pod repeats nothing.
+ * A connection to a pod, or undefined when none answers. Connecting first means that nothing of the request is
+ * sent before the pod accepts, so trying the next pod repeats nothing.
  */
 function connected(port: number): Promise<Socket | undefined> {
   return new Promise((resolve) => {
@@ -51,7 +51,7 @@ async function connectToPod(endpoints: EndpointChoice, signal: AbortSignal): Pro
     const endpoint = await endpoints.choose(tried, PATIENCE_MS, signal);
     if (!endpoint) return undefined;
     const socket = await connected(endpoint.port);
-    // the client left meanwhile: nobody would ever end what it began
+    // the client left meanwhile: a connection opened now would never be closed
     if (socket && signal.aborted) socket.destroy();
     else if (socket) return socket;
     tried.add(endpoint.port);

@@ -187,7 +187,7 @@ describe('ServiceListener', () => {
     waiting = connect(port, '127.0.0.1');
     waiting.on('error', () => undefined).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     await waitFor(() => waiting === undefined);
-    // whoever comes later is served, and alone
+    // a later client is served, and alone
     const later = connect(port, '127.0.0.1');
     later.on('error', () => undefined).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     await waitFor(() => asked > 0);

@@ -46,7 +46,7 @@ export class ServiceListener {
 
   /**
    * Listens on the wished port, else on one that can be kept; the port it became. A wished port that is taken is waited
-   * for: people hold the address, and whoever has the port may be the former life of this proxy.
+   * for: clients hold the address, and the port may belong to the former run of this proxy.
    */
   async listen(wished: number): Promise<number> {
     for (let tries = 0; wished !== 0 && tries < WISHED_TRIES; tries++) {

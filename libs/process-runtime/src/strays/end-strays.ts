@@ -36,7 +36,7 @@ export async function endStrays(podsFolder: string, clock: Clock, log: Logger): 
 
 function recordedProcesses(podsFolder: string): ProcessRecord[] {
   if (!existsSync(podsFolder)) return [];
-  // whatever else somebody left there is no pod
+  // a file in this folder belongs to no pod
   const pods = readdirSync(podsFolder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   return pods.flatMap(({ name: uid }) => {
     const folder = join(podsFolder, uid);

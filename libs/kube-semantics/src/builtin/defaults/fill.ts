@@ -39,7 +39,7 @@ export function derived(name: string, value: (object: JsonObject) => unknown): F
   };
 }
 
-/** Fills the object in a field, when it is there. */
+/** Fills the object in a field, when present. */
 export function inside(name: string, ...fills: readonly Fill[]): Fill {
   const fill = chain(...fills);
   return (object) => {

@@ -62,7 +62,7 @@ function validateVolumeSource(volume: JsonObject, path: string): readonly FieldE
   return [...missing, ...many];
 }
 
-/** A pod that is there may hardly change. */
+/** Few fields of an existing pod may change. */
 export function validatePodSpecUpdate(
   spec: JsonObject,
   old: JsonObject,

@@ -83,7 +83,7 @@ export const validateJob: Validator = (job, old) => {
   ];
 };
 
-/** Such a Job's template may still be told where to run. */
+/** The scheduling fields of such a Job's template may still change. */
 function isSuspendedAndIdle(job: JsonObject): boolean {
   return recordAt(job, 'spec')['suspend'] === true && recordAt(job, 'status')['startTime'] === undefined;
 }
