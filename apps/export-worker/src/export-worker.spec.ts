@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterEach(async () => {
   fault = undefined;
   for (const worker of workers.splice(0)) if (worker.isRunning) worker.kill('SIGKILL');
-  // some tests let nobody abort uploads
+  // some tests refuse the abort of uploads
   for (const left of await readdir(uploads())) await rm(join(uploads(), left), { recursive: true });
 });
 
@@ -205,7 +205,7 @@ describe('an export run', () => {
     await expectEveryRowOnce(spec);
   });
 
-  it('of chosen fields has these alone, in the one order', async () => {
+  it('writes chosen fields only, in the one order', async () => {
     const spec = specOf({
       exportFields: ['tags', 'inputs', 'name'],
       formatVersion: 'v1',
@@ -224,7 +224,7 @@ describe('an export run', () => {
     expect((await keysOf(spec)).every((key) => key.includes('/runs/year=2026/'))).toBe(true);
   });
 
-  it('of a window without rows completes without files', async () => {
+  it('completes without files when its window has no rows', async () => {
     const spec = specOf({ startTime: '2026-11-21T00:00:00Z', endTime: '2026-11-22T00:00:00Z' });
     const uid = randomUUID();
     expect(await startWorker(spec, uid, 1).ended).toBe(0);
@@ -232,7 +232,7 @@ describe('an export run', () => {
     expect(await keysOf(spec)).toEqual([]);
   });
 
-  it('tells how far it is while it writes', async () => {
+  it('reports its progress while it writes', async () => {
     const spec = specOf();
     const uid = randomUUID();
     fault = ({ query: words }) => (words.has('uploads') ? { kind: 'delay', ms: 2500 } : undefined);
@@ -250,7 +250,7 @@ describe('an attempt that fails', () => {
   it.each<
     [string, Partial<BulkExportRunSpec['destination']['config']>, Record<string, string>, number, string]
   >([
-    ['because the bucket is gone', { bucketName: 'nobucket' }, {}, 65, 'NoSuchBucket'],
+    ['because the bucket does not exist', { bucketName: 'nobucket' }, {}, 65, 'NoSuchBucket'],
     [
       'because the secret is wrong',
       {},
@@ -266,8 +266,8 @@ describe('an attempt that fails', () => {
       65,
       'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS=true',
     ],
-    ['because nobody answers', { endpointUrl: 'http://127.0.0.1:1' }, {}, 75, 'ECONNREFUSED'],
-  ])('%s says so and how to go on', async (_name, config, env, code, word) => {
+    ['because no server answers', { endpointUrl: 'http://127.0.0.1:1' }, {}, 75, 'ECONNREFUSED'],
+  ])('exits with the cause and whether a retry helps, %s', async (_name, config, env, code, word) => {
     const spec = specOf();
     const uid = randomUUID();
     const destination = { config: { ...spec.destination.config, ...config } };
@@ -278,7 +278,7 @@ describe('an attempt that fails', () => {
     expect(JSON.stringify(worker.log)).not.toContain(KEYS.secretAccessKey + '"');
   });
 
-  it('leaves no upload behind, and the next one completes', async () => {
+  it('leaves no upload behind, and its successor completes', async () => {
     const spec = specOf();
     const uid = randomUUID();
     const rows = { AGENTPLANE_EXPORT_FILE_ROWS: '12000' };
@@ -294,7 +294,7 @@ describe('an attempt that fails', () => {
     await expectEveryRowOnce(spec);
   });
 
-  it('because it was asked to end can be retried', async () => {
+  it('is retryable when it was asked to end', async () => {
     const spec = specOf();
     const uid = randomUUID();
     fault = ({ query: words }) => (words.has('partNumber') ? { kind: 'delay', ms: 1500 } : undefined);
@@ -307,8 +307,8 @@ describe('an attempt that fails', () => {
   });
 });
 
-describe('attempts of one run', () => {
-  it('that are killed at any point leave every row exactly once', async () => {
+describe('a series of attempts of one run', () => {
+  it('leaves every row exactly once when attempts are killed at any point', async () => {
     const spec = specOf();
     const uid = randomUUID();
     let attempt = 0;
@@ -333,10 +333,10 @@ describe('attempts of one run', () => {
     });
   }, 60_000);
 
-  it('adopt a file that was finished but not noted', async () => {
+  it('adopts a file that was finished but not recorded', async () => {
     const spec = specOf();
     const uid = randomUUID();
-    // the answer to the completion is lost and everything after it fails: the object is there, the record is not
+    // the answer to the completion is lost and everything after it fails: the object exists, its record does not
     let isCompleted = false;
     fault = ({ method, query: words }) => {
       if (method === 'POST' && words.has('uploadId') && !isCompleted) {
@@ -359,7 +359,7 @@ describe('attempts of one run', () => {
     ]);
   });
 
-  it('adopt no other object, though it be of the same size, and need no right to read', async () => {
+  it('adopts no other object of the same size, and needs no right to read', async () => {
     for (const canRead of [true, false]) {
       const spec = specOf();
       const uid = randomUUID();
@@ -415,7 +415,7 @@ describe('attempts of one run', () => {
     60_000,
   );
 
-  it('complete where the store knows no conditions, and over a manifest that lies there', async () => {
+  it('completes on a store without conditional writes, and over an existing manifest', async () => {
     fault = ({ headers }) =>
       headers['if-none-match'] === undefined ? undefined : { kind: 'error', code: 'NotImplemented' };
     const spec = specOf();
@@ -429,7 +429,7 @@ describe('attempts of one run', () => {
     expect(JSON.parse(stored)).toMatchObject({ rows: ROWS });
   });
 
-  it('stop when a newer one has begun, and change nothing more', async () => {
+  it('stops an attempt when a newer one has begun, before it changes anything more', async () => {
     const spec = specOf();
     const uid = randomUUID();
     const env = { AGENTPLANE_EXPORT_FILE_ROWS: '3000' };
@@ -449,7 +449,7 @@ describe('attempts of one run', () => {
     expect(await uploadsLeft()).toBe(0);
   });
 
-  it('end soon after the run was cancelled', async () => {
+  it('ends soon after the run was cancelled', async () => {
     const spec = specOf();
     const uid = randomUUID();
     fault = ({ query: words }) => (words.has('partNumber') ? { kind: 'delay', ms: 1000 } : undefined);

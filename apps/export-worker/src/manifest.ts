@@ -2,7 +2,7 @@ import { formatInstant } from '#lib/time';
 import { type ExportFile } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
 
-/** The object that is written last: whoever follows it sees exactly the files that belong to the partition. */
+/** The object that is written last: its readers see exactly the files that belong to the partition. */
 export function renderManifest({ spec }: ExportTask, files: readonly ExportFile[]): string {
   const sum = (of: (file: ExportFile) => number): number =>
     files.reduce((total, file) => total + of(file), 0);

@@ -88,7 +88,7 @@ async function exported(
   }
 }
 
-describe('rows that are unlike all others', () => {
+describe('an unusual row', () => {
   const PAYLOADS = [
     '"\\u0000"',
     '{"a":1,"a":2,"":3}',
@@ -103,7 +103,7 @@ describe('rows that are unlike all others', () => {
     '"\\u2028\u2028 é 😀"',
   ];
 
-  it.each(['v1', 'v2_beta'] as const)('keep the text of any JSON in %s', async (formatVersion) => {
+  it.each(['v1', 'v2_beta'] as const)('keeps the text of any JSON in %s', async (formatVersion) => {
     const rows = await exported(
       PAYLOADS.map((outputs) => ({ fields: { outputs, inputs: outputs } })),
       'SELECT inputs::VARCHAR AS i, outputs::VARCHAR AS o FROM FILES ORDER BY name::INT',
@@ -112,7 +112,7 @@ describe('rows that are unlike all others', () => {
     expect(rows).toEqual(PAYLOADS.map((text) => ({ i: text, o: text })));
   });
 
-  it('show halves of characters for what they are, and spoil no file with them', async () => {
+  it('has U+FFFD for halves of characters, and spoils no file', async () => {
     const rows = await exported(
       [{ fields: { inputs: '{"cut \\ud83d":"\\ud83d\\ude00 \\ude00\\ud83d","\\\\ud83d":"\\uD83D\\\\"}' } }],
       'SELECT inputs::VARCHAR AS i FROM FILES',
@@ -122,7 +122,7 @@ describe('rows that are unlike all others', () => {
     ]);
   });
 
-  it('keep text that JSON could only escape', async () => {
+  it('keeps text that JSON can only escape', async () => {
     const rows = await exported(
       [
         { run: { tags: ['', 'a\u0000b', '\ud800', '😀', '"\\'] }, fields: { error: '"a\\u0000\\ud800\\n"' } },
@@ -136,7 +136,7 @@ describe('rows that are unlike all others', () => {
     ]);
   });
 
-  it.each(['0001-01-01', '1969-12-31', '9999-12-31'])('of the day %s keep their times', async (day) => {
+  it.each(['0001-01-01', '1969-12-31', '9999-12-31'])('keeps its times on the day %s', async (day) => {
     const start_time = `${day}T23:59:59.999998Z`;
     const rows = await exported(
       [
@@ -152,7 +152,7 @@ describe('rows that are unlike all others', () => {
     ]);
   });
 
-  it('with nothing in them are read as nothing', async () => {
+  it('is read as empty when all its optional fields are absent', async () => {
     const rows = await exported(
       [{}, {}],
       `SELECT count(*)::INT AS n, count(end_time)::INT AS e, count(total_tokens)::INT AS t, count(total_cost)::INT AS c,
@@ -161,7 +161,7 @@ describe('rows that are unlike all others', () => {
     expect(rows).toEqual([{ n: 2, e: 0, t: 0, c: 0, i: 0, f: 0, x: 0, g: 2 }]);
   });
 
-  it('with the largest numbers keep them', async () => {
+  it('keeps the largest numbers', async () => {
     const usage = {
       input_tokens: 9_007_199_254_740_991,
       output_tokens: 9_007_199_254_740_991,
@@ -184,7 +184,7 @@ describe('rows that are unlike all others', () => {
     ]);
   });
 
-  it('are found by bounds in spite of texts that are too long for any', async () => {
+  it('is found by bounds beside texts that are too long for bounds', async () => {
     const long = 'é'.repeat(4000);
     const rows = await exported(
       [{ run: { name: long, run_type: 'a' } }, { run: { name: 'short' } }, { run: { name: '\u{10FFFF}' } }],

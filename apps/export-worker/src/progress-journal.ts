@@ -17,7 +17,7 @@ export type SoFar = NonNullable<ExportIntent['soFar']>;
 
 /**
  * This attempt's writes to its progress, one after another, and a heartbeat between them: every second it writes how
- * far the open file is, which also tells whether the attempt is still in force. When it is not, `signal` is aborted and
+ * far the open file is, which also shows whether the attempt is still in force. When it is not, `signal` is aborted and
  * whatever runs must stop and touch nothing more.
  */
 export class ProgressJournal {
@@ -107,7 +107,9 @@ export class ProgressJournal {
     this.#cancelBeat = this.#clock.after(BEAT_MS, () => {
       this.#write(() => this.#beat())
         // the database may be away for a moment: the work itself will find out whether it stays away
-        .catch((error: unknown) => this.#log.warn({ error: errorText(error) }, 'a heartbeat failed'))
+        .catch((error: unknown) =>
+          this.#log.warn({ error: errorText(error) }, 'recording a heartbeat failed; retrying'),
+        )
         .finally(() => {
           if (this.#cancelBeat) this.#scheduleBeat();
         });

@@ -45,7 +45,7 @@ export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise
   const files = await traceStore.exportProgress.files(task.runUid);
   if (files.length > 0) await putManifest(task, renderManifest(task, files), store, journal);
   await journal.finish();
-  log.info({ files: files.length }, 'the export run is complete');
+  log.info({ files: files.length }, 'export run completed');
 }
 
 async function putManifest(

@@ -24,14 +24,14 @@ export async function settleIntent(
   if (intent.uploadId !== undefined) await store.abortUpload(task.bucket, intent.key, intent.uploadId);
   else await abortUnknown(intent, task, store, log);
   if (await adopt(intent, task, store, journal)) {
-    log.info({ key: intent.key, rows: intent.rows }, 'a finished file of a former attempt was adopted');
+    log.info({ key: intent.key, rows: intent.rows }, 'adopted the finished file of a former attempt');
     return;
   }
   await journal.clearIntent();
-  log.info({ key: intent.key }, 'an unfinished file of a former attempt is written again');
+  log.info({ key: intent.key }, 'rewriting the unfinished file of a former attempt');
 }
 
-/** An attempt that died while its upload began: the upload may be there, and only the store knows its id. */
+/** An attempt that died while its upload began: the upload may exist, and only the store has its id. */
 async function abortUnknown(
   { key }: ExportIntent,
   task: ExportTask,
@@ -41,7 +41,10 @@ async function abortUnknown(
   try {
     await store.abortUploadsOf(task.bucket, key);
   } catch (error) {
-    log.warn({ key, error: errorText(error) }, 'open uploads could not be looked for; one may stay');
+    log.warn(
+      { key, error: errorText(error) },
+      'listing multipart uploads failed; an orphaned upload may remain',
+    );
   }
 }
 

@@ -34,7 +34,7 @@ async function start(context: ProgramContext, parentLog: Logger): Promise<void> 
   const work = attempt(config, traceStore, journal, context.signal, log);
   context.own({ name: 'attempt', stop: () => work.then(() => undefined) });
   const exitCode = await work;
-  context.stop(exitCode, 'the attempt has ended');
+  context.stop(exitCode, 'attempt ended');
 }
 
 /** Never rejects: whatever happens is recorded, if it can be, and becomes the exit code. */
@@ -57,7 +57,7 @@ async function attempt(
   } catch (failure) {
     const record = await traceStore.exportProgress.find(config.runUid).catch(() => undefined);
     const { exitCode, message } = outcomeOf(failure, config.attempt, record);
-    log.error({ exitCode, error: errorText(failure) }, 'the attempt failed');
+    log.error({ exitCode, error: errorText(failure) }, 'attempt failed');
     if (message !== undefined) await recordFailure(config, traceStore, journal, message, log);
     return exitCode;
   } finally {
@@ -78,6 +78,6 @@ async function recordFailure(
     if (record?.attempt !== config.attempt) await journal.claim();
     await journal.fail(message);
   } catch (error) {
-    log.error({ error: errorText(error) }, 'the failure could not be recorded');
+    log.error({ error: errorText(error) }, 'recording the failure of the attempt failed');
   }
 }

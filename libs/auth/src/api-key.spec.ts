@@ -1,11 +1,11 @@
 import { apiKeyHash, mintApiKey, parseApiKey, sameHash } from './api-key.js';
 
-describe('API keys', () => {
-  it('have the documented form', () => {
+describe('an API key', () => {
+  it('has the documented form', () => {
     expect(mintApiKey().key).toMatch(/^apk_[0-9A-Za-z]{12}_[0-9A-Za-z]{38}$/);
   });
 
-  it('are read back with the id and the hash of the whole key', () => {
+  it('is read back with its id and the hash of the whole key', () => {
     const minted = mintApiKey();
     const parsed = parseApiKey(minted.key);
     expect(parsed?.id).toBe(minted.id);
@@ -13,7 +13,7 @@ describe('API keys', () => {
     expect(minted.hash.equals(apiKeyHash(minted.key))).toBe(true);
   });
 
-  it('are never the same twice', () => {
+  it('is never minted twice', () => {
     expect(new Set(Array.from({ length: 200 }, () => mintApiKey().key)).size).toBe(200);
   });
 

@@ -53,7 +53,7 @@ export function mintApiKey(): MintedApiKey {
 
 /**
  * Reads a key as it came in a header. The checksum lets a typing mistake or a truncated key fail without a database
- * query, and lets scanners tell a real key from look-alikes; it is no proof of anything.
+ * query, and lets scanners distinguish a real key from look-alikes; it is no proof of anything.
  * @returns undefined for everything that cannot be a key
  */
 export function parseApiKey(text: string): ParsedApiKey | undefined {

@@ -20,8 +20,8 @@ const instant = fc.bigInt(
   parseInstant('9999-12-30T00:00:00Z', { zone: 'required' }) ?? 0n,
 );
 
-describe('partitions', () => {
-  it('hold every microsecond of the window exactly once, each within one UTC day', () =>
+describe('partitionByDay', () => {
+  it('covers every microsecond of the window exactly once, each part within one UTC day', () =>
     fc.assert(
       fc.property(instant, fc.bigInt(1n, 40n * 86_400_000_000n), (start, length) => {
         const window = { start, end: start + length };
@@ -37,7 +37,7 @@ describe('partitions', () => {
       }),
     ));
 
-  it('give midnight to the day that begins', () => {
+  it('gives midnight to the day that begins', () => {
     const parts = partitionByDay({
       start: parseInstant('2026-08-18T23:59:59.999999Z', { zone: 'required' }) ?? 0n,
       end: parseInstant('2026-08-19T00:00:00.000001Z', { zone: 'required' }) ?? 0n,
@@ -50,17 +50,17 @@ describe('partitions', () => {
     ]);
   });
 
-  it('are none for an empty window', () => expect(partitionByDay({ start: 5n, end: 5n })).toEqual([]));
+  it('returns no part for an empty window', () => expect(partitionByDay({ start: 5n, end: 5n })).toEqual([]));
 });
 
-describe('windows', () => {
+describe('a window', () => {
   const now = parseInstant('2026-08-19T12:00:00Z', { zone: 'required' }) ?? 0n;
 
   it.each([
     ['90m', '2026-08-19T10:30:01Z'],
     ['24h', '2026-08-18T12:00:01Z'],
     ['7d', '2026-08-12T12:00:01Z'],
-  ])('count %s backwards from the end of the second of the creation', (last, start) => {
+  ])('counts %s backwards from the end of the second of the creation', (last, start) => {
     const decision = resolveWindow({ last }, now);
     if (decision.kind !== 'window') throw new Error(decision.message);
     const { window } = decision;
@@ -77,15 +77,15 @@ describe('windows', () => {
     [{ startTime: '2026-08-19T00:00:00Z' }, /give startTime and endTime/],
     [{ startTime: 'x', endTime: '2026-08-19T00:00:00Z' }, /startTime must be/],
     [{ startTime: '2026-08-19T00:00:00Z', endTime: '2026-08-19T00:00:00Z' }, /must be after/],
-  ])('refuse %j', (wanted, message) => {
+  ])('refuses %j', (wanted, message) => {
     const decision = resolveWindow(wanted, now);
     expect(decision.kind === 'refused' && decision.message).toMatch(message);
   });
 
-  it('know no other units', () => expect(parseLast('3w')).toBeUndefined());
+  it('has no other units', () => expect(parseLast('3w')).toBeUndefined());
 });
 
-describe('object keys', () => {
+describe('an object key', () => {
   const address: PartitionAddress = {
     prefix: '/data/exports/',
     exportId: '11111111-1111-4111-8111-111111111111',
@@ -97,22 +97,22 @@ describe('object keys', () => {
   const ids =
     'export_id=11111111-1111-4111-8111-111111111111/tenant_id=22222222-2222-4222-8222-222222222222/session_id=33333333-3333-4333-8333-333333333333';
 
-  it('follow Hive in v2_beta', () =>
+  it('follows Hive in v2_beta', () =>
     expect(partKey(address, 7)).toBe(
       `data/exports/${ids}/resource=runs/year=2026/month=8/day=9/part-00007.parquet`,
     ));
-  it('follow the interface in v1, also without a prefix', () =>
+  it('follows the interface in v1, also without a prefix', () =>
     expect(manifestKey({ ...address, prefix: '', formatVersion: 'v1' })).toBe(
       `${ids}/runs/year=2026/month=8/day=9/_manifest.json`,
     ));
-  it('have a place for test objects', () => expect(testObjectKey('a', 'x')).toBe('a/tmp/x.txt'));
+  it('has a folder for test objects', () => expect(testObjectKey('a', 'x')).toBe('a/tmp/x.txt'));
 
   it.each(['../x', 'a/../b', './a', 'a//b', 'a\\b', 'a%2e', 'a b', 'ä', 'a\0', 'k=v/', `${'a'.repeat(513)}`])(
     'refuse the prefix %j',
     (prefix) => expect(checkPrefix(prefix)).toBeDefined(),
   );
 
-  it('never leave the literal prefix', () =>
+  it('never leaves the literal prefix', () =>
     fc.assert(
       fc.property(fc.string({ maxLength: 40 }), (prefix) => {
         if (checkPrefix(prefix) !== undefined) return;
@@ -122,30 +122,30 @@ describe('object keys', () => {
         expect(key.split('/')).not.toContain('..');
       }),
     ));
-  it('refuse ids that are no uuids', () =>
+  it('refuses ids that are no uuids', () =>
     expect(() => partitionFolder({ ...address, exportId: '../x' })).toThrow(/uuid/));
 });
 
-describe('attempts', () => {
+describe('decideNextAttempt', () => {
   const failed = { kind: 'failed', message: 'the store said 503', endedAtMs: 1000 } as const;
 
-  it('are repeated after the fixed pause', () =>
+  it('repeats an attempt after the fixed pause', () =>
     expect(decideNextAttempt(1, failed, 11_000, DEFAULT_EXPORT_LIMITS)).toEqual({
       kind: 'retry',
       attempt: 2,
       afterMs: 20_000,
     }));
-  it('are repeated at once when the pause is over', () =>
+  it('repeats an attempt at once when the pause is over', () =>
     expect(decideNextAttempt(20, failed, 1e6, DEFAULT_EXPORT_LIMITS)).toMatchObject({
       attempt: 21,
       afterMs: 0,
     }));
-  it('end after 20 retries', () =>
+  it('gives up after 20 retries', () =>
     expect(decideNextAttempt(21, failed, 1e6, DEFAULT_EXPORT_LIMITS)).toMatchObject({
       kind: 'fail',
       reason: 'RetriesExhausted',
     }));
-  it('end at once when the destination refuses', () =>
+  it('gives up at once when the destination refuses', () =>
     expect(
       decideNextAttempt(
         1,

@@ -61,7 +61,7 @@ export function partKey(address: PartitionAddress, number: number): string {
   return `${partitionFolder(address)}part-${String(number).padStart(5, '0')}.parquet`;
 }
 
-/** Written last: whoever follows it sees exactly the files that belong to the partition. Readers skip names with `_`. */
+/** Written last: its readers see exactly the files that belong to the partition. Readers skip names with `_`. */
 export function manifestKey(address: PartitionAddress): string {
   return `${partitionFolder(address)}_manifest.json`;
 }

@@ -26,7 +26,7 @@ function destinationMessage(error: ObjectStoreError): DestinationMessage {
 
 /**
  * Tries out what an export needs, and what it would like.
- * @throws Error when the prefix is none: whoever takes one from a person checks it before
+ * @throws Error when the prefix is none: a prefix from a person is checked before
  */
 export async function checkDestination(
   store: ObjectStore,

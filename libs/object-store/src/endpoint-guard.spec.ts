@@ -37,7 +37,7 @@ class Canary {
   }
 }
 
-describe('endpoints that tenants write', () => {
+describe('an endpoint of a tenant', () => {
   const canary = new Canary();
   beforeAll(() => canary.start());
   afterAll(() => canary.stop());
@@ -75,7 +75,7 @@ describe('endpoints that tenants write', () => {
     'http://x.localhost:PORT',
     'http://[::1]:PORT',
     'https://127.0.0.1:PORT',
-  ])('do not lead to this machine by %s', async (endpoint) => {
+  ])('does not reach this machine by %s', async (endpoint) => {
     const check = await test(endpoint);
     expect(check).toMatchObject({ kind: 'refused', message: 'Invalid endpoint', retryable: false });
     expect(check).toMatchObject({ detail: 'PrivateEndpoint' });
@@ -83,7 +83,7 @@ describe('endpoints that tenants write', () => {
     expect(canary.hits).toBe(0);
   });
 
-  it.each(LOOPBACK)('lead to this machine by %s where private endpoints are allowed', async (endpoint) => {
+  it.each(LOOPBACK)('reaches this machine by %s where private endpoints are allowed', async (endpoint) => {
     expect(await test(endpoint, true)).toMatchObject({ message: 'Invalid endpoint', detail: 'NoSuchKey' });
     expect(canary.hits).toBeGreaterThan(0);
   });
@@ -97,7 +97,7 @@ describe('endpoints that tenants write', () => {
     'http://[fd12:3456::1]',
     'http://[::ffff:10.0.0.1]',
     'http://[64:ff9b::a00:1]',
-  ])('do not lead into a private network by %s', async (endpoint) => {
+  ])('does not reach a private network by %s', async (endpoint) => {
     expect(await test(endpoint)).toMatchObject({ kind: 'refused', detail: 'PrivateEndpoint' });
   });
 
@@ -134,14 +134,14 @@ describe('endpoints that tenants write', () => {
     'http://127.0.0.1:PORT?x',
     'http://127.0.0.1:PORT#example.org',
     'not a url',
-  ])('never lead to %s, even where private endpoints are allowed', async (endpoint) => {
+  ])('never reaches %s, even where private endpoints are allowed', async (endpoint) => {
     const check = await test(endpoint, true);
     expect(check).toMatchObject({ kind: 'refused', message: 'Invalid endpoint', retryable: false });
     expect(check).toMatchObject({ detail: 'InvalidEndpoint' });
     expect(canary.hits).toBe(0);
   });
 
-  it('are not left for where a redirect points', async () => {
+  it('is not left for the target of a redirect', async () => {
     const leading = createServer((_, response) =>
       response.writeHead(307, { location: `http://127.0.0.1:${canary.port}/stolen` }).end(),
     );
@@ -196,14 +196,14 @@ describe('EndpointGuard.lookup', () => {
     expect(await ask(new EndpointGuard(allowPrivate, answering(words)))).toBe(expected);
   });
 
-  it('judges a name that answers differently the next time', async () => {
+  it('checks a name again that resolves differently the next time', async () => {
     const guard = new EndpointGuard(false, answering(['good'], ['loopback'], ['metadata']));
     expect(await ask(guard)).toBe('8.8.8.8');
     expect(await ask(guard)).toBe('refused: PrivateEndpoint');
     expect(await ask(guard)).toBe('refused: InvalidEndpoint');
   });
 
-  it('answers one address when asked for one, and judges all', async () => {
+  it('returns one address when asked for one, and checks all', async () => {
     const guard = new EndpointGuard(false, answering(['good', 'other'], ['good', 'loopback']));
     expect(await ask(guard, false)).toBe('8.8.8.8');
     expect(await ask(guard, false)).toBe('refused: PrivateEndpoint');

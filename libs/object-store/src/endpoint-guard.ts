@@ -23,7 +23,7 @@ const METADATA_NAMES = new Set([
 
 const NEVER = 'no object store can have this address';
 const PRIVATE =
-  'it is a private or loopback address; whoever runs the platform can allow these for all destinations by setting ' +
+  'it is a private or loopback address; the operator of the platform can allow these for all destinations by setting ' +
   'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS=true';
 
 /**

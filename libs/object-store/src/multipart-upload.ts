@@ -18,7 +18,7 @@ export interface MultipartUploadOptions {
   readonly contentType?: string;
   /** Completing fails with `PreconditionFailed` when the key exists (on stores that understand it). */
   readonly onlyIfAbsent?: boolean;
-  /** Kept with the object, and found by `stat`: so it can be told from any other object of the key. Unique. */
+  /** Kept with the object, and found by `stat`: so it can be distinguished from any other object of the key. Unique. */
   readonly mark?: string;
   readonly signal?: AbortSignal;
 }
@@ -92,7 +92,7 @@ export class PartsUpload implements MultipartUpload {
       'content-type': options.contentType ?? 'application/octet-stream',
       ...(options.mark === undefined ? {} : { [`x-amz-meta-${MARK_NAME}`]: options.mark }),
     };
-    // not repeated after a lost answer: that would leave an upload that nobody knows
+    // not repeated after a lost answer: that would leave an upload without a record
     const id = await withRetries(
       `start an upload of ${key} to bucket ${bucket}`,
       { clock, attempts: 1 },
@@ -213,7 +213,7 @@ export class PartsUpload implements MultipartUpload {
     return /<ETag>(?:&quot;|&#34;|")?([^<&"]+)/.exec(text)?.[1] ?? '';
   }
 
-  /** The answer to an earlier completion was lost: the object is there, and is it ours? */
+  /** The answer to an earlier completion was lost: the object exists, and is it ours? */
   async #findOwnObject(): Promise<ObjectStat | undefined> {
     const found = await this.#target.stat();
     if (found?.mark !== undefined) return found.mark === this.#options.mark ? found : undefined;
@@ -242,7 +242,7 @@ export class PartsUpload implements MultipartUpload {
   }
 }
 
-/** Throws away the parts of an upload. An upload that is gone, or a missing optional permission, is no error. */
+/** Throws away the parts of an upload. An upload that does not exist, or a missing optional permission, is no error. */
 export async function abortUpload(
   client: Client,
   clock: Clock,

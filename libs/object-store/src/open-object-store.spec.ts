@@ -65,8 +65,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-describe('objects', () => {
-  it('are put, found, read, listed and deleted', async () => {
+describe('an object', () => {
+  it('is put, found, read, listed and deleted', async () => {
     const body = randomBytes(100_000);
     const { etag } = await store.put('bkt', 'a/1', body, { contentType: 'application/x-test' });
     expect(etag).toBe(createHash('md5').update(body).digest('hex'));
@@ -81,18 +81,18 @@ describe('objects', () => {
     expect(await store.stat('bkt', 'a/1')).toBeUndefined();
   });
 
-  it('are listed beyond the first page', async () => {
+  it('is listed beyond the first page', async () => {
     for (let n = 0; n < 1003; n++) await store.put('bkt', `n/${String(n).padStart(4, '0')}`, '');
     expect(await keys('n/')).toHaveLength(1003);
   }, 30_000);
 
-  it('are put only where there is none, if asked for', async () => {
+  it('is put only at a free key when that is asked for', async () => {
     await store.put('bkt', 'once', 'x', { onlyIfAbsent: true });
     expect(await codeOf(store.put('bkt', 'once', 'y', { onlyIfAbsent: true }))).toBe('PreconditionFailed');
     expect(Buffer.concat(await (await store.get('bkt', 'once')).toArray()).toString()).toBe('x');
   });
 
-  it('are put in spite of a busy store and cut connections', async () => {
+  it('is put in spite of a busy store and cut connections', async () => {
     const faults = [{ kind: 'error', code: 'SlowDown' }, { kind: 'reset' }, { kind: 'lost-answer' }] as const;
     let n = 0;
     fault = () => faults[n++];
@@ -100,7 +100,7 @@ describe('objects', () => {
     expect(n).toBe(4);
   });
 
-  it('say the store’s code when it refuses', async () => {
+  it('fails with the code of the store', async () => {
     fault = () => ({ kind: 'error', code: 'AccessDenied' });
     expect(await codeOf(store.put('bkt', 'a', 'x'))).toBe('AccessDenied');
     expect(asked).toHaveLength(1);
@@ -109,14 +109,14 @@ describe('objects', () => {
     expect(await codeOf(store.put('nobucket', 'a', 'x'))).toBe('NoSuchBucket');
   });
 
-  it('are given up when the store stays busy, or silent', async () => {
+  it('is given up when the store stays busy or silent', async () => {
     fault = () => ({ kind: 'error', code: 'InternalError' });
     expect(await codeOf(open({ attempts: 2 }).put('bkt', 'a', 'x'))).toBe('InternalError');
     fault = () => ({ kind: 'delay', ms: 5000 });
     expect(await codeOf(open({ attempts: 1, timeoutMs: 100 }).put('bkt', 'a', 'x'))).toBe('ETIMEDOUT');
   });
 
-  it('go to the root of a host that names the bucket', async () => {
+  it('is sent to the root of a host that names the bucket', async () => {
     const paths: string[] = [];
     const other = await listen((request, response) => {
       paths.push(`${request.method} ${request.url}`);
@@ -129,7 +129,7 @@ describe('objects', () => {
   });
 });
 
-describe('uploads in parts', () => {
+describe('a multipart upload', () => {
   async function upload(
     body: Buffer,
     chunkBytes: number,
@@ -151,13 +151,13 @@ describe('uploads in parts', () => {
     ['exactly one part', 5 * MIB],
     ['exactly two parts', 10 * MIB],
     ['two parts and a bit', 10 * MIB + 1],
-  ])('hold %s', async (_name, size) => {
+  ])('holds %s', async (_name, size) => {
     const body = randomBytes(size);
     expect(await upload(body, 777_777, { partBytes: 5 * MIB })).toMatchObject({ size });
     expect(Buffer.concat(await (await store.get('bkt', 'big')).toArray()).equals(body)).toBe(true);
   });
 
-  it('arrive whole in spite of resets, busy answers and lost answers', async () => {
+  it('arrives whole in spite of resets, busy answers and lost answers', async () => {
     const seen = new Map<string, number>();
     fault = ({ method, query }) => {
       if (query.has('uploads')) return undefined;
@@ -175,7 +175,7 @@ describe('uploads in parts', () => {
     expect(Buffer.concat(await (await store.get('bkt', 'big')).toArray()).equals(body)).toBe(true);
   });
 
-  it('reject the writer when a part fails for good, and leave nothing behind', async () => {
+  it('rejects the writer when a part fails for good, and leaves nothing behind', async () => {
     fault = ({ query }) =>
       query.get('partNumber') === '2' ? { kind: 'error', code: 'AccessDenied' } : undefined;
     expect(await codeOf(upload(randomBytes(30 * MIB), MIB, { partBytes: 5 * MIB }))).toBe('AccessDenied');
@@ -183,7 +183,7 @@ describe('uploads in parts', () => {
     expect(await store.stat('bkt', 'big')).toBeUndefined();
   });
 
-  it('stop when they are told to', async () => {
+  it('stops when its signal is aborted', async () => {
     const controller = new AbortController();
     const making = await store.startMultipartUpload('bkt', 'big', {
       partBytes: 5 * MIB,
@@ -196,7 +196,7 @@ describe('uploads in parts', () => {
     expect(await readdir(join(folder, '.store/uploads/bkt'))).toEqual([]);
   });
 
-  it('complete only when the key is free, if asked for', async () => {
+  it('completes only at a free key when that is asked for', async () => {
     await store.put('bkt', 'big', 'someone else');
     expect(await codeOf(upload(randomBytes(10), 10, { onlyIfAbsent: true }))).toBe('PreconditionFailed');
     await store.delete('bkt', 'big');
@@ -207,7 +207,7 @@ describe('uploads in parts', () => {
     expect(await codeOf(upload(randomBytes(10), 10, { onlyIfAbsent: true }))).toBe('no error');
   });
 
-  it('are known by their mark', async () => {
+  it('is recognised by its mark', async () => {
     const upload = await store.startMultipartUpload('bkt', 'k', { mark: 'one' });
     await upload.write(Buffer.from('x'));
     await upload.complete();
@@ -216,7 +216,7 @@ describe('uploads in parts', () => {
     expect(await store.stat('bkt', 'k')).not.toHaveProperty('mark');
   });
 
-  it('replace what lies at their key when they are told to after all', async () => {
+  it('replaces the object at its key when that is asked for on completion', async () => {
     await store.put('bkt', 'k', 'there already');
     const upload = await store.startMultipartUpload('bkt', 'k', { onlyIfAbsent: true });
     await upload.write(Buffer.from('x'));
@@ -226,7 +226,7 @@ describe('uploads in parts', () => {
     expect(await store.stat('bkt', 'k')).toMatchObject({ size: 1 });
   });
 
-  it('do not take another object of their size for their own when the answer was lost', async () => {
+  it('does not adopt another object of its size after a lost answer', async () => {
     const upload = await store.startMultipartUpload('bkt', 'k', { onlyIfAbsent: true, mark: 'mine' });
     await upload.write(Buffer.from('x'));
     let posts = 0;
@@ -243,7 +243,7 @@ describe('uploads in parts', () => {
     expect(await codeOf(other.complete())).toBe('PreconditionFailed');
   });
 
-  it('and objects are written where the store knows no conditions', async () => {
+  it('is written on a store without conditional writes', async () => {
     fault = ({ headers }) =>
       headers['if-none-match'] === undefined ? undefined : { kind: 'error', code: 'NotImplemented' };
     await store.put('bkt', 'a', 'x', { onlyIfAbsent: true });
@@ -253,7 +253,7 @@ describe('uploads in parts', () => {
     expect(await keys()).toEqual(['a', 'b']);
   });
 
-  it('are aborted by id, once or more', async () => {
+  it('is aborted by its id, once or more', async () => {
     const making = await store.startMultipartUpload('bkt', 'big');
     await store.abortUpload('bkt', 'big', making.uploadId);
     await store.abortUpload('bkt', 'big', making.uploadId);
@@ -282,12 +282,7 @@ describe('checkDestination', () => {
     ['a wrong secret', { secretAccessKey: 'wrong' }, 'bkt', 'Access denied'],
     ['a bucket that is not there', {}, 'nobucket', 'Bucket is not valid'],
     ['a bucket name that cannot be', {}, 'Not_A_Bucket!', 'Bucket is not valid'],
-    [
-      'a port where nobody listens',
-      { endpoint: 'http://127.0.0.1:1', attempts: 1 },
-      'bkt',
-      'Invalid endpoint',
-    ],
+    ['a port without a listener', { endpoint: 'http://127.0.0.1:1', attempts: 1 }, 'bkt', 'Invalid endpoint'],
     [
       'a host that does not exist',
       { endpoint: 'http://nowhere.invalid', attempts: 1 },

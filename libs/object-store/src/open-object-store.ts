@@ -28,7 +28,7 @@ export function openObjectStore(settings: ObjectStoreSettings, clock: Clock = sy
   return new ClientObjectStore(client, transport, clock, settings.attempts ?? 4);
 }
 
-/** More open uploads of one key than this are nobody's leftovers. */
+/** More open uploads of one key than this are no leftovers. */
 const MAX_OPEN_UPLOADS = 20;
 
 class ClientObjectStore implements ObjectStore {

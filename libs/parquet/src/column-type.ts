@@ -63,7 +63,7 @@ export function isList(type: ColumnType): boolean {
   return type === 'uuid-list' || type === 'text-list';
 }
 
-/** Definition level of a value that is there; lower levels say what is missing: the element, or the list. */
+/** Definition level of a value that is present; lower levels stand for a missing element or list. */
 export function maxDefinitionLevel({ type, nullable }: ParquetColumn): number {
   return (nullable ? 1 : 0) + (isList(type) ? 1 : 0);
 }

@@ -134,7 +134,7 @@ export class ColumnWriter {
       page.clear();
       if (page.bytes.length <= MAX_KEPT_BYTES) this.#spare.push(page);
     });
-    // whoever ends the chunk sees a failure; until then it must not count as one that nobody handles
+    // the end of the chunk reports a failure; until then it must not count as an unhandled rejection
     written.catch(() => undefined);
     this.#tail = written;
   }

@@ -60,7 +60,7 @@ export class Compressor {
   /** The page must not change until its pieces are there. */
   compress(page: Buffer): Promise<readonly Buffer[]> {
     const lane = this.#lanes[this.#pages++ % this.#lanes.length];
-    if (!lane) throw new Error('there is no lane');
+    if (!lane) throw new Error('compressing a page failed: the compression is closed');
     const result = lane.tail.then(() => lane.pages.compress(page));
     const settled: Promise<unknown> = result.then(
       () => this.#running.delete(settled),

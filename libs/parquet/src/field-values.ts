@@ -27,7 +27,7 @@ export function putMicros(target: Buffer, offset: number, source: Buffer, at: nu
   const high = source.readInt32BE(at);
   const low = source.readUInt32BE(at + 4) + EPOCH_LOW;
   if (high === 0x7fffffff || high === -0x80000000)
-    throw new FieldValueError('an infinite time cannot be exported');
+    throw new FieldValueError('exporting a time failed: it is infinite');
   target.writeUInt32LE(low % 2 ** 32, offset);
   target.writeInt32LE(high + EPOCH_HIGH + (low >= 2 ** 32 ? 1 : 0), offset + 4);
 }
@@ -48,7 +48,7 @@ export function putDecimal(target: Buffer, offset: number, source: Buffer, at: n
   const weight = source.readInt16BE(at + 2);
   const sign = source.readUInt16BE(at + 4);
   if (sign !== POSITIVE && sign !== NEGATIVE)
-    throw new FieldValueError('NaN and infinity cannot be exported');
+    throw new FieldValueError('exporting a decimal failed: it is NaN or infinite');
   let integer = 0;
   let fraction = 0;
   for (let n = 0; n < groups; n++) {
@@ -58,7 +58,9 @@ export function putDecimal(target: Buffer, offset: number, source: Buffer, at: n
     else fraction += fractionOf(digits, power);
   }
   if (integer >= 10 ** 8 || !Number.isInteger(fraction))
-    throw new FieldValueError('a decimal has more than 8 digits before the point or 10 after it');
+    throw new FieldValueError(
+      'exporting a decimal failed: it has more than 8 digits before the point or 10 after it',
+    );
   const isNegative = sign === NEGATIVE;
   if (integer < MAX_EXACT_INTEGER) putNumber(target, offset, integer * 10 ** 10 + fraction, isNegative);
   else {
@@ -89,12 +91,13 @@ export function forEachElement(
 ): number {
   const dimensions = source.readInt32BE(at);
   if (dimensions === 0) return 0;
-  if (dimensions !== 1) throw new FieldValueError(`an array has ${dimensions} dimensions`);
+  if (dimensions !== 1)
+    throw new FieldValueError(`exporting an array failed: it has ${dimensions} dimensions`);
   const count = source.readInt32BE(at + 12);
   let next = at + 20;
   for (let index = 0; index < count; index++) {
     const length = source.readInt32BE(next);
-    if (length < 0) throw new FieldValueError('an element of an array is null');
+    if (length < 0) throw new FieldValueError('exporting an array failed: an element is null');
     visit(next + 4, length, index);
     next += 4 + length;
   }

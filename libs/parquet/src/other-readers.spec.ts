@@ -105,7 +105,7 @@ describe('arrow-rs', () => {
 describe('parquetjs-lite', () => {
   const SHARED = ['id', 'name', 'flag', 'tokens', 'tags', 'inputs'];
 
-  it('writes other bytes for the same rows, but readers find the same values in both', async () => {
+  it('writes other bytes for the same rows, in which readers find the same values', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'parquet-oracle-'));
     const rows = fc.sample(row, { numRuns: 300, seed: 42 });
     const schema = new parquetjs.ParquetSchema({

@@ -98,7 +98,7 @@ const asMicros = (micros: bigint): string => {
   return `${date.toISOString().slice(0, 19).replace('T', ' ')}.${String(micros % 1_000_000n).padStart(6, '0')}`;
 };
 
-describe('files', () => {
+describe('a file', () => {
   const rows = allRows(5000);
 
   it.each<[Compression, number]>([
@@ -107,7 +107,7 @@ describe('files', () => {
     ['snappy', 700],
     ['zstd', 1024],
   ])(
-    'with compression %s hold the same values for DuckDB and hyparquet',
+    'holds the same values for DuckDB and hyparquet with compression %s',
     async (compression, rowGroupRows) => {
       const file = await write(ALL, rows, { compression, rowGroupRows, pageBytes: 20_000 });
       const byHyparquet = await readByHyparquet(file);
@@ -149,20 +149,20 @@ describe('files', () => {
     },
   );
 
-  it('are the same bytes for the same rows, however the rows arrive', async () => {
+  it('has the same bytes for the same rows, whatever the pieces they arrive in', async () => {
     const options = { rowGroupRows: 1024, pageBytes: 10_000 };
     const file = await write(ALL, rows, options);
     expect((await write(ALL, rows, options, 997)).equals(file)).toBe(true);
     expect((await write(ALL, rows, { ...options, parallelPages: 1 }, 1 << 20)).equals(file)).toBe(true);
   });
 
-  it('without rows are valid', async () => {
+  it('is valid without rows', async () => {
     const file = await write(ALL, []);
     expect(await query(file, 'SELECT count(*)::INT AS n FROM FILE')).toEqual([{ n: 0 }]);
     expect(await readByHyparquet(file)).toEqual([]);
   });
 
-  it('have the types that were promised', async () => {
+  it('has the documented types', async () => {
     const file = await write(ALL, allRows(10));
     const described = await query(file, 'DESCRIBE SELECT * FROM FILE');
     expect(Object.fromEntries(described.map((row) => [row['column_name'], row['column_type']]))).toEqual({
@@ -188,8 +188,8 @@ describe('files', () => {
   });
 });
 
-describe('row groups', () => {
-  it('end after so many rows, or so many bytes', async () => {
+describe('a row group', () => {
+  it('ends at its limit of rows or bytes', async () => {
     const columns = [column('id', 'uuid'), column('text', 'text', { statistics: false })];
     const sizes = async (rows: Row[], options: Partial<ParquetWriterOptions>): Promise<number[]> =>
       parquetMetadata(arrayBuffer(await write(columns, rows, options))).row_groups.map(({ num_rows }) =>
@@ -201,7 +201,7 @@ describe('row groups', () => {
     expect(await sizes(large, { rowGroupBytes: 50_000 })).toEqual([2, 2, 1]);
   });
 
-  it('tell their smallest and largest values, by which DuckDB and hyparquet skip them', async () => {
+  it('records its smallest and largest values, by which DuckDB and hyparquet skip it', async () => {
     const rows = allRows(100).map((row): Row => row.with(1, `n${String(row[2]).slice(-3)}`));
     const file = await write(ALL, rows, { rowGroupRows: 50 });
     const stats = await query(
@@ -230,7 +230,7 @@ describe('row groups', () => {
     ]);
   });
 
-  it('leave out bounds that would be long, and those nobody asked for', async () => {
+  it('leaves out bounds that are long or not asked for', async () => {
     const columns = [
       column('long', 'text'),
       column('none', 'text', { statistics: false }),
@@ -252,8 +252,8 @@ describe('row groups', () => {
   });
 });
 
-describe('dictionaries', () => {
-  it('are given up in a row group when they grow too large', async () => {
+describe('a dictionary', () => {
+  it('is given up in a row group when it grows too large', async () => {
     const columns = [column('name', 'text', { dictionary: true })];
     const rows = Array.from({ length: 3000 }, (_, n): Row => [`${n}`.padEnd(n < 2000 ? 1000 : 5, 'x')]);
     const file = await write(columns, rows, { pageBytes: 100_000, rowGroupRows: 2500 });
@@ -267,7 +267,7 @@ describe('dictionaries', () => {
     expect(dictionaryBytes).toBeLessThan(530_000);
   });
 
-  it.each([1, 2, 3, 255, 256, 257, 5000])('of %d values are read back', async (distinct) => {
+  it.each([1, 2, 3, 255, 256, 257, 5000])('is read back with %d values', async (distinct) => {
     const columns = [column('name', 'text', { dictionary: true })];
     const rows = Array.from({ length: 9999 }, (_, n): Row => [`v${(n * n) % distinct}`]);
     const file = await write(columns, rows);
@@ -275,7 +275,7 @@ describe('dictionaries', () => {
   });
 });
 
-describe('values at the edges', () => {
+describe('a value at the edge', () => {
   const one = async (type: ColumnType, value: Value, sql: string): Promise<unknown> =>
     (
       await query(await write([column('v', type)], [[value]]), `SELECT (${sql})::VARCHAR AS v FROM FILE`)
@@ -295,7 +295,7 @@ describe('values at the edges', () => {
     ['-99999999.9999999999'],
     ['12345678.0900000000'],
     ['0.0000070000'],
-  ])('decimal %s', async (text) => {
+  ])('is read back as the decimal %s', async (text) => {
     expect(await one('decimal', text, 'v')).toBe(plainDecimal(text));
   });
 
@@ -307,15 +307,18 @@ describe('values at the edges', () => {
     ['2000-01-01 00:00:00', 946_684_800_000_000n],
     ['2255-06-05 23:47:34.740993', 9_007_199_254_740_993n],
     ['9999-12-31 23:59:59.999999', 253_402_300_799_999_999n],
-  ])('time %s', async (text, micros) => {
+  ])('is read back as the time %s', async (text, micros) => {
     expect(await one('timestamp', micros, `v AT TIME ZONE 'UTC'`)).toBe(text);
   });
 
-  it.each([0n, -1n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)])('int64 %s', async (value) => {
-    expect(await one('int64', value, 'v')).toBe(String(value));
-  });
+  it.each([0n, -1n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)])(
+    'is read back as the int64 %s',
+    async (value) => {
+      expect(await one('int64', value, 'v')).toBe(String(value));
+    },
+  );
 
-  it('text of 20 MB between small ones', async () => {
+  it('is read back as a text of 20 MB between small ones', async () => {
     const texts = ['a', 'b'.repeat(20 << 20), '', 'é'];
     const file = await write(
       [column('v', 'text')],
@@ -340,19 +343,19 @@ describe('values at the edges', () => {
       'text-list',
       Buffer.from('000000010000000100000019000000010000000' + '1ffffffff', 'hex'),
     ],
-  ])('refuse %s', async (_name, type, bytes) => {
+  ])('is refused when it is %s', async (_name, type, bytes) => {
     await expect(write([column('v', type)], [[bytes]])).rejects.toThrow();
   });
 });
 
 describe('the stream of COPY', () => {
-  it.each([1, 2, 3, 19, 20, 21, 1000])('is understood in pieces of %d bytes', async (pieceBytes) => {
+  it.each([1, 2, 3, 19, 20, 21, 1000])('is read in pieces of %d bytes', async (pieceBytes) => {
     const rows = allRows(40);
     const file = await write(ALL, rows, {}, pieceBytes);
     expect((await readByHyparquet(file)).map(({ id }) => id)).toEqual(rows.map(([id]) => id));
   });
 
-  it('is refused when it is something else', () => {
+  it('is refused when it is no binary COPY', () => {
     const reader = new CopyBinaryReader(1);
     reader.push(Buffer.from('this is certainly not binary COPY'));
     expect(() => reader.next()).toThrow('does not begin');

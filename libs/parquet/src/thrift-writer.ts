@@ -10,7 +10,7 @@ const STRUCT = 12;
 
 /**
  * Writes Thrift's compact protocol: `begin` a struct, write its fields in ascending order of id, `end` it. A struct is
- * closed by `end`, whoever opened it (`begin`, `struct`, or as an element of `list`).
+ * closed by `end`, however it was opened (`begin`, `struct`, or as an element of `list`).
  */
 export class ThriftWriter {
   #bytes = Buffer.allocUnsafeSlow(1024);

@@ -88,7 +88,7 @@ function int64(high: number, low: number): Buffer {
   return bytes;
 }
 
-/** Undefined for types of which nobody asks the smallest. */
+/** Undefined for types without an order that readers use. */
 export function valueRange(type: ColumnType): ValueRange | undefined {
   const physical = physicalType(type);
   if (physical === PHYSICAL.int64) return new Int64Range();

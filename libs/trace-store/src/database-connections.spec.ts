@@ -44,7 +44,7 @@ describe('a trace store whose connections are ended by the server', () => {
     ),
   });
 
-  it('fails what was under way, stores it when it is sent again, and lives on', async () => {
+  it('fails the batches that were under way, stores them when they are sent again, and keeps running', async () => {
     const ids = Array.from({ length: 300 }, () => randomUUID());
     let failures = 0;
     const send = async (id: string): Promise<void> => {
@@ -70,7 +70,7 @@ describe('a trace store whose connections are ended by the server', () => {
     for (const id of ids) await waitFor(() => store.runs.get(TENANT, id).catch(() => undefined));
   });
 
-  it('ends an export that is being read with an error, not as if it were complete', async () => {
+  it('ends an export that is being read with an error instead of an early end', async () => {
     const project = await store.projects.ensure(TENANT, 'default');
     const { stream } = await store.exportSource.read({
       tenantId: TENANT,

@@ -69,7 +69,7 @@ describe('the trace store', () => {
   };
   const text = (bytes: Buffer | undefined) => bytes?.toString();
 
-  it('may be migrated by several at once', async () => {
+  it('is migrated once by several programs at the same time', async () => {
     const fresh = await postgres.freshDatabase();
     const stores = [open(fresh.uri), open(fresh.uri), open(fresh.uri)];
     await Promise.all(stores.map((one) => one.migrate()));
@@ -96,7 +96,7 @@ describe('the trace store', () => {
     expect(formatInstant(row.startTime)).toBe('2026-11-20T21:59:04.635001Z');
   });
 
-  it('keeps payloads that stand inside the run object as they stand, too', async () => {
+  it('keeps payloads inside of the run object byte for byte, too', async () => {
     const run = root();
     const text1 = JSON.stringify(run).replace(
       /}$/,
@@ -215,7 +215,7 @@ describe('the trace store', () => {
     await other.close();
   });
 
-  it('lets the same batch come twice, and at once from two connections', async () => {
+  it('stores a batch once when it is sent twice, also at the same time', async () => {
     const batch = {
       post: Array.from({ length: 30 }, () => op(root({ session_name: 'twice' }), { inputs: '{"a":1}' })),
       patch: [],
@@ -233,7 +233,7 @@ describe('the trace store', () => {
     expect(count.rows[0]).toEqual({ n: 30 });
   });
 
-  it('makes partitions for any day, also when many ask at once', async () => {
+  it('makes one partition for a day that several programs write to at once', async () => {
     const stores = [open(uri), open(uri), open(uri)];
     const days = [
       '2025-02-28T23:59:59.999999Z',
@@ -290,7 +290,7 @@ describe('the trace store', () => {
     await get(good.id);
   });
 
-  it('shows nobody the runs of another tenant', async () => {
+  it('hides the runs of another tenant', async () => {
     const run = root();
     await store.ingest(TENANT, { post: [op(run)], patch: [] });
     expect(await store.runs.get(randomUUID(), run.id)).toBeUndefined();

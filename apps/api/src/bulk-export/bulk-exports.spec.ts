@@ -10,7 +10,7 @@ const postgres = testPostgres();
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
 
-describe('bulk exports', () => {
+describe('the bulk export routes', () => {
   let api: RunningApi;
   let tenant: TestTenant;
   let objects: EmbeddedObjectStore;
@@ -64,7 +64,7 @@ describe('bulk exports', () => {
   const problems = (answer: { json: any }): string[] =>
     answer.json.detail.map((one: { loc: unknown[]; type: string }) => `${one.loc.join('.')} ${one.type}`);
 
-  it('write a test object before a destination is kept, and never show its credentials', async () => {
+  it('writes a test object before a destination is stored, and never shows its credentials', async () => {
     const made = await tenant.call('POST', '/api/v1/bulk-exports/destinations', destination());
     expect(made.status).toBe(200);
     expect(made.json).toMatchObject({
@@ -110,7 +110,7 @@ describe('bulk exports', () => {
     },
   );
 
-  it('tell every wrong field of a destination', async () => {
+  it('reports every wrong field of a destination', async () => {
     const sent = {
       destination_type: 's3',
       display_name: 'x'.repeat(257),
@@ -134,7 +134,7 @@ describe('bulk exports', () => {
     expect(problems(escape)).toEqual(['body.config.prefix field_value_invalid']);
   });
 
-  it('are created, shown and listed', async () => {
+  it('creates, shows and lists exports', async () => {
     const made = await create({
       export_fields: ['id', 'name'],
       format_version: 'v2_beta',
@@ -159,7 +159,7 @@ describe('bulk exports', () => {
     expect((await tenant.call('GET', '/api/v1/bulk-exports?limit=1')).json).toHaveLength(1);
   });
 
-  it('tell every wrong field, and rules between fields', async () => {
+  it('reports every wrong field, and rules between fields', async () => {
     const wrong = {
       session_id: 'x',
       start_time: 'y',
@@ -191,7 +191,7 @@ describe('bulk exports', () => {
     expect((await tenant.call('POST', '/api/v1/bulk-exports', request(randomUUID()))).status).toBe(404);
   });
 
-  it('are cancelled, in any spelling of the word, once and for all', async () => {
+  it('cancels an export permanently, in any spelling of the word', async () => {
     const { id } = (await create()).json;
     const path = `/api/v1/bulk-exports/${id}`;
     expect(problems(await tenant.call('PATCH', path, { status: 'RUNNING' }))).toEqual(['body.status enum']);
@@ -203,7 +203,7 @@ describe('bulk exports', () => {
     expect((await tenant.call('GET', path)).json.status).toBe('CANCELLED');
   });
 
-  it('refuse to cancel what is finished', async () => {
+  it('refuses to cancel a finished export', async () => {
     const { id } = (await create()).json;
     const name = `export-${id.slice(0, 13)}`;
     await api.client.mergeStatus(RESOURCES.BulkExport, { namespace: tenant.namespace, name }, {
@@ -231,7 +231,7 @@ describe('bulk exports', () => {
     );
   });
 
-  it('show their runs with rows, files and errors', async () => {
+  it('shows the runs of an export with rows, files and errors', async () => {
     const { id } = (await create()).json;
     const exportName = `export-${id.slice(0, 13)}`;
     const owner = await api.client.get<BulkExport>(RESOURCES.BulkExport, {
@@ -294,7 +294,7 @@ describe('bulk exports', () => {
     expect((await tenant.call('GET', `${path}/${randomUUID()}`)).status).toBe(404);
   });
 
-  it('belong to their tenant and to the plans that have them', async () => {
+  it('serves an export to its own tenant and to plans that include exports only', async () => {
     const { id } = (await create()).json;
     const other = await api.workspace();
     for (const [method, path, body] of [

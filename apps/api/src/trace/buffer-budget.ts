@@ -7,7 +7,7 @@ export interface BufferAccount {
   keep(bytes: number): void;
 }
 
-/** Keeps what all requests together hold in memory below a limit: above it callers are told to come again. */
+/** Keeps what all requests together hold in memory below a limit: above it callers get 429 and send again. */
 export class BufferBudget {
   readonly #maxBytes: number;
   #held = 0;
@@ -29,7 +29,7 @@ export class BufferBudget {
     return {
       hold: (bytes) => {
         if (this.#held > own && this.#held + bytes > this.#maxBytes)
-          throw new PublicError('too_many', 'Too many traces are arriving at once, try again');
+          throw new PublicError('too_many', 'Storing the traces failed: too many arrive at once; try again');
         this.#held += bytes;
         own += bytes;
       },

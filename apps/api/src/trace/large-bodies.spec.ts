@@ -15,7 +15,7 @@ interface Answer {
   readonly retryAfter: string | undefined;
 }
 
-describe('bodies of trace routes', () => {
+describe('a large body of a trace route', () => {
   let api: RunningApi;
   let tenant: TestTenant;
 
@@ -58,7 +58,7 @@ describe('bodies of trace routes', () => {
   ];
 
   it.each(KINDS)(
-    'count as %s while they are held, and whoever finds no room is told so',
+    'counts as %s while it is held, and is refused with 429 when there is no room',
     async (_name, path, headers, body) => {
       // the room is 64 MiB: two bodies that have arrived but for their last bytes take nearly all of it
       const held = [randomUUID(), randomUUID()].map((id) => {
@@ -110,7 +110,7 @@ describe('bodies of trace routes', () => {
     },
   );
 
-  it('are refused when they are too large, in words that arrive', async () => {
+  it('is refused with a readable answer when it is too large', async () => {
     for (const [, path, headers, body] of KINDS) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       // with its length announced, and without
@@ -133,7 +133,7 @@ describe('bodies of trace routes', () => {
     }
   });
 
-  it('that break off in the middle end nothing but their own request', async () => {
+  it('ends its own request only when it breaks off in the middle', async () => {
     const { port } = new URL(api.url);
     for (const text of ['{"post":[{"id":', '', '{'.repeat(1000)]) {
       const socket = connect(Number(port), '127.0.0.1');
@@ -146,7 +146,7 @@ describe('bodies of trace routes', () => {
     expect((await tenant.call('GET', '/sessions')).status).toBe(200);
   });
 
-  it('may not hold a route of other things with more than it takes', async () => {
+  it('is refused early by routes that accept less', async () => {
     const sent = open('/sessions', { ...json, 'transfer-encoding': 'chunked' });
     sent.on('error', () => undefined);
     sent.end(`{"name":"${'x'.repeat(2 * MIB)}"}`);

@@ -30,8 +30,8 @@ function write(parts: readonly (readonly [string, string])[], hasLength: boolean
   return Buffer.from(`${text.join('')}--b--\r\n`, 'latin1');
 }
 
-describe('multipart bodies', () => {
-  it('give the same parts however they are cut, with lengths and without', async () => {
+describe('a multipart body', () => {
+  it('has the same parts in whatever pieces it arrives, with lengths and without', async () => {
     const part = fc.tuple(
       fc.stringMatching(/^[a-z.]{1,8}$/),
       fc.string({ unit: fc.constantFrom('\r', '\n', '-', 'b', 'x') }),
@@ -49,7 +49,7 @@ describe('multipart bodies', () => {
     );
   });
 
-  it('may be empty', async () => {
+  it('is accepted when it is empty', async () => {
     expect(await read(Buffer.from('--b--\r\n'))).toEqual([]);
   });
 
@@ -66,7 +66,7 @@ describe('multipart bodies', () => {
     ],
     ['headers without an end', Buffer.from(`--b\r\n${'x'.repeat(9000)}`), false],
     ['an end in the middle of a part', write([['a', 'xyz']], true).subarray(0, 70), false],
-  ])('refuse %s', async (_name, bytes, isTooLarge) => {
+  ])('is refused with %s', async (_name, bytes, isTooLarge) => {
     const error = await read(bytes, [100]).then(
       () => undefined,
       (thrown: unknown) => thrown,
@@ -80,13 +80,13 @@ describe('multipart bodies', () => {
     ['multipart/form-data; boundary="a b"; x=y', 'a b'],
     ['multipart/form-data', undefined],
     [`multipart/form-data; boundary=${'x'.repeat(300)}`, undefined],
-  ])('name their boundary in %j', (contentType, boundary) => {
+  ])('has its boundary in %j', (contentType, boundary) => {
     expect(boundaryOf(contentType)).toBe(boundary);
   });
 });
 
 describe('the buffer budget', () => {
-  it('lets one request in whatever its size, and others only while there is room', () => {
+  it('admits one request of any size, and others while there is room', () => {
     const budget = new BufferBudget(100);
     const [large, small] = [budget.open(), budget.open()];
     large.hold(90);

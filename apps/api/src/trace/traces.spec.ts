@@ -88,7 +88,7 @@ describe('the trace routes', () => {
     expect(await read(run.id)).toMatchObject({ inputs: { a: 1 }, outputs: { b: 2 } });
   });
 
-  it('takes plain runs of the SDK, without trace id or dotted order', async () => {
+  it('stores plain runs of the SDK, without trace id or dotted order', async () => {
     const client = new Client({ apiUrl: api.url, apiKey: tenant.key, autoBatchTracing: false });
     const id = randomUUID();
     await client.createRun({ id, name: 'plain', run_type: 'chain', inputs: { a: 1 }, project_name: 'demo' });
@@ -101,7 +101,7 @@ describe('the trace routes', () => {
     });
   });
 
-  it('takes batches', async () => {
+  it('stores batches', async () => {
     const id = randomUUID();
     const post = [
       { id, trace_id: id, name: 'b', run_type: 'chain', start_time: '2026-01-01T00:00:00Z', inputs: {} },
@@ -115,7 +115,7 @@ describe('the trace routes', () => {
     });
   });
 
-  it('answers payloads byte for byte', async () => {
+  it('returns payloads byte for byte', async () => {
     const id = randomUUID();
     const body = `{"id":"${id}","name":"n","run_type":"chain","inputs":{"n": 1.0, "big":12345678901234567890}}`;
     expect((await tenant.call('POST', '/runs', body)).status).toBe(202);
@@ -155,7 +155,7 @@ describe('the trace routes', () => {
       ...headers,
     });
 
-  it('takes parts with a Content-Length header and parts without any length', async () => {
+  it('stores parts with a Content-Length header and parts without any length', async () => {
     const id = randomUUID();
     const run = JSON.stringify({
       id,
@@ -174,7 +174,7 @@ describe('the trace routes', () => {
     expect(await read(id)).toMatchObject({ inputs: { a: '--X\r\n' } });
   });
 
-  it('stores the run of the SDK that has attachments, and says that these were not kept', async () => {
+  it('stores a run of the SDK that has attachments, and answers that these were not kept', async () => {
     const client = sdk();
     const id = randomUUID();
     const run = new RunTree({
@@ -220,7 +220,7 @@ describe('the trace routes', () => {
     ['POST', '/runs/batch', '{"post":null,"patch":[]}', 202],
     ['POST', '/runs/batch', '{"post":[],"post":[]}', 202],
     ['POST', '/runs/batch', '', 400],
-  ])('%s %s %j is answered %i', async (method, path, body, status) => {
+  ])('answers %s %s %j with %i', async (method, path, body, status) => {
     expect((await tenant.call(method, path, body, { 'content-type': 'application/json' })).status).toBe(
       status,
     );
@@ -245,7 +245,7 @@ describe('the trace routes', () => {
     expect((await sendMultipart(body())).status).toBe(status);
   });
 
-  it('says 415 to compressed bodies and unknown content types', async () => {
+  it('answers compressed bodies and unknown content types with 415', async () => {
     expect((await sendMultipart('x', { 'content-encoding': 'gzip' })).status).toBe(415);
     expect(
       (await tenant.call('POST', '/runs', 'a=b', { 'content-type': 'application/x-www-form-urlencoded' }))
@@ -253,7 +253,7 @@ describe('the trace routes', () => {
     ).toBe(415);
   });
 
-  it('says what it supports, without a key', async () => {
+  it('describes what it supports without a key', async () => {
     for (const path of ['/info', '/api/v1/info']) {
       const info = (await (await fetch(api.url + path)).json()) as { batch_ingest_config: unknown };
       expect(info).toMatchObject({
@@ -263,7 +263,7 @@ describe('the trace routes', () => {
     }
   });
 
-  it('asks for a key everywhere else, and hides what belongs to others', async () => {
+  it('requires a key everywhere else, and hides objects of other tenants', async () => {
     const other = await api.workspace();
     const id = randomUUID();
     await tenant.call('POST', '/runs', { id, name: 'n', run_type: 'chain' });
@@ -283,7 +283,7 @@ describe('the trace routes', () => {
     expect((await tenant.call('GET', '/nowhere')).json).toEqual({ detail: 'Not Found' });
   });
 
-  it('verifies keys, and gives those of deployments no more than traces', async () => {
+  it('verifies keys, and lets those of deployments send traces only', async () => {
     const { key, id } = await api.store.apiKeys.mint(tenant.tenantId, {
       name: 'd',
       kind: 'deployment',
@@ -304,7 +304,7 @@ describe('the trace routes', () => {
     });
   });
 
-  it('knows no key of a workspace that is deleted, or about to be', async () => {
+  it('refuses keys of a workspace that is deleted or terminating', async () => {
     const { client } = api;
     const [gone, going] = [await api.workspace(), await api.workspace()];
     for (const { call } of [gone, going]) expect((await call('GET', '/sessions')).status).toBe(200);
@@ -320,7 +320,7 @@ describe('the trace routes', () => {
     expect((await tenant.call('GET', '/sessions')).status).toBe(200);
   });
 
-  it('keeps projects', async () => {
+  it('stores projects', async () => {
     const made = await tenant.call('POST', '/sessions', { name: 'p1', description: 'd', extra: { a: 1 } });
     expect([made.status, made.json.name, made.json.extra]).toEqual([200, 'p1', { a: 1 }]);
     expect((await tenant.call('POST', '/sessions', { name: 'p1' })).status).toBe(409);
@@ -332,7 +332,7 @@ describe('the trace routes', () => {
     expect((await tenant.call('GET', `/sessions/${made.json.id}`)).status).toBe(404);
   });
 
-  it('describes itself', async () => {
+  it('serves its own OpenAPI document', async () => {
     const document = (await (await fetch(`${api.url}/openapi.json`)).json()) as {
       paths: Record<string, unknown>;
     };

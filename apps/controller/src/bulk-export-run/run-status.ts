@@ -72,7 +72,7 @@ function conditionsOf(world: ExportRunWorld, decision: RunDecision): readonly Co
   return setCondition(conditions, summarizeReady(conditions, rule, metadata.generation), world.now);
 }
 
-/** How far the cursor has come in the partition, since nobody counts the rows beforehand. */
+/** How far the cursor has come in the partition, since the rows are not counted beforehand. */
 function percentOf({ run, progress }: ExportRunWorld, isComplete: boolean): number {
   if (isComplete) return 100;
   const start = parseInstant(run.spec.startTime, { zone: 'required' }) ?? 0n;

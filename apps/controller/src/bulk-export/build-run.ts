@@ -18,7 +18,7 @@ export function destinationSnapshot({ spec }: BulkExportDestination): BulkExport
   return { config, ...(credentialsSecretRef ? { credentialsSecretName: credentialsSecretRef.name } : {}) };
 }
 
-/** A run with everything that its worker needs; its finalizer is there from the first moment. */
+/** A run with everything that its worker needs; its finalizer is set from the first moment. */
 export function buildExportRun(
   bulkExport: BulkExport,
   destination: BulkExportRunSpec['destination'],

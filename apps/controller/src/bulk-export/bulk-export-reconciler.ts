@@ -116,10 +116,10 @@ export class BulkExportReconciler {
     );
     if (written === bulkExport) return;
     await this.#deps.exports.seen(written);
-    this.#tell(bulkExport, decision);
+    this.#announce(bulkExport, decision);
   }
 
-  #tell(bulkExport: BulkExport, decision: ExportDecision): void {
+  #announce(bulkExport: BulkExport, decision: ExportDecision): void {
     const { events } = this.#deps;
     if (decision.kind === 'complete')
       events.record(RESOURCES.BulkExport, bulkExport, {

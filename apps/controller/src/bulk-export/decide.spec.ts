@@ -143,12 +143,12 @@ describe('decideExport', () => {
     ],
     ['goes on while runs do', { runs: BOTH }, 'run'],
     [
-      'fails with a run that somebody ended',
+      'fails with a run that was ended by hand',
       { runs: [aRun('2026-05-01', [condition('Failed', 'True', 'Cancelled')]), aRun('2026-05-02')] },
       'fail RunFailed',
     ],
     [
-      'is out of time when its runs are, whoever looks at the clock first',
+      'is out of time when its runs are, whichever is reconciled first',
       { runs: [aRun('2026-05-01', [condition('Failed', 'True', 'TimedOut')]), aRun('2026-05-02')] },
       'fail TimedOut',
     ],
@@ -186,14 +186,14 @@ describe('decideExport', () => {
     expect(kind({ bulkExport, limits, siblings: [first as BulkExport, ended, bulkExport] })).toBe('run');
   });
 
-  it('queues behind what has begun, however young that is', () => {
+  it('queues behind exports that have begun, even younger ones', () => {
     const young = anExport({}, { runs: { total: 3 }, conditions: [condition('Accepted')] }, 'y');
     const bulkExport = anExport({}, {}, 'a');
     const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentExportsPerWorkspace: 1 };
     expect(kind({ bulkExport, limits, siblings: [young, bulkExport] })).toBe('wait Queued');
   });
 
-  it('goes on when it has begun itself, although a crash left it without runs', () => {
+  it('continues when it has begun, even if a crash left it without runs', () => {
     const before = anExport({}, { conditions: [condition('Accepted')] }, 'a');
     const bulkExport = anExport({}, { runs: { total: 3 } });
     const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentExportsPerWorkspace: 1 };

@@ -156,7 +156,7 @@ function overdueText({ exportTimeoutMs }: ExportWorld['limits']): string {
 
 function failureText({ status }: ExportWorld['runs'][number]): string {
   return (
-    status?.conditions?.find(({ type }) => type === CONDITION.failed)?.message ?? 'for an unknown reason'
+    status?.conditions?.find(({ type }) => type === CONDITION.failed)?.message ?? 'no cause was reported'
   );
 }
 

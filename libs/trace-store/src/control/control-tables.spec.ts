@@ -12,7 +12,7 @@ const postgres = testPostgres();
 const log = createLogger('test', 'silent');
 const TENANT = randomUUID();
 
-describe('the tables of the control side', () => {
+describe('a set of control tables', () => {
   let uri: string;
   let pool: Pool;
   let control: ControlTables;
@@ -24,19 +24,19 @@ describe('the tables of the control side', () => {
   });
   afterAll(() => pool.end());
 
-  it('agree with their entities', async () => {
+  it('agrees with its entities', async () => {
     const source = await control.source();
     const { upQueries } = await source.driver.createSchemaBuilder().log();
     expect(upQueries.map(({ query }) => query)).toEqual([]);
   });
 
-  it('keep their rows when their migrations are applied again', async () => {
+  it('keeps its rows when its migrations are applied again', async () => {
     await pool.query(`INSERT INTO projects (tenant_id, name) VALUES ($1, 'kept')`, [TENANT]);
     await control.migrate();
     expect((await pool.query(`SELECT FROM projects WHERE name = 'kept'`)).rowCount).toBe(1);
   });
 
-  it('leave the pool open when they are closed', async () => {
+  it('leaves the pool open when it is closed', async () => {
     const other = new ControlTables(pool, loadControlSchema);
     await other.migrate();
     await other.close();
@@ -45,7 +45,7 @@ describe('the tables of the control side', () => {
 });
 
 describe('a trace store', () => {
-  it('opens no more connections than its one pool may, whatever uses it', async () => {
+  it('opens no more connections than its one pool allows', async () => {
     const { uri } = await postgres.freshDatabase();
     const store = openTraceStore({ uri, poolSize: 2, log, clock: systemClock });
     await store.migrate();

@@ -5,7 +5,7 @@ import type { Pool } from '#lib/postgres';
 export type ControlSchema = Pick<DataSourceOptions, 'entities' | 'migrations'>;
 
 /**
- * What TypeORM asks of the driver's module, answered with the pool that is there: TypeORM makes pools of its own
+ * What TypeORM asks of the driver's module, answered with the existing pool: TypeORM makes pools of its own
  * otherwise, and has no option for an existing one. Events and the end of the pool remain its owner's.
  */
 function lending(pool: Pool): object {

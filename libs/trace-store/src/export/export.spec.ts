@@ -47,7 +47,7 @@ async function tuples(rows: ExportRows): Promise<(Buffer | null)[][]> {
   return result;
 }
 
-describe('the export side', () => {
+describe('the export side of a trace store', () => {
   let store: TraceStore;
   let uri = '';
   let projectId = '';
@@ -104,7 +104,7 @@ describe('the export side', () => {
     expect(await store.exportSource.count({ tenantId: TENANT, projectId, ...DAY })).toBe(5);
   });
 
-  it('goes on after a cursor, with chosen fields and a limit', async () => {
+  it('continues after a cursor, with chosen fields and a limit', async () => {
     const all = await tuples(await store.exportSource.read({ tenantId: TENANT, projectId, ...DAY }));
     const id = uuidOf(all[1]?.[0]) ?? '';
     const after = { startTime: at('2026-11-20T12:00:00.000001Z'), id, traceId: id };
@@ -123,7 +123,7 @@ describe('the export side', () => {
     ]);
   });
 
-  it('goes on between runs that differ in nothing but their trace', async () => {
+  it('continues between runs that differ in their trace only', async () => {
     const tenantId = randomUUID();
     const id = randomUUID();
     const traces = Array.from({ length: 4 }, () => randomUUID()).sort();
@@ -149,7 +149,7 @@ describe('the export side', () => {
     expect(seen).toEqual(traces);
   });
 
-  it('gives every column in the binary form of its type', async () => {
+  it('returns every column in the binary form of its type', async () => {
     const sizes: Record<string, number> = { uuid: 16, timestamptz: 8, bool: 1, int8: 8 };
     const rows = await store.exportSource.read({ tenantId: TENANT, projectId, ...DAY });
     for (const tuple of await tuples(rows))
@@ -161,7 +161,7 @@ describe('the export side', () => {
       }
   });
 
-  it('frees the connection of a read that is given up', async () => {
+  it('frees the connection of an abandoned read', async () => {
     for (let i = 0; i < 5; i++) {
       const rows = await store.exportSource.read({ tenantId: TENANT, projectId, ...DAY });
       rows.stream.destroy();

@@ -8,7 +8,7 @@ const PARTITIONED = ['runs', 'run_payloads'] as const;
 const LOCK = 7_214_002;
 /** Before 1970, and after 2099. */
 const SHARED_PARTITIONS = 2;
-/** Four years. Each day is two tables and two indexes, which whoever asks for all days has to lock. */
+/** Four years. Each day is two tables and two indexes, which a query over all days has to lock. */
 const MAX_DAYS = 1500;
 const RECENT = 7n * MICROS_PER_DAY;
 /** More days than any one writer touches; the cache begins anew then. */
@@ -78,7 +78,7 @@ export class DayPartitions {
     return true;
   }
 
-  /** Whoever sends runs of today must not be shut out by somebody who sent one for each day of a century. */
+  /** Runs of today must not be shut out by a client that sent one for each day of a century. */
   async #hasRoom(client: Connection, day: Instant, table: string): Promise<boolean> {
     const distance = day - dayOf(instantOf(this.#clock.now()));
     if (distance >= -RECENT && distance <= RECENT) return true;

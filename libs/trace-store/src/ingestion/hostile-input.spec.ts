@@ -16,7 +16,7 @@ function runOf(id: string, more: Record<string, unknown> = {}): Buffer {
   return Buffer.from(JSON.stringify({ id, name: 'n', run_type: 'chain', start_time: START, ...more }));
 }
 
-describe('input that nobody meant well', () => {
+describe('a trace store under hostile input', () => {
   let store: TraceStore;
   let client: pg.Client;
 
@@ -48,7 +48,7 @@ describe('input that nobody meant well', () => {
     store.ingest(TENANT, { post: [], patch: placed('patch', operations) });
   const outputsOf = async (id: string) => (await store.runs.get(TENANT, id))?.payloads.outputs?.toString();
 
-  it('keeps an update that waits, however deep the payload that came beside it is nested', async () => {
+  it('keeps a waiting update whose separate payload is nested deeply', async () => {
     for (const levels of [MAX_JSON_DEPTH - 1, MAX_JSON_DEPTH]) {
       const id = randomUUID();
       const outputs = nested(levels);
@@ -65,7 +65,7 @@ describe('input that nobody meant well', () => {
     }
   });
 
-  it('takes the same depth in a batch, in a run of its own, and beside it', async () => {
+  it('accepts the same depth in a batch, in a single run, and in a separate payload', async () => {
     const deep = nested(MAX_JSON_DEPTH - 1);
     const ids = [randomUUID(), randomUUID(), randomUUID()] as const;
     const [inBatch, alone] = [ids[0], ids[1]].map((id) =>
@@ -80,7 +80,7 @@ describe('input that nobody meant well', () => {
   it.each<[string, (id: string) => Buffer]>([
     ['is nested too deeply', (id) => Buffer.from(`{"id":"${id}","inputs":${nested(500)}}`)],
     ['is not UTF-8', (id) => Buffer.from(`{"id":"${id}","inputs":"\xff"}`, 'latin1')],
-  ])('refuses a run of a batch that %s, and that run alone', async (_name, bad) => {
+  ])('refuses a run of a batch that %s, and stores the others', async (_name, bad) => {
     const good = randomUUID();
     const body = Buffer.concat([
       Buffer.from('{"post":['),
@@ -94,7 +94,7 @@ describe('input that nobody meant well', () => {
     expect(await store.runs.get(TENANT, good)).toBeDefined();
   });
 
-  it('builds no values of members that should be small', async () => {
+  it('builds no values of oversized small members', async () => {
     const long = JSON.stringify(Array.from({ length: 700_000 }, () => 1));
     for (const name of ['id', 'name', 'tags', 'start_time', 'trace_tier'])
       expect(await post({ id: randomUUID(), run: Buffer.from(`{"${name}":${long},"x":1}`) })).toMatchObject({
@@ -117,14 +117,14 @@ describe('input that nobody meant well', () => {
     expect(await outputsOf(id)).toBe(outputs);
   });
 
-  it('refuses batches of more operations than anybody sends', () => {
+  it('refuses batches of more than 20,000 operations', () => {
     expect(() => splitBatch(Buffer.from(`{"post":[${'{},'.repeat(50_000)}{}]}`))).toThrow(/20000/);
     expect(() =>
       splitBatch(Buffer.from(`{"post":[${'{},'.repeat(15_000)}{}],"patch":[${'1,'.repeat(15_000)}1]}`)),
     ).toThrow(/20000/);
   });
 
-  it('complains a hundred times at most', async () => {
+  it('reports a hundred problems at most', async () => {
     const { accepted, refused } = await post(
       ...Array.from({ length: 500 }, () => ({ run: Buffer.from('{}') })),
       { run: runOf(randomUUID()) },
@@ -161,7 +161,7 @@ describe('input that nobody meant well', () => {
     expect(refused).toMatchObject([{ loc: ['post', 0, 'start_time'], type: 'datetime_parsing' }]);
   });
 
-  it('keeps a run that ends before it starts, and one of each end of time', async () => {
+  it('keeps a run that ends before it starts, and runs at both ends of the calendar', async () => {
     const times = [
       [START, '2026-11-19T00:00:00Z'],
       ['0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999999Z'],
@@ -174,7 +174,7 @@ describe('input that nobody meant well', () => {
     }
   });
 
-  it('keeps the same id of two tenants, and of two traces, apart', async () => {
+  it('keeps the same id in two tenants, and in two traces, apart', async () => {
     const [id, other, one, two] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()] as const;
     await store.ingest(other, { post: [{ run: runOf(id, { name: 'theirs' }) }], patch: [] });
     await post({ run: runOf(id, { name: 'ours', trace_id: one }) });
@@ -187,7 +187,7 @@ describe('input that nobody meant well', () => {
     expect(names.rows.map((row) => row.name)).toEqual(['ours', 'ours too']);
   });
 
-  it('makes so many days and no more, but today whatever happens', async () => {
+  it('makes no more partitions than allowed, except for days around today', async () => {
     const days = Array.from({ length: 40 }, (_, n) => new Date(Date.UTC(2001, 0, 1 + n)).toISOString());
     const { accepted, refused } = await post(
       ...days.map((start_time) => ({ run: runOf(randomUUID(), { start_time }) })),
@@ -213,7 +213,7 @@ describe('input that nobody meant well', () => {
     expect(there.rows[0]?.n).toBeLessThanOrEqual(20 + 3);
   });
 
-  describe('as updates of runs that never come', () => {
+  describe('a flood of updates whose runs never arrive', () => {
     const orphan = (size = 1): RunOperation => ({
       id: randomUUID(),
       run: Buffer.from(JSON.stringify({ outputs: 'x'.repeat(size) })),
@@ -224,7 +224,7 @@ describe('input that nobody meant well', () => {
     };
     beforeEach(() => client.query('DELETE FROM run_patches_waiting'));
 
-    it('waits for so many and says which it did not take', async () => {
+    it('is stored up to the limit of updates, and names the refused ones', async () => {
       const operations = Array.from({ length: 7 }, () => orphan());
       const result = await patch(...operations);
       expect(result).toMatchObject({
@@ -243,11 +243,11 @@ describe('input that nobody meant well', () => {
       expect((await patch(orphan())).accepted).toBe(1);
     });
 
-    it('waits for so many bytes', async () => {
+    it('is stored up to the limit of bytes', async () => {
       expect((await patch(orphan(15_000), orphan(15_000), orphan(10))).accepted).toBe(2);
     });
 
-    it('waits for a day', async () => {
+    it('is kept for a day', async () => {
       const old = orphan();
       await patch(old, orphan());
       await client.query(

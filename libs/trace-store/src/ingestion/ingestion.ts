@@ -57,7 +57,7 @@ interface Parent {
  * Stores batches of creates and updates.
  *
  * A batch is one transaction: win places in `run_keys` (which serialises everybody who knows the same run), copy new
- * runs in, lock and change those that were there. Updates of runs that nobody knows follow in a second transaction
+ * runs in, lock and change those that were there. Updates of unknown runs follow in a second transaction
  * under a lock that excludes creates of the tenant for a moment; what is still unknown then, waits.
  */
 export class Ingestion {
@@ -119,7 +119,7 @@ export class Ingestion {
     }
   }
 
-  /** Finds project and trace of each run to be made. Lost are those whose project id is nobody's. */
+  /** Finds project and trace of each run to be made. Lost are those whose project id does not exist. */
   async #open(
     tenantId: string,
     groups: readonly RunGroup[],
@@ -256,7 +256,7 @@ export class Ingestion {
   }
 
   /**
-   * Creates of this tenant are held off; whoever was at it has ended. What is unknown now, comes later or never.
+   * Creates of this tenant are excluded, and those under way have ended: a run that is unknown now comes later or never.
    * @returns operations for which there is no room to wait
    */
   async #changeOrWait(tenantId: string, groups: readonly RunGroup[]): Promise<readonly ParsedOperation[]> {
@@ -330,7 +330,7 @@ function tooManyDays(group: RunGroup, maxDays: number): readonly FieldProblem[] 
 function unknownProject(group: RunGroup): readonly FieldProblem[] {
   return group.operations.map(({ change }) => ({
     loc: [...change.place, 'session_id'],
-    msg: 'no project with this id',
+    msg: 'project not found',
     type: 'not_found',
   }));
 }

@@ -41,7 +41,7 @@ describe('the metrics of ingestion', () => {
   };
   const patch = (): RunOperation => operation({ id: randomUUID(), end_time: START });
 
-  it('counts what was offered, what was refused and why, and what waits', async () => {
+  it('counts offered, refused and waiting operations, with the reason of each refusal', async () => {
     const post = [root(), root({ session_id: randomUUID(), session_name: undefined }), operation({ id: 7 })];
     const batch = { post, patch: [patch(), patch()] };
     const bytes = [...batch.post, ...batch.patch].reduce((sum, { run }) => sum + run.length, 0);

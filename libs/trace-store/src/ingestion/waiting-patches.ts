@@ -46,7 +46,7 @@ const LONGEST_WAIT = '1 day';
 const DROPPED_AT_ONCE = 1000;
 
 /**
- * Adds updates while there is room. The tenant's lock is held by the caller, so nobody else adds.
+ * Adds updates while there is room. The caller holds the tenant's lock, so no other transaction adds.
  * @returns those that were not taken
  */
 export async function addWaiting<P extends WaitingPatch>(
@@ -80,7 +80,7 @@ export async function addWaiting<P extends WaitingPatch>(
   return refused;
 }
 
-/** Drops updates that have waited too long, a few at a time: nobody waits for their locks. @returns how many */
+/** Drops updates that have waited too long, a few at a time, so that their locks are short. @returns how many */
 export async function dropOverdue(db: Queryable): Promise<number> {
   for (let dropped = 0; ;) {
     const { rowCount } = await db.query(

@@ -72,7 +72,7 @@ DO $$ BEGIN
   END IF;
 END $$;
 
--- Years outside of any plausible clock share two partitions, so that nobody can make a partition for each of their days.
+-- Years outside of any plausible clock share two partitions: a client must not be able to make one for each of their days.
 CREATE TABLE runs_before_1970 PARTITION OF runs FOR VALUES FROM (MINVALUE) TO ('1970-01-01 00:00:00+00');
 CREATE TABLE runs_after_2099 PARTITION OF runs FOR VALUES FROM ('2100-01-01 00:00:00+00') TO (MAXVALUE);
 CREATE TABLE run_payloads_before_1970 PARTITION OF run_payloads

@@ -15,7 +15,7 @@ export function runKey(run: { readonly id: string; readonly traceId: string }): 
 }
 
 /**
- * Takes the places of runs that are not known yet. Projects are locked against deletion; a run whose project is gone
+ * Takes the places of runs that are not known yet. Projects are locked against deletion; a run whose project was deleted
  * gets no place.
  * @returns the keys that are new, as `runKey` spells them
  */

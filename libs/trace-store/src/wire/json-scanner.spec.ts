@@ -117,7 +117,7 @@ describe('the JSON scanner', () => {
     expect(() => visit('[1, 2, x]')).toThrow(JsonSyntaxError);
   });
 
-  it('refuses what is nested too deeply, without overflowing the stack', () => {
+  it('refuses text that is nested too deeply, without overflowing the stack', () => {
     expect(judge('['.repeat(MAX_JSON_DEPTH) + ']'.repeat(MAX_JSON_DEPTH))).toBe(true);
     expect(judge('['.repeat(MAX_JSON_DEPTH + 1) + ']'.repeat(MAX_JSON_DEPTH + 1))).toBe(false);
     expect(judge('['.repeat(5_000_000))).toBe(false);

@@ -17,10 +17,10 @@ function mixed(json: string): string {
   );
 }
 
-describe('halves of surrogate pairs', () => {
+describe('repairSurrogates', () => {
   const unit = fc.constantFrom('\ud83d', '\ude00', '\\', 'u', 'd', '8', '"', 'é', '\\ud83d', '\u0000', 'x');
 
-  it('become what a well-formed text has in their place, and nothing else changes', () => {
+  it('replaces halves of surrogate pairs as toWellFormed does, and changes nothing else', () => {
     fc.assert(
       fc.property(fc.array(unit, { maxLength: 12 }), (units) => {
         const text = units.join('');
