@@ -1,9 +1,2 @@
-export {
-  apiKeyHash,
-  mintApiKey,
-  parseApiKey,
-  sameHash,
-  type MintedApiKey,
-  type ParsedApiKey,
-} from './api-key.js';
-export type { ApiKeyKind, Caller, TenantId } from './caller.js';
+export { apiKeyHash, mintApiKey, parseApiKey, sameHash } from './api-key.js';
+export type { ApiKeyKind, Caller } from './caller.js';

@@ -6,14 +6,14 @@ import {
   decideNextAttempt,
   DEFAULT_EXPORT_LIMITS,
   manifestKey,
-  parseLast,
   partitionByDay,
   type PartitionAddress,
-  partitionFolder,
   partKey,
   resolveWindow,
   testObjectKey,
 } from './index.js';
+import { partitionFolder } from './object-key.js';
+import { parseLast } from './window.js';
 
 const instant = fc.bigInt(
   parseInstant('1970-01-01T00:00:00Z', { zone: 'required' }) ?? 0n,

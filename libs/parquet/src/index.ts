@@ -1,4 +1,3 @@
 export type { ColumnType, ParquetColumn } from './column-type.js';
-export type { Compression } from './compression.js';
 export { readMicros, readUuid } from './field-values.js';
-export { ParquetWriter, type ParquetWriterOptions } from './parquet-writer.js';
+export { ParquetWriter } from './parquet-writer.js';

@@ -36,6 +36,7 @@ export class ApiKeyTable implements ApiKeys {
   async verify(key: string): Promise<Caller | undefined> {
     const parsed = parseApiKey(key);
     if (!parsed) return undefined;
+    // SQL, since every request waits for it: 0.1 ms of CPU, 0.2 ms through TypeORM
     const result = await this.#pool.query<VerifiedRow>(
       `SELECT id, tenant_id, deployment, hash, coalesce(last_used_at < now() - interval '1 minute', true) AS stale
       FROM api_keys WHERE id = $1 AND revoked_at IS NULL`,
