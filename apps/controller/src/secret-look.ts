@@ -1,4 +1,4 @@
-/** Values change rarely; a new revision or test that comes a minute later hurts nobody. */
+/** Values change rarely; a new revision or test may come a minute later. */
 const LOOK_MS = 60_000;
 /** Somebody applied the resource before its Secret and is waiting. */
 const MISSING_MS = 2_000;

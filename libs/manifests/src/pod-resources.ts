@@ -14,7 +14,7 @@ const DEFAULT_MEMORY_MB = 256;
 
 /**
  * Requests and limits: a limit is twice its request unless it is given. Where no request is given there is no default
- * limit either, because twice the small default would throttle an agent that nobody measured.
+ * limit either, because twice the small default would throttle an agent of unknown size.
  */
 export function podResources(wanted: WantedResources): PodResources {
   const cpuLimit = millicores(wanted.cpuLimit) ?? double(millicores(wanted.cpu));

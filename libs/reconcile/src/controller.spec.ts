@@ -125,8 +125,8 @@ describe('Controller', () => {
     await controller.stop();
   });
 
-  it('looks at a terminal failure again, and tells it once', async () => {
-    let message = 'Secret x belongs to somebody else';
+  it('looks at a terminal failure again, and reports it once', async () => {
+    let message = 'Secret x belongs to another owner';
     const { controller, clock, passes, failures } = harness(() =>
       message === '' ? Promise.resolve(done()) : Promise.reject(new TerminalError('NotOurs', message)),
     );

@@ -21,7 +21,7 @@ export type Reconcile = (key: ObjectKey, context: ReconcileContext) => Promise<R
 /** How soon a terminal failure is looked at again: what a person changes may be nothing that wakes its object. */
 const TERMINAL_LOOK_MS = 60_000;
 
-/** Told about every pass, for metrics and tests. */
+/** One pass, for metrics and tests. */
 export interface PassReport {
   readonly key: ObjectKey;
   readonly outcome: Result['kind'] | Failure['kind'];
@@ -36,8 +36,8 @@ export interface ControllerOptions extends Omit<WorkQueueOptions, 'clock'> {
   /** Passes at the same time, each over another object. Default 4. */
   readonly concurrency?: number;
   /**
-   * Told about every failed pass but conflicts, and terminal failures that it was told of: the place for Warning events.
-   * What it throws is only logged.
+   * Called for every failed pass except conflicts and repeated terminal failures: the place for Warning events. Its own
+   * errors are only logged.
    */
   readonly onFailure?: (key: ObjectKey, failure: Failure) => void | Promise<void>;
   readonly onPass?: (report: PassReport) => void;
@@ -55,7 +55,7 @@ export class Controller {
   readonly #queue: WorkQueue;
   readonly #abort = new AbortController();
   /** The message of each key's terminal failure. */
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
   #workers: Promise<void>[] = [];
 
   constructor(options: ControllerOptions) {
@@ -80,14 +80,14 @@ export class Controller {
 
   /** Starts the workers. Keys may be enqueued before. */
   start(): void {
-    if (this.#workers.length > 0) throw new Error(`controller ${this.name} runs already`);
+    if (this.#workers.length > 0) throw new Error(`controller ${this.name} is running already`);
     this.#workers = Array.from({ length: this.#options.concurrency ?? 4 }, () => this.#work());
   }
 
   /** Takes no more keys, lets running passes end within `drainMs`, then aborts their signal and waits for them. */
   async stop(drainMs = 5_000): Promise<void> {
     this.#queue.close();
-    const reason = new Error(`controller ${this.name} stops`);
+    const reason = new Error(`controller ${this.name} is stopping`);
     const cancel = this.#options.clock.after(drainMs, () => this.#abort.abort(reason));
     await Promise.all(this.#workers);
     cancel();
@@ -103,7 +103,10 @@ export class Controller {
         else await this.#pass(text);
       } catch (error) {
         // only a hook of the owner can get here; a worker must survive it
-        this.#options.log.error({ controller: this.name, key: text, err: error }, 'a hook failed');
+        this.#options.log.error(
+          { controller: this.name, key: text, err: error },
+          'hook of the controller failed',
+        );
       } finally {
         this.#queue.finish(text);
       }
@@ -132,7 +135,7 @@ export class Controller {
 
   #settle(text: string, result: Result): void {
     this.#queue.forget(text);
-    this.#told.delete(text);
+    this.#reported.delete(text);
     switch (result.kind) {
       case 'done':
         return;
@@ -154,9 +157,9 @@ export class Controller {
       case 'terminal':
         this.#queue.forget(text);
         this.#queue.addAfter(text, jittered(TERMINAL_LOOK_MS, this.#options.random));
-        if (this.#told.get(text) === failure.message) return;
-        this.#told.set(text, failure.message);
-        log.warn(fields, 'cannot be reconciled as it is');
+        if (this.#reported.get(text) === failure.message) return;
+        this.#reported.set(text, failure.message);
+        log.warn(fields, 'reconcile refused; the object or its surroundings must change');
         break;
       case 'waiting':
         this.#queue.forget(text);
@@ -165,7 +168,7 @@ export class Controller {
         break;
       case 'conflict':
         this.#queue.addFailed(text);
-        log.debug(fields, 'somebody else wrote first');
+        log.debug(fields, 'another writer was first');
         return;
       case 'retry': {
         const delayMs = Math.round(this.#queue.addFailed(text));
@@ -178,12 +181,12 @@ export class Controller {
     try {
       await onFailure?.(parseKey(text), failure);
     } catch (problem) {
-      log.warn({ ...fields, err: problem }, 'the failure could not be reported');
+      log.warn({ ...fields, err: problem }, 'reporting the failure failed');
     }
   }
 }
 
-/** Up to 10 % later, so that objects made together do not come back together for ever. */
+/** Up to 10 % later, so that objects made together do not come back together every time. */
 function jittered(ms: number, random: () => number = Math.random): number {
   return ms * (1 + 0.1 * random());
 }

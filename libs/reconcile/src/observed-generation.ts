@@ -5,8 +5,8 @@ interface Observing extends KubeObject {
 }
 
 /**
- * The `status.observedGeneration` to write: the object's generation when this pass handled it to the end, else what is
- * there already. It therefore never says more than was done.
+ * The `status.observedGeneration` to write: the object's generation when this pass handled it to the end, else the
+ * present value. It is therefore never ahead of the work.
  */
 export function observedGeneration(object: Observing, wasHandledFully: boolean): number | undefined {
   return wasHandledFully ? object.metadata.generation : object.status?.observedGeneration;

@@ -39,7 +39,7 @@ export function summarizeReady(
         type: 'Ready',
         status: 'Unknown',
         reason: 'Pending',
-        message: `${type} is not known yet`,
+        message: `${type} is not reported yet`,
         ...observed,
       };
     if (need.status !== 'True')

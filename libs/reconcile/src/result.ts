@@ -16,7 +16,7 @@ export function after(ms: number): Result {
   return { kind: 'after', ms };
 }
 
-/** Something expected is not there yet; look again after `ms` at the latest. `reason` is a CamelCase word. */
+/** Something expected does not exist yet; look again after `ms` at the latest. `reason` is a CamelCase word. */
 export function wait(reason: string, ms: number): Result {
   return { kind: 'wait', reason, ms };
 }

@@ -17,16 +17,16 @@ function secret(owner?: Partial<OwnerReference>, metadata: object = {}): Secret 
 }
 
 describe('requireOwned', () => {
-  it('answers what is its own', () => {
+  it('returns a Secret of its own', () => {
     const own = secret({});
     expect(requireOwned(own, OWNER)).toBe(own);
   });
 
   it.each([
-    ['waits until that of a former owner is collected', secret({ uid: 'former' }), 'Deleting'],
-    ['waits for what is going', secret(undefined, { deletionTimestamp: 'now' }), 'Deleting'],
-    ['leaves what is somebody else’s alone', secret({ uid: 'other', name: 'b' }), 'NotOurs'],
-    ['leaves what is nobody’s alone', secret(), 'NotOurs'],
+    ['waits until a Secret of a former owner is collected', secret({ uid: 'former' }), 'Deleting'],
+    ['waits for a Secret that is being deleted', secret(undefined, { deletionTimestamp: 'now' }), 'Deleting'],
+    ['refuses a Secret of another owner', secret({ uid: 'other', name: 'b' }), 'NotOurs'],
+    ['refuses a Secret without an owner', secret(), 'NotOurs'],
   ])('%s', (_, one, reason) => {
     expect(() => requireOwned(one, OWNER)).toThrow(expect.objectContaining({ reason }) as Error);
   });

@@ -16,7 +16,12 @@ describe('revisionCondition', () => {
     ['no revision yet', deployment(), undefined, 'Unknown/NoRevision'],
     ['suspended', deployment({ suspend: true }), revision(1, 'Ready'), 'False/Suspended'],
     ['serving', deployment(), revision(1, 'Ready', 'Active'), 'True/Serving'],
-    ['nobody took it up', deployment(), revision(1, 'Built'), 'Unknown/AwaitingListener'],
+    [
+      'calls a revision that no listener took up unknown',
+      deployment(),
+      revision(1, 'Built'),
+      'Unknown/AwaitingListener',
+    ],
     ['on its way up', deployment(), revision(1, 'Ready/False/Deploying'), 'Unknown/Deploying'],
     ['lost its pods', deployment(), revision(1, 'Active', 'Ready/False/Deploying'), 'False/Deploying'],
     [

@@ -21,13 +21,13 @@ describe('decideId', () => {
   const older = object(A, '2026-01-01T00:00:00Z', CHOSEN);
   const younger = object(B, '2026-01-02T00:00:00Z', CHOSEN);
   it.each([
-    ['an object without an id gets its uid', object(A, '2026-01-01T00:00:00Z'), [], A],
-    ['a chosen id stays', older, [older], undefined],
-    ['an id that is no uuid is replaced', object(A, '2026-01-01T00:00:00Z', 'x'), [], A],
-    ['the older of two with one id keeps it', older, [older, younger], undefined],
-    ['the younger of two with one id gets its uid', younger, [older, younger], B],
+    ['assigns the uid to an object without an id', object(A, '2026-01-01T00:00:00Z'), [], A],
+    ['keeps a chosen id', older, [older], undefined],
+    ['replaces an id that is no uuid', object(A, '2026-01-01T00:00:00Z', 'x'), [], A],
+    ['keeps the id of the older of two', older, [older, younger], undefined],
+    ['assigns the uid to the younger of two with one id', younger, [older, younger], B],
     [
-      'an id is not taken by what is being deleted',
+      'ignores the id of an object that is being deleted',
       younger,
       [{ metadata: { ...older.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } }, younger],
       undefined,

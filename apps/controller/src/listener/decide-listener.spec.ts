@@ -24,31 +24,31 @@ function workload(availableReplicas: number, observedGeneration = 1): Deployment
 describe('listenerConditions', () => {
   it.each([
     [
-      'all is well',
+      'reports a running pod and a fresh heartbeat',
       listener('2026-01-01T00:00:50Z'),
       workload(1),
       ['WorkloadReady=True/Available', 'HeartbeatFresh=True/Available'],
     ],
     [
-      'its own namespace may be named',
+      'accepts its own namespace in spec.namespaces',
       listener('2026-01-01T00:00:50Z', ['ws-x']),
       workload(1),
       ['WorkloadReady=True/Available', 'HeartbeatFresh=True/Available'],
     ],
     [
-      'no pod, never heard of',
+      'reports a missing pod and a missing heartbeat',
       listener(),
       undefined,
       ['WorkloadReady=False/Unavailable', 'HeartbeatFresh=Unknown/NoHeartbeat'],
     ],
     [
-      'a status of an earlier generation does not count',
+      'ignores the status of an earlier generation',
       listener('2026-01-01T00:00:50Z'),
       workload(1, 0),
       ['WorkloadReady=False/Unavailable', 'HeartbeatFresh=True/Available'],
     ],
     [
-      'a heart that stopped',
+      'reports a stale heartbeat',
       listener('2026-01-01T00:00:00Z'),
       workload(1),
       ['WorkloadReady=True/Available', 'HeartbeatFresh=False/NoHeartbeat'],
@@ -58,8 +58,8 @@ describe('listenerConditions', () => {
     expect(found.map(({ type, status, reason }) => `${type}=${status}/${reason}`)).toEqual(expected);
   });
 
-  it('of one that is refused say nothing else', () => {
-    const refusal = { reason: 'NotOurs', message: 'Role x belongs to somebody else' };
+  it('reports a refusal and nothing else', () => {
+    const refusal = { reason: 'NotOurs', message: 'Role x belongs to another owner' };
     expect(listenerConditions(listener('2026-01-01T00:00:50Z'), workload(1), NOW, refusal)).toEqual([
       { type: 'WorkloadReady', status: 'False', ...refusal },
     ]);
@@ -79,12 +79,17 @@ describe('refuseListener', () => {
   });
   const younger = made('b', 2);
   it.each<[string, Listener, readonly Listener[], string | undefined]>([
-    ['alone', younger, [younger], undefined],
-    ['its own namespace', listener(undefined, ['ws-x']), [], undefined],
-    ['namespaces of others', listener(undefined, ['ws-x', 'kube-system']), [], 'NotSupported'],
-    ['a compute id that an older one has', younger, [made('a', 1), younger], 'ComputeIdTaken'],
-    ['a compute id that a younger one wants', made('a', 1), [made('a', 1), younger], undefined],
-    ['a compute id that is going', younger, [made('a', 1, { deletionTimestamp: 'now' }), younger], undefined],
+    ['accepts a listener alone in its namespace', younger, [younger], undefined],
+    ['accepts its own namespace', listener(undefined, ['ws-x']), [], undefined],
+    ['refuses namespaces of others', listener(undefined, ['ws-x', 'kube-system']), [], 'NotSupported'],
+    ['refuses a compute id of an older listener', younger, [made('a', 1), younger], 'ComputeIdTaken'],
+    ['accepts a compute id that a younger listener wants', made('a', 1), [made('a', 1), younger], undefined],
+    [
+      'accepts a compute id of a listener that is being deleted',
+      younger,
+      [made('a', 1, { deletionTimestamp: 'now' }), younger],
+      undefined,
+    ],
   ])('%s', (_, one, all, expected) => {
     expect(refuseListener(one, all)?.reason).toBe(expected);
   });

@@ -8,18 +8,18 @@ import {
 } from '#lib/resources';
 import { isOlder } from '../identity/assign-id.js';
 
-/** A listener that was silent for longer than this does not work. It beats every ten seconds. */
+/** A heartbeat older than this is stale. A listener writes one every ten seconds. */
 export const HEARTBEAT_STALE_MS = 45_000;
 
-/** Why a Listener gets no program, as the condition says it. */
+/** Why a Listener gets no program, for its condition. */
 export type ListenerRefusal = Pick<ConditionDraft, 'reason' | 'message'>;
 
-/** Namespaces that a Listener names beside its own; rights there are not the tenant's to give. */
+/** Namespaces that a Listener names beside its own; a tenant cannot grant rights there. */
 function foreignNamespaces({ metadata, spec }: Listener): readonly string[] {
   return (spec.namespaces ?? []).filter((namespace) => namespace !== metadata.namespace);
 }
 
-/** What keeps a Listener from getting a program. Of two with one compute id the older keeps it. */
+/** Why a Listener gets no program. Of two with one compute id the older keeps it. */
 export function refuseListener(
   listener: Listener,
   ofNamespace: readonly Listener[],
@@ -28,7 +28,7 @@ export function refuseListener(
   if (foreign.length > 0)
     return {
       reason: REASON.notSupported,
-      message: `a listener works in its own namespace only, not in ${foreign.join(', ')}: remove spec.namespaces`,
+      message: `spec.namespaces refused: a listener runs in its own namespace only, not in ${foreign.join(', ')}; remove it`,
     };
   const { computeId } = listener.spec;
   const holder = ofNamespace.find(
@@ -39,11 +39,11 @@ export function refuseListener(
       isOlder(other.metadata, listener.metadata),
   );
   if (!holder) return undefined;
-  const message = `the compute id ${computeId} belongs to Listener ${holder.metadata.name} already`;
+  const message = `compute id ${computeId} is used by the older Listener ${holder.metadata.name}; choose another`;
   return { reason: REASON.computeIdTaken, message };
 }
 
-/** What is known about a Listener: why it has no program, or from its Deployment and from what it last said. */
+/** The conditions of a Listener: why it has no program, or the state of its Deployment and of its heartbeat. */
 export function listenerConditions(
   listener: Listener,
   workload: Deployment | undefined,
@@ -60,16 +60,22 @@ function workloadCondition(workload: Deployment | undefined): ConditionDraft {
     workload?.status?.observedGeneration === workload?.metadata.generation &&
     (workload?.status?.availableReplicas ?? 0) > 0;
   return isAvailable
-    ? { type, status: 'True', reason: REASON.available, message: 'its pod is ready' }
-    : { type, status: 'False', reason: REASON.unavailable, message: 'its pod is not ready' };
+    ? { type, status: 'True', reason: REASON.available, message: 'pod of the listener ready' }
+    : { type, status: 'False', reason: REASON.unavailable, message: 'pod of the listener not ready' };
 }
 
 function heartbeatCondition(listener: Listener, now: Date): ConditionDraft {
   const type = CONDITION.heartbeatFresh;
   const beat = listener.status?.lastHeartbeatTime;
   if (beat === undefined)
-    return { type, status: 'Unknown', reason: REASON.noHeartbeat, message: 'it has not said anything yet' };
+    return { type, status: 'Unknown', reason: REASON.noHeartbeat, message: 'no heartbeat received yet' };
+  // no age in the message: it would change the status at every look
   return now.getTime() - Date.parse(beat) <= HEARTBEAT_STALE_MS
-    ? { type, status: 'True', reason: REASON.available, message: 'it works' }
-    : { type, status: 'False', reason: REASON.noHeartbeat, message: `it was last heard of at ${beat}` };
+    ? { type, status: 'True', reason: REASON.available, message: 'heartbeat received within 45 s' }
+    : {
+        type,
+        status: 'False',
+        reason: REASON.noHeartbeat,
+        message: `last heartbeat at ${beat}; see its pod`,
+      };
 }

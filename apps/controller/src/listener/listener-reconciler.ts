@@ -27,10 +27,10 @@ export type ListenerCaches = Pick<
   'listeners' | 'listenerWorkloads' | 'listenerAccounts' | 'listenerRoles' | 'listenerBindings' | 'namespaces'
 >;
 
-/** A heart that stops makes no event: somebody has to look. */
+/** A missing heartbeat wakes nothing, so it is looked for. */
 const LOOK_AGAIN_MS = 15_000;
 
-/** Gives each Listener its program, and says whether that works. The listener itself writes its heartbeat only. */
+/** Gives each Listener its program, and reports whether that runs. The listener itself writes its heartbeat only. */
 export class ListenerReconciler {
   readonly #caches: ListenerCaches;
   readonly #client: KubeClient;
@@ -49,7 +49,7 @@ export class ListenerReconciler {
   async reconcile(key: ObjectKey): Promise<Result> {
     const found = this.#caches.listeners.find(key);
     if (!found || isDeleting(found)) return done();
-    // nothing can be made in a namespace that is going, and the listener goes with it
+    // a namespace that is being deleted takes no new objects, and the listener is deleted with it
     const namespace = this.#caches.namespaces.find({ name: found.metadata.namespace ?? '' });
     if (!namespace || isDeleting(namespace)) return after(LOOK_AGAIN_MS);
     const listener = await ensureId(this.#client, RESOURCES.Listener, found, this.#caches.listeners);
@@ -102,7 +102,7 @@ export class ListenerReconciler {
       conditions: conditionsOf(
         listener.status?.conditions,
         listenerConditions(listener, workload, now, refusal),
-        { needs: [CONDITION.workloadReady, CONDITION.heartbeatFresh], message: 'it works' },
+        { needs: [CONDITION.workloadReady, CONDITION.heartbeatFresh], message: 'listener ready' },
         generation,
         now,
       ),

@@ -19,35 +19,35 @@ function namespace(more: Partial<Namespace['metadata']> = {}): Namespace {
 describe('decideWorkspace', () => {
   const ours = workspace();
   const table: [string, Partial<WorkspaceWorld>, object][] = [
-    ['without a namespace one is made', {}, { kind: 'create-namespace' }],
+    ['creates a missing namespace', {}, { kind: 'create-namespace' }],
     [
-      'a namespace of somebody else is left alone',
+      'refuses a namespace of another owner',
       { namespace: namespace({ labels: {} }) },
       { kind: 'refuse', reason: 'NamespaceTaken' },
     ],
     [
-      'a namespace of another tenant is left alone',
+      'refuses a namespace of another tenant',
       { namespace: namespace({ labels: { ...namespaceLabels(ours), [LABEL.tenant]: 'other' } }) },
       { kind: 'refuse', reason: 'NamespaceTaken' },
     ],
     [
-      'a namespace on its way out is waited for',
+      'waits for a namespace that is being deleted',
       { namespace: namespace({ deletionTimestamp: 'now' }), hasDefaultAccount: true },
       { kind: 'wait', reason: 'NamespaceMissing' },
     ],
     [
-      'without the default account no pod could be made',
+      'waits for the default account, which pods need',
       { namespace: namespace() },
       { kind: 'wait', reason: 'ServiceAccountMissing' },
     ],
-    ['with both it is ready', { namespace: namespace(), hasDefaultAccount: true }, { kind: 'ready' }],
+    ['is ready with both', { namespace: namespace(), hasDefaultAccount: true }, { kind: 'ready' }],
     [
-      'the younger of two with one tenant is refused, however the id is written',
+      'refuses the younger of two with one tenant, however the id is written',
       { workspaces: [ours, workspace('older', '2026-01-01T00:00:00Z', TENANT.toUpperCase())] },
       { kind: 'refuse', reason: 'TenantTaken' },
     ],
     [
-      'the older of two with one tenant stays',
+      'keeps the older of two with one tenant',
       {
         workspaces: [ours, workspace('younger', '2026-01-03T00:00:00Z')],
         namespace: namespace(),

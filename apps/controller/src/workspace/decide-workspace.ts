@@ -12,9 +12,9 @@ import { isOlder } from '../identity/assign-id.js';
 /** What a workspace depends on. */
 export interface WorkspaceWorld {
   readonly namespace: Namespace | undefined;
-  /** Whether the namespace's account `default` is there: before it no pod can be made. */
+  /** Whether the namespace's account `default` exists: no pod can be made before. */
   readonly hasDefaultAccount: boolean;
-  /** Every workspace there is. */
+  /** Every workspace. */
   readonly workspaces: readonly Workspace[];
 }
 
@@ -45,7 +45,7 @@ export function decideWorkspace(workspace: Workspace, world: WorkspaceWorld): Wo
     return {
       kind: 'refuse',
       reason: REASON.tenantTaken,
-      message: `workspace ${twin.metadata.name} has the tenant id ${workspace.spec.tenantId} already`,
+      message: `tenant id ${workspace.spec.tenantId} is used by the older workspace ${twin.metadata.name}; choose another`,
     };
   const name = workspaceNamespace(workspace.metadata.name);
   const { namespace } = world;
@@ -54,7 +54,7 @@ export function decideWorkspace(workspace: Workspace, world: WorkspaceWorld): Wo
     return {
       kind: 'refuse',
       reason: REASON.namespaceTaken,
-      message: `namespace ${name} exists and belongs to somebody else: rename the workspace or remove the namespace`,
+      message: `namespace ${name} exists and belongs to another owner; rename the workspace or delete the namespace`,
     };
   if (isDeleting(namespace))
     return { kind: 'wait', reason: REASON.namespaceMissing, message: `namespace ${name} is being deleted` };

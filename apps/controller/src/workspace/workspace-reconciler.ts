@@ -22,7 +22,7 @@ export type WorkspaceCaches = Pick<Caches, 'workspaces' | 'namespaces' | 'defaul
 
 const LOOK_AGAIN_MS = 2_000;
 
-/** Gives each Workspace its namespace, and takes it away with everything in it. */
+/** Gives each Workspace its namespace, and deletes it with everything in it. */
 export class WorkspaceReconciler {
   readonly #caches: WorkspaceCaches;
   readonly #client: KubeClient;
@@ -53,7 +53,7 @@ export class WorkspaceReconciler {
     });
     if (decision.kind === 'create-namespace') await this.#createNamespace(workspace, name);
     await this.#report(workspace, decision);
-    // a refusal ends when the other object goes, and nothing of that wakes this one
+    // a refusal ends when the other object is deleted, which does not wake this one
     if (decision.kind === 'refuse') return wait(decision.reason, 30_000);
     return decision.kind === 'ready' ? done() : wait(REASON.pending, LOOK_AGAIN_MS);
   }
@@ -62,7 +62,7 @@ export class WorkspaceReconciler {
     try {
       await this.#client.create(NAMESPACES, { metadata: { name, labels: namespaceLabels(workspace) } });
     } catch (error) {
-      // whose it is will be seen in the cache
+      // its owner will be seen in the cache
       if (!isAlreadyExists(error)) throw error;
     }
   }
@@ -108,12 +108,17 @@ function namespaceCondition(decision: WorkspaceDecision, name: string): Conditio
   const type = CONDITION.namespaceReady;
   switch (decision.kind) {
     case 'create-namespace':
-      return { type, status: 'False', reason: REASON.namespaceMissing, message: `making namespace ${name}` };
+      return {
+        type,
+        status: 'False',
+        reason: REASON.namespaceMissing,
+        message: `creating namespace ${name}`,
+      };
     case 'refuse':
     case 'wait':
       return { type, status: 'False', reason: decision.reason, message: decision.message };
     case 'ready':
-      return { type, status: 'True', reason: REASON.ready, message: `namespace ${name} is there` };
+      return { type, status: 'True', reason: REASON.ready, message: `namespace ${name} exists` };
     default:
       return decision satisfies never;
   }

@@ -14,14 +14,14 @@ export interface HeartbeatOptions {
   readonly log: Logger;
 }
 
-/** Says every `everyMs` in the Listener's status that it is alive, and which version it runs. */
+/** Writes time and version into the Listener's status every `everyMs`. */
 export class Heartbeat implements Stoppable {
   readonly name = 'heartbeat';
   readonly #options: HeartbeatOptions;
   #cancel: () => void = () => undefined;
   #running: Promise<void> = Promise.resolve();
   #isStopped = false;
-  /** Misses in a row: an outage is told once. */
+  /** Misses in a row: an outage is logged once. */
   #missed = 0;
 
   constructor(options: HeartbeatOptions) {
@@ -45,14 +45,15 @@ export class Heartbeat implements Stoppable {
         metadata: listener,
         status: { lastHeartbeatTime: clock.now().toISOString(), version },
       });
-      if (this.#missed > 0) log.info({ listener: listener.name, missed: this.#missed }, 'heartbeats again');
+      if (this.#missed > 0)
+        log.info({ listener: listener.name, missed: this.#missed }, 'writing heartbeats recovered');
       this.#missed = 0;
     } catch (error) {
       const fields = { listener: listener.name, problem: errorText(error) };
-      if (this.#missed++ === 0) log.warn(fields, 'the heartbeat was not written');
+      if (this.#missed++ === 0) log.warn(fields, 'writing the heartbeat failed, retrying');
     }
     if (this.#isStopped) return;
-    // after the answer, so that an API server that is slow does not get two at a time
+    // after the answer, so that a slow API server does not get two at a time
     this.#cancel = clock.after(everyMs, () => {
       this.#running = this.#beat();
     });

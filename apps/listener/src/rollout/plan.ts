@@ -150,7 +150,7 @@ function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
   return failure ? { kind: 'failed', failure } : { kind: 'deploying' };
 }
 
-/** Often enough to tell a long pause from sleep (`Wakefulness`). */
+/** Often enough to distinguish a long pause from sleep (`Wakefulness`). */
 const LOOK_MS = 20_000;
 
 function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Situation): number | undefined {

@@ -55,7 +55,7 @@ describe.each(HOMES)('KubeClient towards $name', ({ home }) => {
     expect(made.metadata.name).toBe(key.name);
   });
 
-  it('applies: what a manager no longer sends is gone, what others own stays', async () => {
+  it('applies: removes fields that a manager no longer sends, keeps those of others', async () => {
     const key = fresh();
     await client.apply(CONFIG_MAPS, { metadata: key, data: { a: '1', b: '2' } });
     await client.merge(CONFIG_MAPS, key, { data: { c: '3' } }, { fieldManager: 'another' });
@@ -91,7 +91,7 @@ describe.each(HOMES)('KubeClient towards $name', ({ home }) => {
     expect(Number(list.resourceVersion)).toBeGreaterThan(0);
   });
 
-  it('watches from a version on until it is told to stop', async () => {
+  it('watches from a version on until it is aborted', async () => {
     const key = fresh();
     const { resourceVersion } = await client.list(CONFIG_MAPS, { namespace: 'default' });
     const abort = new AbortController();
@@ -184,7 +184,7 @@ function textOf(event: WatchEvent<unknown>): string {
 }
 
 describe('KubeClient without a server', () => {
-  it('says that nobody answered, and what the socket said', async () => {
+  it('reports that the server did not answer, with the error of the socket', async () => {
     const auth = { authorization: () => Promise.resolve(undefined) };
     const client = new KubeClient({ server: 'http://127.0.0.1:1', auth, namespace: 'default' });
     await expect(client.get(NAMESPACES, { name: 'default' })).rejects.toMatchObject({

@@ -72,7 +72,7 @@ export class KubeClient {
     return (await this.#transport.request('GET', objectPath(ref, key), options)) as T;
   }
 
-  /** The object, or undefined when it is not there. */
+  /** The object, or undefined when it does not exist. */
   async find<T extends KubeObject = Untyped>(
     ref: ResourceRef<T>,
     key: ObjectKey,
@@ -102,7 +102,7 @@ export class KubeClient {
 
   /**
    * The pages of a list, all of the same version. Throws Expired when the server forgot that version between two pages;
-   * whoever needs the whole begins again.
+   * a caller that needs the whole list begins again.
    */
   async *pages<T extends KubeObject = Untyped>(
     ref: ResourceRef<T>,
@@ -256,7 +256,7 @@ export class KubeClient {
     return this.merge(ref, key, patch, { ...options, subresource: 'status' });
   }
 
-  /** Asks for deletion. False when the object was not there. Finalizers and grace periods may keep it for a while. */
+  /** Asks for deletion. False when the object did not exist. Finalizers and grace periods may keep it for a while. */
   async delete(ref: ResourceRef, key: ObjectKey, options: DeleteOptions = {}): Promise<boolean> {
     const { uid, resourceVersion, gracePeriodSeconds, propagation = 'Background' } = options;
     try {

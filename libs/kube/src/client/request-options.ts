@@ -24,7 +24,7 @@ export interface ListOptions extends Selection, ReadOptions {
 }
 
 export interface WatchOptions extends Selection, ReadOptions {
-  /** Events after this version; absent or `0`: begins with ADDED for everything there is. */
+  /** Events after this version; absent or `0`: begins with ADDED for every present object. */
   readonly resourceVersion?: string;
   /** The server ends the watch by itself after this time. */
   readonly timeoutSeconds?: number;

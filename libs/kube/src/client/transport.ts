@@ -31,7 +31,7 @@ export interface StreamOptions {
   readonly query?: Query;
   readonly accept?: string;
   readonly signal?: AbortSignal;
-  /** The stream fails when no byte comes for this long; 0 waits for ever. */
+  /** The stream fails when no byte comes for this long; 0 waits without a limit. */
   readonly silentForMs: number;
 }
 
@@ -42,7 +42,7 @@ const CONNECTION_CODES = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'ECON
 /**
  * HTTP towards one API server: two keep-alive pools (watches hold their connection for minutes and must not take those
  * of requests), TLS, authorization. JSON in and out, untouched. HTTP/1.1 on purpose: a watch then is one connection,
- * whose death concerns nobody else.
+ * whose loss affects no other request.
  */
 export class Transport {
   readonly #connection: KubeConnection;

@@ -40,6 +40,6 @@ async function readKubeconfig(path: string): Promise<string> {
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT')
       throw new Error(`the kubeconfig ${path} does not exist`);
-    throw new Error(`the kubeconfig ${path} cannot be read`, { cause });
+    throw new Error(`reading the kubeconfig ${path} failed`, { cause });
   }
 }

@@ -48,14 +48,14 @@ describe('loadKubeConnection', () => {
     expect(await connection.auth.authorization()).toBeUndefined();
   });
 
-  it('names the file that is missing or no kubeconfig, and shows nothing of what is in it', async () => {
+  it('names a kubeconfig that is missing or malformed, without its content', async () => {
     await expect(loadKubeConnection({ kubeconfigPath: join(folder, 'nowhere') })).rejects.toThrow(
       `the kubeconfig ${join(folder, 'nowhere')} does not exist`,
     );
     const broken = join(folder, 'broken');
     writeFileSync(broken, 'token: [secret\n: :');
     await expect(loadKubeConnection({ kubeconfigPath: broken })).rejects.toThrow(
-      new Error(`${broken} is not YAML, so it is no kubeconfig`),
+      new Error(`reading kubeconfig ${broken} failed: it is not YAML`),
     );
   });
 

@@ -90,7 +90,7 @@ async function parseText({ text, path }: KubeconfigText): Promise<unknown> {
     return parse(text);
   } catch {
     // the parser's message would show lines of a file that holds keys
-    throw new Error(`${path} is not YAML, so it is no kubeconfig`);
+    throw new Error(`reading kubeconfig ${path} failed: it is not YAML`);
   }
 }
 

@@ -5,7 +5,7 @@ import type { KubeAuthorization } from './kube-connection.js';
 /** Bound tokens live for an hour and are rewritten at 80 % of it. */
 const REREAD_MS = 60_000;
 
-/** A token in a file that somebody renews; read again once a minute. */
+/** A token in a file that the kubelet renews; read again once a minute. */
 export function tokenFile(path: string, clock: Clock): KubeAuthorization {
   let known: { header: string; readAtMs: number } | undefined;
   return {

@@ -4,8 +4,8 @@ import type { EventRecorder } from '../events/event-recorder.js';
 import type { Reader } from '../informer/store.js';
 
 /**
- * For `onFailure` of a controller: failed passes are told where `kubectl describe` shows them. The text of what is tried
- * again may name hosts and users, so the event only says that, and where to look.
+ * For `onFailure` of a controller: failed passes become events, which `kubectl describe` shows. The text of a transient error may
+ * name hosts and users, so its event only names the log to read.
  */
 export function failureEvents<T extends KubeObject>(
   events: Pick<EventRecorder, 'record'>,
@@ -18,7 +18,7 @@ export function failureEvents<T extends KubeObject>(
     const message =
       failure.kind === 'terminal'
         ? failure.message
-        : 'trying again after an error; see the log of the program that reports this';
+        : 'retrying after an error; see the log of the program that reports this';
     events.record(ref, object, { type: 'Warning', reason: failure.reason, message });
   };
 }

@@ -33,7 +33,7 @@ const BURST = 25;
 const REFILL_MS = 300_000;
 const MAX_KNOWN = 4_096;
 
-/** Which events are told apart, which are counted, which are dropped. The same bounds as Kubernetes' own clients. */
+/** Which events are distinct, which are counted, which are dropped. The same bounds as Kubernetes' own clients. */
 export class EventSeries {
   readonly #clock: Clock;
   readonly #series = new Map<string, Series>();

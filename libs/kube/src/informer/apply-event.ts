@@ -38,7 +38,7 @@ export function applyDeleted<T extends KubeObject>(store: Store<T>, object: T): 
   return [{ kind: 'deleted', object }];
 }
 
-/** Takes out whatever a complete list did not contain: it was deleted while nobody looked. */
+/** Removes objects that a complete list does not contain: they were deleted while no watch was open. */
 export function applyAbsent<T extends KubeObject>(
   store: Store<T>,
   listed: ReadonlySet<string>,

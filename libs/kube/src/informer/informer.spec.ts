@@ -25,7 +25,7 @@ describe.each(HOMES)('Informer towards $name', ({ home }) => {
   let proxied: KubeClient;
   let proxy: FaultyProxy;
   let informer: Informer<ConfigMap>;
-  let told: string[];
+  let seen: string[];
 
   beforeAll(async () => {
     direct = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }));
@@ -45,9 +45,9 @@ describe.each(HOMES)('Informer towards $name', ({ home }) => {
       log: silent,
       silentForMs: 1_500,
     });
-    told = [];
+    seen = [];
     informer.on(({ kind, object }) =>
-      told.push(`${kind} ${object.metadata.name} ${object.data?.at ?? ''}`.trim()),
+      seen.push(`${kind} ${object.metadata.name} ${object.data?.at ?? ''}`.trim()),
     );
   });
   afterEach(async () => {
@@ -67,16 +67,16 @@ describe.each(HOMES)('Informer towards $name', ({ home }) => {
     await informer.synced();
   };
   const toldLast = (text: string): Promise<boolean> =>
-    waitFor(() => told.at(-1) === text, { what: `"${text}" after ${told.join(', ')}` });
+    waitFor(() => seen.at(-1) === text, { what: `"${text}" after ${seen.join(', ')}` });
 
-  it('tells what is there and then what changes', async () => {
+  it('delivers the present objects and then their changes', async () => {
     await put('a', '1');
     await begin();
     expect(informer.list('default').map(({ data }) => data?.at)).toEqual(['1']);
     await put('a', '2');
     await remove('a');
     await toldLast('deleted a 2');
-    expect(told).toEqual(['added a 1', 'changed a 2', 'deleted a 2']);
+    expect(seen).toEqual(['added a 1', 'changed a 2', 'deleted a 2']);
     expect(informer.size).toBe(0);
   });
 
@@ -110,14 +110,14 @@ describe.each(HOMES)('Informer towards $name', ({ home }) => {
   it.each([
     ['when it connects', () => (proxy.refuseWatches = 1)],
     ['in the stream', () => (proxy.expireStreams = 1)],
-  ])('lists again when its version is too old %s, and tells what went meanwhile', async (_name, arm) => {
+  ])('lists again when its version is too old %s, and delivers deletions in between', async (_name, arm) => {
     await put('a', '1');
     await put('b', '1');
     await begin();
     await waitFor(() => proxy.counts.watch > 0);
     arm();
     await remove('a');
-    await waitFor(() => told.includes('deleted a 1'));
+    await waitFor(() => seen.includes('deleted a 1'));
     proxy.reset();
     await put('b', '2');
     await toldLast('changed b 2');
@@ -126,7 +126,7 @@ describe.each(HOMES)('Informer towards $name', ({ home }) => {
     await toldLast('deleted b 2');
   });
 
-  it('tells of an object that was replaced while it was away as one that went and one that came', async () => {
+  it('delivers an object that was replaced during an outage as deleted and added', async () => {
     const first = await put('a', '1');
     await begin();
     await waitFor(() => proxy.counts.watch > 0);
@@ -135,18 +135,18 @@ describe.each(HOMES)('Informer towards $name', ({ home }) => {
     await remove('a');
     const second = await put('a', '2');
     await toldLast('added a 2');
-    expect(told).toEqual(['added a 1', 'deleted a 1', 'added a 2']);
+    expect(seen).toEqual(['added a 1', 'deleted a 1', 'added a 2']);
     expect(second.metadata.uid).not.toBe(first.metadata.uid);
   });
 
-  it('tells nothing twice when events come twice', async () => {
+  it('delivers a repeated event once', async () => {
     proxy.isDoubling = true;
     await begin();
     await put('a', '1');
     await put('a', '2');
     await remove('a');
     await toldLast('deleted a 2');
-    expect(told).toEqual(['added a 1', 'changed a 2', 'deleted a 2']);
+    expect(seen).toEqual(['added a 1', 'changed a 2', 'deleted a 2']);
   });
 
   it('does not list a server to death that forgets every version', async () => {
@@ -160,7 +160,7 @@ describe.each(HOMES)('Informer towards $name', ({ home }) => {
     await toldLast('added a 1');
   });
 
-  it('tells the others when one handler throws', async () => {
+  it('delivers to the other handlers when one throws', async () => {
     const later: string[] = [];
     informer.on(() => {
       throw new Error('broken handler');

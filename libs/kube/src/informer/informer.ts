@@ -30,7 +30,7 @@ export interface InformerOptions<T extends KubeObject> {
   /** What of an object is kept. Default: all but `metadata.managedFields`. */
   readonly keep?: (object: T) => T;
   readonly random?: () => number;
-  /** Shared by the informers of a program, so that an outage is told once. */
+  /** Shared by the informers of a program, so that an outage is logged once. */
   readonly trouble?: Trouble;
 }
 
@@ -43,7 +43,7 @@ export interface InformerOptions<T extends KubeObject> {
  *   the server forgot it (410) from 0.5 s doubling to 30 s, then listing
  *
  * Nothing but the objects is held: what arrives is applied before the next is read, so a slow reader slows the socket.
- * Changes are told in order; what a handler throws is logged and stops nobody.
+ * Changes are delivered in order; an error of a handler is logged, and the other handlers go on.
  */
 export class Informer<T extends KubeObject> implements Reader<T> {
   readonly ref: ResourceRef<T>;
@@ -108,7 +108,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
     return this.#store.ownedBy(owner);
   }
 
-  /** Adds an index; one of that name that is there already stays. */
+  /** Adds an index; an existing one of that name stays. */
   addIndex(name: string, indexer: Indexer<T>): void {
     this.#store.addIndex(name, indexer);
   }
@@ -116,7 +116,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
   /** Tells every change from now on, and first everything there is as added. The result takes the handler off. */
   on(handler: Handler<T>): () => void {
     this.#handlers.add(handler);
-    for (const object of this.#store.list()) this.#tell(handler, { kind: 'added', object });
+    for (const object of this.#store.list()) this.#deliver(handler, { kind: 'added', object });
     return () => this.#handlers.delete(handler);
   }
 
@@ -126,7 +126,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
   }
 
   async stop(): Promise<void> {
-    this.#abort.abort(new Error(`the informer of ${this.ref.plural} stops`));
+    this.#abort.abort(new Error(`the informer of ${this.ref.plural} is stopping`));
     this.#waiters.fail(this.#abort.signal.reason as Error);
     this.#synced.promise.catch(() => undefined);
     this.#synced.reject(this.#abort.signal.reason as Error);
@@ -139,7 +139,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
   }
 
   /**
-   * Resolves when the store contains everything up to this version of an object of this kind, so that whoever wrote it
+   * Resolves when the store contains everything up to this version of an object of this kind, so that its writer
    * reads its own write. Rejects after `timeoutMs`.
    */
   waitFor(resourceVersion: string, timeoutMs = 10_000): Promise<void> {
@@ -149,7 +149,7 @@ export class Informer<T extends KubeObject> implements Reader<T> {
 
   /**
    * Lets the store catch up with what was just written, so that the next pass decides from it. Waits 5 s at most: a
-   * cache that is further behind is no reason to fail, since it wakes whoever follows it.
+   * cache that is further behind is no reason to fail, since it wakes its followers.
    */
   async seen({ metadata }: KubeObject): Promise<void> {
     await this.waitFor(metadata.resourceVersion ?? '', SEEN_WITHIN_MS).catch(() => undefined);
@@ -277,10 +277,10 @@ export class Informer<T extends KubeObject> implements Reader<T> {
   }
 
   #tellAll(changes: readonly Change<T>[]): void {
-    for (const change of changes) for (const handler of this.#handlers) this.#tell(handler, change);
+    for (const change of changes) for (const handler of this.#handlers) this.#deliver(handler, change);
   }
 
-  #tell(handler: Handler<T>, change: Change<T>): void {
+  #deliver(handler: Handler<T>, change: Change<T>): void {
     try {
       handler(change);
     } catch (error) {

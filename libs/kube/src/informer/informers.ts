@@ -12,7 +12,7 @@ export interface InformersOptions {
   readonly clock?: Clock;
 }
 
-/** The informers of a program: one for each kind and selection, whoever asks for it. */
+/** The informers of a program: one for each kind and selection. */
 export class Informers {
   readonly #options: InformersOptions;
   readonly #informers = new Map<string, Informer<KubeObject>>();
@@ -36,7 +36,7 @@ export class Informers {
     return informer;
   }
 
-  /** Ends one and forgets it: for kinds that are no more. */
+  /** Ends one and forgets it: for kinds that no longer exist. */
   async drop(ref: ResourceRef, selection: Selection = {}): Promise<void> {
     const id = idOf(ref, selection);
     const informer = this.#informers.get(id);
@@ -50,21 +50,24 @@ export class Informers {
     for (const informer of this.#informers.values()) informer.start();
   }
 
-  /** Resolves when every store is complete. Says every 10 s which are not, because a missing right looks like silence. */
+  /** Resolves when every store is complete. Logs every 10 s which are not, because a missing right looks like silence. */
   async synced(): Promise<void> {
     const clock = this.#options.clock ?? systemClock;
     const abort = new AbortController();
     const complain = async (): Promise<void> => {
       for (;;) {
         await clock.sleep(10_000, abort.signal);
-        this.#options.log.warn({ resources: this.unsynced }, 'still waiting for a first list');
+        this.#options.log.warn(
+          { resources: this.unsynced },
+          'waiting for the first list; the program may lack the right to list',
+        );
       }
     };
     complain().catch(() => undefined);
     try {
       await Promise.all([...this.#informers.values()].map((informer) => informer.synced()));
     } finally {
-      abort.abort(new Error('all lists are there'));
+      abort.abort(new Error('all lists are complete'));
     }
   }
 

@@ -52,7 +52,7 @@ export class Store<T extends KubeObject> implements Reader<T> {
 
   byIndex(index: string, value: string): T[] {
     const values = this.#indexes.get(index);
-    if (!values) throw new Error(`there is no index ${index}`);
+    if (!values) throw new Error(`index ${index} does not exist; add it before reading it`);
     const found: T[] = [];
     for (const key of values.get(value) ?? []) {
       const object = this.#objects.get(key);
@@ -74,7 +74,7 @@ export class Store<T extends KubeObject> implements Reader<T> {
     return this.#objects.get(key);
   }
 
-  /** Adds an index over what is there and what comes. An indexer that throws leaves the object out. */
+  /** Adds an index over present and later objects. An indexer that throws leaves the object out. */
   addIndex(name: string, indexer: Indexer<T>): void {
     if (this.#indexers.has(name)) return;
     this.#indexers.set(name, indexer);

@@ -2,7 +2,7 @@ import type { Log } from '#lib/reconcile';
 
 /**
  * Which of a program's informers cannot follow the API server at present. An outage fails all of them, again and again:
- * it is told once when it begins and once when the last one is back.
+ * it is logged once when it begins and once when the last one recovers.
  */
 export class Trouble {
   readonly #log: Log;
@@ -27,15 +27,15 @@ export class Trouble {
     this.#failing.add(resource);
     if (isFirst) {
       this.#problem = problem;
-      this.#log.warn({ resource, problem }, 'the API server cannot be followed');
+      this.#log.warn({ resource, problem }, 'watch failed, retrying');
       this.#changed();
-    } else if (isNew) this.#log.debug({ resource, problem }, 'the API server cannot be followed');
+    } else if (isNew) this.#log.debug({ resource, problem }, 'watch failed, retrying');
   }
 
   worked(resource: string): void {
     if (!this.#failing.delete(resource) || this.#failing.size > 0) return;
     this.#problem = undefined;
-    this.#log.info({ resource }, 'the API server is followed again');
+    this.#log.info({ resource }, 'watch recovered');
     this.#changed();
   }
 }

@@ -16,9 +16,9 @@ export interface LeaseView {
 /**
  * - `create`: there is no lease
  * - `renew`: it is ours, perhaps from an earlier life of the same holder
- * - `take`: nobody holds it, or its holder did not renew it for a whole lease
- * - `wait`: somebody holds it
- * - `judge-later`: somebody holds it, and we were asleep ourselves for longer than a lease: the holder may have been, too
+ * - `take`: it has no holder, or its holder did not renew it for a whole lease
+ * - `wait`: another candidate holds it
+ * - `judge-later`: another candidate holds it, and this one slept for longer than a lease: the holder may have, too
  */
 export type LeaseDecision = 'create' | 'renew' | 'take' | 'wait' | 'judge-later';
 

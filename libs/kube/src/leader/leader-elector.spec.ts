@@ -30,7 +30,7 @@ describe('decideLease', () => {
   });
   it.each<[string, LeaseView, string]>([
     ['makes a lease that is missing', view({ lease: undefined }), 'create'],
-    ['takes a lease that nobody holds', view({ lease: held('') }), 'take'],
+    ['takes a lease without a holder', view({ lease: held('') }), 'take'],
     [
       'renews its own lease at once, also from an earlier life',
       view({ lease: held('a'), seenAtMs: 0, lookedAtMs: 0 }),
@@ -40,7 +40,7 @@ describe('decideLease', () => {
     ["waits for another's lease to be silent for its whole length", view({ seenAtMs: 85_000 }), 'wait'],
     ["takes another's lease that was silent for longer", view({ seenAtMs: 84_999 }), 'take'],
     [
-      'judges nobody after having slept itself',
+      'judges no holder after having slept itself',
       view({ seenAtMs: 10_000, lookedAtMs: 12_000 }),
       'judge-later',
     ],
@@ -114,7 +114,7 @@ describe('LeaderElector', () => {
     expect((await client.get(LEASES, key)).spec).toMatchObject({ holderIdentity: 'a', leaseTransitions: 1 });
   });
 
-  it('stops leading when somebody else took the lease', async () => {
+  it('stops leading when another candidate took the lease', async () => {
     const key = lease();
     const lost: string[] = [];
     const a = candidate({ lease: key, identity: 'a', onLost: (why) => lost.push(why) });
@@ -149,7 +149,7 @@ describe('LeaderElector', () => {
     expect(hungMs).toBeLessThan(1_000);
   });
 
-  it('goes on leading after having slept for longer than its lease, when nobody took it', async () => {
+  it('goes on leading after having slept for longer than its lease, when it was not taken', async () => {
     const key = lease();
     const lost: string[] = [];
     let sleptMs = 0;

@@ -31,11 +31,11 @@ export interface LeaderElectorOptions {
 /**
  * One leader among several candidates, by a Lease.
  *
- * - **candidate**: looks every 0.4 `retryMs`; takes the lease when nobody holds it, when it is its own from an earlier life,
+ * - **candidate**: looks every 0.4 `retryMs`; takes the lease when it has no holder, when it is its own from an earlier life,
  *   or when its holder was silent for a whole lease while this candidate was awake
  * - **leader**: renews every `retryMs`. Time asleep (stopped process, closed lid) does not count against it: on waking it
- *   renews first, and only a lease that somebody else took says that it is over
- * - **lost**: somebody else took the lease, or it could not be renewed; final
+ *   renews first, and only a lease that another candidate took ends its lead
+ * - **lost**: another candidate took the lease, or it could not be renewed; final
  *
  * No election is a fence: writes must carry preconditions of their own.
  */
@@ -76,7 +76,7 @@ export class LeaderElector implements Stoppable {
     return this.#state === 'leader';
   }
 
-  /** Who held the lease when this candidate last looked; undefined when nobody did. */
+  /** The holder of the lease when this candidate last read it; undefined when it had none. */
   get holder(): string | undefined {
     return this.#lease?.spec?.holderIdentity || undefined;
   }
@@ -94,7 +94,7 @@ export class LeaderElector implements Stoppable {
   /** Stops standing, and gives the lease back so that the next leader need not wait. Stop the work first. */
   async stop(): Promise<void> {
     const wasLeader = this.isLeader;
-    this.#abort.abort(new Error('the candidate stops'));
+    this.#abort.abort(new Error('the candidate is stopping'));
     this.#acquired.reject(this.#abort.signal.reason as Error);
     await this.#running;
     if (wasLeader) await this.#release();
@@ -112,7 +112,7 @@ export class LeaderElector implements Stoppable {
         const fields = { lease: keyText(this.#options.lease), problem: errorText(error) };
         if (isConflict(error) || isAlreadyExists(error))
           this.#options.log.debug(fields, 'another candidate was faster');
-        else this.#options.log.warn(fields, 'the lease could not be looked at');
+        else this.#options.log.warn(fields, 'reading the lease failed');
       }
       this.#lookedAtMs = this.#clock.monotonicMs();
       this.#countAwake();
@@ -138,7 +138,7 @@ export class LeaderElector implements Stoppable {
   async #look(): Promise<void> {
     const startedMs = this.#clock.monotonicMs();
     const { signal } = this.#abort;
-    // a leader renews what it wrote last without reading it first: the version says whether somebody came between
+    // a leader renews what it wrote last without reading it first: a conflict shows that another candidate wrote in between
     const lease = this.isLeader
       ? this.#lease
       : await this.#client.find(LEASES, this.#options.lease, { signal });
