@@ -18,6 +18,8 @@ export interface PlatformCredentials {
   readonly operatorKey: string;
   readonly kubeconfig: string;
   readonly objectStore: StoreCredentials;
+  /** Addresses of `/metrics` by program. */
+  readonly metrics: Readonly<Record<string, string>>;
 }
 
 export function readCredentials(path: string): PlatformCredentials | undefined {

@@ -29,6 +29,14 @@ async function serverState(
   }
 }
 
+/** Asked for its health: the first scrape loads what renders metrics, which a glance should not cost. */
+async function metricsState(program: string, url: string): Promise<Part> {
+  const { origin } = new URL(url);
+  const isHealthy = (code: number): boolean => code === 200;
+  const found = await serverState(`metrics/${program}`, { url: origin, path: '/healthz', isHealthy });
+  return found.state === 'ok' ? { ...found, detail: url } : found;
+}
+
 /** Nodes, listeners and deployments as the API server knows them. */
 async function resourceStates(kubeconfig: string): Promise<Part[]> {
   try {
@@ -85,6 +93,7 @@ export async function printStatus({
     local ? [{ part: 'supervisor', state: 'ok', detail: `process ${local.supervisorPid}` }] : [],
     serverState('rest', { url: rest.url, path: '/ok', isHealthy: (code) => code === 200 }),
     local ? serverState('object-store', { url: local.credentials.objectStore.endpoint }) : [],
+    ...Object.entries(local?.credentials.metrics ?? {}).map(([program, url]) => metricsState(program, url)),
     kubeconfig === undefined ? [] : resourceStates(kubeconfig),
   ]);
   const parts: readonly Part[] = groups.flat();

@@ -81,7 +81,7 @@ describe('data folder', () => {
   it('chooses ports once', async () => {
     const path = join(folder, 'ports.json');
     const first = await choosePorts(path, 0);
-    expect(new Set(Object.values(first)).size).toBe(6);
+    expect(new Set(Object.values(first)).size).toBe(9);
     keepPorts(path, first);
     const busy = createServer();
     await new Promise<void>((resolve) => busy.listen(first.kube, '127.0.0.1', resolve));

@@ -10,11 +10,18 @@ export interface Ports {
   readonly objectStore: number;
   readonly postgres: number;
   readonly node: number;
-  /** Health and readiness of the controller. */
+  /** Health, readiness and metrics of the controller. */
   readonly controller: number;
+  /** Metrics of the programs that have no internal server of their own. */
+  readonly apiMetrics: number;
+  readonly embeddedMetrics: number;
+  readonly supervisorMetrics: number;
 }
 
-const NAMES = ['rest', 'kube', 'objectStore', 'postgres', 'node', 'controller'] as const;
+const NAMES = [
+  ...(['rest', 'kube', 'objectStore', 'postgres', 'node'] as const),
+  ...(['controller', 'apiMetrics', 'embeddedMetrics', 'supervisorMetrics'] as const),
+];
 
 /**
  * The ports of a data folder: those it keeps, and free ones for what is missing.
@@ -44,6 +51,9 @@ const SERVERS: Readonly<Record<keyof Ports, string>> = {
   postgres: 'Postgres',
   node: 'the node',
   controller: 'the health of the controller',
+  apiMetrics: 'the metrics of the api',
+  embeddedMetrics: 'the metrics of the embedded servers',
+  supervisorMetrics: 'the metrics of the supervisor',
 };
 
 /** Programs that are just ending give their ports back within this time. */

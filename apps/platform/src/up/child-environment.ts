@@ -1,4 +1,5 @@
 import { inheritedEnvironment } from '#lib/config';
+import { TRACING_VARIABLES } from '#lib/telemetry';
 import type { DataPaths, StoreCredentials } from '#lib/data-folder';
 import type { Ports } from '../data-folder/ports.js';
 
@@ -12,6 +13,7 @@ const INHERITED = [
   'TMPDIR',
   'NODE_EXTRA_CA_CERTS',
   'AGENTPLANE_LOG_LEVEL',
+  ...TRACING_VARIABLES,
 ];
 
 /** What the environments of the programs are made from. */
@@ -46,6 +48,7 @@ export function embeddedEnvironment(from: Surroundings): Environment {
     AGENTPLANE_INSTALLATION: installation,
     AGENTPLANE_KUBE_PORT: String(ports.kube),
     AGENTPLANE_NODE_PORT: String(ports.node),
+    AGENTPLANE_METRICS_PORT: String(ports.embeddedMetrics),
     AGENTPLANE_OBJECT_STORE_PORT: String(ports.objectStore),
     AGENTPLANE_OBJECT_STORE_REGION: store.region,
     AGENTPLANE_OBJECT_STORE_BUCKET: store.bucket,
@@ -64,6 +67,7 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
     KUBECONFIG: kubeconfig,
     HOST: from.host,
     PORT: String(from.ports.rest),
+    AGENTPLANE_METRICS_PORT: String(from.ports.apiMetrics),
     AGENTPLANE_DATABASE_URI: from.databaseUri,
     AGENTPLANE_API_URL: from.apiUrl,
     AGENTPLANE_ADDRESSES: 'loopback',

@@ -131,7 +131,8 @@ export class Child {
 
   #ended(code: number | null, signal: NodeJS.Signals | null, ranMs: number): void {
     if (this.#isStopping) return;
-    const { log, clock } = this.#options;
+    const { log, clock, onProcess } = this.#options;
+    onProcess(undefined);
     if (ranMs > STEADY_MS) {
       this.#pauseMs = FIRST_PAUSE_MS;
       this.#ends = 0;

@@ -8,6 +8,7 @@ const CREDENTIALS = {
   tenantId: 'tenant',
   operatorKey: 'apo_secret',
   kubeconfig: '/home/me/agentplane/.agentplane/kubeconfig',
+  metrics: {},
   objectStore: {
     ...{ endpoint: 'http://127.0.0.1:1', region: 'us-east-1', bucket: 'agentplane' },
     ...{ accessKeyId: 'id', secretAccessKey: 'secret' },

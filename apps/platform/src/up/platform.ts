@@ -8,7 +8,7 @@ import {
 } from '#lib/data-folder';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#lib/embedded-postgres';
 import type { ProgramContext } from '#lib/lifecycle';
-import type { Logger } from '#lib/telemetry';
+import { type Logger, type Program, startTelemetry } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { DataFolder } from '../data-folder/data-folder.js';
 import { newOperatorKey, newStoreKeys } from '../data-folder/new-secrets.js';
@@ -21,6 +21,8 @@ import {
   programEnvironment,
   type Surroundings,
 } from './child-environment.js';
+import { metricsAddresses } from './metrics-addresses.js';
+import { observeProgram } from './observe-program.js';
 import { Preparation } from './preparation.js';
 import type { Progress } from './progress.js';
 import { ProcessRecords } from './strays.js';
@@ -30,8 +32,11 @@ const BUCKET = 'agentplane';
 const REGION = 'us-east-1';
 const START_MS = 60_000;
 /** Postgres sees to its own port: it may still run, from an earlier start. */
-const OWN_SERVERS = ['rest', 'objectStore', 'node', 'controller'] as const;
-const ALL_SERVERS = [...OWN_SERVERS, 'kube'] as const;
+const OWN_SERVERS = [
+  ...(['rest', 'objectStore', 'node'] as const),
+  ...(['controller', 'apiMetrics', 'embeddedMetrics', 'supervisorMetrics'] as const),
+];
+const ALL_SERVERS = [...OWN_SERVERS, 'kube' as const];
 /**
  * A small nursery: idle programs keep what they once needed, and 4 MB instead of 16 saves a third of each one's memory.
  */
@@ -82,6 +87,7 @@ export class Platform {
     const names = options.kubeconfigPath === undefined ? ALL_SERVERS : OWN_SERVERS;
     await requireFreePorts(ports, names, { host: options.host, path: paths.ports, clock });
     keepPorts(paths.ports, ports);
+    await this.#serveMetrics(ports.supervisorMetrics);
     progress.say('starting Postgres');
     // loaded while initdb has one of the cores; owned once more below, so that both end before Postgres does
     const preparation = context.own(this.#preparation());
@@ -123,6 +129,13 @@ export class Platform {
     ]);
     await preparation.stop();
     return credentials;
+  }
+
+  /** The supervisor's own; it has no work that would make spans. */
+  async #serveMetrics(port: number): Promise<void> {
+    const { context, log } = this.#parts;
+    const settings = { metrics: { host: '127.0.0.1', port }, tracing: undefined };
+    context.own(await startTelemetry({ program: 'supervisor', log, settings }));
   }
 
   /** Owned from before it runs: whoever interrupts its start must not leave a server behind. */
@@ -181,6 +194,7 @@ export class Platform {
       operatorKey: surroundings.operatorKey,
       kubeconfig: kubeconfigPath,
       objectStore: store,
+      metrics: metricsAddresses(surroundings.ports),
     };
     writeCredentials(folder.paths.credentials, credentials);
     await Promise.all([preparation.run('workspace', { kubeconfigPath, store }), listening]);
@@ -192,7 +206,8 @@ export class Platform {
   }
 
   /** One that has what every program has; its own settings come before its start. */
-  #child(name: string): Child {
+  #child(name: Program): Child {
+    const observe = observeProgram(name);
     const { folder, installation, clock, log } = this.#parts;
     return new Child({
       name,
@@ -203,7 +218,10 @@ export class Platform {
       stopMs: 15_000,
       clock,
       log,
-      onProcess: (identity) => this.#records.set(name, identity),
+      onProcess: (identity) => {
+        this.#records.set(name, identity);
+        observe(identity !== undefined);
+      },
     });
   }
 
