@@ -1,6 +1,6 @@
 import { TerminalError } from '#lib/errors';
 import { runProgram } from '#lib/lifecycle';
-import { createLogger, startTelemetry } from '#lib/telemetry';
+import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { AgentServer, secretsOf } from './agent-server.js';
 import { readServerConfig } from './config.js';
@@ -13,7 +13,13 @@ const log = createLogger('agent-server');
 runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (context) => {
   const config = readServerConfig();
   log.level = config.logLevel;
-  context.own(await startTelemetry({ program: 'agent-server', log }));
+  context.own(
+    await startTelemetry({
+      program: 'agent-server',
+      log,
+      settings: readTelemetrySettings(undefined, 'AGENTPLANE_'),
+    }),
+  );
   context.signal.addEventListener('abort', forbidExit(), { once: true });
   try {
     const server = await AgentServer.start({ config, folder: process.cwd(), clock: systemClock, log });

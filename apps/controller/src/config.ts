@@ -2,6 +2,7 @@ import { choice, type Config, flag, integer, optionalText, PLATFORM_VERSION, tex
 import { DEFAULT_EXPORT_LIMITS, type ExportLimits } from '#lib/export-plan';
 import type { PlatformSettings } from '#lib/manifests';
 import { FIELD_MANAGER } from '#lib/resources';
+import { podTracingVariables } from '#lib/telemetry';
 
 /** Settings of the controller. */
 export const CONFIG = {
@@ -85,5 +86,6 @@ export function exportLimits(config: ControllerConfig): ExportLimits {
 /** What goes into the objects that this program makes. */
 export function platformSettings(config: ControllerConfig): PlatformSettings {
   const { apiUrl, addresses, imagePrefix, allowPrivateEndpoints } = config;
-  return { version: PLATFORM_VERSION, apiUrl, addresses, imagePrefix, allowPrivateEndpoints };
+  const tracing = podTracingVariables();
+  return { version: PLATFORM_VERSION, apiUrl, addresses, imagePrefix, allowPrivateEndpoints, tracing };
 }

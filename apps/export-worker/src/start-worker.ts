@@ -2,7 +2,7 @@ import { loadConfig } from '#lib/config';
 import { errorText } from '#lib/errors';
 import { type ProgramContext, runProgram } from '#lib/lifecycle';
 import { openObjectStore } from '#lib/object-store';
-import { createLogger, type Logger, startTelemetry } from '#lib/telemetry';
+import { createLogger, type Logger, parseTraceParent, startTelemetry, withSpan } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
 import { EXIT_CODE, outcomeOf } from './attempt-outcome.js';
@@ -49,7 +49,9 @@ async function attempt(
     const task = parseTask(config);
     const store = openObjectStore(destinationOf(config));
     try {
-      await runAttempt(task, { traceStore, store, journal, log, signal });
+      const parent = parseTraceParent(config.traceParent);
+      const tools = { traceStore, store, journal, log, signal };
+      await withSpan('export attempt', { attempt: config.attempt }, () => runAttempt(task, tools), parent);
       return EXIT_CODE.done;
     } finally {
       store.close();

@@ -4,7 +4,8 @@ import { errorText } from '#lib/errors';
 import type { MultipartUpload, ObjectStore } from '#lib/object-store';
 import { ParquetWriter } from '#lib/parquet';
 import { CopyBinaryReader } from '#lib/postgres';
-import type { Logger } from '#lib/telemetry';
+import { describeSpan, type Logger, metrics, withSpan } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
 import { formatInstant } from '#lib/time';
 import { type ExportCursor, type ExportIntent, type ExportRows, type ExportSource } from '#lib/trace-store';
 import type { ExportTask } from './export-task.js';
@@ -46,8 +47,10 @@ export async function writePart(
   });
   const making = new PartInTheMaking(task, part, rows, tools);
   try {
-    const isLast = await making.consume();
-    return { cursor: await making.complete(), isLast };
+    return await withSpan('export part', { part }, async () => {
+      const isLast = await making.consume();
+      return { cursor: await making.complete(), isLast };
+    });
   } catch (error) {
     // whatever broke because the attempt must stop broke for that reason
     tools.signal.throwIfAborted();
@@ -65,6 +68,7 @@ class PartInTheMaking {
   readonly #reader: CopyBinaryReader;
   readonly #bounds: RowBounds;
   readonly #writer: ParquetWriter;
+  readonly #startedMs = systemClock.monotonicMs();
   #starting: Promise<MultipartUpload> | undefined;
   #begin: Promise<MultipartUpload> | undefined;
 
@@ -119,6 +123,10 @@ class PartInTheMaking {
     const { etag } = await this.#completeUpload(upload);
     const times = { minStartTime: firstTime, maxStartTime: last.startTime };
     await journal.completePart({ ...this.#intent, rows, bytes, etag, ...times }, last);
+    metrics.exportRows.add(rows);
+    metrics.exportBytes.add(bytes);
+    metrics.exportFileDuration.observe((systemClock.monotonicMs() - this.#startedMs) / 1000);
+    describeSpan({ rows, bytes });
     this.#tools.log.info({ key: this.#intent.key, rows, bytes }, 'file written');
     return last;
   }

@@ -8,7 +8,7 @@ import {
 } from '#lib/kube';
 import { EXIT, type ProgramContext, runProgram } from '#lib/lifecycle';
 import { FIELD_MANAGER, RESOURCES } from '#lib/resources';
-import { createLogger, type Logger, startTelemetry } from '#lib/telemetry';
+import { createLogger, type Logger, podTracingVariables, startTelemetry } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
 import { allInformers } from './all-informers.js';
 import { CONFIG, type ListenerConfig } from './config.js';
@@ -30,7 +30,7 @@ function rolloutController(
   const runs = new PlaceCluster(place.client, place.informers, { namespace, ownership, addresses });
   const reconciler = new RolloutReconciler(hub, runs, {
     clock,
-    settings: { version: PLATFORM_VERSION, apiUrl, addresses },
+    settings: { version: PLATFORM_VERSION, apiUrl, addresses, tracing: podTracingVariables() },
     listenerName: config.listener,
     patience: {
       readinessMs: config.readinessMs,

@@ -8,6 +8,7 @@ import {
 } from '#lib/resources';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
+import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** What the Secret of an attempt holds; it lies in the system namespace, out of reach of agents' pods. */
 export interface ExportCredentials {
@@ -24,6 +25,8 @@ export interface ExportAttempt {
   readonly systemNamespace: string;
   /** Longest time of the attempt in milliseconds. */
   readonly timeoutMs: number;
+  /** The span that the attempt belongs to (W3C Trace Context); undefined when nothing is traced. */
+  readonly traceParent?: string | undefined;
 }
 
 /** Variables of the worker whose values come from the attempt's Secret: variable → key. */
@@ -66,7 +69,7 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
       backoffLimit: 0,
       activeDeadlineSeconds: Math.ceil(attempt.timeoutMs / 1000),
       template: {
-        metadata: { labels: metadata.labels },
+        metadata: { labels: metadata.labels, annotations: METRICS_ANNOTATIONS },
         spec: {
           restartPolicy: 'Never',
           automountServiceAccountToken: false,
@@ -78,6 +81,7 @@ export function buildExportJob(attempt: ExportAttempt, settings: PlatformSetting
               name: 'export-worker',
               image: platformImage('export-worker', settings),
               env: workerEnvironment(attempt, metadata.name, settings),
+              ports: [METRICS_CONTAINER_PORT],
               resources: { requests: { cpu: '250m', memory: '256Mi' } },
               securityContext: CONTAINER_SECURITY,
               terminationMessagePolicy: 'File',
@@ -101,6 +105,8 @@ function workerEnvironment(
     // no secrets in it: credentials are named in the spec and lie in the Secret
     { name: 'AGENTPLANE_EXPORT_SPEC', value: JSON.stringify(run.spec) },
     { name: 'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS', value: String(settings.allowPrivateEndpoints ?? false) },
+    ...telemetryEnvironment(settings),
+    ...(attempt.traceParent === undefined ? [] : [{ name: 'TRACEPARENT', value: attempt.traceParent }]),
     ...Object.entries(SECRET_VARIABLES).map(([name, key]) => ({
       name,
       valueFrom: { secretKeyRef: { name: secretName, key, optional: key !== 'database_uri' } },

@@ -12,6 +12,7 @@ import {
 } from '#lib/resources';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
 import { platformImage, type PlatformSettings } from './platform-settings.js';
+import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** Everything that a Listener becomes, all in its own namespace. */
 export interface ListenerObjects {
@@ -98,7 +99,10 @@ function listenerDeployment(
       strategy: { type: 'Recreate' },
       selector: { matchLabels: { [LABEL.listener]: name, [LABEL.component]: COMPONENT.listener } },
       template: {
-        metadata: { ...(metadata.labels ? { labels: metadata.labels } : {}) },
+        metadata: {
+          ...(metadata.labels ? { labels: metadata.labels } : {}),
+          annotations: METRICS_ANNOTATIONS,
+        },
         spec: {
           serviceAccountName: metadata.name,
           automountServiceAccountToken: true,
@@ -118,7 +122,9 @@ function listenerDeployment(
                   name: 'AGENTPLANE_IDENTITY',
                   valueFrom: { fieldRef: { fieldPath: 'metadata.name' } },
                 },
+                ...telemetryEnvironment(settings),
               ],
+              ports: [METRICS_CONTAINER_PORT],
               resources: { requests: { cpu: '50m', memory: '128Mi' } },
               securityContext: CONTAINER_SECURITY,
             },

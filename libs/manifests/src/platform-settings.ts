@@ -9,6 +9,8 @@ export interface PlatformSettings {
   readonly imagePrefix?: string;
   /** Whether destinations of exports may lead into private networks and to this machine. Default false. */
   readonly allowPrivateEndpoints?: boolean;
+  /** Variables of OpenTelemetry for the platform's pods, without secrets; none when nothing is traced. */
+  readonly tracing?: Readonly<Record<string, string>>;
 }
 
 /** How Services are reached: through the cluster's DNS, or through a port on loopback that the node notes on them. */

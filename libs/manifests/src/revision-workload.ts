@@ -11,6 +11,7 @@ import {
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
 import { podResources } from './pod-resources.js';
+import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** Name of the agent's own container. */
 export const AGENT_CONTAINER = 'agent';
@@ -68,7 +69,7 @@ export function buildRevisionDeployment(
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
       selector: { matchLabels: selector },
       template: {
-        metadata: { labels, ...annotations },
+        metadata: { labels, annotations: { ...METRICS_ANNOTATIONS, ...wanted.annotations } },
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,
@@ -100,7 +101,7 @@ function agentContainer(revision: AgentRevision, settings: PlatformSettings): Po
     name: AGENT_CONTAINER,
     // a revision is run only once it is built, and then its image is known
     image: revision.status?.image ?? '',
-    ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
+    ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }, METRICS_CONTAINER_PORT],
     env: agentEnvironment(revision, settings),
     envFrom: [{ secretRef: { name: spec.envSecretName } }],
     resources: podResources(spec.resourceSpec ?? {}),
@@ -130,6 +131,7 @@ function agentEnvironment(
     { name: 'AGENTPLANE_TENANT_ID', value: spec.tenantId },
     { name: 'AGENTPLANE_DEPLOYMENT', value: spec.deploymentWireName },
     { name: 'AGENTPLANE_REVISION', value: metadata.name },
+    ...telemetryEnvironment(settings, true),
   ];
 }
 

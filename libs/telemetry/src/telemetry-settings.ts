@@ -1,7 +1,7 @@
-import { choice, flag, integer, loadConfig, optionalText, text } from '#lib/config';
+import { choice, flag, inheritedEnvironment, integer, loadConfig, optionalText, text } from '#lib/config';
 
 /** Container port of `/metrics` in every pod of the platform. */
-export const METRICS_PORT = 9464;
+const METRICS_PORT = 9464;
 
 const SAMPLERS = [
   'always_on',
@@ -24,8 +24,11 @@ export const TRACING_VARIABLES = [
   'OTEL_TRACES_SAMPLER_ARG',
 ] as const;
 
-/** -1 and the empty text mean: not given. */
-const FIELDS = {
+/**
+ * -1 and the empty text mean: not given.
+ * @param prefix before the names of OpenTelemetry's variables
+ */
+const fieldsOf = (prefix: string) => ({
   metricsHost: text('AGENTPLANE_METRICS_HOST', 'address that /metrics listens on', { fallback: '127.0.0.1' }),
   metricsPort: integer('AGENTPLANE_METRICS_PORT', 'port of /metrics; 0 picks a free one', {
     ...{ fallback: -1, max: 65_535 },
@@ -37,27 +40,39 @@ const FIELDS = {
       ...{ fallback: -1, max: 65_535 },
     },
   ),
-  endpoint: text('OTEL_EXPORTER_OTLP_ENDPOINT', 'OpenTelemetry collector, OTLP over HTTP', { fallback: '' }),
-  tracesEndpoint: text('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'its URL for traces, when it is another', {
+  endpoint: text(`${prefix}OTEL_EXPORTER_OTLP_ENDPOINT`, 'OpenTelemetry collector, OTLP over HTTP', {
     fallback: '',
   }),
-  headers: optionalText('OTEL_EXPORTER_OTLP_HEADERS', 'headers for the collector, NAME=VALUE,…', {
+  tracesEndpoint: text(
+    `${prefix}OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`,
+    'its URL for traces, when it is another',
+    {
+      fallback: '',
+    },
+  ),
+  headers: optionalText(`${prefix}OTEL_EXPORTER_OTLP_HEADERS`, 'headers for the collector, NAME=VALUE,…', {
     secret: true,
   }),
-  timeoutMs: integer('OTEL_EXPORTER_OTLP_TIMEOUT', 'longest request to the collector, milliseconds', {
-    ...{ fallback: 10_000, min: 1 },
-  }),
-  resource: text('OTEL_RESOURCE_ATTRIBUTES', 'attributes of every span’s resource, NAME=VALUE,…', {
+  timeoutMs: integer(
+    `${prefix}OTEL_EXPORTER_OTLP_TIMEOUT`,
+    'longest request to the collector, milliseconds',
+    {
+      ...{ fallback: 10_000, min: 1 },
+    },
+  ),
+  resource: text(`${prefix}OTEL_RESOURCE_ATTRIBUTES`, 'attributes of every span’s resource, NAME=VALUE,…', {
     fallback: '',
   }),
-  isDisabled: flag('OTEL_SDK_DISABLED', 'whether no spans are sent all the same', { fallback: false }),
-  sampler: choice('OTEL_TRACES_SAMPLER', 'which traces are sent', SAMPLERS, {
+  isDisabled: flag(`${prefix}OTEL_SDK_DISABLED`, 'whether no spans are sent all the same', {
+    fallback: false,
+  }),
+  sampler: choice(`${prefix}OTEL_TRACES_SAMPLER`, 'which traces are sent', SAMPLERS, {
     fallback: 'parentbased_always_on',
   }),
-  samplerRatio: text('OTEL_TRACES_SAMPLER_ARG', 'share of traces for the ratio samplers, 0 to 1', {
+  samplerRatio: text(`${prefix}OTEL_TRACES_SAMPLER_ARG`, 'share of traces for the ratio samplers, 0 to 1', {
     fallback: '1',
   }),
-};
+});
 
 /** Where and which spans are sent. */
 export interface TracingSettings {
@@ -76,11 +91,17 @@ export interface TelemetrySettings {
   readonly tracing: TracingSettings | undefined;
 }
 
-/** The settings that every program shares. @throws ConfigError */
+/**
+ * The settings that every program shares. Where users' code runs, `OTEL_…` are theirs, and those of the platform begin with
+ * a prefix.
+ * @throws ConfigError
+ */
 export function readTelemetrySettings(
   environment?: Readonly<Record<string, string | undefined>>,
+  prefix: '' | 'AGENTPLANE_' = '',
 ): TelemetrySettings {
-  const config = environment ? loadConfig(FIELDS, environment) : loadConfig(FIELDS);
+  const fields = fieldsOf(prefix);
+  const config = environment ? loadConfig(fields, environment) : loadConfig(fields);
   const port = config.metricsPort >= 0 ? config.metricsPort : config.mappedPort;
   const { endpoint, tracesEndpoint, timeoutMs, sampler } = config;
   const url = tracesEndpoint || (endpoint && `${endpoint.replace(/\/+$/, '')}/v1/traces`);
@@ -98,6 +119,11 @@ export function readTelemetrySettings(
             samplerRatio: ratio >= 0 && ratio <= 1 ? ratio : 1,
           },
   };
+}
+
+/** What of these variables goes on to pods: all but the headers, which may hold a secret that tenants could then read. */
+export function podTracingVariables(): Readonly<Record<string, string>> {
+  return inheritedEnvironment(TRACING_VARIABLES.filter((name) => name !== 'OTEL_EXPORTER_OTLP_HEADERS'));
 }
 
 /** `NAME=VALUE,…` with percent-encoded values. */

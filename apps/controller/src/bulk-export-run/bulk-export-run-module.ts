@@ -16,6 +16,7 @@ import { CACHES, CONTROLLER_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { DatabaseTime } from '../database-time.js';
 import { BulkExportRunReconciler } from './bulk-export-run-reconciler.js';
 import { hasEnded, nextInLine } from './next-in-line.js';
+import { readExportLag } from './observe-export-runs.js';
 
 export const BULK_EXPORT_RUN_CONTROLLER = Symbol('controller of BulkExportRuns');
 
@@ -24,6 +25,7 @@ function bulkExportRunController(
   { exports, runs, exportJobs }: Caches,
   events: EventRecorder,
 ): ControllerSpec {
+  readExportLag(runs);
   return {
     name: 'bulk-export-run',
     reconcile: (key) => reconciler.reconcile(key),

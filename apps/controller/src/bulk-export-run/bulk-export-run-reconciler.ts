@@ -28,6 +28,7 @@ import {
   SECRETS,
   type Workspace,
 } from '#lib/resources';
+import { currentTraceParent } from '#lib/telemetry';
 import type { TraceStore } from '#lib/trace-store';
 import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { isFinished } from '../bulk-export/export-phase.js';
@@ -35,6 +36,7 @@ import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { isJobFinished } from './attempt-end.js';
 import { blockedBySecret, decideRun, type RunDecision } from './decide.js';
+import { countDecision } from './observe-export-runs.js';
 import { summarizeRun } from './run-status.js';
 import type { ExportRunWorld } from './world.js';
 
@@ -144,6 +146,7 @@ export class BulkExportRunReconciler {
     const status = summarizeRun(world, decision);
     const written = await this.#status.apply(RESOURCES.BulkExportRun, run, status);
     if (written === run) return;
+    countDecision(decision, world);
     await this.#deps.runs.seen(written);
     if (decision.kind === 'fail' || decision.kind === 'pause')
       this.#deps.events.record(RESOURCES.BulkExportRun, run, {
@@ -180,7 +183,10 @@ export class BulkExportRunReconciler {
 
   async #startAttempt(run: BulkExportRun, number: number): Promise<void> {
     const { client, databaseUri, limits, settings, systemNamespace } = this.#deps;
-    const attempt: ExportAttempt = { run, number, systemNamespace, timeoutMs: limits.runTimeoutMs };
+    const attempt: ExportAttempt = {
+      ...{ run, number, systemNamespace, timeoutMs: limits.runTimeoutMs },
+      traceParent: currentTraceParent(),
+    };
     const store = await this.#credentialsOf(run);
     // it went in this very moment: the next pass says so
     if (!store) return;
