@@ -108,6 +108,8 @@ describe('Deployment of a revision', () => {
     const env = new Map(agent?.env?.map(({ name, value, valueFrom }) => [name, value ?? valueFrom]));
     expect(Object.fromEntries(env)).toEqual({
       PORT: '8000',
+      AGENTPLANE_METRICS_HOST: { fieldRef: { fieldPath: 'status.podIP' } },
+      AGENTPLANE_METRICS_PORT: '9464',
       LANGSMITH_TRACING: 'true',
       LANGSMITH_ENDPOINT: 'http://api:8470',
       LANGSMITH_API_KEY: { secretKeyRef: { name: 'a-platform', key: 'LANGSMITH_API_KEY' } },
@@ -140,7 +142,7 @@ describe('Deployment of a revision', () => {
       SETTINGS,
     );
     expect(metadata.labels).toMatchObject({ team: 'x', [LABEL.revision]: 'a-00001' });
-    expect(spec.template.metadata?.annotations).toEqual({ note: 'y' });
+    expect(spec.template.metadata?.annotations).toMatchObject({ note: 'y', 'prometheus.io/scrape': 'true' });
     expect(spec.template.spec).toMatchObject({
       volumes: [{ name: 'v', configMap: { name: 'c' } }],
       serviceAccountName: 'mine',
