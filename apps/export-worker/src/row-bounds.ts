@@ -3,7 +3,7 @@ import type { Tuple } from '#lib/postgres';
 import type { Instant } from '#lib/time';
 import type { ExportCursor } from '#lib/trace-store';
 
-/** Remembers the first and the last row of a file. Copies 40 bytes a row instead of making strings that are not read. */
+/** Remembers the first and the last row of a file. Copies 40 bytes a row; strings would be made for every row and read for two. */
 export class RowBounds {
   readonly #timeField: number;
   readonly #idField: number;
@@ -15,11 +15,11 @@ export class RowBounds {
   };
   #firstTime: Instant | undefined;
 
-  /** @param fieldOf where a column lies in the tuples */
-  constructor(fieldOf: (column: string) => number) {
-    this.#timeField = fieldOf('start_time');
+  /** @param fieldOf where the column of each part of the cursor lies in the tuples */
+  constructor(fieldOf: (role: keyof ExportCursor) => number) {
+    this.#timeField = fieldOf('startTime');
     this.#idField = fieldOf('id');
-    this.#traceField = fieldOf('trace_id');
+    this.#traceField = fieldOf('traceId');
   }
 
   see({ bytes, offsets }: Tuple): void {

@@ -24,12 +24,9 @@ export interface PartTools {
   readonly signal: AbortSignal;
 }
 
-/** The rows the cursor is made of are read even when nobody wants them in the file. */
-const CURSOR_FIELDS = ['start_time', 'id', 'trace_id'];
-
 /**
  * Writes the next file: rows after `after` in order of (start_time, id, trace_id), until the window ends or the file is large
- * enough. Noted before, during and after, so that whoever comes next knows what may lie in the store.
+ * enough. Noted before, during and after, so that the next attempt knows what may lie in the store.
  * @returns the cursor after the file's last row and whether the window has ended; no cursor when no row was left
  */
 export async function writePart(
@@ -43,7 +40,7 @@ export async function writePart(
     ...task.window,
     maxRows: task.fileRows,
     ...(after ? { after } : {}),
-    ...(exportFields ? { fields: [...exportFields, ...CURSOR_FIELDS] } : {}),
+    ...(exportFields ? { fields: exportFields } : {}),
   });
   const making = new PartInTheMaking(task, part, rows, tools);
   try {
@@ -52,7 +49,7 @@ export async function writePart(
       return { cursor: await making.complete(), isLast };
     });
   } catch (error) {
-    // whatever broke because the attempt must stop broke for that reason
+    // a failure after the abort is a consequence of it
     tools.signal.throwIfAborted();
     throw error;
   } finally {
@@ -80,7 +77,7 @@ class PartInTheMaking {
     this.#rows = rows;
     this.#intent = { part, key: task.keyOf(part), mark: randomUUID() };
     this.#reader = new CopyBinaryReader(columns.length);
-    this.#bounds = new RowBounds((wanted) => columns.findIndex(({ name }) => name === wanted));
+    this.#bounds = new RowBounds((role) => columns.findIndex(({ cursor }) => cursor === role));
     this.#writer = new ParquetWriter({
       columns: fileColumns(columns, formatVersion, exportFields),
       compression,
@@ -101,7 +98,8 @@ class PartInTheMaking {
         if (this.#writer.bytes >= this.#task.fileBytes) return false;
       }
     }
-    if (!this.#reader.isFinished) throw new Error('the rows ended before their end mark');
+    if (!this.#reader.isFinished)
+      throw new Error('reading the rows failed: the stream ended before its trailer');
     return this.#writer.rows < this.#task.fileRows;
   }
 
@@ -132,7 +130,7 @@ class PartInTheMaking {
   }
 
   /**
-   * Nothing should lie at the key. What does came from a former attempt: it could not be adopted, or its upload could not
+   * The key should be free. An object there came from a former attempt: it could not be adopted, or its upload could not
    * be aborted and completed late. It is replaced, by the attempt that is in force and by no other.
    */
   async #completeUpload(upload: MultipartUpload): Promise<{ etag: string }> {
@@ -141,7 +139,7 @@ class PartInTheMaking {
       () => upload.complete(),
       () => upload.complete({ replace: true }),
       () => {
-        log.warn({ key: this.#intent.key }, 'an object of a former attempt is replaced');
+        log.warn({ key: this.#intent.key }, 'replacing the object of a former attempt');
         return journal.confirm();
       },
     );
@@ -152,12 +150,12 @@ class PartInTheMaking {
     this.#rows.stream.destroy();
     this.#writer.close();
     try {
-      // one whose start is still on its way exists in the store all the same
+      // an upload whose start has not been answered exists in the store all the same
       await (await this.#starting)?.abort();
     } catch (error) {
       this.#tools.log.warn(
         { key: this.#intent.key, error: errorText(error) },
-        'an upload could not be aborted; its parts stay until the store removes them',
+        'aborting the multipart upload failed; its parts stay until the store removes them',
       );
     }
   }

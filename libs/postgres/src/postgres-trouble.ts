@@ -11,8 +11,9 @@ import { NoAnswerError } from './no-answer-error.js';
  */
 export type PostgresTrouble = 'unavailable' | 'conflict' | 'refused';
 
-// classes and codes of SQLSTATE: connection; shutdown, crash, start and idle time-out of the server; too many clients
-const UNAVAILABLE = /^(08|57P0[1235]|53300|25P0[34])/;
+// classes and codes of SQLSTATE: connection; shutdown, crash, start and idle time-out of the server; disk full, out of
+// memory, too many clients
+const UNAVAILABLE = /^(08|57P0[1235]|53[123]00|25P0[34])/;
 const CONFLICT = /^(40|55P03)/;
 const REFUSED = /^22/;
 
@@ -24,6 +25,11 @@ export function postgresTrouble(error: unknown): PostgresTrouble | undefined {
   if (UNAVAILABLE.test(state)) return 'unavailable';
   if (CONFLICT.test(state)) return 'conflict';
   return REFUSED.test(state) ? 'refused' : undefined;
+}
+
+/** Whether the server has no space left for what it was asked to store. */
+export function isStorageFull(error: unknown): boolean {
+  return sqlState(error) === '53100';
 }
 
 /** The server's SQLSTATE; undefined when the error is no answer of a server. */

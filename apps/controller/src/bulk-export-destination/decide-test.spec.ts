@@ -88,7 +88,7 @@ describe('outcomeOf', () => {
 });
 
 describe('settings of a store', () => {
-  it('come from config and Secret', () => {
+  it('reads them from config and Secret', () => {
     const data = { access_key_id: 'QUtJQQ==', secret_access_key: 'c2Vr', session_token: '' };
     expect(storeSettings({ ...CONFIG, region: 'r', endpointUrl: 'http://s' }, data)).toEqual({
       includeBucketInPrefix: true,
@@ -99,7 +99,7 @@ describe('settings of a store', () => {
     });
     expect(storeSettings(CONFIG, undefined)).toEqual({ includeBucketInPrefix: true });
   });
-  it('have another hash when a test could come out otherwise', () => {
+  it('changes their hash when a test could come out otherwise', () => {
     const secret = { uid: 'u', resourceVersion: '1' };
     const hashes = [
       testedHash(CONFIG, secret, false),

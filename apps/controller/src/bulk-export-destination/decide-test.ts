@@ -7,12 +7,12 @@ import {
   REASON,
 } from '#lib/resources';
 
-/** How long a refusal is believed: people repair buckets without touching the resource. */
+/** How long a refusal stands: people repair buckets without touching the resource. */
 export const RETEST_REFUSED_MS = 300_000;
 /** A store that cannot be reached may be back soon. */
 export const RETEST_UNREACHABLE_MS = 30_000;
 
-/** What a finished test says, and when to test again. */
+/** The result of a test as a condition, and when to test again. */
 export interface TestOutcome {
   readonly condition: ConditionDraft;
   readonly testAgainMs: number | undefined;
@@ -32,7 +32,7 @@ export function untilNextTest(
   return Math.max(0, testedAt + patience - now.getTime());
 }
 
-/** Turns what the store said into the interface's words. */
+/** The condition that follows from the store's answer. */
 export function outcomeOf(check: DestinationCheck): TestOutcome {
   const type = CONDITION.validated;
   if (check.kind === 'usable')

@@ -34,20 +34,20 @@ export function findAttemptEnd(world: ExportRunWorld): AttemptEnd | undefined {
   if (attempt === 0) return undefined;
   const isClaimed = progress?.attempt === attempt;
   if (progress?.state === 'completed') return { kind: 'succeeded' };
-  // a Job that is complete by its exit code alone has exported nothing that anybody knows of
+  // a Job that is complete by its exit code alone has recorded no exported row
   const failed = jobCondition(world.job, 'Failed') ?? jobCondition(world.job, 'Complete');
   const said = isClaimed ? progress.error : undefined;
   if (failed) {
-    const message = said ?? failed.message ?? 'the worker ended without a word';
+    const message = said ?? failed.message ?? 'the worker ended without reporting an error';
     const reason = refusalOf(world);
     if (reason) return { kind: 'terminal', reason, message };
     return { kind: 'failed', message, endedAtMs: Date.parse(failed.lastTransitionTime ?? now.toISOString()) };
   }
-  // a Job that somebody deleted: its worker was stopped with it
+  // the Job was deleted, and its worker stopped with it
   if (!world.job && isClaimed)
     return {
       kind: 'failed',
-      message: said ?? 'the Job of the attempt is gone',
+      message: said ?? 'the Job of the attempt was deleted',
       endedAtMs: progress.updatedAt.getTime(),
     };
   return undefined;

@@ -58,11 +58,11 @@ export interface BulkExportRunDependencies {
 }
 
 const SUMMARY_EVERY_MS = 2_000;
-/** Whoever leaves a place wakes the next; this is for limits that somebody raised. */
+/** A run that ends wakes the next one; this is for limits that were raised. */
 const QUEUE_LOOK_MS = 60_000;
 const BLOCKED_LOOK_MS = 5_000;
 const RELEASE_LOOK_MS = 1_000;
-/** A node that is gone never ends its pods, and a deletion must not hang on that. */
+/** A lost node never ends its pods, and a deletion must not wait for that. */
 const RELEASE_WITHIN_MS = 60_000;
 /** A cache that has not seen our last report yet. */
 const BEHIND_MS = 500;
@@ -131,7 +131,7 @@ export class BulkExportRunReconciler {
     };
   }
 
-  /** Only the server knows that there is none: a cache that lags would count the attempt as lost. */
+  /** Asked of the server: a cache that lags would count the attempt as lost. */
   async #findJob(run: BulkExportRun, attempt: number): Promise<Job | undefined> {
     const key = this.#jobKey(run, attempt);
     return this.#deps.jobs.find(key) ?? (await this.#deps.client.find(JOBS, key));
@@ -188,7 +188,7 @@ export class BulkExportRunReconciler {
       traceParent: currentTraceParent(),
     };
     const store = await this.#credentialsOf(run);
-    // it went in this very moment: the next pass says so
+    // deleted since the pass began: the next pass reports it
     if (!store) return;
     const credentials = { databaseUri, store };
     await ignoring(isAlreadyExists, client.create(SECRETS, buildExportSecret(attempt, credentials)));
@@ -205,7 +205,7 @@ export class BulkExportRunReconciler {
     return secret && (secret.data ?? {});
   }
 
-  /** No worker can write for this run any more, and its processes are told to end. Failed Jobs keep their logs. */
+  /** Fences the run's workers off in the database and deletes the Job of the attempt. Failed Jobs keep their logs. */
   async #shutOut(run: BulkExportRun): Promise<void> {
     const { client, traceStore } = this.#deps;
     await traceStore.exportProgress.cancel(run.metadata.uid ?? '');
@@ -216,7 +216,7 @@ export class BulkExportRunReconciler {
     await this.#removeSecrets(run);
   }
 
-  /** The log of a worker that succeeded tells nothing, nor do those of the attempts before. */
+  /** Nobody needs the log of a worker that succeeded, nor those of the attempts before. */
   async #clearAway(run: BulkExportRun): Promise<void> {
     await this.#removeJobs(run, 'Background');
     await this.#removeSecrets(run);
@@ -231,7 +231,7 @@ export class BulkExportRunReconciler {
     await this.#removeSecrets(run);
     const waitedMs = (await time.now()).getTime() - Date.parse(deletionTimestamp);
     if (left > 0 && waitedMs < RELEASE_WITHIN_MS) return wait(REASON.deleting, RELEASE_LOOK_MS);
-    // else the row stays, cancelled: it shuts out whoever may come back
+    // else the row stays, cancelled: it fences off a worker that comes back
     if (left === 0) await traceStore.exportProgress.forget([uid]);
     await removeFinalizer(client, RESOURCES.BulkExportRun, run, FINALIZER.exportRun);
     return done();

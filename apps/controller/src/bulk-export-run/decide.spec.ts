@@ -71,7 +71,7 @@ function world(changes: Partial<ExportRunWorld> = {}): ExportRunWorld {
   };
 }
 
-function told(changes: Partial<ExportRunWorld>): string {
+function outcomeOf(changes: Partial<ExportRunWorld>): string {
   const decision = decideRun(world(changes));
   if (decision.kind === 'fail') return `fail ${decision.reason}`;
   return decision.kind === 'start' ? `start ${decision.attempt}` : decision.kind;
@@ -129,7 +129,7 @@ describe('decideRun', () => {
       'fail AttemptFailed',
     ],
     [
-      'counts a Job that somebody deleted as an attempt',
+      'counts a deleted Job as an attempt',
       { job: undefined, progress: progress(1, 'running', { updatedAt: new Date(ago(60)) }) },
       'start 2',
     ],
@@ -139,7 +139,7 @@ describe('decideRun', () => {
       { bulkExport: { spec: {}, status: { conditions: [condition('Failed')] } } as unknown as BulkExport },
       'fail Cancelled',
     ],
-    ['ends when the export is gone', { bulkExport: undefined }, 'fail Cancelled'],
+    ['ends when the export was deleted', { bulkExport: undefined }, 'fail Cancelled'],
     [
       'ends when the export is out of time',
       { bulkExport: { spec: {}, status: { startedAt: '2026-04-29T00:00:00Z' } } as BulkExport },
@@ -156,15 +156,17 @@ describe('decideRun', () => {
       { run: aRun(0), bulkExport: { spec: { suspend: true } } as BulkExport },
       'queue',
     ],
-  ])('%s', (_name, changes, expected) => expect(told(changes)).toBe(expected));
+  ])('%s', (_name, changes, expected) => expect(outcomeOf(changes)).toBe(expected));
 
-  it('takes its turn by day', () => {
+  it('starts runs in the order of their days', () => {
     const first = aRun(1, [], '01');
     const second = aRun(0, [], '02');
     const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRunsPerExport: 1 };
     const waiting = { run: second, limits, job: undefined, progress: undefined };
-    expect(told({ ...waiting, siblings: [first, second] })).toBe('queue');
-    expect(told({ ...waiting, siblings: [aRun(1, [condition('Completed')], '01'), second] })).toBe('start 1');
+    expect(outcomeOf({ ...waiting, siblings: [first, second] })).toBe('queue');
+    expect(outcomeOf({ ...waiting, siblings: [aRun(1, [condition('Completed')], '01'), second] })).toBe(
+      'start 1',
+    );
   });
 });
 
@@ -174,7 +176,7 @@ describe('summarizeRun', () => {
     return summarizeRun(observed, decideRun(observed));
   }
 
-  it('tells progress by the cursor', () => {
+  it('computes progress from the cursor', () => {
     const cursor = { startTime: BigInt(Date.parse('2026-05-02T06:00:00Z')) * 1000n, id: 'x' };
     expect(summary({ progress: progress(1, 'running', { cursor }) })).toMatchObject({
       percent: 50,

@@ -25,7 +25,7 @@ export type RunDecision =
 function decideStop({ bulkExport, limits, now }: ExportRunWorld): RunDecision | undefined {
   if (!bulkExport || bulkExport.spec.cancel)
     return { kind: 'fail', reason: REASON.cancelled, message: 'the export was cancelled' };
-  // one run that failed for good fails the export; the others would write for nobody
+  // one run that failed for good fails the export; files of the others would never be used
   if (isConditionTrue(bulkExport.status?.conditions, CONDITION.failed))
     return { kind: 'fail', reason: REASON.cancelled, message: 'the export failed' };
   const startedAt = bulkExport.status?.startedAt;
@@ -65,11 +65,15 @@ function decideAfterEnd(world: ExportRunWorld, attempt: number): RunDecision | u
 /** What becomes of a start when the Secret that the export began with is not there (any more). */
 export function blockedBySecret({ spec }: BulkExportRun): RunDecision {
   const name = spec.destination.credentialsSecretName ?? '';
-  const message = `Secret ${name} of the destination is not there: create it again, or cancel the export`;
+  const message = `Secret ${name} of the destination does not exist; create it again, or cancel the export`;
   return { kind: 'block', reason: REASON.credentialsMissing, message };
 }
 
-const SHUT_OUT: RunDecision = { kind: 'fail', reason: REASON.cancelled, message: 'the run was shut out' };
+const SHUT_OUT: RunDecision = {
+  kind: 'fail',
+  reason: REASON.cancelled,
+  message: 'the run was cancelled in the database',
+};
 
 /** Decides a run. Pure: the same world gives the same answer. */
 export function decideRun(world: ExportRunWorld): RunDecision {

@@ -24,11 +24,11 @@ describe('nextInLine', () => {
       [aRun('01', 1, true), aRun('04', 0), aRun('03', 0), aRun('02', 1)],
       ['x-03'],
     ],
-    ['nobody when all have begun', [aRun('01', 1, true), aRun('02', 1)], []],
-    ['nobody who was cancelled while waiting', [aRun('01', 1, true), aRun('02', 0, true)], []],
+    ['no run when all have begun', [aRun('01', 1, true), aRun('02', 1)], []],
+    ['no run that was cancelled while waiting', [aRun('01', 1, true), aRun('02', 0, true)], []],
   ])('is %s', (_, runs, expected) => expect(next(...runs)).toEqual(expected));
 
-  it('is nobody when the export is gone', () => {
+  it('is no run when the export was deleted', () => {
     expect(nextInLine(aRun('01', 1), { find: () => undefined }, { ownedBy: () => [] })).toEqual([]);
   });
 });

@@ -28,7 +28,7 @@ function runningDraft(world: ExportRunWorld, decision: RunDecision): Draft | und
   const attempt = world.run.status?.attempt ?? 0;
   switch (decision.kind) {
     case 'queue':
-      return { status: 'False', reason: REASON.queued, message: 'waits for its turn' };
+      return { status: 'False', reason: REASON.queued, message: 'queued behind other runs of the export' };
     case 'start':
       return { status: 'True', reason: REASON.started, message: `attempt ${decision.attempt}` };
     case 'pause':

@@ -5,7 +5,7 @@ import type { ExportProgressRecord } from '#lib/trace-store';
 /** Everything that one BulkExportRun depends on, read in one go. */
 export interface ExportRunWorld {
   readonly run: BulkExportRun;
-  /** The one that made the run; undefined when it was deleted, whoever has its name now. */
+  /** The one that made the run; undefined when it was deleted, even if another export has its name now. */
   readonly bulkExport: BulkExport | undefined;
   /** Every run of the export, itself included. */
   readonly siblings: readonly BulkExportRun[];

@@ -160,12 +160,12 @@ export class BulkExportReconciler {
     if (newest) await runs.seen(newest);
   }
 
-  /** The runs of a former export of the name take a moment to end; an orphan of it would be in the way for ever. */
+  /** The runs of a former export of the name take a moment to end; an orphaned one would block this export until it is removed. */
   async #refuseForeign(bulkExport: BulkExport, key: ObjectKey): Promise<void> {
     const existing = await this.#deps.client.find(RESOURCES.BulkExportRun, key);
     if (!existing || isOwnedBy(existing, bulkExport)) return;
-    const message = `BulkExportRun ${key.name} exists and belongs to a former export of the name`;
+    const message = `BulkExportRun ${key.name} exists and belongs to a former export of the same name`;
     if (isDeleting(existing)) throw new WaitingError(REASON.deleting, message, FORMER_LOOK_MS);
-    throw new TerminalError(REASON.notOurs, `${message}: remove it`);
+    throw new TerminalError(REASON.notOurs, `${message}; remove it`);
   }
 }

@@ -237,7 +237,7 @@ describe('summarizeExport', () => {
     ],
     ['that it waits for its window', { now: new Date('2026-05-02T00:00:00Z') }, 'WaitingForWindow'],
     ['that it has started while it runs', {}, 'Started'],
-  ])('says with the reason of Ready %s', (_what, changes, reason) => {
+  ])('reports in the reason of Ready %s', (_what, changes, reason) => {
     const observed = world(changes);
     const ready = summarizeExport(observed, decideExport(observed)).conditions?.find(
       ({ type }) => type === 'Ready',
@@ -271,7 +271,7 @@ describe('summarizeExport', () => {
     ]);
   });
 
-  it('says why it waits', () => {
+  it('reports why an export waits', () => {
     const observed = world({ destination: undefined });
     const status = summarizeExport(observed, decideExport(observed));
     expect(status.conditions?.map(({ type, status: value, reason }) => [type, value, reason])).toEqual([

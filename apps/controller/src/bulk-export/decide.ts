@@ -12,22 +12,22 @@ import { formatInstant, instantOf } from '#lib/time';
 import { hasBegun, isFinished, queuePlace, runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
 
-/** More days than this are a mistake in a year, not a wish. */
+/** A longer window is almost certainly a typo in the year. */
 const MAX_PARTITIONS = 3660;
 /** Late rows: an export whose end lay ahead when it was made begins this long after it. */
 const SETTLE_MICROS = 600_000_000n;
-/** Runs that have ended are there this long after it: their last words come in batches. */
+/** Clients send runs in batches: the last runs of the window arrive within this time after its end. */
 const ARRIVAL_MICROS = 3_000_000n;
 /** Creation times are whole seconds: an export "until now" does not end ahead. */
 const SECOND_MICROS = 1_000_000n;
 
 /** What is to be done about an export now. */
 export type ExportDecision =
-  /** It has come to its end; nothing changes any more. */
+  /** The export has ended; its decision is final. */
   | { readonly kind: 'finished' }
-  /** Something that may yet come is missing. */
+  /** Something is missing that may still arrive. */
   | { readonly kind: 'wait'; readonly reason: string; readonly message: string; readonly ms: number }
-  /** It ends without, or against, its runs. */
+  /** The export fails, whatever its runs have done. */
   | { readonly kind: 'fail'; readonly reason: string; readonly message: string }
   | { readonly kind: 'cancel' }
   /** The window is known: note it and make the runs that are missing. */
@@ -62,8 +62,11 @@ function decideAcceptance({
   if (spec.intervalHours !== undefined)
     return fail(REASON.notSupported, 'intervalHours is not supported yet');
   if (!destination)
-    return wait(REASON.destinationMissing, `there is no BulkExportDestination ${spec.destinationRef.name}`);
-  // of a destination that was changed a moment ago the status still speaks about the former one
+    return wait(
+      REASON.destinationMissing,
+      `BulkExportDestination ${spec.destinationRef.name} does not exist`,
+    );
+  // right after a change of the destination, its status still describes the former one
   if (!isStatusCurrent(destination) || !isConditionTrue(destination.status?.conditions, CONDITION.validated))
     return wait(
       REASON.destinationNotReady,
@@ -71,7 +74,7 @@ function decideAcceptance({
     );
   if (!project) {
     const { name, id } = spec.tracingProject;
-    return wait(REASON.projectMissing, `there is no tracing project ${name ?? id ?? ''}`);
+    return wait(REASON.projectMissing, `tracing project ${name ?? id ?? ''} does not exist`);
   }
   return undefined;
 }
@@ -98,7 +101,7 @@ function decideWindow({ bulkExport }: ExportWorld): Window | ExportDecision {
   return decision.window;
 }
 
-/** When the rows of a window are there. */
+/** When the rows of a window have arrived. */
 function beginOf({ bulkExport: { metadata, spec } }: ExportWorld, window: Window): bigint {
   if (spec.last !== undefined) return window.end + ARRIVAL_MICROS;
   const created = instantOf(new Date(metadata.creationTimestamp ?? 0));
@@ -120,7 +123,7 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
   if (isWaiting && queuePlace(bulkExport, siblings) >= limits.concurrentExportsPerWorkspace)
     return wait(
       REASON.queued,
-      `${limits.concurrentExportsPerWorkspace} exports of the workspace run already`,
+      `${limits.concurrentExportsPerWorkspace} exports of the workspace are already running`,
       5_000,
     );
   const made = new Set(runs.map((run) => run.spec.startTime));
@@ -139,7 +142,7 @@ function decideEnd({ runs, bulkExport, now, limits }: ExportWorld): ExportDecisi
   const phases = runs.map(runPhase);
   const failed = runs.find((run) => runPhase(run) === 'failed');
   if (failed) return fail(REASON.runFailed, `run ${failed.metadata.name} failed: ${failureText(failed)}`);
-  // runs look at the clock themselves, and may be first
+  // runs check the time-out themselves, and may be first
   if (phases.includes('timedOut')) return fail(REASON.timedOut, overdueText(limits));
   const cancelled = runs.find((run) => runPhase(run) === 'cancelled');
   if (cancelled) return fail(REASON.runFailed, `run ${cancelled.metadata.name} was cancelled`);

@@ -64,11 +64,11 @@ function drafts(decision: ExportDecision): ConditionDrafts {
       };
     case 'run':
       return {
-        [CONDITION.accepted]: { status: 'True', reason: REASON.accepted, message: 'the window is known' },
+        [CONDITION.accepted]: { status: 'True', reason: REASON.accepted, message: 'the window is resolved' },
       };
     case 'complete':
       return {
-        [CONDITION.accepted]: { status: 'True', reason: REASON.accepted, message: 'the window is known' },
+        [CONDITION.accepted]: { status: 'True', reason: REASON.accepted, message: 'the window is resolved' },
         [CONDITION.completed]: {
           status: 'True',
           reason: REASON.completed,
@@ -80,14 +80,14 @@ function drafts(decision: ExportDecision): ConditionDrafts {
   }
 }
 
-/** With what reason it is ready, from the other conditions: people look there first. */
+/** The reason of `Ready`, from the other conditions: people look there first. */
 function readyRule(conditions: readonly Condition[]): ReadyRule {
-  const told = [CONDITION.completed, CONDITION.accepted]
+  const reported = [CONDITION.completed, CONDITION.accepted]
     .map((type) => findCondition(conditions, type))
     .find((one) => one?.status === 'True');
-  if (!told || told.reason === REASON.accepted)
-    return { ...NEEDS, reason: REASON.started, message: 'its runs are in progress' };
-  return { ...NEEDS, reason: told.reason, message: told.message };
+  if (!reported || reported.reason === REASON.accepted)
+    return { ...NEEDS, reason: REASON.started, message: 'runs are in progress' };
+  return { ...NEEDS, reason: reported.reason, message: reported.message };
 }
 
 /** Waiting in the queue, or for the window to end, is not an objection. */

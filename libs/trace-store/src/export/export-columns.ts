@@ -1,56 +1,99 @@
-/** How a column of the export arrives in COPY BINARY: the Postgres type whose binary form the field bytes have. */
+import type { FormatVersion } from '#lib/export-plan';
+import type { ColumnType } from '#lib/parquet';
+import type { ExportCursor } from './export-progress.js';
+
+/** How a column arrives in COPY BINARY: the Postgres type whose binary form the field bytes have. */
 export type ExportColumnType =
   'uuid' | 'uuid[]' | 'text' | 'text[]' | 'timestamptz' | 'bool' | 'int8' | 'numeric';
 
-/** One exportable field of a run. */
+/** Everything there is to know of one exportable field of a run. */
 export interface ExportColumn {
   readonly name: string;
   readonly type: ExportColumnType;
-  /** Holds JSON text exactly as the client sent it. */
-  readonly json: boolean;
+  /** Expression over `r` (runs) and `p` (run_payloads). */
+  readonly sql: string;
   /** Lies in `run_payloads`; these columns come last in every file, so that sealed pages can be copied later. */
   readonly payload: boolean;
   readonly nullable: boolean;
-  /** Expression over `r` (runs) and `p` (run_payloads). */
-  readonly sql: string;
+  /** What it is in the files of each format. */
+  readonly fileType: Readonly<Record<FormatVersion, ColumnType>>;
+  /** Few distinct values in a row group, most of the time. */
+  readonly dictionary: boolean;
+  /** Smallest and largest value of each row group: for what is short and looked for by range. */
+  readonly statistics: boolean;
+  /** The part it has in the cursor. These columns are read for every export, wanted in the files or not. */
+  readonly cursor: keyof ExportCursor | undefined;
 }
 
-function column(
-  name: string,
-  type: ExportColumnType,
-  options: { sql?: string; json?: boolean; payload?: boolean; required?: boolean } = {},
-): ExportColumn {
+type FileTypes = ExportColumn['fileType'];
+
+function both(type: ColumnType): FileTypes {
+  return { v1: type, v2_beta: type };
+}
+
+/** `v1` has lists and JSON as text. */
+const FILE_TYPE: Readonly<Record<ExportColumnType | 'json', FileTypes>> = {
+  uuid: both('uuid'),
+  'uuid[]': { v1: 'uuid-list-as-text', v2_beta: 'uuid-list' },
+  text: both('text'),
+  json: { v1: 'text', v2_beta: 'json' },
+  'text[]': { v1: 'text-list-as-text', v2_beta: 'text-list' },
+  timestamptz: both('timestamp'),
+  bool: both('bool'),
+  int8: both('int64'),
+  numeric: both('decimal'),
+};
+
+interface ColumnOptions {
+  readonly sql?: string;
+  readonly required?: boolean;
+  readonly repeating?: boolean;
+  readonly statistics?: boolean;
+  readonly cursor?: keyof ExportCursor;
+}
+
+/** A column of the table `runs`; `payload` and `json` are those of `run_payloads`. */
+export function column(name: string, type: ExportColumnType, options: ColumnOptions = {}): ExportColumn {
   return Object.freeze({
     name,
     type,
-    json: options.json ?? false,
-    payload: options.payload ?? false,
+    sql: options.sql ?? `r.${name}`,
+    payload: false,
     nullable: !options.required,
-    sql: options.sql ?? `${options.payload ? 'p' : 'r'}.${name}`,
+    fileType: FILE_TYPE[type],
+    dictionary: options.repeating ?? false,
+    statistics: options.statistics ?? true,
+    cursor: options.cursor,
   });
 }
 
+function payload(name: string, kind: 'text' | 'json', sql = `p.${name}`): ExportColumn {
+  const base = column(name, 'text', { sql, statistics: false });
+  return Object.freeze({ ...base, payload: true, fileType: FILE_TYPE[kind] });
+}
+
 /**
- * Every exportable field in the one fixed order of all files: light columns first, payloads last. `error` is plain
- * text; `inputs`, `outputs`, `extra`, `events` and `feedback_stats` are JSON text. Costs are NUMERIC(18,10).
+ * Every exportable field in the one fixed order of all files: light columns first, payloads last. A field more is a row
+ * more, and nothing else. `error` is plain text; the other payloads are JSON text exactly as the client sent it. Costs
+ * are NUMERIC(18,10).
  */
 export const EXPORT_COLUMNS: readonly ExportColumn[] = Object.freeze([
-  column('id', 'uuid', { required: true }),
-  column('tenant_id', 'uuid', { required: true }),
-  column('session_id', 'uuid', { required: true, sql: 'r.project_id' }),
-  column('trace_id', 'uuid', { required: true }),
+  column('id', 'uuid', { required: true, cursor: 'id' }),
+  column('tenant_id', 'uuid', { required: true, repeating: true }),
+  column('session_id', 'uuid', { required: true, repeating: true, sql: 'r.project_id' }),
+  column('trace_id', 'uuid', { required: true, cursor: 'traceId' }),
   column('parent_run_id', 'uuid'),
-  column('parent_run_ids', 'uuid[]', { required: true }),
+  column('parent_run_ids', 'uuid[]', { required: true, statistics: false }),
   column('reference_example_id', 'uuid'),
-  column('name', 'text', { required: true }),
-  column('run_type', 'text', { required: true }),
-  column('start_time', 'timestamptz', { required: true }),
+  column('name', 'text', { required: true, repeating: true }),
+  column('run_type', 'text', { required: true, repeating: true }),
+  column('start_time', 'timestamptz', { required: true, cursor: 'startTime' }),
   column('end_time', 'timestamptz'),
-  column('status', 'text', { required: true }),
-  column('is_root', 'bool', { required: true }),
-  column('dotted_order', 'text', { required: true }),
-  column('trace_tier', 'text', { required: true }),
-  column('tags', 'text[]', { required: true }),
+  column('status', 'text', { required: true, repeating: true }),
+  column('is_root', 'bool', { required: true, statistics: false }),
+  column('dotted_order', 'text', { required: true, statistics: false }),
+  column('trace_tier', 'text', { required: true, repeating: true }),
+  column('tags', 'text[]', { required: true, repeating: true, statistics: false }),
   column('total_tokens', 'int8'),
   column('prompt_tokens', 'int8'),
   column('completion_tokens', 'int8'),
@@ -58,10 +101,10 @@ export const EXPORT_COLUMNS: readonly ExportColumn[] = Object.freeze([
   column('prompt_cost', 'numeric'),
   column('completion_cost', 'numeric'),
   column('first_token_time', 'timestamptz'),
-  column('error', 'text', { payload: true }),
-  column('feedback_stats', 'text', { payload: true, json: true, sql: 'NULL::text' }),
-  column('events', 'text', { payload: true, json: true }),
-  column('extra', 'text', { payload: true, json: true }),
-  column('inputs', 'text', { payload: true, json: true }),
-  column('outputs', 'text', { payload: true, json: true }),
+  payload('error', 'text'),
+  payload('feedback_stats', 'json', 'NULL::text'),
+  payload('events', 'json'),
+  payload('extra', 'json'),
+  payload('inputs', 'json'),
+  payload('outputs', 'json'),
 ]);

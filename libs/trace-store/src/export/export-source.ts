@@ -16,7 +16,7 @@ export interface ExportWindow {
 export interface ExportRead extends ExportWindow {
   /** Only rows after this one. */
   readonly after?: ExportCursor;
-  /** Names of `EXPORT_COLUMNS`; all of them when absent. Order does not count. */
+  /** Names of `EXPORT_COLUMNS`; all of them when absent. Order does not count; columns of the cursor are added. */
   readonly fields?: readonly string[];
   /** At most so many rows; all when absent. Bounds how long one snapshot lives. */
   readonly maxRows?: number;

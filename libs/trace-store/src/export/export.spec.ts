@@ -116,7 +116,8 @@ describe('the export side of a trace store', () => {
       fields: ['name', 'id'],
       maxRows: 2,
     });
-    expect(rows.columns.map((column) => column.name)).toEqual(['id', 'name']);
+    // the columns of the cursor come along
+    expect(rows.columns.map((column) => column.name)).toEqual(['id', 'trace_id', 'name', 'start_time']);
     expect((await tuples(rows)).map((tuple) => uuidOf(tuple[0]))).toEqual([
       uuidOf(all[2]?.[0]),
       uuidOf(all[3]?.[0]),
@@ -142,7 +143,7 @@ describe('the export side of a trace store', () => {
       });
       const [tuple] = await tuples(rows);
       if (!tuple) break;
-      const traceId = uuidOf(tuple[0]) ?? '';
+      const traceId = uuidOf(tuple[rows.columns.findIndex(({ name }) => name === 'trace_id')]) ?? '';
       seen.push(traceId);
       after = { startTime: at(start_time), id, traceId };
     }

@@ -69,18 +69,21 @@ SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off; SET LOCAL max_parallel_w
 /** Reads exports straight from the tables. */
 export class PostgresExportSource implements ExportSource {
   readonly #pool: Pool;
+  readonly #columns: readonly ExportColumn[];
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, columns = EXPORT_COLUMNS) {
     this.#pool = pool;
+    this.#columns = columns;
   }
 
   async read(asked: ExportRead): Promise<ExportRows> {
-    // a cursor before the window says nothing, and would widen it
+    // a cursor before the window excludes no row, and would widen it
     const isBefore = asked.after !== undefined && asked.after.startTime < asked.startTime;
     const read = isBefore ? { ...asked, after: undefined } : asked;
-    const columns = read.fields
-      ? EXPORT_COLUMNS.filter((column) => read.fields?.includes(column.name))
-      : EXPORT_COLUMNS;
+    const { fields } = read;
+    const columns = fields
+      ? this.#columns.filter(({ name, cursor }) => fields.includes(name) || cursor !== undefined)
+      : this.#columns;
     const client = await this.#pool.connect();
     try {
       await this.#prepare(client, read);
@@ -101,7 +104,7 @@ export class PostgresExportSource implements ExportSource {
         () => release(true),
       );
     });
-    // closing the connection is the only way to stop a COPY whose rows nobody reads
+    // closing the connection is the only way to stop a COPY whose rows are not read
     stream.once('close', () => {
       if (!stream.readableEnded) release(true);
     });
