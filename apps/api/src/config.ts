@@ -19,7 +19,7 @@ const FIELDS = {
   }),
   maxBufferedBytes: integer(
     'AGENTPLANE_MAX_BUFFERED_BYTES',
-    'bytes of trace requests held in memory at a time; above it callers are told to come again',
+    'bytes of trace requests held in memory at a time; above it requests get 429',
     { fallback: 134_217_728, min: 1_048_576 },
   ),
   allowPrivateEndpoints: flag(

@@ -88,7 +88,7 @@ describe('module of a kind', () => {
     ['BulkExportDestinationModule', BulkExportDestinationModule, BULK_EXPORT_DESTINATION_CONTROLLER],
     ['BulkExportModule', BulkExportModule, BULK_EXPORT_CONTROLLER],
     ['BulkExportRunModule', BulkExportRunModule, BULK_EXPORT_RUN_CONTROLLER],
-  ])('needs the core alone: %s', async (_name, kind, controller) => {
+  ])('needs no module but the core: %s', async (_name, kind, controller) => {
     const module = await Test.createTestingModule({
       imports: [CoreModule.with(surroundingsIn(folder)), kind],
     }).compile();

@@ -133,12 +133,6 @@ describe('startApplication', () => {
     expect(depths?.map(({ labels }) => labels['controller'])).toContain('agent-deployment');
   });
 
-  it('serves its metrics, with reconciles by controller', async () => {
-    const response = await fetch(first.url('/metrics'));
-    expect(response.headers.get('content-type')).toContain('text/plain');
-    expect(await response.text()).toMatch(/^agentplane_reconcile_queue_depth\{.*controller="workspace"/m);
-  });
-
   it('is ready and does not lead while another candidate holds the lease', async () => {
     await second.start('second', kube.kubeconfigPath, databaseUri);
     await second.waitUntil({ ready: true, leading: false, waits_for: 'leadership, which first holds' });

@@ -1,4 +1,5 @@
 import pino from 'pino';
+import { openLogDestination } from './log-destination.js';
 import { currentScope } from './scope.js';
 
 /** Structured logger: `log.info({ deployment: name }, 'revision made')`. Variable text goes into fields, never into the message. */
@@ -14,7 +15,8 @@ const SECRET_PATHS = ['apiKey', 'password', 'secret', 'token', 'authorization', 
  * @param descriptor file descriptor to write to instead
  */
 export function createLogger(program: string, level = 'info', descriptor = 2): Logger {
-  return pino(
+  const destination = openLogDestination(descriptor);
+  const log = pino(
     {
       level,
       base: { program },
@@ -25,6 +27,10 @@ export function createLogger(program: string, level = 'info', descriptor = 2): L
       // a copy: pino adds the line's own fields to it
       mixin: () => ({ ...currentScope().fields }),
     },
-    pino.destination({ dest: descriptor, sync: true }),
+    destination.stream,
   );
+  destination.onRecovered((dropped, problem) =>
+    log.warn({ dropped, problem }, 'writing log lines failed for a while; dropped lines are lost'),
+  );
+  return log;
 }

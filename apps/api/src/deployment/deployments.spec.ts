@@ -7,7 +7,7 @@ import { runApi, type RunningApi, type TestTenant } from '../testdata/running-ap
 const postgres = testPostgres();
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 
-describe('deployments', () => {
+describe('REST routes of deployments', () => {
   let api: RunningApi;
   let tenant: TestTenant;
 
@@ -71,7 +71,7 @@ describe('deployments', () => {
   const problems = (answer: { json: any }): string[] =>
     answer.json.detail.map((one: { loc: unknown[]; type: string }) => `${one.loc.join('.')} ${one.type}`);
 
-  it('are created with a revision that can be asked for at once', async () => {
+  it('creates a deployment with a revision that can be read at once', async () => {
     const made = await create({ secrets: [{ name: 'TOKEN', value: 'top secret' }] });
     expect(made).toMatchObject({
       id: UUID,
@@ -99,7 +99,7 @@ describe('deployments', () => {
     expect(secret.metadata.ownerReferences?.[0]?.kind).toBe('AgentDeployment');
   });
 
-  it('show the revision that the controller made, and its failure', async () => {
+  it('shows the revision that the controller made, and its failure', async () => {
     const made = await create();
     await makeRevision(made.name, made.latest_revision_id, 1);
     const path = `/v2/deployments/${made.id}/revisions`;
@@ -137,7 +137,7 @@ describe('deployments', () => {
     expect((await tenant.call('GET', `${path}?status=DEPLOYED`)).json).toEqual({ resources: [], offset: 0 });
   });
 
-  it('make a revision on PATCH for each field that does, and none for others', async () => {
+  it('makes a revision on PATCH of a field that needs one, and none for others', async () => {
     const made = await create();
     const patch = async (change: object) => {
       const answer = await tenant.call('PATCH', `/v2/deployments/${made.id}`, change);
@@ -172,7 +172,7 @@ describe('deployments', () => {
     expect(replaced.source_config.resource_spec).toEqual({ memory_mb: 256 });
   });
 
-  it('tell every wrong field at once', async () => {
+  it('reports every wrong field at once', async () => {
     const wrong = {
       name: '',
       source: 'floppy',
@@ -253,7 +253,7 @@ describe('deployments', () => {
       'volume_mounts.0.mountPath string_too_long',
     ],
     ['storage', { db_storage_gi: 65_536 }, { db_storage_gi: 65_537 }, 'db_storage_gi less_than_equal'],
-  ])('take %s up to the bound and refuse what is beyond it', async (_what, within, beyond, problem) => {
+  ])('takes %s up to the bound and refuses what is beyond it', async (_what, within, beyond, problem) => {
     await create({ source_config: { resource_spec: within } });
     const refused = await tenant.call(
       'POST',
@@ -266,7 +266,7 @@ describe('deployments', () => {
     ]);
   });
 
-  it('have the same times in the first answer and in all later ones, in whole seconds', async () => {
+  it('answers the same times at first and later, in whole seconds', async () => {
     const WHOLE_SECONDS = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
     const made = await create();
     expect(made).toMatchObject({ created_at: WHOLE_SECONDS, updated_at: WHOLE_SECONDS });
@@ -283,7 +283,7 @@ describe('deployments', () => {
     }
   });
 
-  it('tell what only the API server knows in the same shape', async () => {
+  it('reports problems that only the API server finds in the same shape', async () => {
     const before = (await api.client.list(SECRETS, { namespace: tenant.namespace })).items.length;
     const answer = await tenant.call(
       'POST',
@@ -294,10 +294,10 @@ describe('deployments', () => {
       }),
     );
     expect(answer.status).toBe(422);
-    const told = answer.json.detail.map(
+    const reported = answer.json.detail.map(
       (one: { loc: string[]; msg: string }) => `${one.loc.join('.')}: ${one.msg}`,
     );
-    expect(told).toEqual(
+    expect(reported).toEqual(
       expect.arrayContaining([
         'body.source_config.repo_url: source_config.repo_url is only for source git_host',
         'body.source_config.resource_spec.cpu: cpu must not be greater than cpuLimit',
@@ -314,13 +314,13 @@ describe('deployments', () => {
     ['JSON nested too deeply', '{"a":'.repeat(100) + '1' + '}'.repeat(100), 422],
     ['a member named __proto__', '{"__proto__": {"name": "x"}}', 422],
     ['more than a megabyte', JSON.stringify({ name: 'x'.repeat(1_100_000) }), 413],
-  ])('refuse %s', async (_name, sent, status) => {
+  ])('refuses %s', async (_name, sent, status) => {
     expect(
       (await tenant.call('POST', '/v2/deployments', sent, { 'content-type': 'application/json' })).status,
     ).toBe(status);
   });
 
-  it('refuse lists where objects should be, and names that every object has', async () => {
+  it('refuses lists where objects should be, and names that every object has', async () => {
     const odd = { hasOwnProperty: 1, toString: 2, constructor: 3 };
     for (const [name, value] of Object.entries(odd)) {
       const sent = JSON.stringify(body()).replace('{', `{${JSON.stringify(name)}:${value},`);
@@ -336,7 +336,7 @@ describe('deployments', () => {
   it.each([
     ['a NUL', 'a\\u0000b'],
     ['half a character', 'a\\ud800b'],
-  ])('refuse text with %s', async (_what, text) => {
+  ])('refuses text with %s', async (_what, text) => {
     for (const sent of [
       body({ name: 'HERE' }),
       body({ source_revision_config: { image_uri: 'HERE' } }),
@@ -347,7 +347,7 @@ describe('deployments', () => {
     }
   });
 
-  it('refuse a stream for a body, and live on', async () => {
+  it('refuses a stream as a body and serves the next request', async () => {
     const boundary = { 'content-type': 'multipart/form-data; boundary=x' };
     const sent = '--x\r\ncontent-disposition: form-data; name="name"\r\n\r\na\r\n--x--\r\n';
     for (const [method, path] of [
@@ -359,7 +359,7 @@ describe('deployments', () => {
     expect((await tenant.call('GET', '/v2/deployments')).status).toBe(200);
   });
 
-  it('refuse reserved and doubled secrets, and immutable fields', async () => {
+  it('refuses reserved and doubled secrets, and immutable fields', async () => {
     const secrets = [
       { name: 'POSTGRES_URI', value: 'x' },
       { name: 'OK', value: 'x' },
@@ -395,13 +395,13 @@ describe('deployments', () => {
     expect((await tenant.call('PATCH', `/v2/deployments/${made.id}`, made)).status).toBe(422);
   });
 
-  it('refuse a name that is taken', async () => {
+  it('refuses a name that is taken', async () => {
     const made = await create({ name: 'My Agent' });
     expect((await tenant.call('POST', '/v2/deployments', body({ name: 'My Agent' }))).status).toBe(409);
     expect((await create({ name: 'my-agent' })).id).not.toBe(made.id);
   });
 
-  it('redeploy a revision as a new one', async () => {
+  it('redeploys a revision as a new one', async () => {
     const made = await create();
     const path = `/v2/deployments/${made.id}/revisions`;
     expect((await tenant.call('POST', `${path}/${made.latest_revision_id}/redeploy`)).status).toBe(400);
@@ -419,7 +419,7 @@ describe('deployments', () => {
     });
   });
 
-  it('are listed in pages, filtered, and without those of others', async () => {
+  it('lists deployments in pages, filtered, without those of other workspaces', async () => {
     const other = await api.workspace();
     const names = ['one', 'two', 'three'];
     for (const name of names)
@@ -469,7 +469,7 @@ describe('deployments', () => {
     }
   });
 
-  it('answer every revision that was promised, also one that another came before', async () => {
+  it('answers every revision id that it gave out, also a skipped one', async () => {
     const made = await create();
     const path = `/v2/deployments/${made.id}`;
     const patches = await Promise.all(
@@ -504,7 +504,7 @@ describe('deployments', () => {
     );
   });
 
-  it('keep what a PATCH does not name, also inside of listener_config', async () => {
+  it('keeps what a PATCH does not name, also inside of listener_config', async () => {
     const made = await create({
       source: 'external_image',
       source_config: { listener_config: { cluster_namespace: 'there' } },
@@ -520,7 +520,7 @@ describe('deployments', () => {
     }
   });
 
-  it('that are being deleted take no changes', async () => {
+  it('refuses changes of a deployment that is being deleted', async () => {
     const made = await create();
     const key = { namespace: tenant.namespace, name: made.name };
     await makeRevision(made.name, made.latest_revision_id, 1);
@@ -542,7 +542,7 @@ describe('deployments', () => {
     await waitFor(async () => (await tenant.call('GET', path)).status === 404);
   });
 
-  it('that go away during a change are not found', async () => {
+  it('answers 404 for a deployment that is deleted during a change', async () => {
     for (let round = 0; round < 10; round++) {
       const made = await create();
       const path = `/v2/deployments/${made.id}`;
@@ -557,7 +557,7 @@ describe('deployments', () => {
     expect(left.filter(({ metadata }) => (metadata.ownerReferences ?? []).length === 0)).toEqual([]);
   });
 
-  it('know other methods and who may ask without a key', async () => {
+  it('refuses other methods with 405, and asks for a key on private routes', async () => {
     const made = await create();
     const ask = async (method: string, path: string, key = tenant.key) => {
       const response = await fetch(api.url + path, {
@@ -574,7 +574,7 @@ describe('deployments', () => {
     expect(await ask('HEAD', '/ok', '')).toEqual([200, null]);
   });
 
-  it('are deleted, with their project on request', async () => {
+  it('deletes a deployment, with its project on request', async () => {
     const made = await create();
     const project = await api.store.projects.ensure(tenant.tenantId, made.name);
     const removed = await tenant.call('DELETE', `/v2/deployments/${made.id}?delete_tracing_project=true`);
@@ -583,7 +583,7 @@ describe('deployments', () => {
     await waitFor(async () => (await tenant.call('GET', `/v2/deployments/${made.id}`)).status === 404);
   });
 
-  it('refuse ids that are none', async () => {
+  it('refuses malformed ids', async () => {
     const answer = await tenant.call('GET', '/v2/deployments/x%2F..%2Fy');
     expect(problems(answer)).toEqual(['path.deployment_id uuid_parsing']);
     const long = await tenant.call('GET', `/v2/deployments/${'a'.repeat(3000)}`);

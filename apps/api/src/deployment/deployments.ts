@@ -64,7 +64,7 @@ export class Deployments {
     refuse(secretProblems(request.secrets));
     const listenerName = this.#listenerName(namespace, request.source_config.listener_id);
     const isTaken = this.homes.deployments.list(namespace).some((other) => wireName(other) === request.name);
-    if (isTaken) throw new PublicError('conflict', `A deployment named ${request.name} exists already`);
+    if (isTaken) throw new PublicError('conflict', `A deployment named ${request.name} already exists`);
 
     const name = dnsLabel(request.name);
     const revision = this.#newRevision();
@@ -174,9 +174,12 @@ export class Deployments {
     const made = this.#revisionsOf(deployment);
     if (!made.some((revision) => idOf(revision) === revisionId)) {
       if (this.#skipped(deployment, made).some((one) => one.id === revisionId))
-        throw new PublicError('bad_request', `Revision with ID ${revisionId} was skipped: it was never made`);
+        throw new PublicError(
+          'bad_request',
+          `Revision with ID ${revisionId} was skipped: another revision was requested before it was created`,
+        );
       if (pendingRevision(deployment)?.id === revisionId)
-        throw new PublicError('bad_request', `Revision with ID ${revisionId} has not been made yet`);
+        throw new PublicError('bad_request', `Revision with ID ${revisionId} has not been created yet`);
       throw new PublicError('not_found', `Revision with ID ${revisionId} not found`);
     }
     const { name, namespace = '' } = deployment.metadata;

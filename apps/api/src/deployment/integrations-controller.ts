@@ -8,7 +8,10 @@ import { IntegrationAnswer } from './integration-answer.js';
 @Controller('v1/integrations/git_host')
 export class IntegrationsController {
   @Get('install')
-  @Operation({ summary: 'Git integrations; none before there are builds', answer: [IntegrationAnswer] })
+  @Operation({
+    summary: 'Git integrations; empty until builds from git are supported',
+    answer: [IntegrationAnswer],
+  })
   list(): readonly IntegrationAnswer[] {
     return [];
   }

@@ -114,7 +114,7 @@ export function renderDeployment(
 
 /**
  * The status of a revision on the wire. One that has just begun to serve is still on its way until the deployment says
- * so too: whoever waited for `DEPLOYED` then finds the active revision and the URL there.
+ * so too: a caller that waited for `DEPLOYED` then finds the active revision and the URL in it.
  */
 export function shownRevisionStatus(
   revision: AgentRevision,

@@ -4,7 +4,7 @@ import { pendingRevision } from './pending-revision.js';
 
 /**
  * Revisions that were asked for and never made, because another was asked for before the controller had looked. Their
- * ids were answered to somebody, who may go on asking for them.
+ * ids were given to callers, who may go on asking for them.
  */
 
 /** Annotations have an end; who asks for an older one than these has not asked for long. */

@@ -7,7 +7,7 @@ export const ID_INDEX = 'id';
 
 const ATTEMPTS = 20;
 
-/** Milliseconds, times the number of tries so far: many who change one object at once get out of each other's way. */
+/** Milliseconds, times the number of tries so far: spreads out requests that change one object at once. */
 const LONGEST_PAUSE_MS = 5;
 
 /** What a pause between two tries is made from. */
@@ -66,7 +66,7 @@ export class ResourceHome<T extends KubeObject> {
     return this.#seen(await this.#client.create(this.#ref, draft));
   }
 
-  /** Reads, changes and writes until nobody else wrote in between. */
+  /** Reads, changes and writes, again after each conflict. */
   async change(key: ObjectKey, change: (object: T) => T): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const object = await this.#client.get(this.#ref, key);

@@ -40,7 +40,7 @@ export class SecretHome {
     });
   }
 
-  /** Names of what is in the Secret; none when it is gone. */
+  /** Names of what is in the Secret; none when it does not exist. */
   async names(place: { readonly namespace: string; readonly name: string }): Promise<readonly string[]> {
     const secret = await this.client.find(SECRETS, place);
     return Object.keys(secret?.data ?? {}).sort();

@@ -11,7 +11,7 @@ import { CallerAnswer } from './caller-answer.js';
 export class AuthController {
   @Post('verify')
   @HttpCode(200)
-  @Operation({ summary: 'Whom the key of this request belongs to', answer: CallerAnswer })
+  @Operation({ summary: 'Tenant that the key of this request belongs to', answer: CallerAnswer })
   verify(@FromCaller() caller: Caller): CallerAnswer {
     return {
       tenant_id: caller.tenantId,

@@ -16,15 +16,15 @@ function header(request: FastifyRequest, name: string): string | undefined {
 export interface KeyRing {
   readonly keys: Pick<ApiKeys, 'verify'>;
   readonly workspaces: Pick<Workspaces, 'has'>;
-  /** Absent where nobody operates keys from outside. */
+  /** Absent where keys are not managed from outside. */
   readonly operator: OperatorKey | undefined;
 }
 
 /**
  * Asks every request for its key before a byte of its body is read.
  *
- * A missing or wrong key is 401. A key with somebody else's tenant is 404, with the same body as any missing thing, so
- * that nobody learns which tenants there are.
+ * A missing or wrong key is 401. A key with the tenant of another is 404, with the same body as any missing thing,
+ * so that the answer does not reveal which tenants exist.
  */
 export function guardKeys(server: FastifyInstance, { keys, workspaces, operator }: KeyRing): void {
   server.addHook('onRequest', async (request) => {
@@ -45,7 +45,7 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator 
     if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
       throw new PublicError('not_found', 'Not Found');
     if (caller.deployment !== undefined && !isForDeployments(request.routeOptions.url ?? path))
-      throw new PublicError('forbidden', 'The key of a deployment is for its traces only');
+      throw new PublicError('forbidden', 'The API key of a deployment may only send and read traces');
     setCaller(request, caller);
   });
 }

@@ -3,8 +3,8 @@ import type { ApiKeys } from '#lib/trace-store';
 import type { Workspaces } from './workspaces.js';
 
 /**
- * Keys as far as the workspace they belong to is there. A workspace is deleted in Kubernetes, its keys lie in Postgres:
- * looked at together for each request, a key ends with its workspace, whoever deleted that and whatever was down then.
+ * Keys of existing workspaces. A workspace is deleted in Kubernetes, its keys lie in Postgres: checked together for each
+ * request, a key ends with its workspace, also when the platform was down while that was deleted.
  */
 export class LivingKeys implements Pick<ApiKeys, 'verify'> {
   constructor(

@@ -8,16 +8,17 @@ import {
   KubeApiError,
   KubeUnreachableError,
 } from '#lib/kube';
+import { isStorageFull } from '#lib/postgres';
 import { JsonSyntaxError } from '#lib/trace-store';
 import { problemsOfInvalid } from './kube-problems.js';
 
-/** What a caller is told about an error. */
+/** An error as its caller sees it. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly body: { readonly detail: string | readonly FieldProblem[] };
   /** Seconds after which it is worth trying again. */
   readonly retryAfter?: number;
-  /** Not the caller's doing: it belongs into the log. */
+  /** A failure of the platform, to be logged. */
   readonly isOurs: boolean;
 }
 
@@ -26,6 +27,13 @@ const UNAVAILABLE: ErrorAnswer = {
   status: 503,
   body: { detail: 'Temporarily unavailable, try again' },
   retryAfter: 2,
+  isOurs: true,
+};
+
+const STORAGE_FULL: ErrorAnswer = {
+  status: 507,
+  body: { detail: 'storing the request failed: no space left on the disk of the store; free some and retry' },
+  retryAfter: 10,
   isOurs: true,
 };
 
@@ -53,8 +61,9 @@ function ofKube(error: KubeApiError): ErrorAnswer {
   if (error.code === 429 || error.code >= 500) return UNAVAILABLE;
   if (isInvalid(error)) return { status: 422, body: { detail: problemsOfInvalid(error) }, isOurs: false };
   if (isNotFound(error)) return plain(404, 'Not Found');
-  if (isAlreadyExists(error)) return plain(409, 'A resource of this name exists already');
-  if (isConflict(error)) return plain(409, 'The resource was changed by somebody else at the same time');
+  if (isAlreadyExists(error)) return plain(409, 'A resource with this name already exists');
+  if (isConflict(error))
+    return plain(409, 'Another request changed the resource at the same time; try again');
   return INTERNAL;
 }
 
@@ -90,5 +99,6 @@ export function answerOf(error: unknown): ErrorAnswer {
   if (!(error instanceof Error)) return INTERNAL;
   if ('statusCode' in error && typeof error.statusCode === 'number')
     return ofServer(Object.assign(error, { statusCode: error.statusCode }));
+  if (isStorageFull(error) || codeOf(error) === 'ENOSPC') return STORAGE_FULL;
   return DATABASE_AWAY.has(codeOf(error)) ? UNAVAILABLE : INTERNAL;
 }

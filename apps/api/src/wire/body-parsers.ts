@@ -44,12 +44,12 @@ export function registerBodyParsers(server: FastifyInstance, maxRawBytes: number
   server.addContentTypeParser('application/json', async (request: FastifyRequest, stream: Readable) =>
     isRaw(request) ? stream : parseBody(await readBody(stream, MAX_PLAIN_BYTES)),
   );
-  // Elsewhere a stream must never pass for a body: whoever walks through its members finds the socket.
+  // Elsewhere a stream must never pass for a body: its members lead to the socket.
   server.addContentTypeParser('multipart/form-data', (request, stream, done) => {
     if (isRaw(request)) done(null, stream);
     else done(unsupported('multipart bodies are not supported here'));
   });
-  // Compressed bodies are for later: a limit that holds while inflating is a piece of work of its own. `/info` says so.
+  // Compressed bodies are not supported: they need a limit that holds while inflating. `/info` reports it.
   server.addHook('onRequest', async (request) => {
     const encoding = request.headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity')

@@ -35,7 +35,7 @@ const ERROR_SCHEMAS = {
     properties: {
       loc: {
         type: 'array',
-        description: 'Where it is: body, query or path, then names and positions',
+        description: 'Location: body, query or path, then names and positions',
         items: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
       },
       msg: { type: 'string', description: 'What is wrong, for people' },
@@ -55,9 +55,9 @@ function commonRefusals(path: string, operation: OperationObject): Responses {
   if (PUBLIC_PATHS.has(path)) return {};
   return {
     ...(path.includes('{') ? { '400': refusal('The path cannot be decoded') } : {}),
-    '401': refusal('There is no API key, or it is not valid'),
-    ...(isForDeployments(path) ? {} : { '403': refusal('The key is that of a deployment') }),
-    '404': refusal('There is no such thing, or it belongs to another tenant'),
+    '401': refusal('The API key is missing or not valid'),
+    ...(isForDeployments(path) ? {} : { '403': refusal('The key of a deployment may not call this route') }),
+    '404': refusal('Not found, or it belongs to another tenant'),
     ...(hasBody
       ? {
           '413': refusal('The body is too large'),
@@ -65,7 +65,7 @@ function commonRefusals(path: string, operation: OperationObject): Responses {
         }
       : {}),
     ...(takesSomething ? { '422': refusal('Every wrong field', INVALID_REFERENCE) } : {}),
-    '503': refusal('Something behind the api is away: try again after Retry-After seconds'),
+    '503': refusal('The database or the Kubernetes API is unavailable; retry after Retry-After seconds'),
     default: refusal('Any other error'),
   };
 }
@@ -75,7 +75,7 @@ function operationId(found: string): string {
   return found.replace('Controller_', '_').replace('[0]', '').replace('[1]', '_v1');
 }
 
-/** A parameter is there or not; it is never null. */
+/** A parameter is given or left out; it is never null. */
 function withoutNull({ nullable: _, ...schema }: Schema): Schema {
   const choices = schema['enum'];
   return Array.isArray(choices) ? { ...schema, enum: choices.filter((choice) => choice !== null) } : schema;

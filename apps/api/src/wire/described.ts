@@ -4,7 +4,7 @@ type AnyDecorator = (target: object, key?: string | symbol, descriptor?: Propert
 const waiting: ((swagger: Swagger) => void)[] = [];
 
 /**
- * A decorator of @nestjs/swagger that is applied only when somebody asks for the OpenAPI document. Loading the package
+ * A decorator of @nestjs/swagger that is applied only when the OpenAPI document is requested. Loading the package
  * takes 15 MB and a tenth of a second, and most installations never show the document.
  */
 export function Described(

@@ -6,12 +6,15 @@ import { answerOf } from './answer.js';
 /** Answers an error; used by routes and by whatever fails before a route is reached. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Logger): void {
   if (request.raw.socket.destroyed) {
-    log.debug({ method: request.method, route: request.routeOptions.url }, 'a caller went away');
+    log.debug(
+      { method: request.method, route: request.routeOptions.url },
+      'caller disconnected before the answer',
+    );
     return;
   }
   const answer = answerOf(error);
   if (answer.isOurs)
-    log.error({ err: error, method: request.method, route: request.routeOptions.url }, 'a request failed');
+    log.error({ err: error, method: request.method, route: request.routeOptions.url }, 'request failed');
   if (answer.retryAfter !== undefined) void reply.header('retry-after', answer.retryAfter);
   void reply.status(answer.status).send(answer.body);
 }

@@ -35,7 +35,7 @@ function eachSchema(value: unknown, visit: (schema: Record<string, unknown>) => 
   }
 }
 
-describe('the OpenAPI document', () => {
+describe('OpenAPI document', () => {
   let document: OpenAPIObject;
   let operations: [string, Record<string, unknown>][];
 
@@ -67,7 +67,7 @@ describe('the OpenAPI document', () => {
     expect([...used].sort()).toEqual(there);
   });
 
-  it('says of every route what it does and what it answers', () => {
+  it('describes of every route what it does and what it answers', () => {
     for (const [route, operation] of operations) {
       expect([route, operation['summary']]).toEqual([route, expect.stringMatching(/^[A-Z]/)]);
       const responses = operation['responses'] as Record<string, { readonly content?: object }>;

@@ -4,8 +4,8 @@ import { PublicError } from '#lib/errors';
 /**
  * The pieces of a request's body. Whoever stops reading it, for whatever reason, can still answer: left to itself the
  * stream would end with its iterator and take the connection along, and the caller would never learn what was wrong.
- * What nobody wants any more is received and dropped.
- * @param seen told the length of each piece before it is handed on
+ * The rest of a refused body is received and dropped.
+ * @param seen gets the length of each piece before it is handed on
  */
 export async function* bodyPieces(
   body: Readable,

@@ -4,7 +4,7 @@ import { validate, type ValidationError } from 'class-validator';
 import { PublicError, type FieldProblem } from '#lib/errors';
 
 /**
- * Checks bodies and queries against their request class and tells every problem at once. Unknown fields of a body are
+ * Checks bodies and queries against their request class and reports every problem at once. Unknown fields of a body are
  * problems; unknown query parameters are ignored, as callers add them for proxies and caches.
  */
 @Injectable()
@@ -48,7 +48,7 @@ function problems(error: ValidationError, parents: readonly (string | number)[])
   if (error.value === undefined) return [{ loc, msg: 'Field required', type: 'missing' }];
   const types = names.map((name): [string, string] => [name, typeOf(contexts[name])]);
   const [name, type] = types.sort(([, one], [, other]) => rank(one) - rank(other))[0] ?? ['', ''];
-  // a list whose items are wrong is told of item by item
+  // a list with invalid items is reported item by item
   if (type === 'model_type' && nested.length > 0) return nested;
   return [{ loc, msg: constraints[name] ?? '', type }, ...nested];
 }
@@ -58,7 +58,7 @@ function typeOf(context: unknown): string {
   return typeof type === 'string' ? type : 'value_error';
 }
 
-/** What is of the wrong type fails every other check as well: only that is worth telling. */
+/** A value of the wrong type fails every other check as well: only the type is reported. */
 function rank(type: string): number {
   if (type.endsWith('_type')) return 0;
   return /too_short$|too_long$/.test(type) ? 1 : 2;

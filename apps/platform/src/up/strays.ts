@@ -18,7 +18,11 @@ export class ProcessRecords {
   set(name: string, identity: ProcessIdentity | undefined): void {
     const others = Object.entries(this.#records).filter(([one]) => one !== name);
     this.#records = Object.fromEntries(identity ? [...others, [name, identity]] : others);
-    writeJson(this.#path, this.#records);
+    try {
+      writeJson(this.#path, this.#records);
+    } catch {
+      // a full disk must not end the supervisor: the next change writes them all, and until then only a crash misses them
+    }
   }
 
   /**
