@@ -47,13 +47,26 @@ export function removeDataFolder(folder: string): void {
 /** Starts the platform over a data folder and waits for the line that begins with `Ready`. */
 export async function startPlatform(
   dataFolder: string,
-  { readyWithinMs = 120_000, more = [] }: { readyWithinMs?: number; more?: readonly string[] } = {},
+  {
+    readyWithinMs = 120_000,
+    more = [],
+    environment = {},
+  }: {
+    readyWithinMs?: number;
+    more?: readonly string[];
+    environment?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<Platform> {
   const started = performance.now();
   const child = spawn(
     process.execPath,
     ['bin/agentplane.js', 'up', '--data', dataFolder, '--listen', '127.0.0.1:0', ...more],
-    { cwd: repository, stdio: ['ignore', 'pipe', 'pipe'], detached: true },
+    {
+      cwd: repository,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+      env: { ...process.env, ...environment },
+    },
   );
   let greeting = '';
   let complaints = '';
