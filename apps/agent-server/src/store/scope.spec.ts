@@ -203,6 +203,7 @@ const MAKING_STATEMENTS = ['createAssistant', 'createThread', 'submitTemporaryRu
 const WORKER_STATEMENTS = [
   'appendRunEvents',
   'claimRuns',
+  'countQueuedRuns',
   'ensureSystemAssistant',
   'findCancel',
   'finishRun',
