@@ -305,12 +305,20 @@ describe('first light', () => {
       expect({ failures, asked: asked > 5 }).toEqual({ failures: [], asked: true });
     }, 150_000);
 
-    it('redeploys an earlier revision', async () => {
+    it('redeploys an earlier revision within seconds, on the Deployment that was kept for it', async () => {
+      const workloads = () =>
+        kubectl.run(['get', 'deployments', '-l', 'agentplane.dev/deployment=weather', '-o', 'name']);
+      const before = await workloads();
+      const startedMs = Date.now();
       const { body, status } = await rest.post<Deployment>(
         `/v2/deployments/${deployment.id}/revisions/${deployment.latest_revision_id}/redeploy`,
       );
       expect(status).toBe(200);
       await deployed(deployment.id, body.latest_revision_id ?? '');
+      // it was still warm: a start of the agent takes longer
+      expect(Date.now() - startedMs).toBeLessThan(4000);
+      expect(await workloads()).toBe(before);
+      await agentAt(url).runs.wait(null, 'agent', { input: { messages: [{ role: 'user', content: 'hi' }] } });
     }, 120_000);
 
     it('exports to Parquet what the database holds, a run for each UTC day', async () => {
