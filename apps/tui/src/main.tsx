@@ -16,10 +16,10 @@ const CONFIG = {
   allNamespaces: flag('AGENTPLANE_ALL_NAMESPACES', 'show every namespace', { fallback: false }),
 };
 
-/** Everything gone, cursor in the corner. */
+/** Clears the screen and puts the cursor in the corner. */
 const ERASE_SCREEN = '\u001b[2J\u001b[H';
 
-/** What keeps the first snapshot from coming, undefined once it is there. */
+/** Why the first snapshot did not arrive; undefined once it has. */
 async function firstTrouble(feed: KubeFeed): Promise<string | undefined> {
   const failed = new Promise<string>((resolve) =>
     feed.subscribe(() => {
@@ -42,12 +42,12 @@ async function main(): Promise<number> {
     client: new KubeClient(connection, { fieldManager: 'agentplane-dashboard' }),
     namespace,
     clock: systemClock,
-    // the screen is no place for log lines
+    // log lines would tear the screen
     log: createLogger('dashboard', 'silent'),
   });
   const trouble = await firstTrouble(feed);
   if (trouble !== undefined) {
-    process.stderr.write(`Nothing to show from the API server at ${connection.server}: ${trouble}\n`);
+    process.stderr.write(`reading from the API server at ${connection.server} failed: ${trouble}\n`);
     return EXIT.failed;
   }
   if (!process.stdout.isTTY) {
@@ -74,7 +74,7 @@ async function main(): Promise<number> {
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    process.stderr.write(`The dashboard could not start: ${errorText(error)}\n`);
+    process.stderr.write(`the dashboard failed to start: ${errorText(error)}\n`);
     process.exit(EXIT.failed);
   },
 );

@@ -44,7 +44,7 @@ class Way {
 describe('KubeFeed', () => {
   const kube = testEmbeddedKube();
 
-  it('says at once what keeps it from following, and takes it back when it follows again', async () => {
+  it('reports at once why the watch fails, and clears the report when it works again', async () => {
     const connection = await loadKubeConnection({ kubeconfigPath: kube.kubeconfigPath });
     const way = new Way(Number(new URL(connection.server).port));
     const server = `https://127.0.0.1:${await way.open()}`;
@@ -77,7 +77,7 @@ describe('KubeFeed', () => {
     await way.close();
     await waitFor(() => feed.current.trouble !== undefined, { timeoutMs: 15_000, what: 'the outage' });
     expect(feed.current.trouble).toMatch(
-      /^No connection since \d\d:\d\d:\d\d UTC, .*no answer from the API server/,
+      /^watch failed, showing the state of \d\d:\d\d:\d\d UTC: .*no answer from the API server/,
     );
     expect(told).toBeGreaterThan(before);
 

@@ -1,16 +1,11 @@
 import { Informer, type KubeClient, Trouble } from '#lib/kube';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { KubeObject, ResourceRef } from '#lib/resources';
+import { type KubeObject, type ResourceRef, RESOURCES } from '#lib/resources';
 import { EMPTY, type Snapshot, type SnapshotFeed } from './snapshot.js';
 
-const GROUP = { group: 'agentplane.dev', version: 'v1alpha1', namespaced: true } as const;
 /** Changes within this time become one snapshot: a screen need not be drawn more often. */
 const GATHER_MS = 100;
-
-function refOf<T>(kind: string, plural: string): ResourceRef<KubeObject & T> {
-  return { ...GROUP, kind, plural };
-}
 
 export interface KubeFeedOptions {
   readonly client: KubeClient;
@@ -38,22 +33,22 @@ export class KubeFeed implements SnapshotFeed {
   constructor({ client, namespace, clock, log }: KubeFeedOptions) {
     this.#clock = clock;
     this.#namespace = namespace;
-    // shared, so that an outage is told once, and told at once: nothing else comes while it lasts
+    // shared, so that an outage is reported once, and at once: no event comes while it lasts
     const trouble = new Trouble(log, () => this.#gather());
     this.#trouble = trouble;
-    const informerOf = <T>(kind: string, plural: string): Informer<KubeObject & T> =>
+    const informerOf = <T extends KubeObject>(ref: ResourceRef<T>): Informer<T> =>
       new Informer({
         client,
-        ref: refOf<T>(kind, plural),
+        ref,
         selection: namespace === undefined ? {} : { namespace },
         clock,
         log,
         trouble,
       });
-    this.#deployments = informerOf<Snapshot['deployments'][number]>('AgentDeployment', 'agentdeployments');
-    this.#revisions = informerOf<Snapshot['revisions'][number]>('AgentRevision', 'agentrevisions');
-    this.#exports = informerOf<Snapshot['exports'][number]>('BulkExport', 'bulkexports');
-    this.#exportRuns = informerOf<Snapshot['exportRuns'][number]>('BulkExportRun', 'bulkexportruns');
+    this.#deployments = informerOf(RESOURCES.AgentDeployment);
+    this.#revisions = informerOf(RESOURCES.AgentRevision);
+    this.#exports = informerOf(RESOURCES.BulkExport);
+    this.#exportRuns = informerOf(RESOURCES.BulkExportRun);
   }
 
   /** What keeps the API server from being followed; undefined while it is. */
@@ -72,26 +67,25 @@ export class KubeFeed implements SnapshotFeed {
 
   /** Begins to watch; resolves with the first complete snapshot. */
   async start(): Promise<void> {
-    const informers = this.#informers();
-    for (const informer of informers) {
-      informer.on(() => this.#gather());
-      informer.start();
-    }
-    await Promise.all(informers.map((informer) => informer.synced()));
+    await Promise.all([
+      this.#follow(this.#deployments),
+      this.#follow(this.#revisions),
+      this.#follow(this.#exports),
+      this.#follow(this.#exportRuns),
+    ]);
     this.#take();
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#informers().map((informer) => informer.stop()));
+    const informers = [this.#deployments, this.#revisions, this.#exports, this.#exportRuns];
+    await Promise.all(informers.map((informer) => informer.stop()));
   }
 
-  #informers(): readonly Informer<KubeObject>[] {
-    return [
-      this.#deployments,
-      this.#revisions,
-      this.#exports,
-      this.#exportRuns,
-    ] as unknown as Informer<KubeObject>[];
+  /** Begins to watch one kind; resolves when its first list is complete. */
+  #follow<T extends KubeObject>(informer: Informer<T>): Promise<void> {
+    informer.on(() => this.#gather());
+    informer.start();
+    return informer.synced();
   }
 
   #gather(): void {
@@ -114,7 +108,7 @@ export class KubeFeed implements SnapshotFeed {
       exportRuns: this.#exportRuns.list(this.#namespace),
       ...(problem === undefined
         ? {}
-        : { trouble: `No connection since ${since} UTC, and this is how it was then: ${problem}` }),
+        : { trouble: `watch failed, showing the state of ${since} UTC: ${problem}` }),
     };
     for (const changed of this.#readers) changed();
   }

@@ -1,3 +1,5 @@
+import type { Condition } from '#lib/resources';
+
 /** The parts of a custom resource that the dashboard shows; everything may be missing while it is young. */
 export interface Shown<Spec, Status> {
   readonly metadata: {
@@ -9,14 +11,7 @@ export interface Shown<Spec, Status> {
     readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
   };
   readonly spec: Spec;
-  readonly status?: Status & { readonly conditions?: readonly ShownCondition[] };
-}
-
-export interface ShownCondition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
+  readonly status?: Status & { readonly conditions?: readonly Condition[] };
 }
 
 export type ShownDeployment = Shown<

@@ -37,7 +37,7 @@ describe('shareLines', () => {
     [20, 5, 50, [5, 15]],
     [20, 50, 50, [10, 10]],
     [1, 5, 5, [0, 1]],
-  ])('%d lines for %d and %d', (space, first, second, expected) => {
+  ])('shares %d lines between %d and %d', (space, first, second, expected) => {
     expect(shareLines(space, first, second)).toEqual(expected);
   });
 });

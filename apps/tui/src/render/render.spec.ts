@@ -38,7 +38,7 @@ describe('quantities', () => {
     ['2025-12-31T23:50:42Z', '10m'],
     ['2025-12-31T00:00:00Z', '24h'],
     ['2025-12-20T00:00:00Z', '12d'],
-  ])('tells the age of %s', (from, expected) =>
+  ])('shows the age of %s', (from, expected) =>
     expect(age(from, new Date('2026-01-01T00:00:42Z'))).toBe(expected),
   );
 });

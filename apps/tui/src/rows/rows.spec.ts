@@ -34,8 +34,8 @@ function anExport(rows: number, percent: number, conditions: object[] = []): Sho
   };
 }
 
-describe('deployment rows', () => {
-  it('show a rollout in progress with both revisions below', () => {
+describe('deploymentRows', () => {
+  it('shows a rollout in progress with both revisions below', () => {
     const rows = deploymentRows(
       {
         ...EMPTY,
@@ -64,7 +64,7 @@ describe('deployment rows', () => {
     expect(rows.map((row) => row.last)).toEqual([false, false, true]);
   });
 
-  it('say why a revision failed', () => {
+  it('shows why a revision failed', () => {
     const rows = deploymentRows(
       {
         ...EMPTY,
@@ -83,8 +83,8 @@ describe('deployment rows', () => {
   });
 });
 
-describe('export rows', () => {
-  it('show progress and rate while running', () => {
+describe('exportRows', () => {
+  it('shows progress and rate while running', () => {
     const history = new RateRecorder();
     history.record({ ...EMPTY, exports: [anExport(0, 0)] }, 0);
     history.record({ ...EMPTY, exports: [anExport(20_000, 50)] }, 2000);
@@ -96,7 +96,7 @@ describe('export rows', () => {
     expect(row?.cells).toEqual(['████████░░░░░░░░  50 %', '20.0k', '1.0 MB', '█ 10.0k/s']);
   });
 
-  it('are full when completed', () => {
+  it('shows a full bar once completed', () => {
     const [row] = exportRows(
       { ...EMPTY, exports: [anExport(5, 0, [{ type: 'Completed', status: 'True' }])] },
       new RateRecorder(),
@@ -111,13 +111,13 @@ describe('export rows', () => {
     ['Running', 'Started', 'busy'],
     ['Queued', 'Queued', 'busy'],
     ['WaitingForWindow', 'WaitingForWindow', 'busy'],
-  ])('are %s while Ready is True for %s', (word, reason, tone) => {
+  ])('shows %s while Ready is True for %s', (word, reason, tone) => {
     const ready = [{ type: 'Ready', status: 'True', reason, message: 'why' }];
     const [row] = exportRows({ ...EMPTY, exports: [anExport(5, 0, ready)] }, new RateRecorder(), ALL_OPEN);
     expect([row?.state.word, row?.state.tone]).toEqual([word, tone]);
   });
 
-  it('close by themselves once they are completed, and say how much is in them', () => {
+  it('closes completed exports by default and counts their runs', () => {
     const exportRuns = ['2026-05-01', '2026-05-02'].map((day) => ({
       metadata: { name: day, namespace: 'ws' },
       spec: { exportName: 'all', startTime: `${day}T00:00:00Z` },
@@ -135,7 +135,7 @@ describe('export rows', () => {
     expect(shown([{ type: 'Completed', status: 'True' }])).toEqual([['all', 2]]);
   });
 
-  it('bear their namespaces when several are shown', () => {
+  it('qualifies names when several namespaces are shown', () => {
     const options = { ...ALL_OPEN, qualified: true };
     const [row] = exportRows({ ...EMPTY, exports: [anExport(5, 0)] }, new RateRecorder(), options);
     expect(row?.name).toBe('ws/all');

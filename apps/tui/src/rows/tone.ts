@@ -1,4 +1,4 @@
-import type { ShownCondition } from '../feed/snapshot.js';
+import { type Condition, CONDITION, findCondition, REASON, statusReason } from '#lib/resources';
 
 /** What a colour says: fine, busy, wrong, or nothing in particular. */
 export type Tone = 'good' | 'busy' | 'bad' | 'quiet';
@@ -17,23 +17,16 @@ export interface State {
   readonly message: string;
 }
 
-export function findShown(
-  conditions: readonly ShownCondition[] | undefined,
-  type: string,
-): ShownCondition | undefined {
-  return conditions?.find((condition) => condition.type === type);
-}
-
 /** The state of anything with a Ready condition: a failure by its reason, else Ready, else what is going on. */
-export function stateOf(conditions: readonly ShownCondition[] | undefined, deleting: boolean): State {
-  if (deleting) return { word: 'Deleting', tone: 'busy', message: '' };
-  const failed = findShown(conditions, 'Failed');
-  if (failed?.status === 'True')
-    return { word: failed.reason ?? 'Failed', tone: 'bad', message: failed.message ?? '' };
-  const completed = findShown(conditions, 'Completed');
-  if (completed?.status === 'True') return { word: 'Completed', tone: 'good', message: '' };
-  const ready = findShown(conditions, 'Ready');
-  if (ready?.status === 'True') return { word: 'Ready', tone: 'good', message: '' };
-  if (ready === undefined) return { word: 'Pending', tone: 'busy', message: '' };
-  return { word: ready.reason ?? 'NotReady', tone: 'busy', message: ready.message ?? '' };
+export function stateOf(conditions: readonly Condition[] | undefined, deleting: boolean): State {
+  if (deleting) return { word: REASON.deleting, tone: 'busy', message: '' };
+  const failed = findCondition(conditions, CONDITION.failed);
+  if (failed?.status === 'True') return { word: failed.reason, tone: 'bad', message: failed.message };
+  if (findCondition(conditions, CONDITION.completed)?.status === 'True')
+    return { word: CONDITION.completed, tone: 'good', message: '' };
+  const ready = findCondition(conditions, CONDITION.ready);
+  if (ready?.status === 'True') return { word: CONDITION.ready, tone: 'good', message: '' };
+  const told = statusReason({ status: { conditions: conditions ?? [] } });
+  if (told === undefined) return { word: REASON.pending, tone: 'busy', message: '' };
+  return { word: told.reason, tone: 'busy', message: told.message };
 }

@@ -1,4 +1,5 @@
 import { render } from 'ink-testing-library';
+import type { Condition } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { EMPTY, type Snapshot, type SnapshotFeed } from '../feed/snapshot.js';
 import { RateRecorder } from '../rows/rate-recorder.js';
@@ -18,6 +19,10 @@ class ListFeed implements SnapshotFeed {
   }
 }
 
+function condition(type: string, status: Condition['status'], reason = type, message = ''): Condition {
+  return { type, status, reason, message, lastTransitionTime: '2026-05-01T00:00:00Z' };
+}
+
 const FULL: Snapshot = {
   ...EMPTY,
   deployments: [
@@ -25,7 +30,7 @@ const FULL: Snapshot = {
       metadata: { name: 'sample-agent', namespace: 'ws' },
       spec: {},
       status: {
-        conditions: [{ type: 'Ready', status: 'True' }],
+        conditions: [condition('Ready', 'True')],
         activeRevisionName: 'sample-agent-00001',
         latestRevisionName: 'sample-agent-00001',
       },
@@ -66,7 +71,7 @@ function show(feed: SnapshotFeed): ReturnType<typeof render> {
 }
 
 describe('Dashboard', () => {
-  it('tells a newcomer what to do while there is nothing', async () => {
+  it('shows what to apply while there are no resources', async () => {
     const screen = show(new ListFeed(EMPTY));
     await eventually(() => expect(screen.lastFrame()).toContain('kubectl apply -f examples/deployment.yaml'));
     screen.unmount();
@@ -85,11 +90,13 @@ describe('Dashboard', () => {
     screen.unmount();
   });
 
-  it('says when it cannot follow any more', async () => {
+  it('reports that the connection is lost', async () => {
     const feed = new ListFeed(FULL);
     const screen = show(feed);
-    feed.show({ ...FULL, trouble: 'No connection since 14:10:16 UTC' });
-    await eventually(() => expect(screen.lastFrame()).toContain('No connection since 14:10:16 UTC'));
+    feed.show({ ...FULL, trouble: 'watch failed, showing the state of 14:10:16 UTC' });
+    await eventually(() =>
+      expect(screen.lastFrame()).toContain('watch failed, showing the state of 14:10:16 UTC'),
+    );
     feed.show(FULL);
     await eventually(() => expect(screen.lastFrame()).not.toContain('No connection'));
     screen.unmount();
@@ -121,10 +128,10 @@ describe('Dashboard with more rows than lines', () => {
   const many = Array.from({ length: 60 }, (_, at) => ({
     metadata: { name: `agent-${String(at).padStart(2, '0')}`, namespace: 'ws' },
     spec: {},
-    status: { conditions: [{ type: 'Ready', status: 'False', reason: 'CrashLoop', message: 'it fell' }] },
+    status: { conditions: [condition('Ready', 'False', 'CrashLoop', 'it fell')] },
   }));
 
-  it('shows those around the selected one, and how many are above and below', async () => {
+  it('shows the rows around the selected one and counts the others', async () => {
     const screen = show(new ListFeed({ ...FULL, deployments: many, revisions: [] }));
     await eventually(() => expect(screen.lastFrame()).toMatch(/▸ agent-00 .*\n.*agent-01/));
     expect(screen.lastFrame()).toMatch(/DEPLOYMENTS 60 ↓\d+/);
@@ -143,7 +150,7 @@ describe('Dashboard with more rows than lines', () => {
 });
 
 describe('printOnce', () => {
-  it('lines up its columns, and says when there is nothing', () => {
+  it('aligns its columns, and reports empty tables', () => {
     const text = printOnce({ ...FULL, exports: [] }, new Date());
     const at = text.indexOf('REVISION');
     expect(text.split('\n')[1]?.slice(at)).toMatch(/^00001/);

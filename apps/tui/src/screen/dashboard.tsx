@@ -6,6 +6,7 @@ import { useSnapshot } from '../feed/use-snapshot.js';
 import { shareLines } from '../render/window.js';
 import { DEPLOYMENT_COLUMNS, deploymentRows } from '../rows/deployment-rows.js';
 import { EXPORT_COLUMNS, exportRows } from '../rows/export-rows.js';
+import { headingsOf } from '../rows/tree-column.js';
 import type { RateRecorder } from '../rows/rate-recorder.js';
 import type { Row } from '../rows/row.js';
 import { KEY_BINDINGS } from './keys.js';
@@ -113,7 +114,7 @@ export function Dashboard({ feed, clock, rates, place, qualified }: DashboardPro
           <Table
             {...common}
             title={`DEPLOYMENTS ${snapshot.deployments.length}`}
-            columns={DEPLOYMENT_COLUMNS}
+            columns={headingsOf(DEPLOYMENT_COLUMNS)}
             rows={deployments}
             height={top}
             hint="none yet: kubectl apply -f examples/deployment.yaml"
@@ -121,7 +122,7 @@ export function Dashboard({ feed, clock, rates, place, qualified }: DashboardPro
           <Table
             {...common}
             title={`EXPORTS ${snapshot.exports.length}`}
-            columns={EXPORT_COLUMNS}
+            columns={headingsOf(EXPORT_COLUMNS)}
             rows={exports}
             height={bottom}
             hint="none yet: kubectl apply -f examples/export.yaml"

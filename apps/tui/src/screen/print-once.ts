@@ -1,6 +1,7 @@
 import type { Snapshot } from '../feed/snapshot.js';
 import { DEPLOYMENT_COLUMNS, deploymentRows } from '../rows/deployment-rows.js';
 import { EXPORT_COLUMNS, exportRows } from '../rows/export-rows.js';
+import { headingsOf } from '../rows/tree-column.js';
 import { ALL_OPEN, type Row } from '../rows/row.js';
 
 /** A table whose columns are as wide as their longest cell, as other tools print it. */
@@ -23,9 +24,9 @@ function lines(title: string, columns: readonly string[], rows: readonly Row[]):
 export function printOnce(snapshot: Snapshot, now: Date, qualified = false): string {
   const options = { ...ALL_OPEN, qualified };
   return [
-    ...lines('DEPLOYMENTS', DEPLOYMENT_COLUMNS, deploymentRows(snapshot, now, options)),
+    ...lines('DEPLOYMENTS', headingsOf(DEPLOYMENT_COLUMNS), deploymentRows(snapshot, now, options)),
     '',
-    ...lines('EXPORTS', EXPORT_COLUMNS, exportRows(snapshot, { ratesOf: () => [] }, options)),
+    ...lines('EXPORTS', headingsOf(EXPORT_COLUMNS), exportRows(snapshot, { ratesOf: () => [] }, options)),
     '',
   ].join('\n');
 }
