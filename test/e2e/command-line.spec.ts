@@ -66,7 +66,7 @@ describe('agentplane', () => {
       'a kubeconfig that is not there',
       ['up', '--data', join(folder, 'guest'), '--listen', '127.0.0.1:0', '--kubeconfig', '/nowhere'],
       1,
-      /could not start: the kubeconfig \/nowhere does not exist/,
+      /up failed: the kubeconfig \/nowhere does not exist/,
     ],
     [
       'a data folder that is a file',
@@ -104,7 +104,7 @@ describe('agentplane', () => {
     expect(ending.code).toBe(4);
   });
 
-  it('warns of an agent whose dependencies are not locked', async () => {
+  it('warns about an agent without a lock file', async () => {
     const agent = mkdtempSync(join(folder, 'agent-'));
     writeFileSync(join(agent, 'langgraph.json'), '{"graphs": {}}');
     writeFileSync(join(agent, 'package.json'), '{"dependencies": {"ms": "*"}}');
@@ -128,7 +128,7 @@ describe('agentplane', () => {
     expect([ending.code, ending.said]).toEqual([1, '']);
   }, 60_000);
 
-  it('says which port Postgres cannot have, and what to do', async () => {
+  it('names the taken port of Postgres and the way out', async () => {
     const data = join(folder, 'no-postgres');
     mkdirSync(data);
     const other = createServer();
@@ -143,7 +143,7 @@ describe('agentplane', () => {
     expect([ending.code, ending.said]).toEqual([1, '']);
   }, 60_000);
 
-  it('leaves no Postgres behind when it is interrupted while that starts', async () => {
+  it('leaves no Postgres behind when interrupted while Postgres starts', async () => {
     const data = join(folder, 'interrupted');
     const child = spawn(
       process.execPath,

@@ -21,7 +21,7 @@ export const CONFIG = {
   storeRegion: text('AGENTPLANE_OBJECT_STORE_REGION', 'region that the object store names', {
     fallback: 'us-east-1',
   }),
-  storeBucket: text('AGENTPLANE_OBJECT_STORE_BUCKET', 'bucket that is there from the start', {
+  storeBucket: text('AGENTPLANE_OBJECT_STORE_BUCKET', 'bucket that exists from the start', {
     fallback: 'agentplane',
   }),
   storeAccessKeyId: text('AGENTPLANE_OBJECT_STORE_ACCESS_KEY_ID', 'access key of the object store'),

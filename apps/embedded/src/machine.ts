@@ -72,6 +72,6 @@ async function embeddedIdentity(server: ApiServer, name: string): Promise<Servin
 
 function ownCluster({ kubeconfigPath }: EmbeddedConfig): Promise<KubeConnection> {
   if (kubeconfigPath === undefined)
-    throw new Error('there is neither a database for an API server nor a kubeconfig');
+    throw new Error('no API server configured: set AGENTPLANE_KUBE_DATABASE_URI or KUBECONFIG');
   return loadKubeConnection({ kubeconfigPath });
 }

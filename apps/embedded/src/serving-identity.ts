@@ -11,7 +11,7 @@ const VALID_DAYS = 365;
 
 /**
  * For a cluster of one's own: a self-signed certificate, made anew at every start (API servers take any from a node unless
- * told otherwise), and the CA of the API server's client certificates, which clusters publish in `kube-system`.
+ * configured otherwise), and the CA of the API server's client certificates, which clusters publish in `kube-system`.
  */
 export async function servingIdentityFor(
   connection: KubeConnection,

@@ -67,7 +67,7 @@ export class ImageIndex {
     }
   }
 
-  /** `up` and `image add` may write at the same time. The lock of a process that is gone does not count. */
+  /** `up` and `image add` may write at the same time. The lock of a process that has ended does not count. */
   async #lock(): Promise<() => Promise<void>> {
     const path = join(this.#folder, '.index.lock');
     const deadline = this.#clock.monotonicMs() + LOCK_PATIENCE_MS;
@@ -82,7 +82,8 @@ export class ImageIndex {
       }
       const holder = Number(await readFile(path, 'utf8').catch(() => ''));
       if (holder > 0 && !findProcess(holder)) await rm(path, { force: true });
-      else if (this.#clock.monotonicMs() > deadline) throw new Error(`${path} is held by process ${holder}`);
+      else if (this.#clock.monotonicMs() > deadline)
+        throw new Error(`${path} is locked by process ${holder}; try again when it has ended`);
       else await this.#clock.sleep(20);
     }
   }

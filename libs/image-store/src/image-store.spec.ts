@@ -41,7 +41,7 @@ const newStore = (): ReturnType<typeof openImageStore> =>
   openImageStore({ folder: join(root, `images-${made++}`), installation });
 
 describe('image store', () => {
-  it('gives equal content the same digest wherever it lies and whatever was installed beside it', async () => {
+  it('gives equal content the same digest, wherever it lies and whatever is installed beside it', async () => {
     const store = newStore();
     const one = agentFolder();
     const two = `${one}-copy`;
@@ -61,7 +61,7 @@ describe('image store', () => {
     ['another name', (folder) => execFileSync('mv', [join(folder, 'src'), join(folder, 'lib')])],
     ['an executable bit', (folder) => chmodSync(join(folder, 'src/graph.js'), 0o755)],
     ['a link inside', (folder) => symlinkSync('src', join(folder, 'alias'))],
-  ])('%s is another image', async (_name, change) => {
+  ])('gives another digest to %s', async (_name, change) => {
     const store = newStore();
     const folder = agentFolder();
     const before = await store.import('sample', folder);
@@ -72,7 +72,7 @@ describe('image store', () => {
     expect(existsSync(store.resolve(before.reference)?.folder ?? '')).toBe(true);
   });
 
-  it('writes the index that other programs read, and leaves nothing half', async () => {
+  it('writes the index atomically', async () => {
     const folder = join(root, `images-${made++}`);
     const store = openImageStore({ folder, installation });
     await Promise.all(['a', 'b', 'c'].map((name) => store.import(name, agentFolder({ name }))));
@@ -187,7 +187,7 @@ describe('image store', () => {
     expect((await store.find('constructor'))?.importedAt).toMatch(/Z$/);
   });
 
-  it('keeps to itself what it was given', async () => {
+  it('is unaffected by later changes of the source folder', async () => {
     const folder = join(root, `images-${made++}`);
     await openImageStore({ folder, installation }).import('a', agentFolder({ '.env': 'KEY=secret' }));
     expect(statSync(folder).mode & 0o077).toBe(0);

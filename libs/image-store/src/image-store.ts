@@ -125,10 +125,7 @@ function requireImportable(name: string, source: string): void {
   if (!statSync(source, { throwIfNoEntry: false })?.isDirectory())
     throw new TerminalError('FolderNotFound', `${source} is not a folder`);
   if (!existsSync(join(source, 'langgraph.json')))
-    throw new TerminalError(
-      'NotAnAgent',
-      `${source} has no langgraph.json, so it is not the folder of an agent`,
-    );
+    throw new TerminalError('NotAnAgent', `${source} has no langgraph.json; an agent's folder needs one`);
 }
 
 /** What imports left that were killed. */

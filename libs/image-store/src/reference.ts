@@ -18,7 +18,7 @@ export function parseImageReference(text: string): ImageReference | undefined {
   return undefined;
 }
 
-/** `local/NAME@sha256:HEX`: a reference that means the same files for ever. */
+/** `local/NAME@sha256:HEX`: a reference that always means the same files. */
 export function pinnedReference(name: string, digest: string): string {
   return `local/${name}@${digest}`;
 }

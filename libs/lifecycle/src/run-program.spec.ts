@@ -28,7 +28,7 @@ function run(
 const folder = temporaryFolder();
 
 describe('runProgram', () => {
-  it('stays although nothing is left to wait for, and stops its parts in reverse when told to', async () => {
+  it('stays alive without pending work and stops its parts in reverse', async () => {
     const { said, code } = await run(
       `for (const name of ['first', 'second']) context.own({ name, stop: async () => console.log('stopped ' + name) });
        console.log('up');`,

@@ -33,9 +33,9 @@ export interface ProgramOptions {
   readonly log: Logger;
   /** Longest time in milliseconds that stopping may take before the process ends anyway. */
   readonly stopTimeoutMs?: number;
-  /** What a rejection that nobody handled does; programs that run other people's code only log it. Default `stop`. */
+  /** What an unhandled rejection does; programs that run other people's code only log it. Default `stop`. */
   readonly unhandledRejections?: 'stop' | 'log';
-  /** Exit code when somebody asks the program to end. Default 0; other than 0 for work that is then left undone. */
+  /** Exit code after a requested stop. Default 0; other than 0 for work that is then left undone. */
   readonly askedExitCode?: number;
 }
 
@@ -49,9 +49,9 @@ export interface ProgramContext {
 }
 
 /**
- * The life of a program: start, run until told to stop, stop the owned parts in reverse order, exit.
+ * The life of a program: start, run until it is stopped, stop the owned parts in reverse order, exit.
  *
- * It is told to stop by SIGINT or SIGTERM, by `context.stop`, and by the closing of its parent's channel: a child of
+ * It is stopped by SIGINT or SIGTERM, by `context.stop`, and by the closing of its parent's channel: a child of
  * the supervisor or of the node must not outlive it, even when the parent was killed with SIGKILL. Signals that come
  * again while stopping are ignored, since a terminal and a wrapper may both deliver the same Ctrl-C.
  */
@@ -66,7 +66,7 @@ export function runProgram(options: ProgramOptions, start: (context: ProgramCont
       try {
         await part.stop();
       } catch (error) {
-        log.error({ part: part.name, error: errorText(error) }, 'a part did not stop cleanly');
+        log.error({ part: part.name, error: errorText(error) }, 'stopping a part failed');
       }
     }
   }
@@ -77,25 +77,25 @@ export function runProgram(options: ProgramOptions, start: (context: ProgramCont
     log.info({ why }, 'stopping');
     abort.abort(new Error(`the program is stopping: ${why}`));
     systemClock.after(stopTimeoutMs, () => {
-      log.error({ stopTimeoutMs }, 'stopping took too long');
+      log.error({ stopTimeoutMs }, 'stopping timed out');
       process.exit(exitCode === EXIT.ok ? EXIT.failed : exitCode);
     });
     void stopAll().then(() => process.exit(exitCode));
   }
 
   process.on('SIGINT', () => stop(askedExitCode, 'interrupted'));
-  process.on('SIGTERM', () => stop(askedExitCode, 'asked to end'));
-  process.on('SIGHUP', () => stop(askedExitCode, 'the terminal went away'));
+  process.on('SIGTERM', () => stop(askedExitCode, 'SIGTERM'));
+  process.on('SIGHUP', () => stop(askedExitCode, 'terminal closed'));
   if (process.channel) {
     process.channel.unref();
-    process.on('disconnect', () => stop(EXIT.failed, 'the parent went away'));
+    process.on('disconnect', () => stop(EXIT.failed, 'parent process ended'));
   }
   process.on('unhandledRejection', (reason) => {
-    log.error({ err: reason }, 'a rejection that nobody handled');
+    log.error({ err: reason }, 'unhandled rejection');
     if (options.unhandledRejections !== 'log') stop(EXIT.failed, 'internal error');
   });
   process.on('uncaughtException', (error) => {
-    log.error({ err: error }, 'an exception that nobody caught');
+    log.error({ err: error }, 'uncaught exception');
     stop(EXIT.failed, 'internal error');
   });
 
@@ -114,11 +114,11 @@ export function runProgram(options: ProgramOptions, start: (context: ProgramCont
     .catch((error: unknown) => {
       if (stopping) return;
       if (error instanceof ConfigError) {
-        log.error({ problems: error.problems }, 'the configuration is not usable');
+        log.error({ problems: error.problems }, 'configuration rejected');
         stop(EXIT.usage, 'configuration');
       } else {
-        log.error({ err: error }, 'could not start');
-        stop(EXIT.failed, 'could not start');
+        log.error({ err: error }, 'start failed');
+        stop(EXIT.failed, 'start failed');
       }
     });
 }

@@ -11,7 +11,7 @@ export interface EndOptions {
 }
 
 /**
- * Ends a process (or the group it leads) and waits until it is gone. Does nothing when another process has its pid.
+ * Ends a process (or the group it leads) and waits until it has ended. Does nothing when another process has its pid.
  * @throws Error when it is still there five seconds after SIGKILL
  */
 export async function endProcess(identity: ProcessIdentity, options: EndOptions): Promise<void> {
@@ -26,10 +26,10 @@ export async function endProcess(identity: ProcessIdentity, options: EndOptions)
   if (!isRunning(identity)) return;
   sendSignal(identity.pid, 'SIGKILL', group);
   if (!(await hasEnded(identity, clock, 5_000)))
-    throw new Error(`process ${identity.pid} is still there after SIGKILL`);
+    throw new Error(`process ${identity.pid} still exists after SIGKILL`);
 }
 
-/** Sends a signal; a process or group that is gone is no error. */
+/** Sends a signal; a process or group that has ended is no error. */
 export function sendSignal(pid: number, signal: NodeJS.Signals, group: boolean): void {
   try {
     process.kill(group ? -pid : pid, signal);

@@ -4,7 +4,7 @@ import { endProcess } from './end-process.js';
 import { findProcess, findProgram, findStartTime, isRunning, ownIdentity } from './process-identity.js';
 
 describe('process identity', () => {
-  it('tells this process from nobody and from another that has its pid', () => {
+  it('distinguishes this process from an ended one and from another with its pid', () => {
     const own = ownIdentity();
     expect(isRunning(own)).toBe(true);
     expect(isRunning({ ...own, startedAt: 'another boot/1' })).toBe(false);

@@ -13,7 +13,7 @@ export interface ProcessIdentity {
 /** `sysconf(_SC_CLK_TCK)`: 100 on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** Who runs under this pid now; `undefined` when nobody does, or only a zombie that waits for its parent. */
+/** The process of this pid; `undefined` when there is none, or only a zombie that waits for its parent. */
 export function findProcess(pid: number): ProcessIdentity | undefined {
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
   const startedAt = process.platform === 'linux' ? linuxStart(pid) : psStart(pid);
@@ -44,7 +44,7 @@ export function findStartTime(pid: number): Date | undefined {
   return new Date((Number(boot?.[1]) + Number(fields[19]) / TICKS_PER_SECOND) * 1000);
 }
 
-/** Path or name of the program that a process runs; `undefined` when it cannot be told. */
+/** Path or name of the program that a process runs; `undefined` when unknown. */
 export function findProgram(pid: number): string | undefined {
   try {
     if (process.platform === 'linux')

@@ -8,7 +8,7 @@ describe('findStablePort', () => {
     expect(port).toBeLessThan(30_000);
   });
 
-  it('passes over ports that are taken or spoken for', async () => {
+  it('skips ports that are taken or reserved', async () => {
     const choices = [0.1, 0.2, 0.3];
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(21_000, '127.0.0.1', resolve));

@@ -8,7 +8,7 @@ const FIRST = 20_000;
 const LAST = 30_000;
 const MAX_TRIES = 200;
 
-/** Whether nobody listens on this port of 127.0.0.1 now. */
+/** Whether no program listens on this port of 127.0.0.1 now. */
 export function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -19,7 +19,7 @@ export function isPortFree(port: number): Promise<boolean> {
 
 /**
  * A free port of 127.0.0.1 to be kept.
- * @param claim answers false for a port that is spoken for though nobody listens yet; a true answer reserves it
+ * @param claim answers false for a reserved port that no program listens on yet; a true answer reserves it
  * @throws Error when none is found in many tries
  */
 export async function findStablePort(

@@ -37,16 +37,16 @@ const REFUSALS: ReadonlySet<string> = new Set([
 /** What the status of a deployment says about the rollout of what was asked for. */
 export function decideRollout(deployment: AgentDeployment, wanted: Wanted): Rollout {
   const { status, metadata } = deployment;
-  const told = statusReason(deployment);
-  const pending: Rollout = { kind: 'pending', message: told?.message ?? 'waiting for the controller' };
+  const reported = statusReason(deployment);
+  const pending: Rollout = { kind: 'pending', message: reported?.message ?? 'waiting for the controller' };
   const ready = findCondition(status?.conditions, CONDITION.ready);
   const revisionReady = findCondition(status?.conditions, CONDITION.revisionReady);
   // what an earlier generation came to says nothing about this one
   const isCurrent =
     (status?.observedGeneration ?? 0) >= wanted.generation &&
     (wanted.revisionRequestId === undefined || status?.handledRevisionRequestId === wanted.revisionRequestId);
-  if (told && ready?.status !== 'True' && REFUSALS.has(told.reason))
-    return { kind: 'failed', reason: told.reason, message: told.message };
+  if (reported && ready?.status !== 'True' && REFUSALS.has(reported.reason))
+    return { kind: 'failed', reason: reported.reason, message: reported.message };
   if (!isCurrent) return pending;
   const { latestRevisionName: latest, activeRevisionName: active, url } = status ?? {};
   if (isConditionTrue(status?.conditions, CONDITION.ready) && latest !== undefined && latest === active)

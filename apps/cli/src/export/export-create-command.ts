@@ -60,7 +60,7 @@ export async function createExport(name: string | undefined, flags: ExportCreate
   });
 }
 
-/** A name that tells exports of one project apart. */
+/** A name of its own for each export of a project. */
 function nameFor(project: string): string {
   const time = systemClock.now().toISOString().slice(0, 19).replaceAll(/[-:]/g, '').toLowerCase();
   return dnsLabel(`${project}-${time}`);
@@ -87,11 +87,11 @@ async function waitForExport(client: KubeClient, key: ObjectKey, timeoutMs: numb
       process.stdout.write(`${key.name} completed: ${amountText(found)}\n`);
       return;
     }
-    const told = exportStatusReason(found);
+    const reported = exportStatusReason(found);
     if (isFinishedExport(status))
       throw new CommandError(
         'failed',
-        `export ${key.name} ended as ${status} (${told?.reason ?? 'Unknown'}): ${told?.message ?? ''}; "agentplane describe bx ${key.name}" shows more`,
+        `export ${key.name} ended as ${status} (${reported?.reason ?? 'Unknown'}): ${reported?.message ?? ''}; "agentplane describe bx ${key.name}" shows more`,
       );
     const progress = progressText(found);
     if (progress !== last) process.stderr.write(`${key.name}: ${progress}\n`);

@@ -17,12 +17,12 @@ describe('data folder', () => {
     openDataFolder(folder).release();
   });
 
-  it('is taken over from an owner that was killed', () => {
+  it('takes the folder over from an owner that was killed', () => {
     writeFileSync(join(folder, 'lock'), JSON.stringify({ pid: process.pid, startedAt: 'another boot/1' }));
     openDataFolder(folder).release();
   });
 
-  it('of a newer format is refused, and left alone', () => {
+  it('refuses a folder of a newer format and leaves it unchanged', () => {
     writeFileSync(join(folder, 'format.json'), '{"version": 2}');
     expect(() => openDataFolder(folder)).toThrow(/format 2.*newer version/);
     openDataFolderAfterRepair();
@@ -33,13 +33,13 @@ describe('data folder', () => {
     openDataFolder(folder).release();
   }
 
-  it('is never made among the files of somebody else', () => {
+  it('refuses a folder with other files', () => {
     writeFileSync(join(folder, 'thesis.txt'), 'mine');
     expect(() => openDataFolder(folder)).toThrow(/is not empty and is no data folder/);
     expect(readdirSync(folder)).toEqual(['thesis.txt']);
   });
 
-  it('names a file that is broken and shows nothing of it, and goes on when it was removed', () => {
+  it('names a broken file without showing its content, and opens once it is removed', () => {
     openDataFolder(folder).release();
     writeFileSync(join(folder, 'ports.json'), '{}');
     writeFileSync(join(folder, 'format.json'), '"secret');
@@ -50,13 +50,13 @@ describe('data folder', () => {
     openDataFolder(folder).release();
   });
 
-  it('may hold what a killed start or an earlier import left', () => {
+  it('accepts what a killed start or an earlier import left', () => {
     mkdirSync(join(folder, 'images'));
     writeFileSync(join(folder, 'lock.4711'), '');
     openDataFolder(folder).release();
   });
 
-  it('is made with the folders above it, or says which file is in the way', () => {
+  it('creates missing parent folders, and refuses a path through a file', () => {
     openDataFolder(join(folder, 'a', 'b')).release();
     writeFileSync(join(folder, 'file'), '');
     expect(() => openDataFolder(join(folder, 'file'))).toThrow(/cannot be used: it is a file/);
@@ -66,13 +66,13 @@ describe('data folder', () => {
   });
 
   // Node's own recursive mkdir never comes back from there
-  (process.platform === 'linux' ? it : it.skip)('says so where nothing can be made', () => {
+  (process.platform === 'linux' ? it : it.skip)('refuses a place where nothing can be created', () => {
     expect(() => openDataFolder('/proc/agentplane/data')).toThrow(
-      /cannot be used: nothing can be made there/,
+      /cannot be used: nothing can be created there/,
     );
   });
 
-  it('keeps secrets to the owner, and out of git', () => {
+  it('keeps secrets private to the owner and out of git', () => {
     openDataFolder(folder).release();
     expect(statSync(join(folder, 'secrets')).mode & 0o777).toBe(0o700);
     expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toBe('*\n');
@@ -87,7 +87,7 @@ describe('data folder', () => {
     await new Promise<void>((resolve) => busy.listen(first.kube, '127.0.0.1', resolve));
     expect(await choosePorts(path, 0)).toEqual(first);
     expect((await choosePorts(path, 18470)).rest).toBe(18470);
-    // a port that was asked for and could not be had must not come back by itself
+    // a requested port that was taken must not be kept
     expect((await choosePorts(path, 0)).rest).toBe(first.rest);
     await new Promise((resolve) => busy.close(resolve));
   });

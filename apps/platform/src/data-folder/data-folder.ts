@@ -6,13 +6,13 @@ import { takeLock, type Lock } from './lock.js';
 /** Version of the folder's layout that this program writes. */
 const FORMAT_VERSION = 1;
 
-/** A folder with one of these is a data folder, even when somebody removed what was broken. */
+/** A folder with one of these is a data folder, even after a broken file was removed. */
 const OURS = ['format.json', 'ports.json', 'credentials.json'];
 
 /** Names that may lie in a data folder before it has its format: a start that was killed, images that came before. */
 const BEFORE_FORMAT = /^(lock(\..*)?|format\.json\..*|images|lost\+found)$/;
 
-/** What operating systems say to a folder that is no good. */
+/** Error codes of the operating system, in words. */
 const TROUBLES: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',
@@ -20,7 +20,7 @@ const TROUBLES: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EEXIST: 'it is a file',
   ENOTDIR: 'a part of its path is a file',
-  ENOENT: 'nothing can be made there',
+  ENOENT: 'nothing can be created there',
 };
 
 interface Format {
@@ -63,7 +63,7 @@ function takeFolder(root: string): Lock {
   } catch (error) {
     const trouble = TROUBLES[(error as NodeJS.ErrnoException).code ?? ''];
     if (trouble === undefined) throw error;
-    throw new Error(`the data folder ${root} cannot be used: ${trouble}; --data DIR names another`);
+    throw new Error(`the data folder ${root} cannot be used: ${trouble}; name another with --data DIR`);
   }
 }
 
@@ -80,7 +80,7 @@ function refuseForeign(root: string): void {
   const names = readdirSync(root);
   if (OURS.some((name) => names.includes(name)) || names.every((name) => BEFORE_FORMAT.test(name))) return;
   throw new Error(
-    `${root} is not empty and is no data folder of Agentplane: --data DIR names an empty or a new folder`,
+    `${root} is not empty and is no data folder of Agentplane; name an empty or new folder with --data DIR`,
   );
 }
 
@@ -90,11 +90,11 @@ function checkFormat(root: string): void {
   if (!format) return writeJson(path, { version: FORMAT_VERSION });
   if (format.version > FORMAT_VERSION)
     throw new Error(
-      `the data folder ${root} has format ${format.version}, and this program understands ${FORMAT_VERSION}: start it with a newer version of Agentplane`,
+      `the data folder ${root} has format ${format.version}, and this program supports ${FORMAT_VERSION}; start it with a newer version of Agentplane`,
     );
 }
 
-/** The folder holds secrets and lies in the middle of somebody's checkout. */
+/** The folder holds secrets and often lies inside a checkout. */
 function keepOutOfGit(root: string): void {
   const path = join(root, '.gitignore');
   if (!existsSync(path)) writeFileSync(path, '*\n');

@@ -7,8 +7,8 @@ export interface Lock {
 }
 
 /**
- * One owner at a time. The file names the owner's pid and start time, so that a lock left by a killed process is known
- * for what it is, even when its pid belongs to somebody else by now.
+ * One owner at a time. The file names the owner's pid and start time, so that a lock left by a killed process is recognised
+ * even after its pid was given to another process.
  * @throws Error naming the owner when it still runs
  */
 export function takeLock(path: string, what: string): Lock {
@@ -21,11 +21,11 @@ export function takeLock(path: string, what: string): Lock {
       const owner = readJson<ProcessIdentity>(path);
       if (owner && isRunning(owner))
         throw new Error(
-          `${what} is in use by process ${owner.pid}: stop that platform first, or choose another --data`,
+          `${what} is in use by process ${owner.pid}; stop that platform, or choose another --data`,
         );
       rmSync(path, { force: true });
     }
-    throw new Error(`${path} cannot be taken: another platform starts at the same moment`);
+    throw new Error(`${path} cannot be locked: another platform is starting; try again`);
   } finally {
     rmSync(draft, { force: true });
   }

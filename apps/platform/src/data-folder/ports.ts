@@ -62,7 +62,7 @@ const LOOK_MS = 100;
 
 /**
  * Makes sure that the ports can be listened on, since a server that cannot have its port would be started again and
- * again, and whoever has it would be taken for it.
+ * again, and the program that has it would be mistaken for it.
  * @throws Error that names the port, what it is for and what to do
  */
 export async function requireFreePorts(
@@ -85,7 +85,7 @@ export async function requireFreePorts(
         name === 'rest'
           ? 'choose another with --listen 127.0.0.1:PORT'
           : `remove "${name}" from ${path} to have another chosen`;
-      throw new Error(`port ${ports[name]} of ${SERVERS[name]} ${trouble}: end that program, or ${advice}`);
+      throw new Error(`port ${ports[name]} of ${SERVERS[name]} ${trouble}; end that program, or ${advice}`);
     }
   }
 }

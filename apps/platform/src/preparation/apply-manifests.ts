@@ -29,7 +29,7 @@ const ESTABLISHED_WITHIN_MS = 15_000;
 
 function refOf({ kind }: ManifestObject): ResourceRef<Untyped> {
   const ref = KINDS.find((one) => one.kind === kind);
-  if (!ref) throw new Error(`no manifest of the platform may hold a ${kind}`);
+  if (!ref) throw new Error(`kind ${kind} is not allowed in a manifest of the platform`);
   return ref as ResourceRef<Untyped>;
 }
 
@@ -55,7 +55,10 @@ export async function applyDefinitions(
   const deadline = clock.monotonicMs() + ESTABLISHED_WITHIN_MS;
   for (const { metadata } of definitions) {
     while (!isEstablished(await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name: metadata.name }))) {
-      if (clock.monotonicMs() > deadline) throw new Error(`the kind ${metadata.name} is not served`);
+      if (clock.monotonicMs() > deadline)
+        throw new Error(
+          `CustomResourceDefinition ${metadata.name} was not established within ${ESTABLISHED_WITHIN_MS / 1000} s`,
+        );
       await clock.sleep(50);
     }
   }

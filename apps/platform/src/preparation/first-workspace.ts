@@ -21,7 +21,7 @@ async function until<T>(clock: Clock, what: string, ask: () => Promise<T | undef
     const answer = await ask();
     if (answer !== undefined) return answer;
     if (clock.monotonicMs() > deadline)
-      throw new Error(`${what} within ${WAIT_MS / 1000} s: see the logs in the data folder`);
+      throw new Error(`${what} within ${WAIT_MS / 1000} s; see the logs in the data folder`);
     await clock.sleep(LOOK_MS);
   }
 }

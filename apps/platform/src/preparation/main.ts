@@ -17,7 +17,7 @@ runProgram({ log }, () => {
     perform(input).then(
       (answer) => reply({ call, answer }),
       (error: unknown) => {
-        log.error({ task, err: error }, 'a part of the start failed');
+        log.error({ task, err: error }, 'a preparation task failed');
         reply({ call, failure: errorText(error) });
       },
     );

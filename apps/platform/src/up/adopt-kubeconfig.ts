@@ -35,7 +35,7 @@ function readKubeconfig(path: string): Kubeconfig | null {
   try {
     return parse(text) as Kubeconfig | null;
   } catch {
-    throw new Error(`${path} is not YAML, so it is no kubeconfig`);
+    throw new Error(`the kubeconfig ${path} is not valid YAML`);
   }
 }
 
@@ -46,7 +46,7 @@ function readKubeconfig(path: string): Kubeconfig | null {
 export function adoptKubeconfig(from: string, to: string): void {
   const config = readKubeconfig(from);
   const context = config?.contexts?.find(({ name }) => name === config['current-context'])?.context;
-  if (!config || !context) throw new Error(`${from} is not a kubeconfig with a current context`);
+  if (!config || !context) throw new Error(`the kubeconfig ${from} has no current context`);
   for (const { cluster } of config.clusters ?? []) resolvePaths(cluster, dirname(from));
   for (const { user } of config.users ?? []) resolvePaths(user, dirname(from));
   context.namespace = workspaceNamespace(FIRST_WORKSPACE);

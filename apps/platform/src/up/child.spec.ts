@@ -25,15 +25,15 @@ describe('Child', () => {
     });
   }
 
-  it('is called hopeless when it ends again and again, in the words of its log', async () => {
+  it('reports a program that keeps exiting, with the last error of its log', async () => {
     const child = childOf(`console.log('{"level":"error","msg":"the cellar is flooded"}'); process.exit(1);`);
     const hopeless = child.hopeless();
     child.start();
-    await expect(hopeless).rejects.toThrow('program does not come up: the cellar is flooded');
+    await expect(hopeless).rejects.toThrow('starting program failed: the cellar is flooded');
     await child.stop();
   });
 
-  it('hands on what it says when it came up', async () => {
+  it('passes on the message of a started program', async () => {
     const child = childOf(`process.send('up'); setInterval(() => {}, 1000);`);
     const said = child.message((message) => (typeof message === 'string' ? message : undefined), 5000);
     child.start();
@@ -56,7 +56,7 @@ describe('Child', () => {
     );
   }
 
-  it('loads a program before its turn, and begins it with the environment of its start', async () => {
+  it('loads a program ahead of its start and begins it with the environment of the start', async () => {
     const child = childOf(PROGRAM);
     let hasBegun = false;
     const loaded = said(child, /loaded/);

@@ -12,7 +12,7 @@ export interface ChildOptions extends Omit<ProgramRequest, 'arguments'> {
   readonly stopMs: number;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Told whenever its process changes, so that a later start can find it. */
+  /** Called whenever its process changes, so that a later start can find it. */
   readonly onProcess: (identity: ProcessIdentity | undefined) => void;
 }
 
@@ -84,9 +84,7 @@ export class Child {
     child.on('message', (message) => {
       for (const listener of this.#messages) listener(message);
     });
-    child.once('error', (error) =>
-      log.error({ child: this.name, err: error }, 'a program could not be started'),
-    );
+    child.once('error', (error) => log.error({ child: this.name, err: error }, 'starting a program failed'));
     child.once('exit', (code, signal) => this.#ended(code, signal, clock.monotonicMs() - startedMs));
     return child;
   }
@@ -138,7 +136,7 @@ export class Child {
       this.#ends = 0;
     }
     if (++this.#ends === HOPELESS_ENDS) this.#giveUp(code, signal);
-    log.warn({ child: this.name, code, signal, restartInMs: this.#pauseMs }, 'a program ended by itself');
+    log.warn({ child: this.name, code, signal, restartInMs: this.#pauseMs }, 'a program exited; restarting');
     this.#cancelRestart = clock.after(this.#pauseMs, () => {
       // a process that ended before its turn came is loaded again, unless the turn has come since
       if (this.#loaded) this.load();
@@ -147,11 +145,11 @@ export class Child {
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
   }
 
-  /** It is still started again and again; only those who wait for it are told. */
+  /** It is still restarted; only callers that wait for it learn of this. */
   #giveUp(code: number | null, signal: NodeJS.Signals | null): void {
     const { logFile } = this.#options;
     const why = lastErrorIn(logFile, this.#logStart ?? 0) ?? `it ended with ${signal ?? `exit code ${code}`}`;
-    const error = new Error(`${this.name} does not come up: ${why}`);
+    const error = new Error(`starting ${this.name} failed: ${why}`);
     for (const reject of this.#given.splice(0)) reject(error);
   }
 }

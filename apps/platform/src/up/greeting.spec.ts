@@ -22,7 +22,7 @@ const PLACES = {
 };
 
 describe('renderGreeting', () => {
-  it('says in under 15 lines what is needed, and shows no keys of the store', () => {
+  it('fits 15 lines and shows no secrets of the store', () => {
     const text = renderGreeting(CREDENTIALS, PLACES);
     expect(text).toContain('kubectl apply -f examples/deployment.yaml');
     expect(text).toMatch(/npx agentplane dashboard$/m);
@@ -39,7 +39,7 @@ describe('renderGreeting', () => {
     );
   });
 
-  it('quotes what a shell would take apart', () => {
+  it('quotes words that a shell would split', () => {
     const dataFolder = '/home/me/my data';
     const kubeconfig = `${dataFolder}/kubeconfig`;
     const text = renderGreeting({ ...CREDENTIALS, kubeconfig }, { ...PLACES, dataFolder });

@@ -23,7 +23,7 @@ describe('lastErrorIn', () => {
     expect(lastErrorIn(path, older.length)).toBe(expected);
   });
 
-  it('knows nothing of a log that is not there', () => {
+  it('returns nothing for a log that does not exist', () => {
     expect(lastErrorIn(join(folder, 'missing.log'), 0)).toBeUndefined();
   });
 });

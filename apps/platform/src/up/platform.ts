@@ -138,7 +138,7 @@ export class Platform {
     context.own(await startTelemetry({ program: 'supervisor', log, settings }));
   }
 
-  /** Owned from before it runs: whoever interrupts its start must not leave a server behind. */
+  /** Owned from before it runs: an interrupted start must not leave a server behind. */
   async #startPostgres(ports: Ports): Promise<EmbeddedPostgres> {
     const { folder, clock, log, context, options } = this.#parts;
     const { root, ports: path } = folder.paths;
@@ -152,7 +152,7 @@ export class Platform {
     context.own({
       name: 'postgres',
       stop: async () => {
-        const started = await starting.catch(() => undefined); // that it failed is told where it is waited for
+        const started = await starting.catch(() => undefined); // reported where the start is awaited
         await started?.stop();
       },
     });

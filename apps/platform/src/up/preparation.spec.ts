@@ -19,7 +19,7 @@ describe('Preparation', () => {
     });
   }
 
-  it('does what is asked, and hands on why something cannot be done', async () => {
+  it('performs a task, and passes on the error of a failed one', async () => {
     const preparation = preparationBy(join(DIST, 'apps', 'platform', 'src', 'preparation', 'main.js'));
     const images = join(folder, 'images');
     expect(await preparation.run('sampleAgent', { images, installation: resolve(DIST, '..') })).toBeNull();
@@ -29,7 +29,7 @@ describe('Preparation', () => {
     await preparation.stop();
   }, 30_000);
 
-  it('fails what is under way when its process ends, and whatever is asked later', async () => {
+  it('fails pending and later tasks once its process has ended', async () => {
     const program = join(folder, 'program.mjs');
     writeFileSync(program, `process.on('message', () => process.exit(3));`);
     const preparation = preparationBy(program);

@@ -12,7 +12,7 @@ import { type ProgramRequest, spawnProgram } from './spawn-program.js';
 
 export interface PreparationOptions extends ProgramRequest {
   readonly clock: Clock;
-  /** Told whenever its process changes, so that a later start can find it. */
+  /** Called whenever its process changes, so that a later start can find it. */
   readonly onProcess: (identity: ProcessIdentity | undefined) => void;
 }
 
@@ -74,7 +74,7 @@ export class Preparation {
   }
 
   #ended(why: string): void {
-    this.#end = new Error(`the preparation of the start failed: ${why}; see ${this.#options.logFile}`);
+    this.#end = new Error(`preparing the platform failed: ${why}; see ${this.#options.logFile}`);
     for (const { reject } of this.#waiting.values()) reject(this.#end);
     this.#waiting.clear();
   }

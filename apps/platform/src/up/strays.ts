@@ -32,7 +32,10 @@ export class ProcessRecords {
   async endStrays(clock: Clock, log: Logger): Promise<void> {
     for (const [name, identity] of Object.entries(this.#records)) {
       if (isRunning(identity)) {
-        log.warn({ program: name, pid: identity.pid }, 'ending a program that an earlier start left running');
+        log.warn(
+          { program: name, pid: identity.pid },
+          'stopping a program that an earlier start left running',
+        );
         await endProcess(identity, { clock, graceMs: 3_000, group: true });
       }
       this.set(name, undefined);

@@ -18,7 +18,7 @@ async function up(
   context: ProgramContext,
 ): Promise<void> {
   const clock = systemClock;
-  // a terminal that went away takes no last words; stopping in order matters more
+  // writing to a closed terminal fails; stopping in order matters more
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const startedMs = clock.monotonicMs();
   const progress = new Progress(process.stderr);
@@ -56,7 +56,7 @@ async function up(
     );
   } catch (error) {
     if (!context.signal.aborted)
-      lastWord = `Agentplane could not start: ${errorText(error)}\nThe logs are in ${folder.paths.logs}.\n`;
+      lastWord = `agentplane up failed: ${errorText(error)}\nThe logs are in ${folder.paths.logs}.\n`;
     throw error;
   }
 }
@@ -71,11 +71,11 @@ function orExit<T>(code: number, attempt: () => T): T {
   }
 }
 
-/** `agentplane up`: starts the platform over a data folder and stays until it is told to stop. */
+/** `agentplane up`: starts the platform over a data folder and stays until it is stopped. */
 export function runUp(flags: UpFlags): void {
   const options = orExit(EXIT.usage, () => parseUpOptions(flags));
   const folder = orExit(EXIT.failed, () => openDataFolder(options.dataFolder));
-  // what the supervisor has to say belongs with the other logs; the terminal is for people
+  // the supervisor logs to a file beside the other logs; the terminal is for people
   const output = openSync(join(folder.paths.logs, 'up.log'), 'a', 0o600);
   const log = createLogger('up', 'info', output);
   process.once('exit', () => closeSync(output));
