@@ -1,6 +1,7 @@
 import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
-import { PublicError } from '#lib/errors';
+import { errorText, PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { postgresTrouble, sqlState } from '#lib/postgres';
 import type { Assistants } from '../assistant/assistants.js';
 import { CHECKPOINTER_KEY, configurableOf } from '../graph/configurable-of.js';
 import type { GraphRegistry } from '../graph/graph-registry.js';
@@ -168,7 +169,11 @@ export class ThreadState {
       const found = await this.#graphOf(scope, open, update.checkpoint);
       if (!found)
         throw new PublicError('bad_request', `Thread ${threadId} belongs to no graph yet; start a run first`);
-      const made = await found.graph.updateState(found.config, update.values, update.asNode);
+      const made = await found.graph
+        .updateState(found.config, update.values, update.asNode)
+        .catch((error: unknown) => {
+          throw this.#refused(threadId, error);
+        });
       const newest = configOf(open.saver, threadId, found.configurable, undefined);
       const state = await found.graph.getState(newest);
       await setThreadState(scope, inside, threadId, {
@@ -177,6 +182,15 @@ export class ThreadState {
         interrupts: interruptsByTask(state),
       });
       return { checkpoint: checkpointOf({ configurable: { thread_id: threadId, ...made.configurable } }) };
+    });
+  }
+
+  /** What a graph's reducers do not take is a mistake of the caller; a database that fails is not. */
+  #refused(threadId: string, error: unknown): unknown {
+    if (error instanceof PublicError || sqlState(error) !== undefined || postgresTrouble(error)) return error;
+    const found = this.parts.secrets.hide(errorText(error));
+    return new PublicError('bad_request', `Updating the state of thread ${threadId} failed: ${found}`, [], {
+      cause: error,
     });
   }
 

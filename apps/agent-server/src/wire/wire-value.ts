@@ -16,6 +16,22 @@ function isPlain(value: object): value is Dict {
   return prototype === Object.prototype || prototype === null;
 }
 
+/** Key under which LangChain puts aside objects of a message's fields that look like its own text of a class. */
+const ESCAPED = '__lc_escaped__';
+
+/** The fields of a message as they are, without LangChain's marks. */
+function unescaped(data: Dict): Dict {
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, withoutMarks(value)]));
+}
+
+function withoutMarks(value: unknown): unknown {
+  if (value === null || typeof value !== 'object') return value;
+  if (Array.isArray(value)) return value.map(withoutMarks);
+  if (!isPlain(value)) return value;
+  const keys = Object.keys(value);
+  return keys.length === 1 && keys[0] === ESCAPED ? value[ESCAPED] : unescaped(value);
+}
+
 /**
  * A value as the wire shows it: messages flat (`{type, content, …}`), errors as `{error, message}`, maps and sets as
  * objects and arrays. Plain data goes through untouched.
@@ -26,7 +42,7 @@ export function toWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toWire);
   if (isMessage(value)) {
     const { type, data } = value.toDict();
-    return { ...data, type };
+    return { ...unescaped(data), type };
   }
   if (value instanceof Error) return errorOnWire(value);
   if (value instanceof Map)

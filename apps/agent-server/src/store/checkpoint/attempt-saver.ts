@@ -6,12 +6,10 @@ import {
   type CheckpointMetadata,
   type PendingWrite,
 } from '@langchain/langgraph-checkpoint';
-import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
 import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import { FencedError } from '../fenced-error.js';
 import { jsonbText } from '../json-text.js';
-import { SCHEMA } from '../migrations.js';
 import { persevere } from '../persevere.js';
 import { checkpointPlace } from '../row/checkpoint-place.js';
 import type { Fence } from '../row/fence.js';
@@ -19,6 +17,7 @@ import type { Sql } from '../sql.js';
 import { WORKER } from '../worker-scope.js';
 import { putCheckpoint, type DumpedBlob } from './put-checkpoint.js';
 import { putWrites, type DumpedWrite } from './put-writes.js';
+import { StateSaver } from './state-saver.js';
 
 /** How long a write waits for a database that is unavailable: most restarts are over by then. */
 const PATIENCE_MS = 10_000;
@@ -31,7 +30,7 @@ const NO_VALUE = Buffer.from('null');
  * that is refused once another attempt has the run. (The public one looks at no lease, and takes a transaction of many
  * round trips for each write.)
  */
-export class AttemptSaver extends PostgresSaver {
+export class AttemptSaver extends StateSaver {
   readonly #sql: Sql;
 
   constructor(
@@ -46,7 +45,7 @@ export class AttemptSaver extends PostgresSaver {
     private readonly runMetadata: JsonObject,
     private readonly clock: Clock,
   ) {
-    super(sql.poolOfCheckpointer(WORKER), undefined, { schema: SCHEMA });
+    super(sql.poolOfCheckpointer(WORKER));
     this.#sql = sql;
   }
 

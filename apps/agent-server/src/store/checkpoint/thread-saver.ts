@@ -7,21 +7,20 @@ import type {
   CheckpointTuple,
   PendingWrite,
 } from '@langchain/langgraph-checkpoint';
-import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
 import type { Pool } from '#lib/postgres';
-import { SCHEMA } from '../migrations.js';
 import { checkpointPlace } from '../row/checkpoint-place.js';
+import { StateSaver } from './state-saver.js';
 
 /**
  * The public checkpointer for one thread that a caller has been seen to reach. It reads by whatever thread id it is
  * given, and without one it reads every thread; here any other thread is refused.
  */
-export class ThreadSaver extends PostgresSaver {
+export class ThreadSaver extends StateSaver {
   constructor(
     pool: Pool,
     private readonly threadId: string,
   ) {
-    super(pool, undefined, { schema: SCHEMA });
+    super(pool);
   }
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
