@@ -207,7 +207,7 @@ describe('agentplane with a platform', () => {
       ]);
     });
 
-    it('stops waiting after its timeout, and does not wait when told so', async () => {
+    it('stops waiting after its timeout, and does not wait with --no-wait', async () => {
       expect(await run('deploy', 'later', '--image', 'missing', '--no-wait')).toMatch(/later created\n$/);
       const { code, complaint } = await attempt('deploy', 'later', '--timeout', '1s');
       expect([code, complaint]).toEqual([5, expect.stringContaining('later is not ready after 1 s')]);

@@ -105,7 +105,7 @@ describe('the controller’s exports', () => {
     if (pod) await plane.reportPod(pod, { ready: false, state }, 'Failed');
   }
 
-  it('run as many days at a time as may be, the next as soon as one ends, and clear away', async () => {
+  it('runs as many days at a time as may be, the next as soon as one ends, and clears away', async () => {
     await begin();
     await under(1);
     await under(2);
@@ -147,7 +147,7 @@ describe('the controller’s exports', () => {
     expect(await secrets()).toEqual([]);
   });
 
-  it('end when they are cancelled, and count to the end', async () => {
+  it('ends a cancelled export, and counts to the end', async () => {
     await begin();
     await under(2);
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
@@ -158,7 +158,7 @@ describe('the controller’s exports', () => {
     await expect(plane.traces.exportProgress.claim(uid, 9)).rejects.toThrow();
   });
 
-  it('leave no worker behind, whenever they are cancelled', async () => {
+  it('leaves no worker behind, whenever an export is cancelled', async () => {
     for (const many of [0, 1, 2, 1, 2]) {
       name = `x${++count}`;
       await begin();
@@ -179,7 +179,7 @@ describe('the controller’s exports', () => {
   it.each([
     [{ filter: 'eq(name, "x")' }, 'filter is not supported yet'],
     [{ endTime: undefined, intervalHours: 24 }, 'intervalHours is not supported yet'],
-  ])('refuse %j as long as nobody can do it', async (more, message) => {
+  ])('refuses %j, which is not supported yet', async (more, message) => {
     const spec = {
       destinationRef: { name: 'local' },
       tracingProject: { name: 'p' },
@@ -192,13 +192,13 @@ describe('the controller’s exports', () => {
     ).rejects.toMatchObject({ code: 422, message: expect.stringContaining(message) });
   });
 
-  it('tell what the worker cannot do from what the store refuses', async () => {
+  it('distinguishes what the worker cannot do from what the store refuses', async () => {
     await begin();
     await fail(1, 1, 64);
     await saying(1, 'Failed', 'RunRefused');
   });
 
-  it('wait for the test of a destination that was changed a moment ago', async () => {
+  it('waits for the test of a destination that was changed a moment ago', async () => {
     const { spec } = await plane.client.get(RESOURCES.BulkExportDestination, at('local'));
     await plane.client.create(RESOURCES.BulkExportDestination, { metadata: at('moving'), spec });
     const validated = async () =>
@@ -220,7 +220,7 @@ describe('the controller’s exports', () => {
     expect(await runs()).toEqual([]);
   });
 
-  it('begin anew under the name of one that was deleted, once its runs are gone', async () => {
+  it('begins anew under the name of a deleted export, once its runs are deleted', async () => {
     await begin();
     await under(1);
     const first = await run(1);
@@ -266,7 +266,7 @@ describe('the controller’s exports', () => {
       await plane.client.merge(RESOURCES.BulkExport, at(one), { spec: { cancel: true } });
   });
 
-  it('remove a Job whose run is gone, however it went', async () => {
+  it('removes a Job whose run no longer exists, whatever deleted the run', async () => {
     const key = { namespace: SYSTEM, name: 'bxr-000000000000-1' };
     const labels = {
       [LABEL.export]: name,
@@ -284,7 +284,7 @@ describe('the controller’s exports', () => {
     expect(await secrets()).toEqual([]);
   });
 
-  it('wait for a Secret that is gone, and say so', async () => {
+  it('waits for a missing Secret, and reports it', async () => {
     const { data } = await plane.client.get(SECRETS, at('store'));
     await plane.client.create(SECRETS, { metadata: at('fleeting'), ...(data ? { data } : {}) });
     const { spec } = await plane.client.get(RESOURCES.BulkExportDestination, at('local'));
@@ -313,7 +313,7 @@ describe('the controller’s exports', () => {
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
   });
 
-  it('leave nothing behind when they are deleted under way', async () => {
+  it('leaves nothing behind when an export is deleted under way', async () => {
     await begin();
     await under(1);
     await under(2);
@@ -344,7 +344,7 @@ describe('the controller’s exports', () => {
     ]);
   });
 
-  it('refuse endpoints that lead nowhere good', async () => {
+  it('refuses endpoints that lead nowhere good', async () => {
     await plane.client.create(RESOURCES.BulkExportDestination, {
       metadata: at('metadata'),
       spec: {
@@ -363,7 +363,7 @@ describe('the controller’s exports', () => {
     expect(message).toBe('Invalid endpoint: no object store can have this address');
   });
 
-  it('end without a complaint', () => {
+  it('ends without a complaint', () => {
     expect(plane.complaints).toEqual([]);
   });
 });

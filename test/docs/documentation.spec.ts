@@ -48,11 +48,11 @@ function brokenLinks(page: string): readonly string[] {
 describe('the documentation', () => {
   it('has pages', () => expect(pages.length).toBeGreaterThan(15));
 
-  it.each(pages.map((page) => relative(ROOT, page)))('%s links to what is there', (page) => {
+  it.each(pages.map((page) => relative(ROOT, page)))('%s links to existing pages and sections', (page) => {
     expect(brokenLinks(join(ROOT, page))).toEqual([]);
   });
 
-  it('is found from its map', () => {
+  it('links every design page from the map of the documentation', () => {
     const map = readFileSync(join(DOCS, 'README.md'), 'utf8');
     const designs = readdirSync(join(DOCS, 'design')).map((name) => `design/${name}`);
     expect(designs.filter((name) => !map.includes(`(${name})`))).toEqual([]);
@@ -77,7 +77,7 @@ describe('the examples of the reference', () => {
   });
 
   const kinds = Object.keys(RESOURCES) as (keyof typeof RESOURCES)[];
-  it.each(kinds)('of %s is taken by an API server', async (kind) => {
+  it.each(kinds)('creates the example of %s on an API server', async (kind) => {
     const file = `${kind.replace(/([a-z])([A-Z])/g, '$1-$2').toLowerCase()}.md`;
     const page = readFileSync(join(DOCS, 'reference', file), 'utf8');
     const [, text = ''] = /```yaml\n(.*?)```/s.exec(page) ?? [];

@@ -218,8 +218,8 @@ describe('bad input', () => {
       },
       90_000,
     );
-    // who mends the folder and adds it again is told that this alone deploys nothing
-    expect(addImage()).toContain('good runs on with the image as it was; --deploy makes new revisions');
+    // adding a mended folder again deploys nothing by itself, and the answer states it
+    expect(addImage()).toContain('good keeps the image as it was; --deploy makes new revisions');
     expect(failed.status).toBe('DEPLOY_FAILED');
     expect(failed.status_message).toContain('the flux is not set');
     const now = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);

@@ -57,7 +57,7 @@ function cluster(...args: string[]): void {
     return values.messages.at(-1)?.content ?? '';
   }
 
-  it('is not the embedded API server', async () => {
+  it('runs on another API server than the embedded one', async () => {
     // its own aggregation layer is something that the embedded one does not have
     expect(await kubectl.run(['get', 'apiservices'])).toMatch(/v1\.apps +Local +True/);
     expect(await kubectl.run(['get', 'nodes'])).toMatch(/agentplane-.* Ready/);

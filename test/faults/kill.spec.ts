@@ -87,7 +87,7 @@ describe('SIGKILL', () => {
     );
   }
 
-  it('of worker, controller, listener and api loses no row, doubles none, and the rollout completes', async () => {
+  it('loses no row, doubles none and completes the rollout when worker, controller, listener and api are killed', async () => {
     const root = platform.process.pid ?? 0;
     const first = await create([{ name: 'A', value: '1' }]);
     await deployed(first, 90_000);

@@ -50,7 +50,7 @@ function grants(rules: readonly PolicyRule[]): readonly string[] {
 }
 
 describe('rights of the platform’s programs', () => {
-  it('are found in all places', () => {
+  it('finds the rights of every program', () => {
     expect(roles.map(({ name }) => name)).toEqual([
       'ClusterRole agentplane-api',
       'ClusterRole agentplane-controller',

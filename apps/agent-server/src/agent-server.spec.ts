@@ -132,7 +132,7 @@ describe('a run on a thread', () => {
     ]);
   });
 
-  it('is refused with 409 while another is active when its strategy is "reject"', async () => {
+  it('refuses a run of the strategy "reject" with 409 while another is active', async () => {
     const { thread_id } = await client.threads.create();
     const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 100 } });
     const answers = await Promise.all([
@@ -373,7 +373,7 @@ describe('a run without a thread', () => {
     await waitFor(() => readFileSync(file, 'utf8').trim().split('\n').length === 3);
   });
 
-  it('is made in a batch with others', async () => {
+  it('starts several runs without a thread in one batch', async () => {
     const made = await client.runs.createBatch([
       { assistantId: 'counter', input: {} },
       { assistantId: 'counter', input: {} },
@@ -382,7 +382,7 @@ describe('a run without a thread', () => {
     for (const run of made) expect(['running', 'pending']).toContain(run.status);
   });
 
-  it('is kept as a thread when asked to', async () => {
+  it('keeps the thread of a run when on_completion is "keep"', async () => {
     const { body } = await post('/runs', { assistant_id: 'counter', input: {}, on_completion: 'keep' });
     const run = body as { thread_id: string; run_id: string };
     await client.runs.join(run.thread_id, run.run_id);
@@ -445,12 +445,12 @@ describe('a message', () => {
 describe('a graph', () => {
   it.each([
     ['made by a factory for each run', 'made', { configurable: { word: 'hello' } }, ['hello']],
-    ['not compiled by their module', 'builder', {}, ['built']],
-  ])('is loaded as %s', async (_title, graph, config, steps) => {
+    ['not compiled by its module', 'builder', {}, ['built']],
+  ])('loads a graph %s', async (_title, graph, config, steps) => {
     expect(await client.runs.wait(null, graph, { input: {}, config })).toMatchObject({ steps });
   });
 
-  it('is an assistant, found by name and by id', async () => {
+  it('finds the assistant of a graph by name and by id', async () => {
     const found = await client.assistants.search({ graphId: 'slow' });
     expect(found).toHaveLength(1);
     const [assistant] = found;
@@ -461,7 +461,7 @@ describe('a graph', () => {
     expect((await client.assistants.getGraph('slow')).nodes.map((node) => node.id)).toContain('second');
   });
 
-  it('is configured as further assistants', async () => {
+  it('configures a graph as further assistants', async () => {
     const made = await client.assistants.create({
       graphId: 'made',
       config: { configurable: { word: 'mine' } },
@@ -474,7 +474,7 @@ describe('a graph', () => {
 });
 
 describe('a thread', () => {
-  it('is made with an id, found, changed and removed', async () => {
+  it('makes a thread with a given id, finds, changes and removes it', async () => {
     const thread_id = '6f7f0f43-0b1c-4f0e-9f0e-111111111111';
     await client.threads.create({ threadId: thread_id, metadata: { color: 'blue' } });
     await expect(client.threads.create({ threadId: thread_id })).rejects.toThrow(/409/);
@@ -516,7 +516,7 @@ describe('a request that cannot be served', () => {
       { assistant_id: 'counter' },
       404,
     ],
-    ['an assistant that does not exist', '/runs', { assistant_id: 'nobody' }, 404],
+    ['an assistant that does not exist', '/runs', { assistant_id: 'absent' }, 404],
     [
       'a stream mode that does not exist',
       '/runs',
@@ -525,7 +525,7 @@ describe('a request that cannot be served', () => {
     ],
     ['a body without an assistant', '/runs/wait', { input: {} }, 422],
     ['a thread id that is no uuid', '/threads/abc/runs', { assistant_id: 'counter' }, 422],
-  ])('is refused: %s gives %s', async (_title, path, body, status) => {
+  ])('refuses %s with a readable answer', async (_title, path, body, status) => {
     const answer = await post(path, body);
     expect(answer.status).toBe(status);
     expect(answer.body).toHaveProperty('detail');

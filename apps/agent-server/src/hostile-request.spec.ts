@@ -87,7 +87,7 @@ describe('a body', () => {
     ['for an assistant with a NUL', '/assistants', '{"graph_id": "counter", "name": "a\\u0000"}', 422],
     ['that is no JSON', '/threads', '{', 400],
     ['that is no object', '/threads', '[]', 422],
-  ])('is answered: %s (%s)', async (_title, path, body, status) => {
+  ])('answers a body %s at %s', async (_title, path, body, status) => {
     const answer = await send('POST', path, body);
     expect([answer.status, answer.body.detail]).toEqual([
       status,
@@ -95,7 +95,7 @@ describe('a body', () => {
     ]);
   });
 
-  it('is refused with the list of stream modes when it names another', async () => {
+  it('refuses an unknown stream mode with the list of the known ones', async () => {
     const { body } = await send('POST', '/runs', { assistant_id: 'counter', stream_mode: ['tools'] });
     expect(body.detail).toEqual([
       {
@@ -106,7 +106,7 @@ describe('a body', () => {
     ]);
   });
 
-  it('is refused with 415 when it is not JSON', async () => {
+  it('refuses a body that is not JSON with 415', async () => {
     expect(await send('POST', '/threads', '<a/>', 'application/xml')).toMatchObject({
       status: 415,
       body: { detail: expect.any(String) },
@@ -121,7 +121,7 @@ describe('an address', () => {
     ['of a list with a limit that is none', '/threads/ID/runs?limit=-1', 422],
     ['of a state with a NUL', '/threads/ID/state/a%00b', 422],
     ['of a join with a mode that is none', '/threads/ID/runs/ID/stream?stream_mode=telepathy', 422],
-  ])('is refused: %s', async (_title, path, status) => {
+  ])('refuses an address %s', async (_title, path, status) => {
     const answer = await send('GET', path.replaceAll('ID', await newThread()));
     expect([answer.status, answer.body.detail]).toEqual([status, expect.anything()]);
   });
@@ -159,7 +159,7 @@ describe('a checkpoint in a request', () => {
     expect(body['value'] ?? null).toBeNull();
   });
 
-  it('is not found when it does not exist, and leaves the thread as it is', async () => {
+  it('answers 404 for a checkpoint that does not exist, and leaves the thread as it is', async () => {
     const id = await newThread();
     const counted = { assistant_id: 'counter', input: {} };
     await send('POST', `/threads/${id}/runs/wait`, counted);
@@ -172,7 +172,7 @@ describe('a checkpoint in a request', () => {
 });
 
 describe('the state of a thread', () => {
-  it('is read and changed after its assistant was deleted', async () => {
+  it('reads and changes the state of a thread whose assistant was deleted', async () => {
     const { assistant_id } = (await send('POST', '/assistants', { graph_id: 'counter' })).body;
     const id = await newThread();
     await send('POST', `/threads/${id}/runs/wait`, { assistant_id, input: {} });
@@ -189,7 +189,7 @@ describe('the state of a thread', () => {
     expect(await stepsOf(id)).toEqual(['step 1']);
   });
 
-  it('is changed for many threads at once', async () => {
+  it('changes the states of many threads at once', async () => {
     const ids = await Promise.all(Array.from({ length: 24 }, newThread));
     await Promise.all(
       ids.map((id) => send('POST', `/threads/${id}/runs/wait`, { assistant_id: 'counter', input: {} })),

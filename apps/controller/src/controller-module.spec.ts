@@ -39,8 +39,8 @@ function surroundingsIn(folder: string): Surroundings {
   writeFileSync(kubeconfigPath, KUBECONFIG);
   const config = loadConfig(CONFIG, {
     KUBECONFIG: kubeconfigPath,
-    AGENTPLANE_DATABASE_URI: 'postgres://nobody@127.0.0.1:9/none',
-    AGENTPLANE_DATABASE_ADMIN_URI: 'postgres://nobody@127.0.0.1:9/none',
+    AGENTPLANE_DATABASE_URI: 'postgres://user@127.0.0.1:9/none',
+    AGENTPLANE_DATABASE_ADMIN_URI: 'postgres://user@127.0.0.1:9/none',
     AGENTPLANE_API_URL: 'http://127.0.0.1:9',
   });
   return { config, log: createLogger('test', 'silent'), clock: new FakeClock(), onLostLeadership: () => {} };

@@ -105,7 +105,7 @@ describe('startApplication', () => {
     await client.close();
   });
 
-  it('is alive and not ready while the kinds of the platform are missing, and names them', async () => {
+  it('reports alive and not ready while the kinds of the platform are missing, and names them', async () => {
     const { body } = await waitFor(async () => {
       const answer = await first.ask('/readyz');
       return String(answer.body['waits_for']).startsWith('the first lists') && answer;
@@ -133,7 +133,7 @@ describe('startApplication', () => {
     expect(depths?.map(({ labels }) => labels['controller'])).toContain('agent-deployment');
   });
 
-  it('is ready and does not lead while another candidate holds the lease', async () => {
+  it('reports ready and does not lead while another candidate holds the lease', async () => {
     await second.start('second', kube.kubeconfigPath, databaseUri);
     await second.waitUntil({ ready: true, leading: false, waits_for: 'leadership, which first holds' });
   });

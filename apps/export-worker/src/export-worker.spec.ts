@@ -294,7 +294,7 @@ describe('an attempt that fails', () => {
     await expectEveryRowOnce(spec);
   });
 
-  it('is retryable when it was asked to end', async () => {
+  it('ends as retryable when asked to stop', async () => {
     const spec = specOf();
     const uid = randomUUID();
     fault = ({ query: words }) => (words.has('partNumber') ? { kind: 'delay', ms: 1500 } : undefined);
@@ -386,7 +386,7 @@ describe('a series of attempts of one run', () => {
     ['after the newer one has', 5000, 0],
     ['before the newer one has', 1000, 3000],
   ])(
-    'whose uploads cannot be aborted do no harm when they complete late, %s',
+    'exports every row once when an upload that cannot be aborted completes late, %s',
     async (_order, completionMs, partMs) => {
       const spec = specOf();
       const uid = randomUUID();

@@ -152,7 +152,7 @@ describe('an unusual row', () => {
     ]);
   });
 
-  it('is read as empty when all its optional fields are absent', async () => {
+  it('exports a row whose optional fields are all absent as nulls', async () => {
     const rows = await exported(
       [{}, {}],
       `SELECT count(*)::INT AS n, count(end_time)::INT AS e, count(total_tokens)::INT AS t, count(total_cost)::INT AS c,
@@ -184,7 +184,7 @@ describe('an unusual row', () => {
     ]);
   });
 
-  it('is found by bounds beside texts that are too long for bounds', async () => {
+  it('writes bounds that find a row beside texts too long for bounds', async () => {
     const long = 'é'.repeat(4000);
     const rows = await exported(
       [{ run: { name: long, run_type: 'a' } }, { run: { name: 'short' } }, { run: { name: '\u{10FFFF}' } }],

@@ -5,7 +5,7 @@ describe('an API key', () => {
     expect(mintApiKey().key).toMatch(/^apk_[0-9A-Za-z]{12}_[0-9A-Za-z]{38}$/);
   });
 
-  it('is read back with its id and the hash of the whole key', () => {
+  it('parses a minted key into its id and the hash of the whole key', () => {
     const minted = mintApiKey();
     const parsed = parseApiKey(minted.key);
     expect(parsed?.id).toBe(minted.id);
@@ -13,7 +13,7 @@ describe('an API key', () => {
     expect(minted.hash.equals(apiKeyHash(minted.key))).toBe(true);
   });
 
-  it('is never minted twice', () => {
+  it('mints no key twice', () => {
     expect(new Set(Array.from({ length: 200 }, () => mintApiKey().key)).size).toBe(200);
   });
 

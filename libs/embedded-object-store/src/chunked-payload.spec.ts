@@ -93,7 +93,7 @@ describe('the signature of a request', () => {
     ).toThrow('does not match');
   });
 
-  it('is refused when the clocks differ by more than 15 minutes', () => {
+  it('refuses a signature whose time differs by more than 15 minutes', () => {
     expect(() => verifySignature(REQUEST, CREDENTIALS, new Date('2013-05-24T00:16:00Z'))).toThrow('clocks');
   });
 });

@@ -108,7 +108,7 @@ describe('an object key', () => {
   it('has a folder for test objects', () => expect(testObjectKey('a', 'x')).toBe('a/tmp/x.txt'));
 
   it.each(['../x', 'a/../b', './a', 'a//b', 'a\\b', 'a%2e', 'a b', 'ä', 'a\0', 'k=v/', `${'a'.repeat(513)}`])(
-    'refuse the prefix %j',
+    'refuses the prefix %j',
     (prefix) => expect(checkPrefix(prefix)).toBeDefined(),
   );
 

@@ -187,7 +187,7 @@ describe('image store', () => {
     expect((await store.find('constructor'))?.importedAt).toMatch(/Z$/);
   });
 
-  it('is unaffected by later changes of the source folder', async () => {
+  it('writes a folder that only its owner can read, and an index without history', async () => {
     const folder = join(root, `images-${made++}`);
     await openImageStore({ folder, installation }).import('a', agentFolder({ '.env': 'KEY=secret' }));
     expect(statSync(folder).mode & 0o077).toBe(0);

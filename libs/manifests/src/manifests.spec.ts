@@ -83,7 +83,7 @@ describe('Deployment of a revision', () => {
   const pod = built.spec.template.spec;
   const agent = pod.containers[0];
 
-  it('is named after the revision and selects only its pods', () => {
+  it('names the Deployment after the revision and selects only its pods', () => {
     expect(built.metadata.name).toBe('a-00001');
     expect(built.spec.selector.matchLabels).toEqual(API_PODS);
     expect(built.spec.template.metadata?.labels).toMatchObject(built.spec.selector.matchLabels ?? {});
@@ -101,7 +101,7 @@ describe('Deployment of a revision', () => {
     expect(pod.automountServiceAccountToken).toBe(false);
     expect(agent?.securityContext).toMatchObject({ allowPrivilegeEscalation: false });
   });
-  it('is ready when /ok is', () => {
+  it('probes readiness by /ok', () => {
     expect(agent?.readinessProbe?.httpGet).toEqual({ path: '/ok', port: 'http' });
   });
   it('has the platform’s variables, secrets only by reference', () => {
@@ -207,12 +207,12 @@ describe('addressOf', () => {
   });
   it.each([
     ['a name of the cluster’s DNS', service(), 'cluster-dns', 'http://a.ws-x.svc'],
-    ['nothing before the node gave it a port', service(), 'loopback', undefined],
+    ['nothing before the node assigned a port', service(), 'loopback', undefined],
     ['the port on loopback', service('41300'), 'loopback', 'http://127.0.0.1:41300'],
     ['the port among several', service('{"80":41301,"81":41302}'), 'loopback', 'http://127.0.0.1:41301'],
     ['nothing when the annotation is no port', service('{"81":1}'), 'loopback', undefined],
     ['nothing when the annotation cannot be read', service('{'), 'loopback', undefined],
-  ] as const)('is %s', (_, one, mode, expected) => {
+  ] as const)('answers %s', (_, one, mode, expected) => {
     expect(addressOf(one, mode)).toBe(expected);
   });
 });
@@ -265,7 +265,7 @@ describe('export attempt', () => {
     expect(job.metadata).toMatchObject({ name: 'bxr-0123456789ab-3', namespace: 'agentplane-system' });
     expect(secret.metadata).toMatchObject({ name: 'bxr-0123456789ab-3', namespace: 'agentplane-system' });
   });
-  it('is one try of at most four hours, without a token', () => {
+  it('builds a Job of one try of at most four hours, without a token', () => {
     expect(job.spec).toMatchObject({ backoffLimit: 0, activeDeadlineSeconds: 14_400 });
     expect(job.spec.template.spec).toMatchObject({
       restartPolicy: 'Never',

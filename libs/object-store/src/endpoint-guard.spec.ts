@@ -141,7 +141,7 @@ describe('an endpoint of a tenant', () => {
     expect(canary.hits).toBe(0);
   });
 
-  it('is not left for the target of a redirect', async () => {
+  it('follows no redirect away from the endpoint', async () => {
     const leading = createServer((_, response) =>
       response.writeHead(307, { location: `http://127.0.0.1:${canary.port}/stolen` }).end(),
     );

@@ -66,7 +66,7 @@ afterEach(async () => {
 });
 
 describe('an object', () => {
-  it('is put, found, read, listed and deleted', async () => {
+  it('puts, finds, reads, lists and deletes an object', async () => {
     const body = randomBytes(100_000);
     const { etag } = await store.put('bkt', 'a/1', body, { contentType: 'application/x-test' });
     expect(etag).toBe(createHash('md5').update(body).digest('hex'));
@@ -81,18 +81,18 @@ describe('an object', () => {
     expect(await store.stat('bkt', 'a/1')).toBeUndefined();
   });
 
-  it('is listed beyond the first page', async () => {
+  it('lists objects beyond the first page', async () => {
     for (let n = 0; n < 1003; n++) await store.put('bkt', `n/${String(n).padStart(4, '0')}`, '');
     expect(await keys('n/')).toHaveLength(1003);
   }, 30_000);
 
-  it('is put only at a free key when that is asked for', async () => {
+  it('puts an object only at a free key when asked to', async () => {
     await store.put('bkt', 'once', 'x', { onlyIfAbsent: true });
     expect(await codeOf(store.put('bkt', 'once', 'y', { onlyIfAbsent: true }))).toBe('PreconditionFailed');
     expect(Buffer.concat(await (await store.get('bkt', 'once')).toArray()).toString()).toBe('x');
   });
 
-  it('is put in spite of a busy store and cut connections', async () => {
+  it('puts an object in spite of a busy store and cut connections', async () => {
     const faults = [{ kind: 'error', code: 'SlowDown' }, { kind: 'reset' }, { kind: 'lost-answer' }] as const;
     let n = 0;
     fault = () => faults[n++];
@@ -109,14 +109,14 @@ describe('an object', () => {
     expect(await codeOf(store.put('nobucket', 'a', 'x'))).toBe('NoSuchBucket');
   });
 
-  it('is given up when the store stays busy or silent', async () => {
+  it('gives up when the store stays busy or silent', async () => {
     fault = () => ({ kind: 'error', code: 'InternalError' });
     expect(await codeOf(open({ attempts: 2 }).put('bkt', 'a', 'x'))).toBe('InternalError');
     fault = () => ({ kind: 'delay', ms: 5000 });
     expect(await codeOf(open({ attempts: 1, timeoutMs: 100 }).put('bkt', 'a', 'x'))).toBe('ETIMEDOUT');
   });
 
-  it('is sent to the root of a host that names the bucket', async () => {
+  it('sends requests to the root of a host that names the bucket', async () => {
     const paths: string[] = [];
     const other = await listen((request, response) => {
       paths.push(`${request.method} ${request.url}`);
@@ -207,7 +207,7 @@ describe('a multipart upload', () => {
     expect(await codeOf(upload(randomBytes(10), 10, { onlyIfAbsent: true }))).toBe('no error');
   });
 
-  it('is recognised by its mark', async () => {
+  it('recognises a multipart upload by its mark', async () => {
     const upload = await store.startMultipartUpload('bkt', 'k', { mark: 'one' });
     await upload.write(Buffer.from('x'));
     await upload.complete();
@@ -243,7 +243,7 @@ describe('a multipart upload', () => {
     expect(await codeOf(other.complete())).toBe('PreconditionFailed');
   });
 
-  it('is written on a store without conditional writes', async () => {
+  it('writes a multipart upload on a store without conditional writes', async () => {
     fault = ({ headers }) =>
       headers['if-none-match'] === undefined ? undefined : { kind: 'error', code: 'NotImplemented' };
     await store.put('bkt', 'a', 'x', { onlyIfAbsent: true });
@@ -253,7 +253,7 @@ describe('a multipart upload', () => {
     expect(await keys()).toEqual(['a', 'b']);
   });
 
-  it('is aborted by its id, once or more', async () => {
+  it('aborts a multipart upload by its id, once or more', async () => {
     const making = await store.startMultipartUpload('bkt', 'big');
     await store.abortUpload('bkt', 'big', making.uploadId);
     await store.abortUpload('bkt', 'big', making.uploadId);

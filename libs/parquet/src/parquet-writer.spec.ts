@@ -156,7 +156,7 @@ describe('a file', () => {
     expect((await write(ALL, rows, { ...options, parallelPages: 1 }, 1 << 20)).equals(file)).toBe(true);
   });
 
-  it('is valid without rows', async () => {
+  it('writes a valid file without rows', async () => {
     const file = await write(ALL, []);
     expect(await query(file, 'SELECT count(*)::INT AS n FROM FILE')).toEqual([{ n: 0 }]);
     expect(await readByHyparquet(file)).toEqual([]);
@@ -253,7 +253,7 @@ describe('a row group', () => {
 });
 
 describe('a dictionary', () => {
-  it('is given up in a row group when it grows too large', async () => {
+  it('gives a dictionary up in a row group when it grows too large', async () => {
     const columns = [column('name', 'text', { dictionary: true })];
     const rows = Array.from({ length: 3000 }, (_, n): Row => [`${n}`.padEnd(n < 2000 ? 1000 : 5, 'x')]);
     const file = await write(columns, rows, { pageBytes: 100_000, rowGroupRows: 2500 });
@@ -267,7 +267,7 @@ describe('a dictionary', () => {
     expect(dictionaryBytes).toBeLessThan(530_000);
   });
 
-  it.each([1, 2, 3, 255, 256, 257, 5000])('is read back with %d values', async (distinct) => {
+  it.each([1, 2, 3, 255, 256, 257, 5000])('reads a dictionary of %d values back', async (distinct) => {
     const columns = [column('name', 'text', { dictionary: true })];
     const rows = Array.from({ length: 9999 }, (_, n): Row => [`v${(n * n) % distinct}`]);
     const file = await write(columns, rows);
@@ -295,7 +295,7 @@ describe('a value at the edge', () => {
     ['-99999999.9999999999'],
     ['12345678.0900000000'],
     ['0.0000070000'],
-  ])('is read back as the decimal %s', async (text) => {
+  ])('reads the decimal %s back', async (text) => {
     expect(await one('decimal', text, 'v')).toBe(plainDecimal(text));
   });
 
@@ -307,18 +307,18 @@ describe('a value at the edge', () => {
     ['2000-01-01 00:00:00', 946_684_800_000_000n],
     ['2255-06-05 23:47:34.740993', 9_007_199_254_740_993n],
     ['9999-12-31 23:59:59.999999', 253_402_300_799_999_999n],
-  ])('is read back as the time %s', async (text, micros) => {
+  ])('reads the time %s back', async (text, micros) => {
     expect(await one('timestamp', micros, `v AT TIME ZONE 'UTC'`)).toBe(text);
   });
 
   it.each([0n, -1n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)])(
-    'is read back as the int64 %s',
+    'reads the int64 %s back',
     async (value) => {
       expect(await one('int64', value, 'v')).toBe(String(value));
     },
   );
 
-  it('is read back as a text of 20 MB between small ones', async () => {
+  it('reads a text of 20 MB between small ones back', async () => {
     const texts = ['a', 'b'.repeat(20 << 20), '', 'é'];
     const file = await write(
       [column('v', 'text')],
@@ -343,19 +343,22 @@ describe('a value at the edge', () => {
       'text-list',
       Buffer.from('000000010000000100000019000000010000000' + '1ffffffff', 'hex'),
     ],
-  ])('is refused when it is %s', async (_name, type, bytes) => {
+  ])('refuses %s', async (_name, type, bytes) => {
     await expect(write([column('v', type)], [[bytes]])).rejects.toThrow();
   });
 });
 
 describe('the stream of COPY', () => {
-  it.each([1, 2, 3, 19, 20, 21, 1000])('is read in pieces of %d bytes', async (pieceBytes) => {
-    const rows = allRows(40);
-    const file = await write(ALL, rows, {}, pieceBytes);
-    expect((await readByHyparquet(file)).map(({ id }) => id)).toEqual(rows.map(([id]) => id));
-  });
+  it.each([1, 2, 3, 19, 20, 21, 1000])(
+    'reads the stream of COPY in pieces of %d bytes',
+    async (pieceBytes) => {
+      const rows = allRows(40);
+      const file = await write(ALL, rows, {}, pieceBytes);
+      expect((await readByHyparquet(file)).map(({ id }) => id)).toEqual(rows.map(([id]) => id));
+    },
+  );
 
-  it('is refused when it is no binary COPY', () => {
+  it('refuses a stream that is no binary COPY', () => {
     const reader = new CopyBinaryReader(1);
     reader.push(Buffer.from('this is certainly not binary COPY'));
     expect(() => reader.next()).toThrow('does not begin');
@@ -364,7 +367,7 @@ describe('the stream of COPY', () => {
     expect(() => other.next()).toThrow('1 fields instead of 2');
   });
 
-  it('is known to be cut when the trailer is missing', () => {
+  it('detects a cut stream by its missing trailer', () => {
     const reader = new CopyBinaryReader(1);
     reader.push(copyBinary(['text'], [['x']]).subarray(0, -2));
     expect(reader.next()).toBe(true);

@@ -112,16 +112,16 @@ describe('openPool', () => {
       return [...troubles][0];
     };
 
-    it('is unavailable when it refuses connections', async () => {
+    it('classifies a server that refuses connections as unavailable', async () => {
       expect(await fails('postgres://u:p@127.0.0.1:1/d')).toBe('unavailable');
     });
 
-    it('is unavailable when it does not answer in time', async () => {
+    it('classifies a server that does not answer in time as unavailable', async () => {
       const { port } = silent.address() as AddressInfo;
       expect(await fails(`postgres://u:p@127.0.0.1:${port}/d`)).toBe('unavailable');
     });
 
-    it('is not unavailable when it refuses the password', async () => {
+    it('classifies a server that refuses the password as not unavailable', async () => {
       const wrong = new URL(uri);
       wrong.password = 'wrong';
       expect(await fails(wrong.toString())).toBeUndefined();

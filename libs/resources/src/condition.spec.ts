@@ -16,7 +16,7 @@ describe('conditions', () => {
   it('get the time of their first status, in whole seconds', () => {
     expect(list).toEqual([{ ...draft, lastTransitionTime: '2026-01-01T00:00:00Z' }]);
   });
-  it('keep their time while only reason and message change', () => {
+  it('keeps the time of a condition while only reason and message change', () => {
     const next = setCondition(list, { ...draft, reason: 'B' }, NOW);
     expect(next).toEqual([{ ...draft, reason: 'B', lastTransitionTime: '2026-01-01T00:00:00Z' }]);
   });
@@ -38,7 +38,7 @@ describe('conditions', () => {
       { type: 'New', ...said, observedGeneration: 3, lastTransitionTime: '2026-01-02T00:00:00Z' },
     ]);
   });
-  it('keep their order, and go when they are removed', () => {
+  it('keeps the order of conditions, and removes one by its type', () => {
     const two = setCondition(list, { ...draft, type: 'Other' }, NOW);
     expect(setCondition(two, { ...draft, status: 'Unknown' }, NOW).map(({ type }) => type)).toEqual([
       'Ready',

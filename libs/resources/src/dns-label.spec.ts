@@ -14,7 +14,7 @@ describe('dnsLabel', () => {
     expect(dnsLabel(name)).toMatch(expected);
   });
 
-  it('is a label that a Service and its revisions can be named after, always the same', () => {
+  it('makes a label that a Service and its revisions can be named after, always the same', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, maxLength: 200 }), (name) => {
         const label = dnsLabel(name);

@@ -4,14 +4,14 @@ import { isReservedEnvironment } from './reserved-environment.js';
 import { RESOURCES } from './generated/resource-table.js';
 
 describe('the generated types', () => {
-  it('are what crds/ says', () => {
+  it('agrees with the schemas of crds/', () => {
     const script = join(import.meta.dirname, '../../../scripts/generate.mjs');
     const { status, stderr } = spawnSync(process.execPath, [script, '--check', '--types'], {
       encoding: 'utf8',
     });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
-  it('know where each kind lives', () => {
+  it('states of each kind whether it has a namespace', () => {
     expect(Object.keys(RESOURCES)).toHaveLength(7);
     expect(RESOURCES.Workspace.namespaced).toBe(false);
     expect(RESOURCES.BulkExportRun.plural).toBe('bulkexportruns');
@@ -26,7 +26,7 @@ describe('isReservedEnvironment', () => {
     ['AGENTPLANE_ANYTHING', true],
     ['OPENAI_API_KEY', false],
     ['MY_PORT', false],
-  ])('of %s is %p', (name, expected) => {
+  ])('answers for the variable %s with %p', (name, expected) => {
     expect(isReservedEnvironment(name)).toBe(expected);
   });
 });

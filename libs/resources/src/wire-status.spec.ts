@@ -59,16 +59,16 @@ describe('revisionWireStatus', () => {
 describe('exportWireStatus', () => {
   it.each([
     ['nothing is known', {}, [], {}, 'CREATED'],
-    ['accepted, and all its runs wait', {}, ['Accepted'], {}, 'CREATED'],
+    ['it is accepted, and all its runs wait', {}, ['Accepted'], {}, 'CREATED'],
     ['a run began', {}, ['Accepted'], { startedAt: '2026-01-01T00:00:00Z' }, 'RUNNING'],
-    ['a live schedule', { intervalHours: 1 }, ['Accepted'], {}, 'RUNNING'],
-    ['it was told to end', { cancel: true }, ['Accepted'], { startedAt: 'x' }, 'CANCELLED'],
-    ['it completed before it was told to end', { cancel: true }, ['Completed'], {}, 'COMPLETED'],
+    ['its schedule is live', { intervalHours: 1 }, ['Accepted'], {}, 'RUNNING'],
+    ['it was asked to end', { cancel: true }, ['Accepted'], { startedAt: 'x' }, 'CANCELLED'],
+    ['it completed before it was asked to end', { cancel: true }, ['Completed'], {}, 'COMPLETED'],
     ['it completed', {}, ['Completed'], {}, 'COMPLETED'],
     ['it failed', {}, ['Failed:RunFailed'], {}, 'FAILED'],
     ['it was cancelled', {}, ['Failed:Cancelled'], {}, 'CANCELLED'],
     ['it took too long', {}, ['Failed:TimedOut'], {}, 'TIMEDOUT'],
-  ])('%s', (_, spec, words, more, expected) => {
+  ])('shows the status of an export when %s', (_, spec, words, more, expected) => {
     expect(exportWireStatus({ spec, status: { ...more, conditions: conditions(...words) } })).toBe(expected);
   });
 
@@ -77,7 +77,7 @@ describe('exportWireStatus', () => {
     ['a run is in progress', ['Running'], 'RUNNING'],
     ['a run waits for its next attempt', ['!Running:Retrying'], 'RUNNING'],
     ['a run took too long', ['!Running', 'Failed:TimedOut'], 'TIMEDOUT'],
-  ])('of a run: %s', (_, words, expected) => {
+  ])('shows the status of a run when %s', (_, words, expected) => {
     expect(exportRunWireStatus({ status: { conditions: conditions(...words) } })).toBe(expected);
   });
 });

@@ -20,5 +20,5 @@ describe('traceparent', () => {
     `00-${TRACE}-${'0'.repeat(16)}-01`,
     `00-${TRACE.toUpperCase()}-${SPAN}-01`,
     `00-${TRACE}-${SPAN}-01-more`,
-  ])('is ignored when it is %j', (header) => expect(parseTraceParent(header)).toBeUndefined());
+  ])('ignores the traceparent %j', (header) => expect(parseTraceParent(header)).toBeUndefined());
 });

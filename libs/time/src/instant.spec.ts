@@ -20,7 +20,7 @@ describe('an instant', () => {
     ['1969-12-31T23:59:59.5Z', '1969-12-31T23:59:59.500000Z'],
     ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000000Z'],
     ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999999Z'],
-  ])('is read from %s, whether or not a zone is required', (text, expected) => {
+  ])('reads %s, whether or not a zone is required', (text, expected) => {
     expect([printed(text, 'required'), printed(text, 'optional')]).toEqual([expected, expected]);
   });
 
@@ -28,7 +28,7 @@ describe('an instant', () => {
     ['2026-11-20T21:59:04', '2026-11-20T21:59:04.000000Z'],
     ['2026-11-20 21:59', '2026-11-20T21:59:00.000000Z'],
     ['2026-11-20', '2026-11-20T00:00:00.000000Z'],
-  ])('is read from %s as UTC, unless a zone is required', (text, expected) => {
+  ])('reads %s as UTC, unless a zone is required', (text, expected) => {
     expect([printed(text, 'required'), printed(text, 'optional')]).toEqual([undefined, expected]);
   });
 
@@ -43,11 +43,11 @@ describe('an instant', () => {
     '2026-11-20T21:59:04+24:00',
     '9999-12-31T23:59:59-01:00',
     '0001-01-01T00:00:00+01:00',
-  ])('is not read from %j', (text) => {
+  ])('refuses %j', (text) => {
     expect([printed(text, 'required'), printed(text, 'optional')]).toEqual([undefined, undefined]);
   });
 
-  it('is read back from both of its printed forms', () => {
+  it('reads an instant back from both of its printed forms', () => {
     fc.assert(
       fc.property(anyInstant, fc.constantFrom('always' as const, 'if-any' as const), (instant, fraction) => {
         expect(parseInstant(formatInstant(instant, fraction), { zone: 'required' })).toBe(instant);
@@ -55,7 +55,7 @@ describe('an instant', () => {
     );
   });
 
-  it('is printed without a fraction of zero where that is asked for', () => {
+  it('prints no fraction of zero where asked to omit it', () => {
     const whole = instantOf(new Date('2026-08-19T00:00:00Z'));
     expect(formatInstant(whole)).toBe('2026-08-19T00:00:00.000000Z');
     expect(formatInstant(whole, 'if-any')).toBe('2026-08-19T00:00:00Z');

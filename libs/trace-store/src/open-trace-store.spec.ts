@@ -69,7 +69,7 @@ describe('the trace store', () => {
   };
   const text = (bytes: Buffer | undefined) => bytes?.toString();
 
-  it('is migrated once by several programs at the same time', async () => {
+  it('migrates once when several programs start at the same time', async () => {
     const fresh = await postgres.freshDatabase();
     const stores = [open(fresh.uri), open(fresh.uri), open(fresh.uri)];
     await Promise.all(stores.map((one) => one.migrate()));

@@ -34,7 +34,7 @@ describe('langgraph.json', () => {
     ['names no graph', '{"graphs": {}}', /names no graph/],
     ['names a graph wrongly', '{"graphs": {"a": 3}}', /must be "FILE:EXPORT"/],
     ['names a Python graph', '{"graphs": {"a": "a.py:graph"}}', /is Python/],
-  ])('is refused when it %s', async (_title, text, message) => {
+  ])('refuses a langgraph.json that %s', async (_title, text, message) => {
     await expect(readGraphConfiguration(agentWith(text))).rejects.toMatchObject({
       reason: 'GraphLoadFailed',
       message: expect.stringMatching(message),

@@ -144,7 +144,7 @@ describe('a stream', () => {
     for (const text of await Promise.all(texts)) expect(text === expected).toBe(true);
   });
 
-  it('is cut off when its client does not read, before much is waiting', async () => {
+  it('cuts off a client that does not read, before much is buffered', async () => {
     const { response, answer } = await connected();
     const stream = new EventStream(response, clock);
     stream.begin({});

@@ -19,7 +19,7 @@ async function migrated(times: number) {
 }
 
 describe('the schema', () => {
-  it('is made once, however many servers start on it', async () => {
+  it('creates the schema once when several servers start on one database', async () => {
     const pool = await migrated(2);
     const { rows } = await pool.query(`SELECT version FROM ${SCHEMA}.migrations ORDER BY version`);
     expect(rows).toEqual(MIGRATIONS.map(({ version }) => ({ version })));

@@ -239,7 +239,7 @@ async function exportedStatements(): Promise<string[]> {
 }
 
 describe('the statements of the store', () => {
-  it('are all named in this test', async () => {
+  it('names every exported statement of the store in this file', async () => {
     const named = [...Object.keys(CALLER_STATEMENTS), ...MAKING_STATEMENTS, ...WORKER_STATEMENTS];
     expect((await exportedStatements()).sort()).toEqual(named.sort());
   });
@@ -285,7 +285,7 @@ describe('a new row', () => {
     metadata,
   });
 
-  it('is made inside the scope only', async () => {
+  it('makes a new row inside the scope only', async () => {
     const { sql } = store;
     const [mine, theirs] = [{ owner: 'alice' }, { owner: 'bob' }];
     const before = await everyRow();
@@ -315,7 +315,7 @@ describe('a new row', () => {
     expect(await everyRow()).toEqual(before);
   });
 
-  it('is judged by its own scope when many share a statement', async () => {
+  it('judges each row by its own scope when many share a statement', async () => {
     const runs = new TemporaryRuns(store.sql, serverOf('one'), systemClock);
     const submit = (scope: Scope, owner: string) =>
       answerOf(
@@ -344,7 +344,7 @@ describe('a new row', () => {
 });
 
 describe('the assistant of a graph', () => {
-  it('is found by every caller and removed only by a caller whose filter lets it through', async () => {
+  it('shows the assistant of a graph to every caller, and lets only a caller whose filter permits it remove it', async () => {
     const { sql, pool } = store;
     const { assistantId } = await rowsOf('carol');
     await pool.query('UPDATE agentplane.assistants SET system = true WHERE assistant_id = $1', [assistantId]);
@@ -354,7 +354,7 @@ describe('the assistant of a graph', () => {
 });
 
 describe('the checkpoints of an open thread', () => {
-  it('are those of this thread alone', async () => {
+  it('reads the checkpoints of the open thread alone', async () => {
     const [mine, theirs] = [await rowsOf('alice'), await rowsOf('bob')];
     const { saver } = await openThreadState(alice, store.sql, mine.threadId);
     const config = { configurable: { thread_id: theirs.threadId } };

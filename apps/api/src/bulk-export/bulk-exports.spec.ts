@@ -91,13 +91,13 @@ describe('the bulk export routes', () => {
     ['a missing bucket', { bucket_name: 'nowhere' }, {}, 'Bucket is not valid'],
     ['an address where no store is', { endpoint_url: 'http://127.0.0.1:9' }, {}, 'Invalid endpoint'],
     [
-      'where the machine keeps its credentials',
+      'the address where a machine keeps its credentials',
       { endpoint_url: 'http://169.254.169.254' },
       {},
       'Invalid endpoint: no object store can have this address',
     ],
   ])(
-    'refuse %s in the words of the interface, and keep nothing',
+    'refuses %s in the words of the interface, and keeps nothing',
     async (_name, config, credentials, message) => {
       const before = (await tenant.call('GET', '/api/v1/bulk-exports/destinations')).json.length;
       const answer = await tenant.call(

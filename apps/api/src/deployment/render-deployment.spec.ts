@@ -15,9 +15,14 @@ describe('shownRevisionStatus', () => {
   it.each<[string, 'True' | 'False', AgentDeployment['status'], string]>([
     ['on its way while the deployment does not name it', 'True', {}, 'DEPLOYING'],
     ['on its way while it has no address', 'True', { activeRevisionId: ID }, 'DEPLOYING'],
-    ['deployed once both are there', 'True', { activeRevisionId: ID, url: 'http://x' }, 'DEPLOYED'],
+    [
+      'deployed once it has an address and the deployment names it',
+      'True',
+      { activeRevisionId: ID, url: 'http://x' },
+      'DEPLOYED',
+    ],
     ['deployed for good once it was replaced', 'False', { activeRevisionId: 'other' }, 'DEPLOYED'],
-  ])('is %s', (_what, active, status, expected) => {
+  ])('shows a revision as %s', (_what, active, status, expected) => {
     expect(shownRevisionStatus(revision(active), { status })).toBe(expected);
   });
 });

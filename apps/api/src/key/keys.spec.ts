@@ -75,7 +75,7 @@ describe('api-key routes', () => {
     expect((await tenant.call('DELETE', `${PATH}/${encodeURIComponent(id)}`)).status).toBe(404);
   });
 
-  it('is closed to the key of a deployment, and keeps that key', async () => {
+  it('refuses the routes of keys to the key of a deployment, and keeps that key', async () => {
     const own = await api.store.apiKeys.mint(tenant.tenantId, {
       ...{ name: 'agent', kind: 'deployment', deployment: 'agent' },
     });

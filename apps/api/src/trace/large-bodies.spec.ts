@@ -58,7 +58,7 @@ describe('a large body of a trace route', () => {
   ];
 
   it.each(KINDS)(
-    'counts as %s while it is held, and is refused with 429 when there is no room',
+    'counts the body of %s while it is held, and refuses the next with 429 when no room is left',
     async (_name, path, headers, body) => {
       // the room is 64 MiB: two bodies that have arrived but for their last bytes take nearly all of it
       const held = [randomUUID(), randomUUID()].map((id) => {
@@ -90,7 +90,7 @@ describe('a large body of a trace route', () => {
   );
 
   it.each(KINDS)(
-    'give their room back when the caller of %s goes away',
+    'frees the room of the body of %s when its caller disconnects',
     async (_name, path, headers, body) => {
       for (let n = 0; n < 4; n++) {
         const sent = open(path, headers);
@@ -110,7 +110,7 @@ describe('a large body of a trace route', () => {
     },
   );
 
-  it('is refused with a readable answer when it is too large', async () => {
+  it('refuses a body that is too large with a readable answer', async () => {
     for (const [, path, headers, body] of KINDS) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       // with its length announced, and without
@@ -146,7 +146,7 @@ describe('a large body of a trace route', () => {
     expect((await tenant.call('GET', '/sessions')).status).toBe(200);
   });
 
-  it('is refused early by routes that accept less', async () => {
+  it('refuses a large body early on routes that accept less', async () => {
     const sent = open('/sessions', { ...json, 'transfer-encoding': 'chunked' });
     sent.on('error', () => undefined);
     sent.end(`{"name":"${'x'.repeat(2 * MIB)}"}`);

@@ -49,7 +49,7 @@ describe('a multipart body', () => {
     );
   });
 
-  it('is accepted when it is empty', async () => {
+  it('accepts an empty multipart body', async () => {
     expect(await read(Buffer.from('--b--\r\n'))).toEqual([]);
   });
 
@@ -66,7 +66,7 @@ describe('a multipart body', () => {
     ],
     ['headers without an end', Buffer.from(`--b\r\n${'x'.repeat(9000)}`), false],
     ['an end in the middle of a part', write([['a', 'xyz']], true).subarray(0, 70), false],
-  ])('is refused with %s', async (_name, bytes, isTooLarge) => {
+  ])('refuses a multipart body with %s', async (_name, bytes, isTooLarge) => {
     const error = await read(bytes, [100]).then(
       () => undefined,
       (thrown: unknown) => thrown,

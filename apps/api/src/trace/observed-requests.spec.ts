@@ -68,7 +68,7 @@ describe('a request to the REST interface', () => {
     expect(routes).toContain('unmatched');
   });
 
-  it('is the child of its caller’s span and the parent of the batch that it stores', async () => {
+  it('records a request as child of its caller’s span and parent of the batch that it stores', async () => {
     const id = randomUUID();
     const start_time = '2026-11-20T21:59:04.635001Z';
     const run = { id, trace_id: id, dotted_order: `20261120T215904635001Z${id}`, start_time };

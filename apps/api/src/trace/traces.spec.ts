@@ -186,7 +186,7 @@ describe('the trace routes', () => {
     expect(await read(id)).toMatchObject({ inputs: { a: 1 } });
   });
 
-  it('is read by the SDK', async () => {
+  it('answers reads of the SDK', async () => {
     const id = randomUUID();
     const time = '2026-01-01T00:00:00.123456Z';
     await tenant.call('POST', '/runs', {

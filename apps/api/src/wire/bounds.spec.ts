@@ -214,7 +214,7 @@ describe('bounds of requests', () => {
   });
 
   it.each(COUNTERPARTS.map((one): [string, Counterpart] => [one.shape, one]))(
-    'of %s are those of the resource that keeps it',
+    'bounds %s as the resource that keeps it does',
     (_shape, counterpart) => {
       const comparison = new Comparison(schemas);
       comparison.shape(counterpart, below(resources.get(counterpart.kind), counterpart.path) ?? {});

@@ -106,7 +106,7 @@ describe('OpenAPI document', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('is the same every time', async () => {
+  it('renders the same document every time', async () => {
     expect(await new OpenApi(ApiModule.routes()).document()).toEqual(document);
   });
 });

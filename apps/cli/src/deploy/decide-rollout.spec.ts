@@ -31,7 +31,7 @@ describe('decideRollout', () => {
     });
   });
 
-  it('is ready once the newest revision serves', () => {
+  it('decides ready once the newest revision serves', () => {
     const status = {
       observedGeneration: 2,
       latestRevisionName: 'a-2',
@@ -57,7 +57,7 @@ describe('decideRollout', () => {
       { observedGeneration: 2, handledRevisionRequestId: 'before' },
       { generation: 2, revisionRequestId: 'now' },
     ],
-  ])('is not misled by the status of %s', (_what, status, wanted) => {
+  ])('decides pending while the status is of %s', (_what, status, wanted) => {
     const names = { latestRevisionName: 'a-1', activeRevisionName: 'a-1' };
     expect(decideRollout(deployment({ ...names, ...status, conditions: READY }), wanted).kind).toBe(
       'pending',

@@ -55,7 +55,7 @@ describe('summarizeDeployment', () => {
     );
   });
 
-  it('is ready when the newest revision serves', () => {
+  it('reports Ready when the newest revision serves', () => {
     const status = summarizeDeployment(world({ revisions: [revision(1, 'Ready')] }), SETTLED, DONE, NOW);
     expect(wordsOf(status)).toEqual([
       'TracingProjectReady=True ProjectFound',

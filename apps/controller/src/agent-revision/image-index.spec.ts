@@ -21,7 +21,7 @@ describe('the image index', () => {
   it('refuses a text that is no index', () => {
     expect(() => parseImageIndex('[]')).toThrow('has no images');
   });
-  it('is empty without a store', async () => {
+  it('reads an empty index without a store', async () => {
     expect((await readImageIndex(undefined)).size).toBe(0);
     expect((await readImageIndex('/nowhere/at/all')).size).toBe(0);
   });

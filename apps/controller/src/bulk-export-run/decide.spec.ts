@@ -204,7 +204,7 @@ describe('summarizeRun', () => {
     expect(conditions?.find(({ type }) => type === 'Running')?.reason).toBe('Retrying');
   });
 
-  it('is whole and ready when complete', () => {
+  it('reports 100 percent and Ready when a run is complete', () => {
     const status = summary({ progress: progress(1, 'completed') });
     expect(status.percent).toBe(100);
     expect(status.conditions?.map(({ type, status: value }) => [type, value])).toEqual([

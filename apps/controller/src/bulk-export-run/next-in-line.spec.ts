@@ -26,9 +26,9 @@ describe('nextInLine', () => {
     ],
     ['no run when all have begun', [aRun('01', 1, true), aRun('02', 1)], []],
     ['no run that was cancelled while waiting', [aRun('01', 1, true), aRun('02', 0, true)], []],
-  ])('is %s', (_, runs, expected) => expect(next(...runs)).toEqual(expected));
+  ])('picks %s', (_, runs, expected) => expect(next(...runs)).toEqual(expected));
 
-  it('is no run when the export was deleted', () => {
+  it('picks no run when the export was deleted', () => {
     expect(nextInLine(aRun('01', 1), { find: () => undefined }, { ownedBy: () => [] })).toEqual([]);
   });
 });

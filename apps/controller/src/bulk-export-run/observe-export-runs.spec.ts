@@ -5,7 +5,7 @@ import { FakeClock } from '#lib/testing';
 import { readExportLag } from './observe-export-runs.js';
 
 describe('the lag of exports', () => {
-  it('is the age of the oldest run that has not ended', async () => {
+  it('reports the age of the oldest run that has not ended as the lag', async () => {
     const clock = new FakeClock();
     const run = (ageS: number, isComplete: boolean): BulkExportRun =>
       ({

@@ -38,7 +38,7 @@ describe('decideId', () => {
 });
 
 describe('derivedUuid', () => {
-  it('is a uuid, the same for the same words only', () => {
+  it('derives a uuid, the same for the same words only', () => {
     expect(derivedUuid('a', 1)).toMatch(
       /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
     );

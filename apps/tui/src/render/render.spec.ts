@@ -20,8 +20,8 @@ describe('bar', () => {
 describe('sparkline', () => {
   it('scales to the highest value', () => expect(sparkline([0, 5, 10], 10)).toBe('▁▄█'));
   it('keeps the last values', () => expect(sparkline([9, 1, 1, 1], 3)).toBe('███'));
-  it('is flat when nothing happened', () => expect(sparkline([0, 0], 3)).toBe('▁▁'));
-  it('is empty without values', () => expect(sparkline([], 3)).toBe(''));
+  it('draws a flat line when all values are zero', () => expect(sparkline([0, 0], 3)).toBe('▁▁'));
+  it('draws nothing without values', () => expect(sparkline([], 3)).toBe(''));
 });
 
 describe('quantities', () => {

@@ -34,7 +34,7 @@ describe('a token', () => {
     expect(await review(token)).toMatchObject({ authenticated: false });
   });
 
-  it('is valid for its audiences alone', async () => {
+  it('accepts a token for its audiences alone', async () => {
     const token = await tokenFor({ audiences: ['vault', 'other'] });
     expect(await review(token)).toMatchObject({ authenticated: false });
     expect(await review(token, ['vault', 'unknown'])).toMatchObject({
@@ -51,9 +51,12 @@ describe('a token', () => {
     expect((await api.client(kubeconfig).call('GET', '/api', { headers })).code).toBe(401);
   });
 
-  it.each(['', 'x', 'a.b.c', 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.'])('is never %j', async (token) => {
-    expect(await review(token)).toMatchObject({ authenticated: false });
-  });
+  it.each(['', 'x', 'a.b.c', 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.'])(
+    'refuses the token %j',
+    async (token) => {
+      expect(await review(token)).toMatchObject({ authenticated: false });
+    },
+  );
 });
 
 describe('impersonation', () => {
@@ -86,7 +89,7 @@ describe('impersonation', () => {
       headers,
     });
 
-  it('is limited to the users, uids and extras that the caller may impersonate', async () => {
+  it('limits impersonation to the users, uids and extras that the caller may impersonate', async () => {
     const headers = {
       'impersonate-user': 'joe',
       'impersonate-uid': 'u-1',
@@ -109,10 +112,10 @@ describe('impersonation', () => {
     ['other extra', { 'impersonate-user': 'joe', 'impersonate-extra-scope': 'all' }, 403],
     ['one extra more', { 'impersonate-user': 'joe', 'impersonate-extra-scope': 'read, all' }, 403],
     ['extra of another name', { 'impersonate-user': 'joe', 'impersonate-extra-other': 'read' }, 403],
-    ['a uid and nobody', { 'impersonate-uid': 'u-1' }, 400],
-    ['a group and nobody', { 'impersonate-group': 'x' }, 400],
+    ['a uid without a user', { 'impersonate-uid': 'u-1' }, 400],
+    ['a group without a user', { 'impersonate-group': 'x' }, 400],
     ['extra that cannot be read', { 'impersonate-user': 'joe', 'impersonate-extra-%zz': 'x' }, 400],
-  ])('is refused for %s', async (_, headers, code) => {
+  ])('refuses to impersonate %s', async (_, headers, code) => {
     expect((await whoAmI(headers as Readonly<Record<string, string>>)).code).toBe(code);
   });
 });

@@ -44,14 +44,14 @@ describe('an answer stream', () => {
     server.close();
   });
 
-  it('is cut off when one client leaves too much unread', async () => {
+  it('cuts off a client that leaves too much unread', async () => {
     const { stream, response } = await openOne();
     expect(fill(stream)).toBeLessThan(40); // some of it lies in the buffers of the kernel
     expect(response.destroyed).toBe(true);
     expect(stream.write('more')).toBe(false);
   });
 
-  it('is cut off when many clients leave too much unread together, and not when they read', async () => {
+  it('cuts off clients that leave too much unread together, and none that reads', async () => {
     const lazy = [await openOne(), await openOne(), await openOne()];
     const reader = await openOne();
     reader.client.resume();

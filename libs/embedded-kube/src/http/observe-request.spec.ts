@@ -14,7 +14,7 @@ describe('an observed request', () => {
     expect((await call('not mine')).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it('is counted by verb, resource and status class, without what clients make up', async () => {
+  it('counts requests by verb, resource and status class, without what clients make up', async () => {
     await api.admin.get('/api/v1/namespaces/default/configmaps/missing');
     await api.admin.get('/apis/made.up/v1/secret-words');
     await api.admin.get('/version');

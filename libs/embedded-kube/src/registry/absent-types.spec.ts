@@ -9,7 +9,7 @@ const SPACE = '/api/v1/namespaces/default';
 describe('an absent kind', () => {
   const api = testApi();
 
-  it('is listed as empty and refuses creation', async () => {
+  it('lists an absent kind as empty and refuses its creation', async () => {
     const path = '/apis/batch/v1/namespaces/default/cronjobs';
     const { body } = await api.admin.get(path);
     expect(body).toMatchObject({ kind: 'CronJobList', apiVersion: 'batch/v1', items: [] });
@@ -30,7 +30,7 @@ describe('an absent kind', () => {
     await api.admin.create(`${SPACE}/pods`, { metadata: { name: 'unbound' }, spec: { containers } });
     const spec = { nodeName: 'here', containers };
     await api.admin.create(`${SPACE}/pods`, { metadata: { name: 'bound' }, spec });
-    expect((await api.admin.call('POST', `${SPACE}/pods/nobody/${word}`)).code).toBe(404);
+    expect((await api.admin.call('POST', `${SPACE}/pods/absent/${word}`)).code).toBe(404);
     expect((await api.admin.call('POST', `${SPACE}/pods/unbound/${word}`)).code).toBe(400);
     const { code, body } = await api.admin.call('POST', `${SPACE}/pods/bound/${word}`);
     expect(code).toBe(405);

@@ -68,7 +68,7 @@ describe('a name of Object.prototype', () => {
   const api = testApi();
   const data = { ['__proto__']: 'a', constructor: 'b', toString: 'c' };
 
-  it('is stored as an ordinary key', async () => {
+  it('stores a name of Object.prototype as an ordinary key', async () => {
     const body = '{"metadata":{"name":"keys"},"data":{"__proto__":"a","constructor":"b","toString":"c"}}';
     expect(await api.admin.create(MAPS, body)).toMatchObject({ code: 201 });
     const { text } = await api.admin.get(`${MAPS}/keys`);
@@ -115,7 +115,7 @@ describe('a deletion', () => {
     ['two policies', kept, { propagationPolicy: 'Orphan', orphanDependents: true }, 422],
     ['another object as its options', kept, { apiVersion: 'v1', kind: 'ConfigMap' }, 400],
     ['another version as precondition', kept, { preconditions: { resourceVersion: '1' } }, 409],
-  ])('is refused with %s', async (_, path, body, code) => {
+  ])('refuses a deletion with %s', async (_, path, body, code) => {
     expect((await api.admin.delete(path, body)).code).toBe(code);
     expect((await api.admin.get(kept)).code).toBe(200);
   });

@@ -78,7 +78,7 @@ describe('a subresource', () => {
       code: 400,
       body: { message: 'container other is not valid for pod one' },
     });
-    expect((await api.admin.get(`${SPACE}/pods/nobody/log`)).code).toBe(404);
+    expect((await api.admin.get(`${SPACE}/pods/absent/log`)).code).toBe(404);
     expect(await api.admin.get(`${SPACE}/pods/broken/log`)).toMatchObject({
       code: 404,
       body: { message: 'no such container' },
@@ -143,7 +143,7 @@ describe('a subresource', () => {
 
   it.each([
     ['too short a life', { expirationSeconds: 10 }, 422],
-    ['a pod that does not exist', { boundObjectRef: { kind: 'Pod', name: 'nobody' } }, 404],
+    ['a pod that does not exist', { boundObjectRef: { kind: 'Pod', name: 'absent' } }, 404],
     ['a pod of another account', { boundObjectRef: { kind: 'Pod', name: 'broken' } }, 403],
     ['another uid of the pod', { boundObjectRef: { kind: 'Pod', name: 'broken', uid: 'x' } }, 409],
     ['another kind of object', { boundObjectRef: { kind: 'ConfigMap', name: 'x' } }, 400],

@@ -34,7 +34,7 @@ describe('a label selector', () => {
     expect(() => parseLabelSelector(text)).toThrow(message);
   });
 
-  it('is written as Kubernetes writes it', () => {
+  it('renders a label selector as Kubernetes does', () => {
     const selector = {
       matchLabels: { b: '2', a: '1' },
       matchExpressions: [

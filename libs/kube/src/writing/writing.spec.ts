@@ -148,7 +148,7 @@ describe('writers', () => {
     ['reference', byReference],
     ['label', byLabel],
   ])('child owned by %s', (kind, newOwner) => {
-    it('is applied with its owner, costs no call while it is right, and is mended', async () => {
+    it('applies a child with its owner, makes no call while it is right, and mends it', async () => {
       const owner = await newOwner();
       const metadata = { namespace: 'default', name: `child-${++count}` };
       const desired = { metadata, data: { a: '1', b: '2' } };
@@ -174,7 +174,7 @@ describe('writers', () => {
       expect(fewer.data).toEqual({ a: '1' });
     });
 
-    it('is not taken over from another owner, whether or not the cache shows it', async () => {
+    it('takes no child over from another owner, whether or not the cache shows it', async () => {
       const owner = await newOwner();
       const foreign = await newMap();
       const metadata = { namespace: 'default', name: foreign.metadata.name };
@@ -186,7 +186,7 @@ describe('writers', () => {
       expect((await client.get(CONFIG_MAPS, metadata)).data).toBeUndefined();
     });
 
-    it('is not taken over from an owner of the same name', async () => {
+    it('takes no child over from an owner of the same name', async () => {
       const [former, present] = [await newOwner(), await newOwner()];
       const desired = { metadata: { namespace: 'default', name: `child-${++count}` } };
       const existing = await applyManaged(client, former, { ref: CONFIG_MAPS, desired, existing: undefined });

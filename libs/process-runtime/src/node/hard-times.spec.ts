@@ -128,7 +128,7 @@ describe('a node under failures', () => {
   const gone = (pod: Pod): Promise<unknown> =>
     waitFor(async () => !(await client.find(PODS, { namespace: 'here', name: pod.metadata.name })), {
       timeoutMs: 30_000,
-      what: `${pod.metadata.name} to be gone`,
+      what: `${pod.metadata.name} to be deleted`,
     });
 
   const remove = async (pod: Pod, gracePeriodSeconds = 1): Promise<void> => {

@@ -140,7 +140,7 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     );
     await waitFor(async () => !(await client.find(PODS, { namespace: 'here', name: pod.metadata.name })), {
       timeoutMs: 15_000,
-      what: 'the pod to be gone',
+      what: 'the pod to be deleted',
     });
   }
 

@@ -43,6 +43,6 @@ export async function certificates(): Promise<TestCertificates> {
     certificate: serving.cert,
     privateKey: serving.key,
     clientCa: ca.toString('pem'),
-    client: (group) => issue(`CN=somebody, O=${group}`, []),
+    client: (group) => issue(`CN=client, O=${group}`, []),
   };
 }

@@ -224,7 +224,7 @@ describe('a trace store under hostile input', () => {
     };
     beforeEach(() => client.query('DELETE FROM run_patches_waiting'));
 
-    it('is stored up to the limit of updates, and names the refused ones', async () => {
+    it('stores updates without a run up to their limit, and names the refused ones', async () => {
       const operations = Array.from({ length: 7 }, () => orphan());
       const result = await patch(...operations);
       expect(result).toMatchObject({
@@ -243,11 +243,11 @@ describe('a trace store under hostile input', () => {
       expect((await patch(orphan())).accepted).toBe(1);
     });
 
-    it('is stored up to the limit of bytes', async () => {
+    it('stores updates without a run up to the limit of bytes', async () => {
       expect((await patch(orphan(15_000), orphan(15_000), orphan(10))).accepted).toBe(2);
     });
 
-    it('is kept for a day', async () => {
+    it('keeps updates without a run for a day', async () => {
       const old = orphan();
       await patch(old, orphan());
       await client.query(

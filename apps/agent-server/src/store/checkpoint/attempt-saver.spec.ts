@@ -96,7 +96,7 @@ describe('AttemptSaver', () => {
     expect(failures).toEqual([]);
   });
 
-  it('is refused every write once another attempt has the run, which is not refused', async () => {
+  it('refuses every write of an attempt once another has the run, and none of the other', async () => {
     const run = await runAtWork(store.sql);
     const next = await takenOver(run);
     expect(next.attempt).toBe(2);
