@@ -30,7 +30,7 @@ import { type LogLine, Program } from './program.js';
 
 export const NAMESPACE = 'ws-default';
 export const SYSTEM = 'agentplane-system';
-export const STORE_KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
+const STORE_KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
 const MANIFEST_KINDS: readonly ResourceRef[] = [
   CUSTOM_RESOURCE_DEFINITIONS,
   NAMESPACES,

@@ -10,7 +10,7 @@ spawnSync(process.execPath, [join(root, 'bin', 'build.js')]);
 const main = join(root, 'dist', 'apps', 'agent-server', 'src', 'main.js');
 
 /** The agent whose graphs the tests use. */
-export const TEST_AGENT = join(root, 'apps', 'agent-server', 'testdata', 'agent');
+const TEST_AGENT = join(root, 'apps', 'agent-server', 'testdata', 'agent');
 export const SAMPLE_AGENT = join(root, 'examples', 'agent');
 
 export interface ServerOptions {

@@ -5,7 +5,7 @@
  * Messages say what was attempted on which object, what was found and what to do. They reach statuses, events and
  * logs: no secrets, no URL query strings.
  */
-export abstract class ClassifiedError extends Error {
+abstract class ClassifiedError extends Error {
   abstract readonly kind: 'terminal' | 'waiting';
 
   constructor(

@@ -1,3 +1,3 @@
-export { ClassifiedError, TerminalError, WaitingError } from './classified-error.js';
+export { TerminalError, WaitingError } from './classified-error.js';
 export { errorText } from './error-text.js';
 export { HTTP_STATUS, PublicError, type FieldProblem, type PublicErrorCode } from './public-error.js';

@@ -5,4 +5,4 @@ export {
   type ResolvedImage,
   type StoredImage,
 } from './image-store.js';
-export { parseImageReference, pinnedReference, type ImageReference } from './reference.js';
+export { type ImageReference } from './reference.js';

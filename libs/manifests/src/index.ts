@@ -10,9 +10,7 @@ export { buildDeploymentService } from './deployment-service.js';
 export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-attempt.js';
 export { buildListenerObjects } from './listener-objects.js';
 export type { AddressMode, PlatformSettings } from './platform-settings.js';
-export { podResources } from './pod-resources.js';
 export {
-  agentSelector,
   buildRevisionDeployment,
   revisionLabels,
   wantedReplicas,

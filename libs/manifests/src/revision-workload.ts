@@ -14,10 +14,10 @@ import { podResources } from './pod-resources.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** Name of the agent's own container. */
-export const AGENT_CONTAINER = 'agent';
+const AGENT_CONTAINER = 'agent';
 
 /** Port of the agent server in a cluster; on one machine the node chooses another. */
-export const AGENT_PORT = 8000;
+const AGENT_PORT = 8000;
 
 const OK = { path: '/ok', port: 'http' } as const;
 const READINESS: Probe = { httpGet: OK, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 3 };

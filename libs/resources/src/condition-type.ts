@@ -95,5 +95,3 @@ export const REASON = {
   timedOut: 'TimedOut',
   cancelled: 'Cancelled',
 } as const;
-
-export type Reason = (typeof REASON)[keyof typeof REASON];

@@ -1,7 +1,5 @@
 import type { Condition } from './generated/shared.js';
 
-export type ConditionStatus = Condition['status'];
-
 /** A condition before it has its time. */
 export type ConditionDraft = Omit<Condition, 'lastTransitionTime'>;
 

@@ -57,16 +57,14 @@ export {
   type ReplicaSetStatus,
   type WorkloadCondition,
 } from './built-in/workload.js';
-export { CONDITION, REASON, type Reason } from './condition-type.js';
+export { CONDITION, REASON } from './condition-type.js';
 export {
   findCondition,
   isConditionTrue,
-  removeCondition,
   setCondition,
   updateConditions,
   type ConditionDraft,
   type ConditionDrafts,
-  type ConditionStatus,
 } from './condition.js';
 export { dnsLabel } from './dns-label.js';
 export { EVENT } from './event-reason.js';
@@ -120,7 +118,7 @@ export {
   workspaceNamespace,
 } from './object-name.js';
 export type { ObjectMeta, OwnerReference } from './object-meta.js';
-export { isReservedEnvironment, RESERVED_ENVIRONMENT } from './reserved-environment.js';
+export { isReservedEnvironment } from './reserved-environment.js';
 export { idOf } from './resource-id.js';
 export { apiVersionOf, type ResourceRef } from './resource-ref.js';
 export { exportStatusReason, statusReason, type StatusReason } from './status-reason.js';

@@ -1,5 +1,5 @@
 /** Variables that the platform sets, or that would change how an agent reports to it. Users cannot set them. */
-export const RESERVED_ENVIRONMENT: ReadonlySet<string> = new Set([
+const RESERVED_ENVIRONMENT: ReadonlySet<string> = new Set([
   // set by the platform
   'PORT',
   'HOST',

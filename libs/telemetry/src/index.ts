@@ -13,7 +13,7 @@ export { observeRequests } from './observe-requests.js';
 export { PROGRAMS, type Program } from './program.js';
 export { renderMetrics } from './render-metrics.js';
 export { REQUEST_ID_HEADER, requestId } from './request-id.js';
-export { currentScope, outsideScope, withLogFields } from './scope.js';
+export { outsideScope, withLogFields } from './scope.js';
 export { startTelemetry, type Telemetry } from './start-telemetry.js';
 export { statusClass } from './status-class.js';
 export { podTracingVariables, readTelemetrySettings, TRACING_VARIABLES } from './telemetry-settings.js';

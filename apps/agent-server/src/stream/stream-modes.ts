@@ -111,7 +111,7 @@ export type StreamMode = keyof typeof STREAM_MODES;
 
 const TABLE: ReadonlyMap<string, StreamModeDefinition> = new Map(Object.entries(STREAM_MODES));
 
-export function isStreamMode(name: string): name is StreamMode {
+function isStreamMode(name: string): name is StreamMode {
   return TABLE.has(name);
 }
 

@@ -149,7 +149,7 @@ export class BulkExports {
 }
 
 /** Rules between fields. */
-export function windowProblems(request: CreateExportRequest): readonly FieldProblem[] {
+function windowProblems(request: CreateExportRequest): readonly FieldProblem[] {
   const isScheduled = (request.interval_hours ?? undefined) !== undefined;
   const end = request.end_time ?? undefined;
   const loc = ['body', 'end_time'];
@@ -170,7 +170,7 @@ function instant(text: string): string {
 }
 
 /** The spec of a new export. Times without a zone are UTC. */
-export function buildExportSpec(
+function buildExportSpec(
   request: CreateExportRequest,
   destinationName: string,
   sessionId: string,

@@ -19,7 +19,7 @@ import type { ResourceSpecRequest } from './resource-spec-request.js';
 const CORES = ['cpu', 'cpuLimit', 'queueCpu', 'queueCpuLimit', 'dbCpu', 'dbCpuLimit'] as const;
 
 /** Wire → resource; CPU is rounded to one decimal place. */
-export function resourceSpecOf(request: ResourceSpecRequest): ResourceSpec {
+function resourceSpecOf(request: ResourceSpecRequest): ResourceSpec {
   const spec = fromWire(request) as Record<string, unknown>;
   for (const name of CORES) {
     const cores = spec[name];
@@ -28,7 +28,7 @@ export function resourceSpecOf(request: ResourceSpecRequest): ResourceSpec {
   return spec;
 }
 
-export function sourceConfigOf(request: SourceConfigRequest): SourceConfig {
+function sourceConfigOf(request: SourceConfigRequest): SourceConfig {
   const { resource_spec, listener_config, ...rest } = request;
   return {
     ...(fromWire(rest) as SourceConfig),
@@ -37,7 +37,7 @@ export function sourceConfigOf(request: SourceConfigRequest): SourceConfig {
   };
 }
 
-export function sourceRevisionConfigOf(request: SourceRevisionConfigRequest): SourceRevisionConfig {
+function sourceRevisionConfigOf(request: SourceRevisionConfigRequest): SourceRevisionConfig {
   return fromWire(request);
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from '#lib/time';
 import { idOf, type KubeObject, type ObjectKey, type ResourceRef } from '#lib/resources';
 
 /** The name of the index over ids of the wire. */
-export const ID_INDEX = 'id';
+const ID_INDEX = 'id';
 
 const ATTEMPTS = 20;
 
@@ -18,7 +18,7 @@ export interface RetryPause {
 }
 
 /** The keys under which an object is found by its id. */
-export function idsOf(object: KubeObject): readonly string[] {
+function idsOf(object: KubeObject): readonly string[] {
   return [idOf(object) ?? ''];
 }
 

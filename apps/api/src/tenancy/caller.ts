@@ -10,7 +10,7 @@ export function setCaller(request: FastifyRequest, caller: Caller): void {
 }
 
 /** Who makes a request. */
-export function callerOf(request: FastifyRequest): Caller {
+function callerOf(request: FastifyRequest): Caller {
   const caller = callers.get(request.raw);
   if (!caller) throw new PublicError('unauthenticated', 'An API key is required');
   return caller;

@@ -4,7 +4,7 @@ import { apiKeyHash, sameHash } from '#lib/auth';
 const OPERATOR_PATHS = /^\/api\/v1\/api-key(\/|$)/;
 
 /** The beginning of every operator key; no API key begins so. */
-export const OPERATOR_KEY_PREFIX = 'apo_';
+const OPERATOR_KEY_PREFIX = 'apo_';
 
 /**
  * The credential of whoever operates this installation. It belongs to no workspace: with the tenant in `X-Tenant-Id` it

@@ -25,7 +25,7 @@ function isRaw(request: FastifyRequest): boolean {
 }
 
 /** JSON that cannot grow past limits or reach into prototypes. @throws JsonSyntaxError */
-export function parseBody(body: Buffer): unknown {
+function parseBody(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   validateJson(body, MAX_PLAIN_DEPTH);
   return JSON.parse(body.toString('utf8'), (key, value: unknown) => {

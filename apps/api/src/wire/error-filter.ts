@@ -4,7 +4,7 @@ import type { Logger } from '#lib/telemetry';
 import { answerOf } from './answer.js';
 
 /** Answers an error; used by routes and by whatever fails before a route is reached. */
-export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Logger): void {
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Logger): void {
   if (request.raw.socket.destroyed) {
     log.debug(
       { method: request.method, route: request.routeOptions.url },

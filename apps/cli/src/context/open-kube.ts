@@ -11,7 +11,7 @@ export interface KubeAccess {
 }
 
 /** @throws CommandError when the target has no kubeconfig */
-export async function openKube({ title, kubeconfig }: Target): Promise<KubeAccess> {
+async function openKube({ title, kubeconfig }: Target): Promise<KubeAccess> {
   if (kubeconfig === undefined)
     throw new CommandError(
       'failed',

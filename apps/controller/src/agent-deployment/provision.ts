@@ -108,7 +108,7 @@ export class DeploymentProvisioning {
 }
 
 /** Database and role of a deployment. By its id, which survives a restore of the cluster; names may be used again. */
-export function databaseName(deployment: AgentDeployment): string {
+function databaseName(deployment: AgentDeployment): string {
   return `agent_${(idOf(deployment) ?? '').replaceAll('-', '')}`;
 }
 

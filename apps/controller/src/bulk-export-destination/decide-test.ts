@@ -10,7 +10,7 @@ import {
 /** How long a refusal stands: people repair buckets without touching the resource. */
 export const RETEST_REFUSED_MS = 300_000;
 /** A store that cannot be reached may be back soon. */
-export const RETEST_UNREACHABLE_MS = 30_000;
+const RETEST_UNREACHABLE_MS = 30_000;
 
 /** The result of a test as a condition, and when to test again. */
 export interface TestOutcome {

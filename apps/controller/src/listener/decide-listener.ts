@@ -9,7 +9,7 @@ import {
 import { isOlder } from '../identity/assign-id.js';
 
 /** A heartbeat older than this is stale. A listener writes one every ten seconds. */
-export const HEARTBEAT_STALE_MS = 45_000;
+const HEARTBEAT_STALE_MS = 45_000;
 
 /** Why a Listener gets no program, for its condition. */
 export type ListenerRefusal = Pick<ConditionDraft, 'reason' | 'message'>;

@@ -15,7 +15,7 @@ export interface UpOptions {
 }
 
 /** Parses `--listen HOST:PORT`. Only this machine may be listened on: there is no TLS in front. */
-export function parseListen(text: string): { readonly host: string; readonly port: number } {
+function parseListen(text: string): { readonly host: string; readonly port: number } {
   const found = /^(.+):(\d{1,5})$/.exec(text);
   const host = found?.[1] ?? '';
   const port = Number(found?.[2] ?? -1);

@@ -10,8 +10,8 @@ export type Change<T> =
   | { readonly kind: 'deleted'; readonly object: T };
 
 /** Names of the indexes that every store has. */
-export const NAMESPACE_INDEX = 'namespace';
-export const OWNER_INDEX = 'owner-uid';
+const NAMESPACE_INDEX = 'namespace';
+const OWNER_INDEX = 'owner-uid';
 
 /** Reading side of a store: what reconcilers get. Objects are shared, never change them. */
 export interface Reader<T> {

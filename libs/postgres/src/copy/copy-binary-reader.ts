@@ -1,5 +1,5 @@
 /** The bytes are not what `COPY … (FORMAT binary)` sends. */
-export class CopyFormatError extends Error {
+class CopyFormatError extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'CopyFormatError';

@@ -119,7 +119,7 @@ function skipKey(bytes: Uint8Array, at: number): number {
  * @returns the offset after its last byte
  * @throws JsonSyntaxError
  */
-export function skipValue(bytes: Uint8Array, at: number, levels = MAX_JSON_DEPTH): number {
+function skipValue(bytes: Uint8Array, at: number, levels = MAX_JSON_DEPTH): number {
   const isObject = new Uint8Array(levels + 1);
   let depth = 0;
   for (;;) {

@@ -13,7 +13,7 @@ export const LISTENER: Listener = {
   metadata: { name: 'far', namespace: 'ws-x', uid: '33333333-3333-4333-8333-333333333333' },
   spec: { computeType: 'cluster', computeId: 'here' },
 };
-export const WORKSPACE: Workspace = {
+const WORKSPACE: Workspace = {
   apiVersion: 'agentplane.dev/v1alpha1',
   kind: 'Workspace',
   metadata: { name: 'x' },
