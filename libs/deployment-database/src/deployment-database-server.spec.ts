@@ -38,6 +38,33 @@ describe('databases of deployments, made by an administrator that is no superuse
     await expect(query(uri.replace('second', 'first'), 'SELECT 1')).rejects.toThrow(/password/);
   });
 
+  it('makes a database while another session holds template1', async () => {
+    const holder = new pg.Client({ connectionString: postgres.uri.replace(/[^/]*$/, 'template1') });
+    await holder.connect();
+    try {
+      const { uri } = await deploymentDatabases.ensure({ adminUri, name: 'dep_held' });
+      expect(await query(uri, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    } finally {
+      await holder.end();
+    }
+  });
+
+  it('closes the database of one deployment to the role of another', async () => {
+    await deploymentDatabases.ensure({ adminUri, name: 'dep_mine' });
+    const { uri } = await deploymentDatabases.ensure({ adminUri, name: 'dep_other' });
+    await expect(query(uri.replace(/dep_other$/, 'dep_mine'), 'SELECT 1')).rejects.toThrow(
+      /permission denied/,
+    );
+  });
+
+  it('limits how long a session of the deployment may work or wait', async () => {
+    const { uri } = await deploymentDatabases.ensure({ adminUri, name: 'dep_limits' });
+    expect(await query(uri, 'SHOW statement_timeout')).toEqual([{ statement_timeout: '5min' }]);
+    expect(await query(uri, 'SHOW idle_in_transaction_session_timeout')).toEqual([
+      { idle_in_transaction_session_timeout: '1min' },
+    ]);
+  });
+
   it('refuses names that belong to the platform, and those that Postgres would cut', async () => {
     for (const name of ['agentplane', 'postgres', '', 'x'.repeat(64)])
       await expect(deploymentDatabases.ensure({ adminUri, name })).rejects.toThrow(TerminalError);

@@ -5,6 +5,8 @@ import type { DeploymentDatabases } from './deployment-databases.js';
 
 const MAX_NAME_BYTES = 63;
 const DEFAULT_MAX_CONNECTIONS = 20;
+/** So that a forgotten transaction or a runaway statement of one agent does not hold back a server that all share. */
+const SESSION_LIMITS = { statement_timeout: '5min', idle_in_transaction_session_timeout: '1min' } as const;
 /** Postgres' own, and the platform's. */
 const RESERVED = new Set(['postgres', 'template0', 'template1', 'kube', 'agentplane']);
 
@@ -52,10 +54,13 @@ export const deploymentDatabases: DeploymentDatabases = {
         `${hasRole ? 'ALTER' : 'CREATE'} ROLE ${quoted} LOGIN CONNECTION LIMIT ${Math.trunc(maxConnections)}
         PASSWORD ${server.escapeLiteral(password)}`,
       );
+      for (const [setting, value] of Object.entries(SESSION_LIMITS))
+        await server.query(`ALTER ROLE ${quoted} SET ${setting} = '${value}'`);
       if (!(await hasRow(server, 'SELECT FROM pg_database WHERE datname = $1', name))) {
         // an admin that is no superuser may give a database only to a role it belongs to
         await server.query(`GRANT ${quoted} TO CURRENT_USER`);
-        await server.query(`CREATE DATABASE ${quoted} OWNER ${quoted}`);
+        // template1 cannot be copied while anybody is connected to it, and every role may be; template0 takes no connection
+        await server.query(`CREATE DATABASE ${quoted} OWNER ${quoted} TEMPLATE template0`);
       }
       await server.query(`REVOKE CONNECT, TEMPORARY ON DATABASE ${quoted} FROM PUBLIC`);
       const uri = new URL(adminUri);

@@ -37,6 +37,9 @@ export async function ensureAdministrator(
 ): Promise<void> {
   await withClient(uri, async (client) => {
     await ensureRole(client, request, 'CREATEDB CREATEROLE');
+    // Databases that belong to no deployment are closed to the roles of deployments, as theirs are to one another.
+    await client.query('REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC');
+    await client.query(`GRANT CONNECT ON DATABASE postgres TO ${client.escapeIdentifier(request.role)}`);
     // Without this a role that it has created could not be given a database by it.
     await client.query(
       `ALTER ROLE ${client.escapeIdentifier(request.role)} SET createrole_self_grant = 'set, inherit'`,

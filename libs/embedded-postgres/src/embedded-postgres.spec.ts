@@ -106,6 +106,16 @@ describe('startEmbeddedPostgres', () => {
     expect(row).toEqual({ rolsuper: false });
   });
 
+  it('closes the databases of no deployment to roles of deployments', async () => {
+    const uri = (await postgres?.ensureAdministrator({ role: 'deployments' })) ?? '';
+    await query(uri, `CREATE ROLE visitor LOGIN PASSWORD 'x'`);
+    const visitor = uri.replace(/\/\/[^@]*@/, '//visitor:x@');
+    for (const database of ['postgres', 'template1'])
+      await expect(query(visitor.replace(/[^/]*$/, database), 'SELECT 1')).rejects.toThrow(
+        /permission denied/,
+      );
+  });
+
   it('restarts a crashed server', async () => {
     const pid = postmaster(dataDir);
     process.kill(pid, 'SIGKILL');
