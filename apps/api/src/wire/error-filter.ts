@@ -1,7 +1,7 @@
 import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '#lib/telemetry';
-import { answerOf } from './answer.js';
+import { answerOf } from './error-answer.js';
 
 /** Answers an error; used by routes and by whatever fails before a route is reached. */
 function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, log: Logger): void {

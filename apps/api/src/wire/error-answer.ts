@@ -8,7 +8,7 @@ import {
   KubeApiError,
   KubeUnreachableError,
 } from '#lib/kube';
-import { isStorageFull } from '#lib/postgres';
+import { isStorageFull, postgresTrouble } from '#lib/postgres';
 import { JsonSyntaxError } from '#lib/trace-store';
 import { problemsOfInvalid } from './kube-problems.js';
 
@@ -37,24 +37,8 @@ const STORAGE_FULL: ErrorAnswer = {
   isOurs: true,
 };
 
-/** Connections that Postgres or the network refused or ended. */
-const DATABASE_AWAY = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  '57P01',
-  '57P02',
-  '57P03',
-  '53300',
-]);
-
 function plain(status: number, detail: string): ErrorAnswer {
   return { status, body: { detail }, isOurs: false };
-}
-
-function codeOf(error: object): string {
-  return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
 function ofKube(error: KubeApiError): ErrorAnswer {
@@ -75,6 +59,20 @@ function ofServer(error: Error & { statusCode: number }): ErrorAnswer {
     415: 'The content type or encoding of the request is not supported',
   };
   return plain(error.statusCode, details[error.statusCode] ?? error.message);
+}
+
+/** TypeORM wraps what the driver threw. */
+function ofDatabase(error: Error): ErrorAnswer | undefined {
+  const thrown = 'driverError' in error ? error.driverError : error;
+  if (isStorageFull(thrown) || ('code' in error && error.code === 'ENOSPC')) return STORAGE_FULL;
+  switch (postgresTrouble(thrown)) {
+    case 'unavailable':
+    case 'conflict':
+      return UNAVAILABLE;
+    case 'refused':
+    case undefined:
+      return undefined;
+  }
 }
 
 /** The one place where errors become HTTP. */
@@ -99,6 +97,5 @@ export function answerOf(error: unknown): ErrorAnswer {
   if (!(error instanceof Error)) return INTERNAL;
   if ('statusCode' in error && typeof error.statusCode === 'number')
     return ofServer(Object.assign(error, { statusCode: error.statusCode }));
-  if (isStorageFull(error) || codeOf(error) === 'ENOSPC') return STORAGE_FULL;
-  return DATABASE_AWAY.has(codeOf(error)) ? UNAVAILABLE : INTERNAL;
+  return ofDatabase(error) ?? INTERNAL;
 }
