@@ -1,4 +1,4 @@
-import type { ExitName } from './exit-code.js';
+import type { ExitName } from './exit-meaning.js';
 import type { Completes, FlagsOf, OptionSpec } from './option.js';
 
 /** One word that a command takes, in its order. */

@@ -6,7 +6,7 @@
 export { command, type ArgumentSpec, type Command, type CommandSpec, type Needs } from './command.js';
 export { completionScript, SHELLS, type Shell } from './completion-script.js';
 export { parseDuration } from './duration.js';
-export { type ExitName } from './exit-code.js';
+export { type ExitName } from './exit-meaning.js';
 export {
   defaulted,
   optional,

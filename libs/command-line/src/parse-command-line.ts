@@ -1,7 +1,7 @@
 import { Command as Parser, InvalidArgumentError, Option } from 'commander';
 import { EXIT } from '#lib/lifecycle';
 import type { ArgumentSpec, Command } from './command.js';
-import { exitLines } from './exit-code.js';
+import { exitLines } from './exit-meaning.js';
 import type { OptionSpec } from './option.js';
 
 /** The program as its help names it. */

@@ -2,7 +2,7 @@ import { checkpointOnWire } from '../wire/checkpoint-on-wire.js';
 import { isJsonObject } from '#lib/json';
 import { wireJson } from '../wire/wire-value.js';
 import { growingMessageRenderer } from './growing-message-renderer.js';
-import { eventName, type LibrarySource, type Render } from './renderer.js';
+import { eventName, type LibrarySource, type Render } from './render.js';
 import { tokenRenderer } from './token-renderer.js';
 
 /** Everything that the server knows of a stream mode. */

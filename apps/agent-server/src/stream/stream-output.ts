@@ -1,6 +1,6 @@
 import { isJsonObject } from '#lib/json';
 import type { SecretWords } from '../wire/secret-words.js';
-import type { LibraryChunk, LibrarySource, Render } from './renderer.js';
+import type { LibraryChunk, LibrarySource, Render } from './render.js';
 import type { RunEvent } from './run-event.js';
 import { definitionsOf, type StreamMode } from './stream-modes.js';
 

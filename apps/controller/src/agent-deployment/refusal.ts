@@ -6,7 +6,7 @@ import {
   isReservedEnvironment,
   REASON,
 } from '#lib/resources';
-import { isOlder } from '../identity/assign-id.js';
+import { isOlder } from '../identity/decide-id.js';
 import type { DeploymentWorld } from './observe.js';
 import { wireName } from './wire-name.js';
 

@@ -1,6 +1,6 @@
 import type { Fields, KubeClient, Reader } from '#lib/kube';
 import { ANNOTATION, keyOf, type KubeObject, type ResourceRef } from '#lib/resources';
-import { decideId } from './assign-id.js';
+import { decideId } from './decide-id.js';
 
 /** Gives the object its id where it has none of its own; answers the object as it then is. */
 export async function ensureId<T extends KubeObject>(

@@ -6,7 +6,7 @@ import {
   type Listener,
   REASON,
 } from '#lib/resources';
-import { isOlder } from '../identity/assign-id.js';
+import { isOlder } from '../identity/decide-id.js';
 
 /** A heartbeat older than this is stale. A listener writes one every ten seconds. */
 const HEARTBEAT_STALE_MS = 45_000;

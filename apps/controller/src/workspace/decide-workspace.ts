@@ -7,7 +7,7 @@ import {
   type Workspace,
   workspaceNamespace,
 } from '#lib/resources';
-import { isOlder } from '../identity/assign-id.js';
+import { isOlder } from '../identity/decide-id.js';
 
 /** What a workspace depends on. */
 export interface WorkspaceWorld {

@@ -10,7 +10,7 @@ import type { Clock } from '#lib/time';
 import type { Hub } from '../hub/hub.js';
 import type { Place } from '../place/place.js';
 import { refusalOf, type RevisionFailure } from './failure.js';
-import { holdOwners, releaseOwners } from './keep-owners.js';
+import { holdOwners, releaseOwners } from './hold-owners.js';
 import { observeRollout, servedBy } from './observe.js';
 import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
 import { summarizeRevision } from './revision-status.js';

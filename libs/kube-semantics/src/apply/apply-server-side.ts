@@ -8,7 +8,7 @@ import { fieldsOfLastApplied, withLastApplied } from './last-applied.js';
 import { entryId, type Managed, NOBODY, parseManaged, withManaged } from './managed-fields.js';
 import { updatedManaged } from './track-update.js';
 import { resetFields } from './unowned.js';
-import { ownApply, type OwnedApply, type Write } from './updater.js';
+import { ownApply, type OwnedApply, type Write } from './field-owners.js';
 
 export interface ApplyRequest {
   /** The stored object; undefined creates. */

@@ -1,7 +1,7 @@
 import type { FieldConflict } from './field-conflict.js';
 import { compareText, type Managed } from './managed-fields.js';
 import { printPath } from './path-element.js';
-import type { Conflicts } from './updater.js';
+import type { Conflicts } from './field-owners.js';
 
 /** The conflicts as an answer lists them. */
 export function describeConflicts(conflicts: Conflicts, managed: Managed): readonly FieldConflict[] {

@@ -5,7 +5,7 @@ import type { CompiledSchema } from '../schema/compiled-schema.js';
 import { capUpdaters } from './cap-managers.js';
 import { entryId, type Managed, NOBODY, parseManaged, resetsManaged, withManaged } from './managed-fields.js';
 import { resetFields } from './unowned.js';
-import { ownUpdate } from './updater.js';
+import { ownUpdate } from './field-owners.js';
 
 export interface UpdateRequest {
   /** The stored object; undefined for a create. */
