@@ -1,0 +1,35 @@
+/** A waiting run ends at once; one at work is asked to, by its row and a notification. */
+export const CANCEL_RUN = `
+CREATE FUNCTION agentplane.cancel_run(visible jsonb[], the_run uuid, of_thread uuid, action text)
+RETURNS TABLE (outcome text) LANGUAGE plpgsql AS $$
+DECLARE
+  found_status text;
+  gone_watchers uuid[];
+  has_thread boolean;
+BEGIN
+  PERFORM 1 FROM agentplane.threads t WHERE t.thread_id = of_thread AND t.metadata @> ANY (visible) FOR UPDATE;
+  has_thread := FOUND;
+  SELECT r.status, r.watchers INTO found_status, gone_watchers FROM agentplane.runs r
+    WHERE r.run_id = the_run AND r.thread_id = of_thread
+      AND CASE WHEN r.temporary THEN r.metadata @> ANY (visible) ELSE has_thread END FOR UPDATE;
+  IF NOT FOUND THEN RETURN QUERY SELECT 'no_run'::text; RETURN; END IF;
+  IF found_status = 'running' THEN
+    UPDATE agentplane.runs SET cancel = CASE cancel WHEN 'rollback' THEN cancel ELSE action END,
+      updated_at = clock_timestamp() WHERE run_id = the_run;
+    PERFORM pg_notify('agentplane', 'cancel:' || the_run);
+    RETURN QUERY SELECT 'asked'::text; RETURN;
+  END IF;
+  IF found_status <> 'pending' THEN RETURN QUERY SELECT 'ended'::text; RETURN; END IF;
+  IF action = 'rollback' OR EXISTS (SELECT 1 FROM agentplane.runs WHERE run_id = the_run AND temporary) THEN
+    DELETE FROM agentplane.runs WHERE run_id = the_run;
+  ELSE
+    UPDATE agentplane.runs SET status = 'interrupted', cancel = action, ended_at = clock_timestamp(),
+      updated_at = clock_timestamp() WHERE run_id = the_run;
+  END IF;
+  UPDATE agentplane.threads t SET status = t.resting_status, updated_at = clock_timestamp()
+    WHERE t.thread_id = of_thread AND t.status = 'busy' AND NOT EXISTS (
+      SELECT 1 FROM agentplane.runs r WHERE r.thread_id = of_thread AND r.status IN ('pending', 'running'));
+  IF cardinality(gone_watchers) > 0 THEN PERFORM pg_notify('agentplane', 'events:' || the_run); END IF;
+  RETURN QUERY SELECT 'done'::text;
+END $$;
+`;
