@@ -41,12 +41,14 @@ function brokenLinks(text) {
 }
 
 /** @returns one sentence for everything that does not agree */
-export function checkReasons(root, texts, logOnly) {
+export function checkReasons(root, texts, { logOnly, events: ofEveryKind }) {
   const source = readFileSync(join(root, CONSTANTS), 'utf8');
   const reasons = constants(source, 'REASON');
   const conditions = constants(source, 'CONDITION');
   const events = constants(readFileSync(join(root, EVENTS), 'utf8'), 'EVENT');
-  const allEvents = new Set(texts.flatMap((text) => Object.keys(text.events ?? {})));
+  const allEvents = new Set(
+    [...texts, { events: ofEveryKind }].flatMap((text) => Object.keys(text.events ?? {})),
+  );
   const allReasons = new Set([...texts.flatMap((text) => [...described(text)]), ...Object.keys(logOnly)]);
   const allTypes = new Set(texts.flatMap((text) => text.conditions.map(({ type }) => type)));
   const missing = (words, there, what) =>

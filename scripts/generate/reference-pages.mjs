@@ -115,12 +115,14 @@ function index(crds, general) {
   const fields = Object.entries(condition.properties).map(
     ([name, { description }]) => `| \`${name}\` | ${cell(description)} |`,
   );
-  const logOnly = Object.entries(general.logOnly).map(([reason, about]) => `- \`${reason}\`: ${about}\n`);
+  const list = (words) => Object.entries(words).map(([reason, about]) => `- \`${reason}\`: ${about}\n`);
+  const [logOnly, events] = [list(general.logOnly), list(general.events)];
   return [
     `${HEADER}# Reference\n\n${general.about.trim()}\n`,
     `| kind | short | what |\n|---|---|---|\n${rows.join('\n')}\n`,
     `## Conditions\n\n${general.conditions.trim()}\n\n| field | what |\n|---|---|\n${fields.join('\n')}\n`,
     `Reasons that stand in logs only:\n\n${logOnly.join('')}`,
+    `## Events\n\nEvents of every kind; the page of a kind has its own:\n\n${events.join('')}`,
     `## REST\n\n${general.rest.trim()}\n`,
   ].join('\n');
 }
@@ -146,7 +148,7 @@ export function referencePages(root, crds, openapi) {
   const texts = found.filter(({ kind }) => kind !== undefined);
   const shapes = new Shapes();
   const files = new Map();
-  const problems = [...checkReasons(root, texts, general.logOnly), ...unknownCalls(texts, openapi)];
+  const problems = [...checkReasons(root, texts, general), ...unknownCalls(texts, openapi)];
   const place = ({ spec }) => general.order.indexOf(spec.names.kind);
   const inOrder = crds.toSorted((one, other) => place(one) - place(other));
   for (const crd of inOrder) {

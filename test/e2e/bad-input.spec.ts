@@ -235,7 +235,7 @@ describe('bad input', () => {
     expect((await fetch(`${body.url}/threads`, { method: 'POST', body: '{}' })).status).toBe(401);
   });
 
-  it('still runs, and the status says of everything how it is', async () => {
+  it('still runs, and reports the state of every part', async () => {
     if (!binary) leaveOut('kubectl');
     // 1: one thing is not as it should be
     const status = spawnSync(
@@ -249,6 +249,10 @@ describe('bad input', () => {
       'supervisor ok',
       'rest ok',
       'object-store ok',
+      'metrics/supervisor ok',
+      'metrics/api ok',
+      'metrics/controller ok',
+      'metrics/embedded ok',
       'kubernetes ok',
       'node ready',
       'listener/default ready',

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { PLATFORM_VERSION } from '#lib/config';
 import { TerminalError } from '#lib/errors';
 import { Notifications } from '#lib/postgres';
+import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { Assistants } from './assistant/assistants.js';
@@ -119,7 +120,7 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
   if (config.auth === 'off') return undefined;
   if (config.authUrl === '' || config.tenantId === '')
     throw new TerminalError(
-      'Unprotected',
+      REASON.unprotected,
       'authentication: AGENTPLANE_AUTH_URL or AGENTPLANE_TENANT_ID is not set; set both, or AGENTPLANE_AUTH=off to accept every request',
     );
   return new KeyVerifier(config.authUrl, config.tenantId, clock);

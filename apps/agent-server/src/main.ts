@@ -1,5 +1,6 @@
 import { TerminalError } from '#lib/errors';
 import { runProgram } from '#lib/lifecycle';
+import { REASON } from '#lib/resources';
 import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { AgentServer, secretsOf } from './agent-server.js';
@@ -26,7 +27,7 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
     context.own({ name: 'agent-server', stop: () => server.stop() });
     log.info({ port: server.port, serverId: server.serverId }, 'ready');
   } catch (error) {
-    if (!(error instanceof TerminalError) || error.reason !== 'GraphLoadFailed') throw error;
+    if (!(error instanceof TerminalError) || error.reason !== REASON.graphLoadFailed) throw error;
     const message = secretsOf(config).hide(error.message);
     writeTerminationMessage(config.terminationMessagePath, error.reason, message);
     log.error({ error: message }, 'graph failed to load');

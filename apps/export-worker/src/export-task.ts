@@ -56,7 +56,7 @@ function timeOf(text: string): Instant {
   const micros = parseInstant(text, { zone: 'required' });
   if (micros === undefined)
     throw new TerminalError(
-      'InvalidSpec',
+      REASON.invalidSpec,
       `the window of the run has no valid time: ${JSON.stringify(text)}`,
     );
   return micros;

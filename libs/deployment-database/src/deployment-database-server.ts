@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { TerminalError } from '#lib/errors';
 import { openConnection, type OwnConnection } from '#lib/postgres';
+import { EVENT } from '#lib/resources';
 import type { DeploymentDatabases } from './deployment-databases.js';
 
 const MAX_NAME_BYTES = 63;
@@ -13,7 +14,7 @@ const RESERVED = new Set(['postgres', 'template0', 'template1', 'kube', 'agentpl
 function checkName(name: string): void {
   if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES || name.includes('\0') || RESERVED.has(name))
     throw new TerminalError(
-      'DatabaseNameInvalid',
+      EVENT.databaseNameInvalid,
       `naming a deployment's database ${JSON.stringify(name)} failed: the name is reserved, empty, or longer than ${MAX_NAME_BYTES} bytes`,
     );
 }

@@ -143,7 +143,7 @@ describe('decideNextAttempt', () => {
   it('gives up after 20 retries', () =>
     expect(decideNextAttempt(21, failed, 1e6, DEFAULT_EXPORT_LIMITS)).toMatchObject({
       kind: 'fail',
-      reason: 'RetriesExhausted',
+      cause: 'RetriesExhausted',
     }));
   it('gives up at once when the destination refuses', () =>
     expect(
@@ -155,7 +155,7 @@ describe('decideNextAttempt', () => {
       ),
     ).toEqual({
       kind: 'fail',
-      reason: 'DestinationRefused',
+      cause: 'DestinationRefused',
       message: 'Access denied',
     }));
 });

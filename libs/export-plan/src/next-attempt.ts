@@ -15,7 +15,8 @@ export type NextAttempt =
   | { readonly kind: 'complete' }
   | {
       readonly kind: 'fail';
-      readonly reason: Refusal | 'RetriesExhausted';
+      /** The controller has a reason of the run for each. */
+      readonly cause: Refusal | 'RetriesExhausted';
       readonly message: string;
     }
   | { readonly kind: 'retry'; readonly attempt: number; readonly afterMs: number };
@@ -31,12 +32,12 @@ export function decideNextAttempt(
     case 'succeeded':
       return { kind: 'complete' };
     case 'terminal':
-      return { kind: 'fail', reason: end.reason, message: end.message };
+      return { kind: 'fail', cause: end.reason, message: end.message };
     case 'failed':
       if (attempt > limits.retries)
         return {
           kind: 'fail',
-          reason: 'RetriesExhausted',
+          cause: 'RetriesExhausted',
           message: `${attempt} attempts failed, the last with: ${end.message}`,
         };
       return {

@@ -20,7 +20,6 @@ export type {
   ApplyOptions,
   DeleteOptions,
   Draft,
-  Fields,
   IssuedToken,
   ListOptions,
   Selection,

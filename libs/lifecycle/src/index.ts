@@ -1,7 +1,7 @@
 export {
   EXIT,
   runProgram,
-  WHEN_TOLD,
+  ON_COMMAND,
   type Begin,
   type ProgramContext,
   type ProgramOptions,

@@ -9,9 +9,9 @@ export interface Stoppable {
   stop(): Promise<void>;
 }
 
-/** Argument of a program that shall be loaded now and start when its parent says so: loading takes longer than starting. */
-export const WHEN_TOLD = '--when-told';
-/** What the parent then says, with the settings that it did not know before. */
+/** Argument of a program that is loaded now and starts on its parent's message: loading takes longer than starting. */
+export const ON_COMMAND = '--on-command';
+/** The message of the parent, with the settings that it did not know before. */
 export interface Begin {
   readonly kind: 'begin';
   readonly environment: Readonly<Record<string, string>>;
@@ -125,7 +125,7 @@ export function runProgram(options: ProgramOptions, start: (context: ProgramCont
 
 /** Resolves when this program may start. */
 function beginning(): Promise<void> {
-  if (!process.channel || !process.argv.includes(WHEN_TOLD)) return Promise.resolve();
+  if (!process.channel || !process.argv.includes(ON_COMMAND)) return Promise.resolve();
   return new Promise((resolve) => {
     const listener = (message: Partial<Begin> | null): void => {
       if (message?.kind !== 'begin') return;

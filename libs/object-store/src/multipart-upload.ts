@@ -234,7 +234,7 @@ export class PartsUpload implements MultipartUpload {
     if (found?.size !== this.#size)
       throw new ObjectStoreError(
         'SizeMismatch',
-        `verify ${key}: ${this.#size} bytes were written, ${found?.size ?? 'none'} are there`,
+        `verify ${key}: ${this.#size} bytes written, ${found?.size ?? 'none'} stored`,
       );
     const { mark } = this.#options;
     if (mark !== undefined && 'mark' in found && found.mark !== mark)

@@ -44,7 +44,7 @@ export function createClient(settings: ObjectStoreSettings, timeoutMs: number): 
     useSSL: isTls,
     // Most stores of one's own do not care; asking them for the region takes a permission that few keys have.
     region: settings.region ?? (endpoint ? 'us-east-1' : undefined),
-    transport: transport as unknown as ClientOptions['transport'],
+    transport,
     transportAgent: transport.agent,
     retryOptions: { disableRetry: true },
     ...credentialsOf(settings),

@@ -6,6 +6,8 @@ import { ObjectStoreError } from './object-store-error.js';
 // not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
 const plainHttp = process.getBuiltinModule('node:http');
 
+type Callback = (response: http.IncomingMessage) => void;
+
 const BUSY_STATUS = new Set([408, 429, 500, 502, 503, 504]);
 const MAX_ERROR_BYTES = 64 << 10;
 
@@ -28,11 +30,13 @@ export class Transport {
     this.agent = isTls ? new https.Agent(options) : new plainHttp.Agent(options);
   }
 
-  /** The shape of `http.request` that the client uses. */
-  readonly request = (
-    options: http.RequestOptions,
-    callback: (response: http.IncomingMessage) => void,
+  /** `http.request` in the one form that the client uses: options, then the reader of the answer. */
+  readonly request: typeof http.request = (
+    options: http.RequestOptions | string | URL,
+    callback?: http.RequestOptions | Callback,
   ): http.ClientRequest => {
+    if (typeof options === 'string' || options instanceof URL || typeof callback !== 'function')
+      throw new TypeError('a request to an object store takes options and a callback');
     this.#guard.checkHost(options.hostname ?? options.host ?? '');
     const request = (this.#isTls ? https : plainHttp).request(
       { ...options, agent: this.agent },

@@ -1,4 +1,5 @@
 import { errorText, TerminalError, WaitingError } from '#lib/errors';
+import { EVENT, REASON } from '#lib/resources';
 
 /** What the class of a thrown value means for the loop. Decided here once; callers never decide again. */
 export type Failure =
@@ -18,13 +19,13 @@ export type Failure =
   | {
       /** Anything else: requeue with back-off, condition, Warning event, logged as error. */
       readonly kind: 'retry';
-      readonly reason: 'ReconcileFailed';
+      readonly reason: typeof EVENT.reconcileFailed;
       readonly message: string;
     }
   | {
-      /** Somebody else wrote first (409): requeue with back-off, nothing else. */
+      /** Another writer was first (409): requeue with back-off, nothing else. */
       readonly kind: 'conflict';
-      readonly reason: 'Conflict';
+      readonly reason: typeof REASON.conflict;
       readonly message: string;
     };
 
@@ -34,8 +35,8 @@ export function classifyFailure(thrown: unknown): Failure {
   if (thrown instanceof TerminalError) return { kind: 'terminal', reason: thrown.reason, message };
   if (thrown instanceof WaitingError)
     return { kind: 'waiting', reason: thrown.reason, message, delayMs: thrown.delayMs };
-  if (isConflict(thrown)) return { kind: 'conflict', reason: 'Conflict', message };
-  return { kind: 'retry', reason: 'ReconcileFailed', message };
+  if (isConflict(thrown)) return { kind: 'conflict', reason: REASON.conflict, message };
+  return { kind: 'retry', reason: EVENT.reconcileFailed, message };
 }
 
 /** By the machine-readable reason of an API error, whatever class carries it: this library knows no client. */

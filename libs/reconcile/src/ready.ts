@@ -1,4 +1,4 @@
-import { type Condition, type ConditionDraft, findCondition } from '#lib/resources';
+import { CONDITION, type Condition, type ConditionDraft, findCondition, REASON } from '#lib/resources';
 
 /** How `Ready` is computed from the other conditions of a kind. */
 export interface ReadyRule {
@@ -25,7 +25,7 @@ export function summarizeReady(
     const failure = findCondition(conditions, type);
     if (failure?.status === 'True')
       return {
-        type: 'Ready',
+        type: CONDITION.ready,
         status: 'False',
         reason: failure.reason,
         message: failure.message,
@@ -36,19 +36,25 @@ export function summarizeReady(
     const need = findCondition(conditions, type);
     if (!need)
       return {
-        type: 'Ready',
+        type: CONDITION.ready,
         status: 'Unknown',
-        reason: 'Pending',
+        reason: REASON.pending,
         message: `${type} is not reported yet`,
         ...observed,
       };
     if (need.status !== 'True')
-      return { type: 'Ready', status: need.status, reason: need.reason, message: need.message, ...observed };
+      return {
+        type: CONDITION.ready,
+        status: need.status,
+        reason: need.reason,
+        message: need.message,
+        ...observed,
+      };
   }
   return {
-    type: 'Ready',
+    type: CONDITION.ready,
     status: 'True',
-    reason: rule.reason ?? 'Ready',
+    reason: rule.reason ?? REASON.ready,
     message: rule.message ?? '',
     ...observed,
   };

@@ -94,4 +94,8 @@ export const REASON = {
   runRefused: 'RunRefused',
   timedOut: 'TimedOut',
   cancelled: 'Cancelled',
+  // in logs only
+  conflict: 'Conflict',
+  invalidSpec: 'InvalidSpec',
+  unprotected: 'Unprotected',
 } as const;

@@ -3,7 +3,10 @@
  * Described in docs/reference/, which a check keeps complete.
  */
 export const EVENT = {
+  // any kind
+  reconcileFailed: 'ReconcileFailed',
   // AgentDeployment
+  databaseNameInvalid: 'DatabaseNameInvalid',
   revisionCreated: 'RevisionCreated',
   trafficSwitched: 'TrafficSwitched',
 } as const;

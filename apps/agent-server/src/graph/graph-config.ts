@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
+import { REASON } from '#lib/resources';
 
 /** Where one graph comes from. */
 export interface GraphSource {
@@ -22,7 +23,7 @@ export interface GraphConfiguration {
 }
 
 function failed(message: string, cause?: unknown): TerminalError {
-  return new TerminalError('GraphLoadFailed', message, { cause });
+  return new TerminalError(REASON.graphLoadFailed, message, { cause });
 }
 
 function parseSource(folder: string, graphId: string, given: unknown): GraphSource {

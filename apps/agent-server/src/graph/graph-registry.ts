@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { PublicError, TerminalError, errorText } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
+import { REASON } from '#lib/resources';
 import type { GraphConfiguration, GraphSource } from './graph-config.js';
 import { isGraphBuilder, isRunnableGraph, type GraphConfig, type RunnableGraph } from './runnable-graph.js';
 
@@ -38,7 +39,7 @@ async function load(source: GraphSource): Promise<Loaded> {
     throw new Error(`export "${exportName}" is not a graph`);
   } catch (error) {
     const message = `graph "${graphId}" of ${file} failed to load: ${errorText(error)}`;
-    throw new TerminalError('GraphLoadFailed', withoutFolder(message), { cause: error });
+    throw new TerminalError(REASON.graphLoadFailed, withoutFolder(message), { cause: error });
   }
 }
 

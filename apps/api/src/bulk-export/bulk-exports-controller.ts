@@ -79,7 +79,7 @@ export class BulkExportsController {
     answer: ExportAnswer,
     refuses: {
       400: 'It has come to another end already',
-      409: 'Somebody else changed it at the same time',
+      409: 'Another request changed the export at the same time',
     },
   })
   cancel(

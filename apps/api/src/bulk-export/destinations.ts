@@ -13,9 +13,12 @@ import {
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
-import { fromWire } from '../wire/case.js';
 import type { DestinationAnswer } from './export-answer.js';
-import type { CreateDestinationRequest, DestinationCredentialsRequest } from './destination-request.js';
+import type {
+  CreateDestinationRequest,
+  DestinationConfigRequest,
+  DestinationCredentialsRequest,
+} from './destination-request.js';
 
 type Credentials = Readonly<Record<string, string>>;
 
@@ -24,6 +27,17 @@ export function requireExportPlan(home: TenantHome): TenantHome {
   if (home.plan === 'developer')
     throw new PublicError('forbidden', 'Bulk export is available only on the Plus or Enterprise plan');
   return home;
+}
+
+/** Absent fields stay undefined, which JSON leaves out: Kubernetes takes no null. */
+function configOf(wire: DestinationConfigRequest): DestinationConfig {
+  return {
+    bucketName: wire.bucket_name,
+    includeBucketInPrefix: wire.include_bucket_in_prefix ?? true,
+    prefix: wire.prefix ?? undefined,
+    region: wire.region ?? undefined,
+    endpointUrl: wire.endpoint_url ?? undefined,
+  };
 }
 
 /** Destinations of a workspace. */
@@ -41,10 +55,7 @@ export class Destinations {
     const name = `${dnsLabel(request.display_name).slice(0, 40).replace(/-+$/, '')}-${id.slice(0, 8)}`;
     const credentials = credentialsOf(request.credentials);
     const secretName = credentials && `${name}-credentials`;
-    const config = {
-      includeBucketInPrefix: true,
-      ...fromWire(request.config),
-    } as unknown as DestinationConfig;
+    const config = configOf(request.config);
     const draft = {
       metadata: {
         name,

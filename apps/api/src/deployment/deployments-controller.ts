@@ -41,7 +41,10 @@ export class DeploymentsController {
   @Operation({
     summary: 'Changes a deployment; some fields make a new revision',
     answer: DeploymentAnswer,
-    refuses: { 400: 'It is being deleted', 409: 'Somebody else changed it at the same time' },
+    refuses: {
+      400: 'The deployment is being deleted',
+      409: 'Another request changed the deployment at the same time',
+    },
   })
   update(
     @FromCaller() caller: Caller,

@@ -7,6 +7,7 @@ import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import { findKind } from '../objects/find-kind.js';
+import { qualifiedName } from '../objects/qualified-name.js';
 import type { Wanted } from './decide-rollout.js';
 import { readManifest } from './read-manifest.js';
 import { waitForRollout } from './wait-for-rollout.js';
@@ -41,7 +42,7 @@ export async function deploy(name: string | undefined, flags: DeployFlags): Prom
         ? [await deployImage(client, { namespace, name: name ?? '' }, image)]
         : await deployManifest(client, file, namespace);
     for (const { key, verb } of written)
-      process.stdout.write(`agentdeployment.agentplane.dev/${key.name} ${verb}\n`);
+      process.stdout.write(`${qualifiedName(RESOURCES.AgentDeployment, key.name)} ${verb}\n`);
     if (!flags.wait) return EXIT.ok;
     for (const one of written) {
       const { revision, url } = await waitForRollout(client, one.key, one, {

@@ -14,6 +14,7 @@ import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
+import { qualifiedName } from '../objects/qualified-name.js';
 import { followObject } from '../waiting/follow-object.js';
 
 export interface ExportCreateFlags extends TargetFlags {
@@ -53,7 +54,7 @@ export async function createExport(name: string | undefined, flags: ExportCreate
         ...(fields === undefined ? {} : { exportFields: fields.split(',').map((field) => field.trim()) }),
       } as BulkExport['spec'],
     });
-    process.stdout.write(`bulkexport.agentplane.dev/${made.metadata.name} created\n`);
+    process.stdout.write(`${qualifiedName(RESOURCES.BulkExport, made.metadata.name)} created\n`);
     if (!flags.wait) return EXIT.ok;
     await waitForExport(client, { name: made.metadata.name, namespace }, flags.timeout);
     return EXIT.ok;

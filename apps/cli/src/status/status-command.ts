@@ -63,7 +63,9 @@ async function resourceStates(kubeconfig: string): Promise<Part[]> {
     return [
       { part: 'kubernetes', state: 'ok', detail: connection.server },
       ...nodes.items.map(({ metadata, status }): Part => {
-        const ready = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+        const ready = status?.conditions?.some(
+          ({ type, status: is }) => type === CONDITION.ready && is === 'True',
+        );
         return { part: `node/${metadata.name}`, state: ready ? 'ready' : 'NotReady', detail: '' };
       }),
       ...listeners.items.map((item) => stateOf('listener', item)),

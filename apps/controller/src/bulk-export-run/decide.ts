@@ -50,7 +50,7 @@ function decideAfterEnd(world: ExportRunWorld, attempt: number): RunDecision | u
     case 'fail':
       return {
         kind: 'fail',
-        reason: FAILURE_REASON[next.reason],
+        reason: FAILURE_REASON[next.cause],
         message: next.message,
       };
     case 'retry':

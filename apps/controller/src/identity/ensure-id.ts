@@ -1,4 +1,4 @@
-import type { Fields, KubeClient, Reader } from '#lib/kube';
+import type { KubeClient, Reader } from '#lib/kube';
 import { ANNOTATION, keyOf, type KubeObject, type ResourceRef } from '#lib/resources';
 import { decideId } from './decide-id.js';
 
@@ -12,7 +12,6 @@ export async function ensureId<T extends KubeObject>(
   const id = decideId(object, all.list());
   if (id === undefined) return object;
   const { uid, resourceVersion } = object.metadata;
-  const patch = { metadata: { uid, resourceVersion, annotations: { [ANNOTATION.id]: id } } };
-  // a literal cannot be shown to fit the fields of a type parameter
-  return await client.merge<T>(ref, keyOf(object), patch as unknown as Fields<T>);
+  const annotations = { [ANNOTATION.id]: id };
+  return await client.mergeMetadata(ref, keyOf(object), { uid, resourceVersion, annotations });
 }

@@ -18,25 +18,30 @@ export interface Ports {
   readonly supervisorMetrics: number;
 }
 
-const NAMES = [
-  ...(['rest', 'kube', 'objectStore', 'postgres', 'node'] as const),
-  ...(['controller', 'apiMetrics', 'embeddedMetrics', 'supervisorMetrics'] as const),
-];
-
 /**
  * The ports of a data folder: those it keeps, and free ones for what is missing.
  * @param wishedRest port of the REST interface as asked for; 0 lets it be chosen once and then kept
  */
 export async function choosePorts(path: string, wishedRest: number): Promise<Ports> {
-  const known = readJson<Partial<Ports>>(path) ?? {};
-  const ports: Record<string, number> = { ...known };
-  if (wishedRest !== 0) ports.rest = wishedRest;
-  const taken = new Set(Object.values(ports));
-  for (const name of NAMES) {
-    ports[name] ??= await findStablePort((port) => !taken.has(port));
-    taken.add(ports[name]);
-  }
-  return ports as unknown as Ports;
+  const kept = readJson<Partial<Ports>>(path) ?? {};
+  const known = wishedRest === 0 ? kept : { ...kept, rest: wishedRest };
+  const taken = new Set(Object.values(known));
+  const choose = async (name: keyof Ports): Promise<number> => {
+    const port = known[name] ?? (await findStablePort((free) => !taken.has(free)));
+    taken.add(port);
+    return port;
+  };
+  return {
+    rest: await choose('rest'),
+    kube: await choose('kube'),
+    objectStore: await choose('objectStore'),
+    postgres: await choose('postgres'),
+    node: await choose('node'),
+    controller: await choose('controller'),
+    apiMetrics: await choose('apiMetrics'),
+    embeddedMetrics: await choose('embeddedMetrics'),
+    supervisorMetrics: await choose('supervisorMetrics'),
+  };
 }
 
 /** Keeps the ports for later starts; to be called once they are known to be free. */

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { type Begin, WHEN_TOLD } from '#lib/lifecycle';
+import { type Begin, ON_COMMAND } from '#lib/lifecycle';
 import { endProcess, type ProcessIdentity } from '#lib/process-identity';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -59,7 +59,7 @@ export class Child {
   /** Loads it; `start` then only says that it may begin, and with which environment. */
   load(): void {
     if (this.#isStopping) return;
-    this.#loaded = this.#spawn([WHEN_TOLD]);
+    this.#loaded = this.#spawn([ON_COMMAND]);
   }
 
   /** Does nothing once it was stopped: a start that is interrupted may still be on its way to here. */

@@ -1,5 +1,12 @@
 import type { Readable } from 'node:stream';
-import { apiVersionOf, type KubeObject, type ObjectKey, PODS, type ResourceRef } from '#lib/resources';
+import {
+  apiVersionOf,
+  type KubeObject,
+  type ObjectKey,
+  type ObjectMeta,
+  PODS,
+  type ResourceRef,
+} from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { KubeConnection } from '../connection/kube-connection.js';
 import { jsonLines } from './json-lines.js';
@@ -8,6 +15,7 @@ import { KubeUnreachableError } from './kube-unreachable-error.js';
 import { errorOfStatus } from './parse-status.js';
 import type {
   Applied,
+  AppliedStatus,
   ApplyOptions,
   DeleteOptions,
   Draft,
@@ -21,6 +29,7 @@ import type {
   Selection,
   TokenRequest,
   WatchEvent,
+  WithStatus,
   WatchOptions,
   WriteOptions,
 } from './request-options.js';
@@ -199,13 +208,7 @@ export class KubeClient {
     object: Applied<NoInfer<T>>,
     options: ApplyOptions = {},
   ): Promise<T> {
-    const path = objectPath(ref, keyOfDraft(object), options.subresource);
-    return (await this.#transport.request('PATCH', path, {
-      query: { ...this.#writeQuery(options), force: options.force ?? true },
-      contentType: 'application/apply-patch+yaml',
-      body: { ...object, apiVersion: apiVersionOf(ref), kind: ref.kind },
-      ...(options.signal ? { signal: options.signal } : {}),
-    })) as T;
+    return (await this.#apply(ref, object, options)) as T;
   }
 
   /** JSON merge patch: `null` removes. With `metadata.resourceVersion` in it, Conflict when the object changed since. */
@@ -216,6 +219,15 @@ export class KubeClient {
     options: WriteOptions = {},
   ): Promise<T> {
     return (await this.#patch('application/merge-patch+json', ref, key, patch, options)) as T;
+  }
+
+  /** Merges into the metadata alone, which every kind has. */
+  async mergeMetadata<T extends KubeObject = Untyped>(
+    ref: ResourceRef<T>,
+    key: ObjectKey,
+    metadata: Fields<ObjectMeta>,
+  ): Promise<T> {
+    return (await this.#patch('application/merge-patch+json', ref, key, { metadata }, {})) as T;
   }
 
   /** JSON patch (RFC 6902); a failed `test` is Invalid. */
@@ -238,12 +250,12 @@ export class KubeClient {
   }
 
   /** Applies status fields (`/status`). */
-  applyStatus<T extends KubeObject = Untyped>(
+  async applyStatus<T extends WithStatus>(
     ref: ResourceRef<T>,
-    object: Applied<NoInfer<T>>,
+    object: AppliedStatus<NoInfer<T>>,
     options: ApplyOptions = {},
   ): Promise<T> {
-    return this.apply(ref, object, { ...options, subresource: 'status' });
+    return (await this.#apply(ref, object, { ...options, subresource: 'status' })) as T;
   }
 
   /** Merges into the status (`/status`); the patch is the whole object's, `{status: {…}}`. */
@@ -316,6 +328,19 @@ export class KubeClient {
   /** Closes all connections. */
   close(): Promise<void> {
     return this.#transport.close();
+  }
+
+  #apply(
+    ref: ResourceRef,
+    object: AppliedStatus<WithStatus> | Applied<KubeObject>,
+    options: ApplyOptions,
+  ): Promise<unknown> {
+    return this.#transport.request('PATCH', objectPath(ref, keyOfDraft(object), options.subresource), {
+      query: { ...this.#writeQuery(options), force: options.force ?? true },
+      contentType: 'application/apply-patch+yaml',
+      body: { ...object, apiVersion: apiVersionOf(ref), kind: ref.kind },
+      ...(options.signal ? { signal: options.signal } : {}),
+    });
   }
 
   #patch(

@@ -1,4 +1,4 @@
-import type { ObjectMeta, OwnerReference } from '#lib/resources';
+import type { KubeObject, ObjectMeta, OwnerReference } from '#lib/resources';
 
 /** Which objects a list or watch is about. */
 export interface Selection {
@@ -112,6 +112,20 @@ export type Fields<T> = T extends readonly unknown[]
 export type Applied<T> = { readonly [K in Exclude<keyof T, 'metadata'>]?: Fields<T[K]> } & {
   readonly metadata: DraftMeta & { readonly name: string };
 };
+
+/** An object with a status. */
+export interface WithStatus extends KubeObject {
+  readonly status?: object;
+}
+
+/** The fields of a status of which a writer owns some. */
+export type StatusOf<T extends WithStatus> = Partial<NonNullable<T['status']>>;
+
+/** A configuration for server-side apply of the status alone. */
+export interface AppliedStatus<T extends WithStatus> {
+  readonly metadata: DraftMeta & { readonly name: string };
+  readonly status: StatusOf<T>;
+}
 
 export interface JsonPatchOperation {
   readonly op: 'add' | 'remove' | 'replace' | 'test' | 'move' | 'copy';

@@ -12,10 +12,16 @@ export interface InformersOptions {
   readonly clock?: Clock;
 }
 
+/** What is done with all informers alike, whatever their kinds. */
+type AnyInformer = Pick<
+  Informer<KubeObject>,
+  'ref' | 'start' | 'stop' | 'synced' | 'hasSynced' | 'silentForMs'
+>;
+
 /** The informers of a program: one for each kind and selection. */
 export class Informers {
   readonly #options: InformersOptions;
-  readonly #informers = new Map<string, Informer<KubeObject>>();
+  readonly #informers = new Map<string, AnyInformer>();
   readonly #trouble: Trouble;
   #isStarted = false;
 
@@ -29,9 +35,9 @@ export class Informers {
     const id = idOf(ref, selection);
     const known = this.#informers.get(id);
     // the reference is part of the id, so the objects are of its type
-    if (known) return known as unknown as Informer<T>;
+    if (known) return known as Informer<T>;
     const informer = new Informer<T>({ ...this.#options, ref, selection, trouble: this.#trouble });
-    this.#informers.set(id, informer as unknown as Informer<KubeObject>);
+    this.#informers.set(id, informer);
     if (this.#isStarted) informer.start();
     return informer;
   }

@@ -2,7 +2,6 @@ import { hasFinalizer } from '#lib/reconcile';
 import { keyOf, type KubeObject, type ResourceRef } from '#lib/resources';
 import { isNotFound } from '../client/kube-api-error.js';
 import type { KubeClient, Untyped } from '../client/kube-client.js';
-import type { Fields } from '../client/request-options.js';
 
 /** Puts a finalizer on, before anything outside is made. Conflict when the object changed since it was read. */
 export async function addFinalizer<T extends KubeObject = Untyped>(
@@ -15,7 +14,7 @@ export async function addFinalizer<T extends KubeObject = Untyped>(
   return await write(client, ref, object, [...(object.metadata.finalizers ?? []), finalizer]);
 }
 
-/** Takes a finalizer off, after everything is released; the object may then be gone. */
+/** Takes a finalizer off, after everything is released; which may end the object. */
 export async function removeFinalizer<T extends KubeObject = Untyped>(
   client: KubeClient,
   ref: ResourceRef<T>,
@@ -39,6 +38,5 @@ async function write<T extends KubeObject>(
   finalizers: readonly string[],
 ): Promise<T> {
   const { resourceVersion, uid } = object.metadata;
-  const patch = { metadata: { resourceVersion, uid, finalizers } };
-  return await client.merge<T>(ref, keyOf(object), patch as unknown as Fields<T>);
+  return await client.mergeMetadata(ref, keyOf(object), { resourceVersion, uid, finalizers });
 }

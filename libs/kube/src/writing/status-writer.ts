@@ -3,15 +3,7 @@ import type { KubeObject, ResourceRef } from '#lib/resources';
 import { compareVersions } from '../informer/resource-version.js';
 import { isNotFound } from '../client/kube-api-error.js';
 import type { KubeClient } from '../client/kube-client.js';
-import type { Applied } from '../client/request-options.js';
-
-/** An object with a status. */
-export interface WithStatus extends KubeObject {
-  readonly status?: object;
-}
-
-/** The fields of a status of which a writer owns some. */
-export type StatusOf<T extends WithStatus> = Partial<NonNullable<T['status']>>;
+import type { StatusOf, WithStatus } from '../client/request-options.js';
 
 export interface StatusWriterOptions {
   /** Default: the client's. One for each reconciler, since it owns exactly the fields it last applied. */
@@ -66,8 +58,7 @@ export class StatusWriter {
     try {
       const written = await this.#client.applyStatus<T>(
         ref,
-        // a literal cannot be shown to fit the fields of a type parameter
-        applied as unknown as Applied<T>,
+        applied,
         fieldManager === undefined ? {} : { fieldManager },
       );
       this.#remember(written);

@@ -33,7 +33,11 @@ const COLUMNS = [
   'completion_cost',
 ] as const;
 
-type TextRow = Readonly<Record<(typeof COLUMNS)[number], string | null>>;
+type Lists = 'parent_run_ids' | 'tags';
+/** A row by `textTypes`: every value as its text, lists as lists of texts. */
+type TextRow = Readonly<
+  Record<Exclude<(typeof COLUMNS)[number], Lists>, string | null> & Record<Lists, readonly string[]>
+>;
 
 function writeRow(writer: CopyBinaryWriter, row: RunRow): void {
   writer
@@ -144,7 +148,7 @@ function parseRow(row: TextRow): RunRow {
     id: row.id ?? '',
     traceId: row.trace_id ?? '',
     parentRunId: row.parent_run_id ?? undefined,
-    parentRunIds: row.parent_run_ids as unknown as readonly string[],
+    parentRunIds: row.parent_run_ids,
     referenceExampleId: row.reference_example_id ?? undefined,
     endTime: micros(row.end_time),
     firstTokenTime: micros(row.first_token_time),
@@ -157,7 +161,7 @@ function parseRow(row: TextRow): RunRow {
     status: (row.status ?? 'pending') as RunStatus,
     dottedOrder: row.dotted_order ?? '',
     traceTier: row.trace_tier ?? '',
-    tags: row.tags as unknown as readonly string[],
+    tags: row.tags,
     threadId: row.thread_id ?? undefined,
     totalCost: row.total_cost ?? undefined,
     promptCost: row.prompt_cost ?? undefined,
