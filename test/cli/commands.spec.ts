@@ -64,10 +64,10 @@ describe('agentplane with a platform', () => {
       const listed = JSON.parse(await run('keys', 'list', '-o', 'json')) as {
         id: string;
         description: string;
-        kind: string;
+        scope: string;
       }[];
-      expect(listed.map(({ description, kind }) => `${kind} ${description}`)).toEqual(
-        expect.arrayContaining(['person laptop', 'person first key']),
+      expect(listed.map(({ description, scope }) => `${scope} ${description}`)).toEqual(
+        expect.arrayContaining(['workspace laptop', 'workspace first key']),
       );
       expect(JSON.stringify(listed)).not.toContain(key);
       const id = listed.find(({ description }) => description === 'laptop')?.id ?? '';
@@ -75,9 +75,37 @@ describe('agentplane with a platform', () => {
       await run('keys', 'revoke', id);
       expect(await statusOf(key)).toBe(401);
       expect(await run('keys', 'list')).not.toContain('laptop');
-      expect(await run('keys', 'list', '--all')).toMatch(/laptop +person .*Z +\d{4}-/);
+      expect(await run('keys', 'list', '--all')).toMatch(/laptop +workspace .*Z +never .*Z +\d{4}-/);
       const again = await attempt('keys', 'revoke', id);
       expect([again.code, again.complaint]).toEqual([3, expect.stringContaining(`API key ${id} not found`)]);
+    });
+
+    it('creates a key of a scope that expires', async () => {
+      const made = await attempt('keys', 'create', 'reader', '--scope', 'read', '--expires', '30d');
+      const key = made.output.trim();
+      expect(await statusOf(key)).toBe(200);
+      const written = await fetch(`${platform.credentials.restUrl}/sessions`, {
+        method: 'POST',
+        headers: { 'x-api-key': key, 'content-type': 'application/json' },
+        body: '{"name": "of a reader"}',
+      });
+      expect(written.status).toBe(403);
+      const listed = await run('keys', 'list');
+      expect(listed).toMatch(/^ID +NAME +SCOPE +CREATED +EXPIRES +LAST USED/);
+      expect(listed).toMatch(/reader +read +\d{4}-.*Z +\d{4}-.*Z/);
+      const [id = ''] = /^\S+(?= +reader )/m.exec(listed) ?? [];
+      const [, end = ''] = /reader +read +\S+ +(\S+)/.exec(listed) ?? [];
+      expect(Math.round((Date.parse(end) - Date.now()) / 86_400_000)).toBe(30);
+      await run('keys', 'revoke', id);
+    });
+
+    it.each([
+      ['--scope', 'deployment', 'Allowed choices are workspace, ingest, read, invoke'],
+      ['--expires', 'soon', 'must look like'],
+      ['--expires', '99999999d', 'must be at most'],
+    ])('refuses %s %s', async (option, value, says) => {
+      const { code, complaint } = await attempt('keys', 'create', 'x', option, value);
+      expect([code, complaint]).toEqual([2, expect.stringContaining(says)]);
     });
 
     it('creates the first key of a second workspace', async () => {

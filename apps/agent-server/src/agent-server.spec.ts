@@ -595,7 +595,22 @@ describe('a trace', () => {
 });
 
 describe('a server', () => {
-  it('accepts keys of its own tenant only', async () => {
+  it('accepts keys of its own tenant that may call it, and no others', async () => {
+    const own = { deployment: 'ours-1', project: 'ours' };
+    const other = { deployment: 'ours', project: 'second' };
+    const known: Record<string, object> = {
+      workspace: { scope: 'workspace' },
+      invoke: { scope: 'invoke' },
+      own: { scope: 'deployment', ...own },
+      other: { scope: 'deployment', ...other },
+      nameless: { scope: 'deployment' },
+      ingest: { scope: 'ingest' },
+      read: { scope: 'read' },
+      newer: { scope: 'all' },
+      unscoped: {},
+      theirs: { scope: 'workspace', tenant_id: 'another' },
+      ending: { scope: 'workspace', expires_in_ms: 1 },
+    };
     const tenant = '11111111-1111-4111-8111-111111111111';
     let asked = 0;
     const platform: Server = createServer((request, response) => {
@@ -603,7 +618,7 @@ describe('a server', () => {
       const key = request.headers['x-api-key'];
       if (key === 'down') return response.writeHead(500).end();
       if (key === 'wrong') return response.writeHead(401).end('{"detail":"no"}');
-      return response.end(JSON.stringify({ tenant_id: key === 'ours' ? tenant : 'another', key_id: 'k1' }));
+      return response.end(JSON.stringify({ tenant_id: tenant, key_id: 'k1', ...known[String(key)] }));
     }).listen(0, '127.0.0.1');
     const guarded = await ServerProcess.start({
       uri: (await postgres.freshDatabase()).uri,
@@ -611,11 +626,13 @@ describe('a server', () => {
         AGENTPLANE_AUTH: 'key',
         AGENTPLANE_AUTH_URL: `http://127.0.0.1:${(platform.address() as AddressInfo).port}`,
         AGENTPLANE_TENANT_ID: tenant,
+        AGENTPLANE_DEPLOYMENT: 'ours',
       },
     });
     try {
       const statuses: Record<string, number> = {};
-      for (const key of ['ours', 'ours', 'theirs', 'wrong', 'down', '']) {
+      const keys = ['workspace', ...Object.keys(known), 'wrong', 'down', '', 'ending'];
+      for (const key of keys) {
         const headers: Record<string, string> = {
           'content-type': 'application/json',
           ...(key && { 'x-api-key': key }),
@@ -624,8 +641,13 @@ describe('a server', () => {
         statuses[key] = response.status;
         await response.text();
       }
-      expect(statuses).toEqual({ ours: 200, theirs: 401, wrong: 401, down: 503, '': 401 });
-      expect(asked).toBe(4);
+      expect(statuses).toEqual({
+        ...{ workspace: 200, invoke: 200, own: 200, ending: 200 },
+        ...{ other: 403, nameless: 403, ingest: 403, read: 403, newer: 403, unscoped: 403 },
+        ...{ theirs: 401, wrong: 401, down: 503, '': 401 },
+      });
+      // each key once, but for the one that is expired since
+      expect(asked).toBe(Object.keys(known).length + 3);
       expect((await fetch(`${guarded.url}/ok`)).status).toBe(200);
     } finally {
       await guarded.stop();

@@ -123,7 +123,8 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
       REASON.unprotected,
       'authentication: AGENTPLANE_AUTH_URL or AGENTPLANE_TENANT_ID is not set; set both, or AGENTPLANE_AUTH=off to accept every request',
     );
-  return new KeyVerifier(config.authUrl, config.tenantId, clock);
+  const { authUrl, tenantId, deployment } = config;
+  return new KeyVerifier(authUrl, { tenantId, deployment }, clock);
 }
 
 async function loadGraphs({ config, folder, log }: AgentServerOptions): Promise<GraphRegistry> {

@@ -1,13 +1,23 @@
+import type { ChosenScope } from './key-scope.js';
+
 /** The uuid of a workspace; every row and every query carries it. */
 export type TenantId = string;
 
-/** Who an API key was made for: a person or program outside, or a deployment of this platform. */
-export type ApiKeyKind = 'person' | 'deployment';
+/** What a key opens, and for a deployment's own key whose it is. */
+export type KeyGrant =
+  | { readonly scope: ChosenScope }
+  | {
+      readonly scope: 'deployment';
+      /** Metadata name of the deployment. */
+      readonly deployment: string;
+      /** Name of its tracing project, which is the deployment's name on the wire. */
+      readonly project: string;
+    };
 
 /** The verified holder of an API key. */
-export interface Caller {
+export type Caller = KeyGrant & {
   readonly tenantId: TenantId;
   readonly keyId: string;
-  /** Metadata name of the deployment the key was minted for; absent on keys of people. */
-  readonly deployment?: string;
-}
+  /** By the database's clock; absent on keys without an end. */
+  readonly expiresInMs?: number;
+};

@@ -1,2 +1,3 @@
 export { apiKeyHash, mintApiKey, parseApiKey, sameHash } from './api-key.js';
-export type { ApiKeyKind, Caller } from './caller.js';
+export type { Caller, KeyGrant } from './caller.js';
+export { CHOSEN_SCOPES, KEY_SCOPES, type ChosenScope, type KeyScope } from './key-scope.js';

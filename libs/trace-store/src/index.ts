@@ -1,4 +1,4 @@
-export type { ApiKeyRecord, ApiKeys } from './key/api-keys.js';
+export type { ApiKeyRecord, ApiKeys, NewApiKey } from './key/api-keys.js';
 export { EXPORT_COLUMNS, type ExportColumn } from './export/export-columns.js';
 export type {
   ExportCursor,

@@ -50,9 +50,10 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
 
   return {
     migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
-    ingest: (tenantId, batch) => observedIngest(batch, () => ingestion.ingest(tenantId, batch)),
+    ingest: (tenantId, batch, onlyProject) =>
+      observedIngest(batch, () => ingestion.ingest(tenantId, batch, onlyProject)),
     projects,
-    runs: { get: (tenantId, id) => findRun(pool, payloads, tenantId, id) },
+    runs: { get: (tenantId, id, projectId) => findRun(pool, payloads, tenantId, id, projectId) },
     apiKeys: new ApiKeyTable(control, pool),
     exportProgress: new ExportProgressTable(pool),
     exportSource: new PostgresExportSource(pool),

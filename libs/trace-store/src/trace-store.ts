@@ -26,12 +26,16 @@ export interface TraceStoreOptions {
 export interface TraceStore {
   /** Brings the schema up to date. Any number of processes may do so at once. */
   migrate(): Promise<void>;
-  /** Stores creates and updates of runs; doing it again changes nothing. Visible to others when it resolves. */
-  ingest(tenantId: string, batch: RunBatch): Promise<IngestResult>;
+  /**
+   * Stores creates and updates of runs; doing it again changes nothing. Visible to others when it resolves.
+   * @param onlyProject name of the one project that the sender may write into; runs that name none go there
+   * @throws PublicError forbidden for a run of another project; nothing of the batch is stored then
+   */
+  ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult>;
   readonly projects: Projects;
   readonly runs: {
-    /** The run with its payloads; undefined also for another tenant's. */
-    get(tenantId: string, id: string): Promise<StoredRun | undefined>;
+    /** The run with its payloads; undefined also for another tenant's, and for one outside of `projectId`. */
+    get(tenantId: string, id: string, projectId?: string): Promise<StoredRun | undefined>;
   };
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;

@@ -1,13 +1,8 @@
 import { createHash } from 'node:crypto';
 import { PublicError } from '#lib/errors';
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
-
-/** Who calls: the owner of an API key. */
-export interface ApiCaller {
-  readonly tenantId: string;
-  readonly keyId: string;
-}
+import { type ApiCaller, judgeKey, type KeyVerdict, type ServerIdentity } from './judge-key.js';
 
 /** How long an answer about a key is believed. */
 const GOOD_MS = 10_000;
@@ -17,56 +12,63 @@ const STALE_MS = 60_000;
 const MAX_KEYS = 10_000;
 const VERIFY_TIMEOUT_MS = 5_000;
 
-interface Verdict {
-  readonly caller: ApiCaller | undefined;
+/** What was learned of a key. */
+interface Learned {
+  readonly verdict: KeyVerdict;
+  /** When it was asked. */
   readonly atMs: number;
+  /** When the key expires; nothing is believed longer. */
+  readonly endMs: number;
 }
 
 /** Verifies API keys by asking the platform, and remembers the answers for seconds. */
 export class KeyVerifier {
   /** By hash, so that no key stays in memory. */
-  readonly #verdicts = new Map<string, Verdict>();
-  readonly #asking = new Map<string, Promise<ApiCaller | undefined>>();
+  readonly #learned = new Map<string, Learned>();
+  readonly #asking = new Map<string, Promise<Learned>>();
 
   constructor(
     private readonly authUrl: string,
-    private readonly tenantId: string,
+    private readonly identity: ServerIdentity,
     private readonly clock: Clock,
   ) {}
 
-  /** @throws PublicError `unauthenticated` for a key that is not of this tenant, `unavailable` when the platform does not answer */
+  /**
+   * @throws PublicError `unauthenticated` for a key that is not of this tenant, `forbidden` for one that may not call
+   * this deployment, `unavailable` when the platform does not answer
+   */
   async verify(key: string | undefined): Promise<ApiCaller> {
     if (!key) throw new PublicError('unauthenticated', 'API key missing; send it in the header x-api-key');
     const hash = createHash('sha256').update(key).digest('base64');
-    const known = this.#verdicts.get(hash);
-    const ageMs = known ? this.clock.monotonicMs() - known.atMs : Infinity;
-    const isFresh = known !== undefined && ageMs < (known.caller ? GOOD_MS : BAD_MS);
-    const caller = isFresh
-      ? known.caller
-      : await this.#ask(hash, key, ageMs < STALE_MS ? known?.caller : undefined);
-    if (!caller)
-      throw new PublicError(
-        'unauthenticated',
-        'API key not valid for this deployment; use a key of its workspace',
-      );
-    return caller;
+    const known = this.#learned.get(hash);
+    const isFresh = known && this.#isBelieved(known, known.verdict.kind === 'admitted' ? GOOD_MS : BAD_MS);
+    const { verdict } = isFresh ? known : await this.#ask(hash, key, known);
+    if (verdict.kind === 'refused') throw new PublicError(verdict.code, verdict.message);
+    return verdict.caller;
   }
 
-  #ask(hash: string, key: string, fallback: ApiCaller | undefined): Promise<ApiCaller | undefined> {
+  #isBelieved({ atMs, endMs }: Learned, forMs: number): boolean {
+    const nowMs = this.clock.monotonicMs();
+    return nowMs - atMs < forMs && nowMs < endMs;
+  }
+
+  #ask(hash: string, key: string, known: Learned | undefined): Promise<Learned> {
     let asking = this.#asking.get(hash);
     if (!asking) {
-      asking = this.#fetchVerdict(hash, key).finally(() => this.#asking.delete(hash));
+      asking = this.#fetch(hash, key).finally(() => this.#asking.delete(hash));
       this.#asking.set(hash, asking);
     }
     return asking.catch((error: unknown) => {
-      if (fallback) return fallback;
+      if (known?.verdict.kind === 'admitted' && this.#isBelieved(known, STALE_MS)) return known;
       throw new PublicError('unavailable', 'API key not verified: the platform does not answer; retry', [], {
         cause: error,
       });
     });
   }
 
-  async #fetchVerdict(hash: string, key: string): Promise<ApiCaller | undefined> {
+  async #fetch(hash: string, key: string): Promise<Learned> {
+    // before the question: the time until the key expires counts from some moment after it
+    const atMs = this.clock.monotonicMs();
     const response = await fetch(`${this.authUrl}/auth/verify`, {
       method: 'POST',
       headers: { 'x-api-key': key },
@@ -76,12 +78,16 @@ export class KeyVerifier {
       await response.body?.cancel();
       throw new Error(`/auth/verify of the platform answered ${response.status}`);
     }
-    const answer: unknown = response.ok ? await response.json() : await response.body?.cancel();
-    const { tenant_id: tenantId, key_id: keyId } = isJsonObject(answer) ? answer : {};
-    const caller =
-      tenantId === this.tenantId ? { tenantId, keyId: typeof keyId === 'string' ? keyId : '' } : undefined;
-    if (this.#verdicts.size >= MAX_KEYS) this.#verdicts.clear();
-    this.#verdicts.set(hash, { caller, atMs: this.clock.monotonicMs() });
-    return caller;
+    const body: unknown = response.ok ? await response.json() : await response.body?.cancel();
+    const answer: JsonObject | undefined = isJsonObject(body) ? body : undefined;
+    const leftMs = answer?.['expires_in_ms'];
+    const learned = {
+      verdict: judgeKey(answer, this.identity),
+      atMs,
+      endMs: typeof leftMs === 'number' ? atMs + leftMs : Infinity,
+    };
+    if (this.#learned.size >= MAX_KEYS) this.#learned.clear();
+    this.#learned.set(hash, learned);
+    return learned;
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonObject } from '#lib/json';
-import type { ApiCaller } from './authenticate.js';
+import type { ApiCaller } from './judge-key.js';
 
 /** Headers that carry credentials: they never reach graphs, rows or traces. */
 const PRIVATE = new Set([

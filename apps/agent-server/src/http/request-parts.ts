@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { isUuid } from '#lib/resources';
-import type { ApiCaller } from './authenticate.js';
+import type { ApiCaller } from './judge-key.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

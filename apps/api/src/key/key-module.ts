@@ -8,7 +8,11 @@ import { KeysController } from './keys-controller.js';
 @Module({
   controllers: [KeysController],
   providers: [
-    { provide: Keys, inject: [TRACE_STORE], useFactory: ({ apiKeys }: TraceStore) => new Keys(apiKeys) },
+    {
+      provide: Keys,
+      inject: [TRACE_STORE],
+      useFactory: (store: TraceStore) => new Keys(store.apiKeys, () => store.databaseTime()),
+    },
   ],
 })
 export class KeyModule {}

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { testPostgres } from '#lib/testing';
+import { mintApiKey } from '#lib/auth';
+import { testPostgres, waitFor } from '#lib/testing';
 import { OPERATOR_KEY, runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
 
 const postgres = testPostgres();
@@ -29,9 +30,10 @@ describe('api-key routes', () => {
         id: expect.stringMatching(/^[0-9A-Za-z]{12}$/),
         short_key: `apk_${json.id}`,
         description: 'laptop',
-        kind: 'person',
+        scope: 'workspace',
         deployment: null,
         created_at: expect.stringMatching(/Z$/),
+        expires_at: null,
         last_used_at: null,
         revoked_at: null,
         key: expect.stringMatching(new RegExp(`^apk_${json.id}_`)),
@@ -53,13 +55,54 @@ describe('api-key routes', () => {
     expect((await tenant.call('DELETE', `${PATH}/${made.id}`)).status).toBe(404);
   });
 
-  it('refuses an unusable description and kinds of keys that do not exist', async () => {
+  it('refuses an unusable description and fields that do not exist', async () => {
     expect((await tenant.call('POST', PATH, { description: '' })).status).toBe(422);
     expect((await tenant.call('POST', PATH, { description: 'x'.repeat(201) })).status).toBe(422);
     const readOnly = await tenant.call('POST', PATH, { description: 'x', read_only: true });
     expect([readOnly.status, readOnly.text]).toEqual([422, expect.stringContaining('read_only')]);
     expect((await tenant.call('GET', `${PATH}?include_revoked=perhaps`)).status).toBe(422);
   });
+
+  it.each(['workspace', 'ingest', 'read', 'invoke'])(
+    'makes and shows a key of the scope %s',
+    async (scope) => {
+      const made = (await tenant.call('POST', PATH, { description: scope, scope })).json;
+      expect(made.scope).toBe(scope);
+      const shown = (await tenant.call('GET', PATH)).json as { id: string }[];
+      expect(shown.find(({ id }) => id === made.id)).toMatchObject({ scope });
+      const verified = await tenant.call('POST', '/auth/verify', undefined, { 'x-api-key': made.key });
+      expect(verified.json).toEqual({ tenant_id: tenant.tenantId, key_id: made.id, scope });
+    },
+  );
+
+  it.each(['deployment', 'person', '', 'Workspace', 'toString', ['read']])(
+    'refuses the scope %j',
+    async (scope) => {
+      const answer = await tenant.call('POST', PATH, { description: 'x', scope });
+      expect([answer.status, answer.text]).toEqual([422, expect.stringContaining('scope')]);
+    },
+  );
+
+  it('makes a key that expires, and refuses it from then on as an unknown one', async () => {
+    const end = new Date((await api.store.databaseTime()).getTime() + 1_500).toISOString();
+    const made = (await tenant.call('POST', PATH, { description: 'brief', expires_at: end })).json;
+    expect(made.expires_at).toBe(end);
+    const as = { 'x-api-key': made.key };
+    const verified = await tenant.call('POST', '/auth/verify', undefined, as);
+    expect(verified.json.expires_in_ms).toBeLessThanOrEqual(1_500);
+    await waitFor(async () => (await tenant.call('GET', PATH, undefined, as)).status === 401);
+    const unknown = await tenant.call('GET', PATH, undefined, { 'x-api-key': mintApiKey().key });
+    expect((await tenant.call('GET', PATH, undefined, as)).text).toBe(unknown.text);
+    expect(await descriptions(tenant)).toContain('brief');
+  });
+
+  it.each(['2020-01-01T00:00:00Z', 'tomorrow', 5, '2026-13-01T00:00:00Z'])(
+    'refuses the end %j',
+    async (end) => {
+      const answer = await tenant.call('POST', PATH, { description: 'x', expires_at: end });
+      expect([answer.status, answer.text]).toEqual([422, expect.stringContaining('expires_at')]);
+    },
+  );
 
   it('hides the keys of other tenants', async () => {
     const other = await api.workspace();
@@ -77,7 +120,7 @@ describe('api-key routes', () => {
 
   it('refuses the routes of keys to the key of a deployment, and keeps that key', async () => {
     const own = await api.store.apiKeys.mint(tenant.tenantId, {
-      ...{ name: 'agent', kind: 'deployment', deployment: 'agent' },
+      ...{ name: 'agent', scope: 'deployment', deployment: 'agent', project: 'agent' },
     });
     const headers = { 'x-api-key': own.key };
     expect((await tenant.call('GET', PATH, undefined, headers)).status).toBe(403);

@@ -1,5 +1,8 @@
 import { PublicError } from '#lib/errors';
 import type { ApiKeyRecord, ApiKeys } from '#lib/trace-store';
+import { parseInstant } from '#lib/time';
+import { invalid } from '../wire/request-pipe.js';
+import type { CreateKeyRequest } from './key-request.js';
 import type { KeyAnswer, NewKeyAnswer } from './key-answer.js';
 
 const DEFAULT_DESCRIPTION = 'API key';
@@ -9,9 +12,10 @@ function renderKey(record: ApiKeyRecord): KeyAnswer {
     id: record.id,
     short_key: `apk_${record.id}`,
     description: record.name,
-    kind: record.kind,
+    scope: record.scope,
     deployment: record.deployment ?? null,
     created_at: record.createdAt.toISOString(),
+    expires_at: record.expiresAt?.toISOString() ?? null,
     last_used_at: record.lastUsedAt?.toISOString() ?? null,
     revoked_at: record.revokedAt?.toISOString() ?? null,
   };
@@ -19,7 +23,11 @@ function renderKey(record: ApiKeyRecord): KeyAnswer {
 
 /** The API keys of one workspace at a time. */
 export class Keys {
-  constructor(private readonly apiKeys: Pick<ApiKeys, 'list' | 'mint' | 'revoke'>) {}
+  constructor(
+    private readonly apiKeys: Pick<ApiKeys, 'list' | 'mint' | 'revoke'>,
+    /** The clock that decides whether a key is expired. */
+    private readonly databaseTime: () => Promise<Date>,
+  ) {}
 
   /** Newest first. */
   async list(tenantId: string, includeRevoked: boolean): Promise<readonly KeyAnswer[]> {
@@ -29,9 +37,14 @@ export class Keys {
       .map((record) => renderKey(record));
   }
 
-  async create(tenantId: string, description: string | null | undefined): Promise<NewKeyAnswer> {
-    const name = description ?? DEFAULT_DESCRIPTION;
-    const { key, id } = await this.apiKeys.mint(tenantId, { name, kind: 'person' });
+  /** @throws PublicError invalid for an end that is over */
+  async create(tenantId: string, request: CreateKeyRequest): Promise<NewKeyAnswer> {
+    const expiresAt = await this.#end(request.expires_at);
+    const { key, id } = await this.apiKeys.mint(tenantId, {
+      name: request.description ?? DEFAULT_DESCRIPTION,
+      scope: request.scope ?? 'workspace',
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+    });
     return { ...renderKey(await this.#get(tenantId, id)), key };
   }
 
@@ -48,6 +61,16 @@ export class Keys {
       );
     if (!(await this.apiKeys.revoke(tenantId, id))) throw notFound(id);
     return renderKey(await this.#get(tenantId, id));
+  }
+
+  async #end(text: string | null | undefined): Promise<Date | undefined> {
+    const instant = typeof text !== 'string' ? undefined : parseInstant(text, { zone: 'optional' });
+    if (instant === undefined) return undefined;
+    const end = new Date(Number(instant / 1000n));
+    if (end > (await this.databaseTime())) return end;
+    throw invalid([
+      { loc: ['body', 'expires_at'], msg: 'Input should be in the future', type: 'datetime_future' },
+    ]);
   }
 
   async #get(tenantId: string, id: string): Promise<ApiKeyRecord> {

@@ -11,12 +11,17 @@ import { CallerAnswer } from './caller-answer.js';
 export class AuthController {
   @Post('verify')
   @HttpCode(200)
-  @Operation({ summary: 'Tenant that the key of this request belongs to', answer: CallerAnswer })
+  @Operation({
+    summary: 'Tenant that the key of this request belongs to, and what the key opens',
+    answer: CallerAnswer,
+  })
   verify(@FromCaller() caller: Caller): CallerAnswer {
     return {
       tenant_id: caller.tenantId,
       key_id: caller.keyId,
-      ...(caller.deployment === undefined ? {} : { deployment: caller.deployment }),
+      scope: caller.scope,
+      ...(caller.scope === 'deployment' ? { deployment: caller.deployment, project: caller.project } : {}),
+      ...(caller.expiresInMs === undefined ? {} : { expires_in_ms: Math.floor(caller.expiresInMs) }),
     };
   }
 }

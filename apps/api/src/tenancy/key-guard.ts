@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { ApiKeys } from '#lib/trace-store';
-import { isForDeployments, PUBLIC_PATHS } from '../wire/route-access.js';
+import { PUBLIC_PATHS, routeName, scopesOf } from '../wire/route-access.js';
 import { setCaller } from './caller.js';
 import type { OperatorKey } from './operator-key.js';
 import type { Workspaces } from './workspaces.js';
@@ -24,7 +24,7 @@ export interface KeyRing {
  * Asks every request for its key before a byte of its body is read.
  *
  * A missing or wrong key is 401. A key with the tenant of another is 404, with the same body as any missing thing,
- * so that the answer does not reveal which tenants exist.
+ * so that the answer does not reveal which tenants exist. A route that the scope of the key does not open is 403.
  */
 export function guardKeys(server: FastifyInstance, { keys, workspaces, operator }: KeyRing): void {
   server.addHook('onRequest', async (request) => {
@@ -38,14 +38,19 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator 
       if (!operator.mayCall(path))
         throw new PublicError('forbidden', 'The operator key manages API keys only');
       if (!isUuid(tenant) || !workspaces.has(tenant)) throw new PublicError('not_found', 'Not Found');
-      return setCaller(request, { tenantId: tenant.toLowerCase(), keyId: 'operator' });
+      return setCaller(request, { tenantId: tenant.toLowerCase(), keyId: 'operator', scope: 'workspace' });
     }
     const caller = await keys.verify(key);
     if (!caller) throw new PublicError('unauthenticated', 'The API key is not valid');
     if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
       throw new PublicError('not_found', 'Not Found');
-    if (caller.deployment !== undefined && !isForDeployments(request.routeOptions.url ?? path))
-      throw new PublicError('forbidden', 'The API key of a deployment may only send and read traces');
+    // the pattern of the route, never the path that was sent: another spelling of a path is the same route
+    const route = routeName(request.method, request.routeOptions.url ?? '');
+    if (!scopesOf(route).includes(caller.scope))
+      throw new PublicError(
+        'forbidden',
+        `An API key of the scope ${caller.scope} may not call this route; use a key of the scope ${scopesOf(route).join(' or ')}`,
+      );
     setCaller(request, caller);
   });
 }

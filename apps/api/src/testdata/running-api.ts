@@ -120,7 +120,7 @@ export async function runApi(
       await client.create(NAMESPACES, { metadata: { name: namespace } });
       const made = await client.create(RESOURCES.Workspace, { metadata: { name }, spec: { tenantId, plan } });
       await informers.of(RESOURCES.Workspace).waitFor(made.metadata.resourceVersion ?? '');
-      const { key } = await store.apiKeys.mint(tenantId, { name: 'test', kind: 'person' });
+      const { key } = await store.apiKeys.mint(tenantId, { name: 'test', scope: 'workspace' });
       return {
         tenantId,
         namespace,

@@ -49,7 +49,7 @@ export class RunsController {
     @Body() body: unknown,
   ): Promise<StoredPartsAnswer> {
     const sent = stream(body, 'multipart');
-    const notKept = await this.ingestion.multipart(caller.tenantId, contentType, sent);
+    const notKept = await this.ingestion.multipart(caller, contentType, sent);
     if (notKept.attachments + notKept.feedback === 0) return TAKEN;
     return { message: 'Runs were stored; attachments and feedback were not kept', not_kept: notKept };
   }
@@ -65,7 +65,7 @@ export class RunsController {
     refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
   async batch(@FromCaller() caller: Caller, @Body() body: unknown): Promise<object> {
-    await this.ingestion.batch(caller.tenantId, stream(body, 'JSON'));
+    await this.ingestion.batch(caller, stream(body, 'JSON'));
     return TAKEN;
   }
 
@@ -80,7 +80,7 @@ export class RunsController {
     refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
   async create(@FromCaller() caller: Caller, @Body() body: unknown): Promise<object> {
-    await this.ingestion.single(caller.tenantId, 'post', stream(body, 'JSON'));
+    await this.ingestion.single(caller, 'post', stream(body, 'JSON'));
     return TAKEN;
   }
 
@@ -99,7 +99,7 @@ export class RunsController {
     @PathId('run_id') runId: string,
     @Body() body: unknown,
   ): Promise<object> {
-    await this.ingestion.single(caller.tenantId, 'patch', stream(body, 'JSON'), runId);
+    await this.ingestion.single(caller, 'patch', stream(body, 'JSON'), runId);
     return TAKEN;
   }
 
@@ -111,7 +111,7 @@ export class RunsController {
     @PathId('run_id') runId: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const run = renderRun(await this.traces.getRun(caller.tenantId, runId));
+    const run = renderRun(await this.traces.getRun(caller, runId));
     void reply.send(run);
   }
 }

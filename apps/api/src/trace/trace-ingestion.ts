@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Caller } from '#lib/auth';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { splitBatch, type RunBatch, type RunOperation, type TraceStore } from '#lib/trace-store';
@@ -30,15 +31,15 @@ export class TraceIngestion {
   }
 
   /** `{"post": […], "patch": […]}` */
-  async batch(tenantId: string, body: Readable): Promise<void> {
-    await this.#whole(body, (bytes) => this.#store(tenantId, splitBatch(bytes, ['body'])));
+  async batch(caller: Caller, body: Readable): Promise<void> {
+    await this.#whole(body, (bytes) => this.#store(caller, splitBatch(bytes, ['body'])));
   }
 
   /** One run, created or updated. */
-  async single(tenantId: string, kind: 'post' | 'patch', body: Readable, id?: string): Promise<void> {
+  async single(caller: Caller, kind: 'post' | 'patch', body: Readable, id?: string): Promise<void> {
     await this.#whole(body, async (run) => {
       const operation: RunOperation = { run, place: ['body'], ...(id === undefined ? {} : { id }) };
-      await this.#store(tenantId, { post: [], patch: [], [kind]: [operation] });
+      await this.#store(caller, { post: [], patch: [], [kind]: [operation] });
     });
   }
 
@@ -47,14 +48,14 @@ export class TraceIngestion {
    * @returns parts that were accepted and not stored
    * @throws PublicError
    */
-  async multipart(tenantId: string, contentType: string, body: Readable): Promise<NotKept> {
+  async multipart(caller: Caller, contentType: string, body: Readable): Promise<NotKept> {
     const boundary = boundaryOf(contentType);
     if (boundary === undefined) throw new PublicError('bad_request', 'The content type names no boundary');
     const account = this.budget.open();
     const runs = new MultipartRuns();
     const refused: FieldProblem[] = [];
     const flush = async (isLast: boolean) => {
-      const result = await this.store.ingest(tenantId, runs.take(isLast));
+      const result = await this.store.ingest(caller.tenantId, runs.take(isLast), ownProject(caller));
       refused.push(...result.refused);
       refused.splice(MAX_PROBLEMS);
       account.keep(runs.heldBytes);
@@ -95,10 +96,15 @@ export class TraceIngestion {
     }
   }
 
-  async #store(tenantId: string, batch: RunBatch): Promise<void> {
-    const { refused } = await this.store.ingest(tenantId, batch);
+  async #store(caller: Caller, batch: RunBatch): Promise<void> {
+    const { refused } = await this.store.ingest(caller.tenantId, batch, ownProject(caller));
     if (refused.length > 0) throw invalid(refused);
   }
+}
+
+/** The one project that a deployment's own key writes into. */
+function ownProject(caller: Caller): string | undefined {
+  return caller.scope === 'deployment' ? caller.project : undefined;
 }
 
 function unreadable(error: UnreadableError): PublicError {

@@ -1,3 +1,4 @@
+import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import type { Project, StoredRun, TraceStore } from '#lib/trace-store';
 import type { CreateSessionRequest, SessionsQuery } from './session-request.js';
@@ -7,10 +8,16 @@ export class Traces {
   constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects'>) {}
 
   /** @throws PublicError not_found */
-  async getRun(tenantId: string, id: string): Promise<StoredRun> {
-    const run = await this.store.runs.get(tenantId, id);
+  async getRun(caller: Caller, id: string): Promise<StoredRun> {
+    const run = await this.#findRun(caller, id);
     if (!run) throw new PublicError('not_found', `Run with ID ${id} not found`);
     return run;
+  }
+
+  async #findRun(caller: Caller, id: string): Promise<StoredRun | undefined> {
+    if (caller.scope !== 'deployment') return this.store.runs.get(caller.tenantId, id);
+    const own = await this.store.projects.find(caller.tenantId, { name: caller.project });
+    return own && this.store.runs.get(caller.tenantId, id, own.id);
   }
 
   /** @throws PublicError not_found */

@@ -1,5 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { isForDeployments, PUBLIC_PATHS } from './route-access.js';
+import { KEY_SCOPES } from '#lib/auth';
+import { PUBLIC_PATHS, routeName, scopesOf } from './route-access.js';
 import { PROBLEM_REFERENCE } from './operation.js';
 
 type PathItem = OpenAPIObject['paths'][string];
@@ -48,15 +49,22 @@ function refusal(description: string, reference = PROBLEM_REFERENCE): Responses[
   return { description, content: { 'application/json': { schema: { $ref: reference } } } };
 }
 
+/** Every scope may do what no scope is refused. */
+function forbidden(method: Method, path: string): Responses {
+  const scopes = scopesOf(routeName(method.toUpperCase(), path));
+  if (scopes.length === KEY_SCOPES.length) return {};
+  return { '403': refusal(`The key does not open this route; its scope must be ${scopes.join(' or ')}`) };
+}
+
 /** The refusals that follow from what a route takes and who may call it. */
-function commonRefusals(path: string, operation: OperationObject): Responses {
+function commonRefusals(method: Method, path: string, operation: OperationObject): Responses {
   const hasBody = operation.requestBody !== undefined;
   const takesSomething = hasBody || (operation.parameters ?? []).length > 0;
   if (PUBLIC_PATHS.has(path)) return {};
   return {
     ...(path.includes('{') ? { '400': refusal('The path cannot be decoded') } : {}),
     '401': refusal('The API key is missing or not valid'),
-    ...(isForDeployments(path) ? {} : { '403': refusal('The key of a deployment may not call this route') }),
+    ...forbidden(method, path),
     '404': refusal('Not found, or it belongs to another tenant'),
     ...(hasBody
       ? {
@@ -93,13 +101,13 @@ function completeParameters(operation: OperationObject): Parameter[] {
   });
 }
 
-function completeOperation(path: string, operation: OperationObject): OperationObject {
+function completeOperation(method: Method, path: string, operation: OperationObject): OperationObject {
   const parameters = completeParameters(operation);
   return {
     ...operation,
     operationId: operationId(operation.operationId ?? ''),
     parameters,
-    responses: { ...commonRefusals(path, { ...operation, parameters }), ...operation.responses },
+    responses: { ...commonRefusals(method, path, { ...operation, parameters }), ...operation.responses },
     ...(PUBLIC_PATHS.has(path) ? { security: [] } : {}),
   };
 }
@@ -126,7 +134,7 @@ export function completeDocument(document: OpenAPIObject): OpenAPIObject {
       Object.fromEntries(
         METHODS.flatMap((method) => {
           const operation = item[method];
-          return operation ? [[method, completeOperation(path, operation)]] : [];
+          return operation ? [[method, completeOperation(method, path, operation)]] : [];
         }),
       ),
     ]),

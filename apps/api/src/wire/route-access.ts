@@ -1,10 +1,66 @@
+import { KEY_SCOPES, type KeyScope } from '#lib/auth';
+
 /** Routes without a key, by their whole path. Everything else needs one. */
 export const PUBLIC_PATHS: ReadonlySet<string> = new Set(['/ok', '/info', '/api/v1/info', '/openapi.json']);
 
-/** What a deployment's own key may do: send and read traces, and ask whom it belongs to. */
-const DEPLOYMENT_PATHS = /^(\/api\/v1)?\/(runs|sessions|feedback|auth\/verify)(\/|$)/;
+const WORKSPACE: readonly KeyScope[] = ['workspace'];
+const READ: readonly KeyScope[] = ['workspace', 'read'];
+const WRITE_RUNS: readonly KeyScope[] = ['workspace', 'deployment', 'ingest'];
+const READ_RUN: readonly KeyScope[] = ['workspace', 'deployment', 'read'];
 
-/** Whether the key of a deployment may call this path. */
-export function isForDeployments(path: string): boolean {
-  return DEPLOYMENT_PATHS.test(path);
+/**
+ * Which scopes open which route, `METHOD /path` as in the OpenAPI document; trace routes stand once for both of their
+ * prefixes. A test holds this table and the document together.
+ */
+export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
+  'POST /auth/verify': KEY_SCOPES,
+  'GET /api/v1/api-key': WORKSPACE,
+  'POST /api/v1/api-key': WORKSPACE,
+  'DELETE /api/v1/api-key/{api_key_id}': WORKSPACE,
+  'POST /runs': WRITE_RUNS,
+  'POST /runs/batch': WRITE_RUNS,
+  'POST /runs/multipart': WRITE_RUNS,
+  'PATCH /runs/{run_id}': WRITE_RUNS,
+  'GET /runs/{run_id}': READ_RUN,
+  'GET /sessions': READ,
+  'POST /sessions': WORKSPACE,
+  'GET /sessions/{session_id}': READ,
+  'DELETE /sessions/{session_id}': WORKSPACE,
+  'GET /v2/deployments': READ,
+  'POST /v2/deployments': WORKSPACE,
+  'GET /v2/deployments/{deployment_id}': READ,
+  'PATCH /v2/deployments/{deployment_id}': WORKSPACE,
+  'DELETE /v2/deployments/{deployment_id}': WORKSPACE,
+  'GET /v2/deployments/{deployment_id}/revisions': READ,
+  'GET /v2/deployments/{deployment_id}/revisions/{revision_id}': READ,
+  'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': WORKSPACE,
+  'GET /v1/integrations/git_host/install': WORKSPACE,
+  'GET /v2/listeners': WORKSPACE,
+  'GET /v2/listeners/{listener_id}': WORKSPACE,
+  'GET /api/v1/bulk-exports/destinations': READ,
+  'POST /api/v1/bulk-exports/destinations': WORKSPACE,
+  'GET /api/v1/bulk-exports/destinations/{destination_id}': READ,
+  'GET /api/v1/bulk-exports': READ,
+  'POST /api/v1/bulk-exports': WORKSPACE,
+  'GET /api/v1/bulk-exports/{export_id}': READ,
+  'PATCH /api/v1/bulk-exports/{export_id}': WORKSPACE,
+  'GET /api/v1/bulk-exports/{export_id}/runs': READ,
+  'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': READ,
+};
+
+const SECOND_PREFIX = /^\/api\/v1(?=\/(runs|sessions)(\/|$))/;
+
+/**
+ * A route's place in the table.
+ * @param pattern with parameters as the router (`:run_id`) or as the OpenAPI document (`{run_id}`) spells them
+ */
+export function routeName(method: string, pattern: string): string {
+  const path = pattern.replace(/:([a-z_]+)/g, '{$1}').replace(SECOND_PREFIX, '');
+  // the router answers HEAD as GET without the body
+  return `${method === 'HEAD' ? 'GET' : method} ${path}`;
+}
+
+/** The scopes that open a route: only `workspace` for one that is not in the table, or does not exist. */
+export function scopesOf(route: string): readonly KeyScope[] {
+  return Object.hasOwn(ROUTE_SCOPES, route) ? (ROUTE_SCOPES[route] ?? WORKSPACE) : WORKSPACE;
 }

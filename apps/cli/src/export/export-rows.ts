@@ -2,17 +2,10 @@ import { type Command, command, defaulted, optional, parsed, toggle } from '#lib
 import { TARGET_OPTIONS } from '../context/target.js';
 import { timeoutOption } from '../deploy/deploy-rows.js';
 import { NAMESPACE_OPTION } from '../objects/object-rows.js';
+import { oneOf } from '../one-of.js';
 
 const FORMATS = ['v1', 'v2_beta'] as const;
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd'] as const;
-
-function oneOf<const W extends string>(words: readonly W[]): (text: string) => W {
-  return (text) => {
-    const found = words.find((word) => word === text);
-    if (found === undefined) throw new Error(`Allowed choices are ${words.join(', ')}.`);
-    return found;
-  };
-}
 
 function parseTime(text: string): string {
   const at = Date.parse(text);

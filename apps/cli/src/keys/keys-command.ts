@@ -1,5 +1,7 @@
+import type { ChosenScope } from '#lib/auth';
 import { EXIT } from '#lib/lifecycle';
 import { RESOURCES } from '#lib/resources';
+import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import { withKube } from '../context/open-kube.js';
 import { resolveTarget, type Target, type TargetFlags } from '../context/target.js';
@@ -19,9 +21,10 @@ export interface KeysFlags extends TargetFlags {
 interface Key {
   readonly id: string;
   readonly description: string;
-  readonly kind: string;
+  readonly scope: string;
   readonly deployment: string | null;
   readonly created_at: string;
+  readonly expires_at: string | null;
   readonly last_used_at: string | null;
   readonly revoked_at: string | null;
 }
@@ -31,9 +34,10 @@ const SHAPE: Shape<Key> = {
   columns: [
     { heading: 'ID', cell: ({ id }) => id },
     { heading: 'NAME', cell: ({ description }) => description },
-    { heading: 'KIND', cell: ({ kind }) => kind },
+    { heading: 'SCOPE', cell: ({ scope }) => scope },
     { heading: 'DEPLOYMENT', isWide: true, cell: ({ deployment }) => deployment ?? '' },
     { heading: 'CREATED', cell: ({ created_at: at }) => at },
+    { heading: 'EXPIRES', cell: ({ expires_at: at }) => at ?? 'never' },
     { heading: 'LAST USED', cell: ({ last_used_at: at }) => at ?? 'never' },
     { heading: 'REVOKED', cell: ({ revoked_at: at }) => at ?? '' },
   ],
@@ -83,9 +87,19 @@ export async function listKeys(
 }
 
 /** `agentplane keys create NAME`: the key alone on standard output, so that a script can take it. */
-export async function createKey(name: string, flags: KeysFlags): Promise<number> {
+export async function createKey(
+  name: string,
+  flags: KeysFlags & { readonly scope: ChosenScope; readonly expires: number | undefined },
+): Promise<number> {
+  const { scope, expires } = flags;
   const rest = await openKeys(flags);
-  const { key, id } = await rest.request<Key & { readonly key: string }>('POST', PATH, { description: name });
+  const { key, id } = await rest.request<Key & { readonly key: string }>('POST', PATH, {
+    description: name,
+    scope,
+    ...(expires === undefined
+      ? {}
+      : { expires_at: new Date(systemClock.now().getTime() + expires).toISOString() }),
+  });
   process.stdout.write(`${key}\n`);
   process.stderr.write(`The key is shown this once. "agentplane keys revoke ${id}" revokes it.\n`);
   return EXIT.ok;

@@ -1,11 +1,31 @@
-import { type Command, command, optional, toggle } from '#lib/command-line';
+import { CHOSEN_SCOPES, type ChosenScope } from '#lib/auth';
+import { type Command, command, optional, parsed, parseDuration, toggle } from '#lib/command-line';
 import { TARGET_OPTIONS } from '../context/target.js';
+import { oneOf } from '../one-of.js';
 import { OUTPUT } from '../output/output-option.js';
 
 const KEYS_OPTIONS = {
   workspace: optional('-w, --workspace <name>', 'the workspace; by default that of the key in use'),
   ...TARGET_OPTIONS,
 };
+
+const SCOPE_OPTION = {
+  flags: '--scope <scope>',
+  about: `what the key opens: ${CHOSEN_SCOPES.join(', ')}`,
+  fallback: 'workspace' as ChosenScope,
+  shownFallback: 'workspace',
+  parse: oneOf(CHOSEN_SCOPES),
+  completes: CHOSEN_SCOPES,
+};
+
+/** Dates end somewhere; nothing else is meant by the number. */
+const LONGEST_DAYS = 36_500;
+
+function parseLifetime(text: string): number {
+  const lifetimeMs = parseDuration(text);
+  if (lifetimeMs <= LONGEST_DAYS * 86_400_000) return lifetimeMs;
+  throw new Error(`must be at most ${LONGEST_DAYS}d`);
+}
 
 /** `agentplane keys …`. */
 export const KEY_COMMANDS: readonly Command[] = [
@@ -25,8 +45,20 @@ export const KEY_COMMANDS: readonly Command[] = [
       words: 'keys create',
       about: 'make a key and print it, this once',
       arguments: [{ name: 'name', about: 'owner or purpose of the key' }],
-      options: KEYS_OPTIONS,
-      examples: ['keys create laptop', 'keys create ci --workspace team-b'],
+      options: {
+        scope: SCOPE_OPTION,
+        expires: parsed(
+          '--expires <duration>',
+          'how long it is valid: 12h, 30d; by default it has no end',
+          parseLifetime,
+        ),
+        ...KEYS_OPTIONS,
+      },
+      examples: [
+        'keys create laptop',
+        'keys create ci --workspace team-b',
+        'keys create dashboard --scope read --expires 30d',
+      ],
       exits: ['notFound', 'unreachable', 'refused'],
       needs: 'rest',
     },

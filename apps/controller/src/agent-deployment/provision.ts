@@ -50,8 +50,9 @@ export class DeploymentProvisioning {
     await this.#stores.apiKeys.revokeOfDeployment(tenantId, name);
     const { key } = await this.#stores.apiKeys.mint(tenantId, {
       name: `deployment ${wireName(deployment)}`,
-      kind: 'deployment',
+      scope: 'deployment',
       deployment: name,
+      project: wireName(deployment),
     });
     await this.#applySecret(deployment, buildPlatformSecret(deployment, key), existing);
   }

@@ -45,7 +45,7 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
       try {
         await store.migrate();
         if (knownKey !== undefined && (await store.apiKeys.verify(knownKey))) return knownKey;
-        const minted = await store.apiKeys.mint(tenantId, { name: 'first key', kind: 'person' });
+        const minted = await store.apiKeys.mint(tenantId, { name: 'first key', scope: 'workspace' });
         return minted.key;
       } finally {
         await store.close();

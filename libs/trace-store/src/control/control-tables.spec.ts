@@ -61,7 +61,7 @@ describe('a trace store', () => {
     const work = Promise.all(
       Array.from({ length: 40 }, async (_value, i) => {
         const { id } = await store.projects.ensure(TENANT, `project ${i}`);
-        await store.apiKeys.mint(TENANT, { name: `key ${i}`, kind: 'person' });
+        await store.apiKeys.mint(TENANT, { name: `key ${i}`, scope: 'workspace' });
         await store.projects.list(TENANT);
         await store.databaseTime();
         await store.projects.delete(TENANT, id);

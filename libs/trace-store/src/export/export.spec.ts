@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
+import { testPostgres, waitFor } from '#lib/testing';
 import { type Instant, parseInstant, systemClock } from '#lib/time';
 import {
   EXPORT_COLUMNS,
@@ -241,13 +241,18 @@ describe('the export side of a trace store', () => {
 
   it('mints, verifies and revokes API keys', async () => {
     const { apiKeys } = store;
-    const person = await apiKeys.mint(TENANT, { name: 'laptop', kind: 'person' });
-    const agent = await apiKeys.mint(TENANT, { name: 'agent', kind: 'deployment', deployment: 'sample' });
-    expect(await apiKeys.verify(person.key)).toEqual({ tenantId: TENANT, keyId: person.id });
+    const person = await apiKeys.mint(TENANT, { name: 'laptop', scope: 'read' });
+    const grant = { scope: 'deployment', deployment: 'sample', project: 'Sample' } as const;
+    const agent = await apiKeys.mint(TENANT, { name: 'agent', ...grant });
+    expect(await apiKeys.verify(person.key)).toEqual({
+      tenantId: TENANT,
+      keyId: person.id,
+      scope: 'read',
+    });
     expect(await apiKeys.verify(agent.key)).toEqual({
       tenantId: TENANT,
       keyId: agent.id,
-      deployment: 'sample',
+      ...grant,
     });
     expect(await apiKeys.verify(`${person.key}x`)).toBeUndefined();
     expect(await apiKeys.revoke(randomUUID(), person.id)).toBe(false);
@@ -261,5 +266,21 @@ describe('the export side of a trace store', () => {
         ['laptop', true],
       ],
     );
+  });
+
+  it('knows a key until it expires by the clock of the database', async () => {
+    const { apiKeys } = store;
+    const nowMs = (await store.databaseTime()).getTime();
+    const mint = (expiresAt: Date) => apiKeys.mint(TENANT, { name: 'short', scope: 'workspace', expiresAt });
+    const over = await mint(new Date(nowMs - 1));
+    const minute = await mint(new Date(nowMs + 60_000));
+    const second = await mint(new Date(nowMs + 1_000));
+    expect(await apiKeys.verify(over.key)).toBeUndefined();
+    const { expiresInMs = NaN } = (await apiKeys.verify(minute.key)) ?? {};
+    expect(expiresInMs).toBeGreaterThan(50_000);
+    expect(expiresInMs).toBeLessThanOrEqual(60_000);
+    expect(await apiKeys.verify(second.key)).toBeDefined();
+    await waitFor(async () => (await apiKeys.verify(second.key)) === undefined);
+    expect((await store.databaseTime()).getTime()).toBeGreaterThanOrEqual(nowMs + 1_000);
   });
 });

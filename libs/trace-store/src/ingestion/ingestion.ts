@@ -21,6 +21,7 @@ import { claimPlaces, findPlaces, runKey } from '../run/run-keys.js';
 import { insertRuns, selectRuns, updateRuns, type RunPlace } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import type { IngestResult } from './ingest-result.js';
+import { OwnProject } from './own-project.js';
 import {
   addWaiting,
   takeWaiting,
@@ -34,6 +35,13 @@ const NO_PARTITION = '23514';
 const ATTEMPTS = 4;
 /** A broken client must not fill memory with its own problems. */
 const MAX_PROBLEMS = 100;
+
+/** On whose behalf is written. */
+interface Sender {
+  readonly tenantId: string;
+  /** The one project that the sender may write into; undefined where it may write into any. */
+  readonly own: OwnProject | undefined;
+}
 
 /** A group with the place it asks for. */
 interface Opening {
@@ -69,21 +77,24 @@ export class Ingestion {
     private readonly options: IngestionOptions,
   ) {}
 
-  async ingest(tenantId: string, batch: RunBatch): Promise<IngestResult> {
+  /** @param onlyProject name of the one project that the sender may write into */
+  async ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult> {
     const { operations, refused } = parseBatch(batch);
     const groups = groupByRun(operations);
     const { lost, dayless, late } = await this.#retry(async () => {
-      const opening = await this.#open(tenantId, groups.filter(opensRun));
+      const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject) };
+      sender.own?.checkNames(groups);
+      const opening = await this.#open(sender, groups.filter(opensRun));
       const hasDay = await this.partitions.ensure(opening.found.map(({ place }) => place.startTime));
       const placed = opening.found.filter(({ place }) => hasDay(place.startTime));
       const dayless = opening.found.filter(({ place }) => !hasDay(place.startTime)).map(({ group }) => group);
       const changing = groups.filter((group) => !opensRun(group));
       const unknown = await inTransaction(
         this.pool,
-        (client) => this.#write(client, tenantId, placed, changing),
+        (client) => this.#write(client, sender, placed, changing),
         `BEGIN; SELECT pg_advisory_xact_lock_shared(${waitingLock(tenantId)})`,
       );
-      const late = unknown.length > 0 ? await this.#changeOrWait(tenantId, unknown) : [];
+      const late = unknown.length > 0 ? await this.#changeOrWait(sender, unknown) : [];
       return { lost: opening.lost, dayless, late };
     });
     const problems = [
@@ -101,6 +112,14 @@ export class Ingestion {
       accepted: operations.length - operationsOf([...lost, ...dayless]) - late.length,
       refused: problems.slice(0, MAX_PROBLEMS),
     };
+  }
+
+  async #ownProject(tenantId: string, name: string | undefined): Promise<OwnProject | undefined> {
+    if (name === undefined) return undefined;
+    const id = await this.projects.resolve(tenantId, { kind: 'name', name });
+    // never undefined: without a project of its own the sender would be as one that may write into any
+    if (id === undefined) throw new ProjectVanished();
+    return new OwnProject(id, name);
   }
 
   async #retry<T>(work: () => Promise<T>): Promise<T> {
@@ -121,16 +140,16 @@ export class Ingestion {
 
   /** Finds project and trace of each run to be made. Lost are those whose project id does not exist. */
   async #open(
-    tenantId: string,
+    { tenantId, own }: Sender,
     groups: readonly RunGroup[],
   ): Promise<{ readonly found: readonly Opening[]; readonly lost: readonly RunGroup[] }> {
     const now = instantOf(this.options.clock.now());
-    const parents = await this.#parents(tenantId, groups);
+    const parents = await this.#parents({ tenantId, own }, groups);
     const traces = new Map<string, string>();
     const found: Opening[] = [];
     const lost: RunGroup[] = [];
     for (const group of groups) {
-      const projectId = await this.projects.resolve(tenantId, firstOf(group, 'project'));
+      const projectId = own?.id ?? (await this.projects.resolve(tenantId, firstOf(group, 'project')));
       if (projectId === undefined) {
         lost.push(group);
         continue;
@@ -152,33 +171,37 @@ export class Ingestion {
   }
 
   /** Stored parents of runs that came without a dotted order of their own. */
-  async #parents(tenantId: string, groups: readonly RunGroup[]): Promise<ReadonlyMap<string, Parent>> {
+  async #parents(
+    { tenantId, own }: Sender,
+    groups: readonly RunGroup[],
+  ): Promise<ReadonlyMap<string, Parent>> {
     const ids = groups
       .filter((group) => firstOf(group, 'dottedOrder') === undefined)
       .flatMap((group) => firstOf(group, 'parentRunId') ?? []);
     const places = [...(await findPlaces(this.pool, tenantId, [...new Set(ids)])).values()].flat();
-    const rows = await selectRuns(this.pool, tenantId, places);
+    const readable = places.filter(({ projectId }) => own === undefined || projectId === own.id);
+    const rows = await selectRuns(this.pool, tenantId, readable);
     return new Map(rows.map((row) => [row.id, { traceId: row.traceId, dottedOrder: row.dottedOrder }]));
   }
 
   /** @returns the groups whose run is unknown */
   async #write(
     client: Connection,
-    tenantId: string,
+    sender: Sender,
     opening: readonly Opening[],
     changing: readonly RunGroup[],
   ): Promise<readonly RunGroup[]> {
     const won = await claimPlaces(
       client,
-      tenantId,
+      sender.tenantId,
       opening.map(({ place }) => place),
     );
     const fresh = opening.filter(({ place }) => won.has(runKey(place)));
     const late = opening
       .filter(({ place }) => !won.has(runKey(place)))
       .map(({ group, place }) => ({ ...group, ...place }));
-    await this.#insert(client, tenantId, fresh);
-    const { unknown } = await this.#change(client, tenantId, [...late, ...changing]);
+    await this.#insert(client, sender.tenantId, fresh);
+    const { unknown } = await this.#change(client, sender, [...late, ...changing]);
     // a place that is neither won nor taken: the project was deleted since it was looked up
     if (late.some((group) => unknown.includes(group))) throw new ProjectVanished();
     return unknown;
@@ -187,10 +210,11 @@ export class Ingestion {
   async #insert(client: Connection, tenantId: string, fresh: readonly Opening[]): Promise<void> {
     if (fresh.length === 0) return;
     const ids = fresh.map(({ place }) => place.id);
-    const waiting = groupByRun(parseWaiting(await takeWaiting(client, tenantId, ids)));
+    const waiting = await takeWaiting(client, tenantId, ids);
     const runs = fresh.map(({ group, place, parentOrder }) => {
-      const early = waiting
-        .filter((one) => one.id === place.id && isSameTrace(one, place))
+      const mine = waiting.filter((patch) => patch.runId === place.id && mayChange(patch, place));
+      const early = groupByRun(parseWaiting(mine))
+        .filter((one) => isSameTrace(one, place))
         .flatMap((one) => one.operations);
       const posts = group.operations.filter(({ change }) => change.kind === 'post');
       const patches = group.operations.filter(({ change }) => change.kind === 'patch');
@@ -212,7 +236,7 @@ export class Ingestion {
 
   async #change(
     client: Connection,
-    tenantId: string,
+    { tenantId, own }: Sender,
     groups: readonly RunGroup[],
   ): Promise<{ readonly unknown: readonly RunGroup[] }> {
     const places = await findPlaces(
@@ -223,7 +247,8 @@ export class Ingestion {
     );
     const known = new Map<RunGroup, RunPlace>();
     for (const group of groups) {
-      const place = places.get(group.id)?.find((one) => isSameTrace(group, one));
+      const possible = (places.get(group.id) ?? []).filter((one) => isSameTrace(group, one));
+      const place = own ? own.placeAmong(possible) : possible[0];
       if (place) known.set(group, place);
     }
     const rows = await selectRuns(client, tenantId, [...known.values()]);
@@ -259,13 +284,14 @@ export class Ingestion {
    * Creates of this tenant are excluded, and those under way have ended: a run that is unknown now comes later or never.
    * @returns operations for which there is no room to wait
    */
-  async #changeOrWait(tenantId: string, groups: readonly RunGroup[]): Promise<readonly ParsedOperation[]> {
+  async #changeOrWait(sender: Sender, groups: readonly RunGroup[]): Promise<readonly ParsedOperation[]> {
+    const { tenantId, own } = sender;
     return inTransaction(
       this.pool,
       async (client) => {
-        const { unknown } = await this.#change(client, tenantId, groups);
+        const { unknown } = await this.#change(client, sender, groups);
         const patches = unknown.flatMap((group) =>
-          group.operations.map((parsed) => ({ ...parsed, runId: group.id })),
+          group.operations.map((parsed) => ({ ...parsed, runId: group.id, projectId: own?.id })),
         );
         return addWaiting(client, tenantId, patches, this.options.waiting);
       },
@@ -286,6 +312,11 @@ function isSameTrace(
   place: { readonly traceId: string },
 ): boolean {
   return group.traceId === undefined || group.traceId === place.traceId;
+}
+
+/** A patch that came before its run changes it only where its sender may. */
+function mayChange({ projectId }: WaitingPatch, place: RunPlace): boolean {
+  return projectId === undefined || projectId === place.projectId;
 }
 
 function parseBatch(batch: RunBatch): {

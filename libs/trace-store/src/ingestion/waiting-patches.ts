@@ -7,6 +7,8 @@ import type { RunOperation } from '../wire/run-operation.js';
 export interface WaitingPatch {
   readonly runId: string;
   readonly operation: RunOperation;
+  /** The only project whose run it may change; undefined where the sender may change any. */
+  readonly projectId: string | undefined;
 }
 
 /**
@@ -71,11 +73,10 @@ export async function addWaiting<P extends WaitingPatch>(
     }
     free--;
     freeBytes -= run.length;
-    await client.query('INSERT INTO run_patches_waiting (tenant_id, run_id, run) VALUES ($1, $2, $3)', [
-      tenantId,
-      patch.runId,
-      run,
-    ]);
+    await client.query(
+      'INSERT INTO run_patches_waiting (tenant_id, run_id, project_id, run) VALUES ($1, $2, $3, $4)',
+      [tenantId, patch.runId, patch.projectId ?? null, run],
+    );
   }
   return refused;
 }
@@ -109,11 +110,15 @@ export async function takeWaiting(
   runIds: readonly string[],
 ): Promise<readonly WaitingPatch[]> {
   if (runIds.length === 0) return [];
-  const result = await client.query<{ run_id: string; run: string; seq: string }>(
-    'DELETE FROM run_patches_waiting WHERE tenant_id = $1 AND run_id = ANY($2::uuid[]) RETURNING seq, run_id, run',
+  const result = await client.query<{ run_id: string; project_id: string | null; run: string; seq: string }>(
+    'DELETE FROM run_patches_waiting WHERE tenant_id = $1 AND run_id = ANY($2::uuid[]) RETURNING seq, run_id, project_id, run',
     [tenantId, runIds],
   );
   return result.rows
     .sort((a, b) => Number(BigInt(a.seq) - BigInt(b.seq)))
-    .map((row) => ({ runId: row.run_id, operation: { run: Buffer.from(row.run), id: row.run_id } }));
+    .map((row) => ({
+      runId: row.run_id,
+      operation: { run: Buffer.from(row.run), id: row.run_id },
+      projectId: row.project_id ?? undefined,
+    }));
 }

@@ -1,16 +1,27 @@
 import type { Repository } from 'typeorm';
 import type { Pool } from '#lib/postgres';
-import { mintApiKey, parseApiKey, sameHash, type ApiKeyKind, type Caller } from '#lib/auth';
+import { mintApiKey, parseApiKey, sameHash, type Caller, type KeyGrant, type KeyScope } from '#lib/auth';
 import type { ApiKeyEntity } from './api-key-entity.js';
-import type { ApiKeyRecord, ApiKeys } from './api-keys.js';
+import type { ApiKeyRecord, ApiKeys, NewApiKey } from './api-keys.js';
 import type { ControlTables } from '../control/control-tables.js';
 
 interface VerifiedRow {
   readonly id: string;
   readonly tenant_id: string;
+  readonly scope: KeyScope;
   readonly deployment: string | null;
+  readonly project: string | null;
   readonly hash: Buffer;
   readonly stale: boolean;
+  readonly expires_in_ms: number | null;
+}
+
+/** The table has a check for what is required here. */
+function grantOf({ id, scope, deployment, project }: VerifiedRow): KeyGrant {
+  if (scope !== 'deployment') return { scope };
+  if (deployment === null || project === null)
+    throw new Error(`reading the API key ${id} failed: it has the scope deployment and names none`);
+  return { scope, deployment, project };
 }
 
 /** The table `api_keys`. */
@@ -24,10 +35,7 @@ export class ApiKeyTable implements ApiKeys {
     this.#pool = pool;
   }
 
-  async mint(
-    tenantId: string,
-    options: { name: string; kind: ApiKeyKind; deployment?: string },
-  ): Promise<{ readonly key: string; readonly id: string }> {
+  async mint(tenantId: string, options: NewApiKey): Promise<{ readonly key: string; readonly id: string }> {
     const { key, id, hash } = mintApiKey();
     await (await this.#repository()).insert({ ...options, id, tenantId, hash });
     return { key, id };
@@ -38,8 +46,10 @@ export class ApiKeyTable implements ApiKeys {
     if (!parsed) return undefined;
     // SQL, since every request waits for it: 0.1 ms of CPU, 0.2 ms through TypeORM
     const result = await this.#pool.query<VerifiedRow>(
-      `SELECT id, tenant_id, deployment, hash, coalesce(last_used_at < now() - interval '1 minute', true) AS stale
-      FROM api_keys WHERE id = $1 AND revoked_at IS NULL`,
+      `SELECT id, tenant_id, scope, deployment, project, hash,
+        coalesce(last_used_at < now() - interval '1 minute', true) AS stale,
+        (extract(epoch FROM expires_at - now()) * 1000)::float8 AS expires_in_ms
+      FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
       [parsed.id],
     );
     const row = result.rows[0];
@@ -49,7 +59,8 @@ export class ApiKeyTable implements ApiKeys {
     return {
       tenantId: row.tenant_id,
       keyId: row.id,
-      ...(row.deployment === null ? {} : { deployment: row.deployment }),
+      ...grantOf(row),
+      ...(row.expires_in_ms === null ? {} : { expiresInMs: row.expires_in_ms }),
     };
   }
 
@@ -58,15 +69,16 @@ export class ApiKeyTable implements ApiKeys {
   }
 
   async revokeOfDeployment(tenantId: string, deployment: string): Promise<number> {
-    return this.#revoke({ tenantId, deployment, kind: 'deployment' });
+    return this.#revoke({ tenantId, deployment, scope: 'deployment' });
   }
 
   async list(tenantId: string): Promise<readonly ApiKeyRecord[]> {
     const repository = await this.#repository();
     const found = await repository.find({ where: { tenantId }, order: { createdAt: 'DESC', id: 'ASC' } });
-    return found.map(({ hash: _hash, ...shown }) => ({
+    return found.map(({ hash: _hash, project: _project, ...shown }) => ({
       ...shown,
       deployment: shown.deployment ?? undefined,
+      expiresAt: shown.expiresAt ?? undefined,
       lastUsedAt: shown.lastUsedAt ?? undefined,
       revokedAt: shown.revokedAt ?? undefined,
     }));
@@ -81,7 +93,7 @@ export class ApiKeyTable implements ApiKeys {
     tenantId: string;
     id?: string;
     deployment?: string;
-    kind?: ApiKeyKind;
+    scope?: KeyScope;
   }): Promise<number> {
     const repository = await this.#repository();
     const result = await repository

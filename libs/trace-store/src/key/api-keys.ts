@@ -1,29 +1,34 @@
-import type { ApiKeyKind, Caller } from '#lib/auth';
+import type { Caller, KeyGrant, KeyScope } from '#lib/auth';
 
 /** What may be shown of a key. */
 export interface ApiKeyRecord {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
-  readonly kind: ApiKeyKind;
+  readonly scope: KeyScope;
   readonly deployment: string | undefined;
   readonly createdAt: Date;
+  readonly expiresAt: Date | undefined;
   readonly lastUsedAt: Date | undefined;
   readonly revokedAt: Date | undefined;
 }
 
+/** A key to be made. */
+export type NewApiKey = KeyGrant & {
+  readonly name: string;
+  /** From then on the key is as unknown; by the database's clock. */
+  readonly expiresAt?: Date;
+};
+
 export interface ApiKeys {
   /** Makes a key. It is in this answer and nowhere else; only its hash is stored. */
-  mint(
-    tenantId: string,
-    options: { name: string; kind: ApiKeyKind; deployment?: string },
-  ): Promise<{ readonly key: string; readonly id: string }>;
-  /** Who holds this key; undefined for malformed, unknown and revoked keys alike. */
+  mint(tenantId: string, options: NewApiKey): Promise<{ readonly key: string; readonly id: string }>;
+  /** Who holds this key; undefined for malformed, unknown, expired and revoked keys alike. */
   verify(key: string): Promise<Caller | undefined>;
   /** False when there was no such key in force. */
   revoke(tenantId: string, id: string): Promise<boolean>;
   /** Revokes every key of a deployment; for its deletion. */
   revokeOfDeployment(tenantId: string, deployment: string): Promise<number>;
-  /** Newest first, revoked ones too. */
+  /** Newest first, revoked and expired ones too. */
   list(tenantId: string): Promise<readonly ApiKeyRecord[]>;
 }

@@ -19,12 +19,17 @@ export class ControlTables1763700000000 implements MigrationInterface {
         id           text CONSTRAINT api_keys_pkey PRIMARY KEY,
         tenant_id    uuid NOT NULL,
         name         text NOT NULL,
-        kind         text NOT NULL CONSTRAINT api_keys_kind_check CHECK (kind IN ('person', 'deployment')),
+        scope        text NOT NULL CONSTRAINT api_keys_scope_check
+          CHECK (scope IN ('workspace', 'deployment', 'ingest', 'read', 'invoke')),
         deployment   text,
+        project      text,
         hash         bytea NOT NULL,
         created_at   timestamptz NOT NULL DEFAULT now(),
+        expires_at   timestamptz,
         last_used_at timestamptz,
-        revoked_at   timestamptz
+        revoked_at   timestamptz,
+        CONSTRAINT api_keys_deployment_check CHECK (
+          (scope = 'deployment') = (deployment IS NOT NULL) AND (scope = 'deployment') = (project IS NOT NULL))
       )`);
     await runner.query('CREATE INDEX api_keys_tenant ON api_keys (tenant_id, created_at)');
   }

@@ -86,6 +86,8 @@ CREATE TABLE run_patches_waiting (
   tenant_id   uuid NOT NULL,
   run_id      uuid NOT NULL,
   received_at timestamptz NOT NULL DEFAULT now(),
+  -- the only project whose run it may change; null where the sender may change any
+  project_id  uuid,
   run         text NOT NULL
 );
 CREATE INDEX run_patches_waiting_run ON run_patches_waiting (tenant_id, run_id);

@@ -5,16 +5,21 @@ import { findPlaces } from '../run/run-keys.js';
 import { selectRuns } from '../run/run-table.js';
 import type { StoredRun } from '../run/stored-run.js';
 
-/** The run with its payloads; undefined also for another tenant's. An id that stands in several traces is any of them. */
+/**
+ * The run with its payloads; undefined also for another tenant's. An id that stands in several traces is any of them.
+ * @param projectId hides the runs of every other project
+ */
 export async function findRun(
   db: Queryable,
   payloads: Pick<PayloadStore, 'get'>,
   tenantId: string,
   id: string,
+  projectId?: string,
 ): Promise<StoredRun | undefined> {
   if (!isUuid(id)) return undefined;
   const wanted = id.toLowerCase();
-  const [place] = (await findPlaces(db, tenantId, [wanted])).get(wanted) ?? [];
+  const places = (await findPlaces(db, tenantId, [wanted])).get(wanted) ?? [];
+  const place = places.find((one) => projectId === undefined || one.projectId === projectId);
   const [row] = place ? await selectRuns(db, tenantId, [place]) : [];
   return row && { row, payloads: await payloads.get(db, row) };
 }

@@ -1,0 +1,42 @@
+import { PublicError } from '#lib/errors';
+import type { RunPlace } from '../run/run-table.js';
+import type { RunGroup } from './run-group.js';
+
+/** The one project that a sender may write into. */
+export class OwnProject {
+  constructor(
+    readonly id: string,
+    readonly name: string,
+  ) {}
+
+  /** @throws PublicError forbidden when an operation names another project */
+  checkNames(groups: readonly RunGroup[]): void {
+    for (const { id, operations } of groups)
+      for (const { change } of operations) {
+        const { project } = change;
+        if (project === undefined) continue;
+        const isOwn =
+          project.kind === 'name' ? project.name === this.name : project.id.toLowerCase() === this.id;
+        if (!isOwn) throw this.#refusal(id, project.kind === 'name' ? project.name : project.id);
+      }
+  }
+
+  /**
+   * The run's place in this project.
+   * @returns undefined when the run is stored nowhere
+   * @throws PublicError forbidden when it is stored in another project
+   */
+  placeAmong(places: readonly RunPlace[]): RunPlace | undefined {
+    const own = places.find(({ projectId }) => projectId === this.id);
+    const [other] = places;
+    if (!own && other) throw this.#refusal(other.id, other.projectId);
+    return own;
+  }
+
+  #refusal(runId: string, project: string): PublicError {
+    return new PublicError(
+      'forbidden',
+      `storing the run ${runId} failed: it belongs to the tracing project ${project}, and this key writes into ${this.name} only; use that project or a key of the workspace`,
+    );
+  }
+}
