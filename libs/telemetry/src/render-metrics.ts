@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import type * as prom from 'prom-client';
 import { METRICS, type MetricKey } from './catalogue.js';
 import { metrics } from './metrics.js';
 import type { Program } from './program.js';
@@ -40,9 +41,7 @@ interface Collector {
 }
 
 /** The part of prom-client's registry that is used. */
-interface Registry {
-  readonly contentType: string;
-  metrics(): Promise<string>;
+interface Registry extends Pick<prom.Registry, 'contentType' | 'metrics'> {
   registerMetric(metric: Collector): void;
 }
 

@@ -13,7 +13,7 @@ function databaseError(code: string): pg.DatabaseError {
 describe('answerOf', () => {
   it('answers 503 with Retry-After for a database that cannot be reached', async () => {
     const log = createLogger('test', 'silent');
-    const pool = openPool({ uri: 'postgres://nobody@127.0.0.1:1/none', applicationName: 'test', log });
+    const pool = openPool({ uri: 'postgres://user@127.0.0.1:1/none', applicationName: 'test', log });
     const error: unknown = await pool.query('SELECT 1').catch((thrown: unknown) => thrown);
     await pool.end();
     expect(answerOf(error)).toMatchObject({ status: 503, retryAfter: 2 });
