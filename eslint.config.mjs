@@ -1,5 +1,6 @@
 // The house style's budgets and doors. What crosses folders (layers, cycles) is held by dependency-cruiser.config.mjs.
 import tseslint from 'typescript-eslint';
+import { plainWords, testNames } from './eslint.language.mjs';
 
 const noEnvironment = {
   selector: "MemberExpression[object.name='process'][property.name='env']",
@@ -34,6 +35,36 @@ const noStatementWithoutScope = {
 const source = ['apps/**/*.ts', 'apps/**/*.tsx', 'libs/**/*.ts', 'libs/**/*.tsx'];
 const tests = ['**/*.spec.ts', '**/*.spec.tsx', 'test/**/*.ts', 'libs/testing/**/*.ts', '**/testdata/**'];
 
+/** Words of resources stand in one place, where the reference documents them. */
+const noLiteralWords = [
+  {
+    selector: 'Literal[value=/agentplane\\.dev/], TemplateElement[value.raw=/agentplane\\.dev/]',
+    message: 'Groups, labels and annotations are constants of #lib/resources (RESOURCES, LABEL, ANNOTATION).',
+  },
+];
+const noLiteralReasons = [
+  {
+    selector:
+      "Property[key.name='reason'] > Literal[value=/^[A-Z][a-zA-Z]+$/], NewExpression[callee.name=/^(Terminal|Waiting)Error$/] > Literal:first-child",
+    message: 'Reasons are constants of #lib/resources: REASON for conditions, EVENT for events.',
+  },
+  {
+    selector:
+      'BinaryExpression > Literal[value=/^(Ready|Failed|Completed|Active|Built|Superseded|Accepted|WorkloadsReady)$/]',
+    message: 'Condition types and reasons are constants of #lib/resources (CONDITION, REASON).',
+  },
+];
+const noDoubleCast = {
+  selector: 'TSAsExpression > TSAsExpression[typeAnnotation.type="TSUnknownKeyword"]',
+  message: 'Parse or narrow the value instead of asserting it through unknown.',
+};
+
+const rules = [...noClock, ...noTimers, noExportAll, noDefaultExport, noDoubleCast, ...plainWords];
+/** Kubernetes' own kinds have reasons of their own, and so do faults of the image store, which are no conditions. */
+const foreignReasons = [
+  'libs/{cluster-controllers,embedded-kube,kube-semantics,process-runtime,image-store,resources}/**',
+];
+
 export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', '**/generated/**', '.agentplane/', 'coverage/', 'test/cluster/'] },
   {
@@ -65,12 +96,20 @@ export default tseslint.config(
         'error',
         { disallowTypeAnnotations: false, fixStyle: 'inline-type-imports' },
       ],
-      'no-restricted-syntax': ['error', noEnvironment, ...noClock, ...noTimers, noExportAll, noDefaultExport],
+      'no-restricted-syntax': ['error', ...rules, noEnvironment, ...noLiteralWords, ...noLiteralReasons],
     },
   },
   {
+    files: foreignReasons,
+    rules: { 'no-restricted-syntax': ['error', ...rules, noEnvironment, ...noLiteralWords] },
+  },
+  {
+    files: ['libs/resources/**'],
+    rules: { 'no-restricted-syntax': ['error', ...rules, noEnvironment] },
+  },
+  {
     files: ['libs/config/src/**'],
-    rules: { 'no-restricted-syntax': ['error', ...noClock, ...noTimers, noExportAll, noDefaultExport] },
+    rules: { 'no-restricted-syntax': ['error', ...rules] },
   },
   { files: ['libs/time/src/clock.ts'], rules: { 'no-restricted-syntax': 'off' } },
   // DTO classes and injected classes need value imports for their metadata
@@ -80,15 +119,7 @@ export default tseslint.config(
     files: ['apps/agent-server/src/store/*/*.ts'],
     ignores: ['apps/agent-server/src/store/row/**'],
     rules: {
-      'no-restricted-syntax': [
-        'error',
-        noEnvironment,
-        ...noClock,
-        ...noTimers,
-        noExportAll,
-        noDefaultExport,
-        noStatementWithoutScope,
-      ],
+      'no-restricted-syntax': ['error', ...rules, noEnvironment, noStatementWithoutScope],
     },
   },
   {
@@ -112,7 +143,7 @@ export default tseslint.config(
     rules: {
       'max-lines-per-function': 'off',
       'max-lines': ['error', { max: 800, skipBlankLines: true, skipComments: true }],
-      'no-restricted-syntax': 'off',
+      'no-restricted-syntax': ['error', ...testNames],
       'no-restricted-imports': 'off',
       'no-console': 'off',
     },
