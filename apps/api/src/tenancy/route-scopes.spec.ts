@@ -89,7 +89,7 @@ describe('keys of each scope', () => {
   });
 
   it.each(['ingest', 'read', 'invoke', 'deployment'] as const)(
-    'make no other keys with the scope %s',
+    'refuses to make other keys with a key of the scope %s',
     async (scope) => {
       const answer = await as(scope, 'POST', '/api/v1/api-key', { scope: 'workspace' });
       expect([answer.status, answer.json.detail]).toEqual([
@@ -111,7 +111,7 @@ describe('keys of each scope', () => {
     expect(await statuses('/api/v1/api-key')).toEqual([200, 403, 403]);
   });
 
-  it('write runs and read nothing with the scope ingest', async () => {
+  it('lets a key of the scope ingest write runs and read nothing', async () => {
     const id = randomUUID();
     const run = { id, name: 'n', run_type: 'chain', session_name: 'made by ingestion' };
     expect((await as('ingest', 'POST', '/runs', run)).status).toBe(202);
@@ -141,7 +141,7 @@ describe('keys of each scope', () => {
     const refusal = (project: string) =>
       expect.stringContaining(`the tracing project ${project}, and this key`);
 
-    it('write into their own project, by name, by id and by default', async () => {
+    it('lets the key of a deployment write into its own project, by name, by id and by default', async () => {
       for (const where of [{ session_name: 'Agent one' }, { session_id: ownId }, {}]) {
         const one = run(where);
         expect((await as('deployment', 'POST', '/runs', one)).status).toBe(202);
@@ -151,7 +151,7 @@ describe('keys of each scope', () => {
       }
     });
 
-    it('write into no other project, and make none', async () => {
+    it('lets the key of a deployment write into no other project, and make none', async () => {
       for (const [where, project] of [
         [{ session_name: 'second' }, 'second'],
         [{ session_name: 'default' }, 'default'],
@@ -174,7 +174,7 @@ describe('keys of each scope', () => {
       expect((await tenant.call('GET', '/sessions?name_contains=fake')).json).toEqual([]);
     });
 
-    it('write into no other project by multipart', async () => {
+    it('lets the key of a deployment write into no other project by multipart', async () => {
       const one = run({ session_name: 'second' });
       const form = new FormData();
       form.append(`post.${one.id}`, new Blob([JSON.stringify(one)], { type: 'application/json' }));
@@ -210,7 +210,7 @@ describe('keys of each scope', () => {
       expect((await tenant.call('GET', `/runs/${own.id}`)).json.outputs).toEqual({ a: 1 });
     });
 
-    it('read runs of their own project only, and no projects', async () => {
+    it('lets the key of a deployment read runs of its own project only, and no projects', async () => {
       const unknown = randomUUID();
       const hidden = await as('deployment', 'GET', `/runs/${foreign.id}`);
       const missing = await as('deployment', 'GET', `/runs/${unknown}`);
