@@ -186,7 +186,7 @@ describe('keys of each scope', () => {
       expect([answer.status, await answer.json()]).toEqual([403, { detail: refusal('second') }]);
     });
 
-    it('change no run of another project', async () => {
+    it('lets the key of a deployment change no run of another project', async () => {
       const { id } = foreign;
       const before = (await tenant.call('GET', `/runs/${id}`)).json;
       const patches = [
@@ -200,7 +200,7 @@ describe('keys of each scope', () => {
       expect((await tenant.call('GET', `/runs/${id}`)).json).toEqual(before);
     });
 
-    it('change no run of another project by an update that comes before it', async () => {
+    it('lets the key of a deployment change no run of another project by an update that comes before it', async () => {
       const [early, own] = [run({ session_name: 'second' }), run()];
       for (const { id } of [early, own])
         expect((await as('deployment', 'PATCH', `/runs/${id}`, { outputs: { a: 1 } })).status).toBe(202);
@@ -220,7 +220,7 @@ describe('keys of each scope', () => {
         expect((await as('deployment', 'GET', path)).status).toBe(403);
     });
 
-    it('learn nothing of a run of another project as its parent', async () => {
+    it('shows the key of a deployment nothing of a run of another project as its parent', async () => {
       const child = run({ parent_run_id: foreign.id });
       expect((await as('deployment', 'POST', '/runs', child)).status).toBe(202);
       const parentOrder = (await tenant.call('GET', `/runs/${foreign.id}`)).json.dotted_order as string;
@@ -228,7 +228,7 @@ describe('keys of each scope', () => {
       expect(seen.startsWith(parentOrder)).toBe(false);
     });
 
-    it('delete no project, not even their own', async () => {
+    it('lets the key of a deployment delete no project, not even its own', async () => {
       for (const id of [ownId, foreignId])
         expect((await as('deployment', 'DELETE', `/sessions/${id}`)).status).toBe(403);
       expect((await tenant.call('GET', `/sessions/${foreignId}`)).status).toBe(200);
