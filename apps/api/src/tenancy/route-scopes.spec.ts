@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { KEY_SCOPES, type KeyScope } from '#lib/auth';
+import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { openTraceStore } from '#lib/trace-store';
 import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
 import { PUBLIC_PATHS, ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
 
@@ -43,6 +46,7 @@ describe('table of routes and scopes', () => {
 });
 
 describe('keys of each scope', () => {
+  let storeUri: string;
   let api: RunningApi;
   let tenant: TestTenant;
   const keys = new Map<KeyScope, string>();
@@ -59,7 +63,8 @@ describe('keys of each scope', () => {
 
   beforeAll(async () => {
     const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
+    storeUri = store.uri;
+    api = await runApi(storeUri, kube.uri);
     tenant = await api.workspace();
     for (const scope of KEY_SCOPES) keys.set(scope, await mint(scope));
   });
@@ -149,6 +154,15 @@ describe('keys of each scope', () => {
         const read = await as('deployment', 'GET', `/runs/${one.id}`);
         expect([read.status, read.json.session_id, read.json.outputs]).toEqual([200, ownId, { a: 1 }]);
       }
+    });
+
+    it('lets the key of a deployment write into its own project when it was made again elsewhere', async () => {
+      await as('deployment', 'POST', '/runs', run());
+      const other = openTraceStore({ uri: storeUri, log: createLogger('test', 'error'), clock: systemClock });
+      await other.projects.delete(tenant.tenantId, ownId);
+      ownId = (await other.projects.ensure(tenant.tenantId, 'Agent one')).id;
+      await other.close();
+      expect((await as('deployment', 'POST', '/runs', run({ session_id: ownId }))).status).toBe(202);
     });
 
     it('lets the key of a deployment write into no other project, and make none', async () => {

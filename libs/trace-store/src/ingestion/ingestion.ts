@@ -82,8 +82,7 @@ export class Ingestion {
     const { operations, refused } = parseBatch(batch);
     const groups = groupByRun(operations);
     const { lost, dayless, late } = await this.#retry(async () => {
-      const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject) };
-      sender.own?.checkNames(groups);
+      const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject, groups) };
       const opening = await this.#open(sender, groups.filter(opensRun));
       const hasDay = await this.partitions.ensure(opening.found.map(({ place }) => place.startTime));
       const placed = opening.found.filter(({ place }) => hasDay(place.startTime));
@@ -114,12 +113,27 @@ export class Ingestion {
     };
   }
 
-  async #ownProject(tenantId: string, name: string | undefined): Promise<OwnProject | undefined> {
+  /** @throws PublicError forbidden when a run names another project */
+  async #ownProject(
+    tenantId: string,
+    name: string | undefined,
+    groups: readonly RunGroup[],
+  ): Promise<OwnProject | undefined> {
     if (name === undefined) return undefined;
-    const id = await this.projects.resolve(tenantId, { kind: 'name', name });
-    // never undefined: without a project of its own the sender would be as one that may write into any
-    if (id === undefined) throw new ProjectVanished();
-    return new OwnProject(id, name);
+    const reference = { kind: 'name', name } as const;
+    const find = async (): Promise<OwnProject> => {
+      const id = await this.projects.resolve(tenantId, reference);
+      // never undefined: without a project of its own the sender would be as one that may write into any
+      if (id === undefined) throw new ProjectVanished();
+      return new OwnProject(id, name);
+    };
+    const known = await find();
+    if (known.isNamedBy(groups)) return known;
+    // another process may have made the project again, with another id than the one remembered here
+    this.projects.doubt(tenantId, reference);
+    const own = await find();
+    own.checkNames(groups);
+    return own;
   }
 
   async #retry<T>(work: () => Promise<T>): Promise<T> {

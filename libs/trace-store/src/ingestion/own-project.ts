@@ -9,16 +9,28 @@ export class OwnProject {
     readonly name: string,
   ) {}
 
+  /** Whether no operation names another project. */
+  isNamedBy(groups: readonly RunGroup[]): boolean {
+    return this.#foreign(groups) === undefined;
+  }
+
   /** @throws PublicError forbidden when an operation names another project */
   checkNames(groups: readonly RunGroup[]): void {
+    const foreign = this.#foreign(groups);
+    if (foreign) throw this.#refusal(foreign.runId, foreign.project);
+  }
+
+  /** The first operation that names another project. */
+  #foreign(groups: readonly RunGroup[]): { readonly runId: string; readonly project: string } | undefined {
     for (const { id, operations } of groups)
       for (const { change } of operations) {
         const { project } = change;
         if (project === undefined) continue;
         const isOwn =
           project.kind === 'name' ? project.name === this.name : project.id.toLowerCase() === this.id;
-        if (!isOwn) throw this.#refusal(id, project.kind === 'name' ? project.name : project.id);
+        if (!isOwn) return { runId: id, project: project.kind === 'name' ? project.name : project.id };
       }
+    return undefined;
   }
 
   /**

@@ -23,7 +23,7 @@ export class ProjectDirectory {
     tenantId: string,
     reference: ProjectReference = { kind: 'name', name: DEFAULT_PROJECT },
   ): Promise<string | undefined> {
-    const key = JSON.stringify([tenantId, reference]);
+    const key = keyOf(tenantId, reference);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const project =
@@ -36,7 +36,16 @@ export class ProjectDirectory {
     return project.id;
   }
 
+  /** Looks this one up again next time, for a caller who has reason to doubt the answer. */
+  doubt(tenantId: string, reference: ProjectReference): void {
+    this.#known.delete(keyOf(tenantId, reference));
+  }
+
   forget(): void {
     this.#known.clear();
   }
+}
+
+function keyOf(tenantId: string, reference: ProjectReference): string {
+  return JSON.stringify([tenantId, reference]);
 }
