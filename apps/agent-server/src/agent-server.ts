@@ -16,7 +16,7 @@ import { connectNotifications, type NotificationWord } from './run/connect-notif
 import { readRuns } from './run/observe-runs.js';
 import { flushTraces } from './run/flush-traces.js';
 import { Database } from './store/database.js';
-import { CHANNEL } from './store/migrations.js';
+import { CHANNEL } from './store/channel.js';
 import { SecretWords } from './wire/secret-words.js';
 
 export interface AgentServerOptions {

@@ -7,9 +7,6 @@ import { SUBMIT_RUN } from './functions/submit-run.js';
 /** Schema of everything the server keeps, the checkpointer's own tables included. */
 export const SCHEMA = 'agentplane';
 
-/** Channel of every notification; payloads are `WORD:ID`. */
-export const CHANNEL = 'agentplane';
-
 const TABLES = `
 CREATE TABLE agentplane.assistants (
   assistant_id uuid PRIMARY KEY,

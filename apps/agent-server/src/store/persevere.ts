@@ -4,7 +4,7 @@ import { mayPass } from './may-pass.js';
 const PAUSES = { firstMs: 50, longestMs: 1_000 };
 
 /**
- * Performs a statement again while the database is unavailable, for at most `patienceMs`. For statements that may be
+ * Performs a statement again while its failure may pass (`mayPass`), for at most `patienceMs`. For statements that may be
  * performed twice, since the first answer may just have been lost.
  * @throws what the last try threw
  */

@@ -1,3 +1,4 @@
+import { CHANNEL } from '../channel.js';
 import type { RelayedEvent } from '../row/run-event-row.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
@@ -8,7 +9,7 @@ const APPEND = `INSERT INTO agentplane.run_events (run_id, event, data)
   FROM unnest($1::uuid[], $2::text[], $3::text[], $4::int[]) WITH ORDINALITY AS e(run_id, event, data, attempt, place)
   WHERE NOT EXISTS (SELECT 1 FROM agentplane.runs r WHERE r.run_id = e.run_id AND r.attempt > e.attempt)
   ORDER BY e.place`;
-const NOTIFY = `SELECT pg_notify('agentplane', 'events:' || id) FROM unnest($1::text[]) AS id`;
+const NOTIFY = `SELECT pg_notify('${CHANNEL}', 'events:' || id) FROM unnest($1::text[]) AS id`;
 
 /** Relays output to readers at other servers, in order. */
 export async function appendRunEvents(

@@ -1,3 +1,4 @@
+import { CHANNEL } from '../channel.js';
 import type { WorkerScope } from '../scope.js';
 import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
@@ -15,7 +16,7 @@ export async function watchRun(
   const { rowCount } = await sql.asWorker(scope, { text: WATCH, values: [runId, serverId] });
   if (rowCount)
     await sql.asWorker(scope, {
-      text: `SELECT pg_notify('agentplane', 'watch:' || $1)`,
+      text: `SELECT pg_notify('${CHANNEL}', 'watch:' || $1)`,
       values: [runId],
     });
 }

@@ -1,3 +1,5 @@
+import { CHANNEL } from '../channel.js';
+
 /** A waiting run ends at once; one at work is asked to, by its row and a notification. */
 export const CANCEL_RUN = `
 CREATE FUNCTION agentplane.cancel_run(visible jsonb[], the_run uuid, of_thread uuid, action text)
@@ -16,7 +18,7 @@ BEGIN
   IF found_status = 'running' THEN
     UPDATE agentplane.runs SET cancel = CASE cancel WHEN 'rollback' THEN cancel ELSE action END,
       updated_at = clock_timestamp() WHERE run_id = the_run;
-    PERFORM pg_notify('agentplane', 'cancel:' || the_run);
+    PERFORM pg_notify('${CHANNEL}', 'cancel:' || the_run);
     RETURN QUERY SELECT 'asked'::text; RETURN;
   END IF;
   IF found_status <> 'pending' THEN RETURN QUERY SELECT 'ended'::text; RETURN; END IF;
@@ -29,7 +31,7 @@ BEGIN
   UPDATE agentplane.threads t SET status = t.resting_status, updated_at = clock_timestamp()
     WHERE t.thread_id = of_thread AND t.status = 'busy' AND NOT EXISTS (
       SELECT 1 FROM agentplane.runs r WHERE r.thread_id = of_thread AND r.status IN ('pending', 'running'));
-  IF cardinality(gone_watchers) > 0 THEN PERFORM pg_notify('agentplane', 'events:' || the_run); END IF;
+  IF cardinality(gone_watchers) > 0 THEN PERFORM pg_notify('${CHANNEL}', 'events:' || the_run); END IF;
   RETURN QUERY SELECT 'done'::text;
 END $$;
 `;

@@ -1,3 +1,5 @@
+import { CHANNEL } from '../channel.js';
+
 /**
  * Lock order everywhere: the thread, then its runs. Statements inside a function each see what was committed before
  * them, so that after the lock the look at the thread's runs is true.
@@ -55,7 +57,7 @@ BEGIN
     resting_status = CASE t.status WHEN 'busy' THEN t.resting_status ELSE t.status END, metadata = t.metadata
     || jsonb_build_object('graph_id', of_graph, 'assistant_id', by_assistant)
     WHERE t.thread_id = on_thread;
-  IF first_status = 'pending' THEN PERFORM pg_notify('agentplane', 'pending:'); END IF;
+  IF first_status = 'pending' THEN PERFORM pg_notify('${CHANNEL}', 'pending:'); END IF;
   RETURN QUERY SELECT 'created'::text, first_status, moment;
 END $$;
 `;

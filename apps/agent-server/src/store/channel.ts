@@ -1,0 +1,2 @@
+/** Channel of every notification; payloads are `WORD:ID`. */
+export const CHANNEL = 'agentplane';
