@@ -88,7 +88,7 @@ export class AgentServer {
     worker.start();
     keeper.start();
     const port = await http.listen(config.host, config.port);
-    const endReadings = readRuns({ worker, feeds: services.feeds, sql });
+    const endReadings = readRuns({ worker, feeds: services.feeds, sql, server: services.server });
     return new AgentServer(port, {
       ...options,
       ...{ graphs, database, services, http, notifications, endReadings },

@@ -121,8 +121,8 @@ class PartInTheMaking {
     const { etag } = await this.#completeUpload(upload);
     const times = { minStartTime: firstTime, maxStartTime: last.startTime };
     await journal.completePart({ ...this.#intent, rows, bytes, etag, ...times }, last);
-    metrics.exportRows.add(rows);
-    metrics.exportBytes.add(bytes);
+    metrics.exportAttemptRows.add(rows);
+    metrics.exportAttemptBytes.add(bytes);
     metrics.exportFileDuration.observe((systemClock.monotonicMs() - this.#startedMs) / 1000);
     describeSpan({ rows, bytes });
     this.#tools.log.info({ key: this.#intent.key, rows, bytes }, 'file written');

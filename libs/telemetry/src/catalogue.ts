@@ -100,10 +100,10 @@ export const METRICS = catalogue({
     programs: ['api', 'agent-server'],
   },
 
-  agentRuns: {
+  agentRunAttempts: {
     kind: 'counter',
-    name: 'agentplane_agent_runs_total',
-    help: 'Attempts of runs that this server ended, by outcome.',
+    name: 'agentplane_agent_run_attempts_total',
+    help: 'Attempts of runs that ended at this server, by outcome; a run that was handed back or lost has a later attempt.',
     labels: { outcome: ['success', 'interrupted', 'error', 'cancelled', 'handed_back', 'lost'] },
     programs: ['agent-server'],
   },
@@ -126,7 +126,7 @@ export const METRICS = catalogue({
   agentRunsQueued: {
     kind: 'gauge',
     name: 'agentplane_agent_runs_queued',
-    help: 'Runs of the deployment that wait for a server; every server of a revision reports the same number.',
+    help: 'Runs that only wait for a free server: due, first on their thread; every server of a revision reports the same number.',
     labels: {},
     merge: 'max',
     programs: ['agent-server'],
@@ -181,16 +181,30 @@ export const METRICS = catalogue({
   exportRows: {
     kind: 'counter',
     name: 'agentplane_export_rows_total',
-    help: 'Rows in finished files. A worker reports its own attempt, the controller all export runs that it saw complete.',
+    help: 'Rows of export runs that completed.',
     labels: {},
-    programs: ['export-worker', 'controller'],
+    programs: ['controller'],
   },
   exportBytes: {
     kind: 'counter',
     name: 'agentplane_export_bytes_total',
-    help: 'Bytes of finished files. A worker reports its own attempt, the controller all export runs that it saw complete.',
+    help: 'Bytes of the files of export runs that completed.',
     labels: {},
-    programs: ['export-worker', 'controller'],
+    programs: ['controller'],
+  },
+  exportAttemptRows: {
+    kind: 'counter',
+    name: 'agentplane_export_attempt_rows_total',
+    help: 'Rows in files that this attempt at an export run finished, whatever becomes of the run.',
+    labels: {},
+    programs: ['export-worker'],
+  },
+  exportAttemptBytes: {
+    kind: 'counter',
+    name: 'agentplane_export_attempt_bytes_total',
+    help: 'Bytes of files that this attempt at an export run finished, whatever becomes of the run.',
+    labels: {},
+    programs: ['export-worker'],
   },
   exportFileDuration: {
     kind: 'histogram',
@@ -203,8 +217,15 @@ export const METRICS = catalogue({
   exportAttempts: {
     kind: 'counter',
     name: 'agentplane_export_attempts_total',
-    help: 'Attempts of export runs that were started or retried, and runs that completed or failed for good.',
-    labels: { event: ['started', 'retried', 'completed', 'failed'] },
+    help: 'Attempts at export runs that were started: the first of a run, and its retries.',
+    labels: { kind: ['first', 'retry'] },
+    programs: ['controller'],
+  },
+  exportRuns: {
+    kind: 'counter',
+    name: 'agentplane_export_runs_total',
+    help: 'Export runs that ended, by outcome.',
+    labels: { outcome: ['completed', 'failed'] },
     programs: ['controller'],
   },
   exportLag: {

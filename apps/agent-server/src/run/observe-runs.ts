@@ -1,6 +1,7 @@
 import { metrics, withSpan } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { countQueuedRuns } from '../store/run/count-queued-runs.js';
 import { WORKER } from '../store/worker-scope.js';
@@ -33,7 +34,7 @@ export async function observedAttempt(
   const startedMs = systemClock.monotonicMs();
   const attributes = { 'run.id': runId, attempt, graph: graphId };
   const outcome = await withSpan('agent run', attributes, perform);
-  metrics.agentRuns.add(1, { outcome: outcomeOf(outcome) });
+  metrics.agentRunAttempts.add(1, { outcome: outcomeOf(outcome) });
   metrics.agentRunDuration.observe((systemClock.monotonicMs() - startedMs) / 1000);
   return outcome;
 }
@@ -43,12 +44,13 @@ export function readRuns(parts: {
   readonly worker: { readonly runs: readonly unknown[] };
   readonly feeds: Pick<RunFeeds, 'readers'>;
   readonly sql: Sql;
+  readonly server: ServerIdentity;
 }): () => void {
-  const { worker, feeds, sql } = parts;
+  const { worker, feeds, sql, server } = parts;
   const ends = [
     metrics.agentRunsInProgress.read(() => worker.runs.length),
     metrics.agentStreamReaders.read(() => feeds.readers),
-    metrics.agentRunsQueued.read(() => countQueuedRuns(WORKER, sql)),
+    metrics.agentRunsQueued.read(() => countQueuedRuns(WORKER, sql, server)),
   ];
   return () => {
     for (const end of ends) end();

@@ -10,13 +10,13 @@ import type { ExportRunWorld } from './world.js';
 export function countDecision(decision: RunDecision, { progress }: Pick<ExportRunWorld, 'progress'>): void {
   switch (decision.kind) {
     case 'start':
-      return metrics.exportAttempts.add(1, { event: decision.attempt > 1 ? 'retried' : 'started' });
+      return metrics.exportAttempts.add(1, { kind: decision.attempt > 1 ? 'retry' : 'first' });
     case 'complete':
       metrics.exportRows.add(progress?.rows ?? 0);
       metrics.exportBytes.add(progress?.bytes ?? 0);
-      return metrics.exportAttempts.add(1, { event: 'completed' });
+      return metrics.exportRuns.add(1, { outcome: 'completed' });
     case 'fail':
-      return metrics.exportAttempts.add(1, { event: 'failed' });
+      return metrics.exportRuns.add(1, { outcome: 'failed' });
     case 'queue':
     case 'ensureJob':
     case 'watch':

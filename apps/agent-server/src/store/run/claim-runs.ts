@@ -1,3 +1,4 @@
+import { claimable } from '../row/claimable.js';
 import { CLAIMED_COLUMNS, claimedRun, type ClaimedRow, type ClaimedRun } from '../row/claimed-run.js';
 import type { WorkerScope } from '../scope.js';
 import type { ServerIdentity } from '../server-identity.js';
@@ -8,9 +9,7 @@ import { isUniqueViolation } from '../unique-violation.js';
 const CLAIM = `
 WITH due AS (
   SELECT r.run_id FROM agentplane.runs r
-  WHERE r.status = 'pending' AND r.start_after <= clock_timestamp() AND r.graph_id = ANY($4) AND NOT EXISTS (
-    SELECT 1 FROM agentplane.runs o WHERE o.thread_id = r.thread_id AND (o.status = 'running'
-      OR (o.status = 'pending' AND o.ordinal < r.ordinal AND o.start_after <= clock_timestamp())))
+  WHERE ${claimable('$4')}
   ORDER BY r.ordinal LIMIT $1 FOR UPDATE SKIP LOCKED)
 UPDATE agentplane.runs r SET status = 'running', attempt = r.attempt + 1, server_id = $2, heartbeat_at = clock_timestamp(),
   lease_until = clock_timestamp() + $3 * interval '1 millisecond', updated_at = clock_timestamp()

@@ -1,10 +1,16 @@
+import { claimable } from '../row/claimable.js';
 import type { WorkerScope } from '../scope.js';
+import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
 
-/** How many runs of the deployment wait for a server; for metrics. */
-export async function countQueuedRuns(scope: WorkerScope, sql: Sql): Promise<number> {
-  const { rows } = await sql.asWorker<{ count: number }>(scope, {
-    text: `SELECT count(*)::int AS count FROM agentplane.runs WHERE status = 'pending'`,
-  });
+const COUNT = `SELECT count(*)::int AS count FROM agentplane.runs r WHERE ${claimable('$1')}`;
+
+/** How many runs would begin at once if this server had places for them; for metrics. */
+export async function countQueuedRuns(
+  scope: WorkerScope,
+  sql: Sql,
+  { graphIds }: ServerIdentity,
+): Promise<number> {
+  const { rows } = await sql.asWorker<{ count: number }>(scope, { text: COUNT, values: [graphIds] });
   return rows[0]?.count ?? 0;
 }
