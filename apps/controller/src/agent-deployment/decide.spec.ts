@@ -40,9 +40,9 @@ describe('decideDeployment', () => {
     [
       'ensures the database after the project',
       without({ ...PROVISIONED, conditions: PROVISIONED?.conditions?.slice(0, 1) ?? [] }),
-      { kind: 'ensure-database', tenantId: 't' },
+      { kind: 'ensure-key-and-database', tenantId: 't' },
     ],
-    ['mints a key that was lost', { platformKey: undefined }, { kind: 'ensure-database' }],
+    ['mints a key that was lost', { platformKey: undefined }, { kind: 'ensure-key-and-database' }],
     [
       'looks for a missing Secret soon',
       {

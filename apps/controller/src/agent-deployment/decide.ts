@@ -2,7 +2,7 @@ import { type AgentDeployment, type AgentRevision, CONDITION, findCondition, REA
 import { untilSecretLook } from '../secret-look.js';
 import { decideRevision, type NewRevision } from './decide-revision.js';
 import { type DeploymentWorld, hasVariables, type Variables } from './observe.js';
-import { findRefusal, findRevisionRefusal, type Refusal } from './refusal.js';
+import { admitDeployment, admitRevision, type Refusal } from './refusal.js';
 import { revisionHash } from './revision-hash.js';
 import { revisionsToForget } from './revisions-to-forget.js';
 
@@ -12,7 +12,7 @@ export type DeploymentDecision =
   | { readonly kind: 'refuse'; readonly refusal: Refusal; readonly lookAgainMs: number }
   | { readonly kind: 'ensure-project'; readonly tenantId: string }
   /** The platform key and the database, with their Secrets. */
-  | { readonly kind: 'ensure-database'; readonly tenantId: string }
+  | { readonly kind: 'ensure-key-and-database'; readonly tenantId: string }
   | {
       readonly kind: 'make-revision';
       readonly revision: NewRevision;
@@ -38,21 +38,21 @@ const REFUSED_MS = 10_000;
  * What runs of a revision is the listener's part, and its image the builder's.
  */
 export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
-  const { deployment, workspace, listener, platformKey, environment, revisions } = world;
-  const refusal = findRefusal(world);
-  if (refusal || !workspace) return refuse(refusal ?? PENDING);
-  const { tenantId } = workspace.spec;
+  const { deployment, platformKey, revisions } = world;
+  const admitted = admitDeployment(world);
+  if (admitted.refusal) return refuse(admitted.refusal);
+  const { tenantId } = admitted.workspace.spec;
   if (
     deployment.status?.tracingProjectId === undefined ||
     !isEnsured(deployment, CONDITION.tracingProjectReady)
   )
     return { kind: 'ensure-project', tenantId };
   if (platformKey === undefined || !isEnsured(deployment, CONDITION.databaseReady))
-    return { kind: 'ensure-database', tenantId };
-  const lookAgainMs = untilSecretLook(deployment.spec.secretsRef, environment);
-  const revisionRefusal = findRevisionRefusal(world);
-  if (revisionRefusal || !environment || !listener)
-    return refuse(revisionRefusal ?? PENDING, environment ? undefined : lookAgainMs);
+    return { kind: 'ensure-key-and-database', tenantId };
+  const lookAgainMs = untilSecretLook(deployment.spec.secretsRef, world.environment);
+  const revisable = admitRevision(world);
+  if (revisable.refusal) return refuse(revisable.refusal, world.environment ? undefined : lookAgainMs);
+  const { listener, environment } = revisable;
   const hash = revisionHash(deployment, environment, platformKey);
   const next = decideRevision(deployment, revisions, hash);
   if (next.kind === 'reject-request') return next;
@@ -93,5 +93,3 @@ function decideForgetting({ deployment, revisions }: DeploymentWorld): Deploymen
 function refuse(refusal: Refusal, lookAgainMs = REFUSED_MS): DeploymentDecision {
   return { kind: 'refuse', refusal, lookAgainMs };
 }
-
-const PENDING: Refusal = { type: CONDITION.revisionReady, reason: REASON.pending, message: 'waiting' };

@@ -94,7 +94,7 @@ export class DeploymentReconciler {
     switch (decision.kind) {
       case 'ensure-project':
         return { kind: 'done', projectId: await provisioning.ensureProject(deployment, decision.tenantId) };
-      case 'ensure-database':
+      case 'ensure-key-and-database':
         await provisioning.ensurePlatformKey(deployment, decision.tenantId);
         await provisioning.ensureDatabase(deployment);
         break;
@@ -146,7 +146,7 @@ function resultOf(decision: DeploymentDecision): Result {
     case 'settled':
       return decision.lookAgainMs === undefined ? done() : after(decision.lookAgainMs);
     case 'ensure-project':
-    case 'ensure-database':
+    case 'ensure-key-and-database':
     case 'make-revision':
     case 'reject-request':
     case 'store-variables':

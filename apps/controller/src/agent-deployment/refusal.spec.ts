@@ -1,5 +1,5 @@
 import { listenerNameOf } from './observe.js';
-import { findRefusal, findRevisionRefusal } from './refusal.js';
+import { admitDeployment, admitRevision } from './refusal.js';
 import { deployment, LISTENER, world } from './testdata/sample-world.js';
 
 describe('refusal', () => {
@@ -14,7 +14,7 @@ describe('refusal', () => {
       undefined,
     ],
   ])('refuses a deployment because of %s', (_, one, expected) => {
-    expect(findRefusal(one)?.reason).toBe(expected);
+    expect(admitDeployment(one).refusal?.reason).toBe(expected);
   });
 
   it.each([
@@ -29,7 +29,7 @@ describe('refusal', () => {
       'NotSupported',
     ],
   ])('refuses a revision because of %s', (_, one, expected) => {
-    expect(findRevisionRefusal(one)?.reason).toBe(expected);
+    expect(admitRevision(one).refusal?.reason).toBe(expected);
   });
 
   it.each([
@@ -41,7 +41,9 @@ describe('refusal', () => {
       'Listener with id 4 does not exist',
     ],
   ])('names the missing listener: %s', (_, one, expected) => {
-    expect(findRevisionRefusal(world({ deployment: one, listener: undefined }))?.message).toContain(expected);
+    expect(admitRevision(world({ deployment: one, listener: undefined })).refusal?.message).toContain(
+      expected,
+    );
   });
 
   it.each([

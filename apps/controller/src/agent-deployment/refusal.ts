@@ -4,10 +4,13 @@ import {
   DEFAULT_LISTENER,
   isDeleting,
   isReservedEnvironment,
+  type Listener,
   REASON,
+  type Workspace,
 } from '#lib/resources';
 import { isOlder } from '../identity/decide-id.js';
-import type { DeploymentWorld } from './observe.js';
+import { GIT_HOST_REFUSAL } from '../git-host-refusal.js';
+import type { DeploymentWorld, Variables } from './observe.js';
 import { wireName } from './wire-name.js';
 
 /** Why no revision can be made, and the condition that reports it. */
@@ -17,25 +20,32 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Why a deployment gets neither project nor database. */
-export function findRefusal({ deployment, workspace, siblings }: DeploymentWorld): Refusal | undefined {
+/** Refused, or what is needed to go on. */
+type Admission<T> = { readonly refusal: Refusal } | ({ readonly refusal?: undefined } & T);
+
+/** Whether a deployment gets a project and a database. */
+export function admitDeployment({
+  deployment,
+  workspace,
+  siblings,
+}: DeploymentWorld): Admission<{ readonly workspace: Workspace }> {
   const { namespace = '' } = deployment.metadata;
   if (!workspace)
-    return {
-      type: CONDITION.tracingProjectReady,
-      reason: REASON.workspaceMissing,
-      message: `namespace ${namespace} belongs to no Workspace; create the deployment in the namespace of one`,
-    };
+    return refuse(
+      CONDITION.tracingProjectReady,
+      REASON.workspaceMissing,
+      `namespace ${namespace} belongs to no Workspace; create the deployment in the namespace of one`,
+    );
   const name = wireName(deployment);
   const holder = siblings.find(
     (other) => !isDeleting(other) && wireName(other) === name && isOlder(other.metadata, deployment.metadata),
   );
-  if (!holder) return undefined;
-  return {
-    type: CONDITION.tracingProjectReady,
-    reason: REASON.nameTaken,
-    message: `the name ${name} is used by the older AgentDeployment ${holder.metadata.name}; choose another`,
-  };
+  if (!holder) return { workspace };
+  return refuse(
+    CONDITION.tracingProjectReady,
+    REASON.nameTaken,
+    `the name ${name} is used by the older AgentDeployment ${holder.metadata.name}; choose another`,
+  );
 }
 
 /** The requested listener, for a message. */
@@ -44,41 +54,44 @@ function wantedListener({ listenerRef, sourceConfig }: AgentDeployment['spec']):
   return sourceConfig.listenerId === undefined ? DEFAULT_LISTENER : `with id ${sourceConfig.listenerId}`;
 }
 
-/** Why a deployment gets no revision. */
-export function findRevisionRefusal({
+/** Whether a deployment gets revisions. */
+export function admitRevision({
   deployment,
   listener,
   environment,
-}: DeploymentWorld): Refusal | undefined {
+}: DeploymentWorld): Admission<{ readonly listener: Listener; readonly environment: Variables }> {
   const { spec, metadata } = deployment;
-  const refuse = (reason: string, message: string): Refusal => ({
-    type: CONDITION.revisionReady,
-    reason,
-    message,
-  });
-  if (spec.source === 'git_host')
-    return refuse(REASON.sourceNotSupported, 'source git_host is not supported yet; build an image');
+  const type = CONDITION.revisionReady;
+  if (spec.source === 'git_host') return refuse(type, REASON.sourceNotSupported, GIT_HOST_REFUSAL);
   const wanted = spec.sourceConfig.listenerConfig?.clusterNamespace;
   if (wanted !== undefined && wanted !== metadata.namespace)
     return refuse(
+      type,
       REASON.notSupported,
       `clusterNamespace ${wanted} refused: deployments run in their own namespace ${metadata.namespace ?? ''}`,
     );
   if (!listener)
     return refuse(
+      type,
       REASON.listenerMissing,
       `Listener ${wantedListener(spec)} does not exist in this namespace; create it or name another`,
     );
   if (!environment)
     return refuse(
+      type,
       REASON.secretMissing,
       `Secret ${spec.secretsRef?.name ?? ''} does not exist in this namespace; create it`,
     );
   const reserved = Object.keys(environment).filter(isReservedEnvironment).sort();
   if (reserved.length > 0)
     return refuse(
+      type,
       REASON.reservedEnvironment,
       `Secret ${spec.secretsRef?.name ?? ''} sets variables of the platform; remove ${reserved.join(', ')}`,
     );
-  return undefined;
+  return { listener, environment };
+}
+
+function refuse(type: Refusal['type'], reason: string, message: string): { readonly refusal: Refusal } {
+  return { refusal: { type, reason, message } };
 }

@@ -109,7 +109,11 @@ describe('summarizeDeployment after a failure', () => {
     ...{ type: 'RevisionReady', status: 'True', reason: 'Serving', message: '', lastTransitionTime: '' },
   };
   const wasReady = { ...PROVISIONED, conditions: [...(PROVISIONED?.conditions ?? []), serving] };
-  const after = (status: AgentDeploymentStatus, kind: 'ensure-project' | 'ensure-database', error: Error) =>
+  const after = (
+    status: AgentDeploymentStatus,
+    kind: 'ensure-project' | 'ensure-key-and-database',
+    error: Error,
+  ) =>
     summarizeDeployment(
       world({ deployment: deployment({}, {}, status) }),
       { kind, tenantId: 't' },
@@ -125,7 +129,7 @@ describe('summarizeDeployment after a failure', () => {
   });
 
   it('makes nothing untrue because of a transient error', () => {
-    expect(wordsOf(after(wasReady, 'ensure-database', BROKEN))).toEqual([
+    expect(wordsOf(after(wasReady, 'ensure-key-and-database', BROKEN))).toEqual([
       'TracingProjectReady=True ProjectFound',
       'DatabaseReady=True R',
       'RevisionReady=True Serving',
@@ -134,7 +138,7 @@ describe('summarizeDeployment after a failure', () => {
   });
 
   it('reports what a person must change', () => {
-    const status = after(wasReady, 'ensure-database', NOT_OURS);
+    const status = after(wasReady, 'ensure-key-and-database', NOT_OURS);
     expect(wordsOf(status)).toEqual([
       'TracingProjectReady=True ProjectFound',
       'DatabaseReady=False NotOurs',

@@ -79,7 +79,7 @@ function stageOf(decision: DeploymentDecision): Stage {
   switch (decision.kind) {
     case 'ensure-project':
       return CONDITION.tracingProjectReady;
-    case 'ensure-database':
+    case 'ensure-key-and-database':
       return CONDITION.databaseReady;
     case 'refuse':
       return decision.refusal.type;

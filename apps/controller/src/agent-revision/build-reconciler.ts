@@ -42,6 +42,7 @@ export class BuildReconciler {
 
   async reconcile(key: ObjectKey): Promise<Result> {
     const revision = this.#revisions.find(key);
+    // Most passes find the image known: they shall not read the index of the store.
     if (!revision || isDeleting(revision) || revision.status?.image !== undefined) return done();
     const { redeployOf } = revision.spec;
     const decision = decideBuild({

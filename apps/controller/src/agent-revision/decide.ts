@@ -1,4 +1,5 @@
 import { type AgentRevision, CONDITION, isConditionTrue, REASON } from '#lib/resources';
+import { GIT_HOST_REFUSAL } from '../git-host-refusal.js';
 import { type ImageIndex, pinImage } from './image-index.js';
 
 /** Everything that the image of a revision depends on. */
@@ -34,11 +35,7 @@ export function decideBuild({ revision, repeated, images }: BuildWorld): BuildDe
     case 'internal_image':
       return { kind: 'resolve', image: pinImage(imageUri, images) };
     case 'git_host':
-      return {
-        kind: 'refuse',
-        reason: REASON.sourceNotSupported,
-        message: 'source git_host is not supported yet; build an image',
-      };
+      return { kind: 'refuse', reason: REASON.sourceNotSupported, message: GIT_HOST_REFUSAL };
     default:
       return source satisfies never;
   }
