@@ -1,12 +1,12 @@
 import { TerminalError } from '#lib/errors';
-import { runProgram } from '#lib/lifecycle';
+import { EXIT_GRAPH_LOAD_FAILED, runProgram } from '#lib/lifecycle';
 import { REASON } from '#lib/resources';
 import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { AgentServer, secretsOf } from './agent-server.js';
 import { readServerConfig } from './config.js';
 import { forbidExit } from './graph/forbid-exit.js';
-import { EXIT_GRAPH_LOAD_FAILED, writeTerminationMessage } from './graph/graph-failure.js';
+import { writeTerminationMessage } from './graph/write-termination-message.js';
 
 const log = createLogger('agent-server');
 

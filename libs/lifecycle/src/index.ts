@@ -7,3 +7,8 @@ export {
   type ProgramOptions,
   type Stoppable,
 } from './run-program.js';
+export {
+  EXIT_GRAPH_LOAD_FAILED,
+  formatTerminationMessage,
+  readTerminationMessage,
+} from './termination-message.js';

@@ -1,5 +1,6 @@
 import { TerminalError } from '#lib/errors';
 import { isInvalid } from '#lib/kube';
+import { EXIT_GRAPH_LOAD_FAILED, readTerminationMessage } from '#lib/lifecycle';
 import { CONDITION, type ContainerStatus, findCondition, type Pod, REASON } from '#lib/resources';
 import type { RevisionWorld, RolloutPatience } from './world.js';
 
@@ -9,33 +10,16 @@ export interface RevisionFailure {
   readonly message: string;
 }
 
-/** Exit code of an agent server whose graphs fail to load; its termination message has the reason. */
-const GRAPH_LOAD_EXIT_CODE = 78;
 const CRASHES_TO_GIVE_UP = 3;
 const PULL_REASONS = new Set(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull']);
 
-interface TerminationMessage {
-  readonly reason?: unknown;
-  readonly message?: unknown;
-}
-
-/** The message field of a termination message in JSON, else its text. */
-function readableMessage(text: string): string {
-  try {
-    const parsed = JSON.parse(text) as TerminationMessage | null;
-    if (typeof parsed?.message === 'string') return parsed.message;
-  } catch {
-    // a plain text is a message too
-  }
-  return text;
-}
-
 function graphFailure(status: ContainerStatus): RevisionFailure | undefined {
   for (const state of [status.state?.terminated, status.lastState?.terminated])
-    if (state?.exitCode === GRAPH_LOAD_EXIT_CODE)
+    if (state?.exitCode === EXIT_GRAPH_LOAD_FAILED)
       return {
         reason: REASON.graphLoadFailed,
-        message: state.message === undefined ? 'a graph failed to load' : readableMessage(state.message),
+        message:
+          state.message === undefined ? 'a graph failed to load' : readTerminationMessage(state.message),
       };
   return undefined;
 }
@@ -43,7 +27,7 @@ function graphFailure(status: ContainerStatus): RevisionFailure | undefined {
 function crashLoop(status: ContainerStatus): RevisionFailure | undefined {
   const last = status.lastState?.terminated ?? status.state?.terminated;
   if (status.restartCount < CRASHES_TO_GIVE_UP || !last || status.ready) return undefined;
-  const detail = last.message ? `: ${readableMessage(last.message)}` : '';
+  const detail = last.message ? `: ${readTerminationMessage(last.message)}` : '';
   return {
     reason: REASON.crashLoop,
     message: `container ${status.name} exited ${status.restartCount} times, last with code ${last.exitCode}${detail}`,
