@@ -1,5 +1,6 @@
 import { choice, type Config, integer, list, optionalText, text, url } from '#lib/config';
 import { FIELD_MANAGER } from '#lib/resources';
+import { DEFAULT_PATIENCE } from './rollout/world.js';
 
 /** Settings of the listener. */
 export const CONFIG = {
@@ -32,25 +33,25 @@ export const CONFIG = {
     'AGENTPLANE_READINESS_MS',
     'how long a revision may take to become ready, milliseconds',
     {
-      fallback: 300_000,
+      fallback: DEFAULT_PATIENCE.readinessMs,
       min: 1000,
     },
   ),
   imagePullMs: integer('AGENTPLANE_IMAGE_PULL_MS', 'how long an image may be missing, milliseconds', {
-    fallback: 20_000,
+    fallback: DEFAULT_PATIENCE.imagePullMs,
   }),
   retireMs: integer(
     'AGENTPLANE_RETIRE_MS',
     'how long a former revision goes on serving open connections, milliseconds',
     {
-      fallback: 5_000,
+      fallback: DEFAULT_PATIENCE.retireMs,
     },
   ),
   standbyWarmMs: integer(
     'AGENTPLANE_STANDBY_WARM_MS',
     'how long the former revision keeps its pods for a rollback, milliseconds',
     {
-      fallback: 60_000,
+      fallback: DEFAULT_PATIENCE.standbyWarmMs,
     },
   ),
 };

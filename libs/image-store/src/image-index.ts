@@ -2,17 +2,7 @@ import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findProcess } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
-
-export interface ImageEntry {
-  /** `sha256:HEX` */
-  readonly digest: string;
-  /** RFC 3339. */
-  readonly importedAt: string;
-  /** What the name meant before, newest first. */
-  readonly history?: readonly { readonly digest: string; readonly importedAt: string }[];
-}
-
-export type ImageEntries = Readonly<Record<string, ImageEntry>>;
+import { type ImageEntries, type ImageEntry, readImageEntries } from './image-entries.js';
 
 const MAX_HISTORY = 20;
 const LOCK_PATIENCE_MS = 5_000;
@@ -27,20 +17,8 @@ export class ImageIndex {
     this.#clock = clock;
   }
 
-  async read(): Promise<ImageEntries> {
-    const path = join(this.#folder, 'index.json');
-    let text: string;
-    try {
-      text = await readFile(path, 'utf8');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-      throw error;
-    }
-    try {
-      return (JSON.parse(text) as { images?: ImageEntries }).images ?? {};
-    } catch (cause) {
-      throw new Error(`${path} is not JSON: restore it, or remove it and add the images again`, { cause });
-    }
+  read(): Promise<ImageEntries> {
+    return readImageEntries(this.#folder);
   }
 
   /** Points a name to a digest; the same digest again changes nothing. */

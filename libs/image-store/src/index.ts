@@ -1,3 +1,4 @@
+export { readImageEntries } from './image-entries.js';
 export {
   openImageStore,
   type ImageStore,

@@ -28,5 +28,5 @@ interface ForeignStep extends NumberedStep {
   readonly perform: () => Promise<void>;
 }
 
-/** One numbered step of a schema. Once landed it is never edited: a change is a new number. */
+/** One numbered step of a schema. Once a release has it, it is never edited: a change is a new number. */
 export type Migration = TransactionalStep | BareStep | ForeignStep;

@@ -60,6 +60,8 @@ export const FIELD_MANAGER = {
   listener: 'agentplane-listener',
   /** Of `status.image` and `Built` of revisions, whichever program finds them out. */
   builder: 'agentplane-builder',
+  /** Of the leader's Lease, whichever program holds it. */
+  leader: 'agentplane-leader',
   node: 'agentplane-node',
   up: 'agentplane-up',
 } as const;

@@ -1,4 +1,7 @@
-import { parseImageIndex, pinImage, readImageIndex } from './image-index.js';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pinImage, readImageIndex } from './image-index.js';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 const INDEX = new Map([['sample-agent', DIGEST]]);
@@ -14,12 +17,20 @@ describe('pinImage', () => {
 });
 
 describe('the image index', () => {
-  it('reads entries with a digest and skips others', () => {
-    const text = JSON.stringify({ images: { 'sample-agent': { digest: DIGEST }, broken: { digest: 'x' } } });
-    expect([...parseImageIndex(text)]).toEqual([['sample-agent', DIGEST]]);
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'image-index-'));
   });
-  it('refuses a text that is no index', () => {
-    expect(() => parseImageIndex('[]')).toThrow('has no images');
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('reads entries with a digest and skips others', async () => {
+    const text = JSON.stringify({ images: { 'sample-agent': { digest: DIGEST }, broken: { digest: 'x' } } });
+    await writeFile(join(folder, 'index.json'), text);
+    expect([...(await readImageIndex(folder))]).toEqual([['sample-agent', DIGEST]]);
+  });
+  it.each(['[]', '{}', 'null'])('refuses %s, which is no index', async (text) => {
+    await writeFile(join(folder, 'index.json'), text);
+    await expect(readImageIndex(folder)).rejects.toThrow('has no images');
   });
   it('reads an empty index without a store', async () => {
     expect((await readImageIndex(undefined)).size).toBe(0);

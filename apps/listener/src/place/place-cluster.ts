@@ -35,7 +35,7 @@ import type { RevisionSecrets } from '../hub/hub.js';
 import type { Place } from './place.js';
 
 const BY_WORKLOAD = 'workload';
-/** In this order when everything of an owner goes: pods stop before what they use does. */
+/** In this order when everything of an owner goes: no request arrives at pods that stop. */
 const KINDS: readonly ResourceRef[] = [SERVICES, DEPLOYMENTS, SECRETS];
 
 export interface PlaceOptions {
@@ -132,7 +132,7 @@ export class PlaceCluster implements Place {
     const owner = this.#owner(object);
     if (owner.kind === 'reference') return true;
     for (const ref of KINDS)
-      if (!(await deleteManaged(this.#client, owner, this.#options.namespace, [ref]))) return false;
+      if (!(await deleteManaged(this.#client, owner, this.#options.namespace, ref))) return false;
     return true;
   }
 

@@ -33,6 +33,7 @@ export interface Place {
   applyService(deployment: AgentDeployment, desired: Service, existing: Service | undefined): Promise<void>;
   /** Writes copies of the Secrets that pods of the revision name. */
   applySecrets(deployment: AgentDeployment, revision: AgentRevision, secrets: RevisionSecrets): Promise<void>;
-  /** Deletes everything that was made for this owner, pods first. Whether nothing of it is left. */
+  /** Deletes everything that was made for this owner, in turn: its Service, so that no request arrives, its Deployments, its
+   * Secrets. Pods end in the background, after their Deployment. Whether nothing of it is left. */
   clear(owner: AgentDeployment | AgentRevision): Promise<boolean>;
 }

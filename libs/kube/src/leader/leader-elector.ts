@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '#lib/time';
 import { isConflict, isAlreadyExists } from '../client/kube-api-error.js';
 import { KubeClient } from '../client/kube-client.js';
 import type { KubeConnection } from '../connection/kube-connection.js';
-import { keyText, type Lease, LEASES, type ObjectKey } from '#lib/resources';
+import { FIELD_MANAGER, keyText, type Lease, LEASES, type ObjectKey } from '#lib/resources';
 import { decideLease } from './decide-lease.js';
 import { microTime } from './micro-time.js';
 
@@ -63,7 +63,7 @@ export class LeaderElector implements Stoppable {
     this.#leaseDurationMs = options.leaseDurationMs ?? 15_000;
     this.#retryMs = options.retryMs ?? 2_000;
     this.#client = new KubeClient(options.connection, {
-      fieldManager: 'agentplane-leader',
+      fieldManager: FIELD_MANAGER.leader,
       timeoutMs: Math.max(1_000, (options.renewDeadlineMs ?? 10_000) / 2),
     });
     this.#seenAtMs = this.#clock.monotonicMs();

@@ -3,26 +3,18 @@ import type { KubeClient } from '../client/kube-client.js';
 import { managedSelector, type ManagingOwner } from './managing-owner.js';
 
 /**
- * Deletes the children of an owner by label in one namespace, of these kinds. Answers whether none is left: only then
- * may the owner's finalizer come off.
+ * Deletes the children of an owner by label in one namespace, of one kind. Answers whether none is left: only when none
+ * of any kind is may the owner's finalizer come off.
  */
 export async function deleteManaged(
   client: KubeClient,
   owner: Extract<ManagingOwner, { readonly kind: 'label' }>,
   namespace: string,
-  refs: readonly ResourceRef[],
+  ref: ResourceRef,
 ): Promise<boolean> {
-  let left = 0;
-  for (const ref of refs) {
-    const { items } = await client.list(ref, { namespace, labelSelector: managedSelector(owner) });
-    left += items.length;
-    for (const { metadata } of items)
-      if (metadata.deletionTimestamp === undefined)
-        await client.delete(
-          ref,
-          keyOf({ metadata }),
-          metadata.uid === undefined ? {} : { uid: metadata.uid },
-        );
-  }
-  return left === 0;
+  const { items } = await client.list(ref, { namespace, labelSelector: managedSelector(owner) });
+  for (const { metadata } of items)
+    if (metadata.deletionTimestamp === undefined)
+      await client.delete(ref, keyOf({ metadata }), metadata.uid === undefined ? {} : { uid: metadata.uid });
+  return items.length === 0;
 }

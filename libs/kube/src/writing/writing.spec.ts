@@ -214,8 +214,8 @@ describe('writers', () => {
       });
     const [mine, its] = [await child(owner), await child(other)];
     if (owner.kind !== 'label') throw new Error('owned by reference');
-    expect(await deleteManaged(client, owner, 'default', [CONFIG_MAPS])).toBe(false);
-    expect(await deleteManaged(client, owner, 'default', [CONFIG_MAPS])).toBe(true);
+    expect(await deleteManaged(client, owner, 'default', CONFIG_MAPS)).toBe(false);
+    expect(await deleteManaged(client, owner, 'default', CONFIG_MAPS)).toBe(true);
     expect(await client.find(CONFIG_MAPS, keyOf(mine))).toBeUndefined();
     expect(await client.find(CONFIG_MAPS, keyOf(its))).toBeDefined();
   });
