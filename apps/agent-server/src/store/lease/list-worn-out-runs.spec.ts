@@ -6,7 +6,7 @@ import { takeOverRuns } from './take-over-runs.js';
 const store = storeFixture();
 
 describe('a run that lost its server too often', () => {
-  it('is listed for a server without its graph, and taken over by none', async () => {
+  it('appears in the list of a server without its graph and in no takeover', async () => {
     const { runId } = await runAtWork(store.sql);
     await store.pool.query(
       `UPDATE agentplane.runs SET takeovers = 3, lease_until = clock_timestamp() - interval '1 second' WHERE run_id = $1`,
