@@ -1,9 +1,9 @@
 // Export of one day: Postgres → Parquet zstd in the embedded store by the export worker, beside the floor
-// `psql COPY text | zstd -3 > /dev/null` over the same rows in the same order, interleaved.
+// `psql COPY text | zstd -3 > /dev/null` over the same rows in the same order, interleaved, and once parquetjs-lite.
 // node bin/node24.js test/bench/export.mjs [ROWS [ROUNDS]]     needs psql and zstd
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -170,10 +170,11 @@ async function worker() {
   return { ...result, storeCpuS: (user + system) / 1e6, files: record.files, outMb: record.bytes / 1e6 };
 }
 
-const COPY = `COPY (SELECT ${EXPORT_COLUMNS.map(({ name, sql }) => `${sql} AS ${name}`).join(', ')}
+const SELECT = `SELECT ${EXPORT_COLUMNS.map(({ name, sql }) => `${sql} AS ${name}`).join(', ')}
   FROM runs r JOIN run_payloads p USING (tenant_id, project_id, start_time, id, trace_id)
   WHERE r.tenant_id = '${TENANT}' AND r.project_id = '${projectId}' AND p.tenant_id = '${TENANT}' AND p.project_id = '${projectId}'
-  ORDER BY r.start_time, r.id) TO STDOUT`.replaceAll('\n', ' ');
+  ORDER BY r.start_time, r.id`.replaceAll('\n', ' ');
+const COPY = `COPY (${SELECT}) TO STDOUT`;
 const PLAN = ['enable_hashjoin', 'enable_nestloop', 'enable_seqscan', 'enable_bitmapscan', 'jit'];
 
 function floor() {
@@ -188,6 +189,13 @@ function floor() {
   });
 }
 
+/** Five times slower: once is enough to see it, and it uploads nothing. */
+function parquetjsLite() {
+  return measure(process.execPath, [join(import.meta.dirname, 'parquetjs-export.mjs')], {
+    env: { PATH: process.env.PATH, URI: uri, SELECT, FILE: join(folder, 'parquetjs.parquet') },
+  });
+}
+
 try {
   const ours = [];
   const theirs = [];
@@ -195,6 +203,8 @@ try {
     theirs.push(await floor());
     ours.push(await worker());
   }
+  const oracle = await parquetjsLite();
+  const oracleMb = statSync(join(folder, 'parquetjs.parquet')).size / 1e6;
   const seconds = median(ours.map((run) => run.seconds));
   const floorSeconds = median(theirs.map((run) => run.seconds));
   const rate = (value) =>
@@ -204,6 +214,7 @@ try {
     [
       `worker         ${seconds.toFixed(2)} s   ${rate(seconds)}   CPU ${median(ours.map((run) => run.cpuS)).toFixed(1)} s (store ${median(ours.map((run) => run.storeCpuS)).toFixed(1)} s)   peak ${Math.round(Math.max(...ours.map((run) => run.peakMb)))} MB   ${last.files} files, ${Math.round(last.outMb)} MB`,
       `psql | zstd -3 ${floorSeconds.toFixed(2)} s   ${rate(floorSeconds)}   to /dev/null, nothing uploaded`,
+      `parquetjs-lite ${oracle.seconds.toFixed(2)} s   ${rate(oracle.seconds)}   CPU ${oracle.cpuS.toFixed(1)} s   peak ${Math.round(oracle.peakMb)} MB   gzip, ${Math.round(oracleMb)} MB in a file, nothing uploaded`,
       `ratio          ${(seconds / floorSeconds).toFixed(2)}   (rounds: ${ours.map((run, n) => (run.seconds / theirs[n].seconds).toFixed(2)).join(', ')})`,
       '',
     ].join('\n'),

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { type Begin, ON_COMMAND } from '#lib/lifecycle';
 import { endProcess, type ProcessIdentity } from '#lib/process-identity';
 import type { Logger } from '#lib/telemetry';
-import type { Clock } from '#lib/time';
+import { Backoff, type Clock } from '#lib/time';
 import { lastErrorIn } from './last-error.js';
 import { type ProgramRequest, spawnProgram } from './spawn-program.js';
 
@@ -16,8 +16,8 @@ export interface ChildOptions extends Omit<ProgramRequest, 'arguments'> {
   readonly onProcess: (identity: ProcessIdentity | undefined) => void;
 }
 
-const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 10_000;
+/** Without jitter: one machine has one supervisor. */
+const PAUSES = { firstMs: 200, longestMs: 10_000, jitter: 0 };
 /** One that ran this long begins its pauses anew. */
 const STEADY_MS = 30_000;
 /** One that ended by itself this often, each time before it was steady, will not come up by trying. */
@@ -37,7 +37,7 @@ export class Child {
   readonly #options: ChildOptions;
   #identity: ProcessIdentity | undefined;
   #isStopping = false;
-  #pauseMs = FIRST_PAUSE_MS;
+  readonly #backoff: Backoff;
   #cancelRestart: () => void = () => undefined;
   #messages: ((message: unknown) => void)[] = [];
   #ends = 0;
@@ -50,6 +50,7 @@ export class Child {
     this.name = options.name;
     this.environment = options.environment;
     this.#options = options;
+    this.#backoff = new Backoff(options.clock, PAUSES);
   }
 
   get pid(): number | undefined {
@@ -132,17 +133,17 @@ export class Child {
     const { log, clock, onProcess } = this.#options;
     onProcess(undefined);
     if (ranMs > STEADY_MS) {
-      this.#pauseMs = FIRST_PAUSE_MS;
+      this.#backoff.reset();
       this.#ends = 0;
     }
     if (++this.#ends === HOPELESS_ENDS) this.#giveUp(code, signal);
-    log.warn({ child: this.name, code, signal, restartInMs: this.#pauseMs }, 'a program exited; restarting');
-    this.#cancelRestart = clock.after(this.#pauseMs, () => {
+    const pauseMs = this.#backoff.nextMs();
+    log.warn({ child: this.name, code, signal, restartInMs: pauseMs }, 'a program exited; restarting');
+    this.#cancelRestart = clock.after(pauseMs, () => {
       // a process that ended before its turn came is loaded again, unless the turn has come since
       if (this.#loaded) this.load();
       else this.#spawn([]);
     });
-    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
   }
 
   /** It is still restarted; only callers that wait for it learn of this. */

@@ -51,7 +51,7 @@ const MAX_CONFIG_PAUSE_MS = 20_000;
 export class ContainerRunner {
   readonly #options: ContainerRunnerOptions;
   readonly #stopping = new AbortController();
-  readonly #backoff = new RestartBackoff();
+  readonly #backoff: RestartBackoff;
   #phase: ContainerPhase = { kind: 'waiting', reason: 'ContainerCreating' };
   #last: Termination | undefined;
   #restartCount = 0;
@@ -63,6 +63,7 @@ export class ContainerRunner {
 
   constructor(options: ContainerRunnerOptions) {
     this.#options = options;
+    this.#backoff = new RestartBackoff(options.context.clock);
     this.#restore();
   }
 
