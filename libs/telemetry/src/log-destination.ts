@@ -6,6 +6,8 @@ const MAX_WAITING_BYTES = 256 * 1024;
 /** Where a logger writes, and what it could not write. */
 export interface LogDestination {
   readonly stream: pino.DestinationStream;
+  /** Lines dropped since the file last took one. */
+  readonly dropped: number;
   /** Calls back with the number of dropped lines once lines are written again. */
   onRecovered(listener: (dropped: number, problem: string) => void): void;
 }
@@ -25,6 +27,9 @@ export function openLogDestination(descriptor: number): LogDestination {
   stream.on('drop', () => dropped++);
   return {
     stream,
+    get dropped() {
+      return dropped;
+    },
     onRecovered(listener) {
       stream.on('write', () => {
         if (problem === undefined) return;
