@@ -111,8 +111,10 @@ function cluster(...args: string[]): void {
       async () =>
         (await kubectl.run(['get', 'deploy', 'sample-agent-00001', '-o', 'jsonpath={.spec.replicas}'])) ===
         '0',
+      // it stays warm for a minute
+      120_000,
     );
-  }, 180_000);
+  }, 300_000);
 
   it('exports through Jobs', async () => {
     await kubectl.run(['apply', '-f', join(repository, 'examples/export.yaml')]);
