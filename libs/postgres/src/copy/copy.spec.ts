@@ -119,8 +119,9 @@ describe('the COPY codec', () => {
       () => undefined,
       (error: unknown) => error,
     );
+    // Another connection asks: inside one transaction pg_stat_activity stays as it was first read.
     await waitFor(async () => {
-      const { rows: waiting } = await lock.query<{ pid: number }>(
+      const { rows: waiting } = await pool.query<{ pid: number }>(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY t %' AND wait_event_type = 'Lock'`,
       );
       return waiting.length === 1;
