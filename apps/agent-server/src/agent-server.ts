@@ -71,6 +71,7 @@ export class AgentServer {
       graphs,
       runs,
       state,
+      corsOrigins: config.corsOrigins,
       info: infoOf(config),
       clock,
       log,

@@ -1,4 +1,4 @@
-import { choice, integer, loadConfig, optionalText, text, url, type Config } from '#lib/config';
+import { choice, integer, list, loadConfig, optionalText, text, url, type Config } from '#lib/config';
 
 const fields = {
   host: text('HOST', 'Address to listen on.', { fallback: '0.0.0.0' }),
@@ -27,6 +27,12 @@ const fields = {
   tenantId: text('AGENTPLANE_TENANT_ID', 'Tenant whose API keys may call this server.', { fallback: '' }),
   deployment: optionalText('AGENTPLANE_DEPLOYMENT', 'Name of the deployment, for /info.'),
   revision: optionalText('AGENTPLANE_REVISION', 'Name of the revision, for /info.'),
+
+  corsOrigins: list(
+    'CORS_ALLOW_ORIGINS',
+    'Origins of web pages that may read answers, separated by commas; `*` for any.',
+    { fallback: ['*'] },
+  ),
 
   concurrency: integer('N_JOBS_PER_WORKER', 'Runs executed at once.', { fallback: 10, min: 1, max: 1000 }),
   leaseMs: integer(

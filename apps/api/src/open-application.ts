@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { guardServer, GUARDED_SERVER, protectAnswer } from '#lib/http';
 import type { Stoppable } from '#lib/lifecycle';
 import { NestLog } from '#lib/nest';
 import { observeRequests } from '#lib/telemetry';
@@ -50,6 +51,7 @@ export async function openApplication(parts: ApiParts): Promise<ApiApplication> 
   const server = adapter.getInstance<FastifyInstance>();
   server.server.headersTimeout = HEADERS_TIMEOUT_MS;
   observeRequests(server);
+  guardServer(server);
   registerBodyParsers(server, config.maxBodyBytes);
   guardKeys(server, application.get<KeyRing>(KEY_RING, { strict: false }));
   endConnectionsWhenClosing(server);
@@ -74,12 +76,14 @@ export async function openApplication(parts: ApiParts): Promise<ApiApplication> 
 function buildAdapter(maxBodyBytes: number): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: maxBodyBytes,
+    http: GUARDED_SERVER,
     connectionTimeout: IDLE_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: 72_000,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4_000 },
     frameworkErrors: (_error: unknown, _request: unknown, reply: unknown) => {
       const answer = reply as FastifyReply;
+      protectAnswer(answer.raw);
       void answer.code(400).send({ detail: 'The path of the request cannot be decoded' });
     },
     // requests under way are answered while it closes; new ones on open connections are turned away

@@ -1,9 +1,11 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
+import { guardServer, GUARDED_SERVER, protectAnswer } from '#lib/http';
 import { isTextDeeperThan } from '#lib/json';
 import { type Logger, observeRequests } from '#lib/telemetry';
 import { postgresTrouble } from '#lib/postgres';
 import type { KeyVerifier } from './authenticate.js';
+import { allowOrigins } from './cors.js';
 import type { OpenReplies } from './open-replies.js';
 
 /** Graph inputs carry documents and images. */
@@ -23,6 +25,8 @@ export interface HttpServerParts {
   /** Why the server takes no new work, for `GET /ok`; undefined while it does. */
   readonly notReady: () => string | undefined;
   readonly replies: OpenReplies;
+  /** Origins of pages that may read answers; `*` for any. */
+  readonly corsOrigins: readonly string[];
   readonly info: () => unknown;
   readonly log: Logger;
 }
@@ -63,19 +67,22 @@ function tooDeep(): PublicError {
 
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
-  const { verifier, notReady, replies, info, log } = parts;
+  const { verifier, notReady, replies, corsOrigins, info, log } = parts;
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
+    http: GUARDED_SERVER,
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: true,
     logger: false,
     routerOptions: { ignoreTrailingSlash: true },
     frameworkErrors: (_error, _request, reply) => {
       const answer: FastifyReply = reply;
+      protectAnswer(answer.raw);
       void answer.code(400).send({ detail: 'The address of the request cannot be decoded' });
     },
   });
   observeRequests(app);
+  guardServer(app);
   app.decorateRequest('caller', undefined);
 
   // Many clients send a JSON content type with no body.
@@ -92,20 +99,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
 
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     replies.add(reply.raw);
-    // Set on the raw answer: streams write their own head.
-    reply.raw.setHeader('access-control-allow-origin', '*');
-    reply.raw.setHeader(
-      'access-control-expose-headers',
-      'content-location,x-pagination-next,x-pagination-total,x-request-id',
-    );
-    if (request.method === 'OPTIONS') {
-      reply.raw.setHeader('access-control-allow-methods', 'GET,POST,PUT,PATCH,DELETE,OPTIONS');
-      reply.raw.setHeader(
-        'access-control-allow-headers',
-        request.headers['access-control-request-headers'] ?? '*',
-      );
-      return reply.code(204).send();
-    }
+    if (allowOrigins(corsOrigins, request, reply)) return reply.code(204).send();
     const path = request.url.split('?', 1)[0] ?? '';
     if (!verifier || PUBLIC_PATHS.has(path)) return undefined;
     const key = request.headers['x-api-key'];

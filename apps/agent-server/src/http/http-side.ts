@@ -15,6 +15,8 @@ const CLOSE_GRACE_MS = 5_000;
 export interface HttpSideParts extends RunRouteParts, ThreadRouteParts, AssistantRouteParts {
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
+  /** Origins of pages that may read answers; `*` for any. */
+  readonly corsOrigins: readonly string[];
   /** Body of `GET /info`. */
   readonly info: unknown;
   readonly clock: Clock;
@@ -30,11 +32,12 @@ export class HttpSide {
   #isDraining = false;
 
   constructor(parts: HttpSideParts) {
-    const { verifier, info, log } = parts;
+    const { verifier, corsOrigins, info, log } = parts;
     this.#clock = parts.clock;
     this.#app = buildHttpServer({
       verifier,
       replies: this.#replies,
+      corsOrigins,
       notReady: () => (this.#isDraining ? 'draining' : undefined),
       info: () => info,
       log,

@@ -1,11 +1,12 @@
 import { errorText } from '#lib/errors';
+import { answerBrokenRequests, protectAnswer } from '#lib/http';
 import { type Logger, REQUEST_ID_HEADER, requestId, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { ApiError, internalError } from '#lib/kube-semantics';
+import { ApiError, badRequest, internalError } from '#lib/kube-semantics';
 import type { UserInfo } from '../authn/user.js';
 import { AnswerStreams } from './answer-streams.js';
 import { parseAccept } from './media-type.js';
@@ -30,6 +31,13 @@ export interface TlsListenerOptions {
 /** As large as a real API server takes: 3 MB. */
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
+/** Reasons of what the parser of HTTP refuses, as a Status names them. */
+const REFUSED: Readonly<Record<number, string>> = {
+  408: 'Timeout',
+  413: 'RequestEntityTooLarge',
+  431: 'RequestEntityTooLarge',
+};
+
 const SWEEP_MS = 20;
 const SWEEPS = 150;
 
@@ -52,12 +60,17 @@ export class TlsListener {
         rejectUnauthorized: false, // bearer tokens come without a certificate; see authenticate
         keepAliveTimeout: 90_000,
         requestTimeout: 0,
+        requireHostHeader: false, // refused below, with a Status
       },
       (request, response) => {
         const id = requestId(request.headers[REQUEST_ID_HEADER]);
         response.setHeader(REQUEST_ID_HEADER, id);
+        protectAnswer(response);
         void withLogFields({ requestId: id }, () => this.#serve(request, response));
       },
+    );
+    answerBrokenRequests(this.#server, (code, detail) =>
+      new ApiError(code, REFUSED[code] ?? 'BadRequest', detail).status(),
     );
     this.#server.on('secureConnection', (socket: TLSSocket) => socket.setNoDelay(true));
   }
@@ -103,6 +116,8 @@ export class TlsListener {
     response.on('error', () => gone.abort(new Error('the client disconnected')));
     const warnings: string[] = [];
     try {
+      if (request.headers.host === undefined && request.httpVersion === '1.1')
+        throw badRequest('missing required Host header');
       const [path = '/', search = ''] = splitOnce(request.url ?? '/', '?');
       const query = new URLSearchParams(search);
       const info = parseRequestInfo(request.method ?? 'GET', path, query);

@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { sendRaw } from '#lib/testing';
+import { connect } from 'node:tls';
 import { at, textAt } from '#lib/kube-semantics';
 import { testApi, thingCrd } from '../testdata/test-api.js';
 
@@ -28,6 +30,24 @@ describe('an exhausting request', () => {
     }
     expect((await api.admin.get(`${THINGS}/deep`)).code).toBe(404);
     expect((await api.admin.get(THINGS)).code).toBe(200);
+  });
+
+  it.each([
+    ['a request line that is none', 'NONSENSE\r\n\r\n', 400],
+    ['no Host header', 'GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n', 400],
+    ['headers of 20 kB', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['an expectation', 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\nexpect: tea\r\n\r\n', 417],
+  ])('fails with a Status: %s', async (_, text, code) => {
+    const { hostname, port } = new URL(api.server.url);
+    const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false });
+    const answer = await sendRaw(Number(port), text, socket);
+    expect(answer).toMatchObject({ status: code, headers: { 'x-content-type-options': 'nosniff' } });
+    expect(JSON.parse(answer.body)).toMatchObject({
+      kind: 'Status',
+      apiVersion: 'v1',
+      status: 'Failure',
+      code,
+    });
   });
 
   it('fails with 400: a JSON patch that nests an object in itself', async () => {

@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { protectAnswer } from '#lib/http';
 import { plainHttp } from '../plain-http.js';
 import type { EndpointChoice } from './endpoint-choice.js';
 
@@ -22,8 +23,9 @@ function forwardedHeaders(headers: readonly string[]): string[] {
 function refuse(response: ServerResponse, message: string): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
   const body = JSON.stringify({ detail: message });
+  protectAnswer(response);
   response.writeHead(503, {
-    'content-type': 'application/json',
+    'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
     'retry-after': '1',
   });

@@ -1,7 +1,7 @@
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import type { Pod, Service } from '#lib/resources';
-import { waitFor } from '#lib/testing';
+import { sendRaw, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { type Endpoint, findEndpoints } from './endpoint.js';
 import { ServiceListener } from './service-listener.js';
@@ -73,6 +73,19 @@ function ask(
 }
 
 describe('ServiceListener', () => {
+  it.each([
+    ['a request line that is none', 'NONSENSE\r\n\r\n', 400],
+    ['headers of 20 kB', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+    ['no pod', 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', 503],
+  ])('refuses %s by itself with a detail', async (_, text, status) => {
+    const answer = await sendRaw(await proxy(() => []), text);
+    expect(answer).toMatchObject({
+      status,
+      headers: { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
+    });
+    expect(Object.keys(JSON.parse(answer.body) as object)).toEqual(['detail']);
+  });
+
   it('forwards method, path and body', async () => {
     const one = await pod('one');
     const port = await proxy(() => [one]);

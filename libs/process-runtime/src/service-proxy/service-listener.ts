@@ -1,5 +1,6 @@
 import type { Server as HttpServer } from 'node:http';
 import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { answerBrokenRequests } from '#lib/http';
 import { findStablePort } from '#lib/stable-port';
 import type { Clock } from '#lib/time';
 import { plainHttp } from '../plain-http.js';
@@ -82,9 +83,12 @@ function httpServer(choice: EndpointChoice, serviceName: string): HttpServer {
   // requests of agents stream for hours: only the headers have a deadline
   const server = plainHttp.createServer({
     requestTimeout: 0,
+    // the pod answers for itself
+    requireHostHeader: false,
     headersTimeout: 10_000,
     keepAliveTimeout: 30_000,
   });
+  answerBrokenRequests(server);
   server.on('request', (incoming, response) => void forwardHttp(incoming, response, choice, serviceName));
   server.on('upgrade', (incoming, client, head) => void forwardUpgrade(incoming, client, head, choice));
   return server;

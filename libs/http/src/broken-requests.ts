@@ -1,0 +1,80 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { PublicError } from '#lib/errors';
+import { PROTECTIVE_HEADERS, protectAnswer } from './protect-answer.js';
+
+// not by import: that reads every export of the module, one of which loads 6 MB
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
+
+/** The body of a refusal, in the shape of this server's other errors. */
+export type RenderRefusal = (status: number, detail: string) => object;
+
+const DETAILS: Readonly<Record<number, string>> = {
+  400: 'The request is not well-formed HTTP',
+  408: 'The request did not arrive in time',
+  413: 'The extensions of the chunks of the body are too large',
+  417: 'The header Expect holds an expectation that is not supported; only 100-continue is',
+  431: 'The headers of the request are too large',
+};
+
+const STATUS_OF: Readonly<Record<string, number>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  HPE_HEADER_OVERFLOW: 431,
+};
+
+const CONTENT_TYPE = 'application/json; charset=utf-8';
+
+/** Node keeps the answer that a connection is at; there is no public name for it. */
+interface AnsweringSocket extends Duplex {
+  readonly _httpMessage?: ServerResponse | null;
+}
+
+function detailOf(status: number): string {
+  return DETAILS[status] ?? 'The request is not well-formed HTTP';
+}
+
+/**
+ * Answers what Node's parser refuses before a program sees a request, and expectations that are not supported, in the
+ * shape of the server's other errors. Takes the place of whatever the framework does.
+ * @param render by default `{"detail": text}`
+ */
+export function answerBrokenRequests(
+  server: Server | TlsServer,
+  render: RenderRefusal = (_status, detail) => ({ detail }),
+): void {
+  server.removeAllListeners('clientError');
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: AnsweringSocket) => {
+    // half an answer cannot become another one
+    if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent === true)
+      return void socket.destroy(error);
+    const status = STATUS_OF[error.code ?? ''] ?? 400;
+    const body = JSON.stringify(render(status, detailOf(status)));
+    const head = {
+      'content-type': CONTENT_TYPE,
+      'content-length': Buffer.byteLength(body),
+      ...PROTECTIVE_HEADERS,
+      connection: 'close',
+    };
+    const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`, () =>
+      socket.destroy(),
+    );
+  });
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    protectAnswer(response);
+    const body = JSON.stringify(render(417, detailOf(417)));
+    response.writeHead(417, { 'content-type': CONTENT_TYPE, 'content-length': Buffer.byteLength(body) });
+    response.end(body);
+  });
+}
+
+/**
+ * For servers with `requireHostHeader: false`: Node itself would answer without a body.
+ * @throws PublicError bad_request for a request of HTTP/1.1 without a Host
+ */
+export function requireHost({ httpVersion, headers }: IncomingMessage): void {
+  if (httpVersion === '1.1' && headers.host === undefined)
+    throw new PublicError('bad_request', 'The header Host is required');
+}

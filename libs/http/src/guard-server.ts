@@ -1,0 +1,15 @@
+import type { FastifyInstance } from 'fastify';
+import { answerBrokenRequests, requireHost } from './broken-requests.js';
+import { protectAnswer } from './protect-answer.js';
+
+/** Option `http` of a server that is guarded: what Node would refuse with an empty body is refused here. */
+export const GUARDED_SERVER = { requireHostHeader: false } as const;
+
+/** Gives every answer of a Fastify server its protective headers, and every broken request an answer in one shape. */
+export function guardServer(server: FastifyInstance): void {
+  answerBrokenRequests(server.server);
+  server.addHook('onRequest', async (request, reply) => {
+    protectAnswer(reply.raw);
+    requireHost(request.raw);
+  });
+}

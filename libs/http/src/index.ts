@@ -1,0 +1,4 @@
+/** What the HTTP servers of this platform have in common before a route is reached. */
+export { answerBrokenRequests } from './broken-requests.js';
+export { guardServer, GUARDED_SERVER } from './guard-server.js';
+export { protectAnswer } from './protect-answer.js';

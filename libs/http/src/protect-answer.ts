@@ -1,0 +1,15 @@
+import type { ServerResponse } from 'node:http';
+
+/**
+ * Answers are data of one caller: nobody on the way keeps a copy, and a browser takes them for what their content type
+ * says.
+ */
+export const PROTECTIVE_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+} as const;
+
+/** To be called before the answer has a head: streams that write their own keep these headers. */
+export function protectAnswer(response: ServerResponse): void {
+  for (const [name, value] of Object.entries(PROTECTIVE_HEADERS)) response.setHeader(name, value);
+}
