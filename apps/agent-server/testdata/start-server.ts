@@ -22,6 +22,7 @@ export interface ServerOptions {
 interface LogLine {
   readonly msg: string;
   readonly port?: number;
+  readonly error?: string;
 }
 
 /** A server as a process of its own. */
@@ -46,7 +47,8 @@ export class ServerProcess {
         log.push(entry);
         if (entry.msg === 'ready' && entry.port !== undefined) resolve(entry.port);
       });
-      lines.on('close', () => reject(new Error(`the server did not start: ${JSON.stringify(log)}`)));
+      const said = (): string => log.map((entry) => entry.error ?? JSON.stringify(entry)).join('; ');
+      lines.on('close', () => reject(new Error(`the server did not start: ${said()}`)));
     });
     return new ServerProcess(child, port, log);
   }

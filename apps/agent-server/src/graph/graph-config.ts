@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
@@ -16,6 +16,7 @@ export interface GraphSource {
 
 /** What the server reads of `langgraph.json`; other keys belong to other tools and are let through. */
 export interface GraphConfiguration {
+  /** Real path of the agent's folder. */
   readonly folder: string;
   readonly graphs: readonly GraphSource[];
   /** The folder asks for a custom authentication handler. */
@@ -57,9 +58,10 @@ export async function readGraphConfiguration(folder: string): Promise<GraphConfi
   const { graphs, auth } = isJsonObject(document) ? document : {};
   if (!isJsonObject(graphs) || Object.keys(graphs).length === 0)
     throw failed('langgraph.json names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}');
+  const real = await realpath(folder);
   return {
-    folder,
-    graphs: Object.entries(graphs).map(([graphId, given]) => parseSource(folder, graphId, given)),
+    folder: real,
+    graphs: Object.entries(graphs).map(([graphId, given]) => parseSource(real, graphId, given)),
     hasCustomAuth: auth !== undefined,
   };
 }

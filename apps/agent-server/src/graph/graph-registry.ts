@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { PublicError, TerminalError, errorText } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
+import { compileSources } from './compile-sources.js';
 import type { GraphConfiguration, GraphSource } from './graph-config.js';
 import { isGraphBuilder, isRunnableGraph, type GraphConfig, type RunnableGraph } from './runnable-graph.js';
+import { installSourceHooks } from './source-hooks.js';
 
 type GraphFactory = (config: GraphConfig) => unknown;
 
@@ -27,8 +30,18 @@ async function unwrap(exported: unknown): Promise<unknown> {
   return value;
 }
 
-async function load(source: GraphSource): Promise<Loaded> {
-  const { graphId, file, exportName } = source;
+function failed(
+  folder: string,
+  { graphId, file }: GraphSource,
+  what: string,
+  cause?: unknown,
+): TerminalError {
+  const message = `graph "${graphId}" of ${file} failed to load: ${what}`;
+  return new TerminalError(REASON.graphLoadFailed, withoutFolder(message, folder), { cause });
+}
+
+async function load(folder: string, source: GraphSource): Promise<Loaded> {
+  const { file, exportName } = source;
   try {
     const module: unknown = await import(pathToFileURL(file).href);
     if (!isJsonObject(module) || !(exportName in module))
@@ -38,14 +51,25 @@ async function load(source: GraphSource): Promise<Loaded> {
     if (isGraphFactory(graph)) return { source, graph };
     throw new Error(`export "${exportName}" is not a graph`);
   } catch (error) {
-    const message = `graph "${graphId}" of ${file} failed to load: ${errorText(error)}`;
-    throw new TerminalError(REASON.graphLoadFailed, withoutFolder(message), { cause: error });
+    const place = placeOf(error, folder);
+    throw failed(folder, source, errorText(error) + (place === undefined ? '' : ` (${place})`), error);
   }
 }
 
 /** Files by their names in the agent's folder, as their author knows them: where the folder was copied to is long. */
-function withoutFolder(message: string): string {
-  return message.replaceAll(`${process.cwd()}/`, '');
+function withoutFolder(message: string, folder: string): string {
+  return message.replaceAll(`${pathToFileURL(folder).href}/`, '').replaceAll(`${folder}/`, '');
+}
+
+/** `src/graph.ts:12:5`: the first of the agent's own lines in the stack of an error. */
+function placeOf(error: unknown, folder: string): string | undefined {
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  for (const line of stack.split('\n')) {
+    const at = line.indexOf(`${folder}/`);
+    const place = at < 0 ? undefined : /^[^\s()]+:\d+(?::\d+)?/.exec(line.slice(at + folder.length + 1))?.[0];
+    if (place !== undefined && !place.startsWith('node_modules/')) return place;
+  }
+  return undefined;
 }
 
 /** The graphs of one agent, loaded once at start. */
@@ -57,12 +81,15 @@ export class GraphRegistry {
   }
 
   /**
-   * @throws TerminalError (`GraphLoadFailed`) for the first graph that does not load
+   * @throws TerminalError (`GraphLoadFailed`) for sources that do not compile, or the first graph that does not load
    */
-  static async load(configuration: GraphConfiguration): Promise<GraphRegistry> {
+  static async load({ folder, graphs: sources }: GraphConfiguration): Promise<GraphRegistry> {
+    for (const source of sources)
+      if (!existsSync(source.file)) throw failed(folder, source, 'the file does not exist');
+    installSourceHooks(await compileSources(folder, [...new Set(sources.map(({ file }) => file))]));
     const graphs: Loaded[] = [];
     // One after the other: graphs often share modules, and the message should name the first that failed.
-    for (const source of configuration.graphs) graphs.push(await load(source));
+    for (const source of sources) graphs.push(await load(folder, source));
     return new GraphRegistry(graphs);
   }
 

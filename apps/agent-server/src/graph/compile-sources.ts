@@ -1,0 +1,138 @@
+import { join } from 'node:path';
+import type { BuildFailure, BuildOptions, Message, Metafile, Plugin } from 'esbuild';
+import { TerminalError } from '#lib/errors';
+import { REASON } from '#lib/resources';
+
+/** One TypeScript file as JavaScript. */
+export interface CompiledModule {
+  readonly format: 'module' | 'commonjs';
+  readonly code: string;
+}
+
+/** What Node cannot find out by itself about an agent's own files; all paths are absolute. */
+export interface CompiledSources {
+  readonly modules: ReadonlyMap<string, CompiledModule>;
+  /** File → what it names in an import → the file that is meant. */
+  readonly targets: ReadonlyMap<string, ReadonlyMap<string, string>>;
+}
+
+const TYPED = /\.([cm]?ts|tsx|jsx)$/;
+
+const CODE = /\.([cm]?[jt]s|[jt]sx|json)$/;
+
+/** Files that are no code are left to Node, which names the kind that it cannot import. */
+const leaveOthers: Plugin = {
+  name: 'leave-others',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /.*/ }, ({ path }) => (CODE.test(path) ? undefined : { contents: '', loader: 'empty' })),
+};
+
+function sharedOptions(folder: string): BuildOptions & { metafile: true; write: false } {
+  return {
+    absWorkingDir: folder,
+    outdir: folder,
+    outbase: folder,
+    platform: 'node',
+    target: 'node24',
+    metafile: true,
+    write: false,
+    logLevel: 'silent',
+  };
+}
+
+const REQUIRE = '__agentRequire';
+
+/**
+ * What files with import and export may count on when their package says CommonJS, which is what most tools make of
+ * them then. A name that a file declares itself stays its own.
+ */
+const COMMON_JS_NAMES = {
+  __dirname: 'import.meta.dirname',
+  __filename: 'import.meta.filename',
+  require: REQUIRE,
+};
+
+/** On the first line: the lines of the source map stay right. */
+function withRequire(code: string): string {
+  if (!code.includes(REQUIRE)) return code;
+  return `const ${REQUIRE} = process.getBuiltinModule('node:module').createRequire(import.meta.url); ${code}`;
+}
+
+/** `src/graph.ts:12:5: what is wrong`, columns counted from 1 as editors do. */
+function describe({ location, text }: Message): string {
+  return location ? `${location.file}:${location.line}:${location.column + 1}: ${text}` : text;
+}
+
+function isBuildFailure(error: unknown): error is BuildFailure {
+  return error instanceof Error && 'errors' in error && Array.isArray(error.errors);
+}
+
+function formatOf(path: string, found: 'esm' | 'cjs' | undefined): CompiledModule['format'] {
+  if (path.endsWith('.mts')) return 'module';
+  return path.endsWith('.cts') || found === 'cjs' ? 'commonjs' : 'module';
+}
+
+function targetsOf(folder: string, { inputs }: Metafile): Map<string, ReadonlyMap<string, string>> {
+  const targets = new Map<string, ReadonlyMap<string, string>>();
+  for (const [path, { imports }] of Object.entries(inputs)) {
+    const own = imports.filter((entry) => entry.external !== true && entry.original !== undefined);
+    targets.set(
+      join(folder, path),
+      new Map(own.map((entry) => [entry.original ?? '', join(folder, entry.path)])),
+    );
+  }
+  return targets;
+}
+
+/**
+ * Follows the imports of an agent's files as its author's tools do (no extension, `.js` for a `.ts`, paths of
+ * `tsconfig.json`, JSON), and makes JavaScript of what is TypeScript or JSX. Each file stays a module of its own, so
+ * that `import.meta` and relative files mean what they say. Packages are left to Node.
+ *
+ * esbuild works twice, first for the imports, then for the files, and has ended when this returns: 35 ms for five
+ * files, where registering the loader of `tsx` takes as long before the first file.
+ * @param folder real path of the agent's folder
+ * @throws TerminalError (`GraphLoadFailed`) with file, line and column of each error
+ */
+export async function compileSources(folder: string, files: readonly string[]): Promise<CompiledSources> {
+  const { build, stop } = await import('esbuild');
+  try {
+    const shared = sharedOptions(folder);
+    const followed = await build({
+      ...shared,
+      entryPoints: [...files],
+      bundle: true,
+      format: 'esm',
+      packages: 'external',
+      plugins: [leaveOthers],
+    });
+    const { inputs } = followed.metafile;
+    const modules = new Map<string, CompiledModule>();
+    const formats = Map.groupBy(
+      Object.keys(inputs).filter((path) => TYPED.test(path)),
+      (path) => formatOf(path, inputs[path]?.format),
+    );
+    for (const [format, paths] of formats) {
+      const { outputFiles } = await build({
+        ...shared,
+        entryPoints: paths.map((path) => ({ in: path, out: path })), // a.ts beside a.tsx
+        bundle: false,
+        sourcemap: 'inline',
+        sourcesContent: false,
+        ...(format === 'module' ? { define: COMMON_JS_NAMES } : {}),
+      });
+      for (const { path, text } of outputFiles)
+        modules.set(path.slice(0, -'.js'.length), {
+          format,
+          code: format === 'module' ? withRequire(text) : text,
+        });
+    }
+    return { modules, targets: targetsOf(folder, followed.metafile) };
+  } catch (error) {
+    if (!isBuildFailure(error)) throw error;
+    const message = `the agent's sources do not compile: ${error.errors.map(describe).join('; ')}`;
+    throw new TerminalError(REASON.graphLoadFailed, message, { cause: error });
+  } finally {
+    await stop();
+  }
+}

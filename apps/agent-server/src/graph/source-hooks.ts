@@ -1,0 +1,35 @@
+import { registerHooks, setSourceMapsSupport, type LoadHookSync, type ResolveHookSync } from 'node:module';
+import { extname } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { CompiledSources } from './compile-sources.js';
+
+function pathOf(url: string | undefined): string | undefined {
+  return url?.startsWith('file:') ? fileURLToPath(url) : undefined;
+}
+
+/**
+ * Serves an agent's compiled files to `import` and `require` of this process, with source maps, so that errors name
+ * the lines that their author wrote. Files that no import names in so many words (`import(variable)`) are left to Node.
+ */
+export function installSourceHooks({ modules, targets }: CompiledSources): void {
+  const resolve: ResolveHookSync = (specifier, context, next) => {
+    const parent = pathOf(context.parentURL);
+    const target = parent === undefined ? undefined : targets.get(parent)?.get(specifier);
+    if (target === undefined) return next(specifier, context);
+    const { href } = pathToFileURL(target);
+    if (extname(target) === '.json')
+      return { url: href, format: 'json', importAttributes: { type: 'json' }, shortCircuit: true };
+    const format = modules.get(target)?.format;
+    return format === undefined
+      ? next(context.conditions.includes('require') ? target : href, context)
+      : { url: href, format, shortCircuit: true };
+  };
+  const load: LoadHookSync = (url, context, next) => {
+    const path = pathOf(url);
+    const module = path === undefined ? undefined : modules.get(path);
+    if (!module) return next(url, context);
+    return { source: module.code, format: module.format, shortCircuit: true };
+  };
+  registerHooks({ resolve, load });
+  setSourceMapsSupport(true, { nodeModules: false, generatedCode: false });
+}
