@@ -1,7 +1,7 @@
 import { PLATFORM_VERSION } from '#lib/config';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ApiServer } from '#lib/embedded-kube';
+import type { ApiServer, KubeIdentity } from '#lib/embedded-kube';
 import { openImageStore } from '#lib/image-store';
 import { Informers, KubeClient, type KubeConnection, loadKubeConnection, startControllers } from '#lib/kube';
 import type { ProgramContext } from '#lib/lifecycle';
@@ -50,7 +50,8 @@ export async function startMachine(
     }),
   );
 
-  const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.node, clock });
+  const ownConnection = server ? await proxyConnection(server, folder) : connection;
+  const client = new KubeClient(ownConnection, { fieldManager: FIELD_MANAGER.node, clock });
   const informers = new Informers({ client, log, clock });
   const proxy = createServiceProxy({ informers, client, clock });
   context.own(proxy);
@@ -60,7 +61,20 @@ export async function startMachine(
 /** The node speaks for itself and has a node's rights, no more. */
 async function nodeConnection(server: ApiServer, folder: string, name: string): Promise<KubeConnection> {
   const identity = { kind: 'certificate', user: `system:node:${name}`, groups: ['system:nodes'] } as const;
-  const kubeconfigPath = join(folder, 'kubeconfig');
+  return connectAs(server, identity, join(folder, 'kubeconfig'));
+}
+
+/** Services lead to the pods of every node, so that they are served under an identity of its own, which reads them. */
+async function proxyConnection(server: ApiServer, folder: string): Promise<KubeConnection> {
+  const identity = { kind: 'certificate', user: 'system:kube-proxy', groups: [] } as const;
+  return connectAs(server, identity, join(folder, 'proxy.kubeconfig'));
+}
+
+async function connectAs(
+  server: ApiServer,
+  identity: KubeIdentity,
+  kubeconfigPath: string,
+): Promise<KubeConnection> {
   writeFileSync(kubeconfigPath, await server.kubeconfigFor(identity), { mode: 0o600 });
   return loadKubeConnection({ kubeconfigPath });
 }

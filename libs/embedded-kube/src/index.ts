@@ -1,2 +1,2 @@
-export { type ApiServer } from './api-server-options.js';
+export type { ApiServer, KubeIdentity } from './api-server-options.js';
 export { createApiServer } from './create-api-server.js';

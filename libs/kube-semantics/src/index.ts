@@ -17,7 +17,7 @@ export { decodeProtobuf, ProtobufError } from './protobuf/decode-protobuf.js';
 export { approximateNumber } from './quantity/quantity.js';
 export { type FieldError } from './schema/field-error.js';
 export { validateObjectMeta, validateObjectMetaUpdate } from './schema/object-meta.js';
-export { exactName } from './selector/field-selector.js';
+export { exactField } from './selector/field-selector.js';
 export { labelSelectorText } from './selector/label-selector.js';
 export { isSelected, parseSelection, type Selection } from './selector/selection.js';
 export { type KindRules } from './served-type/kind-rules.js';

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { at, textAt } from '#lib/kube-semantics';
+import { systemClock } from '#lib/time';
 import { testApi, type TestClient } from '../testdata/test-api.js';
 
 const SPACE = '/api/v1/namespaces/default';
@@ -7,7 +8,8 @@ const REVIEWS = '/apis/authentication.k8s.io/v1';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 describe('a token', () => {
-  const api = testApi();
+  let aheadMs = 0;
+  const api = testApi({ clock: { ...systemClock, now: () => new Date(Date.now() + aheadMs) } });
 
   beforeAll(async () => {
     await api.admin.create(`${SPACE}/serviceaccounts`, { metadata: { name: 'robot' } });
@@ -32,6 +34,20 @@ describe('a token', () => {
     await api.admin.delete(`${SPACE}/secrets/holder`);
     await api.admin.create(`${SPACE}/secrets`, { metadata: { name: 'holder' } });
     expect(await review(token)).toMatchObject({ authenticated: false });
+  });
+
+  it('ends a minute after the grace of a pod that a finalizer keeps', async () => {
+    await api.admin.create(`${SPACE}/pods`, {
+      metadata: { name: 'kept', finalizers: ['agentplane.dev/kept'] },
+      spec: { serviceAccountName: 'robot', containers: [{ name: 'main', image: 'x' }] },
+    });
+    const token = await tokenFor({ boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'kept' } });
+    await api.admin.delete(`${SPACE}/pods/kept`, { gracePeriodSeconds: 0 });
+    expect((await api.admin.get(`${SPACE}/pods/kept`)).code).toBe(200);
+    expect(await review(token)).toMatchObject({ authenticated: true });
+    aheadMs = 62_000;
+    expect(await review(token)).toMatchObject({ authenticated: false });
+    aheadMs = 0;
   });
 
   it('accepts a token for its audiences alone', async () => {

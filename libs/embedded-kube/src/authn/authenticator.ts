@@ -12,6 +12,9 @@ export interface AuthenticatorParts {
   readonly now: () => Date;
 }
 
+/** Clocks differ; Kubernetes' own leeway. */
+const DELETION_LEEWAY_MS = 60_000;
+
 /** Says who a request is from: a client certificate of our CA, or a service account's token. */
 export class Authenticator {
   // the certificate of a connection does not change; reading it costs more than serving a small request
@@ -87,6 +90,10 @@ export class Authenticator {
 
   #lives(resource: string, namespace: string, name: string, uid: string): boolean {
     const found = this.parts.store.get({ resource, namespace, name });
-    return found !== undefined && found.object.metadata.uid === uid;
+    if (found?.object.metadata.uid !== uid) return false;
+    // what a finalizer keeps is dead all the same once its grace is over
+    const { deletionTimestamp } = found.object.metadata;
+    if (deletionTimestamp === undefined) return true;
+    return this.parts.now().getTime() <= new Date(deletionTimestamp).getTime() + DELETION_LEEWAY_MS;
   }
 }

@@ -10,6 +10,8 @@ export interface Access {
   readonly subresource: string;
   readonly namespace: string;
   readonly name: string;
+  /** The only node whose objects a list or watch of pods asks for. */
+  readonly nodeName?: string;
   /** Of a request that is no resource: `/healthz`. */
   readonly path: string;
 }

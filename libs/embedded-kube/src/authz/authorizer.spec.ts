@@ -229,7 +229,6 @@ describe('rights of a node', () => {
     ['lists no Secrets', 'GET', `${SPACE}/secrets`, undefined, 403],
     ['lists no Secrets of all namespaces', 'GET', '/api/v1/secrets', undefined, 403],
     ['writes no Secret', 'PATCH', `${SPACE}/secrets/mine`, {}, 403],
-    ['gets a token for the account of its pod', 'POST', `${SPACE}/serviceaccounts/here/token`, token, 201],
     ['gets no other token', 'POST', `${SPACE}/serviceaccounts/there/token`, token, 403],
     ['writes the status of its pod', 'PATCH', `${SPACE}/pods/here/status`, ready, 200],
     ['writes no status of another pod', 'PATCH', `${SPACE}/pods/there/status`, ready, 403],

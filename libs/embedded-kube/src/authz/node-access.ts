@@ -2,9 +2,8 @@ import { isJsonObject } from '#lib/json';
 import { at, type KubeObject, listAt, textAt } from '#lib/kube-semantics';
 import type { ObjectStore } from '../store/object-store.js';
 import type { Access } from './access.js';
+import { nodeOf } from './node-user.js';
 
-const NODES_GROUP = 'system:nodes';
-const NODE_USER = 'system:node:';
 const LEASES = 'coordination.k8s.io';
 const LEASE_NAMESPACE = 'kube-node-lease';
 
@@ -12,16 +11,15 @@ const LEASE_NAMESPACE = 'kube-node-lease';
 export type NodeAnswer = { readonly allowed: boolean; readonly reason: string } | undefined;
 
 /**
- * What a node may do because of the pods that are bound to it: read the Secrets and ConfigMaps that they name, get
- * tokens for their service accounts, write their status, end them; and keep its own Node and Lease. An attacker on a
+ * What a node may do because of the pods that are bound to it: read them and the Secrets and ConfigMaps that they name,
+ * get tokens for their service accounts, write their status, end them; and keep its own Node and Lease. An attacker on a
  * node gets what its pods could get, and not all Secrets. Everything that all nodes may do is in the role
  * `system:node`.
  */
 export function nodeAccess(access: Access, store: ObjectStore): NodeAnswer {
   const { user, isResource, group } = access;
-  if (!isResource || !user.groups.includes(NODES_GROUP) || !user.username.startsWith(NODE_USER))
-    return undefined;
-  const node = user.username.slice(NODE_USER.length);
+  const node = nodeOf(user);
+  if (!isResource || node === undefined) return undefined;
   if (group === LEASES) return ownLease(access, node);
   if (group !== '') return undefined;
   switch (access.resource) {
@@ -48,7 +46,7 @@ function answer(allowed: boolean, reason: string): NodeAnswer {
 function ownLease({ resource, verb, namespace, name }: Access, node: string): NodeAnswer {
   if (resource !== 'leases') return undefined;
   const known = ['get', 'create', 'update', 'patch', 'delete'].includes(verb);
-  // the name of an object to be created is in its body; the lease of a node that is not there yet harms nobody
+  // the name of an object to be created is in its body, which `checkNodeWrite` looks at
   const isOwn = namespace === LEASE_NAMESPACE && (name === node || verb === 'create');
   return answer(known && isOwn, 'can only access node lease with the same name as the requesting node');
 }
@@ -57,27 +55,30 @@ function ownNode({ verb, subresource, name }: Access, node: string): NodeAnswer 
   if (verb === 'create' && subresource === '') return YES;
   const verbs =
     subresource === ''
-      ? ['get', 'list', 'watch', 'update', 'patch', 'delete']
+      ? ['get', 'list', 'watch', 'update', 'patch']
       : subresource === 'status'
         ? ['get', 'update', 'patch']
         : [];
   return answer(name === node && verbs.includes(verb), `node '${node}' cannot access other nodes`);
 }
 
-/** Reading is in the role: the Services of one machine are served from its node. */
-function ownPod(
-  { verb, subresource, namespace, name }: Access,
-  node: string,
-  store: ObjectStore,
-): NodeAnswer {
-  const writes = { '': ['delete'], status: ['update', 'patch'], eviction: ['create'] };
-  const known: readonly string[] = Object.hasOwn(writes, subresource)
-    ? writes[subresource as keyof typeof writes]
-    : [];
-  if (!known.includes(verb)) return undefined;
+function ownPod(access: Access, node: string, store: ObjectStore): NodeAnswer {
+  const { verb, subresource, namespace, name } = access;
+  const verbs: Readonly<Record<string, readonly string[]>> = {
+    '': ['get', 'list', 'watch', 'delete'],
+    status: ['get', 'update', 'patch'],
+    eviction: ['create'],
+  };
+  if (!(Object.hasOwn(verbs, subresource) && verbs[subresource]?.includes(verb))) return undefined;
+  if (verb === 'list' || verb === 'watch')
+    return answer(
+      access.nodeName === node,
+      `can only list/watch pods with spec.nodeName field selector '${node}'`,
+    );
   const pod = store.get({ resource: 'pods', namespace, name });
   // a deleted pod is answered 404, which a late node understands
-  return answer(!pod || isBound(pod.object, node), `pod is not bound to node '${node}'`);
+  if (!pod) return answer(verb !== 'get', noRelationship(node));
+  return answer(isBound(pod.object, node), `pod is not bound to node '${node}'`);
 }
 
 function namedByPods(

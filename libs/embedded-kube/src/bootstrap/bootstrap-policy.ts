@@ -1,3 +1,5 @@
+import { KUBELET_CLIENT, SERVICE_PROXY } from '../authn/user.js';
+
 /** Objects of `rbac.authorization.k8s.io/v1` that a cluster has from its start. */
 export interface BootstrapObject {
   readonly resource: 'clusterroles' | 'clusterrolebindings';
@@ -37,7 +39,13 @@ function role(name: string, rolesRules: readonly object[]): BootstrapObject {
   return { resource: 'clusterroles', kind: 'ClusterRole', name, body: { rules: rolesRules } };
 }
 
-function binding(name: string, roleName: string, groups: readonly string[]): BootstrapObject {
+/** @param kind what the names are */
+function binding(
+  name: string,
+  roleName: string,
+  names: readonly string[],
+  kind: 'Group' | 'User' = 'Group',
+): BootstrapObject {
   const apiGroup = 'rbac.authorization.k8s.io';
   return {
     resource: 'clusterrolebindings',
@@ -45,7 +53,7 @@ function binding(name: string, roleName: string, groups: readonly string[]): Boo
     name,
     body: {
       roleRef: { apiGroup, kind: 'ClusterRole', name: roleName },
-      subjects: groups.map((group) => ({ apiGroup, kind: 'Group', name: group })),
+      subjects: names.map((subject) => ({ apiGroup, kind, name: subject })),
     },
   };
 }
@@ -67,11 +75,17 @@ const PUBLIC_PATHS = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
 
 /** What every node does; what it does for the pods bound to it, and to its own Node and Lease, is not in roles. */
 const NODE_RULES = [
-  { apiGroups: [''], resources: ['services', 'endpoints', 'namespaces', 'pods'], verbs: READ },
-  { apiGroups: [''], resources: ['services'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['services'], verbs: READ },
   { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch', 'update'] },
   { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
   { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+];
+
+/** Services are served from the pods' own ports, and say where in an annotation, the one thing that may be written. */
+const PROXY_RULES = [
+  { apiGroups: [''], resources: ['services', 'pods'], verbs: READ },
+  { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch', 'update'] },
 ];
 
 export const BOOTSTRAP_POLICY: readonly BootstrapObject[] = [
@@ -110,6 +124,9 @@ export const BOOTSTRAP_POLICY: readonly BootstrapObject[] = [
     { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
   ]),
   role('system:node', NODE_RULES),
+  role('system:node-proxier', PROXY_RULES),
+  // what a node asks about whoever wants to read its logs
+  role('agentplane:node-logs', [{ apiGroups: [''], resources: ['nodes/proxy'], verbs: ['get'] }]),
   binding('cluster-admin', 'cluster-admin', ['system:masters']),
   binding('system:basic-user', 'system:basic-user', ['system:authenticated']),
   binding('system:discovery', 'system:discovery', ['system:authenticated']),
@@ -118,4 +135,6 @@ export const BOOTSTRAP_POLICY: readonly BootstrapObject[] = [
     'system:unauthenticated',
   ]),
   binding('system:node', 'system:node', ['system:nodes']),
+  binding('system:node-proxier', 'system:node-proxier', [SERVICE_PROXY], 'User'),
+  binding('agentplane:node-logs', 'agentplane:node-logs', [KUBELET_CLIENT], 'User'),
 ];

@@ -1,4 +1,4 @@
-import { exactName } from '#lib/kube-semantics';
+import { exactField } from '#lib/kube-semantics';
 
 /** What a request asks for, as the authoriser and the router see it. */
 export interface RequestInfo {
@@ -42,7 +42,9 @@ export function parseRequestInfo(method: string, path: string, query: URLSearchP
   const version = (prefix === 'api' ? parts[1] : parts[2]) ?? '';
   const target = parseTarget(rest);
   const verb = verbOf(method, target.name, query);
-  const name = target.name || (SELECTABLE.has(verb) ? exactName(query.get('fieldSelector') ?? '') : '');
+  const name =
+    target.name ||
+    (SELECTABLE.has(verb) ? exactField(query.get('fieldSelector') ?? '', 'metadata.name') : '');
   return { ...none, ...target, name, group, version, isResource: true, verb };
 }
 

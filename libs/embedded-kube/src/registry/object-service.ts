@@ -235,7 +235,8 @@ export class ObjectService {
     const committed = await this.store.change({ resource: qualified(type), namespace, name }, (current) => {
       seen.before = current && inVersion(current.object, requested);
       const decision = decide(seen.before);
-      if (decision.kind === 'put') check?.(decision.object, seen.before);
+      // an update that takes the last finalizer ends in a deletion
+      if (decision.kind !== 'keep') check?.(decision.object, seen.before);
       seen.decision = decision;
       if (decision.kind === 'keep' || isDryRun) return { kind: 'keep' };
       return { ...decision, object: inVersion(decision.object, stored) };

@@ -15,6 +15,7 @@ import {
   withMetadata,
 } from '#lib/kube-semantics';
 import type { EscalationCheck } from '../authz/escalation.js';
+import { checkNodeWrite } from '../authz/node-restriction.js';
 import { negotiate } from '../http/media-type.js';
 import { json, type Reply, type RequestContext } from '../http/request-context.js';
 import { checkListOptions } from '../list/list-options.js';
@@ -273,7 +274,10 @@ export class ResourceHandlers {
       manager,
       dryRun,
       subresource: info.subresource,
-      check: (next, old) => escalation.check(type, next, old, user),
+      check: (next, old) => {
+        checkNodeWrite(type, next, old, user);
+        escalation.check(type, next, old, user);
+      },
     };
   }
 

@@ -1,3 +1,4 @@
+import { exactField } from '#lib/kube-semantics';
 import { parseImpersonation } from '../authn/impersonation.js';
 import type { Access } from '../authz/access.js';
 import type { Authorizer } from '../authz/authorizer.js';
@@ -67,7 +68,8 @@ function serveResource(context: RequestContext, parts: ApiHandlerParts): Reply |
   return resources.handle(context, served);
 }
 
-function accessOf({ info, user }: RequestContext): Access {
+function accessOf({ info, user, query }: RequestContext): Access {
   const { verb, isResource, group, resource, subresource, namespace, name, path } = info;
-  return { user, verb, isResource, group, resource, subresource, namespace, name, path };
+  const nodeName = exactField(query.get('fieldSelector') ?? '', 'spec.nodeName');
+  return { user, verb, isResource, group, resource, subresource, namespace, name, path, nodeName };
 }

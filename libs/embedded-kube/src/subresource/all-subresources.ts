@@ -39,7 +39,7 @@ export function subresourceHandlers(parts: SubresourceParts): SubresourceHandler
     ...podBinding(objects, types, clock),
     podEviction(objects, types),
     ...podStreams(store),
-    podLog(store, nodeLogDialer ?? tlsNodeLogDialer(authority)),
+    podLog(store, nodeLogDialer ?? tlsNodeLogDialer(authority, { clock })),
     namespaceFinalize(objects, types),
   ]);
 }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '#lib/testing';
+import { systemClock } from '#lib/time';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { CertificateAuthority } from '../pki/certificate-authority.js';
 import { tlsNodeLogDialer } from './node-log-dialer.js';
@@ -13,6 +14,7 @@ describe('the log dialer over TLS', () => {
   let authority: CertificateAuthority;
   let node: Server;
   let port = 0;
+  let asked = 0;
 
   beforeAll(async () => {
     authority = await CertificateAuthority.open(folder, new Date());
@@ -24,9 +26,12 @@ describe('the log dialer over TLS', () => {
     node = createServer(
       { key: privateKey, cert: certificate, ca: authority.certificate, requestCert: true },
       (request, response) => {
+        asked++;
         const caller =
           request.socket instanceof TLSSocket ? request.socket.getPeerCertificate().subject.CN : '';
-        response.end(`${request.url ?? ''} for ${String(caller)}`);
+        const groups =
+          request.socket instanceof TLSSocket ? request.socket.getPeerCertificate().subject.O : 'unknown';
+        response.end(`${request.url ?? ''} for ${String(caller)} in ${String(groups)}`);
       },
     );
     node.listen(0, '127.0.0.1');
@@ -38,9 +43,9 @@ describe('the log dialer over TLS', () => {
     node.closeAllConnections();
   });
 
-  const ask = (by: CertificateAuthority) =>
-    tlsNodeLogDialer(by)({
-      nodeName: 'n',
+  const ask = (by: CertificateAuthority, nodeName = 'node-name') =>
+    tlsNodeLogDialer(by, { clock: systemClock })({
+      nodeName,
       address: '127.0.0.1',
       port,
       path: '/containerLogs/a/b/c',
@@ -52,7 +57,30 @@ describe('the log dialer over TLS', () => {
     const chunks: Buffer[] = [];
     for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk);
     expect(status).toBe(200);
-    expect(Buffer.concat(chunks).toString()).toBe('/containerLogs/a/b/c for kube-apiserver-kubelet-client');
+    expect(Buffer.concat(chunks).toString()).toBe(
+      '/containerLogs/a/b/c for kube-apiserver-kubelet-client in undefined',
+    );
+  });
+
+  it('sends nothing to the server of another node', async () => {
+    await expect(ask(authority, 'another-node')).rejects.toThrow("does not match certificate's altnames");
+    expect(asked).toBe(1);
+  });
+
+  it('gives up a node that accepts and never answers', async () => {
+    const mute = createTcpServer();
+    mute.listen(0, '127.0.0.1');
+    await once(mute, 'listening');
+    const dial = tlsNodeLogDialer(authority, { clock: systemClock, timeoutMs: 200 });
+    const call = dial({
+      nodeName: 'node-name',
+      address: '127.0.0.1',
+      port: (mute.address() as AddressInfo).port,
+      path: '/containerLogs/a/b/c',
+      signal: new AbortController().signal,
+    });
+    await expect(call).rejects.toThrow('node node-name did not answer within 0.2 s');
+    mute.close();
   });
 
   it('refuses a node with a certificate of another authority', async () => {

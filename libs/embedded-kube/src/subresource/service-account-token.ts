@@ -4,6 +4,7 @@ import {
   conflict,
   forbidden,
   invalid,
+  listAt,
   notFound,
   numberAt,
   recordAt,
@@ -12,6 +13,7 @@ import {
   timestamp,
   withField,
 } from '#lib/kube-semantics';
+import { nodeOf } from '../authz/node-user.js';
 import { json, type RequestContext } from '../http/request-context.js';
 import { type BoundObject, ISSUER, type TokenIssuer } from '../pki/token-issuer.js';
 import type { ObjectStore } from '../store/object-store.js';
@@ -20,6 +22,8 @@ import type { SubresourceHandler } from './subresource-handlers.js';
 
 const MIN_SECONDS = 600;
 const MAX_SECONDS = 2 ** 32;
+/** A node renews the tokens of its pods in time; one that is stolen from it should not outlive the day. */
+const MAX_NODE_SECONDS = 86_400;
 const DEFAULT_SECONDS = 3600;
 const ACCOUNTS = { group: '', resource: 'serviceaccounts' };
 
@@ -39,11 +43,16 @@ export function serviceAccountToken(
       const request = await readReview(context, 'authentication.k8s.io/v1', 'TokenRequest');
       const account = store.get({ resource: 'serviceaccounts', namespace, name });
       if (!account) throw notFound(ACCOUNTS, name);
-      const expirationSeconds = numberAt(request, ['spec', 'expirationSeconds'], DEFAULT_SECONDS);
-      checkExpiration(expirationSeconds);
+      const asked = numberAt(request, ['spec', 'expirationSeconds'], DEFAULT_SECONDS);
+      checkExpiration(asked);
       const given = textsAt(request, 'spec', 'audiences');
       const audiences = given.length > 0 ? given : [ISSUER];
-      const boundTo = boundObject(context, recordAt(request, 'spec', 'boundObjectRef'), store);
+      const reference = recordAt(request, 'spec', 'boundObjectRef');
+      const node = nodeOf(context.user);
+      if (node !== undefined) checkNodeRequest(context, { node, reference, audiences: given }, store);
+      // as a real API server with a longest life for tokens: the answer says what became of the wish
+      const expirationSeconds = node === undefined ? asked : Math.min(asked, MAX_NODE_SECONDS);
+      const boundTo = boundObject(context, reference, store);
       const now = clock.now();
       const subject = {
         namespace,
@@ -76,6 +85,36 @@ function checkExpiration(seconds: number): void {
   throw invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', [
     { reason: 'FieldValueInvalid', field: 'spec.expirationSeconds', message },
   ]);
+}
+
+interface NodeRequest {
+  readonly node: string;
+  readonly reference: Readonly<Record<string, unknown>>;
+  readonly audiences: readonly string[];
+}
+
+/** Nodes get tokens for the pods that are bound to them and no others. Throws 403 in the words of NodeRestriction. */
+function checkNodeRequest(
+  { info: { namespace, name } }: RequestContext,
+  { node, reference, audiences }: NodeRequest,
+  store: ObjectStore,
+): void {
+  const refuse = (why: string): never => {
+    throw forbidden(ACCOUNTS, name, why);
+  };
+  const podName = textAt(reference, ['name']);
+  if (textAt(reference, ['kind']) !== 'Pod' || textAt(reference, ['apiVersion']) !== 'v1' || podName === '')
+    refuse('node requested token not bound to a pod');
+  if (textAt(reference, ['uid']) === '') refuse('node requested token with a pod binding without a uid');
+  const pod = store.get({ resource: 'pods', namespace, name: podName })?.object;
+  if (!pod) throw notFound({ group: '', resource: 'pods' }, podName);
+  if (textAt(pod, ['spec', 'nodeName']) !== node)
+    refuse('node requested token bound to a pod scheduled on a different node');
+  const ofVolumes = listAt(pod, 'spec', 'volumes')
+    .flatMap((volume) => listAt(volume, 'projected', 'sources'))
+    .map((source) => textAt(source, ['serviceAccountToken', 'audience']));
+  const foreign = audiences.find((audience) => audience !== ISSUER && !ofVolumes.includes(audience));
+  if (foreign !== undefined) refuse(`audience "${foreign}" not found in pod spec volume`);
 }
 
 function boundObject(

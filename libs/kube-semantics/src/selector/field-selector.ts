@@ -64,11 +64,11 @@ function parts(text: string): readonly string[] {
 
 const REQUIREMENT = /^([^=!]+)(==|=|!=)(.*)$/s;
 
-/** The one name that a selector leaves, before it is known of what kind; empty when there may be more. */
-export function exactName(text: string): string {
+/** The one value that a selector leaves to a field, before it is known of what kind; empty when there may be more. */
+export function exactField(text: string, wanted: string): string {
   for (const part of parts(text)) {
     const [, path, operator, value = ''] = REQUIREMENT.exec(part) ?? [];
-    if (path === 'metadata.name' && operator !== '!=') return value.replaceAll(/\\(.)/g, '$1');
+    if (path === wanted && operator !== '!=') return value.replaceAll(/\\(.)/g, '$1');
   }
   return '';
 }

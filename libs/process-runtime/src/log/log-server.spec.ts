@@ -43,6 +43,7 @@ describe('logs of pods', () => {
     server = new LogServer({
       serving: issued,
       logs: { find: (_namespace, pod, container) => found.get(`${pod}/${container}`) },
+      mayRead: ({ user, groups }) => Promise.resolve(user === 'client' && groups.includes('system:masters')),
       clock: { ...systemClock, now: () => clock.now() },
       log: createLogger('test', 'silent'),
     });

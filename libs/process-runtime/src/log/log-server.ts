@@ -19,14 +19,19 @@ export interface ServingIdentity {
 export interface LogServerOptions {
   readonly serving: ServingIdentity;
   readonly logs: PodLogs;
+  /** Whether the owner of a client certificate may read logs. */
+  readonly mayRead: (reader: LogReader) => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The group of the API server's own client certificate; agents and nodes have certificates of the same CA or none. */
-const ALLOWED_GROUP = 'system:masters';
+/** Whom a client certificate names. */
+export interface LogReader {
+  readonly user: string;
+  readonly groups: readonly string[];
+}
 
-/** `GET /containerLogs/NAMESPACE/POD/CONTAINER`, as kubelets serve it, to the API server alone. */
+/** `GET /containerLogs/NAMESPACE/POD/CONTAINER`, as kubelets serve it. */
 export class LogServer {
   readonly #options: LogServerOptions;
   readonly #server: Server;
@@ -68,8 +73,8 @@ export class LogServer {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      if (!isApiServer(request))
-        return refuse(response, 403, 'forbidden: only the API server may read pod logs');
+      if (!(await this.#options.mayRead(readerOf(request))))
+        return refuse(response, 403, 'forbidden: the client certificate may not read pod logs');
       const url = new URL(request.url ?? '/', 'https://node');
       const [, root, namespace, pod, container, more] = url.pathname.split('/').map(decodeURIComponent);
       if (request.method !== 'GET' || root !== 'containerLogs' || !container || more !== undefined)
@@ -120,10 +125,9 @@ export class LogServer {
   }
 }
 
-function isApiServer({ socket }: IncomingMessage): boolean {
+function readerOf({ socket }: IncomingMessage): LogReader {
   const { subject } = (socket as TLSSocket).getPeerCertificate();
-  const groups: unknown = subject?.O;
-  return Array.isArray(groups) ? groups.includes(ALLOWED_GROUP) : groups === ALLOWED_GROUP;
+  return { user: [subject?.CN ?? []].flat()[0] ?? '', groups: [subject?.O ?? []].flat() };
 }
 
 function refuse(response: ServerResponse, status: number, text: string): void {

@@ -8,6 +8,7 @@ import type { Stoppable } from '#lib/lifecycle';
 import { FIELD_MANAGER, type Pod, PODS } from '#lib/resources';
 import { type Logger, metrics } from '#lib/telemetry';
 import { type Clock, systemClock } from '#lib/time';
+import { mayReadLogs } from '../log/may-read-logs.js';
 import { LogServer, type ServingIdentity } from '../log/log-server.js';
 import { LoopbackPorts } from '../port/loopback-ports.js';
 import { PodWorkers } from '../pod/pod-workers.js';
@@ -95,6 +96,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   const logServer = new LogServer({
     serving: options.serving,
     logs: { find: (namespace, pod, container) => workers.find(namespace, pod)?.findLog(container) },
+    mayRead: (reader) => mayReadLogs(client, identity.name, reader),
     clock,
     log,
   });

@@ -96,7 +96,10 @@ export function createServiceProxy({ informers, client, clock }: ServiceProxyOpt
     const text = annotationText(real);
     if (service.metadata.annotations?.[ANNOTATION.loopbackPort] === text) return done();
     try {
-      await client.merge(SERVICES, key, { metadata: { annotations: { [ANNOTATION.loopbackPort]: text } } });
+      // with the status, because the proxy may not change what a Service is
+      await client.mergeStatus(SERVICES, key, {
+        metadata: { annotations: { [ANNOTATION.loopbackPort]: text } },
+      });
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }

@@ -1,0 +1,11 @@
+import type { UserInfo } from '../authn/user.js';
+
+const NODES_GROUP = 'system:nodes';
+const NODE_USER = 'system:node:';
+
+/** The name of the node that a user is; undefined for every other user. */
+export function nodeOf(user: UserInfo): string | undefined {
+  return user.groups.includes(NODES_GROUP) && user.username.startsWith(NODE_USER)
+    ? user.username.slice(NODE_USER.length)
+    : undefined;
+}
