@@ -8,6 +8,7 @@ import { ensureBuilt } from '../bin/ensure-built.js';
 import { commandPage } from './generate/command-page.mjs';
 import { metricsPage } from './generate/metrics-page.mjs';
 import { openapiDocument } from './generate/openapi-document.mjs';
+import { podsPage } from './generate/pods-page.mjs';
 import { referencePages } from './generate/reference-pages.mjs';
 import { resourceTypes } from './generate/resource-types.mjs';
 
@@ -48,6 +49,7 @@ async function settleDocuments() {
   const reference = referencePages(root, crds, openapi);
   reference.files.set('cli.md', await commandPage(root));
   reference.files.set('metrics.md', await metricsPage(root));
+  reference.files.set('pods.md', await podsPage(root));
   settleFolder(reference);
   return reference.problems;
 }

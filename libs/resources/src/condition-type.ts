@@ -69,6 +69,7 @@ export const REASON = {
   crashLoop: 'CrashLoop',
   readinessTimeout: 'ReadinessTimeout',
   invalidWorkload: 'InvalidWorkload',
+  podRefused: 'PodRefused',
   newerRevision: 'NewerRevision',
   // BulkExportDestination
   usable: 'Usable',
@@ -99,3 +100,6 @@ export const REASON = {
   invalidSpec: 'InvalidSpec',
   unprotected: 'Unprotected',
 } as const;
+
+/** Condition of a pod that exists, as False, while its node cannot honour its spec. */
+export const POD_SUPPORTED = 'agentplane.dev/Supported';

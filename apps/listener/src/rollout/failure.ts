@@ -1,7 +1,14 @@
 import { TerminalError } from '#lib/errors';
 import { isInvalid } from '#lib/kube';
 import { EXIT_GRAPH_LOAD_FAILED, readTerminationMessage } from '#lib/lifecycle';
-import { CONDITION, type ContainerStatus, findCondition, type Pod, REASON } from '#lib/resources';
+import {
+  CONDITION,
+  type ContainerStatus,
+  findCondition,
+  type Pod,
+  POD_SUPPORTED,
+  REASON,
+} from '#lib/resources';
 import type { RevisionWorld, RolloutPatience } from './world.js';
 
 /** Why a revision cannot be deployed; final for that revision. */
@@ -45,6 +52,13 @@ function pullFailure(
     reason: REASON.imagePullFailed,
     message: `pulling the image failed: ${waiting?.message ?? waiting?.reason}`,
   };
+}
+
+/** The node says which field of the pod it cannot honour; a pod's spec never changes, so neither will the answer. */
+function refusalByNode({ status }: Pod): RevisionFailure | undefined {
+  const found = status?.conditions?.find(({ type }) => type === POD_SUPPORTED);
+  if (found?.status !== 'False') return undefined;
+  return { reason: REASON.podRefused, message: found.message ?? 'the node refused the pod' };
 }
 
 /**
@@ -96,6 +110,10 @@ export function findFailure(
       ageMs: ageMs(pod.metadata.creationTimestamp, now, patience),
     })),
   );
+  for (const pod of pods) {
+    const failure = refusalByNode(pod);
+    if (failure) return failure;
+  }
   for (const { status } of statuses) {
     const failure = graphFailure(status);
     if (failure) return failure;

@@ -1,10 +1,11 @@
-import type {
-  AgentDeployment,
-  AgentRevision,
-  Condition,
-  ContainerStatus,
-  Deployment,
-  Pod,
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  type Condition,
+  type ContainerStatus,
+  type Deployment,
+  type Pod,
+  POD_SUPPORTED,
 } from '#lib/resources';
 import type { Hub } from '../hub/hub.js';
 import type { Place } from '../place/place.js';
@@ -27,6 +28,8 @@ interface Shape {
   readonly workload?: 'none';
   readonly age?: number;
   readonly container?: Partial<ContainerStatus>;
+  /** What the node says of a field that it cannot honour. */
+  readonly refusal?: string;
 }
 
 function revision({
@@ -36,6 +39,7 @@ function revision({
   workload,
   age = 5,
   container,
+  refusal,
 }: Shape): RevisionWorld {
   const name = `a-0000${number}`;
   const own = {
@@ -66,6 +70,18 @@ function revision({
             metadata: { name: `${name}-x`, creationTimestamp: SECONDS(age) },
             spec: { containers: [] },
             status: {
+              ...(refusal === undefined
+                ? {}
+                : {
+                    conditions: [
+                      {
+                        type: POD_SUPPORTED,
+                        status: 'False' as const,
+                        reason: 'NotSupported',
+                        message: refusal,
+                      },
+                    ],
+                  }),
               containerStatuses: [
                 { name: 'agent', ready: false, restartCount: 0, image: 'local/x', imageID: '', ...container },
               ],
@@ -226,6 +242,12 @@ describe('planRollout', () => {
         undefined,
         revision({ number: 1, container: { restartCount: 3, lastState: { terminated: { exitCode: 1 } } } }),
       ),
+      undefined,
+      ['failed'],
+    ],
+    [
+      'gives up at once on a pod that the node cannot honour',
+      world(undefined, revision({ number: 1, age: 1, container: {}, refusal: 'hostPath' })),
       undefined,
       ['failed'],
     ],

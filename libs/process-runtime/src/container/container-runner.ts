@@ -103,6 +103,12 @@ export class ContainerRunner {
     }
   }
 
+  /** Its pod will not be started. */
+  refuse(message: string): void {
+    if (this.#phase.kind !== 'terminated')
+      this.#phase = { kind: 'waiting', reason: 'CreateContainerConfigError', message };
+  }
+
   /** Ends it; a process gets `graceMs` to end by itself. Calling again may shorten the grace. */
   async stop(graceMs: number): Promise<void> {
     this.#graceMs = graceMs;

@@ -1,6 +1,7 @@
 import type { EventRecorder, KubeClient, KubeConnection } from '#lib/kube';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import type { ProcessUser } from '../pod-fields/pod-fields.js';
 import type { LoopbackPorts } from '../port/loopback-ports.js';
 import type { SleepWatch } from './sleep-watch.js';
 
@@ -27,4 +28,6 @@ export interface NodeContext {
   readonly runtime: { readonly command: string; readonly args: readonly string[] };
   /** Variables of the machine that every process gets (PATH, HOME, …). */
   readonly environment: Readonly<Record<string, string>>;
+  /** Whom pods run as. */
+  readonly user: ProcessUser;
 }

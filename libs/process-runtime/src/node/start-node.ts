@@ -91,6 +91,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     ports: new LoopbackPorts(),
     runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
     environment: machineEnvironment(),
+    user: { uid: process.getuid?.(), gid: process.getgid?.() },
   };
   const workers = new PodWorkers(context);
   const logServer = new LogServer({

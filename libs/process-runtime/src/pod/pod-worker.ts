@@ -7,6 +7,7 @@ import { ContainerRunner } from '../container/container-runner.js';
 import type { NodeContext } from '../context/node-context.js';
 import { within } from '../within.js';
 import type { ContainerLog } from '../log/pod-logs.js';
+import { refusalText, refusedFields } from '../pod-fields/refused-fields.js';
 import { PodFiles } from '../pod-files/pod-files.js';
 import { StatusReporter } from './status-reporter.js';
 import { type PodView, summarizePod } from './summarize-pod.js';
@@ -23,10 +24,13 @@ type Ending =
 /** A pod that was deleted by force has no grace, but a second to close files costs little. */
 const VANISHED_GRACE_MS = 2_000;
 const RETRY_MS = 1_000;
+const NOT_SUPPORTED = 'NotSupported';
 
 /**
  * One pod on this machine, from the moment it is bound to the node to its end.
  *
+ * - **refused**: a field of its spec cannot be honoured, so that nothing is started; Failed when its policy allows an end,
+ *   else Pending with the reason → completed
  * - **preparing**: folder, ports and (when mounted) the service account's kubeconfig are made → initializing
  * - **initializing**: init containers one after the other; one that fails for good → completed → else running
  * - **running**: containers side by side, each restarted by the pod's policy; all ended for good → completed; longer than
@@ -52,6 +56,7 @@ export class PodWorker {
   #pod: Pod;
   #cause: Ending | undefined;
   #verdict: PodView['verdict'];
+  #refusal: string | undefined;
   #ports: Record<string, number> = {};
   #kubeconfigPath: string | undefined;
   #graceMs = Number.POSITIVE_INFINITY;
@@ -150,6 +155,7 @@ export class PodWorker {
       init: this.#init.map(({ view }) => view),
       containers: this.#containers.map(({ view }) => view),
       ...(this.#verdict ? { verdict: this.#verdict } : {}),
+      refusal: this.#refusal,
       isTerminating: this.#pod.metadata.deletionTimestamp !== undefined,
     };
   }
@@ -180,6 +186,7 @@ export class PodWorker {
 
   /** Resolves when all containers have ended for good; never rejects. */
   async #work(): Promise<void> {
+    if (this.#isRefused()) return;
     await this.#prepare();
     for (const runner of this.#init) {
       if (this.#cause) return;
@@ -190,6 +197,22 @@ export class PodWorker {
     if (this.#cause) return;
     await Promise.all(this.#containers.map((runner) => runner.run()));
     this.#reporter.report();
+  }
+
+  /** Says so where the spec asks for what a process cannot have: nothing of it is started then. */
+  #isRefused(): boolean {
+    const refused = refusedFields(this.#pod, this.#context.user);
+    if (refused.length === 0) return false;
+    const message = refusalText(refused);
+    this.#refusal = message;
+    // a pod that may end does: a Job learns of it; one that always runs would be made again and again
+    if ((this.#pod.spec.restartPolicy ?? 'Always') !== 'Always')
+      this.#verdict = { reason: NOT_SUPPORTED, message };
+    for (const runner of [...this.#init, ...this.#containers]) runner.refuse(message);
+    this.#context.events.record(PODS, this.#pod, { type: 'Warning', reason: NOT_SUPPORTED, message });
+    this.#reporter.report();
+    void this.#reporter.flush(RETRY_MS).then(() => this.#firstReport.resolve());
+    return true;
   }
 
   async #prepare(): Promise<void> {

@@ -1,4 +1,11 @@
-import type { ContainerState, ContainerStatus, Pod, PodCondition, PodStatus } from '#lib/resources';
+import {
+  type ContainerState,
+  type ContainerStatus,
+  type Pod,
+  POD_SUPPORTED,
+  type PodCondition,
+  type PodStatus,
+} from '#lib/resources';
 import type { ContainerView } from '../container/container-view.js';
 import { kubeTime } from '../kube-time.js';
 
@@ -11,6 +18,8 @@ export interface PodView {
   readonly containers: readonly ContainerView[];
   /** The pod is ended by the node whatever its containers say. */
   readonly verdict?: { readonly reason: string; readonly message: string };
+  /** Which fields of its spec cannot be honoured; nothing of it is started then. */
+  readonly refusal?: string | undefined;
   readonly isTerminating: boolean;
 }
 
@@ -35,6 +44,9 @@ export function summarizePod(pod: Pod, view: PodView, now: Date): PodStatus {
   const wanted: Readonly<Record<string, Draft>> = {
     Initialized: isInitialized ? { status: 'True' } : { status: 'False', reason: 'ContainersNotInitialized' },
     ContainersReady: readiness,
+    ...(view.refusal === undefined
+      ? {}
+      : { [POD_SUPPORTED]: { status: 'False', reason: 'NotSupported', message: view.refusal } }),
     Ready: view.isTerminating && areReady ? { status: 'False', reason: 'PodTerminating' } : readiness,
   };
   return {

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
+import { EVENTS, type Pod, POD_SUPPORTED } from '#lib/resources';
+import { mainOf, PodDesk } from '../testdata/pod-desk.js';
+
+describe('a pod that asks for what a process cannot have', () => {
+  const server = testEmbeddedKube();
+  const folder = temporaryFolder();
+  let desk: PodDesk;
+  beforeAll(async () => {
+    desk = new PodDesk(server.kubeconfigPath, folder);
+    await desk.open('here');
+  }, 90_000);
+  afterAll(() => desk.close());
+
+  const supported = ({ status }: Pod) => status?.conditions?.find(({ type }) => type === POD_SUPPORTED);
+
+  it('stays pending, is never started, and says in a condition and an event what to change', async () => {
+    const volumes = [{ name: 'root', hostPath: { path: '/' } }];
+    const privileged = { securityContext: { privileged: true }, command: ['sh', '-c', 'exit 3'] };
+    const pod = await desk.run('here', privileged, {
+      volumes,
+      hostNetwork: true,
+      restartPolicy: 'Always',
+    } as object);
+    const refused = await desk.until(pod, 'to be refused', (now) => supported(now)?.status === 'False');
+    expect(refused.status?.phase).toBe('Pending');
+    const message = supported(refused)?.message ?? '';
+    expect(supported(refused)?.reason).toBe('NotSupported');
+    expect(message).toMatch(/spec\.volumes\[0\]\.hostPath is \{"path":"\/".*\}: .*run it on a cluster/);
+    expect(message).toMatch(/spec\.hostNetwork is true: drop it/);
+    expect(message).toMatch(/spec\.containers\[0\]\.securityContext\.privileged is true: drop it/);
+    expect(mainOf(refused)).toMatchObject({
+      restartCount: 0,
+      state: { waiting: { reason: 'CreateContainerConfigError', message } },
+    });
+    const event = await waitFor(async () => {
+      const { items } = await desk.client.list(EVENTS, { namespace: 'here' });
+      return items.find(({ reason }) => reason === 'NotSupported');
+    });
+    expect(event).toMatchObject({ type: 'Warning', message });
+    await desk.remove(pod);
+  });
+
+  it('fails when its policy lets it end, so that a Job learns of it', async () => {
+    const pod = await desk.run('here', {}, { hostPID: true } as object);
+    const refused = await desk.until(pod, 'to fail', ({ status }) => status?.phase === 'Failed');
+    expect(refused.status).toMatchObject({ reason: 'NotSupported' });
+    expect(refused.status?.message).toMatch(/spec\.hostPID is true/);
+    await desk.remove(pod);
+  });
+
+  it('stays refused, and can be deleted, after the node was started again', async () => {
+    const pod = await desk.run('here', {}, { hostIPC: true, restartPolicy: 'Always' } as object);
+    await desk.until(pod, 'to be refused', (now) => supported(now)?.status === 'False');
+    await desk.stopNode();
+    await desk.startNode();
+    const still = await desk.until(pod, 'to be refused', (now) => supported(now)?.status === 'False');
+    expect(mainOf(still)?.state?.waiting?.reason).toBe('CreateContainerConfigError');
+    await desk.remove(pod);
+  });
+});
