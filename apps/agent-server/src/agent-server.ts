@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { PLATFORM_VERSION } from '#lib/config';
+import { adoptEnvironment, inheritedEnvironment, PLATFORM_VERSION } from '#lib/config';
 import { TerminalError } from '#lib/errors';
 import { Notifications } from '#lib/postgres';
 import { REASON } from '#lib/resources';
@@ -8,8 +8,9 @@ import type { Clock } from '#lib/time';
 import { Assistants } from './assistant/assistants.js';
 import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
-import { readGraphConfiguration } from './graph/graph-config.js';
+import { readGraphFolder } from './graph/graph-folder.js';
 import { GraphRegistry } from './graph/graph-registry.js';
+import { offerLogger } from './graph/offer-logger.js';
 import { KeyVerifier } from './http/authenticate.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
@@ -128,14 +129,13 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
   return new KeyVerifier(authUrl, { tenantId, deployment }, clock);
 }
 
-async function loadGraphs({ config, folder, log }: AgentServerOptions): Promise<GraphRegistry> {
-  const configuration = await readGraphConfiguration(folder);
-  if (configuration.hasCustomAuth && config.auth !== 'off')
-    log.warn(
-      {},
-      'auth handler of langgraph.json ignored: it is not supported yet; callers need an API key of the workspace',
-    );
-  return GraphRegistry.load(configuration);
+async function loadGraphs({ folder, log }: AgentServerOptions): Promise<GraphRegistry> {
+  const agent = await readGraphFolder(folder);
+  for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
+  // what the deployment sets comes first
+  adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
+  offerLogger(log);
+  return GraphRegistry.load(agent);
 }
 
 /** What must not stand in any text that leaves the server. */

@@ -143,6 +143,38 @@ it('loads ESM in a CommonJS package, and gives it the names that it counts on', 
   }
 });
 
+it('gives an agent its variables and the logger of the SDK while it loads', async () => {
+  const folder = agentWith({
+    'langgraph.json': JSON.stringify({ graphs: { agent: './src/graph.ts:graph' }, env: '.env', odd: 1 }),
+    '.env': 'FROM_FILE="a b"\nFROM_BOTH=file\n',
+    'src/graph.ts': graphOf(
+      `import { getLogger } from '@langchain/langgraph-sdk/logging';`,
+      '[process.env.FROM_FILE, process.env.FROM_BOTH]',
+      `getLogger().info('loading', { step: 1 }).warn('slow', new Error('why'));`,
+    ),
+  });
+  const server = await ServerProcess.start({ uri, folder, env: { FROM_BOTH: 'deployment' } });
+  try {
+    const state = await server.client().runs.wait(null, 'agent', { input: {} });
+    expect(state).toEqual({ answer: ['a b', 'deployment'] });
+    expect(server.log).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ level: 'info', msg: 'loading', agent: { step: 1 } }),
+        expect.objectContaining({
+          level: 'warn',
+          msg: 'slow',
+          err: expect.objectContaining({ message: 'why' }),
+        }),
+        expect.objectContaining({
+          note: '"odd" of langgraph.json drives nothing: it is not a known setting',
+        }),
+      ]),
+    );
+  } finally {
+    await server.stop();
+  }
+});
+
 describe('an agent that does not load', () => {
   it.each<[string, Files, RegExp]>([
     [
@@ -172,6 +204,13 @@ describe('an agent that does not load', () => {
       'a graph file that does not exist',
       { 'langgraph.json': '{"graphs": {"agent": "./src/nope.ts:graph"}}' },
       /graph "agent" of src\/nope\.ts failed to load: the file does not exist/,
+    ],
+    [
+      'an authentication handler that it cannot run',
+      {
+        'langgraph.json': '{"graphs": {"agent": "./src/graph.ts:graph"}, "auth": {"path": "./auth.ts:auth"}}',
+      },
+      /langgraph\.json: "auth": an authentication handler of an agent cannot be run yet/,
     ],
     [
       'an export that does not exist',

@@ -4,7 +4,7 @@ import { PublicError, TerminalError, errorText } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
 import { compileSources } from './compile-sources.js';
-import type { GraphConfiguration, GraphSource } from './graph-config.js';
+import type { GraphFolder, GraphSource } from './graph-folder.js';
 import { isGraphBuilder, isRunnableGraph, type GraphConfig, type RunnableGraph } from './runnable-graph.js';
 import { installSourceHooks } from './source-hooks.js';
 
@@ -83,7 +83,10 @@ export class GraphRegistry {
   /**
    * @throws TerminalError (`GraphLoadFailed`) for sources that do not compile, or the first graph that does not load
    */
-  static async load({ folder, graphs: sources }: GraphConfiguration): Promise<GraphRegistry> {
+  static async load({
+    folder,
+    graphs: sources,
+  }: Pick<GraphFolder, 'folder' | 'graphs'>): Promise<GraphRegistry> {
     for (const source of sources)
       if (!existsSync(source.file)) throw failed(folder, source, 'the file does not exist');
     installSourceHooks(await compileSources(folder, [...new Set(sources.map(({ file }) => file))]));

@@ -1,0 +1,69 @@
+import { readFile, realpath } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { TerminalError } from '#lib/errors';
+import { parseGraphConfiguration } from '#lib/graph-configuration';
+import { REASON } from '#lib/resources';
+
+/** Where one graph comes from. */
+export interface GraphSource {
+  readonly graphId: string;
+  /** Absolute path of the module. */
+  readonly file: string;
+  /** Name of its export. */
+  readonly exportName: string;
+  readonly description?: string;
+}
+
+/** What the server does with a `langgraph.json`. */
+export interface GraphFolder {
+  /** Real path of the agent's folder. */
+  readonly folder: string;
+  readonly graphs: readonly GraphSource[];
+  /** What `env` sets, below the variables that the process was started with. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** A sentence for each setting that drives nothing. */
+  readonly notes: readonly string[];
+}
+
+function failed(message: string, cause?: unknown): TerminalError {
+  return new TerminalError(REASON.graphLoadFailed, `langgraph.json: ${message}`, { cause });
+}
+
+/** A file of variables may be missing: it often is kept out of what is deployed, and its secrets are given otherwise. */
+async function readVariables(
+  folder: string,
+  env: string | Readonly<Record<string, string>> | undefined,
+): Promise<Pick<GraphFolder, 'variables' | 'notes'>> {
+  if (typeof env !== 'string') return { variables: env ?? {}, notes: [] };
+  try {
+    const variables = parseEnv(await readFile(resolve(folder, env), 'utf8'));
+    return { variables: variables as Record<string, string>, notes: [] };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      throw failed(`the file ${env} of "env" cannot be read`, error);
+    return { variables: {}, notes: [`"env" of langgraph.json drives nothing: there is no file ${env}`] };
+  }
+}
+
+/**
+ * Reads `langgraph.json` of an agent's folder.
+ * @throws TerminalError (`GraphLoadFailed`) when it is missing, no JSON, names no graph, or asks for what cannot be done
+ */
+export async function readGraphFolder(folder: string): Promise<GraphFolder> {
+  const real = await realpath(folder);
+  let text: string;
+  try {
+    text = await readFile(join(real, 'langgraph.json'), 'utf8');
+  } catch (error) {
+    throw failed('the file cannot be read', error);
+  }
+  const { graphs, env, notes } = parseGraphConfiguration(text);
+  const read = await readVariables(real, env);
+  return {
+    folder: real,
+    graphs: graphs.map((graph) => ({ ...graph, file: resolve(real, graph.file) })),
+    variables: read.variables,
+    notes: [...notes, ...read.notes],
+  };
+}

@@ -1,0 +1,5 @@
+export {
+  parseGraphConfiguration,
+  type GraphConfiguration,
+  type GraphEntry,
+} from './parse-graph-configuration.js';

@@ -1,0 +1,93 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+
+type Judgement = { readonly refusal: string } | { readonly note: string } | undefined;
+type Judge = (value: unknown) => Judgement;
+
+const drives: Judge = () => undefined;
+const refuse =
+  (why: string): Judge =>
+  () => ({ refusal: why });
+const note =
+  (why: string): Judge =>
+  () => ({ note: why });
+
+const NODE_VERSIONS = ['20', '22', '24'];
+
+/** They switch off what is not there. */
+const HTTP_SWITCHES = ['disable_a2a', 'disable_mcp', 'disable_ui', 'disable_store', 'disable_webhooks'];
+
+function judgeHttp(value: unknown): Judgement {
+  const refused = Object.entries(isJsonObject(value) ? value : {})
+    .filter(([key, given]) => !HTTP_SWITCHES.includes(key) && given !== false && given !== null)
+    .map(([key]) => key);
+  return refused.length === 0 ? undefined : { refusal: `${refused.join(', ')} cannot be served; remove it` };
+}
+
+function judgeDependencies(value: unknown): Judgement {
+  const others = (Array.isArray(value) ? value : []).filter((entry) => entry !== '.' && entry !== './');
+  return others.length === 0
+    ? undefined
+    : {
+        refusal: `${others.join(', ')} cannot be installed; name packages in package.json and its lock file`,
+      };
+}
+
+const BUILT_ELSEWHERE = 'it belongs to builds of container images';
+const OF_PYTHON = 'it belongs to Python graphs';
+
+/** Every key that the field's tools know; each drives something, is refused, or is named in a note. */
+const SETTINGS: Readonly<Record<string, Judge>> = {
+  $schema: drives,
+  graphs: drives,
+  env: drives,
+  node_version: (value) =>
+    NODE_VERSIONS.includes(String(value))
+      ? undefined
+      : {
+          refusal: `${JSON.stringify(value)} is not one of ${NODE_VERSIONS.join(', ')}; agents run on Node 24`,
+        },
+  dependencies: judgeDependencies,
+  auth: refuse(
+    'an authentication handler of an agent cannot be run yet; callers need an API key of the workspace',
+  ),
+  http: judgeHttp,
+  ui: refuse('generative UI cannot be served yet; remove it'),
+  ui_config: refuse('generative UI cannot be served yet; remove it'),
+  store: refuse('there is no store yet; remove it'),
+  checkpointer: refuse('checkpoints are kept in the database of the deployment; remove it'),
+  encryption: refuse('custom encryption cannot be run yet; remove it'),
+  webhooks: refuse('webhooks cannot be sent yet; remove it'),
+  dockerfile_lines: (value) =>
+    Array.isArray(value) && value.length === 0 ? undefined : { refusal: `${BUILT_ELSEWHERE}; remove it` },
+  node_loader: note('TypeScript is always loaded by esbuild'),
+  api_version: note('there is one version of the agent server'),
+  ...Object.fromEntries(
+    ['base_image', 'image_distro', 'docker_compose_file', 'source', '_INTERNAL_docker_tag'].map((key) => [
+      key,
+      note(BUILT_ELSEWHERE),
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['python_version', 'pip_config_file', 'pip_installer', 'keep_pkg_tools'].map((key) => [
+      key,
+      note(OF_PYTHON),
+    ]),
+  ),
+};
+
+/** Judges every key of a `langgraph.json`; texts begin with the key. */
+export function judgeSettings(settings: JsonObject): {
+  readonly refusals: readonly string[];
+  readonly notes: readonly string[];
+} {
+  const refusals: string[] = [];
+  const notes: string[] = [];
+  for (const [key, value] of Object.entries(settings)) {
+    if (value === null || value === undefined) continue;
+    const judge = Object.hasOwn(SETTINGS, key) ? SETTINGS[key] : note('it is not a known setting');
+    const judgement = judge?.(value);
+    if (judgement && 'refusal' in judgement) refusals.push(`"${key}": ${judgement.refusal}`);
+    else if (judgement) notes.push(`"${key}" of langgraph.json drives nothing: ${judgement.note}`);
+  }
+  return { refusals, notes };
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseGraphConfiguration } from './parse-graph-configuration.js';
+
+const GRAPHS = { agent: './src/agent.ts:graph' };
+const parse = (more: object = {}): ReturnType<typeof parseGraphConfiguration> =>
+  parseGraphConfiguration(JSON.stringify({ graphs: GRAPHS, ...more }));
+
+describe('langgraph.json', () => {
+  it('names graphs by file and export', () => {
+    const graphs = { a: './src/a.ts:graph', b: { path: 'b.js', description: 'B' } };
+    expect(parse({ graphs })).toEqual({
+      graphs: [
+        { graphId: 'a', file: './src/a.ts', exportName: 'graph' },
+        { graphId: 'b', file: 'b.js', exportName: 'default', description: 'B' },
+      ],
+      env: undefined,
+      notes: [],
+    });
+  });
+
+  it.each([['.env'], [{ A: '1', B: '' }]])('takes variables from %j', (env) => {
+    expect(parse({ env }).env).toEqual(env);
+  });
+
+  it.each<[string, string]>([
+    ['{', 'langgraph.json: it cannot be read as JSON'],
+    ['[]', 'langgraph.json: it names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}'],
+    ['{"graphs": {}}', 'langgraph.json: it names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}'],
+  ])('refuses %s', (text, message) => {
+    expect(() => parseGraphConfiguration(text)).toThrow(
+      expect.objectContaining({ reason: 'GraphLoadFailed', message }),
+    );
+  });
+
+  it.each<[object, RegExp]>([
+    [{ graphs: { a: 3 } }, /graph "a" must be "FILE:EXPORT"/],
+    [{ graphs: { a: 'a.py:graph' } }, /a\.py is Python/],
+    [{ graphs: { a: 'pkg.agent:graph' } }, /pkg\.agent is Python/],
+    [{ graphs: { a: './agent.rb:graph' } }, /agent\.rb is no TypeScript or JavaScript file/],
+    [{ env: ['A'] }, /"env" must be the name of a file or an object of texts/],
+    [{ env: { A: 1 } }, /"env" must be the name of a file or an object of texts/],
+    [{ auth: { path: './auth.ts:auth' } }, /"auth": an authentication handler of an agent cannot be run yet/],
+    [{ http: { app: './app.ts:app', disable_a2a: true } }, /"http": app cannot be served/],
+    [{ http: { cors: {}, disable_threads: true } }, /"http": cors, disable_threads cannot be served/],
+    [{ ui: { agent: './ui.tsx' } }, /"ui": generative UI/],
+    [{ store: { index: {} } }, /"store": there is no store/],
+    [{ checkpointer: { ttl: {} } }, /"checkpointer": checkpoints are kept/],
+    [{ dependencies: ['.', 'langchain'] }, /"dependencies": langchain cannot be installed/],
+    [{ node_version: '18' }, /"node_version": "18" is not one of 20, 22, 24/],
+    [{ dockerfile_lines: ['RUN x'] }, /"dockerfile_lines": it belongs to builds of container images/],
+    [{ store: {}, ui: {} }, /"store": .*; "ui": /],
+  ])('refuses %j', (more, message) => {
+    expect(() => parse(more)).toThrow(message);
+  });
+
+  it('lets through what others need, and names what drives nothing', () => {
+    const { notes } = parse({
+      $schema: 'https://example.com/schema.json',
+      node_version: '22',
+      dependencies: ['.'],
+      dockerfile_lines: [],
+      auth: null,
+      http: { disable_mcp: true, app: null },
+      python_version: '3.12',
+      enviroment: 'x',
+      ['__proto__x']: 1,
+    });
+    expect(notes).toEqual([
+      '"python_version" of langgraph.json drives nothing: it belongs to Python graphs',
+      '"enviroment" of langgraph.json drives nothing: it is not a known setting',
+      '"__proto__x" of langgraph.json drives nothing: it is not a known setting',
+    ]);
+  });
+});

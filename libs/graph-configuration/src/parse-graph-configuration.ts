@@ -1,0 +1,82 @@
+import { TerminalError } from '#lib/errors';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { REASON } from '#lib/resources';
+import { judgeSettings } from './judge-settings.js';
+
+/** One graph that `langgraph.json` names. */
+export interface GraphEntry {
+  readonly graphId: string;
+  /** As written, relative to the folder. */
+  readonly file: string;
+  readonly exportName: string;
+  readonly description?: string;
+}
+
+/** What `langgraph.json` says, as far as it drives something here. */
+export interface GraphConfiguration {
+  readonly graphs: readonly GraphEntry[];
+  /** A file of `NAME=value` lines, relative to the folder, or the variables themselves. */
+  readonly env: string | Readonly<Record<string, string>> | undefined;
+  /** A sentence for each setting that is let through and drives nothing. */
+  readonly notes: readonly string[];
+}
+
+const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
+
+function failed(message: string, cause?: unknown): TerminalError {
+  return new TerminalError(REASON.graphLoadFailed, `langgraph.json: ${message}`, { cause });
+}
+
+function parseGraph(graphId: string, given: unknown): GraphEntry {
+  const { path, description } = isJsonObject(given) ? given : { path: given };
+  if (typeof path !== 'string' || path === '')
+    throw failed(`graph "${graphId}" must be "FILE:EXPORT", for example "./src/agent.ts:graph"`);
+  const colon = path.lastIndexOf(':');
+  const file = colon > 0 ? path.slice(0, colon) : path;
+  if (!SOURCE_FILE.test(file)) {
+    const isPython = /\.py$/.test(file) || /^[\w.]+$/.test(file);
+    throw failed(
+      isPython
+        ? `graph "${graphId}": ${file} is Python; agents are written in TypeScript or JavaScript`
+        : `graph "${graphId}": ${file} is no TypeScript or JavaScript file; name one as "FILE:EXPORT"`,
+    );
+  }
+  return {
+    graphId,
+    file,
+    exportName: (colon > 0 && path.slice(colon + 1)) || 'default',
+    ...(typeof description === 'string' ? { description } : {}),
+  };
+}
+
+function parseEnv(given: unknown): GraphConfiguration['env'] {
+  if (given === undefined || typeof given === 'string') return given === '' ? undefined : given;
+  const isMap = isJsonObject(given) && Object.values(given).every((value) => typeof value === 'string');
+  if (!isMap) throw failed('"env" must be the name of a file or an object of texts');
+  return given as Record<string, string>;
+}
+
+/**
+ * Reads the text of a `langgraph.json`. What this version cannot do is refused by name, never let through: an agent
+ * that counts on its own authentication must not run without it.
+ * @throws TerminalError (`GraphLoadFailed`) saying what was found, where, and what to do
+ */
+export function parseGraphConfiguration(text: string): GraphConfiguration {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch (error) {
+    throw failed('it cannot be read as JSON', error);
+  }
+  const settings: JsonObject = isJsonObject(document) ? document : {};
+  const { graphs, env } = settings;
+  if (!isJsonObject(graphs) || Object.keys(graphs).length === 0)
+    throw failed('it names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}');
+  const { refusals, notes } = judgeSettings(settings);
+  if (refusals.length > 0) throw failed(refusals.join('; '));
+  return {
+    graphs: Object.entries(graphs).map(([graphId, given]) => parseGraph(graphId, given)),
+    env: parseEnv(env),
+    notes,
+  };
+}
