@@ -5,5 +5,6 @@ export {
   ConfigError,
   inheritedEnvironment,
   loadConfig,
+  wholeEnvironment,
   type Config,
 } from './load-config.js';

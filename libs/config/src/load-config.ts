@@ -51,6 +51,11 @@ export function inheritedEnvironment(names: readonly string[]): Record<string, s
   return inherited;
 }
 
+/** Everything that this process was given and more: for a program of the user's own, such as a plugin of a kubeconfig. */
+export function wholeEnvironment(more: Readonly<Record<string, string>>): Record<string, string | undefined> {
+  return { ...process.env, ...more };
+}
+
 /** Adds to this process's environment what a parent says later than at its start; before `loadConfig`. */
 export function adoptEnvironment(environment: Readonly<Record<string, string>>): void {
   Object.assign(process.env, environment);

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Clock } from '#lib/time';
+import { execIdentity, type ExecPlugin } from './exec-identity.js';
 import {
   certificateOnly,
   staticToken,
@@ -30,8 +31,8 @@ interface User {
   readonly 'client-certificate-data'?: string;
   readonly 'client-key'?: string;
   readonly 'client-key-data'?: string;
-  readonly exec?: object;
-  readonly 'auth-provider'?: object;
+  readonly exec?: ExecPlugin;
+  readonly 'auth-provider'?: { readonly name?: string };
 }
 
 interface Context {
@@ -78,7 +79,7 @@ export async function parseKubeconfig(source: KubeconfigText): Promise<KubeConne
     ...(ca === undefined ? {} : { ca }),
     ...(cluster['tls-server-name'] ? { tlsServerName: cluster['tls-server-name'] } : {}),
     ...(cluster['insecure-skip-tls-verify'] ? { insecureSkipTlsVerify: true } : {}),
-    ...(await identity(user, source, contextName, certificate, key)),
+    ...(await identity(user, source, { cluster, ca }, { certificate, key })),
   };
 }
 
@@ -94,18 +95,39 @@ async function parseText({ text, path }: KubeconfigText): Promise<unknown> {
   }
 }
 
+interface ClusterSeen {
+  readonly cluster: Cluster;
+  readonly ca: string | undefined;
+}
+
+interface Pair {
+  readonly certificate: string | undefined;
+  readonly key: string | undefined;
+}
+
 async function identity(
   user: User,
   source: KubeconfigText,
-  contextName: string | undefined,
-  certificate: string | undefined,
-  key: string | undefined,
+  { cluster, ca }: ClusterSeen,
+  { certificate, key }: Pair,
 ): Promise<Pick<KubeConnection, 'auth' | 'clientCertificate' | 'clientKey'>> {
-  if (user.exec || user['auth-provider']) {
-    // loaded only here: the official client costs 85 MB, and nothing but such plugins needs it
-    const { pluginIdentity } = await import('./plugin-identity.js');
-    return await pluginIdentity(source.text, contextName);
-  }
+  if (user.exec)
+    return await execIdentity(user.exec, {
+      folder: dirname(source.path),
+      clock: source.clock,
+      cluster: {
+        server: cluster.server,
+        ...(ca === undefined
+          ? {}
+          : { 'certificate-authority-data': Buffer.from(ca, 'utf8').toString('base64') }),
+        ...(cluster['tls-server-name'] ? { 'tls-server-name': cluster['tls-server-name'] } : {}),
+        ...(cluster['insecure-skip-tls-verify'] ? { 'insecure-skip-tls-verify': true } : {}),
+      },
+    });
+  if (user['auth-provider'])
+    throw new Error(
+      `${source.path} asks for the auth provider ${user['auth-provider'].name ?? 'without a name'}, which kubectl no longer has either: use an exec plugin`,
+    );
   return {
     auth: authorizationOf(user, source),
     ...(certificate === undefined ? {} : { clientCertificate: certificate }),
