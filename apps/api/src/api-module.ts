@@ -7,7 +7,6 @@ import { KeyModule } from './key/key-module.js';
 import { ListenerModule } from './listener/listener-module.js';
 import { TenancyModule } from './tenancy/tenancy-module.js';
 import { TraceModule } from './trace/trace-module.js';
-import { OpenApi } from './wire/openapi.js';
 import { OpenApiController } from './wire/openapi-controller.js';
 
 const FEATURES = [TenancyModule, KeyModule, TraceModule, DeploymentModule, ListenerModule, BulkExportModule];
@@ -30,6 +29,5 @@ function apiOf(core: DynamicModule, more: readonly DynamicModule[]): DynamicModu
     module: ApiModule,
     imports: [core, ...more, ...FEATURES],
     controllers: [OpenApiController],
-    providers: [{ provide: OpenApi, useFactory: () => new OpenApi(ApiModule.routes()) }],
   };
 }

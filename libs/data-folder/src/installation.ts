@@ -1,7 +1,9 @@
-import { resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 
-/** Root of this installation: where dist/, crds/, deploy/ and examples/ lie. */
-export const INSTALLATION = resolve(import.meta.dirname, '..', '..', '..', '..');
+const above = resolve(import.meta.dirname, '..', '..', '..');
+
+/** Root of this installation: where dist/, crds/, deploy/, docs/ and examples/ lie; tests run from the sources. */
+export const INSTALLATION = basename(above) === 'dist' ? dirname(above) : above;
 
 /** The data folder when none is named. */
 export const DEFAULT_DATA = '.agentplane';

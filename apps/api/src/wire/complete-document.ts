@@ -1,14 +1,30 @@
-import type { OpenAPIObject } from '@nestjs/swagger';
 import { KEY_SCOPES } from '#lib/auth';
 import { PUBLIC_PATHS, routeName, scopesOf } from './route-access.js';
 import { PROBLEM_REFERENCE } from './operation.js';
 
-type PathItem = OpenAPIObject['paths'][string];
-type Method = 'get' | 'post' | 'patch' | 'put' | 'delete';
-type OperationObject = NonNullable<PathItem[Method]>;
-type Responses = OperationObject['responses'];
-type Parameter = NonNullable<OperationObject['parameters']>[number];
 type Schema = Record<string, unknown>;
+
+interface Parameter {
+  readonly in?: string;
+  readonly $ref?: string;
+  readonly schema?: object;
+}
+
+interface OperationObject {
+  readonly operationId?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: object;
+  readonly responses: Readonly<Record<string, object>>;
+}
+
+type Responses = OperationObject['responses'];
+type Method = 'get' | 'post' | 'patch' | 'put' | 'delete';
+
+/** The parts of an OpenAPI document that are completed here. */
+export interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Partial<Record<Method, OperationObject>>>>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, object>> };
+}
 
 const METHODS: readonly Method[] = ['get', 'post', 'patch', 'put', 'delete'];
 const INVALID_REFERENCE = '#/components/schemas/HTTPValidationError';
@@ -45,7 +61,7 @@ const ERROR_SCHEMAS = {
   },
 } as const;
 
-function refusal(description: string, reference = PROBLEM_REFERENCE): Responses[string] {
+function refusal(description: string, reference = PROBLEM_REFERENCE): object {
   return { description, content: { 'application/json': { schema: { $ref: reference } } } };
 }
 
@@ -91,7 +107,7 @@ function withoutNull({ nullable: _, ...schema }: Schema): Schema {
 
 function completeParameters(operation: OperationObject): Parameter[] {
   return (operation.parameters ?? []).flatMap((parameter): Parameter[] => {
-    if ('$ref' in parameter) return [parameter];
+    if (parameter.$ref !== undefined) return [parameter];
     // the content type is a part of the body's description
     if (parameter.in === 'header') return [];
     const schema = withoutNull((parameter.schema ?? {}) as Schema);
@@ -127,7 +143,7 @@ function withAnyJson(schema: unknown): unknown {
  * Adds to the document what holds for every route and is not said at each: refusals, ids of parameters, who needs no
  * key. Components in the order of their names, so that the document is the same however modules were loaded.
  */
-export function completeDocument(document: OpenAPIObject): OpenAPIObject {
+export function completeDocument(document: Document): Document {
   const paths = Object.fromEntries(
     Object.entries(document.paths).map(([path, item]) => [
       path,
@@ -147,7 +163,7 @@ export function completeDocument(document: OpenAPIObject): OpenAPIObject {
       ...document.components,
       schemas: withAnyJson(
         Object.fromEntries(schemas.sort(([one], [other]) => (one < other ? -1 : 1))),
-      ) as NonNullable<OpenAPIObject['components']>['schemas'],
+      ) as Readonly<Record<string, object>>,
     },
   };
 }

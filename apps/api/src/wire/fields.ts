@@ -1,5 +1,4 @@
 import { applyDecorators } from '@nestjs/common';
-import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
@@ -41,19 +40,15 @@ function says(msg: string, type: string, each = false): ValidationOptions {
   return { message: msg, context: { type }, each };
 }
 
-function field(
-  options: FieldOptions,
-  schema: ApiPropertyOptions | Shape,
-  ...checks: PropertyDecorator[]
-): PropertyDecorator {
+function field(options: FieldOptions, schema: Shape, ...checks: PropertyDecorator[]): PropertyDecorator {
   const { required = false, about } = options;
   return applyDecorators(
     Described(({ ApiProperty }) =>
       ApiProperty({
-        ...(required ? schema : orNull(schema as Shape)),
+        ...(required ? schema : orNull(schema)),
         required,
         ...(about === undefined ? {} : { description: about }),
-      } as ApiPropertyOptions),
+      }),
     ),
     ...(required ? [] : [IsOptional()]),
     ...checks,
@@ -148,13 +143,13 @@ function bounds({ min, max }: NumberOptions): PropertyDecorator[] {
   ];
 }
 
-function bounded(type: string, { min, max, fallback }: NumberOptions): ApiPropertyOptions {
+function bounded(type: string, { min, max, fallback }: NumberOptions): Shape {
   return {
     type,
     ...(fallback === undefined ? {} : { default: fallback }),
     ...(min === undefined ? {} : { minimum: min }),
     ...(max === undefined ? {} : { maximum: max }),
-  } as ApiPropertyOptions;
+  };
 }
 
 export function Whole(options: NumberOptions = {}): PropertyDecorator {

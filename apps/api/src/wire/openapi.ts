@@ -1,13 +1,34 @@
-import type { DynamicModule } from '@nestjs/common';
+import type { DynamicModule, INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { loadDescriptions } from './described.js';
-import { completeDocument } from './complete-document.js';
+import { describeAll, type Descriptions } from './described.js';
+import { completeDocument, type Document } from './complete-document.js';
+
+/** What is used of @nestjs/swagger beside its decorators. */
+interface Swagger extends Descriptions {
+  readonly DocumentBuilder: new () => DocumentBuilder;
+  readonly SwaggerModule: { createDocument(application: INestApplication, about: object): Document };
+}
+
+interface DocumentBuilder {
+  setTitle(title: string): this;
+  setDescription(description: string): this;
+  setVersion(version: string): this;
+  setLicense(name: string, url: string): this;
+  addServer(url: string): this;
+  setOpenAPIVersion(version: string): this;
+  addApiKey(scheme: object, name: string): this;
+  addSecurityRequirements(requirements: object): this;
+  build(): object;
+}
+
+/** A value and not a word of the import, so that programs compile where the package is not installed. */
+const PACKAGE: string = '@nestjs/swagger';
 
 /** Version of the interface that the document describes; the platform has one of its own. */
 const INTERFACE_VERSION = '0.1.0';
 
-/** The OpenAPI document of the api, built when it is first asked for. */
+/** Builds the OpenAPI document of the api, in development: `docs/openapi.json` is made by it, and that is what is served. */
 export class OpenApi {
   readonly #routes: DynamicModule;
   #document: Promise<object> | undefined;
@@ -24,7 +45,9 @@ export class OpenApi {
 
   /** From the decorators alone: the application is only a preview, nothing in it is made and nothing listens. */
   async #build(): Promise<object> {
-    const { DocumentBuilder, SwaggerModule } = await loadDescriptions();
+    const swagger = (await import(PACKAGE)) as Swagger;
+    describeAll(swagger);
+    const { DocumentBuilder, SwaggerModule } = swagger;
     const about = new DocumentBuilder()
       .setTitle('Agentplane')
       .setDescription('Deployments of agents, their traces, and exports of them')
