@@ -1,0 +1,62 @@
+// After `npm ci --omit=dev`: takes out of node_modules what no program of this repository ever reads, more than a third
+// of it. Only deletes, and only where no development packages are; what is left is byte for byte what the lock names.
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const modules = join(dirname(fileURLToPath(import.meta.url)), '..', 'node_modules');
+
+/** Folders of a package beside what it exports. */
+const FOLDERS = new Set([
+  'test',
+  'tests',
+  '__tests__',
+  'docs',
+  'example',
+  'examples',
+  'benchmark',
+  'benchmarks',
+]);
+
+/** Second copies for browsers, bundlers and compilers, and headers; the largest first. */
+const COPIES = [
+  ...[`node-${process.platform}-${process.arch}`].flatMap((node) =>
+    ['include', 'share', 'CHANGELOG.md', 'README.md'].map((name) => `${node}/${name}`),
+  ),
+  // LangChain counts with js-tiktoken/lite and fetches the ranks that it needs
+  'js-tiktoken/dist/ranks',
+  'js-tiktoken/dist/index.js',
+  'js-tiktoken/dist/index.cjs',
+  'typeorm/browser',
+  'zod/src',
+  'rxjs/src',
+  'rxjs/dist/bundles',
+  'rxjs/dist/esm5',
+  'libphonenumber-js/bundle',
+  'es-toolkit/dist/browser.global.js',
+  'es-toolkit/src',
+];
+
+function packagesIn(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (!entry.isDirectory() || entry.name.startsWith('.')) return [];
+    const path = join(folder, entry.name);
+    return entry.name.startsWith('@') ? packagesIn(path) : [path, ...packagesIn(join(path, 'node_modules'))];
+  });
+}
+
+function removeSourceMaps(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) removeSourceMaps(path);
+    else if (entry.isFile() && entry.name.endsWith('.map')) rmSync(path, { force: true });
+  }
+}
+
+if (existsSync(modules) && !existsSync(join(modules, 'jest'))) {
+  for (const path of COPIES) rmSync(join(modules, path), { recursive: true, force: true });
+  for (const path of packagesIn(modules))
+    for (const name of FOLDERS) rmSync(join(path, name), { recursive: true, force: true });
+  removeSourceMaps(modules);
+}
