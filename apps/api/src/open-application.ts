@@ -3,10 +3,18 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { guardServer, GUARDED_SERVER, protectAnswer } from '#lib/http';
+import {
+  guardServer,
+  GUARDED_SERVER,
+  limitServer,
+  protectAnswer,
+  SERVER_LIMITS,
+  serverOptions,
+  type ServerLimits,
+} from '#lib/http';
 import type { Stoppable } from '#lib/lifecycle';
 import { NestLog } from '#lib/nest';
-import { observeRequests } from '#lib/telemetry';
+import { observeRequests, recordCuts } from '#lib/telemetry';
 import { Ticks } from '#lib/ticks';
 import { ApiModule } from './api-module.js';
 import type { ApiParts } from './core/core-module.js';
@@ -33,15 +41,16 @@ export interface ApiApplication extends Stoppable {
   listen(address: ListenAddress): Promise<number>;
 }
 
-/** A slow client holds a connection for so long, no longer. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const IDLE_TIMEOUT_MS = 60_000;
-const REQUEST_TIMEOUT_MS = 120_000;
+/** Bodies are bounded and held in memory until they have come. */
+const LIMITS: ServerLimits = { ...SERVER_LIMITS, bodyTotalMs: 120_000 };
 
 /** Makes the modules and the server; informers may be started afterwards, since the modules have said what they follow. */
-export async function openApplication(parts: ApiParts): Promise<ApiApplication> {
+export async function openApplication(
+  parts: ApiParts,
+  limits: ServerLimits = LIMITS,
+): Promise<ApiApplication> {
   const { config, log } = parts;
-  const adapter = buildAdapter(config.maxBodyBytes);
+  const adapter = buildAdapter(config.maxBodyBytes, limits);
   const application = await NestFactory.create<NestFastifyApplication>(ApiModule.with(parts), adapter, {
     logger: new NestLog(log),
     bodyParser: false,
@@ -49,7 +58,7 @@ export async function openApplication(parts: ApiParts): Promise<ApiApplication> 
   });
   // the adapter's instance is typed for its own copy of the server's types
   const server = adapter.getInstance<FastifyInstance>();
-  server.server.headersTimeout = HEADERS_TIMEOUT_MS;
+  limitServer(server.server, { limits, onCut: recordCuts(log, 'api') });
   observeRequests(server);
   guardServer(server);
   registerBodyParsers(server, config.maxBodyBytes);
@@ -73,12 +82,10 @@ export async function openApplication(parts: ApiParts): Promise<ApiApplication> 
   };
 }
 
-function buildAdapter(maxBodyBytes: number): FastifyAdapter {
+function buildAdapter(maxBodyBytes: number, limits: ServerLimits): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: maxBodyBytes,
-    http: GUARDED_SERVER,
-    connectionTimeout: IDLE_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: { ...GUARDED_SERVER, ...serverOptions(limits) },
     keepAliveTimeout: 72_000,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4_000 },
     frameworkErrors: (_error: unknown, _request: unknown, reply: unknown) => {

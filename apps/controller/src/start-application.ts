@@ -1,8 +1,10 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { limitServer, serverOptions } from '#lib/http';
 import type { ProgramContext } from '#lib/lifecycle';
 import { NestLog } from '#lib/nest';
+import { recordCuts } from '#lib/telemetry';
 import { ControllerModule } from './controller-module.js';
 import { ControllerWork } from './controller-work.js';
 import type { Surroundings } from './core/core-module.js';
@@ -15,9 +17,10 @@ export async function startApplication(surroundings: Surroundings, context: Prog
   const { config, log } = surroundings;
   const application = await NestFactory.create<NestFastifyApplication>(
     ControllerModule.with(surroundings),
-    new FastifyAdapter({ forceCloseConnections: true }),
+    new FastifyAdapter({ forceCloseConnections: true, http: serverOptions() }),
     { logger: new NestLog(log), bodyParser: false, abortOnError: false },
   );
+  limitServer(application.getHttpServer(), { onCut: recordCuts(log, 'internal') });
   context.own({ name: 'internal server', stop: () => application.close() });
   await application.listen(config.internalPort, config.internalHost);
   const address = application.getHttpServer().address();

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { errorText } from '#lib/errors';
-import { knownMethod, type Logger, metrics, statusClass } from '#lib/telemetry';
+import { limitServer, SERVER_LIMITS, serverOptions, type ServerLimits } from '#lib/http';
+import { knownMethod, type Logger, metrics, recordCuts, statusClass } from '#lib/telemetry';
 import { systemClock, type Clock } from '#lib/time';
 import { sendXml } from './exchange.js';
 import type { FaultHook } from './fault.js';
@@ -34,6 +35,8 @@ export interface EmbeddedObjectStoreOptions {
   readonly clock?: Clock;
   /** Uploads on which nothing has happened for so long are removed. Default 7 days. */
   readonly uploadMaxAgeMs?: number;
+  /** Of clients; an upload as a whole may take as long as it likes. */
+  readonly limits?: ServerLimits;
   /** For tests of clients: asked about every request that is signed well. */
   readonly fault?: FaultHook;
 }
@@ -48,6 +51,8 @@ export interface EmbeddedObjectStore {
 
 /** Idle connections outlive those of every usual client, so that a reused one is not cut while a request begins. */
 const KEEP_ALIVE_MS = 75_000;
+/** An upload may take as long as it likes: silence is limited, not the whole. */
+const LIMITS: ServerLimits = { ...SERVER_LIMITS, bodyTotalMs: Infinity };
 const UPLOAD_MAX_AGE_MS = 7 * 24 * 3_600_000;
 const EXPIRY_INTERVAL_MS = 3_600_000;
 
@@ -60,12 +65,15 @@ export async function startObjectStore(options: EmbeddedObjectStoreOptions): Pro
   await folder.prepare();
   for (const bucket of options.buckets ?? []) await folder.createBucket(bucket);
   const store = new RequestHandler(options, folder);
-  // an upload may take as long as it likes: the limit is on silence, not on the whole
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, requestTimeout: 0 }, (request, response) => {
-    void store.handle(request, response);
-  });
+  const { limits = LIMITS, clock = systemClock, log } = options;
+  const server = createServer(
+    { keepAliveTimeout: KEEP_ALIVE_MS, ...serverOptions(limits) },
+    (request, response) => {
+      void store.handle(request, response);
+    },
+  );
+  limitServer(server, { limits, clock, onCut: recordCuts(log, 'object store') });
   server.on('connection', (socket) => socket.setNoDelay(true));
-  server.setTimeout(2 * KEEP_ALIVE_MS);
   const stopExpiring = store.expireUploads();
   const port = await listen(server, options.port, options.host);
   const host = isIPv6(options.host) ? `[${options.host}]` : options.host;

@@ -1,4 +1,6 @@
 /** What the HTTP servers of this platform have in common before a route is reached. */
 export { answerBrokenRequests } from './broken-requests.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
+export { limitServer, type Cut } from './limit-server.js';
 export { protectAnswer } from './protect-answer.js';
+export { SERVER_LIMITS, serverOptions, type ServerLimits } from './server-limits.js';

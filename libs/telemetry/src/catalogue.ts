@@ -100,6 +100,14 @@ export const METRICS = catalogue({
     programs: ['api', 'agent-server'],
   },
 
+  httpClientsCut: {
+    kind: 'counter',
+    name: 'agentplane_http_clients_cut_total',
+    help: 'Connections ended because their client was too slow: it stopped sending a body, or did not read its answer for a time (`answer`) or while too many bytes waited for it and others (`unread`).',
+    labels: { slow_at: ['body', 'answer', 'unread'] },
+    programs: ['api', 'agent-server', 'controller', 'embedded'],
+  },
+
   agentRunAttempts: {
     kind: 'counter',
     name: 'agentplane_agent_run_attempts_total',

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { errorText } from '#lib/errors';
+import { limitServer, serverOptions } from '#lib/http';
 import type { Logger } from './logger.js';
 import type { Program } from './program.js';
 import { renderMetrics } from './render-metrics.js';
@@ -22,21 +23,19 @@ export interface MetricsServer {
   stop(): Promise<void>;
 }
 
-/** A scrape that does not end in this time is cut. */
-const REQUEST_TIMEOUT_MS = 15_000;
-
 /**
  * `GET /metrics` and `GET /healthz` on an internal address. Holds no secret, asks for no key: who reaches the address may
  * read the numbers.
  */
 export async function startMetricsServer(options: MetricsServerOptions): Promise<MetricsServer> {
   const { program, host, port, log } = options;
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
+  const server = createServer(serverOptions(), (request, response) => {
     answer(program, request, response).catch((error: unknown) => {
       log.error({ error: errorText(error) }, 'rendering the metrics failed');
       response.writeHead(500).end();
     });
   });
+  limitServer(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);

@@ -59,6 +59,12 @@ export class FakeClock implements Clock {
     await settle();
   }
 
+  /** The process stands still, as under SIGSTOP; what fell due meanwhile fires late. */
+  async standStill(ms: number): Promise<void> {
+    this.#move(ms);
+    await this.advance(0);
+  }
+
   #move(ms: number): void {
     this.#nowMs += ms;
     this.#monotonicMs += ms;

@@ -3,6 +3,7 @@ export { FakeClock } from './fake-clock.js';
 export { freePort } from './free-port.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { sendRaw, type RawAnswer } from './send-raw.js';
+export { sendUnread } from './send-unread.js';
 export { temporaryFolder } from './temporary-folder.js';
 export { hasRealKubernetes, testApiServer, type TestApiServer } from './test-api-server.js';
 export { testEmbeddedKube } from './test-embedded-kube.js';

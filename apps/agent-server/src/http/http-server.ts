@@ -1,8 +1,16 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
-import { guardServer, GUARDED_SERVER, protectAnswer } from '#lib/http';
+import {
+  guardServer,
+  GUARDED_SERVER,
+  limitServer,
+  protectAnswer,
+  SERVER_LIMITS,
+  serverOptions,
+  type ServerLimits,
+} from '#lib/http';
 import { isTextDeeperThan } from '#lib/json';
-import { type Logger, observeRequests } from '#lib/telemetry';
+import { type Logger, observeRequests, recordCuts } from '#lib/telemetry';
 import { postgresTrouble } from '#lib/postgres';
 import type { KeyVerifier } from './authenticate.js';
 import { allowOrigins } from './cors.js';
@@ -29,6 +37,8 @@ export interface HttpServerParts {
   readonly corsOrigins: readonly string[];
   readonly info: () => unknown;
   readonly log: Logger;
+  /** Of clients; those of every server by default. */
+  readonly limits?: ServerLimits;
 }
 
 function publicErrorOf(error: unknown): PublicError | undefined {
@@ -67,10 +77,10 @@ function tooDeep(): PublicError {
 
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
-  const { verifier, notReady, replies, corsOrigins, info, log } = parts;
+  const { verifier, notReady, replies, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
-    http: GUARDED_SERVER,
+    http: { ...GUARDED_SERVER, ...serverOptions(limits) },
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: true,
     logger: false,
@@ -81,6 +91,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
       void answer.code(400).send({ detail: 'The address of the request cannot be decoded' });
     },
   });
+  limitServer(app.server, { limits, onCut: recordCuts(log, 'agent') });
   observeRequests(app);
   guardServer(app);
   app.decorateRequest('caller', undefined);

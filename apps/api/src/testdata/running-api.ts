@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { createApiServer } from '#lib/embedded-kube';
+import type { ServerLimits } from '#lib/http';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition, FIELD_MANAGER, NAMESPACES, RESOURCES, type Workspace, workspaceNamespace } from '#lib/resources';
 import { createLogger, type Logger } from '#lib/telemetry';
@@ -75,6 +76,7 @@ export async function runApi(
   storeUri: string,
   kubeUri: string,
   log: Logger = createLogger('api-test', 'error'),
+  limits?: ServerLimits,
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
   const kube = createApiServer({ databaseUri: kubeUri, port: 0, pkiFolder: join(folder, 'pki'), log });
@@ -89,7 +91,7 @@ export async function runApi(
   const informers = new Informers({ client, log });
   const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 67_108_864, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY };
   const parts = { client, informers, store, config, log, clock: systemClock, random: Math.random };
-  const application = await openApplication(parts);
+  const application = await openApplication(parts, limits);
   const services = { ingestion: application.container.get(TraceIngestion, { strict: false }) };
   informers.start();
   await informers.synced();

@@ -1,6 +1,13 @@
 import { errorText } from '#lib/errors';
-import { answerBrokenRequests, protectAnswer } from '#lib/http';
-import { type Logger, REQUEST_ID_HEADER, requestId, withLogFields } from '#lib/telemetry';
+import {
+  answerBrokenRequests,
+  limitServer,
+  protectAnswer,
+  SERVER_LIMITS,
+  serverOptions,
+  type ServerLimits,
+} from '#lib/http';
+import { type Logger, recordCuts, REQUEST_ID_HEADER, requestId, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -26,6 +33,8 @@ export interface TlsListenerOptions {
   readonly knowsResource: KnowsResource;
   readonly log: Logger;
   readonly clock: Clock;
+  /** Of clients; those of every server by default. */
+  readonly limits?: ServerLimits;
 }
 
 /** As large as a real API server takes: 3 MB. */
@@ -51,6 +60,7 @@ export class TlsListener {
 
   constructor(options: TlsListenerOptions) {
     this.#options = options;
+    const { limits = SERVER_LIMITS, clock, log } = options;
     this.#server = createServer(
       {
         key: options.key,
@@ -59,7 +69,7 @@ export class TlsListener {
         requestCert: true,
         rejectUnauthorized: false, // bearer tokens come without a certificate; see authenticate
         keepAliveTimeout: 90_000,
-        requestTimeout: 0,
+        ...serverOptions(limits),
         requireHostHeader: false, // refused below, with a Status
       },
       (request, response) => {
@@ -72,6 +82,7 @@ export class TlsListener {
     answerBrokenRequests(this.#server, (code, detail) =>
       new ApiError(code, REFUSED[code] ?? 'BadRequest', detail).status(),
     );
+    limitServer(this.#server, { limits, clock, onCut: recordCuts(log, 'kubernetes') });
     this.#server.on('secureConnection', (socket: TLSSocket) => socket.setNoDelay(true));
   }
 

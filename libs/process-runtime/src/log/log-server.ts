@@ -1,9 +1,10 @@
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import type { Logger } from '#lib/telemetry';
+import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { errorText } from '#lib/errors';
+import { limitServer, serverOptions } from '#lib/http';
 import type { PodLogs } from './pod-logs.js';
 import { hasLog, parseLogQuery, readLog } from './read-log.js';
 
@@ -40,9 +41,13 @@ export class LogServer {
     this.#options = options;
     const { certificate, privateKey, clientCa } = options.serving;
     this.#server = createServer(
-      { cert: certificate, key: privateKey, ca: clientCa, requestCert: true, rejectUnauthorized: true },
+      {
+        ...{ cert: certificate, key: privateKey, ca: clientCa, requestCert: true, rejectUnauthorized: true },
+        ...serverOptions(),
+      },
       (request, response) => void this.#answer(request, response),
     );
+    limitServer(this.#server, { clock: options.clock, onCut: recordCuts(options.log, 'node logs') });
     this.#server.on('tlsClientError', () => undefined); // TLS refuses a client without a valid certificate
   }
 

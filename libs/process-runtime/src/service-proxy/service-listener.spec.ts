@@ -1,7 +1,9 @@
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { SERVER_LIMITS } from '#lib/http';
 import type { Pod, Service } from '#lib/resources';
-import { sendRaw, waitFor } from '#lib/testing';
+import { createLogger } from '#lib/telemetry';
+import { sendRaw, sendUnread, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { type Endpoint, findEndpoints } from './endpoint.js';
 import { ServiceListener } from './service-listener.js';
@@ -36,12 +38,18 @@ async function pod(
   return { pod: name, port: (server.address() as AddressInfo).port, server };
 }
 
-async function proxy(endpoints: () => readonly Endpoint[], name = 'http'): Promise<number> {
+async function proxy(
+  endpoints: () => readonly Endpoint[],
+  name = 'http',
+  limits = SERVER_LIMITS,
+): Promise<number> {
   const listener = new ServiceListener({
     serviceName: 'ws/a',
     port: { name, port: 80 },
     endpoints,
     clock: systemClock,
+    log: createLogger('test', 'silent'),
+    limits,
   });
   stops.push(() => listener.stop());
   return listener.listen(0);
@@ -266,4 +274,42 @@ describe('findEndpoints', () => {
 
   it('finds no endpoints of a Service without a selector', () =>
     expect(findEndpoints({ ...service, spec: {} }, port, [aPod({})])).toEqual([]));
+});
+
+describe('a slow client of a Service', () => {
+  const limits = { ...SERVER_LIMITS, headersMs: 200, bodyIdleMs: 400, answerStallMs: 400, checkMs: 50 };
+  const HEAD = 'POST /x HTTP/1.1\r\nhost: x\r\n';
+
+  it.each([
+    ['headers', HEAD],
+    ['a body', `${HEAD}content-length: 100\r\n\r\nhalf`],
+  ])('gets 408 and loses its connection when it stops in the middle of %s', async (_title, text) => {
+    const one = await pod('one');
+    expect((await sendRaw(await proxy(() => [one], 'http', limits), text)).status).toBe(408);
+  });
+
+  it('loses its connection when it does not read, and the pod learns of it after sending no more than sockets hold', async () => {
+    let sent = 0;
+    let isOver = false;
+    const one = await pod('one', (_incoming, response) => {
+      const part = Buffer.alloc(64 * 1024);
+      const more = (): void => {
+        while (!isOver && response.write(part)) sent += part.length;
+      };
+      response.on('drain', more);
+      response.on('close', () => (isOver = true));
+      more();
+    });
+    await sendUnread(await proxy(() => [one], 'http', limits), `${HEAD}\r\n`);
+    await waitFor(() => isOver, { timeoutMs: 30_000 });
+    expect(sent).toBeLessThan(64 * 1024 * 1024);
+  });
+
+  it('gets an answer that is silent for longer than any limit', async () => {
+    const one = await pod('one', (_incoming, response) => {
+      response.write('first ');
+      setTimeout(() => response.end('last'), 1_500);
+    });
+    expect((await ask(await proxy(() => [one], 'http', limits))).text).toBe('first last');
+  });
 });

@@ -1,7 +1,14 @@
 import type { Server as HttpServer } from 'node:http';
 import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { answerBrokenRequests } from '#lib/http';
+import {
+  answerBrokenRequests,
+  limitServer,
+  SERVER_LIMITS,
+  serverOptions,
+  type ServerLimits,
+} from '#lib/http';
 import { findStablePort } from '#lib/stable-port';
+import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { plainHttp } from '../plain-http.js';
 import type { Endpoint, ServicePort } from './endpoint.js';
@@ -13,6 +20,16 @@ const WISHED_TRIES = 30;
 const WISHED_PAUSE_MS = 100;
 const NEW_TRIES = 10;
 
+/**
+ * Requests of agents stream for hours in both directions; what stands still is cut. Answers a while after the pod's own
+ * server would, which can say more about it.
+ */
+const LIMITS: ServerLimits = {
+  ...SERVER_LIMITS,
+  bodyTotalMs: Infinity,
+  answerStallMs: SERVER_LIMITS.answerStallMs + 15_000,
+};
+
 export interface ServiceListenerOptions {
   /** `namespace/name`, for messages. */
   readonly serviceName: string;
@@ -20,6 +37,9 @@ export interface ServiceListenerOptions {
   /** The endpoints at this moment. */
   readonly endpoints: () => readonly Endpoint[];
   readonly clock: Clock;
+  readonly log: Logger;
+  /** Of clients. */
+  readonly limits?: ServerLimits;
 }
 
 /**
@@ -32,12 +52,13 @@ export class ServiceListener {
   readonly #clock: Clock;
   readonly #sockets = new Set<Socket>();
 
-  constructor({ serviceName, port, endpoints, clock }: ServiceListenerOptions) {
+  constructor(options: ServiceListenerOptions) {
+    const { port, endpoints, clock } = options;
     const choice = new EndpointChoice(endpoints, clock);
     this.#clock = clock;
     this.#isHttp = /^http(-|$)/.test(port.name ?? '');
     this.#server = this.#isHttp
-      ? httpServer(choice, serviceName)
+      ? httpServer(choice, options)
       : createTcpServer((socket) => void tcp(socket, choice));
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
@@ -79,16 +100,16 @@ export class ServiceListener {
   }
 }
 
-function httpServer(choice: EndpointChoice, serviceName: string): HttpServer {
-  // requests of agents stream for hours: only the headers have a deadline
+function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): HttpServer {
+  const { serviceName, clock, log, limits = LIMITS } = options;
   const server = plainHttp.createServer({
-    requestTimeout: 0,
+    ...serverOptions(limits),
     // the pod answers for itself
     requireHostHeader: false,
-    headersTimeout: 10_000,
     keepAliveTimeout: 30_000,
   });
   answerBrokenRequests(server);
+  limitServer(server, { limits, clock, onCut: recordCuts(log, `service ${serviceName}`) });
   server.on('request', (incoming, response) => void forwardHttp(incoming, response, choice, serviceName));
   server.on('upgrade', (incoming, client, head) => void forwardUpgrade(incoming, client, head, choice));
   return server;

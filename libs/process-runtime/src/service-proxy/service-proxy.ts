@@ -2,6 +2,7 @@ import { type ControllerSpec, fromObjects, type Informers, isNotFound, type Kube
 import type { Stoppable } from '#lib/lifecycle';
 import { done, type Result } from '#lib/reconcile';
 import { ANNOTATION, keyText, type ObjectKey, PODS, type Service, SERVICES } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { findEndpoints, type ServicePort } from './endpoint.js';
 import { ServiceListener } from './service-listener.js';
@@ -10,6 +11,7 @@ export interface ServiceProxyOptions {
   readonly informers: Informers;
   readonly client: KubeClient;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** The proxy's reconciler, to be started beside the node's, and its end. */
@@ -46,7 +48,7 @@ function annotationText(ports: readonly (readonly [number, number])[]): string {
  * annotation, and forwards to a ready pod. The annotation is also the memory: after a restart a Service gets the port
  * that it had, so addresses stay.
  */
-export function createServiceProxy({ informers, client, clock }: ServiceProxyOptions): ServiceProxy {
+export function createServiceProxy({ informers, client, clock, log }: ServiceProxyOptions): ServiceProxy {
   const services = informers.of(SERVICES);
   const pods = informers.of(PODS);
   const listening = new Map<string, Listening>();
@@ -71,7 +73,7 @@ export function createServiceProxy({ informers, client, clock }: ServiceProxyOpt
     const listener = new ServiceListener({
       serviceName: keyText(key),
       port,
-      clock,
+      ...{ clock, log },
       endpoints: () => {
         const service = services.find(key);
         const current = service?.spec.ports?.find((one) => one.port === port.port);

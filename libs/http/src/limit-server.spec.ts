@@ -1,0 +1,195 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { FakeClock, waitFor } from '#lib/testing';
+import { answerBrokenRequests } from './broken-requests.js';
+import { type Cut, limitServer } from './limit-server.js';
+import { SERVER_LIMITS, serverOptions } from './server-limits.js';
+
+const PATIENCE = { timeoutMs: 30_000 };
+const HEAD = 'POST /things?key=secret HTTP/1.1\r\nhost: test\r\n';
+/** More than the kernel takes for a peer that does not read. */
+const LARGE = Buffer.alloc(32 * 1024 * 1024, 'x');
+
+let server: Server;
+let clock: FakeClock;
+let cuts: Cut[];
+const clients: Socket[] = [];
+
+async function listen(handler: RequestListener, limits = SERVER_LIMITS): Promise<void> {
+  server = createServer(serverOptions(limits), handler);
+  answerBrokenRequests(server);
+  limitServer(server, { limits, clock, onCut: (cut) => cuts.push(cut) });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+}
+
+function open(text: string): { socket: Socket; received: () => string } {
+  const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
+  clients.push(socket);
+  let received = '';
+  socket.on('data', (part) => (received += part.toString('latin1')));
+  socket.on('error', () => undefined);
+  socket.write(text);
+  return { socket, received: () => received };
+}
+
+async function nextRequest(): Promise<IncomingMessage> {
+  const [request] = (await once(server, 'request')) as [IncomingMessage];
+  return request;
+}
+
+/** Reads bodies and answers with their length. */
+const reads: RequestListener = (request, response) => {
+  let length = 0;
+  request.on('data', (part: Buffer) => (length += part.length));
+  request.on('error', () => undefined);
+  request.on('end', () => response.end(String(length)));
+};
+
+beforeEach(() => {
+  clock = new FakeClock();
+  cuts = [];
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+describe('limitServer, for a client that stops sending', () => {
+  it('cuts a client in the middle of its headers', async () => {
+    await listen(reads, { ...SERVER_LIMITS, headersMs: 200, checkMs: 50 });
+    const { socket, received } = open(HEAD);
+    await waitFor(() => socket.destroyed, PATIENCE);
+    expect(received()).toMatch(/^HTTP\/1.1 408 /);
+  });
+
+  it('answers 408 and cuts a client whose body stays away for 30 s', async () => {
+    await listen(reads);
+    const { socket, received } = open(`${HEAD}content-length: 10\r\n\r\n12345`);
+    await nextRequest();
+    await clock.advance(27_500);
+    expect(cuts).toEqual([]);
+    await clock.advance(5_000);
+    await waitFor(() => socket.destroyed, PATIENCE);
+    expect(received()).toMatch(
+      /^HTTP\/1.1 408 .*connection: close.*"detail":"The request did not arrive in time"/is,
+    );
+    expect(cuts).toEqual([
+      { kind: 'body', reason: 'no byte of the body for 30 s', method: 'POST', path: '/things' },
+    ]);
+  });
+
+  it('cuts a client that sends a byte every 5 s', async () => {
+    await listen(reads);
+    const { socket } = open(`${HEAD}content-length: 1000\r\n\r\n`);
+    const request = await nextRequest();
+    for (let sent = 0; sent < 8 && cuts.length === 0; sent++) {
+      const before = request.socket.bytesRead;
+      socket.write('x');
+      await waitFor(() => request.socket.bytesRead > before, PATIENCE);
+      await clock.advance(5_000);
+    }
+    expect(cuts).toEqual([expect.objectContaining({ reason: expect.stringContaining('bytes/s') })]);
+  });
+
+  it('cuts a client whose body has no end', async () => {
+    await listen(reads, { ...SERVER_LIMITS, bodyTotalMs: 60_000, bodyBytesPerSecond: 0 });
+    const { socket } = open(`${HEAD}transfer-encoding: chunked\r\n\r\n`);
+    const request = await nextRequest();
+    for (let sent = 0; sent < 15 && cuts.length === 0; sent++) {
+      const before = request.socket.bytesRead;
+      socket.write('1\r\nx\r\n');
+      await waitFor(() => request.socket.bytesRead > before, PATIENCE);
+      await clock.advance(5_000);
+    }
+    expect(cuts).toEqual([expect.objectContaining({ reason: 'the body did not end within 60 s' })]);
+  });
+
+  it('cuts a client whose body was not waited for by its answer', async () => {
+    await listen((_request, response) => response.writeHead(413).end());
+    const { socket, received } = open(`${HEAD}content-length: 10\r\n\r\n12345`);
+    await waitFor(() => received().includes(' 413 '), PATIENCE);
+    await clock.advance(35_000);
+    await waitFor(() => socket.destroyed, PATIENCE);
+    expect(cuts).toHaveLength(1);
+  });
+});
+
+describe('limitServer, for a client that stops reading', () => {
+  it('cuts a client that takes no byte for 30 s', async () => {
+    await listen((_request, response) => response.end(LARGE));
+    const { socket } = open(`${HEAD}\r\n`);
+    socket.pause();
+    const request = await nextRequest();
+    await clock.advance(60_000);
+    expect(cuts).toEqual([
+      expect.objectContaining({
+        kind: 'answer',
+        reason: expect.stringMatching(/nothing read for \d+ s; \d+ bytes/),
+      }),
+    ]);
+    await waitFor(() => request.socket.destroyed, PATIENCE);
+  });
+
+  it('serves a client that reads a little now and then', async () => {
+    await listen((_request, response) => response.end(LARGE));
+    const { socket } = open(`${HEAD}\r\n`);
+    let [seen, wanted] = [0, 0];
+    socket.on('data', (part: Buffer) => {
+      seen += part.length;
+      if (seen >= wanted) socket.pause();
+    });
+    await nextRequest();
+    for (let turns = 0; turns < 8; turns++) {
+      wanted = seen + 3 * 1024 * 1024; // so that a window opens
+      socket.resume();
+      await waitFor(() => seen >= wanted, PATIENCE);
+      await clock.advance(20_000);
+    }
+    expect(cuts).toEqual([]);
+  });
+});
+
+describe('a server', () => {
+  it('lets a request work and an answer without an end be silent for hours', async () => {
+    await listen((_request, response) => {
+      response.writeHead(200);
+      response.flushHeaders();
+      response.write('one');
+    });
+    const { received } = open(`${HEAD}\r\n`);
+    await waitFor(() => received().includes('one'), PATIENCE);
+    await clock.advance(7_200_000);
+    expect(cuts).toEqual([]);
+  });
+
+  it('does not blame a client for a body that it does not read itself', async () => {
+    await listen((request) => request.pause());
+    open(`${HEAD}content-length: 10\r\n\r\n12345`);
+    const request = await nextRequest();
+    await waitFor(() => request.readableLength > 0, PATIENCE);
+    await clock.advance(600_000);
+    expect(cuts).toEqual([]);
+  });
+
+  it('does not blame its clients when it stood still', async () => {
+    await listen(reads);
+    open(`${HEAD}content-length: 10\r\n\r\n12345`);
+    await nextRequest();
+    await clock.standStill(60_000);
+    expect(cuts).toEqual([]);
+    await clock.advance(35_000);
+    expect(cuts).toHaveLength(1);
+  });
+
+  it('keeps no timer once it is closed', async () => {
+    await listen(reads);
+    server.close();
+    await once(server, 'close');
+    expect(clock.pending).toBe(0);
+    await listen(reads);
+  });
+});

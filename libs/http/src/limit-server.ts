@@ -1,0 +1,99 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
+import { type Clock, systemClock } from '#lib/time';
+import { BodyWatch } from './body-watch.js';
+import { AnswerWatch } from './answer-watch.js';
+import { cutSocket } from './cut-socket.js';
+import { SERVER_LIMITS, type ServerLimits } from './server-limits.js';
+
+/** A connection that was ended because its client was too slow. */
+export interface Cut {
+  /** `body`: it did not send what it had announced; `answer`: it did not read. */
+  readonly kind: 'body' | 'answer';
+  /** What was found. */
+  readonly reason: string;
+  readonly method: string;
+  /** Without its query. */
+  readonly path: string;
+}
+
+export interface LimitOptions {
+  readonly limits?: ServerLimits;
+  readonly clock?: Clock;
+  /** Called once for each connection that is cut. */
+  readonly onCut?: (cut: Cut) => void;
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly body: BodyWatch;
+  readonly answer: AnswerWatch;
+}
+
+/** A check that comes so much too late shows that this process stood still, and says nothing about clients. */
+const LATE_CHECKS = 2;
+
+/**
+ * Cuts clients that stop in the middle of a body, or of reading an answer. Headers are Node's affair: the server must be
+ * made with `serverOptions` of the same limits. A request at work, an answer without an end that is read, and a
+ * connection that became something else (`Upgrade`) may last as long as they like.
+ */
+export function limitServer(server: Server | TlsServer, options: LimitOptions = {}): void {
+  const { limits = SERVER_LIMITS, clock = systemClock, onCut } = options;
+  const exchanges = new Set<Exchange>();
+
+  function look(exchange: Exchange, nowMs: number): void {
+    const { request, response, body, answer } = exchange;
+    const stalledBody = body.look(nowMs, limits);
+    const stalledAnswer = stalledBody === undefined ? answer.look(nowMs, limits) : undefined;
+    const reason = stalledBody ?? stalledAnswer;
+    if (reason === undefined) return;
+    exchanges.delete(exchange);
+    const kind = stalledBody === undefined ? 'answer' : 'body';
+    onCut?.({ kind, reason, method: request.method ?? '', path: (request.url ?? '').split('?', 1)[0] ?? '' });
+    if (kind === 'body' && !response.headersSent) refuse(server, request);
+    else if (kind === 'body' && response.writableFinished) request.socket.destroySoon();
+    else cutSocket(request.socket);
+  }
+
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const nowMs = clock.monotonicMs();
+    const exchange = {
+      ...{ request, response },
+      body: new BodyWatch(request, nowMs),
+      answer: new AnswerWatch(response, nowMs),
+    };
+    exchanges.add(exchange);
+    const leave = (): void => {
+      if (response.closed && (request.complete || request.destroyed)) exchanges.delete(exchange);
+    };
+    request.once('close', leave);
+    response.once('close', leave);
+  });
+
+  let lastMs = clock.monotonicMs();
+  const check = (): void => {
+    const nowMs = clock.monotonicMs();
+    const isLate = nowMs - lastMs > (LATE_CHECKS + 1) * limits.checkMs;
+    lastMs = nowMs;
+    for (const exchange of exchanges)
+      if (isLate) {
+        exchange.body.forgive(nowMs);
+        exchange.answer.forgive(nowMs);
+      } else look(exchange, nowMs);
+    cancel = clock.after(limits.checkMs, check);
+  };
+  let cancel = clock.after(limits.checkMs, check);
+  server.once('close', () => cancel());
+}
+
+/** As Node refuses a request that does not arrive: past the framework, in the shape that the server gives to broken ones. */
+function refuse(server: Server | TlsServer, { socket }: IncomingMessage): void {
+  const timeout = Object.assign(new Error('the body of the request did not arrive in time'), {
+    code: 'ERR_HTTP_REQUEST_TIMEOUT',
+  });
+  if (server.emit('clientError', timeout, socket)) return;
+  socket.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+  socket.destroySoon();
+}

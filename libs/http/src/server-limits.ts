@@ -1,0 +1,45 @@
+/** How long a client may take for what. */
+export interface ServerLimits {
+  /** From the connection, or the first byte of a later request, to the end of its headers. */
+  readonly headersMs: number;
+  /** Without a byte of a body whose reader waits for more. */
+  readonly bodyIdleMs: number;
+  /** A body that has had `bodyIdleMs` must come faster than this on average. */
+  readonly bodyBytesPerSecond: number;
+  /** For a body as a whole, counted while its reader waits for more; Infinity for uploads of any size. */
+  readonly bodyTotalMs: number;
+  /** Without taking a byte of an answer that is ready for it. Answers without an end are not limited otherwise. */
+  readonly answerStallMs: number;
+  /** How often the limits are looked at; a cut comes at most that much late. */
+  readonly checkMs: number;
+}
+
+/** The limits of every server, where it has no reason for others. */
+export const SERVER_LIMITS: ServerLimits = {
+  headersMs: 10_000,
+  bodyIdleMs: 30_000,
+  bodyBytesPerSecond: 500,
+  bodyTotalMs: 600_000,
+  answerStallMs: 30_000,
+  checkMs: 2_500,
+};
+
+/** The part of the limits that Node's own servers look at. */
+export interface ServerOptions {
+  readonly headersTimeout: number;
+  readonly requestTimeout: number;
+  readonly connectionsCheckingInterval: number;
+}
+
+/**
+ * Options for `createServer`. Node's limit on whole requests stays off: it knows no difference between a client that
+ * sends slowly and a server that reads slowly. Headers must then be limited by name, since their default is the lesser
+ * of a minute and that limit, and looked at more often than every 30 s.
+ */
+export function serverOptions(limits: ServerLimits = SERVER_LIMITS): ServerOptions {
+  return {
+    headersTimeout: limits.headersMs,
+    requestTimeout: 0,
+    connectionsCheckingInterval: limits.checkMs,
+  };
+}
