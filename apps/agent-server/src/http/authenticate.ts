@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
-import type { Clock } from '#lib/time';
+import { Backoff, type Clock } from '#lib/time';
 import { type ApiCaller, judgeKey, type KeyVerdict, type ServerIdentity } from './judge-key.js';
 
 /** How long an answer about a key is believed. */
@@ -10,7 +10,13 @@ const BAD_MS = 2_000;
 /** Known good keys are accepted for a while when the platform does not answer. */
 const STALE_MS = 60_000;
 const MAX_KEYS = 10_000;
+const PAUSES = { firstMs: 100, longestMs: 1_000 };
 const VERIFY_TIMEOUT_MS = 5_000;
+
+/** The platform answered, and cannot verify keys at present. */
+class PlatformError extends Error {
+  override readonly name = 'PlatformError';
+}
 
 /** What was learned of a key. */
 interface Learned {
@@ -55,7 +61,10 @@ export class KeyVerifier {
   #ask(hash: string, key: string, known: Learned | undefined): Promise<Learned> {
     let asking = this.#asking.get(hash);
     if (!asking) {
-      asking = this.#fetch(hash, key).finally(() => this.#asking.delete(hash));
+      const isKnown = known?.verdict.kind === 'admitted' && this.#isBelieved(known, STALE_MS);
+      asking = (isKnown ? this.#fetch(hash, key) : this.#persist(hash, key)).finally(() =>
+        this.#asking.delete(hash),
+      );
       this.#asking.set(hash, asking);
     }
     return asking.catch((error: unknown) => {
@@ -64,6 +73,21 @@ export class KeyVerifier {
         cause: error,
       });
     });
+  }
+
+  /** A platform that restarts refuses connections for a few seconds: a key that nothing is known of may wait so long. */
+  async #persist(hash: string, key: string): Promise<Learned> {
+    const deadlineMs = this.clock.monotonicMs() + VERIFY_TIMEOUT_MS;
+    const backoff = new Backoff(this.clock, PAUSES);
+    for (;;) {
+      try {
+        return await this.#fetch(hash, key);
+      } catch (error) {
+        const pauseMs = backoff.nextMs();
+        if (error instanceof PlatformError || this.clock.monotonicMs() + pauseMs > deadlineMs) throw error;
+        await this.clock.sleep(pauseMs);
+      }
+    }
   }
 
   async #fetch(hash: string, key: string): Promise<Learned> {
@@ -76,7 +100,7 @@ export class KeyVerifier {
     });
     if (response.status >= 500 || response.status === 429) {
       await response.body?.cancel();
-      throw new Error(`/auth/verify of the platform answered ${response.status}`);
+      throw new PlatformError(`/auth/verify of the platform answered ${response.status}`);
     }
     const body: unknown = response.ok ? await response.json() : await response.body?.cancel();
     const answer: JsonObject | undefined = isJsonObject(body) ? body : undefined;

@@ -1,0 +1,38 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import { freePort, testPostgres } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const TENANT = '11111111-1111-4111-8111-111111111111';
+const postgres = testPostgres();
+
+describe('a server whose platform restarts', () => {
+  it('starts without it, and verifies a key once it is back rather than refusing it', async () => {
+    const port = await freePort();
+    const server = await ServerProcess.start({
+      uri: (await postgres.freshDatabase()).uri,
+      env: {
+        AGENTPLANE_AUTH: 'key',
+        AGENTPLANE_AUTH_URL: `http://127.0.0.1:${port}`,
+        AGENTPLANE_TENANT_ID: TENANT,
+      },
+    });
+    let platform: Server | undefined;
+    try {
+      const answer = fetch(`${server.url}/threads`, {
+        method: 'POST',
+        body: '{}',
+        headers: { 'content-type': 'application/json', 'x-api-key': 'key' },
+      });
+      await new Promise((resolve) => setTimeout(resolve, 500)); // the time itself is the fault
+      platform = createServer((_request, response) => {
+        response.end(JSON.stringify({ tenant_id: TENANT, key_id: 'k1', scope: 'workspace' }));
+      }).listen(port, '127.0.0.1');
+      await once(platform, 'listening');
+      expect((await answer).status).toBe(200);
+    } finally {
+      await server.stop();
+      platform?.close();
+    }
+  });
+});
