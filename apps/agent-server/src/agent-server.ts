@@ -16,6 +16,8 @@ import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
 import { readRuns } from './run/observe-runs.js';
 import { flushTraces } from './run/flush-traces.js';
+import { awaitDatabase } from './start/await-database.js';
+import { Readiness } from './start/readiness.js';
 import { Database } from './store/database.js';
 import { CHANNEL } from './store/channel.js';
 import { SecretWords } from './wire/secret-words.js';
@@ -42,8 +44,8 @@ interface Running extends AgentServerOptions {
 /**
  * The runtime of one deployed agent: graphs, queue, worker and HTTP in one process.
  *
- * Starts in groups: graphs and schema, then the worker and its leases, then HTTP. Stops the other way round: readiness
- * is withdrawn, no run is taken any more, runs at work finish or are handed back, readers are served to the end.
+ * Starts in groups: graphs, HTTP (which is not ready yet), schema, then the worker and its leases. Stops the other way
+ * round: readiness is withdrawn, no run is taken any more, runs at work finish or are handed back, readers are served to the end.
  */
 export class AgentServer {
   private constructor(
@@ -51,16 +53,19 @@ export class AgentServer {
     private readonly running: Running,
   ) {}
 
-  /** @throws TerminalError `GraphLoadFailed` when a graph does not load, `Unprotected` without authentication */
+  /**
+   * @throws TerminalError `GraphLoadFailed` when a graph does not load, `Unprotected` without authentication; WaitingError
+   * `DependencyUnavailable` when the database stays unavailable
+   */
   static async start(options: AgentServerOptions): Promise<AgentServer> {
     const { config, clock, log } = options;
     const verifier = buildVerifier(config, clock);
     const graphs = await loadGraphs(options);
     const { postgresUri: uri, poolSize } = config;
     const database = new Database({ uri, poolSize, clock, log });
-    await database.migrate();
     const { sql } = database;
-    const assistants = await Assistants.open(sql, graphs.ids);
+    const assistants = new Assistants(sql);
+    const readiness = new Readiness();
 
     const secrets = secretsOf(config);
     const services = buildServices({ config, database, graphs, assistants, secrets, clock, log });
@@ -74,6 +79,7 @@ export class AgentServer {
       state,
       corsOrigins: config.corsOrigins,
       info: infoOf(config),
+      readiness,
       clock,
       log,
     });
@@ -86,10 +92,17 @@ export class AgentServer {
     });
     connectNotifications(notifications, { sql, worker, follower });
 
+    // before the database answers: `GET /ok` says what the server waits for
+    const port = await http.listen(config.host, config.port);
+    const { startPatienceMs: patienceMs } = config;
+    await awaitDatabase({ uri, patienceMs, readiness, secrets, clock, log }, async () => {
+      await database.migrate();
+      await assistants.ensure(graphs.ids);
+    });
     await notifications.start();
     worker.start();
     keeper.start();
-    const port = await http.listen(config.host, config.port);
+    readiness.started();
     const endReadings = readRuns({ worker, feeds: services.feeds, sql, server: services.server });
     return new AgentServer(port, {
       ...options,

@@ -48,6 +48,12 @@ const fields = {
   drainMs: integer('AGENTPLANE_DRAIN_MS', 'Milliseconds that running runs get to finish on stop.', {
     fallback: 12_000,
   }),
+  startPatienceMs: integer(
+    'AGENTPLANE_START_PATIENCE_MS',
+    'Milliseconds that the database may be unavailable at the start; then the process exits with 75.',
+    // less than the liveness probe of its pod allows
+    { fallback: 120_000 },
+  ),
   poolSize: integer('AGENTPLANE_POOL_SIZE', 'Database connections for queries; two more are kept aside.', {
     fallback: 7,
     min: 2,

@@ -1,5 +1,5 @@
-import { TerminalError } from '#lib/errors';
-import { EXIT_GRAPH_LOAD_FAILED, runProgram } from '#lib/lifecycle';
+import { errorText, TerminalError, WaitingError } from '#lib/errors';
+import { EXIT, EXIT_DEPENDENCY_UNAVAILABLE, EXIT_GRAPH_LOAD_FAILED, runProgram } from '#lib/lifecycle';
 import { REASON } from '#lib/resources';
 import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
@@ -7,6 +7,15 @@ import { AgentServer, secretsOf } from './agent-server.js';
 import { readServerConfig } from './config.js';
 import { forbidExit } from './graph/forbid-exit.js';
 import { writeTerminationMessage } from './graph/write-termination-message.js';
+
+/** What the failure of a start means for whoever started this process. */
+function endOf(error: unknown): { readonly exitCode: number; readonly reason: string; readonly why: string } {
+  if (error instanceof TerminalError && error.reason === REASON.graphLoadFailed)
+    return { exitCode: EXIT_GRAPH_LOAD_FAILED, reason: error.reason, why: 'graph failed to load' };
+  if (error instanceof WaitingError)
+    return { exitCode: EXIT_DEPENDENCY_UNAVAILABLE, reason: error.reason, why: 'dependency unavailable' };
+  return { exitCode: EXIT.failed, reason: REASON.startFailed, why: 'start failed' };
+}
 
 const log = createLogger('agent-server');
 
@@ -27,10 +36,11 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
     context.own({ name: 'agent-server', stop: () => server.stop() });
     log.info({ port: server.port, serverId: server.serverId }, 'ready');
   } catch (error) {
-    if (!(error instanceof TerminalError) || error.reason !== REASON.graphLoadFailed) throw error;
-    const message = secretsOf(config).hide(error.message);
-    writeTerminationMessage(config.terminationMessagePath, error.reason, message);
-    log.error({ error: message }, 'graph failed to load');
-    context.stop(EXIT_GRAPH_LOAD_FAILED, 'graph failed to load');
+    const { exitCode, reason, why } = endOf(error);
+    const message = secretsOf(config).hide(error instanceof TerminalError ? error.message : errorText(error));
+    writeTerminationMessage(config.terminationMessagePath, reason, message);
+    if (exitCode === EXIT.failed) throw error;
+    log.error({ error: message }, why);
+    context.stop(exitCode, why);
   }
 });

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** A way to a real Postgres that can be cut: as if it were restarted. */
+/** A way to a real Postgres that can be cut, as if it were restarted, or held, as if it were stopped by SIGSTOP. */
 export class DatabaseProxy {
   readonly #sockets = new Set<Socket>();
   #isCut = false;
+  #isHeld = false;
 
   private constructor(
     private readonly server: Server,
@@ -31,6 +32,11 @@ export class DatabaseProxy {
       socket.destroy();
       return;
     }
+    if (this.#isHeld) {
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined);
+      return;
+    }
     const onward = connect(Number(this.target.port), this.target.hostname);
     for (const [from, to] of [
       [socket, onward],
@@ -52,8 +58,14 @@ export class DatabaseProxy {
     for (const socket of this.#sockets) socket.destroy();
   }
 
+  /** Accepts new connections and answers nothing. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
   mend(): void {
     this.#isCut = false;
+    this.#isHeld = false;
   }
 
   async stop(): Promise<void> {

@@ -1,6 +1,9 @@
 /** Exit code of an agent server whose agent cannot be loaded: starting it again cannot help. */
 export const EXIT_GRAPH_LOAD_FAILED = 78;
 
+/** Exit code of an agent server that ended because something it depends on was unavailable: it is no crash. */
+export const EXIT_DEPENDENCY_UNAVAILABLE = 75;
+
 /** Kubernetes cuts termination messages at 4096 bytes. */
 const MAX_MESSAGE_CHARS = 3_000;
 
@@ -16,13 +19,21 @@ export function formatTerminationMessage({ reason, message }: TerminationMessage
 
 /** The message of a container that ended: a plain text, of programs that know no more, is a message too. */
 export function readTerminationMessage(text: string): string {
+  return parseTerminationMessage(text)?.message ?? text;
+}
+
+/** The message of a container with its reason; undefined when it is of another form than this platform's programs leave. */
+export function parseTerminationMessage(
+  text: string,
+): (Partial<TerminationMessage> & Pick<TerminationMessage, 'message'>) | undefined {
   try {
     const parsed: unknown = JSON.parse(text);
-    const message: unknown =
-      typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, 'message') : undefined;
-    if (typeof message === 'string') return message;
+    if (typeof parsed !== 'object' || parsed === null) return undefined;
+    const message: unknown = Reflect.get(parsed, 'message');
+    const reason: unknown = Reflect.get(parsed, 'reason');
+    if (typeof message !== 'string') return undefined;
+    return { message, ...(typeof reason === 'string' ? { reason } : {}) };
   } catch {
-    // not JSON
+    return undefined; // not JSON
   }
-  return text;
 }

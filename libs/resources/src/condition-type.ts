@@ -67,6 +67,7 @@ export const REASON = {
   imagePullFailed: 'ImagePullFailed',
   graphLoadFailed: 'GraphLoadFailed',
   crashLoop: 'CrashLoop',
+  dependencyUnavailable: 'DependencyUnavailable',
   readinessTimeout: 'ReadinessTimeout',
   invalidWorkload: 'InvalidWorkload',
   podRefused: 'PodRefused',
@@ -99,6 +100,7 @@ export const REASON = {
   conflict: 'Conflict',
   invalidSpec: 'InvalidSpec',
   unprotected: 'Unprotected',
+  startFailed: 'StartFailed',
 } as const;
 
 /** Condition of a pod that exists, as False, while its node cannot honour its spec. */

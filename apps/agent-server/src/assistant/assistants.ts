@@ -12,23 +12,16 @@ import { systemAssistantId } from './system-assistant-id.js';
 /** Assistants by id or by graph: each graph has one of its own (`created_by: system`), callers make more. */
 export class Assistants {
   /** Those of this revision's graphs, by id; they never change while it runs, and every caller may use them. */
-  readonly #system: ReadonlyMap<string, WireAssistant>;
+  readonly #system = new Map<string, WireAssistant>();
 
-  private constructor(
-    private readonly sql: Sql,
-    system: readonly WireAssistant[],
-  ) {
-    this.#system = new Map(system.map((assistant) => [assistant.assistant_id, assistant]));
-  }
+  constructor(private readonly sql: Sql) {}
 
-  /** Makes sure that every graph has its assistant. */
-  static async open(sql: Sql, graphIds: readonly string[]): Promise<Assistants> {
-    const system: WireAssistant[] = [];
+  /** Makes sure that every graph has its assistant; before any other call. */
+  async ensure(graphIds: readonly string[]): Promise<void> {
     for (const graphId of graphIds) {
-      const made = await ensureSystemAssistant(WORKER, sql, systemAssistantId(graphId), graphId);
-      if (made) system.push(made);
+      const made = await ensureSystemAssistant(WORKER, this.sql, systemAssistantId(graphId), graphId);
+      if (made) this.#system.set(made.assistant_id, made);
     }
-    return new Assistants(sql, system);
   }
 
   /**

@@ -10,8 +10,10 @@ import {
   type ServerLimits,
 } from '#lib/http';
 import { isTextDeeperThan } from '#lib/json';
+import { formatNotReady } from '#lib/lifecycle';
 import { type Logger, observeRequests, recordCuts } from '#lib/telemetry';
 import { postgresTrouble } from '#lib/postgres';
+import type { Readiness } from '../start/readiness.js';
 import type { KeyVerifier } from './authenticate.js';
 import { allowOrigins } from './cors.js';
 import type { OpenReplies } from './open-replies.js';
@@ -30,8 +32,7 @@ const PUBLIC_PATHS = new Set(['/ok', '/info']);
 export interface HttpServerParts {
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
-  /** Why the server takes no new work, for `GET /ok`; undefined while it does. */
-  readonly notReady: () => string | undefined;
+  readonly readiness: Pick<Readiness, 'notReady' | 'notStarted'>;
   readonly replies: OpenReplies;
   /** Origins of pages that may read answers; `*` for any. */
   readonly corsOrigins: readonly string[];
@@ -77,7 +78,7 @@ function tooDeep(): PublicError {
 
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
-  const { verifier, notReady, replies, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
+  const { verifier, readiness, replies, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
     http: { ...GUARDED_SERVER, ...serverOptions(limits) },
@@ -112,7 +113,10 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     replies.add(reply.raw);
     if (allowOrigins(corsOrigins, request, reply)) return reply.code(204).send();
     const path = request.url.split('?', 1)[0] ?? '';
-    if (!verifier || PUBLIC_PATHS.has(path)) return undefined;
+    if (PUBLIC_PATHS.has(path)) return undefined;
+    const { notStarted } = readiness;
+    if (notStarted) throw new PublicError('unavailable', notStarted.detail);
+    if (!verifier) return undefined;
     const key = request.headers['x-api-key'];
     request.caller = await verifier.verify(typeof key === 'string' ? key : undefined);
     return undefined;
@@ -121,7 +125,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   app.setErrorHandler((error, request, reply) => {
     const shown = publicErrorOf(error);
     if (shown?.code === 'unavailable')
-      log.warn({ error: errorText(error) }, 'database unavailable for a request');
+      log.warn({ error: errorText(error) }, 'dependency unavailable for a request');
     if (shown) return reply.code(HTTP_STATUS[shown.code]).send(shown.body);
     if (error instanceof Error && 'statusCode' in error && error.statusCode === 415)
       return reply.code(415).send({ detail: 'The content type of the body must be application/json' });
@@ -131,8 +135,8 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ detail: 'Not found' }));
 
   app.get('/ok', async (_request, reply) => {
-    const reason = notReady();
-    return reason === undefined ? { ok: true } : reply.code(503).send({ ok: false, detail: reason });
+    const { notReady } = readiness;
+    return notReady ? reply.code(503).send(formatNotReady(notReady)) : { ok: true };
   });
   app.get('/info', async () => info());
   return app;

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import type { Readiness } from '../start/readiness.js';
 import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
 import type { KeyVerifier } from './authenticate.js';
 import { buildHttpServer } from './http-server.js';
@@ -19,6 +20,7 @@ export interface HttpSideParts extends RunRouteParts, ThreadRouteParts, Assistan
   readonly corsOrigins: readonly string[];
   /** Body of `GET /info`. */
   readonly info: unknown;
+  readonly readiness: Readiness;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -29,16 +31,17 @@ export class HttpSide {
   readonly #routes: RunRoutes;
   readonly #replies = new OpenReplies();
   readonly #clock: Clock;
-  #isDraining = false;
+  readonly #readiness: Readiness;
 
   constructor(parts: HttpSideParts) {
-    const { verifier, corsOrigins, info, log } = parts;
+    const { verifier, corsOrigins, info, readiness, log } = parts;
+    this.#readiness = readiness;
     this.#clock = parts.clock;
     this.#app = buildHttpServer({
       verifier,
       replies: this.#replies,
       corsOrigins,
-      notReady: () => (this.#isDraining ? 'draining' : undefined),
+      readiness,
       info: () => info,
       log,
     });
@@ -61,7 +64,7 @@ export class HttpSide {
 
   /** Readiness is withdrawn; requests are still answered. */
   drain(): void {
-    this.#isDraining = true;
+    this.#readiness.drain();
   }
 
   /** Cuts off those who wait for runs that end elsewhere, lets finished answers be read, and closes. */

@@ -1,0 +1,29 @@
+import type { NotReady } from '#lib/lifecycle';
+
+/** Whether a server takes work: not before its start is complete, and not once it drains. */
+export class Readiness {
+  #starting: NotReady | undefined = { detail: 'starting' };
+  #isDraining = false;
+
+  /** Why the server takes no new work; undefined while it does. */
+  get notReady(): NotReady | undefined {
+    return this.#isDraining ? { detail: 'draining' } : this.#starting;
+  }
+
+  /** Why no request can be served yet; undefined once the start is complete, also while the server drains. */
+  get notStarted(): NotReady | undefined {
+    return this.#starting;
+  }
+
+  waits(why: NotReady): void {
+    this.#starting = why;
+  }
+
+  started(): void {
+    this.#starting = undefined;
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+  }
+}
