@@ -20,18 +20,21 @@ import { RolloutReconciler } from './rollout/rollout-reconciler.js';
 
 function rolloutController(
   config: ListenerConfig,
-  { hub: { client, informers }, place, ownership }: Clusters,
+  clusters: Clusters,
   events: EventRecorder,
   clock: Clock,
   namespace: string,
 ): ControllerSpec {
   const { apiUrl, addresses } = config;
+  const { hub: own, place, ownership } = clusters;
+  const { client, informers } = own;
   const hub = new HubCluster(client, informers, events, namespace);
   const runs = new PlaceCluster(place.client, place.informers, { namespace, ownership, addresses });
   const reconciler = new RolloutReconciler(hub, runs, {
     clock,
     settings: { version: PLATFORM_VERSION, apiUrl, addresses, tracing: podTracingVariables() },
     listenerName: config.listener,
+    isBlind: () => informers.problem !== undefined || place.informers.problem !== undefined,
     patience: {
       readinessMs: config.readinessMs,
       imagePullMs: config.imagePullMs,

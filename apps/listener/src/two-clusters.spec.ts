@@ -74,6 +74,7 @@ describe('listener between two clusters', () => {
       settings: { version: '1', apiUrl: 'http://127.0.0.1:9', addresses: 'cluster-dns' },
       listenerName: 'far',
       patience: DEFAULT_PATIENCE,
+      isBlind: () => false,
     });
     const controller = {
       name: 'rollout',

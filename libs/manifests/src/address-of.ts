@@ -1,4 +1,4 @@
-import { ANNOTATION, type ObjectMeta } from '#lib/resources';
+import { ANNOTATION, type ObjectMeta, type Pod } from '#lib/resources';
 import type { AddressMode } from './platform-settings.js';
 
 /** The part of a Service that an address needs. */
@@ -20,6 +20,23 @@ export function addressOf(service: Addressable, mode: AddressMode): string | und
   const noted = service.metadata.annotations?.[ANNOTATION.loopbackPort];
   const real = noted === undefined ? undefined : realPort(noted, port);
   return real === undefined ? undefined : `http://127.0.0.1:${real}`;
+}
+
+/**
+ * URL under which the agent server of a pod is called, past its Service and whether or not it is ready; undefined while
+ * the pod has no address.
+ */
+export function podAddressOf({ metadata, spec, status }: Pod, mode: AddressMode): string | undefined {
+  const ports = spec.containers.flatMap((container) => container.ports ?? []);
+  const port = ports.find(({ name }) => name === 'http')?.containerPort;
+  if (port === undefined) return undefined;
+  if (mode === 'loopback') {
+    const real = realPort(metadata.annotations?.[ANNOTATION.loopbackPorts] ?? '', port);
+    return real === undefined ? undefined : `http://127.0.0.1:${real}`;
+  }
+  const ip = status?.podIP;
+  if (ip === undefined) return undefined;
+  return `http://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
 }
 
 /** The annotation holds a number, or JSON from port to real port. */

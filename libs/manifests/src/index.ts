@@ -1,4 +1,4 @@
-export { addressOf } from './address-of.js';
+export { addressOf, podAddressOf } from './address-of.js';
 export {
   buildDatabaseSecret,
   buildPlatformSecret,

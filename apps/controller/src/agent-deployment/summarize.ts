@@ -1,4 +1,5 @@
 import { TerminalError } from '#lib/errors';
+import { postgresTrouble } from '#lib/postgres';
 import {
   type AgentDeployment,
   type AgentDeploymentStatus,
@@ -116,10 +117,10 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
       return { found: [...earlier, { type: stage, status: 'False', reason, message }], keeps: later };
     }
     if (isConditionTrue(status?.conditions, stage)) return { found: earlier, keeps: [stage, ...later] };
-    // the text of a database's or server's error belongs in the log: it may name hosts and users
-    const message = 'retrying after an error; see the log of the controller';
-    const blamed: ConditionDraft = { type: stage, status: 'Unknown', reason: REASON.progressing, message };
-    return { found: [...earlier, blamed], keeps: later };
+    return {
+      found: [...earlier, { type: stage, status: 'Unknown', ...passing(outcome.error) }],
+      keeps: later,
+    };
   }
   if (decision.kind === 'refuse')
     return { found: [...earlier, { ...decision.refusal, status: 'False' }], keeps: [] };
@@ -128,6 +129,16 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
       ? revisionCondition(world.deployment, world.revisions.at(-1))
       : ensured(stage, metadata.generation);
   return { found: [...earlier, own], keeps: later };
+}
+
+/** The text of a database's or server's error belongs in the log: it may name hosts and users. */
+function passing(error: unknown): Pick<ConditionDraft, 'reason' | 'message'> {
+  return postgresTrouble(error) === 'unavailable'
+    ? {
+        reason: REASON.dependencyUnavailable,
+        message: 'waiting for the database server: unavailable; retrying',
+      }
+    : { reason: REASON.progressing, message: 'retrying after an error; see the log of the controller' };
 }
 
 /** True for this generation, whether or not the rest of it is handled. */

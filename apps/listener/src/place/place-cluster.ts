@@ -10,7 +10,7 @@ import {
   type ManagingOwner,
   type Source,
 } from '#lib/kube';
-import { addressOf, type AddressMode } from '#lib/manifests';
+import { addressOf, type AddressMode, podAddressOf } from '#lib/manifests';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -32,6 +32,8 @@ import {
   SERVICES,
 } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
+import type { PodAnswer } from '../rollout/world.js';
+import { askPod } from './ask-pod.js';
 import type { Place } from './place.js';
 
 const BY_WORKLOAD = 'workload';
@@ -79,6 +81,10 @@ export class PlaceCluster implements Place {
 
   podsOf({ name }: ObjectKey): readonly Pod[] {
     return this.#pods.byIndex(BY_WORKLOAD, name);
+  }
+
+  ask(pod: Pod): Promise<PodAnswer | undefined> {
+    return askPod(podAddressOf(pod, this.#options.addresses));
   }
 
   findService(deployment: AgentDeployment): Service | undefined {

@@ -1,6 +1,7 @@
 import type { Source } from '#lib/kube';
 import type { AgentDeployment, AgentRevision, Deployment, ObjectKey, Pod, Service } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
+import type { PodAnswer } from '../rollout/world.js';
 
 /**
  * The half of the listener where revisions run: writes workloads and Services and reports their address. It knows
@@ -18,6 +19,11 @@ export interface Place {
   findWorkload(revision: AgentRevision): Deployment | undefined;
   /** Pods that answer HTTP for the Deployment of this name. */
   podsOf(workload: ObjectKey): readonly Pod[];
+  /**
+   * What the agent server of a pod answers to `GET /ok`; undefined when it gives no answer, as from a cluster whose pods
+   * cannot be reached.
+   */
+  ask(pod: Pod): Promise<PodAnswer | undefined>;
   /** The Service of the deployment's name, if it was made for this very deployment. */
   findService(deployment: AgentDeployment): Service | undefined;
   /** Where the Service is called; undefined while it has no address. */

@@ -1,17 +1,23 @@
 import { TerminalError } from '#lib/errors';
 import { isInvalid } from '#lib/kube';
-import { EXIT_GRAPH_LOAD_FAILED, readTerminationMessage } from '#lib/lifecycle';
+import {
+  EXIT_DEPENDENCY_UNAVAILABLE,
+  EXIT_GRAPH_LOAD_FAILED,
+  parseTerminationMessage,
+  readTerminationMessage,
+} from '#lib/lifecycle';
 import {
   CONDITION,
+  type ContainerState,
   type ContainerStatus,
   findCondition,
   type Pod,
   POD_SUPPORTED,
   REASON,
 } from '#lib/resources';
-import type { RevisionWorld, RolloutPatience } from './world.js';
+import type { PodAnswer, RevisionWorld, RolloutPatience } from './world.js';
 
-/** Why a revision cannot be deployed; final for that revision. */
+/** Why a revision cannot be deployed. */
 export interface RevisionFailure {
   readonly reason: string;
   readonly message: string;
@@ -31,9 +37,45 @@ function graphFailure(status: ContainerStatus): RevisionFailure | undefined {
   return undefined;
 }
 
+type Termination = NonNullable<ContainerState['terminated']>;
+
+/** The reason of a container whose node lost it: the node was restarted, or ended without reporting. */
+const LOST_BY_NODE = 'ContainerStatusUnknown';
+
+function isNoCrash(ended: Termination): boolean {
+  return ended.reason === LOST_BY_NODE || outageEnd(ended) !== undefined;
+}
+
+/** What a container that ended for want of a dependency left as its message; undefined when it ended otherwise. */
+function outageEnd({ exitCode, message = '' }: Termination): string | undefined {
+  if (exitCode !== EXIT_DEPENDENCY_UNAVAILABLE) return undefined;
+  const left = parseTerminationMessage(message);
+  return left?.reason === REASON.dependencyUnavailable ? left.message : undefined;
+}
+
+/** What a pod that is not ready waits for. What it answers now counts more than how its container ended before. */
+function podOutage(pod: Pod, answer: PodAnswer | undefined): string | undefined {
+  if (answer) return answer.waitingFor;
+  for (const { ready, state, lastState } of statusesOf(pod)) {
+    const ended = state?.terminated ?? lastState?.terminated;
+    const found = ready || !ended ? undefined : outageEnd(ended);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The dependency whose absence keeps pods of the revision from being ready: nothing that the revision did, or can mend. */
+export function findOutage({ pods, answers }: RevisionWorld): RevisionFailure | undefined {
+  for (const pod of pods) {
+    const message = podOutage(pod, answers?.get(pod.metadata.name));
+    if (message !== undefined) return { reason: REASON.dependencyUnavailable, message };
+  }
+  return undefined;
+}
+
 function crashLoop(status: ContainerStatus): RevisionFailure | undefined {
   const last = status.lastState?.terminated ?? status.state?.terminated;
-  if (status.restartCount < CRASHES_TO_GIVE_UP || !last || status.ready) return undefined;
+  if (status.restartCount < CRASHES_TO_GIVE_UP || !last || status.ready || isNoCrash(last)) return undefined;
   const detail = last.message ? `: ${readTerminationMessage(last.message)}` : '';
   return {
     reason: REASON.crashLoop,
@@ -97,12 +139,19 @@ export function deployingSince(
   return Math.max(awakeSinceMs, Date.parse(workloads.lastTransitionTime));
 }
 
-/** Why this revision will not become ready, the clearest reason first. */
-export function findFailure(
-  world: RevisionWorld,
-  now: Date,
-  patience: RolloutPatience,
-): RevisionFailure | undefined {
+/** How a revision fares that is on its way up. */
+export type Prospect =
+  | { readonly kind: 'deploying' }
+  /** Something outside of it is unavailable: it goes on by itself once that is back, and no deadline counts. */
+  | { readonly kind: 'held'; readonly failure: RevisionFailure }
+  /** Its own fault, or nothing else is known: final. */
+  | { readonly kind: 'failed'; readonly failure: RevisionFailure };
+
+/**
+ * Judges a revision that is built and not ready: the one place that distinguishes "it cannot run" from "something that it
+ * depends on is unavailable". The clearest reason comes first: a graph that does not load needs no database for that.
+ */
+export function judgeProspect(world: RevisionWorld, now: Date, patience: RolloutPatience): Prospect {
   const { pods } = world;
   const statuses = pods.flatMap((pod) =>
     statusesOf(pod).map((status) => ({
@@ -112,20 +161,21 @@ export function findFailure(
   );
   for (const pod of pods) {
     const failure = refusalByNode(pod);
-    if (failure) return failure;
+    if (failure) return { kind: 'failed', failure };
   }
   for (const { status } of statuses) {
     const failure = graphFailure(status);
-    if (failure) return failure;
+    if (failure) return { kind: 'failed', failure };
   }
+  const outage = findOutage(world);
+  if (outage) return { kind: 'held', failure: outage };
+  const isGrace = now.getTime() < (patience.graceUntilMs ?? 0);
   for (const { status, ageMs: age } of statuses) {
-    const failure = pullFailure(status, age, patience) ?? crashLoop(status);
-    if (failure) return failure;
+    const failure = (isGrace ? undefined : pullFailure(status, age, patience)) ?? crashLoop(status);
+    if (failure) return { kind: 'failed', failure };
   }
-  if (now.getTime() - deployingSince(world, now, patience) > patience.readinessMs)
-    return {
-      reason: REASON.readinessTimeout,
-      message: `no pod became ready within ${Math.round(patience.readinessMs / 1000)} s`,
-    };
-  return undefined;
+  if (isGrace || now.getTime() - deployingSince(world, now, patience) <= patience.readinessMs)
+    return { kind: 'deploying' };
+  const message = `no pod became ready within ${Math.round(patience.readinessMs / 1000)} s`;
+  return { kind: 'failed', failure: { reason: REASON.readinessTimeout, message } };
 }

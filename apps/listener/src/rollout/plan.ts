@@ -1,5 +1,6 @@
 import { type AgentRevision, CONDITION, findCondition, isConditionTrue } from '#lib/resources';
-import { deployingSince, findFailure, type RevisionFailure } from './failure.js';
+import { deployingSince, findOutage, judgeProspect, type RevisionFailure } from './failure.js';
+import { mayAnswer } from './ask-pods.js';
 import { servedBy } from './observe.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
@@ -8,6 +9,7 @@ import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
  *
  * - **waiting**: not built yet; no pods
  * - **deploying**: its workload runs and is not ready yet
+ * - **held**: as deploying, but something outside of it is unavailable: no deadline counts until that is back
  * - **serving**: the Service points to it
  * - **retiring**: the Service pointed to it a moment ago; connections may still be open
  * - **warm**: the revision that served last; its pods stay for a rollback within a second
@@ -20,6 +22,7 @@ import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 export type RevisionFate =
   | { readonly kind: 'waiting' }
   | { readonly kind: 'deploying' }
+  | { readonly kind: 'held'; readonly failure: RevisionFailure }
   | { readonly kind: 'serving' }
   | { readonly kind: 'retiring'; readonly untilMs: number }
   | { readonly kind: 'warm'; readonly untilMs: number }
@@ -146,17 +149,20 @@ function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
   if (name !== newest) return { kind: 'superseded', by: newest ?? '' };
   if (isSuspended) return { kind: 'suspended' };
   if (!isBuilt(revision)) return { kind: 'waiting' };
-  const failure = findFailure(world, now, patience);
-  return failure ? { kind: 'failed', failure } : { kind: 'deploying' };
+  return judgeProspect(world, now, patience);
 }
 
 /** Often enough to distinguish a long pause from sleep (`Wakefulness`). */
 const LOOK_MS = 20_000;
+/** Nothing wakes the listener when what a pod waits for changes. */
+const ASK_MS = 3_000;
 
 function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Situation): number | undefined {
   const waits = revisions.flatMap(({ world, fate }) => {
     if (fate.kind === 'retiring' || fate.kind === 'warm') return [fate.untilMs - now.getTime()];
+    if (fate.kind === 'held' || (fate.kind === 'serving' && findOutage(world))) return [ASK_MS];
     if (fate.kind !== 'deploying') return [];
+    if (world.pods.some(mayAnswer)) return [ASK_MS];
     const readyBy = deployingSince(world, now, patience) + patience.readinessMs;
     return [Math.min(LOOK_MS, patience.imagePullMs, Math.max(1000, readyBy - now.getTime() + 1000))];
   });

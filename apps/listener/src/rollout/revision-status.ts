@@ -10,6 +10,7 @@ import {
   updateConditions,
 } from '#lib/resources';
 import { LISTENER_CONDITIONS } from '../hub/listener-conditions.js';
+import { findOutage } from './failure.js';
 import { isWorkloadReady, type PlannedRevision } from './plan.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
@@ -27,16 +28,25 @@ function workloadsDraft({ world, fate }: PlannedRevision): Draft | undefined {
     case 'warm':
       if (isWorkloadReady(world))
         return { status: 'True', reason: REASON.available, message: 'every pod is ready' };
-      return { status: 'False', reason: REASON.deploying, message: progressText(world) };
+      return unreadyDraft(world);
     case 'standby':
     case 'suspended':
       return { status: 'False', reason: REASON.scaledDown, message: 'scaled to zero' };
+    case 'held': // False, so that the deadline counts anew once it is deploying again
     case 'failed':
     case 'blocked':
       return { status: 'False', ...fate.failure };
     default:
       return fate satisfies never;
   }
+}
+
+/** Of a revision whose pods should be ready and are not. */
+function unreadyDraft(world: PlannedRevision['world']): Draft {
+  return {
+    status: 'False',
+    ...(findOutage(world) ?? { reason: REASON.deploying, message: progressText(world) }),
+  };
 }
 
 function progressText({ workload }: PlannedRevision['world']): string {
@@ -62,7 +72,8 @@ function readyDraft(planned: PlannedRevision): Draft {
     case 'serving':
       return isWorkloadReady(planned.world)
         ? { status: 'True', reason: REASON.serving, message: 'serving' }
-        : { status: 'False', reason: REASON.deploying, message: progressText(planned.world) };
+        : unreadyDraft(planned.world);
+    case 'held':
     case 'failed':
     case 'blocked':
       return { status: 'False', ...fate.failure };

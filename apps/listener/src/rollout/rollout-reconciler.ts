@@ -10,6 +10,7 @@ import type { Clock } from '#lib/time';
 import type { Hub } from '../hub/hub.js';
 import type { Place } from '../place/place.js';
 import { refusalOf, type RevisionFailure } from './failure.js';
+import { askPods } from './ask-pods.js';
 import { holdOwners, releaseOwners } from './hold-owners.js';
 import { observeRollout, servedBy } from './observe.js';
 import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
@@ -22,6 +23,8 @@ export interface RolloutDependencies {
   readonly settings: PlatformSettings;
   readonly listenerName: string;
   readonly patience: RolloutPatience;
+  /** Whether a cluster cannot be followed at present, so that its objects may be out of date. */
+  readonly isBlind: () => boolean;
 }
 
 /** The deletion of another owner's object wakes nothing. */
@@ -29,11 +32,14 @@ const BLOCKED_MS = 10_000;
 /** A cache that has not seen our last report yet. */
 const BEHIND_MS = 500;
 const CLEARING_MS = 1_000;
+/** Long enough for pods to become ready after an outage that ended this program as well. */
+const LONGEST_GRACE_MS = 30_000;
 
 /** Pods that a revision of this fate should have; undefined: it has no workload at all. */
 function replicasFor(fate: RevisionFate, revision: AgentRevision): number | undefined {
   switch (fate.kind) {
     case 'deploying':
+    case 'held':
     case 'serving':
     case 'retiring':
     case 'warm':
@@ -65,7 +71,7 @@ export class RolloutReconciler {
   readonly #hub: Hub;
   readonly #place: Place;
   readonly #deps: RolloutDependencies;
-  readonly #wakefulness = new Wakefulness();
+  readonly #wakefulness: Wakefulness;
   /** Uids of revisions whose Secrets this program has copied into the place. */
   readonly #copied = new Set<string>();
 
@@ -73,21 +79,23 @@ export class RolloutReconciler {
     this.#hub = hub;
     this.#place = place;
     this.#deps = deps;
+    this.#wakefulness = new Wakefulness(Math.min(LONGEST_GRACE_MS, deps.patience.readinessMs));
   }
 
-  /** release → observe → hold → decide → act → report. Removals come last: their cause must be on record before. */
+  /** release → observe → hold → ask → decide → act → report. Removals come last: their cause must be on record before. */
   async reconcile(key: ObjectKey): Promise<Result> {
     const { clock, listenerName, patience } = this.#deps;
     const isClearing = await releaseOwners(this.#hub, this.#place, key, listenerName);
-    const world = observeRollout(this.#hub, this.#place, key, listenerName);
-    if (!world || world.revisions.length === 0)
-      return isClearing ? wait(REASON.deleting, CLEARING_MS) : done();
+    const seen = observeRollout(this.#hub, this.#place, key, listenerName);
+    if (!seen || seen.revisions.length === 0) return isClearing ? wait(REASON.deleting, CLEARING_MS) : done();
     // a pass that cannot see that a revision has failed would begin it anew
-    if (world.revisions.some(({ revision }) => this.#hub.isBehind(revision)))
+    if (seen.revisions.some(({ revision }) => this.#hub.isBehind(revision)))
       return wait(REASON.pending, BEHIND_MS);
-    if (await holdOwners(this.#hub, this.#place, world)) return after(0);
+    if (await holdOwners(this.#hub, this.#place, seen)) return after(0);
+    const world = await askPods(seen, this.#place);
     const now = clock.now();
-    const plan = planRollout(world, now, { ...patience, awakeSinceMs: this.#wakefulness.look(now) });
+    const awake = this.#wakefulness.look(now, this.#deps.isBlind());
+    const plan = planRollout(world, now, { ...patience, ...awake });
     const revisions = await this.#act(world, plan.revisions, plan.serving);
     await this.#report(world, revisions, now);
     for (const planned of revisions) await this.#removeWorkload(planned);
@@ -124,7 +132,8 @@ export class RolloutReconciler {
       // a blocked revision is tried again every few seconds and reported once
       if (!isReported(revision, refusal.failure))
         this.#hub.record(revision, { type: 'Warning', ...refusal.failure });
-      const kind = planned.fate.kind === 'deploying' ? refusal.kind : 'blocked';
+      const isUnderWay = planned.fate.kind === 'deploying' || planned.fate.kind === 'held';
+      const kind = isUnderWay ? refusal.kind : 'blocked';
       return { ...planned, fate: { kind, failure: refusal.failure } };
     }
   }

@@ -12,7 +12,7 @@ import type { Place } from '../place/place.js';
 import { observeRollout } from './observe.js';
 import { planRollout } from './plan.js';
 import { summarizeRevision } from './revision-status.js';
-import { DEFAULT_PATIENCE, type RevisionWorld, type RolloutWorld } from './world.js';
+import { DEFAULT_PATIENCE, type PodAnswer, type RevisionWorld, type RolloutWorld } from './world.js';
 
 const NOW = new Date('2026-05-01T12:00:00Z');
 const SECONDS = (count: number): string => new Date(NOW.getTime() - count * 1000).toISOString();
@@ -30,6 +30,8 @@ interface Shape {
   readonly container?: Partial<ContainerStatus>;
   /** What the node says of a field that it cannot honour. */
   readonly refusal?: string;
+  /** What its pod answers to `GET /ok`. */
+  readonly answer?: PodAnswer;
 }
 
 function revision({
@@ -40,6 +42,7 @@ function revision({
   age = 5,
   container,
   refusal,
+  answer,
 }: Shape): RevisionWorld {
   const name = `a-0000${number}`;
   const own = {
@@ -89,6 +92,7 @@ function revision({
           },
         ]
       : [],
+    answers: new Map(answer ? [[`${name}-x`, answer]] : []),
   };
 }
 
@@ -114,6 +118,12 @@ function fates(observed: RolloutWorld): { serving: string | undefined; fates: st
 
 const ACTIVE = condition('Active', 'True');
 const CRASHED = { exitCode: 78, message: '{"reason":"GraphLoadFailed","message":"no such file"}' };
+
+const WANTED = {
+  exitCode: 75,
+  message:
+    '{"reason":"DependencyUnavailable","message":"waiting for the database a at 127.0.0.1:5432: no answer"}',
+};
 
 /** On its way up for so many seconds. */
 const UP = (age: number): Condition => ({
@@ -252,6 +262,79 @@ describe('planRollout', () => {
       ['failed'],
     ],
     [
+      'holds a revision whose container exited for want of a dependency, however often',
+      world(
+        undefined,
+        revision({
+          number: 1,
+          conditions: [UP(900)],
+          container: { restartCount: 7, lastState: { terminated: WANTED } },
+        }),
+      ),
+      undefined,
+      ['held'],
+    ],
+    [
+      'holds a revision whose pod answers that its database is unavailable',
+      world(
+        undefined,
+        revision({
+          number: 1,
+          conditions: [UP(900)],
+          container: { state: { running: { startedAt: SECONDS(900) } } },
+          answer: { waitingFor: 'waiting for the database' },
+        }),
+      ),
+      undefined,
+      ['held'],
+    ],
+    [
+      'lets go of a revision whose pod no longer waits',
+      world(
+        undefined,
+        revision({
+          number: 1,
+          conditions: [{ ...UP(900), status: 'False', reason: 'DependencyUnavailable' }],
+          container: {
+            restartCount: 7,
+            lastState: { terminated: WANTED },
+            state: { running: { startedAt: SECONDS(1) } },
+          },
+          answer: { waitingFor: undefined },
+        }),
+      ),
+      undefined,
+      ['deploying'],
+    ],
+    [
+      'counts no exit that the restart of the node caused as a crash',
+      world(
+        undefined,
+        revision({
+          number: 1,
+          container: {
+            restartCount: 3,
+            lastState: { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown' } },
+          },
+        }),
+      ),
+      undefined,
+      ['deploying'],
+    ],
+    [
+      'fails a revision whose graph does not load though its database is unavailable too',
+      world(
+        undefined,
+        revision({
+          number: 1,
+          container: { state: { terminated: CRASHED } },
+          answer: { waitingFor: 'waiting for the database' },
+        }),
+      ),
+      undefined,
+      ['failed'],
+    ],
+    [
       'gives up on a revision that is never ready',
       world(undefined, revision({ number: 1, conditions: [UP(301)] })),
       undefined,
@@ -337,6 +420,39 @@ describe('planRollout', () => {
       expect(fates(world(undefined, late)).fates).toEqual(['failed']);
       const plan = planRollout(world(undefined, late), NOW, awake);
       expect(plan.revisions.map(({ fate }) => fate.kind)).toEqual(['deploying']);
+    }
+  });
+
+  it('lets no deadline pass right after the start of the program', () => {
+    const late = revision({ number: 1, conditions: [UP(3600)] });
+    const begun = { ...DEFAULT_PATIENCE, graceUntilMs: NOW.getTime() + 1 };
+    const plan = planRollout(world(undefined, late), NOW, begun);
+    expect(plan.revisions.map(({ fate }) => fate.kind)).toEqual(['deploying']);
+  });
+
+  it('reports what a held revision waits for, and that it serves when it does', () => {
+    const message = 'waiting for the database a at 127.0.0.1:5432: no answer';
+    const container = { restartCount: 7, lastState: { terminated: WANTED } };
+    const [held] = planRollout(
+      world(undefined, revision({ number: 1, conditions: [UP(900)], container })),
+      NOW,
+      DEFAULT_PATIENCE,
+    ).revisions;
+    const [serving] = planRollout(
+      world(1, revision({ number: 1, conditions: [ACTIVE], container })),
+      NOW,
+      DEFAULT_PATIENCE,
+    ).revisions;
+    for (const planned of [held, serving]) {
+      const status = planned && summarizeRevision(planned, undefined, NOW);
+      const reported = { status: 'False', reason: 'DependencyUnavailable', message };
+      expect(status?.conditions).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ type: 'Ready', ...reported }),
+          expect.objectContaining({ type: 'WorkloadsReady', ...reported }),
+        ]),
+      );
+      expect(status?.conditions?.some(({ type }) => type === 'Failed')).toBe(false);
     }
   });
 

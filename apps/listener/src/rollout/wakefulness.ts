@@ -1,19 +1,39 @@
 /** Passes over a deploying revision are 20 seconds apart at most. */
 const GAP_MS = 60_000;
 
+/** What deadlines count from, in milliseconds of the clock. */
+export interface Awake {
+  /** No deadline counts from before this time. */
+  readonly awakeSinceMs: number;
+  /** No deadline passes before this time. */
+  readonly graceUntilMs: number;
+}
+
 /**
- * Since when this program has been awake. After a machine slept, or a process was stopped, deadlines have passed in which
- * nothing could run; a revision must not fail for that, since its failure is final.
+ * Since when this program has been able to see. After a machine slept, a process was stopped or the API server was
+ * unavailable, deadlines have passed in which nothing could run or be seen; a revision must not fail for that, since its
+ * failure is final. A restart extends no deadline, but what an outage left behind gets a grace to recover in.
  */
 export class Wakefulness {
+  readonly #graceMs: number;
   #lookedAtMs: number | undefined;
   #sinceMs = 0;
+  #graceUntilMs = 0;
 
-  /** Called in every pass; returns the time, in milliseconds, from which deadlines count. */
-  look(now: Date): number {
+  /** @param graceMs from the first look */
+  constructor(graceMs: number) {
+    this.#graceMs = graceMs;
+  }
+
+  /**
+   * Called in every pass.
+   * @param isBlind whether the API server cannot be followed at present
+   */
+  look(now: Date, isBlind: boolean): Awake {
     const nowMs = now.getTime();
-    if (this.#lookedAtMs !== undefined && nowMs - this.#lookedAtMs > GAP_MS) this.#sinceMs = nowMs;
+    if (this.#lookedAtMs === undefined) this.#graceUntilMs = nowMs + this.#graceMs;
+    else if (isBlind || nowMs - this.#lookedAtMs > GAP_MS) this.#sinceMs = nowMs;
     this.#lookedAtMs = nowMs;
-    return this.#sinceMs;
+    return { awakeSinceMs: this.#sinceMs, graceUntilMs: this.#graceUntilMs };
   }
 }

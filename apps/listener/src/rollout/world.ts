@@ -11,6 +11,14 @@ export interface RevisionWorld {
   readonly workload: Deployment | undefined;
   /** Pods that are not being deleted. */
   readonly pods: readonly Pod[];
+  /** What those of them that are not ready answer, by the name of the pod; one that gives no answer is missing. */
+  readonly answers?: ReadonlyMap<string, PodAnswer>;
+}
+
+/** What the agent server of a pod answers to `GET /ok`. */
+export interface PodAnswer {
+  /** The sentence that names an unavailable dependency; undefined when it waits for none. */
+  readonly waitingFor: string | undefined;
 }
 
 /** The revision that the Service names and the Deployment whose pods it selects. */
@@ -37,6 +45,8 @@ export interface RolloutPatience {
   readonly imagePullMs: number;
   /** No deadline counts from before this time (of the clock, in milliseconds): the program was suspended until then. */
   readonly awakeSinceMs?: number;
+  /** No deadline passes before this time (of the clock, in milliseconds): the program began a moment ago. */
+  readonly graceUntilMs?: number;
   /** How long a former revision goes on serving connections after the Service points away from it. */
   readonly retireMs: number;
   /** How long the former revision keeps its pods for a rollback. */

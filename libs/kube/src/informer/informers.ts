@@ -89,6 +89,11 @@ export class Informers {
     return Math.max(0, ...[...this.#informers.values()].map(({ silentForMs }) => silentForMs));
   }
 
+  /** Why the API server cannot be followed at present; undefined while it can. What the stores hold may be old then. */
+  get problem(): string | undefined {
+    return this.#trouble.problem;
+  }
+
   async stop(): Promise<void> {
     await Promise.all([...this.#informers.values()].map((informer) => informer.stop()));
   }

@@ -285,7 +285,8 @@ export class ContainerRunner {
     const startedAt = before?.state?.running?.startedAt;
     const lost: Termination = {
       exitCode: 137,
-      reason: 'Error',
+      // as a kubelet's: nothing is known of how it ended
+      reason: 'ContainerStatusUnknown',
       message: 'The node was restarted while this container ran.',
       ...(startedAt === undefined ? {} : { startedAt }),
       finishedAt: now,

@@ -1,0 +1,35 @@
+import { readWaitingFor } from '#lib/lifecycle';
+import type { PodAnswer } from '../rollout/world.js';
+
+/** A program that cannot say this soon why it is not ready has another trouble. */
+const TIMEOUT_MS = 1_500;
+/** A pod runs other people's code, which may answer without end. */
+const MAX_BYTES = 16 * 1024;
+/** A sentence, for conditions. */
+const MAX_CHARS = 500;
+
+/** What the agent server at this address answers to `GET /ok`; undefined when it gives no answer that can be read. */
+export async function askPod(address: string | undefined): Promise<PodAnswer | undefined> {
+  if (address === undefined) return undefined;
+  try {
+    const response = await fetch(`${address}/ok`, {
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      redirect: 'manual',
+    });
+    const body: unknown = JSON.parse(await firstBytes(response));
+    return { waitingFor: readWaitingFor(body)?.slice(0, MAX_CHARS) };
+  } catch {
+    return undefined; // not listening yet, not reachable from here, or no agent server
+  }
+}
+
+async function firstBytes({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk);
+    bytes += chunk.byteLength;
+    if (bytes > MAX_BYTES) throw new Error(`the answer is longer than ${MAX_BYTES} bytes`);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

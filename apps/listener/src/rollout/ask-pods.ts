@@ -1,0 +1,23 @@
+import type { Pod } from '#lib/resources';
+import type { Place } from '../place/place.js';
+import type { PodAnswer, RevisionWorld, RolloutWorld } from './world.js';
+
+/** Whether a container of the pod runs and is not ready: then it may say why. */
+export function mayAnswer({ status }: Pod): boolean {
+  return (status?.containerStatuses ?? []).some(({ ready, state }) => !ready && state?.running !== undefined);
+}
+
+/** The world with what pods that are not ready answer: their status says that they are not, never why. */
+export async function askPods(world: RolloutWorld, place: Pick<Place, 'ask'>): Promise<RolloutWorld> {
+  const revisions = await Promise.all(world.revisions.map((revision) => withAnswers(revision, place)));
+  return { ...world, revisions };
+}
+
+async function withAnswers(world: RevisionWorld, place: Pick<Place, 'ask'>): Promise<RevisionWorld> {
+  const answers = new Map<string, PodAnswer>();
+  for (const pod of world.pods.filter(mayAnswer)) {
+    const answer = await place.ask(pod);
+    if (answer) answers.set(pod.metadata.name, answer);
+  }
+  return { ...world, answers };
+}
