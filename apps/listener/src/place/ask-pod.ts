@@ -1,5 +1,5 @@
 import { readWaitingFor } from '#lib/lifecycle';
-import type { PodAnswer } from '../rollout/world.js';
+import type { PodAnswer } from './place.js';
 
 /** A program that cannot say this soon why it is not ready has another trouble. */
 const TIMEOUT_MS = 1_500;

@@ -32,9 +32,8 @@ import {
   SERVICES,
 } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
-import type { PodAnswer } from '../rollout/world.js';
 import { askPod } from './ask-pod.js';
-import type { Place } from './place.js';
+import type { Place, PodAnswer } from './place.js';
 
 const BY_WORKLOAD = 'workload';
 /** In this order when everything of an owner goes: no request arrives at pods that stop. */

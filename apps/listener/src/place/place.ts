@@ -1,7 +1,12 @@
 import type { Source } from '#lib/kube';
 import type { AgentDeployment, AgentRevision, Deployment, ObjectKey, Pod, Service } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
-import type { PodAnswer } from '../rollout/world.js';
+
+/** What the agent server of a pod answers to `GET /ok`. */
+export interface PodAnswer {
+  /** The sentence that names an unavailable dependency; undefined when it waits for none. */
+  readonly waitingFor: string | undefined;
+}
 
 /**
  * The half of the listener where revisions run: writes workloads and Services and reports their address. It knows

@@ -1,6 +1,6 @@
 import type { Pod } from '#lib/resources';
-import type { Place } from '../place/place.js';
-import type { PodAnswer, RevisionWorld, RolloutWorld } from './world.js';
+import type { Place, PodAnswer } from '../place/place.js';
+import type { RevisionWorld, RolloutWorld } from './world.js';
 
 /** Whether a container of the pod runs and is not ready: then it may say why. */
 export function mayAnswer({ status }: Pod): boolean {

@@ -15,7 +15,8 @@ import {
   POD_SUPPORTED,
   REASON,
 } from '#lib/resources';
-import type { PodAnswer, RevisionWorld, RolloutPatience } from './world.js';
+import type { PodAnswer } from '../place/place.js';
+import type { RevisionWorld, RolloutPatience } from './world.js';
 
 /** Why a revision cannot be deployed. */
 export interface RevisionFailure {

@@ -8,11 +8,11 @@ import {
   POD_SUPPORTED,
 } from '#lib/resources';
 import type { Hub } from '../hub/hub.js';
-import type { Place } from '../place/place.js';
+import type { Place, PodAnswer } from '../place/place.js';
 import { observeRollout } from './observe.js';
 import { planRollout } from './plan.js';
 import { summarizeRevision } from './revision-status.js';
-import { DEFAULT_PATIENCE, type PodAnswer, type RevisionWorld, type RolloutWorld } from './world.js';
+import { DEFAULT_PATIENCE, type RevisionWorld, type RolloutWorld } from './world.js';
 
 const NOW = new Date('2026-05-01T12:00:00Z');
 const SECONDS = (count: number): string => new Date(NOW.getTime() - count * 1000).toISOString();

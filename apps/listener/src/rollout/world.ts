@@ -1,4 +1,5 @@
 import type { AgentDeployment, AgentRevision, Deployment, Pod, Service } from '#lib/resources';
+import type { PodAnswer } from '../place/place.js';
 
 /** One revision with the Deployment that runs it. */
 export interface RevisionWorld {
@@ -13,12 +14,6 @@ export interface RevisionWorld {
   readonly pods: readonly Pod[];
   /** What those of them that are not ready answer, by the name of the pod; one that gives no answer is missing. */
   readonly answers?: ReadonlyMap<string, PodAnswer>;
-}
-
-/** What the agent server of a pod answers to `GET /ok`. */
-export interface PodAnswer {
-  /** The sentence that names an unavailable dependency; undefined when it waits for none. */
-  readonly waitingFor: string | undefined;
 }
 
 /** The revision that the Service names and the Deployment whose pods it selects. */
