@@ -14,7 +14,7 @@ let port: number;
 beforeAll(async () => {
   app = buildHttpServer({
     verifier: undefined,
-    notReady: () => undefined,
+    readiness: { notReady: undefined, notStarted: undefined },
     corsOrigins: [],
     replies: new OpenReplies(),
     info: () => ({}),
