@@ -106,10 +106,11 @@ describe('agentplane', () => {
 
   it('warns about an agent without a lock file', async () => {
     const agent = mkdtempSync(join(folder, 'agent-'));
-    writeFileSync(join(agent, 'langgraph.json'), '{"graphs": {}}');
-    writeFileSync(join(agent, 'package.json'), '{"dependencies": {"ms": "*"}}');
+    writeFileSync(join(agent, 'langgraph.json'), '{"graphs": {"agent": "./agent.ts:graph"}}');
+    writeFileSync(join(agent, 'agent.ts'), '');
+    writeFileSync(join(agent, 'package.json'), '{"dependencies": {"yaml": "*"}}');
     const ending = await agentplane('image', 'add', 'unlocked', agent, '--data', folder);
-    expect(ending.complained).toMatch(/no package-lock\.json/);
+    expect(ending.complained).toMatch(/no lock file/);
     expect(ending.said).toMatch(/imageUri: unlocked/);
     expect(ending.code).toBe(0);
   });

@@ -27,8 +27,9 @@ let made = 0;
 function agentFolder(files: Readonly<Record<string, string>> = {}): string {
   const folder = join(root, `agent-${made++}`);
   for (const [name, text] of Object.entries({
-    'langgraph.json': '{}',
+    'langgraph.json': '{"graphs": {"agent": "./src/graph.js:graph"}}',
     'src/graph.js': 'export {}',
+    'src/notes': '',
     ...files,
   })) {
     mkdirSync(join(folder, name, '..'), { recursive: true });
@@ -58,7 +59,7 @@ describe('image store', () => {
   it.each<[string, (folder: string) => void]>([
     ['other bytes', (folder) => writeFileSync(join(folder, 'src/graph.js'), 'export const a = 1')],
     ['a file more', (folder) => writeFileSync(join(folder, 'more'), '')],
-    ['another name', (folder) => execFileSync('mv', [join(folder, 'src'), join(folder, 'lib')])],
+    ['another name', (folder) => execFileSync('mv', [join(folder, 'src/notes'), join(folder, 'src/lib')])],
     ['an executable bit', (folder) => chmodSync(join(folder, 'src/graph.js'), 0o755)],
     ['a link inside', (folder) => symlinkSync('src', join(folder, 'alias'))],
   ])('gives another digest to %s', async (_name, change) => {
@@ -182,7 +183,7 @@ describe('image store', () => {
     symlinkSync('../langgraph.json', join(folder, 'src', 'configuration'));
     const store = newStore();
     const image = store.resolve((await store.import('constructor', folder)).reference);
-    expect(readFileSync(join(image?.folder ?? '', 'src', 'configuration'), 'utf8')).toBe('{}');
+    expect(readFileSync(join(image?.folder ?? '', 'src', 'configuration'), 'utf8')).toContain('graphs');
     expect(readFileSync(join(image?.folder ?? '', 'notes'), 'utf8')).toBe('x');
     expect((await store.find('constructor'))?.importedAt).toMatch(/Z$/);
   });
@@ -201,6 +202,18 @@ describe('image store', () => {
     ['a name with a slash', 'a/b', () => agentFolder(), /cannot be the name/],
     ['a folder that is not there', 'a', () => join(root, 'missing'), /is not a folder/],
     ['a folder without a graph configuration', 'a', () => installation, /no langgraph.json/],
+    [
+      'a Python graph',
+      'a',
+      () => agentFolder({ 'langgraph.json': '{"graphs": {"a": "a.py:g"}}' }),
+      /is Python/,
+    ],
+    [
+      'a graph that is not there',
+      'a',
+      () => agentFolder({ 'langgraph.json': '{"graphs": {"a": "./a.ts:g"}}' }),
+      /graph "a": \.\/a\.ts does not exist/,
+    ],
     [
       'a link that leads out',
       'a',

@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TerminalError } from '#lib/errors';
+import { parseGraphConfiguration } from '#lib/graph-configuration';
 import { findProcess } from '#lib/process-identity';
 import { type Clock, systemClock } from '#lib/time';
 import { copyContent } from './copy-content.js';
 import { ImageIndex } from './image-index.js';
-import { installDependencies } from './install-dependencies.js';
+import { installDependencies } from './dependencies/install-dependencies.js';
 import { IMAGE_NAME, parseImageReference, pinnedReference } from './reference.js';
 
 export interface ImageStoreOptions {
@@ -77,12 +78,17 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
     async import(name, source, onInstall) {
       requireImportable(name, source);
       await mkdir(folder, { recursive: true, mode: 0o700 }); // an agent's folder may hold secrets
-      await removePartials(folder);
+      for (const place of [folder, join(folder, 'dependencies')]) await removePartials(place);
       const partial = join(folder, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
       try {
         const digest = await copyContent(source, partial);
         if (!existsSync(folderOf(digest))) {
-          await installDependencies(partial, join(installation, 'node_modules'), onInstall);
+          await installDependencies({
+            folder: partial,
+            shared: join(folder, 'dependencies'),
+            platformModules: join(installation, 'node_modules'),
+            ...(onInstall ? { onInstall } : {}),
+          });
           await rename(partial, folderOf(digest)).catch((error: unknown) => {
             if (!existsSync(folderOf(digest))) throw error; // else another import of the same content was faster
           });
@@ -124,13 +130,17 @@ function requireImportable(name: string, source: string): void {
     );
   if (!statSync(source, { throwIfNoEntry: false })?.isDirectory())
     throw new TerminalError('FolderNotFound', `${source} is not a folder`);
-  if (!existsSync(join(source, 'langgraph.json')))
+  const configuration = join(source, 'langgraph.json');
+  if (!existsSync(configuration))
     throw new TerminalError('NotAnAgent', `${source} has no langgraph.json; an agent's folder needs one`);
+  for (const { graphId, file } of parseGraphConfiguration(readFileSync(configuration, 'utf8')).graphs)
+    if (!existsSync(join(source, file)))
+      throw new TerminalError('NotAnAgent', `langgraph.json: graph "${graphId}": ${file} does not exist`);
 }
 
 /** What imports left that were killed. */
 async function removePartials(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
+  for (const name of existsSync(folder) ? await readdir(folder) : []) {
     const pid = Number(/^\.partial-(\d+)-/.exec(name)?.[1]);
     if (pid > 0 && !findProcess(pid)) await rm(join(folder, name), { recursive: true, force: true });
   }

@@ -69,11 +69,12 @@ async function offerToDeployments(
 function warnOfUnlocked(folder: string): void {
   const path = join(folder, 'package.json');
   if (!existsSync(path)) return;
-  if (['package-lock.json', 'npm-shrinkwrap.json'].some((name) => existsSync(join(folder, name)))) return;
+  const locks = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock'];
+  if (locks.some((name) => existsSync(join(folder, name)))) return;
   const { dependencies = {} } = JSON.parse(readFileSync(path, 'utf8')) as { dependencies?: object };
   if (Object.keys(dependencies).length === 0) return;
   process.stderr.write(
-    'Note: there is no package-lock.json, so the dependencies of package.json were not installed; ' +
+    'Note: there is no lock file, so the dependencies of package.json were not installed; ' +
       'the agent runs with the packages of the platform. Make one with "npm install --package-lock-only".\n',
   );
 }

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { symlink } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
+import type { PackageManager } from './package-manager.js';
 
 /** What leads npm to its registry here as it does everywhere else on this machine, and nothing that is a secret of ours. */
 const INHERITED = [
@@ -16,34 +15,18 @@ const INHERITED = [
     `npm_config_${name}`,
     `NPM_CONFIG_${name.toUpperCase()}`,
   ]),
+  'YARN_NPM_REGISTRY_SERVER',
 ];
 
-/**
- * Gives an image its `node_modules`: from its own lock file, or else the platform's, so that a sample of two files runs.
- * @param platformModules the platform's own `node_modules`
- * @param onInstall called before npm begins, which may take minutes
- * @throws TerminalError with the end of npm's output when the lock file cannot be installed
- */
-export async function installDependencies(
-  folder: string,
-  platformModules: string,
-  onInstall: () => void = () => undefined,
-): Promise<void> {
-  if (existsSync(join(folder, 'package-lock.json')) || existsSync(join(folder, 'npm-shrinkwrap.json'))) {
-    onInstall();
-    return npmCi(folder);
-  }
-  await symlink(platformModules, join(folder, 'node_modules'), 'dir');
-}
-
-function npmCi(folder: string): Promise<void> {
+/** @throws TerminalError with the end of the output when what the lock file names cannot be installed */
+export function runPackageManager(folder: string, manager: PackageManager): Promise<void> {
   const environment = inheritedEnvironment(INHERITED);
   // packages with install scripts must be built for the Node that will run them
   const path = `${dirname(process.execPath)}${delimiter}${environment.PATH ?? ''}`;
   return new Promise((resolve, reject) => {
-    const child = spawn('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], {
+    const child = spawn('npm', manager.args, {
       cwd: folder,
-      env: { ...environment, PATH: path },
+      env: { ...environment, ...manager.environment, PATH: path, CI: 'true' },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let output = '';
@@ -55,8 +38,9 @@ function npmCi(folder: string): Promise<void> {
       ),
     );
     child.on('close', (code) => {
-      if (code === 0) resolve();
-      else reject(new TerminalError('InstallFailed', `npm ci exited with ${code}: ${output.trim()}`));
+      if (code === 0) return resolve();
+      const what = `${manager.name} could not install what ${manager.lockFile} names`;
+      reject(new TerminalError('InstallFailed', `${what} (exit code ${code}): ${output.trim()}`));
     });
   });
 }

@@ -1,0 +1,111 @@
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { temporaryFolder } from '#lib/testing';
+import { installDependencies } from './install-dependencies.js';
+
+const LOCKS = join(import.meta.dirname, '..', '..', 'testdata', 'locks');
+const root = temporaryFolder();
+const platformModules = join(root, 'platform', 'node_modules');
+mkdirSync(join(platformModules, 'known'), { recursive: true });
+writeFileSync(join(platformModules, 'known', 'package.json'), '{}');
+
+let made = 0;
+let images: string;
+let installs: number;
+beforeEach(() => {
+  images = join(root, `images-${made++}`);
+  installs = 0;
+});
+
+function imageOf(files: string | Readonly<Record<string, string>>): string {
+  const folder = join(images, `image-${made++}`);
+  mkdirSync(folder, { recursive: true });
+  if (typeof files === 'string') cpSync(join(LOCKS, files), folder, { recursive: true });
+  else for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+async function install(folder: string): Promise<void> {
+  const shared = join(images, 'dependencies');
+  await installDependencies({ folder, shared, platformModules, onInstall: () => installs++ });
+}
+
+const versionIn = (folder: string): unknown =>
+  (
+    JSON.parse(readFileSync(join(folder, 'node_modules/is-number/package.json'), 'utf8')) as {
+      version: string;
+    }
+  ).version;
+
+describe('dependencies of an image', () => {
+  it.each(['npm', 'pnpm', 'yarn', 'berry'])(
+    'come from a lock file of %s, without those of development',
+    async (kind) => {
+      const folder = imageOf(kind);
+      await install(folder);
+      expect(versionIn(folder)).toBe('7.0.0');
+      expect(existsSync(join(folder, 'node_modules', 'is-odd'))).toBe(false);
+    },
+    120_000,
+  );
+
+  it('are installed once for a lock file, whatever the code is', async () => {
+    const first = imageOf('npm');
+    const second = imageOf('npm');
+    writeFileSync(join(second, 'agent.js'), 'edited');
+    for (const folder of [first, second]) await install(folder);
+    expect(installs).toBe(1);
+    const [one, two] = [first, second].map((folder) => realpathSync(join(folder, 'node_modules')));
+    expect(one).toBe(two);
+    expect(readdirSync(join(images, 'dependencies'))).toHaveLength(1);
+  });
+
+  it('stay with the image when a script of its package may look at its files', async () => {
+    const manifest = {
+      name: 'x',
+      version: '1.0.0',
+      scripts: { postinstall: `node -e "fs.writeFileSync('ran','')"` },
+    };
+    const lock = { name: 'x', version: '1.0.0', lockfileVersion: 3, packages: { '': manifest } };
+    const files = { 'package.json': JSON.stringify(manifest), 'package-lock.json': JSON.stringify(lock) };
+    const folder = imageOf(files);
+    await install(folder);
+    expect(existsSync(join(folder, 'ran'))).toBe(true);
+    expect(existsSync(join(images, 'dependencies'))).toBe(false);
+  });
+
+  it('are those of the platform when there is no lock file', async () => {
+    const folder = imageOf({ 'package.json': '{"dependencies": {"known": "*"}}' });
+    await install(folder);
+    expect(realpathSync(join(folder, 'node_modules'))).toBe(realpathSync(platformModules));
+    expect(installs).toBe(0);
+  });
+
+  it.each<[string, Readonly<Record<string, string>>, RegExp]>([
+    [
+      'are missing',
+      { 'package.json': '{"dependencies": {"known": "*", "nanoid": "*"}}' },
+      /package\.json names nanoid, and there is no lock file/,
+    ],
+    ['are no JSON', { 'package.json': '{' }, /package\.json is not JSON/],
+    [
+      'do not fit their lock file',
+      {
+        'package.json': '{"name": "x", "dependencies": {"is-number": "6"}}',
+        'package-lock.json': '{"lockfileVersion": 3}',
+      },
+      /npm could not install what package-lock\.json names \(exit code 1\): /,
+    ],
+  ])('are refused when they %s', async (_title, files, message) => {
+    await expect(install(imageOf(files))).rejects.toThrow(message);
+  });
+});

@@ -1,0 +1,112 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { TerminalError } from '#lib/errors';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { findPackageManager, MANAGER_FILES, type PackageManager, readManifest } from './package-manager.js';
+import { runPackageManager } from './run-package-manager.js';
+
+export interface InstallOptions {
+  /** The image that is made. */
+  readonly folder: string;
+  /** Keeps what was installed, for images with the same lock file. */
+  readonly shared: string;
+  /** The platform's own `node_modules`. */
+  readonly platformModules: string;
+  /** Called before an installation begins, which may take minutes. */
+  readonly onInstall?: () => void;
+}
+
+/** Scripts of a package that run when its dependencies are installed, and may look at its files. */
+const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare'];
+
+/** Whether what is installed depends on nothing but the lock file and the files beside it. */
+function isOfLockAlone(manifest: JsonObject): boolean {
+  const { scripts, workspaces, pnpm } = manifest;
+  if (workspaces !== undefined || (isJsonObject(pnpm) && pnpm['patchedDependencies'] !== undefined))
+    return false;
+  if (isJsonObject(scripts) && INSTALL_SCRIPTS.some((name) => scripts[name] !== undefined)) return false;
+  const { dependencies, optionalDependencies } = manifest;
+  const ranges = [dependencies, optionalDependencies].flatMap((named) =>
+    isJsonObject(named) ? Object.values(named) : [],
+  );
+  return ranges.every(
+    (range) => typeof range === 'string' && !/^(file|link|portal|patch|workspace):|^[./]/.test(range),
+  );
+}
+
+async function keyOf(folder: string, manager: PackageManager): Promise<string> {
+  const hash = createHash('sha256').update(
+    JSON.stringify([manager.name, manager.version, process.version, process.platform, process.arch]),
+  );
+  for (const name of [manager.lockFile, ...MANAGER_FILES])
+    if (existsSync(join(folder, name)))
+      hash
+        .update(`${name}\n`)
+        .update(await readFile(join(folder, name)))
+        .update('\0');
+  return hash.digest('hex');
+}
+
+/** Installs beside the images, once for each lock file; answers the folder that holds `node_modules`. */
+async function installShared(
+  folder: string,
+  manager: PackageManager,
+  options: InstallOptions,
+): Promise<string> {
+  const target = join(options.shared, await keyOf(folder, manager));
+  if (existsSync(target)) return target;
+  options.onInstall?.();
+  const partial = join(options.shared, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
+  await mkdir(partial, { recursive: true, mode: 0o700 });
+  try {
+    for (const name of [manager.lockFile, ...MANAGER_FILES])
+      if (existsSync(join(folder, name))) await copyFile(join(folder, name), join(partial, name));
+    await runPackageManager(partial, manager);
+    await mkdir(join(partial, 'node_modules'), { recursive: true }); // a lock file may name nothing
+    await rename(partial, target).catch((error: unknown) => {
+      if (!existsSync(target)) throw error; // else another import with the same lock file was faster
+    });
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+  return target;
+}
+
+/** Without a lock file the agent runs on the platform's packages, as a sample of two files does. */
+function requireFromPlatform(manifest: JsonObject, platformModules: string): void {
+  const { dependencies } = manifest;
+  const missing = Object.keys(isJsonObject(dependencies) ? dependencies : {}).filter(
+    (name) => !existsSync(join(platformModules, name, 'package.json')),
+  );
+  if (missing.length > 0)
+    throw new TerminalError(
+      'LockFileMissing',
+      `package.json names ${missing.join(', ')}, and there is no lock file to install from; ` +
+        'make one with "npm install --package-lock-only" (pnpm and yarn lock files work as well)',
+    );
+}
+
+/**
+ * Gives an image its `node_modules`: from its own lock file (npm, pnpm or yarn), or else the platform's. What a lock
+ * file names is installed once, so that an edit of the code installs nothing again.
+ * @throws TerminalError with the end of the output when the lock file cannot be installed, or one is missing
+ */
+export async function installDependencies(options: InstallOptions): Promise<void> {
+  const { folder, platformModules } = options;
+  const manifest = readManifest(folder) ?? {};
+  const manager = findPackageManager(folder, manifest);
+  const modules = join(folder, 'node_modules');
+  if (!manager) {
+    requireFromPlatform(manifest, platformModules);
+    await symlink(platformModules, modules, 'dir');
+  } else if (isOfLockAlone(manifest)) {
+    const installed = await installShared(folder, manager, options);
+    // relative: a data folder may be moved
+    await symlink(relative(dirname(modules), join(installed, 'node_modules')), modules, 'dir');
+  } else {
+    options.onInstall?.();
+    await runPackageManager(folder, manager);
+  }
+}
