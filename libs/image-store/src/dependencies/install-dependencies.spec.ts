@@ -46,9 +46,9 @@ const versionIn = (folder: string): unknown =>
     }
   ).version;
 
-describe('dependencies of an image', () => {
+describe('installing the dependencies of an image', () => {
   it.each(['npm', 'pnpm', 'yarn', 'berry'])(
-    'come from a lock file of %s, without those of development',
+    'takes those of a lock file of %s, without those of development',
     async (kind) => {
       const folder = imageOf(kind);
       await install(folder);
@@ -58,7 +58,7 @@ describe('dependencies of an image', () => {
     120_000,
   );
 
-  it('are installed once for a lock file, whatever the code is', async () => {
+  it('installs once for a lock file, whatever the code is', async () => {
     const first = imageOf('npm');
     const second = imageOf('npm');
     writeFileSync(join(second, 'agent.js'), 'edited');
@@ -69,7 +69,7 @@ describe('dependencies of an image', () => {
     expect(readdirSync(join(images, 'dependencies'))).toHaveLength(1);
   });
 
-  it('stay with the image when a script of its package may look at its files', async () => {
+  it('installs in the image when a script of its package may look at its files', async () => {
     const manifest = {
       name: 'x',
       version: '1.0.0',
@@ -83,7 +83,7 @@ describe('dependencies of an image', () => {
     expect(existsSync(join(images, 'dependencies'))).toBe(false);
   });
 
-  it('are those of the platform when there is no lock file', async () => {
+  it('links those of the platform when there is no lock file', async () => {
     const folder = imageOf({ 'package.json': '{"dependencies": {"known": "*"}}' });
     await install(folder);
     expect(realpathSync(join(folder, 'node_modules'))).toBe(realpathSync(platformModules));
@@ -105,7 +105,7 @@ describe('dependencies of an image', () => {
       },
       /npm could not install what package-lock\.json names \(exit code 1\): /,
     ],
-  ])('are refused when they %s', async (_title, files, message) => {
+  ])('refuses those that %s', async (_title, files, message) => {
     await expect(install(imageOf(files))).rejects.toThrow(message);
   });
 });
