@@ -37,6 +37,8 @@ export interface HttpServerParts {
   /** Origins of pages that may read answers; `*` for any. */
   readonly corsOrigins: readonly string[];
   readonly info: () => unknown;
+  /** Learns of every route as it is registered, for example `GET /threads/:thread_id`. */
+  readonly onRoute?: (name: string) => void;
   readonly log: Logger;
   /** Of clients; those of every server by default. */
   readonly limits?: ServerLimits;
@@ -93,6 +95,9 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     },
   });
   limitServer(app.server, { limits, onCut: recordCuts(log, 'agent') });
+  app.addHook('onRoute', ({ method, url }) =>
+    [method].flat().forEach((one) => parts.onRoute?.(`${one} ${url}`)),
+  );
   observeRequests(app);
   guardServer(app);
   app.decorateRequest('caller', undefined);

@@ -27,6 +27,8 @@ export interface HttpSideParts extends RunRouteParts, ThreadRouteParts, Assistan
 
 /** The HTTP server with its routes. It stops in two steps: first readiness, then, once the runs have ended, the rest. */
 export class HttpSide {
+  /** Every route, as `METHOD /path/:parameter`. */
+  readonly routes: string[] = [];
   readonly #app: FastifyInstance;
   readonly #routes: RunRoutes;
   readonly #replies = new OpenReplies();
@@ -44,6 +46,7 @@ export class HttpSide {
       readiness,
       info: () => info,
       log,
+      onRoute: (name) => this.routes.push(name),
     });
     this.#routes = new RunRoutes(parts);
     this.#routes.register(this.#app);

@@ -1,0 +1,129 @@
+import { KEY_SCOPES } from '#lib/auth';
+import { HttpSide, type HttpSideParts } from '../../apps/agent-server/src/http/http-side.js';
+import type { FindArena } from './arena.js';
+import { AGENT_REQUESTS } from './agent-requests.js';
+import type { Named } from './rest-requests.js';
+import type { Tenant } from './tenant.js';
+import type { HttpAnswer, HttpRequest } from './transcript.js';
+import { unknownLike, withoutNames } from './unknown-ids.js';
+
+const PUBLIC = ['GET /ok', 'GET /info'];
+
+/** Routes as the server registers them; what they work with is not needed for that. */
+const REGISTERED = new HttpSide({} as HttpSideParts).routes.filter((name) => !name.startsWith('HEAD '));
+
+/** In the order of the table: what reads comes first, so that attacks do not make what they look for. */
+const ROUTES = Object.keys(AGENT_REQUESTS);
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+function requests(name: string, of: Named): Sent[] {
+  const [method = '', pattern = ''] = name.split(' ');
+  const { path: parameters, bodies } = AGENT_REQUESTS[name] ?? {};
+  const values: Readonly<Record<string, string>> = { ...of.ids, ...parameters?.(of) };
+  const path = pattern.replace(/:([a-z_]+)/g, (_, parameter: string) =>
+    encodeURIComponent(values[parameter] ?? ''),
+  );
+  return (bodies?.(of, of) ?? [undefined]).map((body) => ({ method, path, body }));
+}
+
+/** Tenancy: every route of the agent server against every wrong caller. */
+export function attackAgents(arena: FindArena): void {
+  const send = async (url: string, name: string, of: Named, caller: HttpRequest): Promise<HttpAnswer[]> => {
+    const answers: HttpAnswer[] = [];
+    for (const { method, path, body } of requests(name, of))
+      answers.push(await arena().transcript.call(method, url + path, { ...caller, body }));
+    return answers;
+  };
+
+  /** What the victim sees of its own agent. */
+  const viewOf = async ({ agentUrl, keys, ids }: Tenant): Promise<string> => {
+    const seen = [
+      ['POST', '/threads/search', { limit: 100 }],
+      ['POST', '/assistants/search', { limit: 100 }],
+      ['GET', `/threads/${ids.thread_id}/history`, undefined],
+      ['GET', `/threads/${ids.thread_id}/runs`, undefined],
+    ] as const;
+    const answers = seen.map(([method, path, body]) =>
+      arena().transcript.call(method, agentUrl + path, { key: keys.workspace, body }),
+    );
+    return (await Promise.all(answers)).map(({ status, text }) => `${status} ${text}`).join('\n');
+  };
+
+  describe('agent server matrix', () => {
+    it('has an entry for every route of the server', () => {
+      expect([...ROUTES, ...PUBLIC].sort()).toEqual([...REGISTERED].sort());
+    });
+
+    it.each(ROUTES)('refuses every key but those of its workspace that may call: %s', async (name) => {
+      const { victim, attacker } = arena();
+      const before = await viewOf(victim);
+      const callers: Readonly<Record<string, HttpRequest>> = {
+        'no key': {},
+        garbage: { key: 'garbage' },
+        'a key as bearer': { headers: { authorization: `Bearer ${victim.keys.workspace}` } },
+        'an expired key': { key: victim.keys.expired },
+        'a revoked key': { key: victim.keys.revoked },
+        'a key of another tenant with the tenant': {
+          key: attacker.keys.workspace,
+          tenant: victim.tenantId,
+        },
+        ...Object.fromEntries(KEY_SCOPES.map((scope) => [`foreign ${scope}`, { key: attacker.keys[scope] }])),
+      };
+      const wrong: string[] = [];
+      const nothing = unknownLike(victim);
+      for (const [caller, request] of Object.entries(callers)) {
+        const [seen] = await send(victim.agentUrl, name, victim, request);
+        const [expected] = await send(victim.agentUrl, name, nothing, request);
+        if (!seen || !expected || seen.status !== 401) wrong.push(`${caller}: ${seen?.status} ${seen?.text}`);
+        else if (withoutNames(seen, victim) !== withoutNames(expected, nothing))
+          wrong.push(`${caller}: ${seen.text} instead of ${expected.text}`);
+      }
+      for (const scope of ['read', 'ingest'] as const) {
+        const [seen] = await send(victim.agentUrl, name, victim, { key: victim.keys[scope] });
+        if (seen?.status !== 403) wrong.push(`${scope}: ${seen?.status} ${seen?.text}`);
+      }
+      expect(wrong).toEqual([]);
+      expect(await viewOf(victim)).toBe(before);
+    });
+
+    it.each(ROUTES)('knows nothing of the ids of another agent: %s', async (name) => {
+      const { victim, attacker } = arena();
+      const before = await viewOf(victim);
+      const nothing = unknownLike(victim);
+      const key = attacker.keys.workspace;
+      const foreign = await send(attacker.agentUrl, name, victim, { key });
+      const missing = await send(attacker.agentUrl, name, nothing, { key });
+      expect(foreign.map((answer) => withoutNames(answer, victim))).toEqual(
+        missing.map((answer) => withoutNames(answer, nothing)),
+      );
+      expect(await viewOf(victim)).toBe(before);
+    });
+  });
+}
+
+/** The rows above would hold on a server that refuses everything: each route opens to whom it belongs. Runs last. */
+export function openAgents(arena: FindArena): void {
+  describe('routes of an agent with the ids of their owner', () => {
+    it.each(ROUTES)('answers its owner: %s', async (name) => {
+      const { victim } = arena();
+      for (const { method, path, body } of requests(name, victim)) {
+        const { status } = await arena().transcript.call(method, victim.agentUrl + path, {
+          key: victim.keys.invoke,
+          body,
+        });
+        expect([path, status]).toEqual([path, EXPECTED[name] ?? Math.min(status, 299)]);
+      }
+    });
+  });
+}
+
+/** The run has ended long ago. */
+const EXPECTED: Readonly<Record<string, number>> = {
+  'POST /threads/:thread_id/runs/:run_id/cancel': 409,
+  'POST /runs/:run_id/cancel': 409,
+};

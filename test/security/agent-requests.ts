@@ -1,0 +1,64 @@
+import type { RouteRequest } from './rest-requests.js';
+
+const NOTHING: RouteRequest = {};
+const EMPTY: RouteRequest = { bodies: () => [{}] };
+
+/** Runs of the thread `ids.thread_id`; elsewhere `run_id` is a run of the trace store. */
+const RUN: RouteRequest = { path: ({ ids }) => ({ run_id: ids.thread_run_id }) };
+const CANCEL: RouteRequest = { ...RUN, bodies: () => [{}] };
+
+const input = { messages: [{ role: 'user', content: 'hello' }] };
+/** Runs of a foreign assistant, and of the own graph with foreign ids wherever a body can name them. */
+const CREATE_RUN: RouteRequest = {
+  bodies: ({ ids }) => [
+    { assistant_id: ids.assistant_id, input },
+    {
+      assistant_id: 'agent',
+      input,
+      config: {
+        configurable: { thread_id: ids.thread_id, run_id: ids.thread_run_id, assistant_id: ids.assistant_id },
+      },
+    },
+  ],
+};
+const CREATE_ON_THREAD: RouteRequest = { bodies: () => [{ assistant_id: 'agent', input }] };
+
+/** What is sent to each route of the agent server; a route without an entry fails the matrix. */
+export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
+  'GET /threads/:thread_id': NOTHING,
+  'GET /threads/:thread_id/state': NOTHING,
+  'GET /threads/:thread_id/state/:checkpoint_id': NOTHING,
+  'GET /threads/:thread_id/history': NOTHING,
+  'GET /threads/:thread_id/runs': NOTHING,
+  'GET /threads/:thread_id/runs/:run_id': RUN,
+  'GET /threads/:thread_id/runs/:run_id/join': RUN,
+  'GET /threads/:thread_id/runs/:run_id/stream': RUN,
+  'GET /runs/:run_id': RUN,
+  'GET /runs/:run_id/join': RUN,
+  'GET /runs/:run_id/stream': RUN,
+  'GET /assistants/:assistant_id': NOTHING,
+  'GET /assistants/:assistant_id/graph': NOTHING,
+  'POST /assistants/search': EMPTY,
+  'POST /threads/search': { bodies: ({ ids }) => [{}, { ids: [ids.thread_id] }] },
+  'POST /threads/count': EMPTY,
+  'POST /threads/:thread_id/history': EMPTY,
+  'POST /threads/:thread_id/state/checkpoint': {
+    bodies: ({ ids }) => [{ checkpoint: { checkpoint_id: ids.checkpoint_id, checkpoint_ns: '' } }],
+  },
+  'POST /threads/:thread_id/state': { bodies: () => [{ values: { messages: [] }, as_node: 'model' }] },
+  'PATCH /threads/:thread_id': { bodies: () => [{ metadata: { owner: 'attacker' } }] },
+  'POST /threads/:thread_id/runs': CREATE_ON_THREAD,
+  'POST /threads/:thread_id/runs/wait': CREATE_ON_THREAD,
+  'POST /threads/:thread_id/runs/stream': CREATE_ON_THREAD,
+  'POST /threads/:thread_id/runs/:run_id/cancel': CANCEL,
+  'POST /runs/:run_id/cancel': CANCEL,
+  'POST /runs': CREATE_RUN,
+  'POST /runs/wait': CREATE_RUN,
+  'POST /runs/stream': CREATE_RUN,
+  'POST /runs/batch': { bodies: ({ ids }) => [[{ assistant_id: ids.assistant_id, input }]] },
+  'DELETE /threads/:thread_id/runs/:run_id': RUN,
+  'DELETE /threads/:thread_id': NOTHING,
+  'DELETE /assistants/:assistant_id': NOTHING,
+  'POST /assistants': { bodies: ({ ids }) => [{ graph_id: 'agent', assistant_id: ids.assistant_id }] },
+  'POST /threads': { bodies: ({ ids }) => [{ thread_id: ids.thread_id }] },
+};

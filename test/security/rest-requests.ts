@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import type { Tenant } from './tenant.js';
+
+/** The ids and names that a request holds: those of a tenant, or such as nobody has. */
+export type Named = Pick<Tenant, 'ids' | 'project'>;
+
+/** One request to a route, made of a tenant's ids. */
+export interface RouteRequest {
+  /** Parameters of the path that are not called as the ids of a tenant are. */
+  readonly path?: (of: Named) => Readonly<Record<string, string>>;
+  readonly query?: string;
+  /** Bodies: each is sent on its own. `own` is the attacker, whose ids make half of a body pass. */
+  readonly bodies?: (of: Named, own: Named) => readonly unknown[];
+}
+
+const run = (more: object) => ({
+  id: randomUUID(),
+  name: 'attack',
+  run_type: 'chain',
+  inputs: { overwritten: true },
+  ...more,
+});
+
+/** A run of the attacker under the victim's id, in the victim's project, and below the victim's run. */
+const runs = ({ ids }: Named): readonly object[] => [
+  run({ id: ids.posted_run_id }),
+  run({ session_id: ids.session_id }),
+  run({ id: ids.posted_run_id, session_id: ids.session_id }),
+  run({ parent_run_id: ids.run_id }),
+];
+const batches = (of: Named): readonly object[] => [
+  ...runs(of).map((one) => ({ post: [one], patch: [] })),
+  ...runs(of).map((one) => ({ post: [], patch: [one] })),
+];
+const multipart = (of: Named): readonly FormData[] =>
+  runs(of).map((one) => {
+    const form = new FormData();
+    const name = `post.${(one as { readonly id: string }).id}`;
+    form.append(name, new Blob([JSON.stringify(one)], { type: 'application/json' }));
+    return form;
+  });
+const updates = ({ ids }: Named): readonly object[] => [
+  { outputs: { overwritten: true } },
+  { session_id: ids.session_id, outputs: { overwritten: true } },
+  { parent_run_id: ids.run_id, name: 'overwritten', end_time: '2026-01-01T00:00:00Z' },
+];
+
+const deployment = {
+  name: 'attack',
+  source: 'external_image',
+  source_revision_config: { image_uri: 'registry.invalid/none:1' },
+};
+const window = { start_time: '2026-01-01T00:00:00Z', end_time: '2026-01-02T00:00:00Z' };
+
+const NOTHING: RouteRequest = {};
+const SEARCHED: RouteRequest = { query: 'name_contains=%25&limit=100' };
+const WRITE_RUN: RouteRequest = { bodies: runs };
+const WRITE_BATCH: RouteRequest = { bodies: batches };
+const WRITE_FORM: RouteRequest = { bodies: multipart };
+const UPDATE_RUN: RouteRequest = {
+  path: ({ ids }) => ({ run_id: ids.patched_run_id }),
+  bodies: updates,
+};
+const EXPORT_RUN: RouteRequest = {
+  path: ({ ids }) => ({ export_id: ids.export_id, run_id: ids.export_run_id }),
+};
+
+/**
+ * What is sent to each route of the OpenAPI document. A route without an entry fails the matrix: whoever adds a route
+ * says here where the ids of another tenant could stand in it.
+ */
+export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
+  'POST /auth/verify': NOTHING,
+  'GET /api/v1/api-key': { query: 'include_revoked=true' },
+  'POST /api/v1/api-key': { bodies: () => [{ description: 'attack' }] },
+  'DELETE /api/v1/api-key/{api_key_id}': NOTHING,
+  'POST /runs/multipart': WRITE_FORM,
+  'POST /api/v1/runs/multipart': WRITE_FORM,
+  'POST /runs/batch': WRITE_BATCH,
+  'POST /api/v1/runs/batch': WRITE_BATCH,
+  'POST /runs': WRITE_RUN,
+  'POST /api/v1/runs': WRITE_RUN,
+  'GET /runs/{run_id}': NOTHING,
+  'PATCH /runs/{run_id}': UPDATE_RUN,
+  'GET /api/v1/runs/{run_id}': NOTHING,
+  'PATCH /api/v1/runs/{run_id}': UPDATE_RUN,
+  'GET /sessions': SEARCHED,
+  'POST /sessions': { bodies: ({ project }) => [{ name: project, description: 'attack' }] },
+  'GET /api/v1/sessions': SEARCHED,
+  'POST /api/v1/sessions': { bodies: ({ project }) => [{ name: project, extra: { attack: true } }] },
+  'GET /sessions/{session_id}': NOTHING,
+  'DELETE /sessions/{session_id}': NOTHING,
+  'GET /api/v1/sessions/{session_id}': NOTHING,
+  'DELETE /api/v1/sessions/{session_id}': NOTHING,
+  'GET /v2/deployments': SEARCHED,
+  'POST /v2/deployments': {
+    bodies: ({ ids }) => [
+      { ...deployment, source_config: { listener_id: ids.listener_id } },
+      {
+        ...deployment,
+        source_config: {
+          listener_id: ids.listener_id,
+          listener_config: { cluster_namespace: 'ws-default' },
+        },
+      },
+    ],
+  },
+  'GET /v2/deployments/{deployment_id}': NOTHING,
+  'PATCH /v2/deployments/{deployment_id}': {
+    bodies: () => [
+      { secrets: [{ name: 'STOLEN', value: 'yes' }] },
+      { source_revision_config: { image_uri: 'sample-agent' } },
+      {},
+    ],
+  },
+  'DELETE /v2/deployments/{deployment_id}': { query: 'delete_tracing_project=true' },
+  'GET /v2/deployments/{deployment_id}/revisions': NOTHING,
+  'GET /v2/deployments/{deployment_id}/revisions/{revision_id}': NOTHING,
+  'POST /v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy': NOTHING,
+  'GET /v1/integrations/git_host/install': NOTHING,
+  'GET /v2/listeners': NOTHING,
+  'GET /v2/listeners/{listener_id}': NOTHING,
+  'GET /api/v1/bulk-exports/destinations': NOTHING,
+  'POST /api/v1/bulk-exports/destinations': {
+    bodies: () => [
+      { destination_type: 'object_store', display_name: 'attack', config: { bucket_name: '../other' } },
+    ],
+  },
+  'GET /api/v1/bulk-exports/destinations/{destination_id}': NOTHING,
+  'GET /api/v1/bulk-exports': NOTHING,
+  'POST /api/v1/bulk-exports': {
+    bodies: ({ ids }, own) => [
+      { ...window, bulk_export_destination_id: ids.destination_id, session_id: ids.session_id },
+      { ...window, bulk_export_destination_id: own.ids.destination_id, session_id: ids.session_id },
+      { ...window, bulk_export_destination_id: ids.destination_id, session_id: own.ids.session_id },
+    ],
+  },
+  'GET /api/v1/bulk-exports/{export_id}': NOTHING,
+  'PATCH /api/v1/bulk-exports/{export_id}': { bodies: () => [{ status: 'CANCELLED' }] },
+  'GET /api/v1/bulk-exports/{export_id}/runs': NOTHING,
+  'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': EXPORT_RUN,
+};

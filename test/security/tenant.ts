@@ -1,0 +1,232 @@
+import { randomUUID } from 'node:crypto';
+import { KEY_SCOPES, type KeyScope } from '#lib/auth';
+import type { KubeClient } from '#lib/kube';
+import { platformSecretName, RESOURCES, SECRETS } from '#lib/resources';
+import type { Credentials } from '../support/platform.js';
+import { Rest } from '../support/rest.js';
+import { waitUntil } from '../support/wait-until.js';
+
+/** Ids of what a tenant owns, by the names of the path parameters of the interface. */
+export interface TenantIds {
+  readonly api_key_id: string;
+  /** Runs of the trace store: one is only read, the others are aims of writes. */
+  readonly run_id: string;
+  readonly posted_run_id: string;
+  readonly patched_run_id: string;
+  readonly session_id: string;
+  readonly deployment_id: string;
+  readonly revision_id: string;
+  readonly listener_id: string;
+  readonly destination_id: string;
+  readonly export_id: string;
+  readonly export_run_id: string;
+  readonly assistant_id: string;
+  readonly thread_id: string;
+  readonly thread_run_id: string;
+  readonly checkpoint_id: string;
+}
+
+export type TenantKey = KeyScope | 'expired' | 'revoked';
+
+/** A workspace with keys of every kind, a running agent, traces, a destination and an export. */
+export interface Tenant {
+  readonly name: string;
+  readonly namespace: string;
+  readonly tenantId: string;
+  readonly keys: Readonly<Record<TenantKey, string>>;
+  readonly ids: TenantIds;
+  /** Name of the deployment and of its tracing project. */
+  readonly project: string;
+  readonly agentUrl: string;
+  readonly rest: Rest;
+  /** A secret of the deployment, known to its agent alone. */
+  readonly secret: string;
+}
+
+export interface TenantDraft {
+  readonly name: string;
+  readonly namespace: string;
+  readonly tenantId: string;
+  readonly workspaceKey: string;
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** Fills a workspace until everything in it has settled. */
+export async function fillTenant(
+  draft: TenantDraft,
+  credentials: Credentials,
+  kube: KubeClient,
+): Promise<Tenant> {
+  const { name, namespace, tenantId, workspaceKey } = draft;
+  const rest = new Rest({ restUrl: credentials.restUrl, apiKey: workspaceKey, tenantId });
+  const secret = `canary-${name}-${randomUUID()}`;
+  const project = `${name} agent`;
+  const deployment = await make(rest, '/v2/deployments', {
+    name: project,
+    source: 'internal_image',
+    source_config: {},
+    source_revision_config: { image_uri: 'sample-agent' },
+    secrets: [{ name: 'CANARY', value: secret }],
+  });
+  const ids = { deployment_id: text(deployment, 'id'), revision_id: text(deployment, 'latest_revision_id') };
+  const agentUrl = await agentAddress(rest, ids.deployment_id, ids.revision_id);
+  const { keys, api_key_id } = await makeKeys(rest, kube, { namespace, project, workspaceKey });
+  const agent = await useAgent(agentUrl, workspaceKey);
+  const traces = await useTraces(rest, project, agent.thread_run_id);
+  const exported = await exportTraces(rest, credentials, traces.session_id);
+  const listeners = (await rest.get<{ resources: Body[] }>('/v2/listeners')).body.resources;
+  return {
+    name,
+    namespace,
+    tenantId,
+    project,
+    agentUrl,
+    rest,
+    keys,
+    ids: {
+      ...ids,
+      ...agent,
+      ...traces,
+      ...exported,
+      api_key_id,
+      listener_id: text(listeners[0] ?? {}, 'id'),
+    },
+    secret,
+  };
+}
+
+function text(object: Body, field: string): string {
+  const found = object[field];
+  if (typeof found !== 'string') throw new Error(`no ${field} in ${JSON.stringify(object).slice(0, 500)}`);
+  return found;
+}
+
+async function make(rest: Rest, path: string, body?: unknown): Promise<Body> {
+  const answer = await rest.post<Body>(path, body);
+  if (answer.status >= 300) throw new Error(`POST ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}
+
+async function agentAddress(rest: Rest, deploymentId: string, revisionId: string): Promise<string> {
+  const path = `/v2/deployments/${deploymentId}`;
+  return waitUntil(
+    'a running agent',
+    async () => {
+      const { body } = await rest.get<{ readonly status: string }>(`${path}/revisions/${revisionId}`);
+      if (body.status !== 'DEPLOYED') return undefined;
+      return (await rest.get<{ readonly url?: string | null }>(path)).body.url ?? undefined;
+    },
+    120_000,
+  );
+}
+
+interface Owner {
+  readonly namespace: string;
+  readonly project: string;
+  readonly workspaceKey: string;
+}
+
+async function makeKeys(rest: Rest, kube: KubeClient, owner: Owner) {
+  const keys: Record<string, string> = { workspace: owner.workspaceKey };
+  const mint = (body: Body) => make(rest, '/api/v1/api-key', body);
+  for (const scope of KEY_SCOPES)
+    if (scope !== 'workspace' && scope !== 'deployment') keys[scope] = text(await mint({ scope }), 'key');
+  const soon = new Date(Date.now() + 3_000).toISOString();
+  keys['expired'] = text(await mint({ description: 'expired', expires_at: soon }), 'key');
+  const revoked = await mint({ description: 'revoked' });
+  keys['revoked'] = text(revoked, 'key');
+  await rest.call('DELETE', `/api/v1/api-key/${text(revoked, 'id')}`);
+  const kept = await mint({ description: 'kept' });
+  const { items } = await kube.list(RESOURCES.AgentDeployment, { namespace: owner.namespace });
+  const { metadata } = items.find(({ spec }) => spec.name === owner.project) ?? {};
+  const { namespace } = owner;
+  const secretOf = async (name: string) => {
+    const { data } = await kube.get(SECRETS, { namespace, name });
+    return (field: string) => Buffer.from(data?.[field] ?? '', 'base64').toString();
+  };
+  const platform = await secretOf(platformSecretName(metadata?.name ?? ''));
+  keys['deployment'] = platform('LANGSMITH_API_KEY');
+  return { keys: keys as Record<TenantKey, string>, api_key_id: text(kept, 'id') };
+}
+
+/** A thread with a finished run. */
+async function useAgent(agentUrl: string, key: string) {
+  const call = async (method: string, path: string, body?: unknown): Promise<Body> => {
+    const answer = await fetch(agentUrl + path, {
+      method,
+      headers: { 'x-api-key': key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as Body;
+  };
+  // those that the server made for its graphs have the same ids everywhere
+  const assistant = await call('POST', '/assistants', { graph_id: 'agent', name: 'of the tenant' });
+  const { thread_id } = await call('POST', '/threads', { metadata: { owner: 'tenant' } });
+  const input = { messages: [{ role: 'user', content: 'what is 1 + 2?' }] };
+  const run = await call('POST', `/threads/${String(thread_id)}/runs`, { assistant_id: 'agent', input });
+  await call('GET', `/threads/${String(thread_id)}/runs/${text(run, 'run_id')}/join`);
+  const state = await call('GET', `/threads/${String(thread_id)}/state`);
+  return {
+    thread_id: String(thread_id),
+    thread_run_id: text(run, 'run_id'),
+    assistant_id: text(assistant, 'assistant_id'),
+    checkpoint_id: text(state['checkpoint'] as Body, 'checkpoint_id'),
+  };
+}
+
+/** Runs written through REST into the agent's project, once the agent's own has arrived. */
+async function useTraces(rest: Rest, project: string, agentRunId: string) {
+  const ids = { run_id: randomUUID(), posted_run_id: randomUUID(), patched_run_id: randomUUID() };
+  const run = {
+    name: 'by hand',
+    run_type: 'chain',
+    session_name: project,
+    start_time: new Date(Date.now() - 60_000).toISOString(),
+    end_time: new Date(Date.now() - 59_000).toISOString(),
+    inputs: { secret: 'of the tenant' },
+  };
+  await make(rest, '/runs/batch', { post: Object.values(ids).map((id) => ({ id, ...run })) });
+  await waitUntil('the trace of the agent', async () => {
+    const { status, body } = await rest.get<Body>(`/runs/${agentRunId}`);
+    return status === 200 && body['end_time'] !== null;
+  });
+  const { body } = await rest.get<Body[]>(`/sessions?name=${encodeURIComponent(project)}`);
+  return { ...ids, session_id: text(body[0] ?? {}, 'id') };
+}
+
+async function exportTraces(rest: Rest, { objectStore }: Credentials, sessionId: string) {
+  const destination = await make(rest, '/api/v1/bulk-exports/destinations', {
+    destination_type: 'object_store',
+    display_name: 'bucket',
+    config: {
+      bucket_name: objectStore.bucket,
+      prefix: `security/${randomUUID()}`,
+      region: objectStore.region,
+      endpoint_url: objectStore.endpoint,
+    },
+    credentials: {
+      access_key_id: objectStore.accessKeyId,
+      secret_access_key: objectStore.secretAccessKey,
+    },
+  });
+  const made = await make(rest, '/api/v1/bulk-exports', {
+    bulk_export_destination_id: text(destination, 'id'),
+    session_id: sessionId,
+    start_time: new Date(Date.now() - 3_600_000).toISOString(),
+    end_time: new Date(Date.now() - 30_000).toISOString(),
+  });
+  const path = `/api/v1/bulk-exports/${text(made, 'id')}`;
+  await waitUntil('the export', async () => {
+    const { status } = (await rest.get<{ readonly status: string }>(path)).body;
+    if (/FAIL|CANCEL/i.test(status)) throw new Error(`the export is ${status}`);
+    return /^completed$/i.test(status);
+  });
+  const runs = (await rest.get<Body[]>(`${path}/runs`)).body;
+  return {
+    destination_id: text(destination, 'id'),
+    export_id: text(made, 'id'),
+    export_run_id: text(runs[0] ?? {}, 'id'),
+  };
+}
