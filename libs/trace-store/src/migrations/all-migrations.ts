@@ -10,5 +10,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
   return [
     { version: 1, name: 'control tables', transaction: false, perform: () => control.migrate() },
     traceTables,
+    { version: 3, name: 'project ids per tenant', transaction: false, perform: () => control.migrate() },
   ];
 }

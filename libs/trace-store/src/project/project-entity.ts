@@ -1,4 +1,12 @@
-import { Column, CreateDateColumn, Entity, PrimaryGeneratedColumn, Unique, UpdateDateColumn } from 'typeorm';
+import {
+  Column,
+  CreateDateColumn,
+  Entity,
+  PrimaryColumn,
+  PrimaryGeneratedColumn,
+  Unique,
+  UpdateDateColumn,
+} from 'typeorm';
 
 /** A row of `projects`. The table is made by a migration; a test holds the two together. */
 @Entity({ name: 'projects' })
@@ -7,7 +15,7 @@ export class ProjectEntity {
   @PrimaryGeneratedColumn('uuid', { primaryKeyConstraintName: 'projects_pkey' })
   id: string;
 
-  @Column('uuid', { name: 'tenant_id' })
+  @PrimaryColumn('uuid', { name: 'tenant_id', primaryKeyConstraintName: 'projects_pkey' })
   tenantId: string;
 
   @Column('text')

@@ -1,5 +1,6 @@
 import type { Repository } from 'typeorm';
 import { PublicError } from '#lib/errors';
+import { isJsonObject, jsonContains, type JsonObject } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { ControlTables } from '../control/control-tables.js';
 import type { ProjectEntity } from './project-entity.js';
@@ -9,7 +10,12 @@ function parse(entity: ProjectEntity): Project {
   return { ...entity, description: entity.description ?? undefined, extra: entity.extra ?? undefined };
 }
 
-/** The table `projects`. */
+function hasMetadata(extra: string | null, part: JsonObject): boolean {
+  const value: unknown = extra === null ? undefined : JSON.parse(extra);
+  return isJsonObject(value) && jsonContains(part, value['metadata']);
+}
+
+/** The table `projects`. Ids are those of one tenant: another's are neither shown nor in the way. */
 export class ProjectTable implements Projects {
   readonly #tables: ControlTables;
 
@@ -60,21 +66,23 @@ export class ProjectTable implements Projects {
       name?: string;
       nameContains?: string;
       ids?: readonly string[];
+      metadata?: JsonObject;
       limit?: number;
       offset?: number;
     } = {},
   ): Promise<readonly Project[]> {
-    const { name, nameContains, ids, limit = 100, offset = 0 } = options;
+    const { name, nameContains, ids, metadata, limit = 100, offset = 0 } = options;
     const query = (await this.#repository())
       .createQueryBuilder('project')
       .where({ tenantId, ...(name === undefined ? {} : { name }) })
-      .orderBy({ 'project.createdAt': 'DESC', 'project.id': 'ASC' })
-      .take(limit)
-      .skip(offset);
+      .orderBy({ 'project.createdAt': 'DESC', 'project.id': 'ASC' });
     if (nameContains !== undefined)
       query.andWhere('strpos(lower(project.name), lower(:part)) > 0', { part: nameContains });
     if (ids) query.andWhere('project.id = ANY(:ids)', { ids: ids.filter(isUuid) });
-    return (await query.getMany()).map(parse);
+    if (metadata === undefined) return (await query.take(limit).skip(offset).getMany()).map(parse);
+    // not in SQL: text that is JSON may hold what jsonb refuses
+    const matching = (await query.getMany()).filter(({ extra }) => hasMetadata(extra, metadata));
+    return matching.slice(offset, offset + limit).map(parse);
   }
 
   async delete(tenantId: string, id: string): Promise<boolean> {

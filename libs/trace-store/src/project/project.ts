@@ -1,3 +1,5 @@
+import type { JsonObject } from '#lib/json';
+
 /** A tracing project, `session` on the wire. */
 export interface Project {
   readonly id: string;
@@ -30,6 +32,8 @@ export interface Projects {
       name?: string;
       nameContains?: string;
       ids?: readonly string[];
+      /** Must be a part of `extra.metadata`. */
+      metadata?: JsonObject;
       limit?: number;
       offset?: number;
     },
