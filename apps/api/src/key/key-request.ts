@@ -1,6 +1,6 @@
-import { Transform } from 'class-transformer';
 import { CHOSEN_SCOPES, type ChosenScope } from '#lib/auth';
-import { Choice, Flag, Text, Time } from '../wire/fields.js';
+import { Choice, Text, Time } from '../wire/fields.js';
+import { QueryFlag } from '../wire/query-flag.js';
 
 /** Body of `POST /api/v1/api-key`. */
 export class CreateKeyRequest {
@@ -10,13 +10,12 @@ export class CreateKeyRequest {
   @Choice(CHOSEN_SCOPES, { about: 'What the key opens; by default the whole workspace' })
   scope?: ChosenScope | null;
 
-  @Time({ about: 'When the key expires, in the future; by default never' })
+  @Time({ about: 'When the key expires, in the future; by default never, or with the key that makes it' })
   expires_at?: string | null;
 }
 
 /** Query of `GET /api/v1/api-key`. */
 export class KeysQuery {
-  @Flag({ about: 'Answers revoked keys, too' })
-  @Transform(({ value }: { value: unknown }) => (value === 'true' ? true : value === 'false' ? false : value))
+  @QueryFlag({ about: 'Answers revoked keys, too' })
   include_revoked?: boolean;
 }

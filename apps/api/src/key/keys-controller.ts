@@ -24,7 +24,7 @@ export class KeysController {
   @HttpCode(200)
   @Operation({ summary: 'Creates an API key and answers it, this once', answer: NewKeyAnswer })
   create(@FromCaller() caller: Caller, @Body() body: CreateKeyRequest): Promise<NewKeyAnswer> {
-    return this.keys.create(caller.tenantId, body);
+    return this.keys.create(caller, body);
   }
 
   @Delete(':api_key_id')

@@ -104,6 +104,38 @@ describe('api-key routes', () => {
     },
   );
 
+  describe('made with a key that expires', () => {
+    const inMs = async (ms: number) =>
+      new Date((await api.store.databaseTime()).getTime() + ms).toISOString();
+    const brief = async () => {
+      const expires_at = await inMs(600_000);
+      const made = (await tenant.call('POST', PATH, { description: 'brief', expires_at })).json;
+      return { expires_at, as: { 'x-api-key': made.key as string } };
+    };
+
+    it('ends with it when no end is asked for', async () => {
+      const { expires_at, as } = await brief();
+      const made = await tenant.call('POST', PATH, { description: 'child' }, as);
+      expect([made.status, made.json.expires_at]).toEqual([200, expires_at]);
+    });
+
+    it('may end before it, and not after', async () => {
+      const { as } = await brief();
+      const earlier = await tenant.call('POST', PATH, { expires_at: await inMs(300_000) }, as);
+      expect(earlier.status).toBe(200);
+      const later = await tenant.call('POST', PATH, { expires_at: await inMs(900_000) }, as);
+      expect([later.status, later.json.detail[0]]).toMatchObject([
+        422,
+        { loc: ['body', 'expires_at'], type: 'datetime_after_own_end' },
+      ]);
+    });
+
+    it('has no end of its own when the operator makes it', async () => {
+      const as = { 'x-api-key': OPERATOR_KEY, 'x-tenant-id': tenant.tenantId };
+      expect((await tenant.call('POST', PATH, { description: 'x' }, as)).json.expires_at).toBeNull();
+    });
+  });
+
   it('hides the keys of other tenants', async () => {
     const other = await api.workspace();
     const { id } = (await other.call('POST', PATH, { description: 'of the other' })).json;

@@ -1,3 +1,4 @@
+import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import type { ApiKeyRecord, ApiKeys } from '#lib/trace-store';
 import { parseInstant } from '#lib/time';
@@ -37,9 +38,12 @@ export class Keys {
       .map((record) => renderKey(record));
   }
 
-  /** @throws PublicError invalid for an end that is over */
-  async create(tenantId: string, request: CreateKeyRequest): Promise<NewKeyAnswer> {
-    const expiresAt = await this.#end(request.expires_at);
+  /**
+   * A key never outlives the one that made it: without an end of its own it has that one's.
+   * @throws PublicError invalid for an end that is over, or after that of the caller's own key
+   */
+  async create({ tenantId, keyId }: Caller, request: CreateKeyRequest): Promise<NewKeyAnswer> {
+    const expiresAt = await this.#end(request.expires_at, await this.#endOf(tenantId, keyId));
     const { key, id } = await this.apiKeys.mint(tenantId, {
       name: request.description ?? DEFAULT_DESCRIPTION,
       scope: request.scope ?? 'workspace',
@@ -63,14 +67,23 @@ export class Keys {
     return renderKey(await this.#get(tenantId, id));
   }
 
-  async #end(text: string | null | undefined): Promise<Date | undefined> {
+  async #end(text: string | null | undefined, latest: Date | undefined): Promise<Date | undefined> {
     const instant = typeof text !== 'string' ? undefined : parseInstant(text, { zone: 'optional' });
-    if (instant === undefined) return undefined;
+    if (instant === undefined) return latest;
     const end = new Date(Number(instant / 1000n));
-    if (end > (await this.databaseTime())) return end;
-    throw invalid([
-      { loc: ['body', 'expires_at'], msg: 'Input should be in the future', type: 'datetime_future' },
-    ]);
+    const loc = ['body', 'expires_at'];
+    if (end <= (await this.databaseTime()))
+      throw invalid([{ loc, msg: 'Input should be in the future', type: 'datetime_future' }]);
+    if (latest !== undefined && end > latest) {
+      const msg = `Input should not be after ${latest.toISOString()}, when the key of this request expires`;
+      throw invalid([{ loc, msg, type: 'datetime_after_own_end' }]);
+    }
+    return end;
+  }
+
+  /** When the caller's own key expires; the operator's never does. */
+  async #endOf(tenantId: string, keyId: string): Promise<Date | undefined> {
+    return (await this.apiKeys.list(tenantId)).find(({ id }) => id === keyId)?.expiresAt;
   }
 
   async #get(tenantId: string, id: string): Promise<ApiKeyRecord> {
