@@ -8,5 +8,5 @@ export {
   type FormatVersion,
   type PartitionAddress,
 } from './object-key.js';
-export { countPartitions, partitionByDay, type Partition } from './partition.js';
+export { countPartitions, MAX_PARTITIONS, partitionByDay, type Partition } from './partition.js';
 export { resolveWindow, type Window } from './window.js';

@@ -37,8 +37,11 @@ export class BulkExportsController {
 
   @Get('destinations')
   @Operation({ summary: 'Destinations of the workspace', answer: [DestinationAnswer] })
-  listDestinations(@FromCaller() caller: Caller): Promise<readonly DestinationAnswer[]> {
-    return this.destinations.list(caller);
+  listDestinations(
+    @FromCaller() caller: Caller,
+    @Query() query: ExportsQuery,
+  ): Promise<readonly DestinationAnswer[]> {
+    return this.destinations.list(caller, query);
   }
 
   @Get('destinations/:destination_id')

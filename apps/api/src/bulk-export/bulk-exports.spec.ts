@@ -231,6 +231,32 @@ describe('the bulk export routes', () => {
     );
   });
 
+  it.each(['eu\r\nx-evil: 1', 'a/b', 'a b', 'http://x', 'ä', 'x'.repeat(65)])(
+    'refuses the region %j by name',
+    async (region) => {
+      const body = destination({ region });
+      const answer = await tenant.call('POST', '/api/v1/bulk-exports/destinations', body);
+      expect(answer.status).toBe(422);
+      expect(problems(answer)[0]).toMatch(/^body\.config\.region /);
+    },
+  );
+
+  it('refuses a window of more than ten years at once', async () => {
+    const answer = await create({ start_time: '0001-01-01T00:00:00Z', end_time: '9999-01-01T00:00:00Z' });
+    expect([answer.status, answer.json.detail]).toEqual([
+      422,
+      [
+        {
+          loc: ['body', 'end_time'],
+          msg: 'The window spans 3651694 days; at most 3660 are exported at once',
+          type: 'window_too_long',
+        },
+      ],
+    ]);
+    const longest = await create({ start_time: '2010-01-01T00:00:00Z', end_time: '2020-01-08T00:00:00Z' });
+    expect(longest.status).toBe(200);
+  });
+
   it('shows the runs of an export with rows, files and errors', async () => {
     const { id } = (await create()).json;
     const exportName = `export-${id.slice(0, 13)}`;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { PublicError, type FieldProblem } from '#lib/errors';
+import { countPartitions, MAX_PARTITIONS } from '#lib/export-plan';
 import {
   ANNOTATION,
   type BulkExport,
@@ -161,7 +162,10 @@ function windowProblems(request: CreateExportRequest): readonly FieldProblem[] {
   );
   if (from !== undefined && to !== undefined && to <= from)
     return [{ loc, msg: 'end_time must be after start_time', type: 'value_error' }];
-  return [];
+  const days = from === undefined || to === undefined ? 0 : countPartitions({ start: from, end: to });
+  if (days <= MAX_PARTITIONS) return [];
+  const msg = `The window spans ${days} days; at most ${MAX_PARTITIONS} are exported at once`;
+  return [{ loc, msg, type: 'window_too_long' }];
 }
 
 function instant(text: string): string {

@@ -2,6 +2,7 @@ import { Choice, Flag, Nested, Text } from '../wire/fields.js';
 
 const BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const PREFIX = /^[A-Za-z0-9!_.*'()/-]*$/;
+const REGION = /^[A-Za-z0-9_-]*$/;
 const ENDPOINT = /^https?:\/\/[^/?#@ ]+(\/[^?# ]*)?$/;
 
 export class DestinationConfigRequest {
@@ -22,7 +23,12 @@ export class DestinationConfigRequest {
   })
   prefix?: string | null;
 
-  @Text({ maxLength: 64, about: 'Needed for AWS-style buckets' })
+  @Text({
+    maxLength: 64,
+    pattern: REGION,
+    patternText: 'String should consist of letters, digits, - and _',
+    about: 'Needed for AWS-style buckets',
+  })
   region?: string | null;
 
   @Text({

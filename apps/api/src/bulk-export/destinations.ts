@@ -14,6 +14,7 @@ import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
 import type { DestinationAnswer } from './export-answer.js';
+import type { ExportsQuery } from './export-request.js';
 import type {
   CreateDestinationRequest,
   DestinationConfigRequest,
@@ -78,9 +79,11 @@ export class Destinations {
     return renderDestination(created, caller.tenantId, Object.keys(credentials ?? {}).sort());
   }
 
-  async list(caller: Caller): Promise<readonly DestinationAnswer[]> {
+  async list(caller: Caller, query: ExportsQuery): Promise<readonly DestinationAnswer[]> {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
-    return Promise.all(this.home.list(namespace).map((one) => this.#render(caller, one)));
+    const { offset = 0, limit = Infinity } = query;
+    const page = this.home.list(namespace).slice(offset, offset + limit);
+    return Promise.all(page.map((one) => this.#render(caller, one)));
   }
 
   /** @throws PublicError not_found */

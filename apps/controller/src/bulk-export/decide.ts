@@ -1,6 +1,7 @@
 import {
   countPartitions,
   isExportOverdue,
+  MAX_PARTITIONS,
   type Partition,
   partitionByDay,
   resolveWindow,
@@ -12,8 +13,6 @@ import { formatInstant, instantOf } from '#lib/time';
 import { hasBegun, isFinished, queuePlace, runPhase } from './export-phase.js';
 import type { ExportWorld } from './world.js';
 
-/** A longer window is almost certainly a typo in the year. */
-const MAX_PARTITIONS = 3660;
 /** Late rows: an export whose end lay ahead when it was made begins this long after it. */
 const SETTLE_MICROS = 600_000_000n;
 /** Clients send runs in batches: the last runs of the window arrive within this time after its end. */
