@@ -23,6 +23,7 @@ import { KEY_RING } from './tenancy/tenancy-module.js';
 import { registerBodyParsers } from './wire/body-parsers.js';
 import { ErrorFilter } from './wire/error-filter.js';
 import { watchMethods } from './wire/method-not-allowed.js';
+import { QueryGuard } from './wire/query-guard.js';
 import { RequestPipe } from './wire/request-pipe.js';
 
 export interface ListenAddress {
@@ -66,6 +67,7 @@ export async function openApplication(
   endConnectionsWhenClosing(server);
   const refuseOtherMethods = watchMethods(server);
   application.useGlobalFilters(new ErrorFilter(log));
+  application.useGlobalGuards(new QueryGuard());
   application.useGlobalPipes(new RequestPipe());
   return {
     name: 'http',

@@ -1,5 +1,6 @@
 import { Transform } from 'class-transformer';
-import { Choice, Flag, Text, TextList } from '../wire/fields.js';
+import { Choice, Text, TextList } from '../wire/fields.js';
+import { QueryFlag } from '../wire/query-flag.js';
 import { REVISION_STATUSES } from './deployment-answer.js';
 import { PageQuery } from '../wire/page.js';
 
@@ -28,6 +29,13 @@ export class DeploymentsQuery extends PageQuery {
   @TextList({ maxSize: 100, about: 'Ids, separated by commas' })
   @Transform(asIds)
   deployment_ids?: string[];
+
+  @Text({ maxLength: 128, about: 'No deployment has one here: lists none' })
+  image_version?: string;
+
+  @TextList({ maxSize: 100, about: 'Ids, separated by commas. No deployment has tags here: lists none' })
+  @Transform(asList)
+  tag_value_ids?: string[];
 }
 
 /** Query of `GET /v2/deployments/{id}/revisions`. */
@@ -39,7 +47,6 @@ export class RevisionsQuery extends PageQuery {
 
 /** Query of `DELETE /v2/deployments/{id}`. */
 export class DeleteDeploymentQuery {
-  @Flag({ about: 'Also deletes the tracing project with its runs' })
-  @Transform(({ value }) => (value === 'true' ? true : value === 'false' ? false : (value as unknown)))
+  @QueryFlag({ about: 'Also deletes the tracing project with its runs' })
   delete_tracing_project?: boolean;
 }

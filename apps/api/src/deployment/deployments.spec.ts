@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type AgentDeployment, type AgentRevision, RESOURCES, SECRETS } from '#lib/resources';
+import { type AgentDeployment, type AgentRevision, ANNOTATION, RESOURCES, SECRETS } from '#lib/resources';
 import { testPostgres, waitFor } from '#lib/testing';
 import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
 
@@ -581,6 +581,20 @@ describe('REST routes of deployments', () => {
     expect([removed.status, removed.text]).toEqual([204, '']);
     expect(await api.store.projects.find(tenant.tenantId, { id: project.id })).toBeUndefined();
     await waitFor(async () => (await tenant.call('GET', `/v2/deployments/${made.id}`)).status === 404);
+  });
+
+  it('deletes the project that a run made again, not the one that the status names', async () => {
+    const made = await create();
+    const first = await api.store.projects.ensure(tenant.tenantId, made.name);
+    const [found] = (
+      await api.client.list(RESOURCES.AgentDeployment, { namespace: tenant.namespace })
+    ).items.filter((one) => one.metadata.annotations?.[ANNOTATION.id] === made.id);
+    const key = { namespace: tenant.namespace, name: found?.metadata.name ?? '' };
+    await api.client.mergeStatus(RESOURCES.AgentDeployment, key, { status: { tracingProjectId: first.id } });
+    await tenant.call('DELETE', `/sessions/${first.id}`);
+    const second = await api.store.projects.ensure(tenant.tenantId, made.name);
+    await tenant.call('DELETE', `/v2/deployments/${made.id}?delete_tracing_project=true`);
+    expect(await api.store.projects.find(tenant.tenantId, { id: second.id })).toBeUndefined();
   });
 
   it('refuses malformed ids', async () => {

@@ -94,8 +94,9 @@ export class Deployments {
   async list(caller: Caller, query: DeploymentsQuery): Promise<Page<DeploymentAnswer>> {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
     const { name_contains: part, status, deployment_type: type, deployment_ids: ids } = query;
-    const found = this.homes.deployments
-      .list(namespace)
+    // deployments have neither tags nor image versions: none has those that are asked for
+    const isNone = query.image_version !== undefined || (query.tag_value_ids ?? []).length > 0;
+    const found = (isNone ? [] : this.homes.deployments.list(namespace))
       .filter((one) => part === undefined || wireName(one).toLowerCase().includes(part.toLowerCase()))
       .filter((one) => status === undefined || deploymentWireStatus(one) === status)
       .filter((one) => type === undefined || one.spec.sourceConfig.deploymentType === type)
@@ -136,9 +137,8 @@ export class Deployments {
 
   async delete(caller: Caller, id: string, withProject: boolean): Promise<void> {
     const deployment = this.#deployment(caller, id);
-    const projectId =
-      deployment.status?.tracingProjectId ??
-      (await this.projects.find(caller.tenantId, { name: wireName(deployment) }))?.id;
+    // by its name: a project that was deleted and made again by a run has another id than the status
+    const projectId = (await this.projects.find(caller.tenantId, { name: wireName(deployment) }))?.id;
     await this.homes.deployments.delete(deployment);
     if (withProject && projectId !== undefined) await this.projects.delete(caller.tenantId, projectId);
   }

@@ -9,7 +9,10 @@ function time(micros: Instant | undefined): string | null {
 const JSON_FIELDS = ['inputs', 'outputs', 'extra', 'events', 'serialized'] as const;
 
 /** A run on the wire. Payloads are put in as the bytes that are stored, whose JSON was checked when it came. */
-export function renderRun({ row, payloads }: StoredRun): Buffer {
+export function renderRun(
+  { row, payloads }: StoredRun,
+  { withSerialized }: { readonly withSerialized: boolean },
+): Buffer {
   const light = JSON.stringify({
     id: row.id,
     name: row.name,
@@ -45,7 +48,10 @@ export function renderRun({ row, payloads }: StoredRun): Buffer {
   });
   const parts: Buffer[] = [Buffer.from(light.slice(0, -1))];
   for (const field of JSON_FIELDS)
-    parts.push(Buffer.from(`,"${field}":`), payloads[field] ?? Buffer.from('null'));
+    parts.push(
+      Buffer.from(`,"${field}":`),
+      (field === 'serialized' && !withSerialized ? undefined : payloads[field]) ?? Buffer.from('null'),
+    );
   parts.push(Buffer.from('}'));
   return Buffer.concat(parts);
 }

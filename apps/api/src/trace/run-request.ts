@@ -1,3 +1,5 @@
+import { Time, Uuid } from '../wire/fields.js';
+import { QueryFlag } from '../wire/query-flag.js';
 import {
   JSON_VALUE,
   listOf,
@@ -77,4 +79,22 @@ export class RunMultipartRequest {
   @Perhaps(JSON_VALUE, 'inputs, outputs, extra, events, error or serialized of a run')
   readonly 'post.ID.FIELD'?: unknown;
   @Perhaps(JSON_VALUE, 'The same of an update') readonly 'patch.ID.FIELD'?: unknown;
+}
+
+/** Query of `GET /runs/{id}`: what newer clients send to help the server find the run. */
+export class RunQuery {
+  @Uuid({ about: 'Tracing project that the run must belong to' })
+  session_id?: string;
+
+  @Time({ about: 'Of the run; taken and without effect: runs are found by their id' })
+  start_time?: string;
+
+  @QueryFlag({ about: 'Leaves out serialized' })
+  exclude_serialized?: boolean;
+
+  @QueryFlag({ about: 'Taken and without effect: payloads are always in the answer' })
+  exclude_s3_stored_attributes?: boolean;
+
+  @QueryFlag({ about: 'Taken and without effect: messages are a part of the payloads' })
+  include_messages?: boolean;
 }

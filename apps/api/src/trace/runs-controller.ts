@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Body, Controller, Get, Header, Headers, HttpCode, Patch, Post, Res } from '@nestjs/common';
+import { Body, Controller, Get, Header, Headers, HttpCode, Patch, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
@@ -8,7 +8,13 @@ import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
 import { renderRun } from './render-run.js';
 import { RunAnswer, StoredAnswer, StoredPartsAnswer } from './run-answer.js';
-import { RunBatchRequest, RunMultipartRequest, RunRequest, RunUpdateRequest } from './run-request.js';
+import {
+  RunBatchRequest,
+  RunMultipartRequest,
+  RunQuery,
+  RunRequest,
+  RunUpdateRequest,
+} from './run-request.js';
 import { TraceIngestion } from './trace-ingestion.js';
 import { Traces } from './traces.js';
 import { Described } from '../wire/described.js';
@@ -109,9 +115,11 @@ export class RunsController {
   async get(
     @FromCaller() caller: Caller,
     @PathId('run_id') runId: string,
+    @Query() query: RunQuery,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const run = renderRun(await this.traces.getRun(caller, runId));
+    const stored = await this.traces.getRun(caller, runId, query.session_id);
+    const run = renderRun(stored, { withSerialized: query.exclude_serialized !== true });
     void reply.send(run);
   }
 }

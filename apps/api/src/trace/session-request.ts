@@ -1,4 +1,5 @@
 import { Transform, Type } from 'class-transformer';
+import { QueryFlag } from '../wire/query-flag.js';
 import { FreeObject, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
 
 /** Body of `POST /sessions`. Fields of clients that have no meaning here are taken and not kept. */
@@ -40,8 +41,20 @@ function asList(value: unknown): unknown {
   return typeof value === 'string' ? value.split(',') : value;
 }
 
-/** Query of `GET /sessions`. */
-export class SessionsQuery {
+/** Query of `GET /sessions/{id}`. */
+export class SessionQuery {
+  @QueryFlag({ about: 'Taken and without effect: projects have no statistics here' })
+  include_stats?: boolean;
+}
+
+/** Query of `POST /sessions`. */
+export class CreateSessionQuery {
+  @QueryFlag({ about: 'Answers the project of that name when there is one' })
+  upsert?: boolean;
+}
+
+/** Query of `GET /sessions`: what the LangSmith clients send. */
+export class SessionsQuery extends SessionQuery {
   @Text({ maxLength: 512, about: 'Exact name' })
   name?: string;
 
@@ -51,6 +64,19 @@ export class SessionsQuery {
   @TextList({ maxSize: 100, about: 'Ids' })
   @Transform(({ value }) => asList(value))
   id?: string[];
+
+  @Text({ maxLength: 10_000, about: 'JSON object that must be a part of extra.metadata' })
+  metadata?: string;
+
+  @QueryFlag({ about: 'Projects belong to no dataset here: false lists none' })
+  reference_free?: boolean;
+
+  @TextList({ maxSize: 100, about: 'Ids. Projects belong to no dataset here: lists none' })
+  @Transform(({ value }) => asList(value))
+  reference_dataset?: string[];
+
+  @Text({ maxLength: 128, about: 'Of the dataset; taken and without effect' })
+  dataset_version?: string;
 
   @Whole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
   @Type(() => Number)

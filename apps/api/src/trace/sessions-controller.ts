@@ -3,7 +3,7 @@ import type { Caller } from '#lib/auth';
 import type { Project } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
-import { CreateSessionRequest, SessionsQuery } from './session-request.js';
+import { CreateSessionQuery, CreateSessionRequest, SessionQuery, SessionsQuery } from './session-request.js';
 import { ProjectAnswer } from './session-answer.js';
 import { StoredAnswer } from './run-answer.js';
 import { Traces } from './traces.js';
@@ -45,25 +45,21 @@ export class SessionsController {
     answer: ProjectAnswer,
     refuses: { 409: 'There is one of that name, and upsert is not true' },
   })
-  @Described(({ ApiQuery }) =>
-    ApiQuery({
-      name: 'upsert',
-      required: false,
-      type: Boolean,
-      description: 'Answers the project of that name when there is one',
-    }),
-  )
   async create(
     @FromCaller() caller: Caller,
     @Body() body: CreateSessionRequest,
-    @Query('upsert') upsert?: string,
+    @Query() { upsert }: CreateSessionQuery,
   ): Promise<ProjectAnswer> {
-    return renderProject(await this.traces.createProject(caller.tenantId, body, upsert === 'true'));
+    return renderProject(await this.traces.createProject(caller.tenantId, body, upsert === true));
   }
 
   @Get(':session_id')
   @Operation({ summary: 'A tracing project', answer: ProjectAnswer })
-  async get(@FromCaller() caller: Caller, @PathId('session_id') id: string): Promise<ProjectAnswer> {
+  async get(
+    @FromCaller() caller: Caller,
+    @PathId('session_id') id: string,
+    @Query() _query: SessionQuery,
+  ): Promise<ProjectAnswer> {
     return renderProject(await this.traces.getProject(caller.tenantId, id));
   }
 

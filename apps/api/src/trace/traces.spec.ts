@@ -333,6 +333,21 @@ describe('the trace routes', () => {
     expect((await tenant.call('GET', `/sessions/${made.json.id}`)).status).toBe(404);
   });
 
+  it('keeps the id of a project apart in every workspace', async () => {
+    const id = randomUUID();
+    const other = await api.workspace();
+    expect((await tenant.call('POST', '/sessions', { name: 'mine', id })).json.id).toBe(id);
+    const theirs = await other.call('POST', '/sessions', { name: 'theirs', id });
+    expect([theirs.status, theirs.json.id, theirs.json.name]).toEqual([200, id, 'theirs']);
+    const run = { id: randomUUID(), name: 'r', run_type: 'chain', session_id: id };
+    expect((await other.call('POST', '/runs', run)).status).toBe(202);
+    expect((await other.call('GET', `/runs/${run.id}`)).json.session_id).toBe(id);
+    expect((await tenant.call('GET', `/runs/${run.id}`)).status).toBe(404);
+    expect((await other.call('DELETE', `/sessions/${id}`)).status).toBe(202);
+    expect((await tenant.call('GET', `/sessions/${id}`)).json.name).toBe('mine');
+    expect((await tenant.call('POST', '/sessions', { name: 'again', id })).status).toBe(409);
+  });
+
   it('serves its own OpenAPI document', async () => {
     const document = (await (await fetch(`${api.url}/openapi.json`)).json()) as {
       paths: Record<string, unknown>;

@@ -1,5 +1,7 @@
 import type { Caller } from '#lib/auth';
+import { invalid } from '../wire/request-pipe.js';
 import { PublicError } from '#lib/errors';
+import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Project, StoredRun, TraceStore } from '#lib/trace-store';
 import type { CreateSessionRequest, SessionsQuery } from './session-request.js';
 
@@ -8,9 +10,10 @@ export class Traces {
   constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects'>) {}
 
   /** @throws PublicError not_found */
-  async getRun(caller: Caller, id: string): Promise<StoredRun> {
+  async getRun(caller: Caller, id: string, projectId?: string): Promise<StoredRun> {
     const run = await this.#findRun(caller, id);
-    if (!run) throw new PublicError('not_found', `Run with ID ${id} not found`);
+    if (!run || (projectId !== undefined && run.row.projectId !== projectId.toLowerCase()))
+      throw new PublicError('not_found', `Run with ID ${id} not found`);
     return run;
   }
 
@@ -28,7 +31,11 @@ export class Traces {
   }
 
   async listProjects(tenantId: string, query: SessionsQuery): Promise<readonly Project[]> {
+    const metadata = query.metadata === undefined ? undefined : parseMetadata(query.metadata);
+    // no project belongs to a dataset
+    if (query.reference_free === false || (query.reference_dataset ?? []).length > 0) return [];
     return this.store.projects.list(tenantId, {
+      metadata,
       name: query.name,
       nameContains: query.name_contains,
       ids: query.id,
@@ -57,4 +64,15 @@ export class Traces {
     if (!(await this.store.projects.delete(tenantId, id)))
       throw new PublicError('not_found', `Session with ID ${id} not found`);
   }
+}
+
+/** @throws PublicError invalid */
+function parseMetadata(text: string): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isJsonObject(value)) return value;
+  } catch {
+    // refused below
+  }
+  throw invalid([{ loc: ['query', 'metadata'], msg: 'Input should be a JSON object', type: 'json_invalid' }]);
 }

@@ -75,8 +75,9 @@ function forbidden(method: Method, path: string): Responses {
 /** The refusals that follow from what a route takes and who may call it. */
 function commonRefusals(method: Method, path: string, operation: OperationObject): Responses {
   const hasBody = operation.requestBody !== undefined;
-  const takesSomething = hasBody || (operation.parameters ?? []).length > 0;
-  if (PUBLIC_PATHS.has(path)) return {};
+  // unknown query parameters are refused also where nothing is taken
+  const wrongFields = { '422': refusal('Every wrong field', INVALID_REFERENCE) };
+  if (PUBLIC_PATHS.has(path)) return wrongFields;
   return {
     ...(path.includes('{') ? { '400': refusal('The path cannot be decoded') } : {}),
     '401': refusal('The API key is missing or not valid'),
@@ -88,7 +89,7 @@ function commonRefusals(method: Method, path: string, operation: OperationObject
           '415': refusal('The content type or encoding is not supported'),
         }
       : {}),
-    ...(takesSomething ? { '422': refusal('Every wrong field', INVALID_REFERENCE) } : {}),
+    ...wrongFields,
     '503': refusal('The database or the Kubernetes API is unavailable; retry after Retry-After seconds'),
     default: refusal('Any other error'),
   };

@@ -4,8 +4,8 @@ import { validate, type ValidationError } from 'class-validator';
 import { PublicError, type FieldProblem } from '#lib/errors';
 
 /**
- * Checks bodies and queries against their request class and reports every problem at once. Unknown fields of a body are
- * problems; unknown query parameters are ignored, as callers add them for proxies and caches.
+ * Checks bodies and queries against their request class and reports every problem at once, unknown fields of a body
+ * included. Unknown query parameters are refused by the guard before, also on routes that take none.
  */
 @Injectable()
 export class RequestPipe implements PipeTransform {

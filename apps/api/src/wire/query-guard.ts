@@ -1,0 +1,78 @@
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { PARAMTYPES_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
+import { getMetadataStorage } from 'class-validator';
+import type { FastifyRequest } from 'fastify';
+import { invalid } from './request-pipe.js';
+
+type Handler = ReturnType<ExecutionContext['getHandler']>;
+
+/** What Nest notes of a parameter of a route. */
+interface RouteArgument {
+  readonly index: number;
+  /** Name of the one query parameter; absent where a class takes all of them. */
+  readonly data?: unknown;
+}
+
+/** A client must not fill memory with its own problems. */
+const MAX_PROBLEMS = 100;
+
+/** The names that a route declares: the same decorators make the OpenAPI document. */
+function declaredNames(controller: object, handler: Handler): readonly string[] {
+  const noted = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, handler.name) ?? {}) as Record<
+    string,
+    RouteArgument
+  >;
+  const types = (Reflect.getMetadata(
+    PARAMTYPES_METADATA,
+    (controller as { readonly prototype: object }).prototype,
+    handler.name,
+  ) ?? []) as readonly unknown[];
+  const names = Object.entries(noted)
+    .filter(([kind]) => kind.startsWith(`${RouteParamtypes.QUERY}:`))
+    .flatMap(([, { index, data }]) => (typeof data === 'string' ? [data] : fieldsOf(types[index])));
+  return [...new Set(names)].sort();
+}
+
+function fieldsOf(type: unknown): readonly string[] {
+  if (typeof type !== 'function') return [];
+  return getMetadataStorage()
+    .getTargetValidationMetadatas(type, '', false, false)
+    .map(({ propertyName }) => propertyName);
+}
+
+/**
+ * Refuses query parameters that the route does not declare: a filter that is not known would otherwise answer, or
+ * delete, everything.
+ */
+@Injectable()
+export class QueryGuard implements CanActivate {
+  readonly #known = new Map<Handler, readonly string[]>();
+
+  canActivate(context: ExecutionContext): boolean {
+    const { query } = context.switchToHttp().getRequest<FastifyRequest>();
+    const sent = Object.keys(query as object);
+    if (sent.length === 0) return true;
+    const known = this.#knownTo(context);
+    const unknown = sent.filter((name) => !known.includes(name));
+    if (unknown.length === 0) return true;
+    const names = known.length === 0 ? 'none' : known.join(', ');
+    throw invalid(
+      unknown.slice(0, MAX_PROBLEMS).map((name) => ({
+        loc: ['query', name],
+        msg: `Unknown query parameter; known here: ${names}`,
+        type: 'extra_forbidden',
+      })),
+    );
+  }
+
+  #knownTo(context: ExecutionContext): readonly string[] {
+    const handler = context.getHandler();
+    let known = this.#known.get(handler);
+    if (!known) {
+      known = declaredNames(context.getClass(), handler);
+      this.#known.set(handler, known);
+    }
+    return known;
+  }
+}
