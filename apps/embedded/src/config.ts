@@ -13,6 +13,11 @@ export const CONFIG = {
   ),
   kubePort: integer('AGENTPLANE_KUBE_PORT', 'port of the API server', { fallback: 0, max: 65_535 }),
   kubeconfigPath: optionalText('KUBECONFIG', 'kubeconfig of a cluster of one’s own'),
+  podUsers: text(
+    'AGENTPLANE_POD_USERS',
+    'numbers of users for pods where the platform is root, FIRST-LAST; none: pods run as root',
+    { fallback: '60706-61183' },
+  ),
   nodePort: integer('AGENTPLANE_NODE_PORT', 'port of the node’s log endpoint', { fallback: 0, max: 65_535 }),
   storePort: integer('AGENTPLANE_OBJECT_STORE_PORT', 'port of the object store', {
     fallback: 0,

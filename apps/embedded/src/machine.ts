@@ -10,6 +10,7 @@ import {
   ensureNodeIdentity,
   type ServingIdentity,
   startNode,
+  type UserRange,
 } from '#lib/process-runtime';
 import { FIELD_MANAGER } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
@@ -19,6 +20,9 @@ import { servingIdentityFor } from './serving-identity.js';
 
 /** Young objects of small programs die young: a small nursery halves their memory at no cost that was measured. */
 const NODE_ARGUMENTS = ['--max-semi-space-size=4'];
+
+/** The last that a process can have; the one after it means none. */
+const MAX_USER = 4_294_967_294;
 
 /**
  * This machine as a node: pods run as processes, Services get ports on loopback. The node's state is written before the
@@ -47,6 +51,7 @@ export async function startMachine(
       port: config.nodePort,
       version: PLATFORM_VERSION,
       nodeArguments: NODE_ARGUMENTS,
+      users: { range: podUsers(config.podUsers), programs: programsOf(config) },
     }),
   );
 
@@ -56,6 +61,24 @@ export async function startMachine(
   const proxy = createServiceProxy({ informers, client, clock, log });
   context.own(proxy);
   context.own(await startControllers({ informers, controllers: [proxy.controller], log, clock }));
+}
+
+/** `FIRST-LAST`; undefined for `none`. */
+function podUsers(text: string): UserRange | undefined {
+  if (text === 'none') return undefined;
+  const [first = 0, last = 0] = /^(\d+)-(\d+)$/.exec(text)?.slice(1).map(Number) ?? [];
+  if (first < 1 || last < first || last > MAX_USER)
+    throw new Error(`AGENTPLANE_POD_USERS must be FIRST-LAST or none, but is ${JSON.stringify(text)}`);
+  return { first, last };
+}
+
+/** What pods read beside their own folders. */
+function programsOf({ installation, dataFolder }: EmbeddedConfig): readonly string[] {
+  return [
+    join(installation, 'dist', 'apps', 'agent-server', 'src', 'main.js'),
+    join(installation, 'node_modules'),
+    join(dataFolder, 'images'),
+  ];
 }
 
 /** The node speaks for itself and has a node's rights, no more. */

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
+import { withUmask } from '#lib/process-identity';
 import type { OsUser } from './os-user.js';
 import { canReach } from './os-user.js';
 
@@ -35,8 +36,11 @@ export function findBinaries(user: OsUser | undefined, copies: string): Postgres
   const copy = join(copies, `postgres-${version}`);
   if (!existsSync(copy)) {
     const partial = `${copy}.${process.pid}`;
-    mkdirSync(copies, { recursive: true, mode: 0o755 });
-    cpSync(native, partial, { recursive: true, verbatimSymlinks: true });
+    // read by a user who owns nothing of it
+    withUmask(0o022, () => {
+      mkdirSync(copies, { recursive: true, mode: 0o755 });
+      cpSync(native, partial, { recursive: true, verbatimSymlinks: true });
+    });
     try {
       renameSync(partial, copy);
     } catch (error) {

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { withUmask } from '#lib/process-identity';
 import type { OsUser } from './os-user.js';
 
 /** For root: a place that an unprivileged account can reach whatever the mode of the data folder's parents. */
@@ -39,7 +40,7 @@ export function locateData(dataFolder: string, user: OsUser | undefined): string
   }
   const place = join(SHARED_FOLDER, randomBytes(8).toString('hex'));
   const shared = join(place, 'postgres');
-  mkdirSync(place, { recursive: true, mode: 0o755 });
+  withUmask(0o022, () => mkdirSync(place, { recursive: true, mode: 0o755 }));
   writeFileSync(note, `${shared}\n`);
   makeFolderFor(user, shared);
   return shared;

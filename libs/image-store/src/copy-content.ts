@@ -14,9 +14,15 @@ const LEFT_OUT = new Set(['node_modules', '.git', '.agentplane']);
  */
 export async function copyContent(source: string, target: string): Promise<string> {
   const hash = createHash('sha256');
-  await mkdir(target, { recursive: true });
+  await makeFolder(target);
   await copyFolder(source, target, source, hash);
   return `sha256:${hash.digest('hex')}`;
+}
+
+/** Agents may be other users than the platform; the store's own folder keeps all others out. */
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true });
+  await chmod(path, 0o755);
 }
 
 async function copyFolder(from: string, to: string, root: string, hash: Hash): Promise<void> {
@@ -28,7 +34,7 @@ async function copyEntry(from: string, to: string, root: string, hash: Hash): Pr
   const path = relative(root, from);
   const found = await lstat(from);
   if (found.isDirectory()) {
-    await mkdir(to);
+    await makeFolder(to);
     await copyFolder(from, to, root, hash);
   } else if (found.isFile()) {
     const isExecutable = (found.mode & 0o111) !== 0;

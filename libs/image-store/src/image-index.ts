@@ -38,7 +38,9 @@ export class ImageIndex {
         ...(history.length > 0 ? { history: history.slice(0, MAX_HISTORY) } : {}),
       };
       const partial = join(this.#folder, `.index-${process.pid}.json`);
-      await writeFile(partial, `${JSON.stringify({ images: { ...images, [name]: entry } }, null, 2)}\n`);
+      await writeFile(partial, `${JSON.stringify({ images: { ...images, [name]: entry } }, null, 2)}\n`, {
+        mode: 0o600,
+      });
       await rename(partial, join(this.#folder, 'index.json'));
     } finally {
       await release();

@@ -7,3 +7,4 @@ export {
   ownIdentity,
   type ProcessIdentity,
 } from './process-identity.js';
+export { withUmask } from './with-umask.js';

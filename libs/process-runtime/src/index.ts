@@ -1,4 +1,5 @@
 export { ensureNodeIdentity } from './node/node-name.js';
+export type { UserRange } from './node/pod-users.js';
 export { startNode } from './node/start-node.js';
 export type { ServingIdentity } from './log/log-server.js';
 export { createServiceProxy } from './service-proxy/service-proxy.js';

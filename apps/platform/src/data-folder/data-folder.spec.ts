@@ -78,6 +78,18 @@ describe('data folder', () => {
     expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toBe('*\n');
   });
 
+  it('closes every folder to others whatever the umask, also those that were made open before', () => {
+    mkdirSync(join(folder, 'images'), { mode: 0o777 });
+    const before = process.umask(0);
+    try {
+      openDataFolder(folder).release();
+    } finally {
+      process.umask(before);
+    }
+    const folders = ['images', 'kube', 'logs', 'node', 'objects', 'secrets'];
+    expect(folders.map((name) => statSync(join(folder, name)).mode & 0o066)).toEqual(folders.map(() => 0));
+  });
+
   it('chooses ports once', async () => {
     const path = join(folder, 'ports.json');
     const first = await choosePorts(path, 0);

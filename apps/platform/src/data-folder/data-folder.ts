@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type DataPaths, dataPaths, readJson, writeJson } from '#lib/data-folder';
 import { takeLock, type Lock } from './lock.js';
@@ -43,9 +43,7 @@ export function openDataFolder(folder: string): DataFolder {
   const lock = takeFolder(paths.root);
   try {
     checkFormat(paths.root);
-    for (const path of [paths.secrets, paths.kube]) mkdirSync(path, { recursive: true, mode: 0o700 });
-    for (const path of [paths.objects, paths.images, paths.node, paths.logs])
-      mkdirSync(path, { recursive: true });
+    makeFolders(paths);
     keepOutOfGit(paths.root);
   } catch (error) {
     lock.release();
@@ -65,6 +63,23 @@ function takeFolder(root: string): Lock {
     if (trouble === undefined) throw error;
     throw new Error(`the data folder ${root} cannot be used: ${trouble}; name another with --data DIR`);
   }
+}
+
+/**
+ * Modes are set each time, whatever the umask was when a folder was made. Where the platform is root, pods have users of
+ * their own: they may pass through to the images and to their folders, and list nothing.
+ */
+function makeFolders(paths: DataPaths): void {
+  const isRoot = process.getuid?.() === 0;
+  const passable = isRoot ? 0o711 : 0o700;
+  for (const path of [paths.secrets, paths.kube, paths.objects, paths.logs]) makePrivate(path, 0o700);
+  for (const path of [paths.images, paths.node]) makePrivate(path, passable);
+  if (isRoot) chmodSync(paths.root, statSync(paths.root).mode | 0o011);
+}
+
+function makePrivate(path: string, mode: number): void {
+  mkdirSync(path, { recursive: true, mode });
+  chmodSync(path, mode);
 }
 
 /** One level after the other: asked for all at once, Node calls a read-only parent ENOENT, and below /proc never ends. */

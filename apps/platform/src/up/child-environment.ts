@@ -44,6 +44,7 @@ export function embeddedEnvironment(from: Surroundings): Environment {
   const { paths, ports, store, kubeDatabaseUri, kubeconfigPath, installation } = from;
   return {
     ...programEnvironment(),
+    ...inheritedEnvironment(['AGENTPLANE_POD_USERS']),
     AGENTPLANE_DATA: paths.root,
     AGENTPLANE_INSTALLATION: installation,
     AGENTPLANE_KUBE_PORT: String(ports.kube),

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { delimiter, dirname } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
 import { TerminalError } from '#lib/errors';
+import { withUmask } from '#lib/process-identity';
 import type { PackageManager } from './package-manager.js';
 
 /** What leads npm to its registry here as it does everywhere else on this machine, and nothing that is a secret of ours. */
@@ -24,11 +25,14 @@ export function runPackageManager(folder: string, manager: PackageManager): Prom
   // packages with install scripts must be built for the Node that will run them
   const path = `${dirname(process.execPath)}${delimiter}${environment.PATH ?? ''}`;
   return new Promise((resolve, reject) => {
-    const child = spawn('npm', manager.args, {
-      cwd: folder,
-      env: { ...environment, ...manager.environment, PATH: path, CI: 'true' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    // agents may be other users than the platform
+    const child = withUmask(0o022, () =>
+      spawn('npm', manager.args, {
+        cwd: folder,
+        env: { ...environment, ...manager.environment, PATH: path, CI: 'true' },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      }),
+    );
     let output = '';
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-2_000)));

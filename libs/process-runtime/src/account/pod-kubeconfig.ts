@@ -3,7 +3,7 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Pod } from '#lib/resources';
-import { type PodFiles, writeWhole } from '../pod-files/pod-files.js';
+import type { PodFiles } from '../pod-files/pod-files.js';
 
 export interface PodKubeconfigOptions {
   readonly client: KubeClient;
@@ -16,11 +16,6 @@ const LIFE_SECONDS = 3_600;
 /** A token is renewed when this much of its life is over. */
 const RENEW_AT = 0.8;
 const RETRY_MS = 10_000;
-
-/** Whether the pod asked for its service account: what in a cluster would be a mounted token. */
-export function isAccountMounted(pod: Pod): boolean {
-  return pod.spec.automountServiceAccountToken !== false;
-}
 
 /**
  * The kubeconfig of one pod, speaking for its service account with a token that is bound to the pod and renewed in time.
@@ -40,7 +35,7 @@ export class PodKubeconfig {
   /** Writes the files; answers the kubeconfig's path. Throws when the API server gives no token. */
   async start(pod: Pod): Promise<string> {
     await this.#renew(pod);
-    writeWhole(this.#files.kubeconfigFile, this.#render(pod));
+    this.#files.writeForPod(this.#files.kubeconfigFile, this.#render(pod));
     return this.#files.kubeconfigFile;
   }
 
@@ -56,7 +51,7 @@ export class PodKubeconfig {
       { namespace, name: pod.spec.serviceAccountName ?? 'default' },
       { expirationSeconds: LIFE_SECONDS, boundObject: { apiVersion: 'v1', kind: 'Pod', name, uid } },
     );
-    writeWhole(this.#files.tokenFile, issued.token);
+    this.#files.writeForPod(this.#files.tokenFile, issued.token);
     this.#after(remainingMs(issued, clock) * RENEW_AT, pod);
   }
 

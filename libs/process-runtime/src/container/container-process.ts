@@ -6,14 +6,8 @@ import type { Clock } from '#lib/time';
 import type { LogFile } from '../log/log-file.js';
 import { markedProcesses } from '../strays/marked-processes.js';
 import { ATTEMPT_MARKER } from '../strays/process-marker.js';
-
-/** What to start. */
-export interface Launch {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly folder: string;
-  readonly environment: Readonly<Record<string, string>>;
-}
+import { spawnRequest, type Tools } from '../user/spawn-request.js';
+import type { Launch } from '../user/launch.js';
 
 /** `code` is 128 + the signal's number for a process that a signal ended. */
 export interface ProcessExit {
@@ -38,11 +32,12 @@ export class ContainerProcess {
   /** Resolves when the process has ended, its group is killed and its output is in the log. */
   readonly ended: Promise<ProcessExit>;
 
-  constructor(launch: Launch, log: LogFile, clock: Clock) {
+  constructor(launch: Launch, tools: Tools, log: LogFile, clock: Clock) {
     this.#clock = clock;
-    this.#child = spawn(launch.command, launch.args, {
-      cwd: launch.folder,
-      env: { ...launch.environment, [ATTEMPT_MARKER]: this.#attempt },
+    const { command, args, options } = spawnRequest(launch, tools);
+    this.#child = spawn(command, args, {
+      ...options,
+      env: { ...options.env, [ATTEMPT_MARKER]: this.#attempt },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       detached: true,
       serialization: 'json',

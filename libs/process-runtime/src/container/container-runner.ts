@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { type ContainerStatus, type Pod, type PodContainer, PODS } from '#lib/resources';
 import { errorText } from '#lib/errors';
@@ -10,9 +9,10 @@ import { writeWhole } from '../pod-files/pod-files.js';
 import type { ProcessIdentity } from '#lib/process-identity';
 import { ContainerProbes } from '../probe/container-probes.js';
 import type { ProcessRecord } from '../strays/end-strays.js';
-import { ContainerProcess, type Launch, type ProcessExit } from './container-process.js';
+import { ContainerProcess, type ProcessExit } from './container-process.js';
 import type { ContainerPhase, ContainerView, Termination } from './container-view.js';
 import { ContainerConfigError } from './environment.js';
+import type { Launch } from '../user/launch.js';
 import { ImageMissingError, type PodSurroundings, prepareLaunch } from './prepare-launch.js';
 import { RestartBackoff } from './restart-backoff.js';
 import { readLogEnd, readTerminationMessage } from './termination-message.js';
@@ -163,9 +163,9 @@ export class ContainerRunner {
     this.#containerId = `process://${randomBytes(16).toString('hex')}`;
     const startedAt = clock.now();
     const startedMs = clock.monotonicMs();
-    const log = tried(() => this.#openLog(messageFile));
+    const log = tried(() => this.#openLog());
     if (log instanceof Error) return this.#startFailed(log, undefined, startedAt);
-    const process = tried(() => new ContainerProcess(launch, log, clock));
+    const process = tried(() => new ContainerProcess(launch, context.tools, log, clock));
     if (process instanceof Error) return this.#startFailed(process, log, startedAt);
     const unrecorded = tried(() => this.#recordProcess(process.identity));
     if (unrecorded instanceof Error) {
@@ -187,10 +187,11 @@ export class ContainerRunner {
     return clock.monotonicMs() - startedMs;
   }
 
-  #openLog(messageFile: string): LogFile {
+  #openLog(): LogFile {
     const { container, context, surroundings } = this.#options;
-    rmSync(messageFile, { force: true });
-    const folder = surroundings().files.logFolder(container.name);
+    const { files } = surroundings();
+    files.prepareTerminationMessage(container.name);
+    const folder = files.logFolder(container.name);
     this.#logFile = new LogFile(folder, this.#restartCount, context.clock);
     return this.#logFile;
   }
@@ -236,12 +237,7 @@ export class ContainerRunner {
   #startProbes(launch: Launch): void {
     const { context, container, pod, surroundings, onChange } = this.#options;
     const { clock, sleepWatch } = context;
-    const target = {
-      container,
-      ports: surroundings().ports,
-      folder: launch.folder,
-      environment: launch.environment,
-    };
+    const target = { container, ports: surroundings().ports, launch, tools: context.tools };
     this.#probes = new ContainerProbes({
       ...{ target, clock, sleepWatch, onChange },
       onProblem: (probe, found) => this.#event('Warning', 'Unhealthy', `${probe} probe failed: ${found}`),

@@ -2,13 +2,15 @@ import { existsSync } from 'node:fs';
 import type { Pod, PodContainer } from '#lib/resources';
 import type { NodeContext } from '../context/node-context.js';
 import type { PodFiles } from '../pod-files/pod-files.js';
+import type { PodUser } from '../user/pod-user.js';
 import { NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
-import type { Launch } from './container-process.js';
 import { ContainerConfigError, resolveEnvironment } from './environment.js';
 import { expand } from './expand.js';
+import type { Launch } from '../user/launch.js';
 
 /** What a pod has before any of its containers runs. */
 export interface PodSurroundings {
+  readonly user: PodUser;
   readonly files: PodFiles;
   /** Container port → real port. */
   readonly ports: Readonly<Record<string, number>>;
@@ -33,24 +35,43 @@ export async function prepareLaunch(
   container: PodContainer,
   surroundings: PodSurroundings,
 ): Promise<Launch> {
-  const { files } = surroundings;
+  const { files, user } = surroundings;
   const image = context.images.resolve(container.image ?? '');
   if (!image) throw new ImageMissingError(missingImage(container.image ?? ''));
   const wanted = await resolveEnvironment(context.client, pod, container);
   const environment = {
     ...context.environment,
+    ...(user.isOwn ? ownPlaces(files) : {}),
     ...wanted,
     ...platformVariables(context, pod, container, surroundings),
   };
   const folder = container.workingDir ?? image.folder ?? files.workingFolder;
   if (!existsSync(folder))
     throw new ContainerConfigError(`working directory ${folder} does not exist on this machine`);
+  const how = {
+    ...{ folder, environment, user, isFolderNamed: container.workingDir !== undefined },
+    noNewPrivileges: isEscalationOff(container),
+  };
+  if (user.isOwn && how.isFolderNamed && !context.tools.env)
+    throw new ContainerConfigError(
+      `workingDir ${folder} needs the command env of this machine; install coreutils`,
+    );
 
   const args = (container.args ?? []).map((text) => expand(text, environment));
   const [command, ...before] = (container.command ?? []).map((text) => expand(text, environment));
-  if (command !== undefined) return { command, args: [...before, ...args], folder, environment };
+  if (command !== undefined) return { command, args: [...before, ...args], ...how };
   const { command: node, args: flags } = context.runtime;
-  return { command: node, args: [...flags, image.entryPoint, ...args], folder, environment };
+  return { command: node, args: [...flags, image.entryPoint, ...args], ...how };
+}
+
+/** The home and the temporary files of the node's user are closed to the pod's. */
+function ownPlaces({ workingFolder }: PodFiles): Record<string, string> {
+  return { HOME: workingFolder, USER: 'agent', LOGNAME: 'agent', TMPDIR: '/tmp' };
+}
+
+function isEscalationOff({ securityContext }: PodContainer): boolean {
+  const { allowPrivilegeEscalation } = (securityContext ?? {}) as { allowPrivilegeEscalation?: boolean };
+  return allowPrivilegeEscalation === false;
 }
 
 /** Last word over what the spec says: a process cannot choose where it lives on a shared machine. */

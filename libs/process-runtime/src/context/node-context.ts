@@ -1,8 +1,10 @@
 import type { EventRecorder, KubeClient, KubeConnection } from '#lib/kube';
+import type { Pod } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { ProcessUser } from '../pod-fields/pod-fields.js';
 import type { LoopbackPorts } from '../port/loopback-ports.js';
+import type { PodUser } from '../user/pod-user.js';
+import type { Tools } from '../user/spawn-request.js';
 import type { SleepWatch } from './sleep-watch.js';
 
 /** Finds what an image reference means on this machine; `undefined`: there is no such image. */
@@ -10,6 +12,12 @@ export interface ImageResolver {
   resolve(
     reference: string,
   ): { readonly folder: string | undefined; readonly entryPoint: string } | undefined;
+}
+
+/** Knows whom pods run as. */
+export interface Users {
+  /** @throws Error whose message says why the pod can have no user */
+  of(pod: Pod): PodUser;
 }
 
 /** What every part of the node works with. */
@@ -28,6 +36,6 @@ export interface NodeContext {
   readonly runtime: { readonly command: string; readonly args: readonly string[] };
   /** Variables of the machine that every process gets (PATH, HOME, …). */
   readonly environment: Readonly<Record<string, string>>;
-  /** Whom pods run as. */
-  readonly user: ProcessUser;
+  readonly users: Users;
+  readonly tools: Tools;
 }

@@ -14,6 +14,8 @@ import { LoopbackPorts } from '../port/loopback-ports.js';
 import { PodWorkers } from '../pod/pod-workers.js';
 import { endStrays } from '../strays/end-strays.js';
 import type { ImageResolver, NodeContext } from '../context/node-context.js';
+import { findTools } from '../user/spawn-request.js';
+import { chooseUsers, type UserOptions } from './choose-users.js';
 import { NodeLease } from './node-lease.js';
 import { ensureNodeIdentity } from './node-name.js';
 import { Registration } from './registration.js';
@@ -33,6 +35,8 @@ export interface NodeOptions {
   readonly clock?: Clock;
   /** Arguments of Node for every program of an image, for example limits of its heap. */
   readonly nodeArguments?: readonly string[];
+  /** Whom pods run as. Default: as this process. */
+  readonly users?: UserOptions;
   /** Longest time in milliseconds that processes get when the node stops. Default 10,000. */
   readonly stopGraceMs?: number;
 }
@@ -64,6 +68,7 @@ const INHERITED = [
   'SSL_CERT_DIR',
 ];
 
+const OWN_USER: UserOptions = { range: undefined, programs: [] };
 const STOP_GRACE_MS = 10_000;
 
 /**
@@ -77,6 +82,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   const podsFolder = join(folder, 'pods');
   mkdirSync(podsFolder, { recursive: true, mode: 0o700 });
   await endStrays(podsFolder, clock, log);
+  const users = chooseUsers(options.users ?? OWN_USER, { folder, podsFolder, log });
 
   const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.node, clock });
   const leaseClient = new KubeClient(connection, {
@@ -91,7 +97,8 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     ports: new LoopbackPorts(),
     runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
     environment: machineEnvironment(),
-    user: { uid: process.getuid?.(), gid: process.getgid?.() },
+    users,
+    tools: findTools(),
   };
   const workers = new PodWorkers(context);
   const logServer = new LogServer({

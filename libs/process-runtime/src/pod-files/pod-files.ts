@@ -1,5 +1,20 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import type { PodUser } from '../user/pod-user.js';
+import { removeAsOwner } from './remove-as-owner.js';
+
+const WORK = 'work';
 
 /** What is kept of a pod on disk, so that a restarted node finds its ports and its processes again. */
 export interface PodRecord {
@@ -10,12 +25,18 @@ export interface PodRecord {
   readonly ports: Readonly<Record<string, number>>;
 }
 
-/** The folder of one pod: `pods/UID/`. */
+/**
+ * The folder of one pod: `pods/UID/`. It belongs to the node, also where pods have users of their own: these write what
+ * is in `work/` and their termination messages, read their kubeconfig and their token, and cannot put a link in the way
+ * of the node, which may be root.
+ */
 export class PodFiles {
   readonly folder: string;
+  readonly #user: PodUser;
 
-  constructor(podsFolder: string, uid: string) {
+  constructor(podsFolder: string, uid: string, user: PodUser) {
     this.folder = join(podsFolder, uid);
+    this.#user = user;
   }
 
   get recordFile(): string {
@@ -32,7 +53,7 @@ export class PodFiles {
 
   /** Working directory of programs that bring none. */
   get workingFolder(): string {
-    return join(this.folder, 'work');
+    return join(this.folder, WORK);
   }
 
   processFile(container: string): string {
@@ -49,6 +70,23 @@ export class PodFiles {
 
   prepare(): void {
     mkdirSync(this.workingFolder, { recursive: true, mode: 0o700 });
+    if (!this.#user.isOwn) return;
+    chmodSync(this.folder, 0o711);
+    giveTo(this.workingFolder, this.#user);
+  }
+
+  /** An empty file for the termination message of the next attempt. */
+  prepareTerminationMessage(container: string): void {
+    const file = this.terminationMessageFile(container);
+    rmSync(file, { force: true });
+    if (!this.#user.isOwn) return;
+    writeFileSync(file, '', { mode: 0o600, flag: 'wx' });
+    chownSync(file, this.#user.uid, this.#user.gid);
+  }
+
+  /** A file that the pod reads. */
+  writeForPod(file: string, text: string): void {
+    writeWhole(file, text, this.#user.isOwn ? this.#user.gid : undefined);
   }
 
   readRecord(): PodRecord | undefined {
@@ -59,9 +97,25 @@ export class PodFiles {
     writeWhole(this.recordFile, `${JSON.stringify(record)}\n`);
   }
 
-  remove(): void {
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 3 });
+  remove(): Promise<void> {
+    return removePodFolder(this.folder);
   }
+}
+
+/** Removes what is left of a pod, whoever it ran as. */
+export async function removePodFolder(folder: string): Promise<void> {
+  const work = join(folder, WORK);
+  const owner = lstatSync(work, { throwIfNoEntry: false })?.uid;
+  if (owner !== undefined && owner !== process.getuid?.()) await removeAsOwner(work);
+  rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** A node that was started before pods had users of their own, or with other numbers, left files of another user. */
+function giveTo(folder: string, user: { readonly uid: number; readonly gid: number }): void {
+  if (lstatSync(folder).uid === user.uid) return;
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    lchownSync(join(entry.parentPath, entry.name), user.uid, user.gid);
+  lchownSync(folder, user.uid, user.gid);
 }
 
 /** `undefined` when the file is missing or was cut short by a crash. */
@@ -74,9 +128,13 @@ export function readJson<T>(file: string): T | undefined {
   }
 }
 
-/** Readers see the old file or the new one; only its owner reads it. */
-export function writeWhole(file: string, text: string): void {
+/** Readers see the old file or the new one; only its owner reads it, and the group that is named. */
+export function writeWhole(file: string, text: string, gid?: number): void {
   const partial = `${file}.new`;
   writeFileSync(partial, text, { mode: 0o600 });
+  if (gid !== undefined) {
+    chownSync(partial, process.getuid?.() ?? 0, gid);
+    chmodSync(partial, 0o640);
+  }
   renameSync(partial, file);
 }

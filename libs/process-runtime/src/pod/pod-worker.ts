@@ -2,9 +2,11 @@ import { existsSync } from 'node:fs';
 import { isConflict } from '#lib/kube';
 import { errorText } from '#lib/errors';
 import { ANNOTATION, type ContainerStatus, keyOf, type Pod, type PodContainer, PODS } from '#lib/resources';
-import { isAccountMounted, PodKubeconfig } from '../account/pod-kubeconfig.js';
+import { isAccountMounted } from '../account/is-account-mounted.js';
+import { PodKubeconfig } from '../account/pod-kubeconfig.js';
 import { ContainerRunner } from '../container/container-runner.js';
 import type { NodeContext } from '../context/node-context.js';
+import { nodeUser, type PodUser } from '../user/pod-user.js';
 import { within } from '../within.js';
 import type { ContainerLog } from '../log/pod-logs.js';
 import { refusalText, refusedFields } from '../pod-fields/refused-fields.js';
@@ -43,6 +45,7 @@ const NOT_SUPPORTED = 'NotSupported';
  */
 export class PodWorker {
   readonly #context: NodeContext;
+  readonly #user: PodUser | Error;
   readonly #files: PodFiles;
   readonly #reporter: StatusReporter;
   readonly #kubeconfig: PodKubeconfig;
@@ -67,7 +70,8 @@ export class PodWorker {
   constructor(context: NodeContext, pod: Pod, previous: Promise<void>) {
     this.#context = context;
     this.#pod = pod;
-    this.#files = new PodFiles(context.podsFolder, pod.metadata.uid ?? '');
+    this.#user = userOf(context, pod);
+    this.#files = new PodFiles(context.podsFolder, pod.metadata.uid ?? '', this.#runningUser);
     this.#kubeconfig = new PodKubeconfig(this.#files, context);
     this.#startTime = pod.status?.startTime ? new Date(pod.status.startTime) : context.clock.now();
     this.#reporter = new StatusReporter({
@@ -140,13 +144,21 @@ export class PodWorker {
       context: this.#context,
       pod: () => this.#pod,
       container,
-      surroundings: () => ({ files: this.#files, ports: this.#ports, kubeconfig: this.#kubeconfigPath }),
+      surroundings: () => ({
+        ...{ user: this.#runningUser, files: this.#files, ports: this.#ports },
+        kubeconfig: this.#kubeconfigPath,
+      }),
       beforeRestart: () => this.#leaveTakenPorts(container),
       restartPolicy,
       onChange: () => this.#reporter.report(),
       before: statuses?.find(({ name }) => name === container.name),
       wasStarted: existsSync(this.#files.processFile(container.name)),
     });
+  }
+
+  /** Nothing is started where there is none. */
+  get #runningUser(): PodUser {
+    return this.#user instanceof Error ? nodeUser() : this.#user;
   }
 
   #view(): PodView {
@@ -201,9 +213,9 @@ export class PodWorker {
 
   /** Says so where the spec asks for what a process cannot have: nothing of it is started then. */
   #isRefused(): boolean {
-    const refused = refusedFields(this.#pod, this.#context.user);
-    if (refused.length === 0) return false;
-    const message = refusalText(refused);
+    const refused = refusedFields(this.#pod, this.#runningUser);
+    if (refused.length === 0 && !(this.#user instanceof Error)) return false;
+    const message = this.#user instanceof Error ? this.#user.message : refusalText(refused);
     this.#refusal = message;
     // a pod that may end does: a Job learns of it; one that always runs would be made again and again
     if ((this.#pod.spec.restartPolicy ?? 'Always') !== 'Always')
@@ -275,7 +287,7 @@ export class PodWorker {
     if (cause.kind === 'node-stops') return;
     if (cause.kind === 'deleted' && !(await this.#removeObject())) return;
     this.#context.ports.release(this.#pod);
-    this.#files.remove();
+    await this.#files.remove();
   }
 
   /** False when the node stops before the API server has answered: the next run deletes the object. */
@@ -295,6 +307,14 @@ export class PodWorker {
       }
     }
     return true;
+  }
+}
+
+function userOf({ users }: NodeContext, pod: Pod): PodUser | Error {
+  try {
+    return users.of(pod);
+  } catch (error) {
+    return error instanceof Error ? error : new Error(errorText(error));
   }
 }
 

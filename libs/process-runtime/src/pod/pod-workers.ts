@@ -1,9 +1,11 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorText } from '#lib/errors';
 import type { Change, Informer } from '#lib/kube';
 import { keyOf, keyText, type Pod } from '#lib/resources';
 import type { NodeContext } from '../context/node-context.js';
 import { within } from '../within.js';
+import { removePodFolder } from '../pod-files/pod-files.js';
 import { PodWorker } from './pod-worker.js';
 
 const FIRST_REPORT_MS = 5_000;
@@ -20,7 +22,7 @@ export class PodWorkers {
 
   /** Follows the informer, which must be complete; resolves when the API server knows where the pods stand. */
   async start(informer: Informer<Pod>): Promise<void> {
-    this.#removeOrphans(new Set(informer.list().map(({ metadata }) => metadata.uid ?? '')));
+    await this.#removeOrphans(new Set(informer.list().map(({ metadata }) => metadata.uid ?? '')));
     informer.on((change) => this.#apply(change));
     const reports = [...this.#workers.values()].map(({ firstReport }) => firstReport);
     await within(Promise.all(reports), FIRST_REPORT_MS, this.#context.clock);
@@ -57,10 +59,12 @@ export class PodWorkers {
   }
 
   /** Folders of pods that were deleted while the node was away. */
-  #removeOrphans(uids: ReadonlySet<string>): void {
-    const { podsFolder } = this.#context;
+  async #removeOrphans(uids: ReadonlySet<string>): Promise<void> {
+    const { podsFolder, log } = this.#context;
     if (!existsSync(podsFolder)) return;
-    for (const uid of readdirSync(podsFolder))
-      if (!uids.has(uid)) rmSync(join(podsFolder, uid), { recursive: true, force: true });
+    for (const uid of readdirSync(podsFolder).filter((name) => !uids.has(name)))
+      await removePodFolder(join(podsFolder, uid)).catch((error: unknown) =>
+        log.warn({ problem: errorText(error), uid }, 'removing the folder of a deleted pod failed'),
+      );
   }
 }

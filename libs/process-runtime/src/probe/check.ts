@@ -4,7 +4,9 @@ import { connect } from 'node:net';
 import { errorText } from '#lib/errors';
 import { sendSignal } from '#lib/process-identity';
 import type { PodContainer, Probe } from '#lib/resources';
+import type { Launch } from '../user/launch.js';
 import { plainHttp } from '../plain-http.js';
+import { spawnRequest, type Tools } from '../user/spawn-request.js';
 
 /** Undefined when the probe succeeded, else what was found. */
 export type CheckResult = string | undefined;
@@ -14,8 +16,9 @@ export interface ProbeTarget {
   readonly container: PodContainer;
   /** Container port → real port. */
   readonly ports: Readonly<Record<string, number>>;
-  readonly folder: string;
-  readonly environment: Readonly<Record<string, string>>;
+  /** How its process was started: commands are run the same way. */
+  readonly launch: Launch;
+  readonly tools: Tools;
 }
 
 /** One look at a container. Never throws: what cannot even be asked (a path that is no path) has failed. */
@@ -88,11 +91,11 @@ function checkCommand(
   target: ProbeTarget,
   timeoutMs: number,
 ): Promise<CheckResult> {
-  const [program = '', ...args] = command;
+  const [program = '', ...words] = command;
+  const request = spawnRequest({ ...target.launch, command: program, args: words }, target.tools);
   return new Promise((resolve) => {
-    const child = spawn(program, args, {
-      cwd: target.folder,
-      env: { ...target.environment },
+    const child = spawn(request.command, request.args, {
+      ...request.options,
       stdio: 'ignore',
       detached: true, // a group of its own, so that nothing of it outlives the look
     });

@@ -1,0 +1,35 @@
+import { chmodSync, realpathSync } from 'node:fs';
+import type { Logger } from '#lib/telemetry';
+import type { Users } from '../context/node-context.js';
+import { nodeUser } from '../user/pod-user.js';
+import { closedPart } from './closed-part.js';
+import { PodUsers, type UserRange } from './pod-users.js';
+
+export interface UserOptions {
+  /** Undefined: pods run as the node's own user. */
+  readonly range: UserRange | undefined;
+  /** What every pod must be able to read: the programs of this installation. */
+  readonly programs: readonly string[];
+}
+
+/**
+ * Users of their own for pods where this process is root. Where a pod could not reach the programs or its own folder (an
+ * installation below /root), it runs as root as ever, and the log says what is in the way.
+ */
+export function chooseUsers(
+  { range, programs }: UserOptions,
+  { folder, podsFolder, log }: { readonly folder: string; readonly podsFolder: string; readonly log: Logger },
+): Users {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0 || !range) return { of: nodeUser };
+  for (const path of [folder, podsFolder]) chmodSync(path, 0o711);
+  for (const path of [process.execPath, ...programs, podsFolder]) {
+    const closed = closedPart(realpathSync(path));
+    if (closed === undefined) continue;
+    log.warn(
+      { closed, needed: path },
+      'pods run as root: users of their own cannot pass this folder; install Agentplane and its data folder outside of it',
+    );
+    return { of: nodeUser };
+  }
+  return new PodUsers(folder, range);
+}

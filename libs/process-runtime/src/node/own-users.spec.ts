@@ -1,0 +1,163 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { findProcess, isRunning } from '#lib/process-identity';
+import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
+import type { Pod } from '#lib/resources';
+import { mainOf, PodDesk } from '../testdata/pod-desk.js';
+
+const FIRST = 60_900;
+const SECRET = 'a secret of the platform';
+const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+if (!isRoot)
+  process.stderr.write('SKIPPED: users of their own for pods need root; run this as root on Linux\n');
+
+(isRoot ? describe : describe.skip)('a pod of a node that is root', () => {
+  const server = testEmbeddedKube();
+  const folder = temporaryFolder();
+  const secret = join(folder, 'secrets', 'ca.key');
+  const open = join(folder, 'secrets', 'open');
+  let desk: PodDesk;
+  let victim: Pod;
+  let victimPid: number;
+
+  beforeAll(async () => {
+    chmodSync(folder, 0o711); // as the data folder of a platform that was started as root
+    mkdirSync(join(folder, 'secrets'), { mode: 0o700 });
+    mkdirSync(open, { mode: 0o755 });
+    for (const file of [secret, join(open, 'note')]) writeFileSync(file, SECRET, { mode: 0o644 });
+    const users = { range: { first: FIRST, last: FIRST + 9 }, programs: [] };
+    desk = new PodDesk(server.kubeconfigPath, folder, { users });
+    await desk.open('red', 'blue');
+    const line = 'cd; echo mine > private; umask 022; echo open > note; echo ready; exec sleep 1000';
+    const env = [{ name: 'RED_SECRET', value: SECRET }];
+    victim = await desk.run(
+      'red',
+      { command: ['sh', '-c', line], env },
+      { automountServiceAccountToken: true },
+    );
+    await desk.until(victim, 'to run', ({ status }) => status?.phase === 'Running');
+    await waitFor(() => existsSync(join(desk.podFolder(victim), 'work', 'note')));
+    const record = readFileSync(join(desk.podFolder(victim), 'main.process.json'), 'utf8');
+    ({ pid: victimPid } = JSON.parse(record) as { pid: number });
+  }, 90_000);
+  afterAll(() => desk.close());
+
+  it('runs as a user of its namespace, who gets no more rights and owns a home', async () => {
+    const line =
+      'id -u; id -g; id -G; grep NoNewPrivs /proc/self/status; echo x > "$HOME/x" && cat "$HOME/x"';
+    const [red, again, blue] = [
+      await desk.shell('red', line),
+      await desk.shell('red', line),
+      await desk.shell('blue', line),
+    ];
+    const uid = Number(red?.split('\n')[0]);
+    expect(uid).toBeGreaterThanOrEqual(FIRST);
+    expect(red?.replace(/\s+/g, ' ')).toBe(`${uid} ${uid} ${uid} NoNewPrivs: 1 x`);
+    expect(again).toBe(red);
+    expect(blue?.split('\n')[0]).not.toBe(String(uid));
+  });
+
+  it('runs the entry point of an image that it cannot change', async () => {
+    const pod = await desk.run('red', { ports: [{ name: 'http', containerPort: 8000 }] });
+    await desk.until(pod, 'to run', ({ status }) => status?.phase === 'Running');
+    await desk.remove(pod);
+    expect(await desk.shell('red', `echo x > ${desk.image}/x`)).toMatch(/Permission denied/);
+  });
+
+  it.each([
+    ['secrets of the platform', () => `cat ${secret}`],
+    ['a file below a closed folder', () => `cat ${open}/note`],
+    ['the users of the node', () => `cat ${folder}/node/users.json`],
+    ['the list of pods', () => `ls ${folder}/node/pods`],
+    ['the files of another workspace', () => `cat ${desk.podFolder(victim)}/work/note`],
+    ['the token of another pod', () => `cat ${desk.podFolder(victim)}/token`],
+    ['the kubeconfig of another pod', () => `cat ${desk.podFolder(victim)}/kubeconfig`],
+    ['the record of another pod', () => `cat ${desk.podFolder(victim)}/pod.json`],
+    ['the log of another pod', () => `ls ${desk.podFolder(victim)}/logs`],
+    ['the environment of another process', () => `cat /proc/${victimPid}/environ`],
+    ['the memory of another process', () => `cat /proc/${victimPid}/mem`],
+    ['the files of another process', () => `ls /proc/${victimPid}/cwd/`],
+    ['the environment of the node', () => `cat /proc/${process.pid}/environ`],
+    ['the descriptors of the node', () => `ls /proc/${process.pid}/fd/`],
+  ])('cannot read %s', async (_what, line) => {
+    const text = await desk.shell('blue', line());
+    expect(text).toMatch(/Permission denied/);
+    expect(text).not.toContain(SECRET);
+  });
+
+  it('cannot read the token of a service account from a pod without it, in its own namespace', async () => {
+    expect(await desk.shell('red', `cat ${desk.podFolder(victim)}/token`)).toMatch(/Permission denied/);
+    const own = 'cat "$KUBECONFIG" > /dev/null && cat "$(dirname "$KUBECONFIG")/token"';
+    const token = await desk.shell('red', own, { automountServiceAccountToken: true });
+    expect(token).toMatch(/^ey/);
+  });
+
+  it('cannot signal processes of other workspaces, the node or its server', async () => {
+    const line = `for pid in ${victimPid} ${process.pid} 1; do kill -9 $pid; done`;
+    expect(await desk.shell('blue', line)).toMatch(/(not permitted[^]*){3}/);
+    expect(isRunning(findProcess(victimPid) ?? { pid: 0, startedAt: '' })).toBe(true);
+  });
+
+  it('cannot enter a folder through workingDir that is closed to it', async () => {
+    const line = 'cat note > "$TERMINATION_MESSAGE_PATH"';
+    const pod = await desk.run('blue', { workingDir: open, command: ['sh', '-c', line] });
+    const over = await desk.until(pod, 'to end', (now) => mainOf(now)?.state?.terminated !== undefined);
+    expect(mainOf(over)?.state?.terminated?.exitCode).not.toBe(0);
+    expect(mainOf(over)?.state?.terminated?.message ?? '').not.toContain(SECRET);
+    await desk.remove(pod);
+  });
+
+  it('cannot make the node follow a link: message, log, record, token', async () => {
+    const line = `cd "$(dirname "$TERMINATION_MESSAGE_PATH")"
+      for file in main.termination main.process.json pod.json pod.json.new token token.new logs; do
+        ln -sfn ${secret} $file; rm -rf $file
+      done; mv work old; mkdir logs/main/x; ls -a`;
+    const text = await desk.shell('blue', line);
+    expect(text).not.toContain(SECRET);
+    expect(text.match(/Permission denied/g)?.length).toBeGreaterThanOrEqual(12);
+  });
+
+  it('has the commands of its probes run as its own user', async () => {
+    const command = ['sh', '-c', 'cd; id -u > probed; grep NoNewPrivs /proc/self/status >> probed'];
+    const pod = await desk.run('blue', {
+      command: ['sh', '-c', 'exec sleep 1000'],
+      readinessProbe: { exec: { command }, periodSeconds: 1 },
+    });
+    const probed = join(desk.podFolder(pod), 'work', 'probed');
+    await waitFor(() => /^609\d\d\nNoNewPrivs:\s+1$/m.test(readFileSync(probed, 'utf8')), {
+      timeoutMs: 30_000,
+      what: 'the probe to write its user',
+    });
+    await desk.remove(pod);
+  });
+
+  it('leaves nothing after its deletion and takes nothing else along, whatever links it made', async () => {
+    const kept = join(folder, 'kept');
+    mkdirSync(kept);
+    writeFileSync(join(kept, 'file'), '');
+    const line = `cd; mkdir -p a/b && ln -s ${kept} a/link && touch a/b/c && chmod 000 a/b; chmod 000 .; exec sleep 1000`;
+    const pod = await desk.run('blue', { command: ['sh', '-c', line] });
+    const work = join(desk.podFolder(pod), 'work');
+    await waitFor(() => existsSync(join(work, 'a')) && (statSync(work).mode & 0o777) === 0, {
+      timeoutMs: 30_000,
+    });
+    await desk.remove(pod);
+    await waitFor(() => !existsSync(desk.podFolder(pod)), { timeoutMs: 30_000 });
+    expect(existsSync(join(kept, 'file'))).toBe(true);
+  });
+
+  it('owns what an earlier node left as root in its folder', async () => {
+    const line = 'cd; while [ ! -e go ]; do sleep 0.1; done; cat old/file && rm -r old; exec sleep 1000';
+    const pod = await desk.run('blue', { command: ['sh', '-c', line] }, { restartPolicy: 'Always' });
+    await desk.until(pod, 'to run', ({ status }) => status?.phase === 'Running');
+    await desk.stopNode();
+    const work = join(desk.podFolder(pod), 'work');
+    chownSync(work, 0, 0);
+    mkdirSync(join(work, 'old'), { mode: 0o700 });
+    for (const name of ['old/file', 'go']) writeFileSync(join(work, name), '', { mode: 0o600 });
+    await desk.startNode();
+    await waitFor(() => !existsSync(join(work, 'old')), { timeoutMs: 30_000 });
+    await desk.remove(pod);
+  });
+});

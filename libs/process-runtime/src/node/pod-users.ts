@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Pod } from '#lib/resources';
+import { isAccountMounted } from '../account/is-account-mounted.js';
+import { writeWhole } from '../pod-files/pod-files.js';
+import type { PodUser } from '../user/pod-user.js';
+
+/** Numbers of users that belong to nobody else on the machine; both ends are included. */
+export interface UserRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+interface Given {
+  /** `NAMESPACE`, or `NAMESPACE/ACCOUNT` for pods with the token of a service account → number. */
+  readonly users: Readonly<Record<string, number>>;
+}
+
+/**
+ * Gives every namespace a user of its own, and every service account whose token its pods hold another: an agent must not
+ * read the token of the listener beside it. Kept in `users.json`, because files outlive the node. No entry in `/etc/passwd`
+ * is needed; the group has the user's number.
+ */
+export class PodUsers {
+  readonly #file: string;
+  readonly #range: UserRange;
+  #users: Readonly<Record<string, number>>;
+
+  constructor(folder: string, range: UserRange) {
+    this.#file = join(folder, 'users.json');
+    this.#range = range;
+    this.#users = readGiven(this.#file);
+  }
+
+  /** @throws Error when every number of the range is given */
+  of(pod: Pod): PodUser {
+    const { namespace = '' } = pod.metadata;
+    const account = pod.spec.serviceAccountName ?? 'default';
+    const key = isAccountMounted(pod) ? `${namespace}/${account}` : namespace;
+    const uid = this.#users[key] ?? this.#give(key);
+    return { uid, gid: uid, isOwn: true };
+  }
+
+  #give(key: string): number {
+    const { first, last } = this.#range;
+    const taken = new Set(Object.values(this.#users));
+    let uid = first;
+    while (taken.has(uid)) uid++;
+    if (uid > last)
+      throw new Error(
+        `no user is left for pods of ${key}: all of ${first}-${last} are given; widen AGENTPLANE_POD_USERS and restart`,
+      );
+    const users = { ...this.#users, [key]: uid };
+    writeWhole(this.#file, `${JSON.stringify({ users } satisfies Given, undefined, 2)}\n`);
+    this.#users = users;
+    return uid;
+  }
+}
+
+function readGiven(file: string): Given['users'] {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw error;
+  }
+  try {
+    return (JSON.parse(text) as Given).users;
+  } catch {
+    throw new Error(
+      `${file} is not JSON: restore it; without it, files of one workspace could become another's`,
+    );
+  }
+}

@@ -1,0 +1,73 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import type { SpawnOptions } from 'node:child_process';
+import type { Launch } from './launch.js';
+
+/** What `spawn` is called with. */
+export interface SpawnRequest {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly options: Pick<SpawnOptions, 'cwd' | 'env' | 'uid' | 'gid'>;
+}
+
+/** Tools that shut the doors which Node cannot; each is used where the machine has it. */
+export interface Tools {
+  /** Of util-linux: no process after it gets more rights by executing a file. */
+  readonly setpriv: string | undefined;
+  /** Of coreutils: changes the folder as the user, not before it becomes one. */
+  readonly env: string | undefined;
+}
+
+const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin'];
+
+/** The machine's own, never what `PATH` of a pod names. */
+export function findTools(): Tools {
+  if (process.platform !== 'linux') return { setpriv: undefined, env: undefined };
+  return { setpriv: findIn(FOLDERS, 'setpriv'), env: findIn(FOLDERS, 'env') };
+}
+
+/**
+ * How a process is started as the user of its pod. Node enters the working folder before it becomes the user, so that a
+ * folder which the spec names would be entered with the rights of root, past all that is closed above it: `env` does it.
+ */
+export function spawnRequest(launch: Launch, tools: Tools): SpawnRequest {
+  const { command, args, folder, environment, user, isFolderNamed, noNewPrivileges } = launch;
+  const isMissing = findCommand(command, environment.PATH ?? '', folder) === undefined;
+  const entersFolder = user.isOwn && isFolderNamed;
+  const words = [
+    ...((user.isOwn || noNewPrivileges) && tools.setpriv ? [tools.setpriv, '--no-new-privs', '--'] : []),
+    ...(entersFolder && tools.env ? [tools.env, `--chdir=${folder}`] : []),
+  ];
+  // Node itself says best what is missing
+  const [first = command, ...rest] = isMissing ? [command, ...args] : [...words, command, ...args];
+  return {
+    command: first,
+    args: rest,
+    options: {
+      cwd: entersFolder ? '/' : folder,
+      env: environment,
+      ...(user.isOwn ? { uid: user.uid, gid: user.gid } : {}),
+    },
+  };
+}
+
+function findCommand(command: string, path: string, folder: string): string | undefined {
+  if (command.includes('/')) {
+    const file = isAbsolute(command) ? command : join(folder, command);
+    return existsSync(file) ? file : undefined;
+  }
+  return findIn(path.split(':'), command);
+}
+
+function findIn(folders: readonly string[], name: string): string | undefined {
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
