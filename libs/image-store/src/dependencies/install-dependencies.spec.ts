@@ -5,9 +5,10 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '#lib/testing';
 import { installDependencies } from './install-dependencies.js';
@@ -54,6 +55,10 @@ describe('installing the dependencies of an image', () => {
       await install(folder);
       expect(versionIn(folder)).toBe('7.0.0');
       expect(existsSync(join(folder, 'node_modules', 'is-odd'))).toBe(false);
+      // agents may be other users than the platform
+      const installed = dirname(realpathSync(join(folder, 'node_modules')));
+      expect(statSync(installed).mode & 0o005).toBe(0o005);
+      expect(statSync(dirname(installed)).mode & 0o001).toBe(0o001);
     },
     120_000,
   );

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { TerminalError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
@@ -60,6 +60,9 @@ async function installShared(
   options.onInstall?.();
   const partial = join(options.shared, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
   await mkdir(partial, { recursive: true, mode: 0o700 });
+  // agents may be other users than the platform
+  await chmod(options.shared, 0o711);
+  await chmod(partial, 0o755);
   try {
     for (const name of [manager.lockFile, ...MANAGER_FILES])
       if (existsSync(join(folder, name))) await copyFile(join(folder, name), join(partial, name));
