@@ -3,8 +3,7 @@ const layer0 = ['errors', 'time', 'json', 'resources'];
 const layer1 = ['manifests', 'graph-configuration', 'reconcile', 'export-plan', 'kube-semantics'];
 const pure = [...layer0, ...layer1];
 const adaptersOrHigher = `^libs/(?!(${pure.join('|')})/)`;
-const outside =
-  'node_modules/(@nestjs|@kubernetes|pg|pg-copy-streams|typeorm|ink|react|minio|undici|ws)(/|$)';
+const outside = 'node_modules/(@nestjs|@kubernetes|pg|pg-copy-streams|typeorm|ink|react|minio|ws)(/|$)';
 const node = [
   'fs',
   'net',

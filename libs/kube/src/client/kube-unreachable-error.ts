@@ -1,6 +1,6 @@
 /** There was no answer: refused, reset, timed out or aborted. `cause` says what the socket said. */
 export class KubeUnreachableError extends Error {
-  /** Node's or undici's word for it, for example `ECONNREFUSED`. */
+  /** Node's word for it, for example `ECONNREFUSED`. */
   readonly code: string;
 
   constructor(method: string, path: string, cause: unknown) {

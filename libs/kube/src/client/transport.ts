@@ -1,10 +1,8 @@
 import { systemClock, type Clock } from '#lib/time';
-import { type Readable } from 'node:stream';
-import { createSecureContext, type SecureContext } from 'node:tls';
-import { type Dispatcher } from 'undici';
-import request from 'undici/lib/api/api-request.js';
-import Pool from 'undici/lib/dispatcher/pool.js';
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { KubeConnection } from '../connection/kube-connection.js';
+import { HttpExchange, type Lane } from './http-exchange.js';
 import { KubeApiError } from './kube-api-error.js';
 import { KubeUnreachableError } from './kube-unreachable-error.js';
 import { parseStatus } from './parse-status.js';
@@ -37,10 +35,10 @@ export interface StreamOptions {
 
 const MAX_TRIES = 4;
 /** Codes of failures that can only mean: this connection, not this request. */
-const CONNECTION_CODES = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'ECONNREFUSED']);
+const CONNECTION_CODES = new Set(['ECONNRESET', 'EPIPE', 'ECONNREFUSED']);
 
 /**
- * HTTP towards one API server: two keep-alive pools (watches hold their connection for minutes and must not take those
+ * HTTP towards one API server: two sets of keep-alive connections (watches hold theirs for minutes and must not take those
  * of requests), TLS, authorization. JSON in and out, untouched. HTTP/1.1 on purpose: a watch then is one connection,
  * whose loss affects no other request.
  */
@@ -49,18 +47,14 @@ export class Transport {
   readonly #options: TransportOptions;
   readonly #clock: Clock;
   readonly #base: string;
-  readonly #requests: Pool;
-  readonly #streams: Pool;
+  readonly #exchange: HttpExchange;
 
   constructor(connection: KubeConnection, options: TransportOptions) {
     this.#connection = connection;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    const url = new URL(connection.server);
-    this.#base = url.pathname.replace(/\/+$/, '');
-    const context = url.protocol === 'https:' ? secureContextOf(connection) : undefined;
-    this.#requests = openPool(connection, context, url.origin, 32);
-    this.#streams = openPool(connection, context, url.origin, null);
+    this.#base = new URL(connection.server).pathname.replace(/\/+$/, '');
+    this.#exchange = new HttpExchange(connection);
   }
 
   /**
@@ -82,31 +76,28 @@ export class Transport {
 
   /** A GET whose body is read as it comes. */
   async stream(path: string, options: StreamOptions): Promise<Readable> {
-    const response = await this.#send(this.#streams, 'GET', path, {
+    const response = await this.#send('streams', 'GET', path, {
       ...options,
-      bodyTimeout: options.silentForMs,
+      bodyTimeoutMs: options.silentForMs,
     });
-    if (response.statusCode >= 400) throw parseStatus(response.statusCode, await response.body.text());
-    return response.body;
+    if (statusOf(response) >= 400)
+      throw parseStatus(statusOf(response), await this.#textOf(response, 'GET', path));
+    return response;
   }
 
   /** Closes idle connections and breaks busy ones. */
-  async close(): Promise<void> {
-    await Promise.all([this.#requests.destroy(), this.#streams.destroy()]);
+  close(): Promise<void> {
+    this.#exchange.close();
+    return Promise.resolve();
   }
 
   async #once(method: Method, path: string, options: RequestOptions): Promise<unknown> {
     const timeout = AbortSignal.timeout(this.#options.timeoutMs);
     const signal = options.signal ? AbortSignal.any([options.signal, timeout]) : timeout;
-    const response = await this.#send(this.#requests, method, path, { ...options, signal });
-    let text: string;
-    try {
-      text = await response.body.text();
-    } catch (error) {
-      throw new KubeUnreachableError(method, path, error);
-    }
-    if (response.statusCode >= 400)
-      throw parseStatus(response.statusCode, text, response.headers['retry-after']);
+    const response = await this.#send('requests', method, path, { ...options, signal });
+    const text = await this.#textOf(response, method, path, signal);
+    const retryAfter = response.headers['retry-after'];
+    if (statusOf(response) >= 400) throw parseStatus(statusOf(response), text, retryAfter);
     if (!isJson(response.headers['content-type'])) return text;
     try {
       return JSON.parse(text);
@@ -115,12 +106,28 @@ export class Transport {
     }
   }
 
-  async #send(
-    pool: Pool,
+  async #textOf(
+    response: IncomingMessage,
     method: Method,
     path: string,
-    options: RequestOptions & { bodyTimeout?: number },
-  ): Promise<Dispatcher.ResponseData> {
+    signal?: AbortSignal,
+  ): Promise<string> {
+    response.setEncoding('utf8');
+    let text = '';
+    try {
+      for await (const piece of response) text += piece as string;
+    } catch (error) {
+      throw new KubeUnreachableError(method, path, causeOf(error, signal));
+    }
+    return text;
+  }
+
+  async #send(
+    lane: Lane,
+    method: Method,
+    path: string,
+    options: RequestOptions & { bodyTimeoutMs?: number },
+  ): Promise<IncomingMessage> {
     const authorization = await this.#connection.auth.authorization();
     const headers: Record<string, string> = {
       accept: options.accept ?? 'application/json',
@@ -133,49 +140,28 @@ export class Transport {
       headers['content-type'] = options.contentType ?? 'application/json';
     }
     try {
-      return await request.call(pool, {
+      return await this.#exchange.send(lane, {
         method,
         path: this.#base + path + queryText(options.query),
         headers,
         ...(body === undefined ? {} : { body }),
         ...(options.signal ? { signal: options.signal } : {}),
-        headersTimeout: this.#options.timeoutMs,
-        bodyTimeout: options.bodyTimeout ?? this.#options.timeoutMs,
+        headTimeoutMs: this.#options.timeoutMs,
+        bodyTimeoutMs: options.bodyTimeoutMs ?? this.#options.timeoutMs,
       });
     } catch (error) {
-      throw new KubeUnreachableError(method, path, error);
+      throw new KubeUnreachableError(method, path, causeOf(error, options.signal));
     }
   }
 }
 
-/** One for all connections: each of its own would parse CA and key again, and keep them. */
-function secureContextOf({ ca, clientCertificate, clientKey }: KubeConnection): SecureContext {
-  return createSecureContext({
-    ...(ca === undefined ? {} : { ca }),
-    ...(clientCertificate === undefined ? {} : { cert: clientCertificate }),
-    ...(clientKey === undefined ? {} : { key: clientKey }),
-  });
+function statusOf({ statusCode = 0 }: IncomingMessage): number {
+  return statusCode;
 }
 
-function openPool(
-  connection: KubeConnection,
-  secureContext: SecureContext | undefined,
-  origin: string,
-  connections: number | null,
-): Pool {
-  return new Pool(origin, {
-    connections,
-    allowH2: false,
-    keepAliveTimeout: 30_000,
-    connect: {
-      timeout: 10_000,
-      // the kernel gives a dead peer up about 10 probes of 1 s after this
-      keepAliveInitialDelay: 15_000,
-      ...(secureContext === undefined ? {} : { secureContext }),
-      ...(connection.tlsServerName === undefined ? {} : { servername: connection.tlsServerName }),
-      ...(connection.insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
-    },
-  });
+/** A connection that was broken on purpose: its own error would read as one that broke by itself, and be tried again. */
+function causeOf(error: unknown, signal: AbortSignal | undefined): unknown {
+  return signal?.aborted ? signal.reason : error;
 }
 
 function queryText(query: Query | undefined): string {
