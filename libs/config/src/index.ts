@@ -8,3 +8,4 @@ export {
   wholeEnvironment,
   type Config,
 } from './load-config.js';
+export { PROXY_VARIABLES, proxyEnvironment, proxyFor, type Target } from './proxy.js';

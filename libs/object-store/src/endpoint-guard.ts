@@ -71,6 +71,17 @@ export class EndpointGuard {
     });
   };
 
+  /**
+   * For a host that a proxy will resolve: refused when this machine knows that it must not be dialled. What cannot be
+   * resolved here is the proxy's to judge.
+   */
+  judgeForProxy(host: string, answer: (refusal: Error | undefined) => void): void {
+    if (isIP(host) !== 0) return answer(this.#judge(host));
+    this.lookup(host, { all: true }, (error) =>
+      answer(error instanceof EndpointRefusedError ? error : undefined),
+    );
+  }
+
   #judgeName(name: string): EndpointRefusedError | undefined {
     const plain = name.toLowerCase().replace(/\.+$/, '');
     if (METADATA_NAMES.has(plain)) return refusalOf('never');

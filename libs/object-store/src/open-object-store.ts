@@ -129,7 +129,7 @@ class ClientObjectStore implements ObjectStore {
   }
 
   close(): void {
-    this.#transport.agent.destroy();
+    this.#transport.close();
   }
 
   #try<T>(attempted: string, work: () => Promise<T>): Promise<T> {

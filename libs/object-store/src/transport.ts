@@ -1,7 +1,9 @@
 import type http from 'node:http';
 import https from 'node:https';
+import { proxyFor } from '#lib/config';
 import type { EndpointGuard } from './endpoint-guard.js';
 import { ObjectStoreError } from './object-store-error.js';
+import { proxyAgent } from './proxy-agent.js';
 
 // not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
 const plainHttp = process.getBuiltinModule('node:http');
@@ -21,6 +23,8 @@ export class Transport {
   readonly #isTls: boolean;
   readonly #timeoutMs: number;
   readonly #guard: EndpointGuard;
+  /** By URL. */
+  readonly #proxies = new Map<string, http.Agent>();
 
   constructor(isTls: boolean, timeoutMs: number, guard: EndpointGuard) {
     this.#isTls = isTls;
@@ -37,9 +41,10 @@ export class Transport {
   ): http.ClientRequest => {
     if (typeof options === 'string' || options instanceof URL || typeof callback !== 'function')
       throw new TypeError('a request to an object store takes options and a callback');
-    this.#guard.checkHost(options.hostname ?? options.host ?? '');
+    const host = options.hostname ?? options.host ?? '';
+    this.#guard.checkHost(host);
     const request = (this.#isTls ? https : plainHttp).request(
-      { ...options, agent: this.agent },
+      { ...options, agent: this.#agentFor(host, Number(options.port ?? (this.#isTls ? 443 : 80))) },
       (response) => {
         if (!BUSY_STATUS.has(response.statusCode ?? 0)) return callback(response);
         void readCode(response).then((code) => {
@@ -52,6 +57,18 @@ export class Transport {
     });
     return request;
   };
+
+  close(): void {
+    for (const agent of [this.agent, ...this.#proxies.values()]) agent.destroy();
+  }
+
+  #agentFor(host: string, port: number): http.Agent {
+    const proxy = proxyFor({ host, port, isTls: this.#isTls });
+    if (proxy === undefined) return this.agent;
+    const agent = this.#proxies.get(proxy) ?? proxyAgent(proxy, this.#isTls, this.#guard);
+    this.#proxies.set(proxy, agent);
+    return agent;
+  }
 }
 
 async function readCode(response: http.IncomingMessage): Promise<string> {

@@ -1,3 +1,4 @@
+import type { AgentOptions } from 'node:http';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
@@ -10,6 +11,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { proxyFor } from '#lib/config';
 import { errorText } from '#lib/errors';
 import type { SpanPlace } from './span-place.js';
 import type { TracingSettings } from './telemetry-settings.js';
@@ -27,6 +29,7 @@ export function openTracing(settings: TracingSettings, resource: Readonly<Record
     url: settings.url,
     headers: { ...settings.headers },
     timeoutMillis: settings.timeoutMs,
+    httpAgentOptions: agentOptions(settings.url),
   });
   const provider = new TracerProvider({
     resource: resourceFromAttributes({ ...settings.resource, ...resource }),
@@ -79,4 +82,13 @@ function samplerOf({ sampler, samplerRatio }: TracingSettings): Sampler {
     default:
       return sampler satisfies never;
   }
+}
+
+function agentOptions(text: string): AgentOptions {
+  const url = new URL(text);
+  const isTls = url.protocol === 'https:';
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const proxy = proxyFor({ host, port: Number(url.port) || (isTls ? 443 : 80), isTls });
+  if (proxy === undefined) return { keepAlive: true };
+  return { keepAlive: true, proxyEnv: isTls ? { https_proxy: proxy } : { http_proxy: proxy } };
 }

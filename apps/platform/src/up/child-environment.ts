@@ -1,4 +1,4 @@
-import { inheritedEnvironment } from '#lib/config';
+import { inheritedEnvironment, PROXY_VARIABLES, proxyEnvironment } from '#lib/config';
 import { TRACING_VARIABLES } from '#lib/telemetry';
 import type { DataPaths, StoreCredentials } from '#lib/data-folder';
 import type { Ports } from '../data-folder/ports.js';
@@ -14,6 +14,7 @@ const INHERITED = [
   'NODE_EXTRA_CA_CERTS',
   'AGENTPLANE_LOG_LEVEL',
   ...TRACING_VARIABLES,
+  ...PROXY_VARIABLES,
 ];
 
 /** What the environments of the programs are made from. */
@@ -45,6 +46,8 @@ export function embeddedEnvironment(from: Surroundings): Environment {
   return {
     ...programEnvironment(),
     ...inheritedEnvironment(['AGENTPLANE_POD_USERS']),
+    // for the pods: the platform's own address is reached without a proxy
+    ...proxyEnvironment([from.host, `[${from.host}]`]),
     AGENTPLANE_DATA: paths.root,
     AGENTPLANE_INSTALLATION: installation,
     AGENTPLANE_KUBE_PORT: String(ports.kube),

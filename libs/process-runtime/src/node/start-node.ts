@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { delimiter } from 'node:path';
 import { EventRecorder, Informer, KubeClient, type KubeConnection } from '#lib/kube';
-import { inheritedEnvironment } from '#lib/config';
+import { inheritedEnvironment, proxyEnvironment } from '#lib/config';
 import { errorText } from '#lib/errors';
 import type { Stoppable } from '#lib/lifecycle';
 import { FIELD_MANAGER, type Pod, PODS } from '#lib/resources';
@@ -57,12 +57,6 @@ const INHERITED = [
   'LANG',
   'LC_ALL',
   'TZ',
-  'HTTP_PROXY',
-  'HTTPS_PROXY',
-  'NO_PROXY',
-  'http_proxy',
-  'https_proxy',
-  'no_proxy',
   'NODE_EXTRA_CA_CERTS',
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',
@@ -153,5 +147,9 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
 /** The folder of this Node comes first, so that `node` in a command is the one that everything is built for. */
 function machineEnvironment(): Record<string, string> {
   const inherited = inheritedEnvironment(INHERITED);
-  return { ...inherited, PATH: `${dirname(process.execPath)}${delimiter}${inherited.PATH ?? ''}` };
+  return {
+    ...inherited,
+    ...proxyEnvironment(),
+    PATH: `${dirname(process.execPath)}${delimiter}${inherited.PATH ?? ''}`,
+  };
 }
