@@ -4,7 +4,9 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { leaveOut } from '../support/kubectl.js';
+import { agentplane } from '../cli/agentplane.js';
 import { type Platform, startPlatform } from '../support/platform.js';
+import { listProcesses } from '../support/process-tree.js';
 import { Rest } from '../support/rest.js';
 import { waitUntil } from '../support/wait-until.js';
 
@@ -101,10 +103,39 @@ function newRun(): Record<string, unknown> & { readonly id: string } {
     expect(hasEnded).toBe(false);
   }, 240_000);
 
+  it('reports the full disk in the same words in REST, status and dashboard', async () => {
+    fillDisk();
+    const { body } = await rest.get<{ detail?: string }>('/ok');
+    expect(body.detail).toMatch(/^no space left on the disk of .* \(\d+ MB free\); free some, /);
+    const words = String(body.detail).replace(/ \(.*/, '');
+    const status = await agentplane(['status', '--data', dataFolder]);
+    expect(status.output).toMatch(new RegExp(`^disk +full +${words}`, 'm'));
+    expect(status.output).toMatch(new RegExp(`^rest +degraded +${words}`, 'm'));
+    expect(status.code).toBe(1);
+    expect((await agentplane(['dashboard', '--data', dataFolder])).output).toContain(words);
+  }, 60_000);
+
+  it('starts Postgres again though it ended while the disk was full', async () => {
+    fillDisk();
+    const masters = listProcesses().filter(
+      ({ command }) => command.includes(dataFolder) && /postgres/.test(command),
+    );
+    for (const { pid } of masters) process.kill(pid, 'SIGKILL');
+    await waitUntil('REST to notice', async () => (await rest.get('/sessions')).status === 503, 30_000);
+    const until = performance.now() + 5_000; // the time itself is the fault: starts fail meanwhile
+    while (performance.now() < until) {
+      fillDisk();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(hasEnded).toBe(false);
+  }, 60_000);
+
   it('goes on by itself once there is space, and has lost nothing that it acknowledged', async () => {
     rmSync(filler);
     await waitUntil('the store to take runs again', async () => (await ingest()).status === 202, 90_000);
     expect(hasEnded).toBe(false);
+    expect((await rest.get('/ok')).body).toEqual({ ok: true });
+    expect((await agentplane(['status', '--data', dataFolder])).output).toMatch(/^disk +ok /m);
     const sample = stored.filter((_, at) => at % 7 === 0);
     for (const id of sample) expect((await rest.get<{ id: string }>(`/runs/${id}`)).body.id).toBe(id);
     const { body } = await rest.post<{ id: string; latest_revision_id: string }>('/v2/deployments', {

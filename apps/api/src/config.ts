@@ -27,6 +27,10 @@ const FIELDS = {
     'whether destinations may lead into private networks and to this machine',
     { fallback: false },
   ),
+  dataFolder: optionalText(
+    'AGENTPLANE_DATA',
+    'folder whose disk holds the stores; GET /ok reports when it has no space left. Absent in a cluster',
+  ),
   operatorKey: optionalText(
     'AGENTPLANE_OPERATOR_KEY',
     'key (apo_…) that manages the API keys of every workspace and nothing else; absent: no such key',

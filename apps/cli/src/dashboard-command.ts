@@ -25,7 +25,12 @@ const INHERITED = [
  */
 export function dashboardEnvironment(
   own: Readonly<Record<string, string>>,
-  flags: { kubeconfig: string; namespace?: string | undefined; allNamespaces?: boolean },
+  flags: {
+    kubeconfig: string;
+    namespace?: string | undefined;
+    allNamespaces?: boolean;
+    dataFolder?: string | undefined;
+  },
 ): Record<string, string> {
   const { NO_COLOR: noColor = '', ...others } = own;
   return {
@@ -33,6 +38,7 @@ export function dashboardEnvironment(
     ...others,
     KUBECONFIG: flags.kubeconfig,
     ...(flags.namespace === undefined ? {} : { AGENTPLANE_NAMESPACE: flags.namespace }),
+    ...(flags.dataFolder === undefined ? {} : { AGENTPLANE_DATA: flags.dataFolder }),
     ...(flags.allNamespaces ? { AGENTPLANE_ALL_NAMESPACES: 'true' } : {}),
   };
 }
@@ -45,15 +51,18 @@ export function runDashboard(
     readonly allNamespaces: boolean;
   },
 ): Promise<number> {
-  const kubeconfig = flags.kubeconfig ?? kubeconfigOf(flags);
-  const environment = dashboardEnvironment(inheritedEnvironment(INHERITED), { ...flags, kubeconfig });
+  const place = flags.kubeconfig === undefined ? placeOf(flags) : { kubeconfig: flags.kubeconfig };
+  const environment = dashboardEnvironment(inheritedEnvironment(INHERITED), { ...flags, ...place });
   const program = join(INSTALLATION, 'dist', 'apps', 'tui', 'src', 'main.js');
   const child = spawn(process.execPath, [program], { stdio: 'inherit', env: environment });
   return new Promise((resolve) => child.once('exit', (code) => resolve(code ?? EXIT.failed)));
 }
 
-function kubeconfigOf(flags: TargetFlags): string {
-  const { kubeconfig, title } = resolveTarget(flags);
-  if (kubeconfig !== undefined) return kubeconfig;
+function placeOf(flags: TargetFlags): {
+  readonly kubeconfig: string;
+  readonly dataFolder: string | undefined;
+} {
+  const { kubeconfig, local, title } = resolveTarget(flags);
+  if (kubeconfig !== undefined) return { kubeconfig, dataFolder: local?.root };
   throw new CommandError('failed', `${title} has no kubeconfig: name one with --kubeconfig`);
 }

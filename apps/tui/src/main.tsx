@@ -1,5 +1,6 @@
 import { render } from 'ink';
 import { flag, loadConfig, optionalText, text } from '#lib/config';
+import { findDiskTrouble } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
@@ -13,6 +14,7 @@ import { printOnce } from './screen/print-once.js';
 const CONFIG = {
   kubeconfigPath: text('KUBECONFIG', 'path of the kubeconfig', { fallback: '.agentplane/kubeconfig' }),
   namespace: optionalText('AGENTPLANE_NAMESPACE', 'namespace to show; the context’s own when missing'),
+  dataFolder: optionalText('AGENTPLANE_DATA', 'data folder of the platform when it runs on this machine'),
   allNamespaces: flag('AGENTPLANE_ALL_NAMESPACES', 'show every namespace', { fallback: false }),
 };
 
@@ -38,9 +40,11 @@ async function main(): Promise<number> {
   const connection = await loadKubeConnection({ kubeconfigPath: config.kubeconfigPath });
   const namespace = config.allNamespaces ? undefined : (config.namespace ?? connection.namespace);
   const qualified = namespace === undefined;
+  const { dataFolder } = config;
   const feed = new KubeFeed({
     client: new KubeClient(connection, { fieldManager: 'agentplane-dashboard' }),
     namespace,
+    findTrouble: () => (dataFolder === undefined ? undefined : findDiskTrouble(dataFolder)),
     clock: systemClock,
     // log lines would tear the screen
     log: createLogger('dashboard', 'silent'),

@@ -9,6 +9,7 @@ export {
   type StoreCredentials,
 } from './credentials.js';
 export { dataPaths, type DataPaths } from './data-paths.js';
+export { findDiskTrouble } from './disk-trouble.js';
 export { FIRST_WORKSPACE } from './first-workspace.js';
 export { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION } from './installation.js';
 export { readJson, writeJson } from './json-file.js';

@@ -6,6 +6,8 @@ import { readJson } from './json-file.js';
 
 /** A platform that runs over a data folder. */
 export interface RunningPlatform {
+  /** Its data folder, as an absolute path. */
+  readonly root: string;
   readonly supervisorPid: number;
   readonly credentials: PlatformCredentials;
 }
@@ -16,7 +18,7 @@ export function findRunningPlatform(data: string): RunningPlatform | undefined {
   const owner = readJson<ProcessIdentity>(join(root, 'lock'));
   const credentials = readCredentials(path);
   if (!credentials || !owner || !isRunning(owner)) return undefined;
-  return { supervisorPid: owner.pid, credentials };
+  return { root, supervisorPid: owner.pid, credentials };
 }
 
 /** The message for when none runs. */

@@ -1,7 +1,9 @@
-import { Answered, FLAG, object, orNull, TEXT, TIME, WHOLE } from '../wire/shape.js';
+import { Answered, FLAG, object, orNull, Perhaps, TEXT, TIME, WHOLE } from '../wire/shape.js';
 
 export class OkAnswer {
   @Answered(FLAG) readonly ok: boolean;
+  @Perhaps(TEXT, 'What keeps the platform from storing anything at present; requests that only read work')
+  readonly detail?: string;
 }
 
 export class BatchIngestConfigAnswer {

@@ -1,4 +1,7 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Inject } from '@nestjs/common';
+import { findDiskTrouble } from '#lib/data-folder';
+import type { ApiConfig } from '../config.js';
+import { API_CONFIG } from '../core/tokens.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { InfoAnswer, OkAnswer } from './info-answer.js';
@@ -31,10 +34,18 @@ const INFO: InfoAnswer = {
 @Described(({ ApiTags }) => ApiTags('Info'))
 @Controller()
 export class InfoController {
+  readonly #dataFolder: string | undefined;
+
+  constructor(@Inject(API_CONFIG) { dataFolder }: Pick<ApiConfig, 'dataFolder'>) {
+    this.#dataFolder = dataFolder;
+  }
+
   @Get('ok')
   @Operation({ summary: 'Whether the api works', answer: OkAnswer })
   ok(): OkAnswer {
-    return { ok: true };
+    // still 200: a platform whose disk is full must not be taken away from those who read
+    const detail = this.#dataFolder === undefined ? undefined : findDiskTrouble(this.#dataFolder);
+    return { ok: true, ...(detail === undefined ? {} : { detail }) };
   }
 
   @Get(['info', 'api/v1/info'])

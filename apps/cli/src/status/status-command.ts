@@ -1,4 +1,6 @@
 import { errorText } from '#lib/errors';
+import { findDiskTrouble } from '#lib/data-folder';
+import { isJsonObject } from '#lib/json';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
 import { CONDITION, findCondition, NODES, RESOURCES } from '#lib/resources';
@@ -22,11 +24,26 @@ async function serverState(
   }: { url: string; path?: string; isHealthy?: (code: number) => boolean },
 ): Promise<Part> {
   try {
-    const { status } = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(3000) });
+    const response = await fetch(`${url}${path}`, { signal: AbortSignal.timeout(3000) });
+    const { status } = response;
+    const trouble = isHealthy(status) ? await troubleIn(response) : undefined;
+    if (trouble !== undefined) return { part, state: 'degraded', detail: trouble };
     return { part, state: isHealthy(status) ? 'ok' : `HTTP ${status}`, detail: url };
   } catch (error) {
     return { part, state: 'unreachable', detail: errorText(error) };
   }
+}
+
+/** What a server that works reports of itself all the same. */
+async function troubleIn(response: Response): Promise<string | undefined> {
+  const body = await response.json().catch(() => undefined);
+  return isJsonObject(body) && typeof body['detail'] === 'string' ? body['detail'] : undefined;
+}
+
+/** The disk of a platform on this machine. */
+function diskState(folder: string): Part {
+  const trouble = findDiskTrouble(folder);
+  return { part: 'disk', state: trouble === undefined ? 'ok' : 'full', detail: trouble ?? folder };
 }
 
 /** Asked for its health: the first scrape loads what renders metrics, which a glance should not cost. */
@@ -93,6 +110,7 @@ export async function printStatus({
   const { local, rest, kubeconfig } = resolveTarget(flags);
   const groups = await Promise.all([
     local ? [{ part: 'supervisor', state: 'ok', detail: `process ${local.supervisorPid}` }] : [],
+    local ? diskState(local.root) : [],
     serverState('rest', { url: rest.url, path: '/ok', isHealthy: (code) => code === 200 }),
     local ? serverState('object-store', { url: local.credentials.objectStore.endpoint }) : [],
     ...Object.entries(local?.credentials.metrics ?? {}).map(([program, url]) => metricsState(program, url)),

@@ -71,6 +71,7 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
     KUBECONFIG: kubeconfig,
     HOST: from.host,
     PORT: String(from.ports.rest),
+    AGENTPLANE_DATA: from.paths.root,
     AGENTPLANE_METRICS_PORT: String(from.ports.apiMetrics),
     AGENTPLANE_DATABASE_URI: from.databaseUri,
     AGENTPLANE_API_URL: from.apiUrl,

@@ -6,11 +6,14 @@ import { EMPTY, type Snapshot, type SnapshotFeed } from './snapshot.js';
 
 /** Changes within this time become one snapshot: a screen need not be drawn more often. */
 const GATHER_MS = 100;
+const LOOK_MS = 3_000;
 
 export interface KubeFeedOptions {
   readonly client: KubeClient;
   /** Undefined: every namespace that the user may read. */
   readonly namespace: string | undefined;
+  /** Looked at now and then: trouble of the platform that no watch reports. */
+  readonly findTrouble?: () => string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -23,15 +26,18 @@ export class KubeFeed implements SnapshotFeed {
   readonly #exports;
   readonly #exportRuns;
   readonly #clock: Clock;
+  readonly #findTrouble: () => string | undefined;
   readonly #namespace: string | undefined;
   readonly #readers = new Set<() => void>();
   readonly #trouble: Trouble;
   #troubleSince: Date | undefined;
   #current: Snapshot = EMPTY;
   #isGathering = false;
+  #cancelLook: () => void = () => undefined;
 
-  constructor({ client, namespace, clock, log }: KubeFeedOptions) {
+  constructor({ client, namespace, findTrouble = () => undefined, clock, log }: KubeFeedOptions) {
     this.#clock = clock;
+    this.#findTrouble = findTrouble;
     this.#namespace = namespace;
     // shared, so that an outage is reported once, and at once: no event comes while it lasts
     const trouble = new Trouble(log, () => this.#gather());
@@ -74,9 +80,11 @@ export class KubeFeed implements SnapshotFeed {
       this.#follow(this.#exportRuns),
     ]);
     this.#take();
+    this.#look();
   }
 
   async stop(): Promise<void> {
+    this.#cancelLook();
     const informers = [this.#deployments, this.#revisions, this.#exports, this.#exportRuns];
     await Promise.all(informers.map((informer) => informer.stop()));
   }
@@ -86,6 +94,14 @@ export class KubeFeed implements SnapshotFeed {
     informer.on(() => this.#gather());
     informer.start();
     return informer.synced();
+  }
+
+  #look(): void {
+    this.#cancelLook = this.#clock.after(LOOK_MS, () => {
+      if (this.#trouble.problem === undefined && this.#current.trouble !== this.#findTrouble())
+        this.#gather();
+      this.#look();
+    });
   }
 
   #gather(): void {
@@ -101,14 +117,16 @@ export class KubeFeed implements SnapshotFeed {
     const { problem } = this.#trouble;
     this.#troubleSince = problem === undefined ? undefined : (this.#troubleSince ?? this.#clock.now());
     const since = this.#troubleSince?.toISOString().slice(11, 19);
+    const trouble =
+      problem === undefined
+        ? this.#findTrouble()
+        : `watch failed, showing the state of ${since} UTC: ${problem}`;
     this.#current = {
       deployments: this.#deployments.list(this.#namespace),
       revisions: this.#revisions.list(this.#namespace),
       exports: this.#exports.list(this.#namespace),
       exportRuns: this.#exportRuns.list(this.#namespace),
-      ...(problem === undefined
-        ? {}
-        : { trouble: `watch failed, showing the state of ${since} UTC: ${problem}` }),
+      ...(trouble === undefined ? {} : { trouble }),
     };
     for (const changed of this.#readers) changed();
   }

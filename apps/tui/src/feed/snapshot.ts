@@ -45,7 +45,7 @@ export interface Snapshot {
   readonly revisions: readonly ShownRevision[];
   readonly exports: readonly ShownExport[];
   readonly exportRuns: readonly ShownExportRun[];
-  /** Set while the API server cannot be reached. */
+  /** Set while the API server cannot be reached, or nothing can be stored. */
   readonly trouble?: string;
 }
 
