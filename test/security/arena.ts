@@ -27,8 +27,12 @@ export type FindArena = () => Arena;
 
 const ATTACKER = 'attacker';
 
+/** Starts a platform and fills it. */
 export async function openArena(): Promise<Arena> {
-  const platform = await startPlatform(newDataFolder());
+  return fillArena(await startPlatform(newDataFolder()));
+}
+
+async function fillArena(platform: Platform): Promise<Arena> {
   const { credentials, dataFolder } = platform;
   const kube = new KubeClient(await loadKubeConnection({ kubeconfigPath: credentials.kubeconfig }));
   const first = {

@@ -1,5 +1,8 @@
 import { attackAgents, openAgents } from './agent-matrix.js';
 import { type Arena, openArena } from './arena.js';
+import { attackKubernetes } from './kube-attacks.js';
+import { attackObjectStore } from './object-store-attacks.js';
+import { attackPostgres } from './postgres-attacks.js';
 import { attackRest, openRest } from './rest-matrix.js';
 
 /**
@@ -17,6 +20,9 @@ afterAll(() => arena.stop(), 60_000);
 
 attackRest(find);
 attackAgents(find);
+attackKubernetes(find);
+attackObjectStore(find);
+attackPostgres(find);
 
 // deletes, at last, what the attacks were about
 openAgents(find);
