@@ -670,7 +670,7 @@ describe('a server', () => {
     ).toBe(78);
     expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({
       reason: 'GraphLoadFailed',
-      message: 'graph "agent" of agent.mjs failed to load: no model configured',
+      message: 'graph "agent" of agent.mjs failed to load: no model configured (agent.mjs:1:7)',
     });
   });
 });

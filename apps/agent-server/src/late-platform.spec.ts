@@ -7,7 +7,7 @@ const TENANT = '11111111-1111-4111-8111-111111111111';
 const postgres = testPostgres();
 
 describe('a server whose platform restarts', () => {
-  it('starts without it, and verifies a key once it is back rather than refusing it', async () => {
+  it('starts without it, and verifies a key once it is back, in either header', async () => {
     const port = await freePort();
     const server = await ServerProcess.start({
       uri: (await postgres.freshDatabase()).uri,
@@ -30,6 +30,10 @@ describe('a server whose platform restarts', () => {
       }).listen(port, '127.0.0.1');
       await once(platform, 'listening');
       expect((await answer).status).toBe(200);
+      const statusWith = async (authorization: string): Promise<number> =>
+        (await fetch(`${server.url}/assistants/counter`, { headers: { authorization } })).status;
+      expect(await statusWith('Bearer key')).toBe(200);
+      expect(await statusWith('Basic key')).toBe(401);
     } finally {
       await server.stop();
       platform?.close();

@@ -3,9 +3,18 @@ import { isUuid } from '#lib/resources';
 import { ensureSystemAssistant } from '../store/assistant/ensure-system-assistant.js';
 import { findAssistant } from '../store/assistant/find-assistant.js';
 import { removeAssistant } from '../store/assistant/remove-assistant.js';
-import type { WireAssistant } from '../store/row/assistant-row.js';
+import { chooseAssistantVersion } from '../store/assistant/choose-assistant-version.js';
+import { listAssistantVersions, type VersionPage } from '../store/assistant/list-assistant-versions.js';
+import { patchAssistant, type AssistantChange } from '../store/assistant/patch-assistant.js';
+import {
+  assistantNotFound,
+  type WireAssistant,
+  type WireAssistantVersion,
+} from '../store/row/assistant-row.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
+import { removeThread } from '../store/thread/remove-thread.js';
+import { searchThreads } from '../store/thread/search-threads.js';
 import { WORKER } from '../store/worker-scope.js';
 import { systemAssistantId } from './system-assistant-id.js';
 
@@ -43,12 +52,51 @@ export class Assistants {
     return findAssistant(scope, this.sql, id);
   }
 
+  /**
+   * @param hasThreads removes its threads as well, first: what a crash leaves can be removed again
+   * @throws PublicError `not_found`, `bad_request` for a graph's own assistant
+   */
+  async remove(scope: Scope, idOrGraph: string, hasThreads: boolean): Promise<void> {
+    const id = await this.#own(scope, idOrGraph, 'deleted');
+    const page = { limit: 100, offset: 0, sortBy: 'thread_id', isAscending: true } as const;
+    while (hasThreads) {
+      const threads = await searchThreads(scope, this.sql, { metadata: { assistant_id: id } }, page);
+      if (threads.length === 0) break;
+      for (const { thread_id: threadId } of threads) await removeThread(scope, this.sql, threadId);
+    }
+    if (!(await removeAssistant(scope, this.sql, id))) throw assistantNotFound(id);
+  }
+
+  /**
+   * Makes a new version.
+   * @throws PublicError `not_found`, `bad_request` for a graph's own assistant, `forbidden` (scope)
+   */
+  async patch(scope: Scope, idOrGraph: string, change: AssistantChange): Promise<WireAssistant> {
+    return patchAssistant(scope, this.sql, await this.#own(scope, idOrGraph, 'changed'), change);
+  }
+
+  /** @throws PublicError `not_found` */
+  async versions(scope: Scope, idOrGraph: string, page: VersionPage): Promise<WireAssistantVersion[]> {
+    const { assistant_id: id } = await this.get(scope, idOrGraph);
+    return listAssistantVersions(scope, this.sql, id, page);
+  }
+
   /** @throws PublicError `not_found`, `bad_request` for a graph's own assistant */
-  async remove(scope: Scope, idOrGraph: string): Promise<void> {
+  async choose(scope: Scope, idOrGraph: string, version: number): Promise<WireAssistant> {
+    const id = await this.#own(scope, idOrGraph, 'changed');
+    const chosen = await chooseAssistantVersion(scope, this.sql, id, version);
+    if (!chosen) throw new PublicError('not_found', `Assistant ${id} has no version ${version}`);
+    return chosen;
+  }
+
+  /** The id of an assistant that a caller made. */
+  async #own(scope: Scope, idOrGraph: string, deed: string): Promise<string> {
     const { assistant_id: id } = await this.get(scope, idOrGraph);
     if (this.#system.has(id))
-      throw new PublicError('bad_request', `Assistant ${id} belongs to a graph and cannot be deleted`);
-    if (!(await removeAssistant(scope, this.sql, id)))
-      throw new PublicError('not_found', `Assistant ${id} not found`);
+      throw new PublicError(
+        'bad_request',
+        `Assistant ${id} belongs to a graph and cannot be ${deed}; create one of the graph for settings of your own`,
+      );
+    return id;
   }
 }

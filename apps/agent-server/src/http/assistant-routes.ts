@@ -8,29 +8,60 @@ import { parseBody, record, text } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { Assistants } from '../assistant/assistants.js';
 import { createAssistant } from '../store/assistant/create-assistant.js';
+import { readGraphSchemas, readSubgraphSchemas } from '../graph/graph-schemas.js';
+import { countAssistants } from '../store/assistant/count-assistants.js';
 import { searchAssistants } from '../store/assistant/search-assistants.js';
-import type { WireAssistant } from '../store/row/assistant-row.js';
+import type { AssistantSearch } from '../store/row/assistant-conditions.js';
+import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { scopeOf } from './caller-scope.js';
-import { pageOf, pathPart, queryOf } from './request-parts.js';
+import { hasPathPart, isTrue, pageOf, pathPart, queryOf } from './request-parts.js';
+import { paginate, selected } from './search-answer.js';
 
+const FIELDS = [
+  ...['assistant_id', 'graph_id', 'name', 'description', 'config', 'context'],
+  ...['metadata', 'version', 'created_at', 'updated_at'],
+] as const;
+
+const matching = { graph_id: text.nullish(), name: text.nullish(), metadata: record.nullish() };
 const search = z.object({
-  graph_id: text.nullish(),
-  name: text.nullish(),
-  metadata: record.nullish(),
+  ...matching,
   limit: z.int().min(1).max(1000).nullish(),
   offset: z.int().min(0).nullish(),
+  sort_by: z.enum(['assistant_id', 'graph_id', 'name', 'created_at', 'updated_at']).nullish(),
+  sort_order: z.enum(['asc', 'desc']).nullish(),
+  select: z.array(z.enum(FIELDS)).nullish(),
 });
-const creation = z.object({
-  assistant_id: z.string().regex(UUID_PATTERN, 'must be a uuid').nullish(),
-  graph_id: text,
-  name: text.nullish(),
+const settings = {
   description: text.nullish(),
   config: record.nullish(),
   context: record.nullish(),
   metadata: record.nullish(),
+};
+const creation = z.object({
+  ...settings,
+  assistant_id: z.string().regex(UUID_PATTERN, 'must be a uuid').nullish(),
+  graph_id: text,
+  name: text.nullish(),
   if_exists: z.enum(['raise', 'do_nothing']).nullish(),
 });
+const change = z.object({ ...settings, graph_id: text.nullish(), name: text.nullish() });
+const versions = z.object({
+  metadata: record.nullish(),
+  limit: z.int().min(1).max(1000).nullish(),
+  offset: z.int().min(0).nullish(),
+});
+const choice = z.object({
+  version: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
+});
+
+/** What a body gives, without what it leaves to be as it is. */
+function searchOf({ graph_id, name, metadata }: z.infer<z.ZodObject<typeof matching>>): AssistantSearch {
+  return { graphId: graph_id ?? undefined, name: name ?? undefined, metadata: metadata ?? undefined };
+}
 
 export interface AssistantRouteParts {
   readonly sql: Sql;
@@ -41,22 +72,45 @@ export interface AssistantRouteParts {
 
 /** Routes about assistants: configured graphs. */
 export function registerAssistantRoutes(app: FastifyInstance, parts: AssistantRouteParts): void {
-  const { sql, assistants, graphs, clock } = parts;
-  const named = (request: FastifyRequest): Promise<WireAssistant> =>
-    assistants.get(scopeOf(request), pathPart(request, 'assistant_id'));
+  const { sql, assistants } = parts;
 
-  app.post('/assistants/search', async (request) => {
+  app.post('/assistants/search', async (request, reply) => {
     const body = parseBody(search, request.body);
-    return searchAssistants(scopeOf(request), sql, {
-      graphId: body.graph_id ?? undefined,
-      name: body.name ?? undefined,
-      metadata: body.metadata ?? undefined,
-      ...pageOf(body),
-    });
+    const [wanted, page] = [searchOf(body), pageOf(body)];
+    const [found, total] = await Promise.all([
+      searchAssistants(scopeOf(request), sql, wanted, {
+        ...page,
+        sortBy: body.sort_by ?? 'created_at',
+        isAscending: body.sort_order === 'asc',
+      }),
+      countAssistants(scopeOf(request), sql, wanted),
+    ]);
+    paginate(reply, page, found.length, total);
+    return found.map((assistant) => selected(assistant, body.select));
   });
+  app.post('/assistants/count', async (request) =>
+    countAssistants(scopeOf(request), sql, searchOf(parseBody(z.object(matching), request.body))),
+  );
+  app.get('/assistants/:assistant_id', async (request) => assistants.get(...named(request)));
+  registerChanges(app, parts);
+  registerDescriptions(app, parts);
+}
+
+function named(request: FastifyRequest): [Scope, string] {
+  return [scopeOf(request), pathPart(request, 'assistant_id')];
+}
+
+function registerChanges(
+  app: FastifyInstance,
+  { sql, assistants, graphs, clock }: AssistantRouteParts,
+): void {
+  const requireGraph = (graphId: string): void => {
+    if (!graphs.has(graphId)) throw new PublicError('not_found', `Graph "${graphId}" not found`);
+  };
+
   app.post('/assistants', async (request) => {
     const body = parseBody(creation, request.body);
-    if (!graphs.has(body.graph_id)) throw new PublicError('not_found', `Graph "${body.graph_id}" not found`);
+    requireGraph(body.graph_id);
     const assistant = {
       assistantId: body.assistant_id?.toLowerCase() ?? uuid7(clock.now()),
       graphId: body.graph_id,
@@ -68,18 +122,51 @@ export function registerAssistantRoutes(app: FastifyInstance, parts: AssistantRo
     };
     return createAssistant(scopeOf(request), sql, assistant, body.if_exists ?? 'raise');
   });
-  app.get('/assistants/:assistant_id', named);
+  app.patch('/assistants/:assistant_id', async (request) => {
+    const body = parseBody(change, request.body);
+    if (body.graph_id) requireGraph(body.graph_id);
+    return assistants.patch(...named(request), {
+      ...searchOf(body),
+      description: body.description ?? undefined,
+      config: body.config ?? undefined,
+      context: body.context ?? undefined,
+    });
+  });
+  app.post('/assistants/:assistant_id/versions', async (request) => {
+    const body = parseBody(versions, request.body);
+    return assistants.versions(...named(request), { ...pageOf(body), metadata: body.metadata ?? undefined });
+  });
+  app.post('/assistants/:assistant_id/latest', async (request) =>
+    assistants.choose(...named(request), parseBody(choice, request.body).version),
+  );
   app.delete('/assistants/:assistant_id', async (request, reply) => {
-    await assistants.remove(scopeOf(request), pathPart(request, 'assistant_id'));
+    await assistants.remove(...named(request), isTrue(queryOf(request)['delete_threads']));
     return reply.code(204).send();
   });
+}
+
+/** What an assistant's graph is made of. */
+function registerDescriptions(app: FastifyInstance, { assistants, graphs }: AssistantRouteParts): void {
   app.get('/assistants/:assistant_id/graph', async (request) => {
-    const graph = await graphs.get((await named(request)).graph_id);
+    const graph = await graphs.get((await assistants.get(...named(request))).graph_id);
     const { xray } = queryOf(request);
     const depth = Number(xray);
     const drawn = await graph.getGraphAsync?.({
-      xray: Number.isInteger(depth) && depth > 1 ? depth : xray === 'true',
+      xray: Number.isInteger(depth) && depth > 1 ? depth : isTrue(xray),
     });
     return drawn?.toJSON() ?? { nodes: [], edges: [] };
   });
+  app.get('/assistants/:assistant_id/schemas', async (request) => {
+    const { graph_id: graphId } = await assistants.get(...named(request));
+    return readGraphSchemas(await graphs.get(graphId), graphId, graphs.fileOf(graphId));
+  });
+  const subgraphs = async (request: FastifyRequest): Promise<unknown> => {
+    const { graph_id: graphId } = await assistants.get(...named(request));
+    const namespace = hasPathPart(request, 'namespace') ? pathPart(request, 'namespace') : undefined;
+    const recurse = isTrue(queryOf(request)['recurse']);
+    const asked = { namespace, recurse, file: graphs.fileOf(graphId) };
+    return readSubgraphSchemas(await graphs.get(graphId), asked);
+  };
+  app.get('/assistants/:assistant_id/subgraphs', subgraphs);
+  app.get('/assistants/:assistant_id/subgraphs/:namespace', subgraphs);
 }

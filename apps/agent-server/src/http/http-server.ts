@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import {
@@ -78,6 +79,13 @@ function tooDeep(): PublicError {
   ]);
 }
 
+/** The API key of a request: in `x-api-key`, or as `Authorization: Bearer KEY`. */
+function keyOf(headers: IncomingHttpHeaders): string | undefined {
+  const key = headers['x-api-key'];
+  if (typeof key === 'string') return key;
+  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+}
+
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   const { verifier, readiness, replies, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
@@ -122,8 +130,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     const { notStarted } = readiness;
     if (notStarted) throw new PublicError('unavailable', notStarted.detail);
     if (!verifier) return undefined;
-    const key = request.headers['x-api-key'];
-    request.caller = await verifier.verify(typeof key === 'string' ? key : undefined);
+    request.caller = await verifier.verify(keyOf(request.headers));
     return undefined;
   });
 

@@ -22,6 +22,11 @@ export function hasPathPart({ params }: FastifyRequest, name: string): boolean {
   return isJsonObject(params) && name in params;
 }
 
+/** A switch of a query. */
+export function isTrue(value: unknown): boolean {
+  return value === 'true' || value === '1';
+}
+
 /** A part of the path as it stands there. */
 export function pathPart({ params }: FastifyRequest, name: string): string {
   return isJsonObject(params) ? String(params[name]) : '';

@@ -15,6 +15,7 @@ import { callerFields } from './caller-fields.js';
 import { scopeOf } from './caller-scope.js';
 import { EventStream } from './event-stream.js';
 import { hasPathPart, pageOf, pathId, queryOf } from './request-parts.js';
+import { selected } from './search-answer.js';
 import { WaitingReply } from './waiting-reply.js';
 
 export interface RunRouteParts {
@@ -35,31 +36,36 @@ function location({ run, isTemporary }: Submitted): Record<string, string> {
   };
 }
 
+/** A list of a query: one, repeated, or a JSON array, as the client lines differ. */
+function listOf(given: unknown): unknown {
+  if (given === undefined || given === '') return undefined;
+  return [given].flat().flatMap((part): unknown => {
+    if (typeof part !== 'string' || !part.startsWith('[')) return part;
+    try {
+      return JSON.parse(part);
+    } catch {
+      return part; // no member of the list: refused as it stands
+    }
+  });
+}
+
+const FIELDS = [
+  ...['run_id', 'thread_id', 'assistant_id', 'created_at', 'updated_at'],
+  ...['status', 'metadata', 'kwargs', 'multitask_strategy'],
+] as const;
 const runList = z.object({
   limit: z.coerce.number().int().min(1).max(1000).nullish(),
   offset: z.coerce.number().int().min(0).nullish(),
   status: z.enum(['pending', 'running', 'success', 'error', 'timeout', 'interrupted']).nullish(),
+  select: z.preprocess(listOf, z.array(z.enum(FIELDS)).nullish()),
 });
-const joinModes = z.object({ stream_mode: z.array(z.enum(STREAM_MODE_NAMES)) });
+const joinModes = z.object({
+  stream_mode: z.preprocess(listOf, z.array(z.enum(STREAM_MODE_NAMES)).nullish()),
+});
 
-/** Stream modes of a join: one, repeated, or a JSON array, as the client lines differ. */
 function modesOf(given: unknown): StreamMode[] | undefined {
-  const modes = [given].flat().flatMap((mode): unknown => {
-    if (typeof mode !== 'string' || mode === '') return [];
-    return mode.startsWith('[') ? parseModes(mode) : mode;
-  });
-  if (modes.length === 0) return undefined;
-  return parseInput(joinModes, { stream_mode: modes }, 'query').stream_mode;
-}
-
-function parseModes(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new PublicError('invalid', 'stream_mode is not a JSON array', [
-      { loc: ['query', 'stream_mode'], msg: 'must be a mode or a JSON array of modes', type: 'json_invalid' },
-    ]);
-  }
+  const { stream_mode: modes } = parseInput(joinModes, { stream_mode: given }, 'query');
+  return modes && modes.length > 0 ? modes : undefined;
 }
 
 function threadIdOf(request: FastifyRequest): string | undefined {
@@ -106,10 +112,11 @@ export class RunRoutes {
     app.post('/runs/batch', (request) => this.#createAll(request));
     app.get('/threads/:thread_id/runs', async (request) => {
       const query = parseInput(runList, request.query, 'query');
-      return listRuns(scopeOf(request), this.parts.sql, pathId(request, 'thread_id'), {
+      const runs = await listRuns(scopeOf(request), this.parts.sql, pathId(request, 'thread_id'), {
         ...pageOf(query),
         status: query.status ?? undefined,
       });
+      return runs.map((run) => selected(run, query.select));
     });
     app.delete('/threads/:thread_id/runs/:run_id', async (request, reply) => {
       const [runId, threadId] = [pathId(request, 'run_id'), pathId(request, 'thread_id')];

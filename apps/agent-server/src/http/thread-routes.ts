@@ -13,7 +13,9 @@ import { patchThread } from '../store/thread/patch-thread.js';
 import { removeThread } from '../store/thread/remove-thread.js';
 import { searchThreads } from '../store/thread/search-threads.js';
 import { scopeOf } from './caller-scope.js';
-import { pageOf, pathId, pathText, queryOf } from './request-parts.js';
+import { extraction, extractValues } from './extract-values.js';
+import { isTrue, pageOf, pathId, pathText, queryOf } from './request-parts.js';
+import { paginate, selected } from './search-answer.js';
 import type { AskedThread, ThreadState } from './thread-state.js';
 
 const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
@@ -23,8 +25,14 @@ const creation = z.object({
   metadata: record.nullish(),
   if_exists: z.enum(['raise', 'do_nothing']).nullish(),
   supersteps: unsupported,
+  ttl: unsupported,
 });
-const change = z.object({ metadata: record.nullish() });
+const change = z.object({ metadata: record.nullish(), ttl: unsupported });
+const FIELDS = [
+  ...['thread_id', 'created_at', 'updated_at', 'state_updated_at', 'metadata'],
+  ...['status', 'config', 'values', 'interrupts', 'error'],
+] as const;
+const inclusion = z.object({ include: z.union([unsupported, z.literal('')]) });
 const search = z.object({
   ids: z.array(uuid).nullish(),
   metadata: record.nullish(),
@@ -34,7 +42,8 @@ const search = z.object({
   offset: z.int().min(0).nullish(),
   sort_by: z.enum(['thread_id', 'status', 'created_at', 'updated_at', 'state_updated_at']).nullish(),
   sort_order: z.enum(['asc', 'desc']).nullish(),
-  select: z.array(z.string()).nullish(),
+  select: z.array(z.enum(FIELDS)).nullish(),
+  extract: extraction.nullish(),
 });
 const update = z.object({
   values: z.unknown().optional(),
@@ -65,16 +74,6 @@ function beforeOf(before: z.infer<typeof history>['before']): Record<string, unk
   return 'configurable' in before ? before.configurable : before;
 }
 
-/** The fields of a row that were asked for; without names, all. */
-function selected(row: object, names: readonly string[] | null | undefined): object {
-  if (!names || names.length === 0) return row;
-  return Object.fromEntries(Object.entries(row).filter(([name]) => names.includes(name)));
-}
-
-function isTrue(value: unknown): boolean {
-  return value === 'true' || value === '1';
-}
-
 export interface ThreadRouteParts {
   readonly sql: Sql;
   readonly state: ThreadState;
@@ -97,23 +96,31 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
   app.post('/threads/search', async (request, reply) => {
     const body = parseBody(search, request.body);
     const page = pageOf(body);
-    const found = await searchThreads(scopeOf(request), sql, searchOf(body), {
-      ...page,
-      sortBy: body.sort_by ?? 'created_at',
-      isAscending: body.sort_order === 'asc',
-    });
-    if (found.length === page.limit) reply.header('x-pagination-next', String(page.offset + page.limit));
-    return found.map((thread) => selected(thread, body.select));
+    const [found, total] = await Promise.all([
+      searchThreads(scopeOf(request), sql, searchOf(body), {
+        ...page,
+        sortBy: body.sort_by ?? 'created_at',
+        isAscending: body.sort_order === 'asc',
+      }),
+      countThreads(scopeOf(request), sql, searchOf(body)),
+    ]);
+    paginate(reply, page, found.length, total);
+    return found.map((thread) => ({
+      ...selected(thread, body.select),
+      ...(body.extract ? { extracted: extractValues(thread, body.extract) } : {}),
+    }));
   });
   app.post('/threads/count', async (request) =>
     countThreads(scopeOf(request), sql, searchOf(parseBody(search, request.body))),
   );
-  app.get('/threads/:thread_id', async (request) =>
-    getThread(scopeOf(request), sql, pathId(request, 'thread_id')),
-  );
-  app.patch('/threads/:thread_id', async (request) => {
+  app.get('/threads/:thread_id', async (request) => {
+    parseInput(inclusion, request.query, 'query');
+    return getThread(scopeOf(request), sql, pathId(request, 'thread_id'));
+  });
+  app.patch('/threads/:thread_id', async (request, reply) => {
     const { metadata } = parseBody(change, request.body);
-    return patchThread(scopeOf(request), sql, pathId(request, 'thread_id'), metadata ?? {});
+    const thread = await patchThread(scopeOf(request), sql, pathId(request, 'thread_id'), metadata ?? {});
+    return request.headers['prefer'] === 'return=minimal' ? reply.code(204).send() : thread;
   });
   app.delete('/threads/:thread_id', async (request, reply) => {
     await removeThread(scopeOf(request), sql, pathId(request, 'thread_id'));

@@ -46,6 +46,7 @@ const requestedRun = z.object({
   if_not_exists: z.enum(['create', 'reject']).nullish(),
   durability: z.enum(['sync', 'async', 'exit']).nullish(),
   webhook: unsupported,
+  feedback_keys: z.union([unsupported, z.array(z.unknown()).max(0, 'is not supported by this server yet')]),
 });
 
 /** A run as a request asks for it, checked. */

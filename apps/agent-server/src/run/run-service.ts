@@ -170,14 +170,14 @@ export class RunService {
     return { ended: promise };
   }
 
-  /** Asks for a run's end. @throws PublicError `not_found`, `conflict` when it has ended */
+  /** Asks for a run's end; one that has ended already is what was asked for. @throws PublicError `not_found` */
   async cancel(scope: Scope, runId: string, threadId: string, action: CancelAction): Promise<void> {
     const outcome = await cancelRun(scope, this.parts.sql, runId, threadId, action);
     switch (outcome) {
       case 'no_run':
         throw new PublicError('not_found', `Run ${runId} not found`);
       case 'ended':
-        throw new PublicError('conflict', `Run ${runId} has ended already`);
+        return undefined;
       case 'done':
         return this.#endUnbegun(runId);
       case 'asked':

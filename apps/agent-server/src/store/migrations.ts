@@ -90,6 +90,27 @@ ALTER TABLE agentplane.checkpoint_writes ADD COLUMN run_id uuid;
 ALTER TABLE agentplane.checkpoint_blobs ADD COLUMN run_id uuid;
 `;
 
+const ASSISTANT_VERSIONS = `
+-- the highest number given; version is the one that runs use
+ALTER TABLE agentplane.assistants ADD COLUMN last_version int NOT NULL DEFAULT 1;
+
+CREATE TABLE agentplane.assistant_versions (
+  assistant_id uuid NOT NULL REFERENCES agentplane.assistants ON DELETE CASCADE,
+  version int NOT NULL,
+  graph_id text NOT NULL,
+  name text NOT NULL,
+  description text,
+  config jsonb NOT NULL,
+  context jsonb NOT NULL,
+  metadata jsonb NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  PRIMARY KEY (assistant_id, version)
+);
+INSERT INTO agentplane.assistant_versions
+  SELECT assistant_id, version, graph_id, name, description, config, context, metadata, created_at
+  FROM agentplane.assistants;
+`;
+
 /** Numbered from 1; a landed one is never edited once a release has it. */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -97,4 +118,5 @@ export const MIGRATIONS: readonly Migration[] = [
     name: 'the first schema',
     sql: [TABLES, CANCEL_RUN, SUBMIT_RUN, FINISH_RUN, SEARCHABLE].join('\n'),
   },
+  { version: 2, name: 'versions of assistants', sql: ASSISTANT_VERSIONS },
 ];

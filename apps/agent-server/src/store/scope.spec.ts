@@ -12,7 +12,11 @@ import {
 } from '../../testdata/store-fixture.js';
 import { TemporaryRuns } from '../run/temporary-runs.js';
 import { createAssistant } from './assistant/create-assistant.js';
+import { chooseAssistantVersion } from './assistant/choose-assistant-version.js';
+import { countAssistants } from './assistant/count-assistants.js';
 import { findAssistant } from './assistant/find-assistant.js';
+import { listAssistantVersions } from './assistant/list-assistant-versions.js';
+import { patchAssistant } from './assistant/patch-assistant.js';
 import { removeAssistant } from './assistant/remove-assistant.js';
 import { searchAssistants } from './assistant/search-assistants.js';
 import { openThreadState } from './checkpoint/open-thread-state.js';
@@ -69,13 +73,22 @@ async function rowsOf(owner: string): Promise<Owned> {
   });
   const assistantId = newId();
   const assistant = { assistantId, graphId: 'graph', name: owner, description: undefined };
-  await createAssistant(WORKER, sql, { ...assistant, config: {}, context: {}, metadata }, 'raise');
+  const marked = { ...metadata, marked: assistantId };
+  await createAssistant(WORKER, sql, { ...assistant, config: {}, context: {}, metadata: marked }, 'raise');
   return { threadId, assistantId, runId: run.runId, endedRunId, temporary };
 }
 
 /** The whole database, to see that nothing of it changed. */
 async function everyRow(): Promise<unknown> {
-  const tables = ['assistants', 'threads', 'runs', 'checkpoints', 'checkpoint_blobs', 'checkpoint_writes'];
+  const tables = [
+    'assistants',
+    'assistant_versions',
+    'threads',
+    'runs',
+    'checkpoints',
+    'checkpoint_blobs',
+    'checkpoint_writes',
+  ];
   const rows = await Promise.all(
     tables.map((table) => store.pool.query(`SELECT * FROM agentplane.${table} t ORDER BY t::text`)),
   );
@@ -115,11 +128,28 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   },
   searchAssistants: {
     ask: async (scope, { assistantId }) => {
-      const search = { graphId: undefined, name: undefined, metadata: undefined, ...PAGE };
-      const found = await searchAssistants(scope, store.sql, search);
+      const page = { ...PAGE, sortBy: 'created_at', isAscending: true } as const;
+      const found = await searchAssistants(scope, store.sql, {}, page);
       return found.filter((assistant) => assistant.assistant_id === assistantId);
     },
     absent: [],
+  },
+  countAssistants: {
+    ask: (scope, { assistantId }) => countAssistants(scope, store.sql, { metadata: { marked: assistantId } }),
+    absent: 0,
+  },
+  patchAssistant: {
+    ask: (scope, { assistantId }) => patchAssistant(scope, store.sql, assistantId, { name: newId() }),
+    absent: 'not_found',
+  },
+  listAssistantVersions: {
+    ask: (scope, { assistantId }) =>
+      listAssistantVersions(scope, store.sql, assistantId, { ...PAGE, metadata: undefined }),
+    absent: [],
+  },
+  chooseAssistantVersion: {
+    ask: (scope, { assistantId }) => chooseAssistantVersion(scope, store.sql, assistantId, 1),
+    absent: undefined,
   },
   removeAssistant: {
     ask: (scope, { assistantId }) => removeAssistant(scope, store.sql, assistantId),
@@ -337,7 +367,9 @@ describe('a new row', () => {
   });
 
   it('cannot leave its scope by a change', async () => {
-    const { threadId } = await rowsOf('alice');
+    const { threadId, assistantId } = await rowsOf('alice');
+    const bobs = { metadata: { owner: 'bob' } };
+    expect(await answerOf(patchAssistant(alice, store.sql, assistantId, bobs))).toBe('forbidden');
     expect(await answerOf(patchThread(alice, store.sql, threadId, { owner: 'bob' }))).toBe('forbidden');
     expect(await findThread(alice, store.sql, threadId)).toMatchObject({ metadata: { owner: 'alice' } });
   });

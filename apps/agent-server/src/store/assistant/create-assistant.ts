@@ -4,6 +4,7 @@ import { jsonbText } from '../json-text.js';
 import { requireAdmitted } from '../metadata/require-admitted.js';
 import {
   ASSISTANT_COLUMNS,
+  KEEP_VERSIONS,
   wireAssistant,
   type AssistantRow,
   type WireAssistant,
@@ -34,9 +35,11 @@ export async function createAssistant(
   ifExists: 'raise' | 'do_nothing',
 ): Promise<WireAssistant> {
   const { rows } = await sql.inScope<AssistantRow>(scope, {
-    text: `INSERT INTO agentplane.assistants (assistant_id, graph_id, name, description, config, context, metadata)
-      SELECT $2::uuid, $3, $4, $5, $6::jsonb, $7::jsonb, $8::jsonb WHERE ${visible('$8::jsonb')}
-      ON CONFLICT DO NOTHING RETURNING ${ASSISTANT_COLUMNS}`,
+    text: `WITH made AS (
+        INSERT INTO agentplane.assistants (assistant_id, graph_id, name, description, config, context, metadata)
+        SELECT $2::uuid, $3, $4, $5, $6::jsonb, $7::jsonb, $8::jsonb WHERE ${visible('$8::jsonb')}
+        ON CONFLICT DO NOTHING RETURNING ${ASSISTANT_COLUMNS}), ${KEEP_VERSIONS}
+      SELECT * FROM made`,
     values: [
       assistant.assistantId,
       assistant.graphId,

@@ -1,5 +1,6 @@
 import {
   ASSISTANT_COLUMNS,
+  KEEP_VERSIONS,
   wireAssistant,
   type AssistantRow,
   type WireAssistant,
@@ -15,10 +16,12 @@ export async function ensureSystemAssistant(
   graphId: string,
 ): Promise<WireAssistant | undefined> {
   const { rows } = await sql.asWorker<AssistantRow>(scope, {
-    text: `INSERT INTO agentplane.assistants (assistant_id, graph_id, name, system, metadata)
-      VALUES ($1, $2, $2, true, '{"created_by": "system"}')
-      ON CONFLICT (assistant_id) DO UPDATE SET graph_id = EXCLUDED.graph_id, system = true
-      RETURNING ${ASSISTANT_COLUMNS}`,
+    text: `WITH made AS (
+        INSERT INTO agentplane.assistants (assistant_id, graph_id, name, system, metadata)
+        VALUES ($1, $2, $2, true, '{"created_by": "system"}')
+        ON CONFLICT (assistant_id) DO UPDATE SET graph_id = EXCLUDED.graph_id, system = true
+        RETURNING ${ASSISTANT_COLUMNS}), ${KEEP_VERSIONS}
+      SELECT * FROM made`,
     values: [assistantId, graphId],
   });
   return rows[0] && wireAssistant(rows[0]);

@@ -1,5 +1,8 @@
-import type { JsonObject } from '#lib/json';
-import { jsonbText } from '../json-text.js';
+import {
+  ASSISTANT_CONDITIONS,
+  assistantConditionValues,
+  type AssistantSearch,
+} from '../row/assistant-conditions.js';
 import {
   ASSISTANT_COLUMNS,
   wireAssistant,
@@ -8,35 +11,25 @@ import {
 } from '../row/assistant-row.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
-import { visible } from '../visible.js';
 
-export interface AssistantSearch {
-  readonly graphId: string | undefined;
-  /** Part of the name, in any case. */
-  readonly name: string | undefined;
-  readonly metadata: JsonObject | undefined;
+export interface AssistantPage {
   readonly limit: number;
   readonly offset: number;
+  /** A column by its name: it becomes part of the statement. */
+  readonly sortBy: 'assistant_id' | 'graph_id' | 'name' | 'created_at' | 'updated_at';
+  readonly isAscending: boolean;
 }
 
-/** Newest first. */
 export async function searchAssistants(
   scope: Scope,
   sql: Sql,
   search: AssistantSearch,
+  page: AssistantPage,
 ): Promise<WireAssistant[]> {
   const { rows } = await sql.inScope<AssistantRow>(scope, {
-    text: `SELECT ${ASSISTANT_COLUMNS} FROM agentplane.assistants
-      WHERE (system OR ${visible('metadata')}) AND ($2::text IS NULL OR graph_id = $2) AND metadata @> $3::jsonb
-        AND ($4::text IS NULL OR position(lower($4) IN lower(name)) > 0)
-      ORDER BY created_at DESC, assistant_id LIMIT $5 OFFSET $6`,
-    values: [
-      search.graphId ?? null,
-      jsonbText(search.metadata ?? {}),
-      search.name ?? null,
-      search.limit,
-      search.offset,
-    ],
+    text: `SELECT ${ASSISTANT_COLUMNS} FROM agentplane.assistants WHERE ${ASSISTANT_CONDITIONS}
+      ORDER BY ${page.sortBy} ${page.isAscending ? 'ASC' : 'DESC'}, assistant_id LIMIT $5 OFFSET $6`,
+    values: [...assistantConditionValues(search), page.limit, page.offset],
   });
   return rows.map(wireAssistant);
 }

@@ -1,0 +1,83 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { importOfAgent } from './agent-package.js';
+import type { RunnableGraph } from './runnable-graph.js';
+
+/** JSON Schemas of a graph as the wire names them; null where the graph does not say. */
+export interface GraphSchemas {
+  readonly graph_id: string;
+  readonly input_schema: unknown;
+  readonly output_schema: unknown;
+  readonly state_schema: unknown;
+  readonly config_schema: unknown;
+  readonly context_schema: unknown;
+}
+
+/** The functions of LangGraph that read schemas off a graph that was made from Zod or a StateSchema. */
+const READERS = {
+  state: 'getStateTypeSchema',
+  input: 'getInputTypeSchema',
+  output: 'getOutputTypeSchema',
+  config: 'getConfigTypeSchema',
+} as const;
+
+/** Channels that LangGraph makes for itself. */
+const INTERNAL_CHANNEL = /^(__|branch:|join:)/;
+
+/**
+ * What an annotation says at run time: the names. They may hold anything.
+ * @param names of channels
+ */
+function schemaOfNames(names: readonly string[]): JsonObject {
+  const properties = names.filter((name) => !INTERNAL_CHANNEL.test(name)).map((name) => [name, {}]);
+  return { type: 'object', properties: Object.fromEntries(properties) as JsonObject };
+}
+
+function channelNames(graph: RunnableGraph): readonly string[] | undefined {
+  const channels: unknown = Reflect.get(graph, 'channels');
+  const builder: unknown = Reflect.get(graph, 'builder');
+  return isJsonObject(channels) && builder !== undefined ? Object.keys(channels) : undefined;
+}
+
+/**
+ * Reads the schemas of a graph: full ones where its state is made of Zod or a StateSchema, names of fields where it is
+ * made of annotations, whose types are gone at run time.
+ * @param file module of the graph, for finding the agent's own copy of LangGraph
+ */
+export async function readGraphSchemas(
+  graph: RunnableGraph,
+  graphId: string,
+  file: string | undefined,
+): Promise<GraphSchemas> {
+  const readers =
+    file === undefined ? undefined : await importOfAgent(file, '@langchain/langgraph', './zod/schema');
+  const read = (kind: keyof typeof READERS): unknown => {
+    const reader: unknown = readers?.[READERS[kind]];
+    return (typeof reader === 'function' ? (reader(graph) as unknown) : undefined) ?? undefined;
+  };
+  const names = channelNames(graph);
+  const named = names && schemaOfNames(names);
+  const config = read('config') ?? null;
+  return {
+    graph_id: graphId,
+    input_schema: read('input') ?? named ?? null,
+    output_schema: read('output') ?? named ?? null,
+    state_schema: read('state') ?? named ?? null,
+    config_schema: config,
+    context_schema: config,
+  };
+}
+
+/** The schemas of the graphs inside a graph by their names, `a|b` for those deeper down. */
+export async function readSubgraphSchemas(
+  graph: RunnableGraph,
+  asked: {
+    readonly namespace: string | undefined;
+    readonly recurse: boolean;
+    readonly file: string | undefined;
+  },
+): Promise<Record<string, GraphSchemas>> {
+  const found: Record<string, GraphSchemas> = {};
+  for await (const [name, subgraph] of graph.getSubgraphsAsync?.(asked.namespace, asked.recurse) ?? [])
+    found[name] = await readGraphSchemas(subgraph, name, asked.file);
+  return found;
+}

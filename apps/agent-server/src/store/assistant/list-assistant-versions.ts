@@ -1,0 +1,30 @@
+import type { JsonObject } from '#lib/json';
+import { jsonbText } from '../json-text.js';
+import { VERSIONED_COLUMNS, type WireAssistantVersion } from '../row/assistant-row.js';
+import type { Scope } from '../scope.js';
+import type { Sql } from '../sql.js';
+import { visible } from '../visible.js';
+
+export interface VersionPage {
+  readonly metadata: JsonObject | undefined;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** Newest first; those whose assistant and whose own metadata the scope admits. */
+export async function listAssistantVersions(
+  scope: Scope,
+  sql: Sql,
+  assistantId: string,
+  page: VersionPage,
+): Promise<WireAssistantVersion[]> {
+  const { rows } = await sql.inScope<Omit<WireAssistantVersion, 'created_at'> & { created_at: Date }>(scope, {
+    text: `SELECT ${VERSIONED_COLUMNS}, created_at FROM agentplane.assistant_versions v
+      WHERE v.assistant_id = $2 AND v.metadata @> $3::jsonb
+        AND EXISTS (SELECT 1 FROM agentplane.assistants a WHERE a.assistant_id = $2
+          AND (a.system OR (${visible('a.metadata')} AND ${visible('v.metadata')})))
+      ORDER BY v.version DESC LIMIT $4 OFFSET $5`,
+    values: [assistantId, jsonbText(page.metadata ?? {}), page.limit, page.offset],
+  });
+  return rows.map((row) => ({ ...row, created_at: row.created_at.toISOString() }));
+}
