@@ -48,6 +48,7 @@ export const REASON = {
   projectFound: 'ProjectFound',
   nameTaken: 'NameTaken',
   reservedEnvironment: 'ReservedEnvironment',
+  dangerousEnvironment: 'DangerousEnvironment',
   secretMissing: 'SecretMissing',
   notOurs: 'NotOurs',
   listenerMissing: 'ListenerMissing',

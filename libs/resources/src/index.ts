@@ -118,6 +118,7 @@ export {
   workspaceNamespace,
 } from './object-name.js';
 export type { ObjectMeta, OwnerReference } from './object-meta.js';
+export { isDangerousEnvironment } from './dangerous-environment.js';
 export { isReservedEnvironment } from './reserved-environment.js';
 export { idOf } from './resource-id.js';
 export { apiVersionOf, type ResourceRef } from './resource-ref.js';

@@ -1,11 +1,13 @@
 import type { FieldProblem } from '#lib/errors';
 import {
   type AgentDeploymentSpec,
+  isDangerousEnvironment,
   isReservedEnvironment,
   type ResourceSpec,
   type SourceConfig,
   type SourceRevisionConfig,
 } from '#lib/resources';
+import type { TenantHome } from '../tenancy/workspaces.js';
 import { fromWire } from '../wire/case.js';
 import type {
   CreateDeploymentRequest,
@@ -16,6 +18,8 @@ import type {
 } from './deployment-request.js';
 import type { ResourceSpecRequest } from './resource-spec-request.js';
 
+const DANGER =
+  'can run code in the agent or give its trust away; set spec.allowDangerousEnvironment of the Workspace to allow it';
 const CORES = ['cpu', 'cpuLimit', 'queueCpu', 'queueCpuLimit', 'dbCpu', 'dbCpuLimit'] as const;
 
 /** Wire → resource; CPU is rounded to one decimal place. */
@@ -141,9 +145,10 @@ function fromWireKeys(config: SourceConfig): Readonly<Record<(typeof IMMUTABLE)[
   };
 }
 
-/** Names that are reserved or come twice. */
+/** Names that are reserved, come twice, or are dangerous in a workspace that does not allow them. */
 export function secretProblems(
   secrets: readonly SecretRequest[] | null | undefined,
+  { allowsDangerousEnvironment }: Pick<TenantHome, 'allowsDangerousEnvironment'>,
 ): readonly FieldProblem[] {
   const seen = new Set<string>();
   return (secrets ?? []).flatMap(({ name }, index) => {
@@ -152,6 +157,8 @@ export function secretProblems(
     const loc = ['body', 'secrets', index, 'name'];
     if (isReservedEnvironment(name))
       return [{ loc, msg: `${name} is reserved and cannot be set`, type: 'value_error' }];
+    if (isDangerousEnvironment(name) && !allowsDangerousEnvironment)
+      return [{ loc, msg: `${name} ${DANGER}`, type: 'value_error' }];
     return isTwice ? [{ loc, msg: `${name} is given more than once`, type: 'value_error' }] : [];
   });
 }

@@ -359,6 +359,71 @@ describe('REST routes of deployments', () => {
     expect((await tenant.call('GET', '/v2/deployments')).status).toBe(200);
   });
 
+  it('refuses variables that can run code, until the workspace allows them', async () => {
+    const trusting = await api.workspace();
+    const secrets = [
+      { name: 'NODE_OPTIONS', value: '--require /tmp/x.js' },
+      { name: 'LD_PRELOAD', value: '/tmp/x.so' },
+      { name: 'MY_PATH', value: 'fine' },
+    ];
+    const request = body({ name: 'dangerous', secrets });
+    const refused = await trusting.call('POST', '/v2/deployments', request);
+    expect(refused.status).toBe(422);
+    expect(problems(refused)).toEqual(['body.secrets.0.name value_error', 'body.secrets.1.name value_error']);
+    expect(JSON.stringify(refused.json)).toMatch(
+      /NODE_OPTIONS can run code .*spec\.allowDangerousEnvironment/,
+    );
+    const name = trusting.namespace.replace(/^ws-/, '');
+    await api.client.merge(RESOURCES.Workspace, { name }, { spec: { allowDangerousEnvironment: true } });
+    await waitFor(async () => (await trusting.call('POST', '/v2/deployments', request)).status === 201);
+  });
+
+  it.each([
+    ['a command as the repository', { repo_url: 'ext::sh -c touch% /tmp/x' }, {}],
+    ['an option as the repository', { repo_url: '--upload-pack=touch /tmp/x' }, {}],
+    ['a folder of the machine', { repo_url: 'file:///etc' }, {}],
+    ['a path of the machine', { repo_url: '/etc' }, {}],
+    ['the protocol of git without protection', { repo_url: 'git://example.com/x' }, {}],
+    ['an option as the host', { repo_url: 'ssh://-oProxyCommand=x/y' }, {}],
+    ['an option as the user', { repo_url: 'ssh://-oProxyCommand=x@host/y' }, {}],
+    ['an option as the host of the short form', { repo_url: 'git@-oProxyCommand=x:y' }, {}],
+    ['a line break in the repository', { repo_url: 'https://example.com/x\n--upload-pack=x' }, {}],
+    ['an option as the branch', {}, { repo_ref: '--upload-pack=x' }],
+    ['a range as the branch', {}, { repo_ref: 'a..b' }],
+    ['a line break in the branch', {}, { repo_ref: 'a\nb' }],
+    ['a reflog entry as the branch', {}, { repo_ref: 'a@{1}' }],
+    ['an option as the configuration', {}, { graph_config_path: '-x' }],
+    ['a path out of the repository', {}, { graph_config_path: 'a/../../etc/passwd' }],
+    ['an absolute path', {}, { graph_config_path: '/etc/passwd' }],
+  ])('refuses %s of an agent in git', async (_what, config, revision) => {
+    const answer = await tenant.call('POST', '/v2/deployments', {
+      name: `git-${randomUUID()}`,
+      source: 'git_host',
+      source_config: { repo_url: 'https://example.com/x', ...config },
+      source_revision_config: { repo_ref: 'main', graph_config_path: 'langgraph.json', ...revision },
+      secrets: [],
+    });
+    expect(answer.status).toBe(422);
+    expect(problems(answer)).toEqual([expect.stringMatching(/(repo_url|repo_ref|graph_config_path) /)]);
+    expect(JSON.stringify(answer.json)).toMatch(/: must be a /);
+  });
+
+  it.each([
+    'https://example.com/x.git',
+    'https://u@example.com:8443/x',
+    'ssh://git@example.com/x',
+    'git@example.com:a/b.git',
+  ])('takes %s as a repository', async (repository) => {
+    const answer = await tenant.call('POST', '/v2/deployments', {
+      name: `git-${randomUUID()}`,
+      source: 'git_host',
+      source_config: { repo_url: repository },
+      source_revision_config: { repo_ref: 'refs/tags/v1.2.x/y', graph_config_path: 'a/..b/langgraph.json' },
+      secrets: [],
+    });
+    expect(answer.json).toMatchObject({ source: 'git_host' });
+  });
+
   it('refuses reserved and doubled secrets, and immutable fields', async () => {
     const secrets = [
       { name: 'POSTGRES_URI', value: 'x' },

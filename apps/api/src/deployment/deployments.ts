@@ -60,8 +60,9 @@ export class Deployments {
   ) {}
 
   async create(caller: Caller, request: CreateDeploymentRequest): Promise<DeploymentAnswer> {
-    const { namespace } = this.workspaces.homeOf(caller.tenantId);
-    refuse(secretProblems(request.secrets));
+    const home = this.workspaces.homeOf(caller.tenantId);
+    const { namespace } = home;
+    refuse(secretProblems(request.secrets, home));
     const listenerName = this.#listenerName(namespace, request.source_config.listener_id);
     const isTaken = this.homes.deployments.list(namespace).some((other) => wireName(other) === request.name);
     if (isTaken) throw new PublicError('conflict', `A deployment named ${request.name} already exists`);
@@ -109,7 +110,7 @@ export class Deployments {
     const deployment = this.#changeable(caller, id);
     refuse([
       ...immutableProblems({ name: wireName(deployment), spec: deployment.spec }, request),
-      ...secretProblems(request.secrets),
+      ...secretProblems(request.secrets, this.workspaces.homeOf(caller.tenantId)),
     ]);
     const { name, namespace = '' } = deployment.metadata;
     const revision = makesRevision(request) ? this.#newRevision() : undefined;

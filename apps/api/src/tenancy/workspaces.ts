@@ -9,6 +9,8 @@ export const TENANT_INDEX = 'tenant';
 export interface TenantHome {
   readonly namespace: string;
   readonly plan: Workspace['spec']['plan'];
+  /** Whether secrets may set variables that can run code. */
+  readonly allowsDangerousEnvironment: boolean;
 }
 
 /** Finds the workspace of a tenant. */
@@ -27,6 +29,7 @@ export class Workspaces {
     return {
       namespace: workspace.status?.namespace ?? workspaceNamespace(workspace.metadata.name),
       plan: workspace.spec.plan,
+      allowsDangerousEnvironment: workspace.spec.allowDangerousEnvironment === true,
     };
   }
 

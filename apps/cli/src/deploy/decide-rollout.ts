@@ -25,6 +25,7 @@ export interface Wanted {
 const REFUSALS: ReadonlySet<string> = new Set([
   REASON.nameTaken,
   REASON.reservedEnvironment,
+  REASON.dangerousEnvironment,
   REASON.secretMissing,
   REASON.notOurs,
   REASON.listenerMissing,

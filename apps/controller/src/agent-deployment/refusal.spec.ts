@@ -1,6 +1,6 @@
 import { listenerNameOf } from './observe.js';
 import { admitDeployment, admitRevision } from './refusal.js';
-import { deployment, LISTENER, world } from './testdata/sample-world.js';
+import { deployment, LISTENER, TRUSTING, world } from './testdata/sample-world.js';
 
 describe('refusal', () => {
   const older = deployment({ name: 'a' }, { name: 'b', uid: 'v', creationTimestamp: '2026-01-01T00:00:00Z' });
@@ -23,6 +23,12 @@ describe('refusal', () => {
     ['a missing listener', world({ listener: undefined }), 'ListenerMissing'],
     ['a missing Secret', world({ environment: undefined }), 'SecretMissing'],
     ['a variable of the platform', world({ environment: { PORT: 'MQ==' } }), 'ReservedEnvironment'],
+    ['a dangerous variable', world({ environment: { NODE_OPTIONS: 'MQ==' } }), 'DangerousEnvironment'],
+    [
+      'nothing, for a dangerous variable that the workspace allows',
+      world({ environment: { LD_PRELOAD: 'MQ==' }, workspace: TRUSTING }),
+      undefined,
+    ],
     [
       'another namespace',
       world({ deployment: deployment({ sourceConfig: { listenerConfig: { clusterNamespace: 'other' } } }) }),

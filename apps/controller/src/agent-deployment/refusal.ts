@@ -2,6 +2,7 @@ import {
   type AgentDeployment,
   CONDITION,
   DEFAULT_LISTENER,
+  isDangerousEnvironment,
   isDeleting,
   isReservedEnvironment,
   type Listener,
@@ -57,6 +58,7 @@ function wantedListener({ listenerRef, sourceConfig }: AgentDeployment['spec']):
 /** Whether a deployment gets revisions. */
 export function admitRevision({
   deployment,
+  workspace,
   listener,
   environment,
 }: DeploymentWorld): Admission<{ readonly listener: Listener; readonly environment: Variables }> {
@@ -88,6 +90,13 @@ export function admitRevision({
       type,
       REASON.reservedEnvironment,
       `Secret ${spec.secretsRef?.name ?? ''} sets variables of the platform; remove ${reserved.join(', ')}`,
+    );
+  const dangerous = Object.keys(environment).filter(isDangerousEnvironment).sort();
+  if (dangerous.length > 0 && workspace?.spec.allowDangerousEnvironment !== true)
+    return refuse(
+      type,
+      REASON.dangerousEnvironment,
+      `Secret ${spec.secretsRef?.name ?? ''} sets ${dangerous.join(', ')}, which can run code or give trust away; remove it, or set spec.allowDangerousEnvironment of the Workspace`,
     );
   return { listener, environment };
 }

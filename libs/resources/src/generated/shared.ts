@@ -205,7 +205,7 @@ export interface RunDestination {
 export interface SourceConfig {
   /** Id of the git integration; immutable; only for git_host. */
   readonly integrationId?: string;
-  /** URL of the git repository; immutable; only for git_host. */
+  /** URL of the git repository, by https or ssh; immutable; only for git_host. */
   readonly repoUrl?: string;
   /** Size of the deployment; immutable; only for git_host. */
   readonly deploymentType?: 'dev_free' | 'dev' | 'prod';
@@ -229,7 +229,7 @@ export interface SourceConfig {
 export interface SourceRevisionConfig {
   /** A branch, or a tag as refs/tags/NAME; only for git_host. */
   readonly repoRef?: string;
-  /** Path of the graph configuration file; only for git_host. */
+  /** Path of the graph configuration file in the repository; only for git_host. */
   readonly graphConfigPath?: string;
   /** Image reference; for internal_image the name of an image of the platform's own store. */
   readonly imageUri?: string;

@@ -10,6 +10,8 @@ export interface WorkspaceSpec {
   readonly displayName?: string;
   /** What the tenant may use; bulk export needs plus or enterprise. */
   readonly plan: 'developer' | 'plus' | 'enterprise';
+  /** Lets secrets of deployments set variables that change how the agent's process is started or whom it trusts: NODE_OPTIONS, PATH, LD_PRELOAD, NODE_TLS_REJECT_UNAUTHORIZED and others of their kind. Default false. */
+  readonly allowDangerousEnvironment?: boolean;
   /** Lower limits than those of the platform. */
   readonly limits?: WorkspaceLimits;
 }

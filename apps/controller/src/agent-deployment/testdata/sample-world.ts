@@ -20,6 +20,12 @@ const WORKSPACE: Workspace = {
   spec: { tenantId: 't', plan: 'enterprise' },
 };
 
+/** One whose secrets may set variables that run code. */
+export const TRUSTING: Workspace = {
+  ...WORKSPACE,
+  spec: { ...WORKSPACE.spec, allowDangerousEnvironment: true },
+};
+
 const ensured = (type: string): Condition => ({
   ...{ type, status: 'True', reason: 'R', message: '', lastTransitionTime: '', observedGeneration: 3 },
 });
