@@ -191,6 +191,35 @@ describe('control plane', () => {
     expect(await revisions('secretive')).toHaveLength(2);
   });
 
+  it.each(['elsewhere', 'secretive-platform', 'secretive-database', 'secretive-00001-env', 'marked'])(
+    'gives the Secret %s of the platform to no agent',
+    async (name) => {
+      const type = 'agentplane.dev/destination-credentials';
+      if (name === 'marked')
+        await plane.client.create(SECRETS, { metadata: at(name), type, data: { A: 'MQ==' } });
+      if (name === 'elsewhere') {
+        await plane.client.create(SECRETS, { metadata: at(name), data: { A: 'MQ==' } });
+        await plane.client.create(RESOURCES.BulkExportDestination, {
+          metadata: at('nowhere'),
+          spec: {
+            type: 'object_store',
+            config: { bucketName: 'bucket', includeBucketInPrefix: true, endpointUrl: 'http://127.0.0.1:1' },
+            credentialsSecretRef: { name },
+          },
+        });
+      }
+      // what a person could do to take a mark off
+      await plane.client.merge(SECRETS, at(name), { metadata: { labels: null } });
+      await deploy(`takes-${name}`, { secretsRef: { name } });
+      await waitFor(async () => {
+        const { status } = await plane.client.get(RESOURCES.AgentDeployment, at(`takes-${name}`));
+        const ready = findCondition(status?.conditions, 'Ready');
+        return ready?.status === 'False' && ready.reason === 'SecretRefused';
+      });
+      expect(await revisions(`takes-${name}`)).toEqual([]);
+    },
+  );
+
   it('waits a short while for a Secret that is created later', async () => {
     await deploy('early', { secretsRef: { name: 'late' } });
     await waitFor(async () => {

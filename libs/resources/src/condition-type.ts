@@ -50,6 +50,8 @@ export const REASON = {
   reservedEnvironment: 'ReservedEnvironment',
   dangerousEnvironment: 'DangerousEnvironment',
   secretMissing: 'SecretMissing',
+  /** The Secret is one of the platform's own. */
+  secretRefused: 'SecretRefused',
   notOurs: 'NotOurs',
   listenerMissing: 'ListenerMissing',
   noRevision: 'NoRevision',

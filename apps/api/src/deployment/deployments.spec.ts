@@ -48,9 +48,9 @@ describe('REST routes of deployments', () => {
         number,
         source: 'internal_image',
         imageUri: 'sample-agent',
-        envSecretName: 'e',
-        databaseSecretName: 'd',
-        platformSecretName: 'p',
+        envSecretName: `${name}-0000${number}-env`,
+        databaseSecretName: `${name}-database`,
+        platformSecretName: `${name}-platform`,
         listenerName: 'default',
       },
     });

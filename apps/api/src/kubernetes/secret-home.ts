@@ -1,5 +1,5 @@
 import { isNotFound, type KubeClient } from '#lib/kube';
-import { type KubeObject, LABEL, MANAGED_BY, SECRETS } from '#lib/resources';
+import { type KubeObject, LABEL, MANAGED_BY, SECRET_TYPE, SECRETS } from '#lib/resources';
 
 /** Written into `LABEL.component` of Secrets that hold what users sent. */
 export type SecretPurpose = 'user-secrets' | 'destination-credentials';
@@ -24,7 +24,7 @@ export class SecretHome {
         labels: { [LABEL.managedBy]: MANAGED_BY, [LABEL.component]: purpose },
         ...(owner ? { ownerReferences: [ownerReference(owner)] } : {}),
       },
-      type: 'Opaque',
+      type: purpose === 'destination-credentials' ? SECRET_TYPE.destinationCredentials : 'Opaque',
       immutable: true,
       data: Object.fromEntries(encoded) as Record<string, string>,
     });

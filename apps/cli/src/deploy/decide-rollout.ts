@@ -27,6 +27,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   REASON.reservedEnvironment,
   REASON.dangerousEnvironment,
   REASON.secretMissing,
+  REASON.secretRefused,
   REASON.notOurs,
   REASON.listenerMissing,
   REASON.revisionMissing,

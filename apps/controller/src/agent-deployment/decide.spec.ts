@@ -52,6 +52,11 @@ describe('decideDeployment', () => {
       { kind: 'refuse', refusal: { reason: 'SecretMissing' }, lookAgainMs: 2_000 },
     ],
     [
+      'refuses a Secret of the platform',
+      { deployment: deployment({ secretsRef: { name: 's' } }), isSecretOfPlatform: true },
+      { kind: 'refuse', refusal: { reason: 'SecretRefused' } },
+    ],
+    [
       'makes the first revision',
       {},
       { kind: 'make-revision', revision: { number: 1 }, tenantId: 't', listenerName: 'far', hash: HASH },

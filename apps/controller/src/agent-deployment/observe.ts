@@ -18,9 +18,13 @@ import {
 import { type Caches, workspaceOf } from '../caches.js';
 import { isHandled } from './decide-revision.js';
 import { listRevisions } from './list-revisions.js';
+import { isSecretOfPlatform } from './platform-secrets.js';
 import { secretValue } from './secret-value.js';
 
-export type DeploymentCaches = Pick<Caches, 'deployments' | 'revisions' | 'workspaces' | 'listeners'>;
+export type DeploymentCaches = Pick<
+  Caches,
+  'deployments' | 'revisions' | 'workspaces' | 'listeners' | 'destinations'
+>;
 
 /** Variables, base64 by name. */
 export type Variables = Readonly<Record<string, string>>;
@@ -38,6 +42,8 @@ export interface DeploymentWorld {
   readonly platformKey: string | undefined;
   /** The user's variables; undefined when the Secret in `secretsRef` does not exist. */
   readonly environment: Variables | undefined;
+  /** Whether the Secret in `secretsRef` is one of the platform's own, which no agent may have. */
+  readonly isSecretOfPlatform: boolean;
   /** The variables that the newest revision repeats, while it has none of its own. */
   readonly repeated: Variables | undefined;
 }
@@ -72,6 +78,7 @@ export async function observeDeployment(
   const findSecret = (secret: string) => client.find(SECRETS, { namespace, name: secret });
   const platformSecret = await findSecret(platformSecretName(name));
   const { secretsRef } = deployment.spec;
+  const named = secretsRef && (await findSecret(secretsRef.name));
   return {
     deployment,
     workspace: workspaceOf(caches.workspaces, namespace),
@@ -79,7 +86,8 @@ export async function observeDeployment(
     listener: listeners.find(({ metadata }) => metadata.name === listenerName),
     siblings: caches.deployments.list(namespace).filter(({ metadata }) => metadata.uid !== uid),
     platformKey: secretValue(ownedBy(deployment, platformSecret), PLATFORM_KEY),
-    environment: secretsRef ? variablesOf(await findSecret(secretsRef.name)) : {},
+    environment: secretsRef ? variablesOf(named) : {},
+    isSecretOfPlatform: named !== undefined && isSecretOfPlatform(named, caches),
     repeated: await repeatedVariables(findSecret, revisions),
   };
 }

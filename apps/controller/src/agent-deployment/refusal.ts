@@ -61,6 +61,7 @@ export function admitRevision({
   workspace,
   listener,
   environment,
+  isSecretOfPlatform,
 }: DeploymentWorld): Admission<{ readonly listener: Listener; readonly environment: Variables }> {
   const { spec, metadata } = deployment;
   const type = CONDITION.revisionReady;
@@ -83,6 +84,12 @@ export function admitRevision({
       type,
       REASON.secretMissing,
       `Secret ${spec.secretsRef?.name ?? ''} does not exist in this namespace; create it`,
+    );
+  if (isSecretOfPlatform)
+    return refuse(
+      type,
+      REASON.secretRefused,
+      `Secret ${spec.secretsRef?.name ?? ''} belongs to the platform and is given to no agent; name a Secret of your own`,
     );
   const reserved = Object.keys(environment).filter(isReservedEnvironment).sort();
   if (reserved.length > 0)

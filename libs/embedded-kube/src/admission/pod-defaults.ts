@@ -1,11 +1,13 @@
 import { at, forbidden, type KubeObject, listAt, recordAt, textAt, withField } from '#lib/kube-semantics';
+import { namedByPod } from '../pod/named-by-pod.js';
+import { isUnmountable } from '../pod/unmountable-secret.js';
 import type { Admission } from './admission-request.js';
 
 const UNREACHABLE_SECONDS = 300;
 
 /**
  * What a cluster's admission adds to every Pod: its service account (which must exist), priority, and how long it
- * stays on a lost node. No token volume: the node gives the pod its kubeconfig.
+ * stays on a lost node. No token volume: the node gives the pod its kubeconfig. Secrets for no pod are refused.
  */
 export function admitPod(pod: KubeObject, { type, namespace, store }: Admission): KubeObject {
   const spec = recordAt(pod, 'spec');
@@ -14,6 +16,7 @@ export function admitPod(pod: KubeObject, { type, namespace, store }: Admission)
     const why = `error looking up service account ${namespace}/${serviceAccountName}: serviceaccount "${serviceAccountName}" not found`;
     throw forbidden(type, pod.metadata.name ?? '', why);
   }
+  refuseUnmountable(pod, { type, namespace, store });
   return withField(pod, 'spec', {
     preemptionPolicy: 'PreemptLowerPriority',
     priority: 0,
@@ -22,6 +25,15 @@ export function admitPod(pod: KubeObject, { type, namespace, store }: Admission)
     serviceAccount: serviceAccountName,
     tolerations: withNodeTolerations(listAt(spec, 'tolerations')),
   });
+}
+
+function refuseUnmountable(pod: KubeObject, { type, namespace, store }: Admission): void {
+  for (const name of namedByPod(pod, 'secrets')) {
+    const secret = store.get({ resource: 'secrets', namespace, name });
+    if (!secret || !isUnmountable(secret.object)) continue;
+    const why = `Secret "${name}" of type ${textAt(secret.object, ['type'])} cannot be used by pods`;
+    throw forbidden(type, pod.metadata.name ?? '', why);
+  }
 }
 
 function withNodeTolerations(tolerations: readonly unknown[]): readonly unknown[] {

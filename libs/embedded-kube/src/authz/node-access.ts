@@ -1,5 +1,6 @@
-import { isJsonObject } from '#lib/json';
-import { at, type KubeObject, listAt, textAt } from '#lib/kube-semantics';
+import { type KubeObject, textAt } from '#lib/kube-semantics';
+import { namedByPod } from '../pod/named-by-pod.js';
+import { isUnmountable } from '../pod/unmountable-secret.js';
 import type { ObjectStore } from '../store/object-store.js';
 import type { Access } from './access.js';
 import { nodeOf } from './node-user.js';
@@ -91,7 +92,12 @@ function namedByPods(
   if (subresource !== '') return { allowed: false, reason: 'cannot read subresource' };
   if (name === '' || namespace === '')
     return { allowed: false, reason: 'can only read namespaced object of this type' };
-  const isNamed = podsOf(node, namespace, store).some((pod) => names(pod, resource).has(name));
+  // a pod may have been made before its Secret: what no pod may have is not given to its node either
+  const found = resource === 'secrets' ? store.get({ resource, namespace, name }) : undefined;
+  if (found && isUnmountable(found.object))
+    return { allowed: false, reason: `type ${textAt(found.object, ['type'])} cannot be used by pods` };
+  const kind = resource === 'secrets' ? 'secrets' : 'configmaps';
+  const isNamed = podsOf(node, namespace, store).some((pod) => namedByPod(pod, kind).has(name));
   return answer(isNamed, noRelationship(node));
 }
 
@@ -120,37 +126,4 @@ function podsOf(node: string, namespace: string, store: ObjectStore): readonly K
 
 function isBound(pod: KubeObject, node: string): boolean {
   return textAt(pod, ['spec', 'nodeName']) === node;
-}
-
-/** Where a pod's spec says the name of a Secret or ConfigMap. */
-const PLACES = {
-  secrets: {
-    environment: ['secretRef', 'name'],
-    variable: ['valueFrom', 'secretKeyRef', 'name'],
-    volume: ['secret', 'secretName'],
-    projected: ['secret', 'name'],
-  },
-  configmaps: {
-    environment: ['configMapRef', 'name'],
-    variable: ['valueFrom', 'configMapKeyRef', 'name'],
-    volume: ['configMap', 'name'],
-    projected: ['configMap', 'name'],
-  },
-} as const;
-
-function names(pod: KubeObject, resource: string): ReadonlySet<string> {
-  const places = PLACES[resource as keyof typeof PLACES];
-  const containers = [...listAt(pod, 'spec', 'initContainers'), ...listAt(pod, 'spec', 'containers')];
-  const volumes = listAt(pod, 'spec', 'volumes');
-  const pulls = resource === 'secrets' ? listAt(pod, 'spec', 'imagePullSecrets') : [];
-  const found = [
-    ...containers.flatMap((each) => listAt(each, 'envFrom')).map((each) => at(each, ...places.environment)),
-    ...containers.flatMap((each) => listAt(each, 'env')).map((each) => at(each, ...places.variable)),
-    ...volumes.map((each) => at(each, ...places.volume)),
-    ...volumes
-      .flatMap((each) => listAt(each, 'projected', 'sources'))
-      .map((each) => at(each, ...places.projected)),
-    ...pulls.map((each) => (isJsonObject(each) ? each['name'] : undefined)),
-  ];
-  return new Set(found.filter((name) => typeof name === 'string'));
 }

@@ -90,6 +90,7 @@ export function world(more: Partial<DeploymentWorld> = {}): DeploymentWorld {
     siblings: [],
     platformKey: 'key',
     environment: {},
+    isSecretOfPlatform: false,
     repeated: undefined,
     ...more,
   };

@@ -1,0 +1,8 @@
+/**
+ * Types of Secrets that the platform makes. A type cannot be changed once a Secret exists, on any cluster, so that it is a
+ * mark that nobody takes off: the embedded API server gives such a Secret to no pod, and no deployment can name it.
+ */
+export const SECRET_TYPE = {
+  /** The keys of a BulkExportDestination; export workers get copies of their own, in the system namespace. */
+  destinationCredentials: 'agentplane.dev/destination-credentials',
+} as const;
