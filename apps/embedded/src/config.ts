@@ -29,8 +29,6 @@ export const CONFIG = {
   storeBucket: text('AGENTPLANE_OBJECT_STORE_BUCKET', 'bucket that exists from the start', {
     fallback: 'agentplane',
   }),
-  storeAccessKeyId: text('AGENTPLANE_OBJECT_STORE_ACCESS_KEY_ID', 'access key of the object store'),
-  storeSecretAccessKey: text('AGENTPLANE_OBJECT_STORE_SECRET_ACCESS_KEY', 'its secret', { secret: true }),
   logLevel: choice('AGENTPLANE_LOG_LEVEL', 'what is logged', ['debug', 'info', 'warn', 'error'], {
     fallback: 'info',
   }),

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { loadConfig } from '#lib/config';
-import { startObjectStore } from '#lib/embedded-object-store';
+import { dataPaths } from '#lib/data-folder';
+import { startObjectStore, StoreUserFile } from '#lib/embedded-object-store';
 import { type ProgramContext, runProgram } from '#lib/lifecycle';
 import { createLogger, type Logger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
@@ -14,8 +15,7 @@ async function start(config: EmbeddedConfig, log: Logger, context: ProgramContex
     folder: join(config.dataFolder, 'objects'),
     host: '127.0.0.1',
     port: config.storePort,
-    accessKeyId: config.storeAccessKeyId,
-    secretAccessKey: config.storeSecretAccessKey,
+    users: new StoreUserFile(dataPaths(config.dataFolder).storeUsers),
     region: config.storeRegion,
     buckets: [config.storeBucket],
     log,

@@ -7,6 +7,8 @@ export interface DataPaths {
   readonly kubeconfig: string;
   readonly ports: string;
   readonly secrets: string;
+  /** Users of the embedded object store, in `secrets`. */
+  readonly storeUsers: string;
   readonly objects: string;
   readonly images: string;
   readonly node: string;
@@ -24,6 +26,7 @@ export function dataPaths(folder: string): DataPaths {
     kubeconfig: join(root, 'kubeconfig'),
     ports: join(root, 'ports.json'),
     secrets: join(root, 'secrets'),
+    storeUsers: join(root, 'secrets', 'object-store.json'),
     objects: join(root, 'objects'),
     images: join(root, 'images'),
     node: join(root, 'node'),

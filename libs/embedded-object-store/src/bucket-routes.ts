@@ -4,6 +4,8 @@ import { type Exchange, numberOf, quoted, sendEmpty, sendXml } from './exchange.
 import { listObjects, type Listing } from './object-listing.js';
 import { readText } from './request-body.js';
 import { S3Error } from './s3-error.js';
+import { accessDenied } from './users/access.js';
+import { mayAccess } from './users/store-user.js';
 import { elementsOf, textOf, type XmlElement } from './xml.js';
 
 const MAX_KEYS = 1000;
@@ -151,7 +153,7 @@ export async function listUploads({ request, uploads, response }: Exchange): Pro
   ]);
 }
 
-export async function deleteObjects({ request, body, objects, response }: Exchange): Promise<void> {
+export async function deleteObjects({ request, user, body, objects, response }: Exchange): Promise<void> {
   const document = await readText(body);
   const keys = elementsOf(document, 'Object').map((object) => textOf(object, 'Key'));
   if (keys.length === 0 || keys.length > MAX_KEYS || keys.includes(undefined))
@@ -163,6 +165,8 @@ export async function deleteObjects({ request, body, objects, response }: Exchan
   const results: XmlElement[] = [];
   for (const key of keys) {
     try {
+      if (!mayAccess(user, { bucket: request.bucket, action: 'delete', target: key ?? '' }))
+        throw accessDenied();
       await objects.delete(request.bucket, key ?? '');
       if (!isQuiet) results.push(['Deleted', [['Key', key]]]);
     } catch (error) {
@@ -172,7 +176,7 @@ export async function deleteObjects({ request, body, objects, response }: Exchan
         [
           ['Key', key],
           ['Code', code],
-          ['Message', 'Deleting the object failed.'],
+          ['Message', code === 'AccessDenied' ? 'Access Denied' : 'Deleting the object failed.'],
         ],
       ]);
     }

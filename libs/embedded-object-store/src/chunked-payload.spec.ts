@@ -1,9 +1,11 @@
 import { decodeChunks } from './chunked-payload.js';
 import type { S3Error } from './s3-error.js';
 import type { S3Request } from './s3-request.js';
+import { type StoreUsers, unrestrictedUser } from './users/store-user.js';
 import { verifySignature, type Signed } from './signature.js';
 
 // The worked example of AWS's own description of signed chunks: 65 KiB of "a" in two chunks.
+const USERS: StoreUsers = { find: () => unrestrictedUser(CREDENTIALS) };
 const CREDENTIALS = {
   accessKeyId: 'AKIAIOSFODNN7EXAMPLE',
   secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
@@ -42,7 +44,7 @@ const BODY = CHUNKS.map(
 ).join('');
 
 function verify(): Signed {
-  return verifySignature(REQUEST, CREDENTIALS, new Date('2013-05-24T00:01:00Z'));
+  return verifySignature(REQUEST, USERS, new Date('2013-05-24T00:01:00Z'));
 }
 
 async function decode(body: string, pieceBytes: number, signed = verify()): Promise<string> {
@@ -88,12 +90,12 @@ describe('the signature of a request', () => {
     ['query', { queryPairs: [['acl', '']] as const }],
     ['signed header', { headers: { ...REQUEST.headers, 'x-amz-storage-class': 'STANDARD' } }],
   ])('fails for another %s', (_name, change) => {
-    expect(() =>
-      verifySignature({ ...REQUEST, ...change }, CREDENTIALS, new Date('2013-05-24T00:01:00Z')),
-    ).toThrow('does not match');
+    expect(() => verifySignature({ ...REQUEST, ...change }, USERS, new Date('2013-05-24T00:01:00Z'))).toThrow(
+      'does not match',
+    );
   });
 
   it('refuses a signature whose time differs by more than 15 minutes', () => {
-    expect(() => verifySignature(REQUEST, CREDENTIALS, new Date('2013-05-24T00:16:00Z'))).toThrow('clocks');
+    expect(() => verifySignature(REQUEST, USERS, new Date('2013-05-24T00:16:00Z'))).toThrow('clocks');
   });
 });

@@ -5,11 +5,13 @@ import type { RequestBody } from './request-body.js';
 import { S3Error } from './s3-error.js';
 import type { S3Request } from './s3-request.js';
 import type { StoreFolder } from './store-folder.js';
+import type { StoreUser } from './users/store-user.js';
 import { xmlDocument, type XmlElement } from './xml.js';
 
 /** Everything that a verified request may need. */
 export interface Exchange {
   readonly request: S3Request;
+  readonly user: StoreUser;
   readonly body: RequestBody;
   readonly response: ServerResponse;
   readonly folder: StoreFolder;

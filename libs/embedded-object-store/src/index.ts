@@ -4,3 +4,5 @@ export {
   type EmbeddedObjectStore,
   type EmbeddedObjectStoreOptions,
 } from './start-object-store.js';
+export type { StoreGrant } from './users/store-user.js';
+export { StoreUserFile } from './users/store-user-file.js';

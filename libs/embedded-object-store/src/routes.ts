@@ -4,6 +4,7 @@ import * as object from './object-routes.js';
 import { S3Error } from './s3-error.js';
 import type { S3Request } from './s3-request.js';
 import * as upload from './upload-routes.js';
+import type { StoreNeed } from './users/access.js';
 
 type Handler = (exchange: Exchange) => Promise<void>;
 
@@ -13,27 +14,75 @@ interface Route {
   /** The words in the query that make this another operation. */
   readonly words: readonly string[];
   readonly handle: Handler;
+  readonly needs: StoreNeed;
 }
 
+const WRITE = { of: 'key', action: 'write' } as const;
+const READ = { of: 'key', action: 'read' } as const;
+const STAT = { of: 'key', action: 'stat' } as const;
+const MANAGE = { of: 'bucket', action: 'manage' } as const;
+
 const ROUTES: readonly Route[] = [
-  { about: 'store', method: 'GET', words: [], handle: bucket.listBuckets },
-  { about: 'bucket', method: 'PUT', words: [], handle: bucket.createBucket },
-  { about: 'bucket', method: 'HEAD', words: [], handle: bucket.headBucket },
-  { about: 'bucket', method: 'DELETE', words: [], handle: bucket.deleteBucket },
-  { about: 'bucket', method: 'GET', words: [], handle: bucket.listBucket },
-  { about: 'bucket', method: 'GET', words: ['location'], handle: bucket.getBucketLocation },
-  { about: 'bucket', method: 'GET', words: ['versioning'], handle: bucket.getBucketVersioning },
-  { about: 'bucket', method: 'GET', words: ['uploads'], handle: bucket.listUploads },
-  { about: 'bucket', method: 'POST', words: ['delete'], handle: bucket.deleteObjects },
-  { about: 'object', method: 'PUT', words: [], handle: object.putObject },
-  { about: 'object', method: 'GET', words: [], handle: object.getObject },
-  { about: 'object', method: 'HEAD', words: [], handle: object.getObject },
-  { about: 'object', method: 'DELETE', words: [], handle: object.deleteObject },
-  { about: 'object', method: 'POST', words: ['uploads'], handle: upload.startUpload },
-  { about: 'object', method: 'PUT', words: ['partNumber', 'uploadId'], handle: upload.putPart },
-  { about: 'object', method: 'GET', words: ['uploadId'], handle: upload.listParts },
-  { about: 'object', method: 'POST', words: ['uploadId'], handle: upload.completeUpload },
-  { about: 'object', method: 'DELETE', words: ['uploadId'], handle: upload.abortUpload },
+  {
+    about: 'store',
+    method: 'GET',
+    words: [],
+    handle: bucket.listBuckets,
+    needs: { of: 'store', action: 'list' },
+  },
+  { about: 'bucket', method: 'PUT', words: [], handle: bucket.createBucket, needs: MANAGE },
+  {
+    about: 'bucket',
+    method: 'HEAD',
+    words: [],
+    handle: bucket.headBucket,
+    needs: { of: 'bucket', action: 'list' },
+  },
+  { about: 'bucket', method: 'DELETE', words: [], handle: bucket.deleteBucket, needs: MANAGE },
+  {
+    about: 'bucket',
+    method: 'GET',
+    words: [],
+    handle: bucket.listBucket,
+    needs: { of: 'prefix', action: 'list' },
+  },
+  {
+    about: 'bucket',
+    method: 'GET',
+    words: ['location'],
+    handle: bucket.getBucketLocation,
+    needs: { of: 'known' },
+  },
+  {
+    about: 'bucket',
+    method: 'GET',
+    words: ['versioning'],
+    handle: bucket.getBucketVersioning,
+    needs: { of: 'known' },
+  },
+  {
+    about: 'bucket',
+    method: 'GET',
+    words: ['uploads'],
+    handle: bucket.listUploads,
+    needs: { of: 'prefix', action: 'write' },
+  },
+  { about: 'bucket', method: 'POST', words: ['delete'], handle: bucket.deleteObjects, needs: { of: 'each' } },
+  { about: 'object', method: 'PUT', words: [], handle: object.putObject, needs: WRITE },
+  { about: 'object', method: 'GET', words: [], handle: object.getObject, needs: READ },
+  { about: 'object', method: 'HEAD', words: [], handle: object.getObject, needs: STAT },
+  {
+    about: 'object',
+    method: 'DELETE',
+    words: [],
+    handle: object.deleteObject,
+    needs: { of: 'key', action: 'delete' },
+  },
+  { about: 'object', method: 'POST', words: ['uploads'], handle: upload.startUpload, needs: WRITE },
+  { about: 'object', method: 'PUT', words: ['partNumber', 'uploadId'], handle: upload.putPart, needs: WRITE },
+  { about: 'object', method: 'GET', words: ['uploadId'], handle: upload.listParts, needs: WRITE },
+  { about: 'object', method: 'POST', words: ['uploadId'], handle: upload.completeUpload, needs: WRITE },
+  { about: 'object', method: 'DELETE', words: ['uploadId'], handle: upload.abortUpload, needs: WRITE },
 ];
 
 /** Words of the query that only tune an operation. Any other names an operation: it must not be taken for a plain one. */
@@ -56,8 +105,8 @@ const TUNING = new Set([
 ]);
 const isTuning = (name: string): boolean => TUNING.has(name) || /^(X-Amz-|response-)/.test(name);
 
-/** Who handles a request. @throws S3Error (NotImplemented, MethodNotAllowed) */
-export function routeOf(request: S3Request): Handler {
+/** Who handles a request, and what its sender needs. @throws S3Error (NotImplemented, MethodNotAllowed) */
+export function routeOf(request: S3Request): Pick<Route, 'handle' | 'needs'> {
   const about = request.bucket === '' ? 'store' : request.key === '' ? 'bucket' : 'object';
   const words = [...request.query.keys()].filter((name) => !isTuning(name)).sort();
   const route = ROUTES.find(
@@ -66,7 +115,7 @@ export function routeOf(request: S3Request): Handler {
       candidate.method === request.method &&
       candidate.words.join() === words.join(),
   );
-  if (route) return route.handle;
+  if (route) return route;
   if (words.length > 0)
     throw new S3Error('NotImplemented', `The operation ${words.join(', ')} is not implemented.`);
   throw new S3Error('MethodNotAllowed', 'The method is not allowed here.');

@@ -1,18 +1,15 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { S3Error } from './s3-error.js';
 import { encodeStrictly, type S3Request } from './s3-request.js';
+import type { StoreUser, StoreUsers } from './users/store-user.js';
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
 const MAX_SKEW_MS = 15 * 60_000;
 const MAX_PRESIGNED_SECONDS = 7 * 24 * 3600;
 
-export interface Credentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-}
-
-/** What the body's own signatures build on. */
+/** Who signed, and what the body's own signatures build on. */
 export interface Signed {
+  readonly user: StoreUser;
   /** A SHA-256 in hex, or one of the words for unsigned and chunked payloads. */
   readonly payload: string;
   readonly signature: string;
@@ -142,19 +139,20 @@ function canonicalRequest(request: S3Request, claim: Claim): string {
  * machine has no reason to insist on a name.
  * @throws S3Error (AccessDenied, InvalidAccessKeyId, SignatureDoesNotMatch, RequestTimeTooSkewed, …)
  */
-export function verifySignature(request: S3Request, credentials: Credentials, now: Date): Signed {
+export function verifySignature(request: S3Request, users: StoreUsers, now: Date): Signed {
   const { authorization } = request.headers;
   if (!authorization && !request.query.has('X-Amz-Algorithm'))
     throw new S3Error('AccessDenied', 'The request is not signed.');
   const claim = authorization ? headerClaim(request, authorization) : queryClaim(request);
-  if (claim.accessKeyId !== credentials.accessKeyId)
+  const user = users.find(claim.accessKeyId);
+  if (!user)
     throw new S3Error('InvalidAccessKeyId', 'The access key id you provided does not exist in our records.');
   if (!claim.signedHeaders.includes('host')) throw malformed();
   checkTime(request, claim, now);
   const [day = '', region = '', service = ''] = claim.scope.split('/');
   if (service !== 's3' || !claim.date.startsWith(day)) throw malformed();
   const signingKey = hmac(
-    hmac(hmac(hmac(`AWS4${credentials.secretAccessKey}`, day), region), service),
+    hmac(hmac(hmac(`AWS4${user.secretAccessKey}`, day), region), service),
     'aws4_request',
   );
   const toSign = [ALGORITHM, claim.date, claim.scope, sha256(canonicalRequest(request, claim))].join('\n');
@@ -164,5 +162,5 @@ export function verifySignature(request: S3Request, credentials: Credentials, no
       'The request signature we calculated does not match the signature you provided. Check your secret access key.',
     );
   const { payload, signature, date, scope } = claim;
-  return { payload, signature, date, scope, signingKey };
+  return { user, payload, signature, date, scope, signingKey };
 }

@@ -15,6 +15,8 @@ import { S3Error } from './s3-error.js';
 import { parseRequest, type S3Request } from './s3-request.js';
 import { verifySignature } from './signature.js';
 import { StoreFolder } from './store-folder.js';
+import { authorize } from './users/access.js';
+import { type StoreUsers, unrestrictedUser } from './users/store-user.js';
 
 // not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
 const { createServer } = process.getBuiltinModule('node:http');
@@ -25,8 +27,10 @@ export interface EmbeddedObjectStoreOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
+  /** The key of a user who may do everything; without it there are the users with rights of their own. */
+  readonly accessKeyId?: string;
+  readonly secretAccessKey?: string;
+  readonly users?: StoreUsers;
   /** What GetBucketLocation answers. Requests signed for any region are accepted. Default `us-east-1`. */
   readonly region?: string;
   /** Buckets to make when they are missing. */
@@ -91,12 +95,14 @@ class RequestHandler {
   readonly #folder: StoreFolder;
   readonly #objects: ObjectFiles;
   readonly #uploads: MultipartFiles;
+  readonly #users: StoreUsers;
 
   constructor(options: EmbeddedObjectStoreOptions, folder: StoreFolder) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#folder = folder;
     this.#objects = new ObjectFiles(folder);
+    this.#users = usersOf(options);
     this.#uploads = new MultipartFiles(folder, this.#objects);
   }
 
@@ -144,13 +150,15 @@ class RequestHandler {
   async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const now = this.#clock.now();
     const request = parseRequest(message);
-    const signed = verifySignature(request, this.#options, now);
-    const handle = routeOf(request);
+    const signed = verifySignature(request, this.#users, now);
+    const { handle, needs } = routeOf(request);
+    authorize(signed.user, needs, request);
     if (await this.#injectFault(request, response)) return;
     const isBucketMade = request.method === 'PUT' && request.key === '';
     if (request.bucket !== '' && !isBucketMade) await this.#folder.requireBucket(request.bucket);
     await handle({
       request,
+      user: signed.user,
       body: bodyOf(message, signed),
       response,
       folder: this.#folder,
@@ -216,6 +224,14 @@ class RequestHandler {
       answer.status,
     );
   }
+}
+
+function usersOf({ accessKeyId, secretAccessKey, users }: EmbeddedObjectStoreOptions): StoreUsers {
+  const master =
+    accessKeyId !== undefined && secretAccessKey !== undefined
+      ? unrestrictedUser({ accessKeyId, secretAccessKey })
+      : undefined;
+  return { find: (id) => (master?.accessKeyId === id ? master : users?.find(id)) };
 }
 
 function listen(server: Server, port: number, host: string): Promise<number> {

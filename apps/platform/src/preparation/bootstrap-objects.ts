@@ -10,12 +10,14 @@ import {
   type Listener,
   MANAGED_BY,
   type Secret,
+  SECRET_TYPE,
   type Workspace,
 } from '#lib/resources';
 
 /** The BulkExportDestination of the embedded object store. */
 export const LOCAL_DESTINATION = 'local';
 const LOCAL_CREDENTIALS = 'local-destination';
+const LOCAL_PREFIX = 'exports';
 
 /** Any object of a manifest file. */
 export interface ManifestObject {
@@ -60,19 +62,24 @@ export function firstListener(namespace: string): Listener {
   };
 }
 
-/** The Secret of the embedded store's keys. */
-export function localCredentials(namespace: string, store: StoreCredentials): Secret {
-  const encoded = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
+/** A key of the embedded store. */
+export type StoreKeys = Pick<StoreCredentials, 'accessKeyId' | 'secretAccessKey'>;
+
+/** The Secret of the key that exports of the first workspace write with. */
+export function localCredentials(namespace: string, keys: StoreKeys): Secret {
   return {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name: LOCAL_CREDENTIALS, namespace, labels: { [LABEL.managedBy]: MANAGED_BY } },
-    type: 'Opaque',
-    data: {
-      access_key_id: encoded(store.accessKeyId),
-      secret_access_key: encoded(store.secretAccessKey),
-    },
+    type: SECRET_TYPE.destinationCredentials,
+    data: storeKeyData(keys),
   };
+}
+
+/** A key as the Secret of a destination holds it. */
+export function storeKeyData({ accessKeyId, secretAccessKey }: StoreKeys): Record<string, string> {
+  const encoded = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
+  return { access_key_id: encoded(accessKeyId), secret_access_key: encoded(secretAccessKey) };
 }
 
 export function localDestination(namespace: string, store: StoreCredentials): BulkExportDestination {
@@ -85,7 +92,7 @@ export function localDestination(namespace: string, store: StoreCredentials): Bu
       type: 'object_store',
       config: {
         bucketName: store.bucket,
-        prefix: 'exports',
+        prefix: LOCAL_PREFIX,
         region: store.region,
         endpointUrl: store.endpoint,
         includeBucketInPrefix: true,

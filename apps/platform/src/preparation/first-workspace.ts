@@ -1,6 +1,7 @@
 import { FIRST_WORKSPACE, type StoreCredentials } from '#lib/data-folder';
 import { type KubeClient } from '#lib/kube';
-import { CONDITION, DEFAULT_LISTENER, isConditionTrue, RESOURCES, SECRETS } from '#lib/resources';
+import type { StoreUserFile } from '#lib/embedded-object-store';
+import { CONDITION, DEFAULT_LISTENER, isConditionTrue, keyOf, RESOURCES, SECRETS } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { retryUnserved } from './apply-manifests.js';
 import {
@@ -10,6 +11,7 @@ import {
   localCredentials,
   localDestination,
 } from './bootstrap-objects.js';
+import { ensureWriter } from './store-rights.js';
 
 const WAIT_MS = 60_000;
 const LOOK_MS = 40;
@@ -53,11 +55,17 @@ export async function fillFirstWorkspace(
   client: KubeClient,
   namespace: string,
   store: StoreCredentials,
+  users: StoreUserFile,
 ): Promise<void> {
   const { metadata, ...listener } = firstListener(namespace);
   await client.apply(RESOURCES.Listener, { metadata, spec: listener.spec });
-  await client.apply(SECRETS, { ...localCredentials(namespace, store) });
-  await client.apply(RESOURCES.BulkExportDestination, { ...localDestination(namespace, store) });
+  const destination = localDestination(namespace, store);
+  const secret = localCredentials(namespace, ensureWriter(users, destination));
+  const found = await client.find(SECRETS, { namespace, name: secret.metadata.name });
+  // one of a time before there were types for Secrets
+  if (found && found.type !== secret.type) await client.delete(SECRETS, keyOf(found));
+  await client.apply(SECRETS, { ...secret });
+  await client.apply(RESOURCES.BulkExportDestination, { ...destination });
 }
 
 /** Resolves when agents can be deployed and exports can be written. */

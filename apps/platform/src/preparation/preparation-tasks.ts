@@ -16,6 +16,15 @@ export interface PreparationTasks {
     readonly port: number;
     readonly hasOwnCluster: boolean;
   }): Promise<DatabaseUris>;
+  /**
+   * The key of the embedded store's operator, in the file of its users.
+   * @param input.knownKey the key that an earlier start used; one of a time before there were users had every right and
+   * stood in Secrets of workspaces, and opens nothing any more
+   */
+  storeOperator(input: {
+    readonly users: string;
+    readonly knownKey: string | undefined;
+  }): Promise<Pick<StoreCredentials, 'accessKeyId' | 'secretAccessKey'>>;
   /** Takes the sample agent into the image store. */
   sampleAgent(input: { readonly images: string; readonly installation: string }): Promise<null>;
   /** The schema of the trace store, and the first key of the first workspace: the known one while it is good. */
@@ -33,7 +42,11 @@ export interface PreparationTasks {
     readonly accounts: Readonly<Record<string, string>>;
   }): Promise<string>;
   /** Listener and destination of the first workspace; waits until both work. */
-  workspace(input: { readonly kubeconfigPath: string; readonly store: StoreCredentials }): Promise<null>;
+  workspace(input: {
+    readonly kubeconfigPath: string;
+    readonly store: StoreCredentials;
+    readonly users: string;
+  }): Promise<null>;
 }
 
 export type TaskName = keyof PreparationTasks;

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { StoreUserFile } from '#lib/embedded-object-store';
 import { embeddedDatabases } from '#lib/embedded-postgres';
 import { openImageStore } from '#lib/image-store';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
@@ -14,7 +15,9 @@ import {
   namespaceOfFirstWorkspace,
   waitForFirstWorkspace,
 } from './first-workspace.js';
+import { moveDestinations } from './move-destinations.js';
 import type { PreparationTasks } from './preparation-tasks.js';
+import { ensureOperator } from './store-rights.js';
 
 const SAMPLE_AGENT = 'sample-agent';
 const SYSTEM_NAMESPACE = 'agentplane-system';
@@ -32,6 +35,10 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
           : postgres.ensureDatabase({ database: 'kube', role: 'kube', connectionLimit: 10 }),
       ]);
       return { databaseUri, databaseAdminUri, kubeDatabaseUri };
+    },
+
+    async storeOperator({ users, knownKey }) {
+      return Promise.resolve(ensureOperator(new StoreUserFile(users), knownKey));
     },
 
     async sampleAgent({ images, installation }) {
@@ -69,11 +76,13 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
       return tenant;
     },
 
-    async workspace({ kubeconfigPath, store }) {
+    async workspace({ kubeconfigPath, store, users }) {
       const connection = await loadKubeConnection({ kubeconfigPath });
       const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.up });
       const namespace = await namespaceOfFirstWorkspace(client, clock);
-      await fillFirstWorkspace(client, namespace, store);
+      const storeUsers = new StoreUserFile(users);
+      await moveDestinations(client, storeUsers);
+      await fillFirstWorkspace(client, namespace, store, storeUsers);
       await waitForFirstWorkspace(client, namespace, clock);
       await client.close();
       return null;

@@ -56,8 +56,6 @@ export function embeddedEnvironment(from: Surroundings): Environment {
     AGENTPLANE_OBJECT_STORE_PORT: String(ports.objectStore),
     AGENTPLANE_OBJECT_STORE_REGION: store.region,
     AGENTPLANE_OBJECT_STORE_BUCKET: store.bucket,
-    AGENTPLANE_OBJECT_STORE_ACCESS_KEY_ID: store.accessKeyId,
-    AGENTPLANE_OBJECT_STORE_SECRET_ACCESS_KEY: store.secretAccessKey,
     ...(kubeDatabaseUri === undefined
       ? { KUBECONFIG: kubeconfigPath }
       : { AGENTPLANE_KUBE_DATABASE_URI: kubeDatabaseUri }),

@@ -11,7 +11,7 @@ import type { ProgramContext } from '#lib/lifecycle';
 import { type Logger, type Program, startTelemetry } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { DataFolder } from '../data-folder/data-folder.js';
-import { newOperatorKey, newStoreKeys } from '../data-folder/new-secrets.js';
+import { newOperatorKey } from '../data-folder/new-secrets.js';
 import { choosePorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
 import { Child } from './child.js';
 import {
@@ -197,7 +197,8 @@ export class Platform {
       metrics: metricsAddresses(surroundings.ports),
     };
     writeCredentials(folder.paths.credentials, credentials);
-    await Promise.all([preparation.run('workspace', { kubeconfigPath, store }), listening]);
+    const users = folder.paths.storeUsers;
+    await Promise.all([preparation.run('workspace', { kubeconfigPath, store, users }), listening]);
     return credentials;
   }
 
@@ -244,18 +245,22 @@ export class Platform {
   ): Promise<Surroundings> {
     const { options, folder, installation } = this.#parts;
     const { paths } = folder;
-    const uris = await preparation.run('databases', {
-      dataDir: paths.root,
-      port: ports.postgres,
-      hasOwnCluster: options.kubeconfigPath !== undefined,
-    });
+    const [uris, storeKeys] = await Promise.all([
+      preparation.run('databases', {
+        dataDir: paths.root,
+        port: ports.postgres,
+        hasOwnCluster: options.kubeconfigPath !== undefined,
+      }),
+      preparation.run('storeOperator', {
+        users: paths.storeUsers,
+        knownKey: known?.objectStore.accessKeyId,
+      }),
+    ]);
     const store: StoreCredentials = {
       endpoint: `http://127.0.0.1:${ports.objectStore}`,
       region: REGION,
       bucket: BUCKET,
-      ...(known
-        ? { accessKeyId: known.objectStore.accessKeyId, secretAccessKey: known.objectStore.secretAccessKey }
-        : newStoreKeys()),
+      ...storeKeys,
     };
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
     return {

@@ -1,0 +1,50 @@
+import type { StoreGrant, StoreUserFile } from '#lib/embedded-object-store';
+import type { BulkExportDestination, DestinationConfig } from '#lib/resources';
+import type { StoreKeys } from './bootstrap-objects.js';
+
+const OPERATOR = 'operator';
+
+/** Reads and writes objects of every bucket: who has this key has the data folder. */
+const OPERATOR_GRANTS: readonly StoreGrant[] = [
+  { bucket: '*', prefix: '', actions: ['write', 'read', 'list', 'delete'] },
+];
+
+/**
+ * The operator's key. A data folder from before there were users has one key for everything, which stood where agents
+ * could mount it: it opens nothing any more, and destinations that use it are moved over at this start.
+ */
+export function ensureOperator(users: StoreUserFile, knownKey: string | undefined): StoreKeys {
+  if (users.isEmpty && knownKey !== undefined) users.retire(knownKey);
+  const { accessKeyId, secretAccessKey } = users.ensure(OPERATOR, OPERATOR_GRANTS);
+  return { accessKeyId, secretAccessKey };
+}
+
+/** The key that exports to a destination of the embedded store write with. */
+export function ensureWriter(users: StoreUserFile, destination: BulkExportDestination): StoreKeys {
+  const { accessKeyId, secretAccessKey } = users.ensure(
+    writerName(destination),
+    writerGrants(destination.spec.config),
+  );
+  return { accessKeyId, secretAccessKey };
+}
+
+/** Whether exports to a destination have a key. */
+export function hasWriter(users: StoreUserFile, destination: BulkExportDestination): boolean {
+  return users.has(writerName(destination));
+}
+
+function writerName({ metadata }: BulkExportDestination): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+/**
+ * What an export does: it writes under the destination's prefix, and asks whether its own upload has arrived, but reads
+ * nothing back. Only the object that tries the destination out is removed.
+ */
+function writerGrants({ bucketName, prefix = '' }: DestinationConfig): readonly StoreGrant[] {
+  const root = prefix.replace(/^\/+|\/+$/g, '');
+  return [
+    { bucket: bucketName, prefix: root, actions: ['write', 'stat'] },
+    { bucket: bucketName, prefix: root === '' ? 'tmp' : `${root}/tmp`, actions: ['delete'] },
+  ];
+}

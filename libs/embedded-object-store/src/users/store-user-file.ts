@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { readJson, writeJson } from '#lib/data-folder';
+import { jsonEquals } from '#lib/json';
+import type { StoreGrant, StoreUser, StoreUsers } from './store-user.js';
+
+interface NamedUser extends StoreUser {
+  /** What the user is there for; one user for a name. */
+  readonly name: string;
+}
+
+interface Content {
+  readonly users: readonly NamedUser[];
+  /** Access keys of earlier days that open nothing any more, but may still stand in Secrets. */
+  readonly retired: readonly string[];
+}
+
+const EMPTY: Content = { users: [], retired: [] };
+
+/**
+ * The users of the embedded store in one file (0600) of the data folder's secrets. One program writes it; the store reads
+ * it again when it has changed, so that a user who was added or removed is so at once.
+ */
+export class StoreUserFile implements StoreUsers {
+  readonly #path: string;
+  #version = '';
+  #content: Content = EMPTY;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  find(accessKeyId: string): StoreUser | undefined {
+    return this.#read().users.find((user) => user.accessKeyId === accessKeyId);
+  }
+
+  /** The user of a name, with these grants and no others; made when there is none. */
+  ensure(name: string, grants: readonly StoreGrant[]): StoreUser {
+    const { users, retired } = this.#read();
+    const found = users.find((user) => user.name === name);
+    if (found && jsonEquals(found.grants, grants)) return found;
+    const user: NamedUser = { name, ...(found ?? newKeys()), grants };
+    this.#write({ users: [...users.filter((one) => one.name !== name), user], retired });
+    return user;
+  }
+
+  /** Whether there is a user of a name. */
+  has(name: string): boolean {
+    return this.#read().users.some((user) => user.name === name);
+  }
+
+  /** Whether there is any user; a data folder from before there were users has none. */
+  get isEmpty(): boolean {
+    return this.#read().users.length === 0;
+  }
+
+  get retired(): readonly string[] {
+    return this.#read().retired;
+  }
+
+  /** Remembers an access key that opens nothing, for those who have to be given another one. */
+  retire(accessKeyId: string): void {
+    const { users, retired } = this.#read();
+    if (!retired.includes(accessKeyId)) this.#write({ users, retired: [...retired, accessKeyId] });
+  }
+
+  #read(): Content {
+    const version = versionOf(this.#path);
+    if (version === this.#version) return this.#content;
+    this.#content = readJson<Content>(this.#path) ?? EMPTY;
+    this.#version = version;
+    return this.#content;
+  }
+
+  #write(content: Content): void {
+    writeJson(this.#path, content);
+    this.#version = '';
+  }
+}
+
+/** Changes with every file that takes the place of another. */
+function versionOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return found ? `${found.ino} ${found.mtimeNs} ${found.size}` : 'none';
+}
+
+/** In the shape that S3 clients expect. */
+function newKeys(): Pick<StoreUser, 'accessKeyId' | 'secretAccessKey'> {
+  return {
+    accessKeyId: `AGENTPLANE${randomBytes(5).toString('hex').toUpperCase()}`,
+    secretAccessKey: randomBytes(30).toString('base64url'),
+  };
+}
