@@ -3,7 +3,7 @@
  * a multipart upload, listing, completing and aborting such uploads. `stat` is `HEAD` alone, `read` is `GET` as well.
  * `manage` makes and removes buckets.
  */
-export const STORE_ACTIONS = ['write', 'stat', 'read', 'list', 'delete', 'manage'] as const;
+const STORE_ACTIONS = ['write', 'stat', 'read', 'list', 'delete', 'manage'] as const;
 export type StoreAction = (typeof STORE_ACTIONS)[number];
 
 /** Rights for a bucket or a folder of it. */
