@@ -51,7 +51,11 @@ describe('a data folder with one key for everything', () => {
     client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
       fieldManager: 'test',
     });
-    await applyDefinitions(client, resourceDefinitions(join(import.meta.dirname, '..', '..', '..', '..')), systemClock);
+    await applyDefinitions(
+      client,
+      resourceDefinitions(join(import.meta.dirname, '..', '..', '..', '..')),
+      systemClock,
+    );
     await destination('ws-a', '/exports/a/', OLD);
     await destination('ws-b', 'exports/b', OLD);
     await destination('ws-c', 'elsewhere', FOREIGN);
