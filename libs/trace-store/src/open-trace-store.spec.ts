@@ -251,7 +251,7 @@ describe('the trace store', () => {
       expect(formatInstant((await get(run.id)).row.startTime)).toBe(
         formatInstant(parseInstant(String(run.start_time), { zone: 'optional' }) ?? 0n),
       );
-    const tables = await client.query(`SELECT to_regclass('runs_20250301') IS NOT NULL AS there`);
+    const tables = await client.query(`SELECT to_regclass('runs_20250301_20250401') IS NOT NULL AS there`);
     expect(tables.rows[0]).toEqual({ there: true });
     await Promise.all(stores.map((one) => one.close()));
   });

@@ -36,7 +36,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const payloads = new PostgresPayloadStore();
   const ingestion = new Ingestion(
     pool,
-    new DayPartitions(pool, clock, options.maxDays),
+    new DayPartitions(pool, clock, options.maxMonthsAhead),
     new ProjectDirectory(projects),
     payloads,
     {

@@ -16,8 +16,8 @@ export interface TraceStoreOptions {
   readonly poolSize?: number;
   /** How much may wait of each tenant; see `WaitingRoom`. */
   readonly waiting?: WaitingRoom;
-  /** Most days that have partitions of their own; those around today are made in any case. Default 1,500. */
-  readonly maxDays?: number;
+  /** Most partitions for times further ahead than a week; the past and the days around today have no such limit. Default 36. */
+  readonly maxMonthsAhead?: number;
   readonly log: Logger;
   readonly clock: Clock;
 }

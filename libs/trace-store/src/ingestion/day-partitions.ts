@@ -1,36 +1,44 @@
 import { type Connection, inTransaction, type Pool } from '#lib/postgres';
 import { type Clock, dayOf, formatInstant, type Instant, instantOf, MICROS_PER_DAY } from '#lib/time';
+import {
+  type DayRange,
+  isRecent,
+  partitionRange,
+  rangeOfName,
+  rangeSuffix,
+  RECENT,
+} from './partition-range.js';
 
 const FIRST_DAY: Instant = 0n; // 1970-01-01
 const LAST_DAY: Instant = 4_102_444_800_000_000n; // 2100-01-01
 
 const PARTITIONED = ['runs', 'run_payloads'] as const;
 const LOCK = 7_214_002;
-/** Before 1970, and after 2099. */
-const SHARED_PARTITIONS = 2;
-/** Four years. Each day is two tables and two indexes, which a query over all days has to lock. */
-const MAX_DAYS = 1500;
-const RECENT = 7n * MICROS_PER_DAY;
+/** Partitions of times that have not come yet: a client whose clock is wrong must not use up those of the next years. */
+const MAX_MONTHS_AHEAD = 36;
 /** More days than any one writer touches; the cache begins anew then. */
 const MAX_KNOWN_DAYS = 10_000;
 
-/** Makes daily partitions when the first run of a day arrives. */
+/**
+ * Makes partitions when the first run of their days arrives: daily ones around today, wider ones for what is long past
+ * or far ahead, so that no tenant can use up what others need.
+ */
 export class DayPartitions {
   readonly #pool: Pool;
   readonly #clock: Clock;
-  /** Most days that have partitions of their own. */
-  readonly maxDays: number;
+  /** Most partitions for times further ahead than a week. */
+  readonly maxMonthsAhead: number;
   readonly #known = new Set<Instant>();
 
-  constructor(pool: Pool, clock: Clock, maxDays = MAX_DAYS) {
+  constructor(pool: Pool, clock: Clock, maxMonthsAhead = MAX_MONTHS_AHEAD) {
     this.#pool = pool;
     this.#clock = clock;
-    this.maxDays = maxDays;
+    this.maxMonthsAhead = maxMonthsAhead;
   }
 
   /**
    * Makes the partitions of these start times, as far as there is room.
-   * @returns whether a start time has a partition: there is no room for every day that a clock can show
+   * @returns whether a start time has a partition: there is no room for every month that is to come
    */
   async ensure(times: Iterable<Instant>): Promise<(time: Instant) => boolean> {
     const missing = new Set<Instant>();
@@ -40,7 +48,7 @@ export class DayPartitions {
       if (day >= FIRST_DAY && day < LAST_DAY && !this.#known.has(day)) missing.add(day);
     }
     const without = new Set<Instant>();
-    for (const day of missing) if (!(await this.#create(day))) without.add(day);
+    for (const day of missing) if (!this.#known.has(day) && !(await this.#create(day))) without.add(day);
     return (time) => !without.has(dayOf(time));
   }
 
@@ -51,43 +59,45 @@ export class DayPartitions {
 
   /** False when there is no room for it. */
   async #create(day: Instant): Promise<boolean> {
-    const from = formatInstant(day);
-    const to = formatInstant(day + MICROS_PER_DAY);
-    const suffix = from.slice(0, 10).replaceAll('-', '');
-    // Two makers of one day would fail on one another in the catalog in spite of IF NOT EXISTS, so they queue. ATTACH
-    // instead of PARTITION OF: that would lock the whole table against the exports that are reading it.
-    const isThere = await inTransaction(this.#pool, async (client) => {
+    const today = dayOf(instantOf(this.#clock.now()));
+    // Two makers of one day would fail on one another in the catalog in spite of IF NOT EXISTS, so they queue.
+    const range = await inTransaction(this.#pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
-      if (!(await this.#hasRoom(client, day, `${PARTITIONED[0]}_${suffix}`))) return false;
-      for (const table of PARTITIONED) {
-        const name = `${table}_${suffix}`;
-        const found = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [
-          name,
-        ]);
-        if (found.rows[0]?.there) continue;
-        await client.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)`);
-        await client.query(
-          `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`,
-        );
-      }
-      return true;
+      const taken = await takenRanges(client);
+      const found = taken.find(({ from, to }) => from <= day && day < to);
+      if (!found && !isRecent(day, today) && !this.#hasRoom(day, today, taken)) return undefined;
+      const wanted = found ?? partitionRange(day, today, taken);
+      for (const table of PARTITIONED) await createPartition(client, table, wanted);
+      return wanted;
     });
-    if (!isThere) return false;
+    if (!range) return false;
     if (this.#known.size >= MAX_KNOWN_DAYS) this.#known.clear();
-    this.#known.add(day);
+    for (let each = range.from; each < range.to; each += MICROS_PER_DAY) this.#known.add(each);
     return true;
   }
 
-  /** Runs of today must not be shut out by a client that sent one for each day of a century. */
-  async #hasRoom(client: Connection, day: Instant, table: string): Promise<boolean> {
-    const distance = day - dayOf(instantOf(this.#clock.now()));
-    if (distance >= -RECENT && distance <= RECENT) return true;
-    const found = await client.query<{ days: number; there: boolean }>(
-      `SELECT count(*)::int AS days, to_regclass($1) IS NOT NULL AS there
-      FROM pg_inherits WHERE inhparent = 'runs'::regclass`,
-      [table],
-    );
-    const { days = 0, there = false } = found.rows[0] ?? {};
-    return there || days - SHARED_PARTITIONS < this.maxDays;
+  #hasRoom(day: Instant, today: Instant, taken: readonly DayRange[]): boolean {
+    if (day < today) return true;
+    return taken.filter(({ to }) => to > today + RECENT + MICROS_PER_DAY).length < this.maxMonthsAhead;
   }
+}
+
+async function takenRanges(client: Connection): Promise<readonly DayRange[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = 'runs'::regclass`,
+  );
+  return rows.flatMap(({ name }) => rangeOfName(name) ?? []);
+}
+
+/** ATTACH instead of PARTITION OF: that would lock the whole table against the exports that are reading it. */
+async function createPartition(client: Connection, table: string, range: DayRange): Promise<void> {
+  const name = `${table}_${rangeSuffix(range)}`;
+  const found = await client.query<{ there: boolean }>('SELECT to_regclass($1) IS NOT NULL AS there', [name]);
+  if (found.rows[0]?.there) return;
+  await client.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING ALL)`);
+  const [from, to] = [range.from, range.to].map((day) => formatInstant(day));
+  await client.query(
+    `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`,
+  );
 }

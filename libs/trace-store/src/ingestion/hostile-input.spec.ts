@@ -29,7 +29,7 @@ describe('a trace store under hostile input', () => {
       log,
       clock: systemClock,
       waiting: { patches: 5, bytes: 20_000 },
-      maxDays: 20,
+      maxMonthsAhead: 5,
     });
     await store.migrate();
     client = new pg.Client({ connectionString: uri });
@@ -187,30 +187,51 @@ describe('a trace store under hostile input', () => {
     expect(names.rows.map((row) => row.name)).toEqual(['ours', 'ours too']);
   });
 
-  it('makes no more partitions than allowed, except for days around today', async () => {
-    const days = Array.from({ length: 40 }, (_, n) => new Date(Date.UTC(2001, 0, 1 + n)).toISOString());
-    const { accepted, refused } = await post(
-      ...days.map((start_time) => ({ run: runOf(randomUUID(), { start_time }) })),
-    );
-    expect(accepted).toBeGreaterThan(0);
-    expect(accepted + refused.length).toBe(40);
-    expect(refused.length).toBeGreaterThanOrEqual(20);
-    expect(refused).toContainEqual({
-      loc: ['post', 39, 'start_time'],
-      msg: expect.any(String),
-      type: 'too_many_days',
-    });
-    const start_time = new Date().toISOString();
-    expect((await post({ run: runOf(randomUUID(), { start_time }) })).accepted).toBe(1);
-    // days that are there, and those that share a partition, are as good as ever
-    expect((await post({ run: runOf(randomUUID(), { start_time: days[0] }) })).accepted).toBe(1);
-    expect((await post({ run: runOf(randomUUID(), { start_time: '1950-01-01T00:00:00Z' }) })).accepted).toBe(
-      1,
-    );
-    const there = await client.query<{ n: number }>(
+  const partitions = async (): Promise<number> => {
+    const { rows } = await client.query<{ n: number }>(
       `SELECT count(*)::int AS n FROM pg_inherits WHERE inhparent = 'runs'::regclass`,
     );
-    expect(there.rows[0]?.n).toBeLessThanOrEqual(20 + 3);
+    return rows[0]?.n ?? 0;
+  };
+  const DAY_MS = 86_400_000;
+  const onDay = (ms: number) => ({ run: runOf(randomUUID(), { start_time: new Date(ms).toISOString() }) });
+
+  it('keeps the runs of a century of days in few partitions, and leaves room for other tenants', async () => {
+    const before = await partitions();
+    const last = Date.now() - 8 * DAY_MS;
+    const days = Array.from({ length: 2_000 }, (_, n) => last - n * 10 * DAY_MS);
+    const { accepted } = await post(...days.map(onDay));
+    expect(accepted).toBe(2_000);
+    expect((await partitions()) - before).toBeLessThan(110);
+    const theirs = await store.ingest(randomUUID(), {
+      post: placed('post', [onDay(Date.UTC(1987, 6, 5)), onDay(last - 45 * DAY_MS), onDay(Date.now())]),
+      patch: [],
+    });
+    expect(theirs.accepted).toBe(3);
+    expect((await partitions()) - before).toBeLessThan(112);
+  });
+
+  it('refuses more than a few months ahead, and never the days around today', async () => {
+    const before = await partitions();
+    const ahead = Array.from({ length: 40 }, (_, n) => Date.now() + (40 + n * 31) * DAY_MS);
+    const { accepted, refused } = await post(...ahead.map(onDay));
+    expect(accepted).toBe(5);
+    expect((await partitions()) - before).toBe(5);
+    expect(refused).toContainEqual({
+      loc: ['post', 39, 'start_time'],
+      msg: expect.stringContaining('ahead'),
+      type: 'too_many_days',
+    });
+    // months that are there, and years that share a partition, are as good as ever
+    const [first = 0] = ahead;
+    const others = [
+      first,
+      Date.now() + 7 * DAY_MS,
+      Date.now() - 7 * DAY_MS,
+      Date.UTC(1950, 0, 1),
+      Date.UTC(2150, 0, 1),
+    ];
+    expect((await post(...others.map(onDay))).accepted).toBe(5);
   });
 
   describe('a flood of updates whose runs never arrive', () => {

@@ -99,7 +99,7 @@ export class Ingestion {
     const problems = [
       ...refused,
       ...lost.flatMap(unknownProject),
-      ...dayless.flatMap((group) => tooManyDays(group, this.partitions.maxDays)),
+      ...dayless.flatMap((group) => tooFarAhead(group, this.partitions.maxMonthsAhead)),
       ...late.map(tooManyWaiting),
     ];
     const offered = batch.post.length + batch.patch.length;
@@ -364,10 +364,10 @@ function tooManyWaiting({ change }: ParsedOperation): FieldProblem {
   };
 }
 
-function tooManyDays(group: RunGroup, maxDays: number): readonly FieldProblem[] {
+function tooFarAhead(group: RunGroup, maxMonths: number): readonly FieldProblem[] {
   return group.operations.map(({ change }) => ({
     loc: [...change.place, 'start_time'],
-    msg: `start_time is outside of the days this store keeps (${maxDays.toLocaleString('en')} daily partitions at most)`,
+    msg: `start_time is too far ahead: this store already keeps runs of ${maxMonths} months to come; check the clock of the sender`,
     type: 'too_many_days',
   }));
 }
