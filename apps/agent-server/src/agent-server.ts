@@ -80,6 +80,7 @@ export class AgentServer {
       corsOrigins: config.corsOrigins,
       info: infoOf(config),
       readiness,
+      unreadBytes: config.unreadMegabytes * 2 ** 20,
       clock,
       log,
     });
@@ -103,7 +104,7 @@ export class AgentServer {
     worker.start();
     keeper.start();
     readiness.started();
-    const endReadings = readRuns({ worker, feeds: services.feeds, sql, server: services.server });
+    const endReadings = readRuns({ worker, feeds: services.feeds, sql, server: services.server, http });
     return new AgentServer(port, {
       ...options,
       ...{ graphs, database, services, http, notifications, endReadings },

@@ -54,6 +54,11 @@ const fields = {
     // less than the liveness probe of its pod allows
     { fallback: 120_000 },
   ),
+  unreadMegabytes: integer(
+    'AGENTPLANE_UNREAD_MB',
+    'Megabytes of unread output over all clients. Above it, clients that take nothing are disconnected; above twice of it, those with most unread.',
+    { fallback: 128, min: 1, max: 1_000_000 },
+  ),
   poolSize: integer('AGENTPLANE_POOL_SIZE', 'Database connections for queries; two more are kept aside.', {
     fallback: 7,
     min: 2,

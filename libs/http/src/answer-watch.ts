@@ -22,7 +22,7 @@ export class AnswerWatch {
   look(nowMs: number, limits: ServerLimits): string | undefined {
     const { socket, writableLength } = this.#response;
     // without a socket the answer waits for an earlier one on the same connection
-    const taken = socket && writableLength > 0 ? takenOf(socket) : undefined;
+    const taken = socket && writableLength > 0 ? takenBy(socket) : undefined;
     if (taken === undefined || taken !== this.#taken) {
       this.#taken = taken ?? '';
       this.#progressMs = nowMs;
@@ -38,7 +38,7 @@ export class AnswerWatch {
  * Differs when the client has taken something: writes that are done, and what the kernel has not yet got of the one at
  * work. The latter is Node's own measure for time-outs and not public; without it one large write counts as no progress.
  */
-function takenOf(socket: Socket): string {
+export function takenBy(socket: Socket): string {
   const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } };
   return `${socket.bytesWritten - socket.writableLength} ${handle?.writeQueueSize ?? 0}`;
 }

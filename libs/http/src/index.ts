@@ -1,5 +1,7 @@
 /** What the HTTP servers of this platform have in common before a route is reached. */
+export { takenBy } from './answer-watch.js';
 export { answerBrokenRequests } from './broken-requests.js';
+export { cutSocket } from './cut-socket.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';
 export { protectAnswer } from './protect-answer.js';

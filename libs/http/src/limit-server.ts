@@ -8,8 +8,8 @@ import { SERVER_LIMITS, type ServerLimits } from './server-limits.js';
 
 /** A connection that was ended because its client was too slow. */
 export interface Cut {
-  /** `body`: it did not send what it had announced; `answer`: it did not read. */
-  readonly kind: 'body' | 'answer';
+  /** `body`: it did not send what it had announced; `answer`: it did not read; `unread`: so with much, or many others. */
+  readonly kind: 'body' | 'answer' | 'unread';
   /** What was found. */
   readonly reason: string;
   readonly method: string;

@@ -148,6 +148,15 @@ export const METRICS = catalogue({
     programs: ['agent-server'],
   },
 
+  agentUnsentBytes: {
+    kind: 'gauge',
+    name: 'agentplane_agent_unsent_bytes',
+    help: 'Output that waits in memory until clients read it; what several readers of a run share is counted for each.',
+    labels: {},
+    merge: 'sum',
+    programs: ['agent-server'],
+  },
+
   ingestOperations: {
     kind: 'counter',
     name: 'agentplane_ingest_operations_total',

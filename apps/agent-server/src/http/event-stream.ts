@@ -3,6 +3,7 @@ import type { Clock } from '#lib/time';
 import type { RunReader } from '../run/run-feed.js';
 import type { RunEvent } from '../stream/run-event.js';
 import { eventNamesOf, type StreamMode } from '../stream/stream-modes.js';
+import type { UnsentAnswer, UnsentOutput } from './unsent-output.js';
 
 /** Comments that keep proxies and stall watchdogs content. */
 const HEARTBEAT_MS = 5_000;
@@ -13,38 +14,61 @@ const HEARTBEAT_MS = 5_000;
  */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 
-/** From this size on, all readers of an event are sent the same bytes instead of a copy each. */
-const SHARED_FROM_CHARS = 32 * 1024;
+/** From this size on an event is sent as bytes even when it has one reader. */
+const BYTES_FROM_CHARS = 32 * 1024;
 
+/** What is handed to the connection at once; the rest stays in buffers that readers share. */
+const MAX_AT_CONNECTION_BYTES = 128 * 1024;
+const SLICE_BYTES = 64 * 1024;
+
+/** By event: all its readers are sent the same bytes instead of a copy each. */
 const shared = new WeakMap<RunEvent, Buffer>();
 
 function frameOf(event: RunEvent): string | Buffer {
-  const { data } = event;
-  if (data.length < SHARED_FROM_CHARS) return `id: ${event.id}\nevent: ${event.event}\ndata: ${data}\n\n`;
+  const { data, isShared } = event;
+  if (data.length < BYTES_FROM_CHARS && !isShared) return textOf(event);
   let frame = shared.get(event);
   if (!frame) {
-    frame = Buffer.from(`id: ${event.id}\nevent: ${event.event}\ndata: ${data}\n\n`);
+    frame = Buffer.from(textOf(event));
     shared.set(event, frame);
   }
   return frame;
 }
 
+function textOf({ id, event, data }: RunEvent): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
+}
+
+export interface StreamParts {
+  readonly clock: Clock;
+  readonly unsent: UnsentOutput;
+}
+
 /** A run's output as server-sent events. What comes in one turn of the event loop leaves in one write. */
 export class EventStream implements RunReader {
   readonly #names: ReadonlySet<string> | undefined;
-  #pending: (string | Buffer)[] = [];
+  readonly #account: UnsentAnswer;
+  #queue: (string | Buffer)[] = [];
+  #bytesAtConnection = 0;
   #isFlushing = false;
-  #isOver = false;
+  #isEnded = false;
+  #isClosed = false;
   #cancelHeartbeat: () => void;
 
   constructor(
     private readonly response: ServerResponse,
-    private readonly clock: Clock,
+    private readonly parts: StreamParts,
     /** Only events of these modes; undefined lets all through. */
     modes?: readonly StreamMode[],
   ) {
     this.#names = modes && new Set([...eventNamesOf(modes), 'metadata', 'error']);
+    this.#account = parts.unsent.open(response);
     this.#cancelHeartbeat = this.#beatLater();
+  }
+
+  /** Everything there is to read is here; the client may not have it yet. */
+  get isEnded(): boolean {
+    return this.#isEnded;
   }
 
   /** Sends the head. Before it, events wait. */
@@ -53,7 +77,7 @@ export class EventStream implements RunReader {
     this.response.on('close', () => this.#close());
     this.response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store, no-transform',
+      'cache-control': 'no-cache, no-transform',
       connection: 'keep-alive',
       'x-accel-buffering': 'no',
       ...headers,
@@ -63,28 +87,29 @@ export class EventStream implements RunReader {
   }
 
   event(event: RunEvent): void {
-    if (this.#isOver) return;
+    if (this.#isEnded || this.#isClosed) return;
     // The name stands before a namespace or a sub-event: `values|child`, `messages/partial`
     if (this.#names && !this.#names.has(event.event.split(/[|/]/, 1)[0] ?? '')) return;
-    if (this.response.writableLength > MAX_UNREAD_BYTES) {
-      this.response.destroy();
+    if (this.#account.bytes > MAX_UNREAD_BYTES) {
+      this.parts.unsent.cut(this.#account, `${this.#account.bytes} bytes wait for this client`);
       return this.#close();
     }
     this.#append(frameOf(event));
   }
 
   ended(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isEnded) return;
+    this.#isEnded = true;
     this.#cancelHeartbeat();
     this.#flushSoon();
   }
 
   #append(part: string | Buffer): void {
-    const last = this.#pending.at(-1);
+    const last = this.#queue.at(-1);
     if (typeof part === 'string' && typeof last === 'string')
-      this.#pending[this.#pending.length - 1] = last + part;
-    else this.#pending.push(part);
+      this.#queue[this.#queue.length - 1] = last + part;
+    else this.#queue.push(part);
+    this.#account.owe(Buffer.byteLength(part));
     this.#flushSoon();
   }
 
@@ -94,28 +119,50 @@ export class EventStream implements RunReader {
     setImmediate(() => this.#flush());
   }
 
+  /** Writes what the connection may hold; the rest follows as the client reads. */
   #flush(): void {
     this.#isFlushing = false;
-    if (this.response.destroyed || this.response.writableEnded) return;
-    const parts = this.#pending;
-    this.#pending = [];
-    if (parts.length > 1) this.response.cork();
-    for (const part of parts) this.response.write(part);
-    if (parts.length > 1) this.response.uncork();
-    if (this.#isOver) this.response.end();
+    const { response } = this;
+    if (response.destroyed || response.writableEnded) return;
+    const isMany = this.#queue.length > 1;
+    if (isMany) response.cork();
+    while (this.#queue.length > 0 && this.#bytesAtConnection < MAX_AT_CONNECTION_BYTES) {
+      const part = this.#takeSlice();
+      const bytes = Buffer.byteLength(part);
+      this.#bytesAtConnection += bytes;
+      response.write(part, () => this.#written(bytes));
+    }
+    if (isMany) response.uncork();
+    if (this.#isEnded && this.#queue.length === 0) response.end();
+  }
+
+  #takeSlice(): string | Buffer {
+    const [part = ''] = this.#queue;
+    if (typeof part === 'string' || part.length <= SLICE_BYTES) {
+      this.#queue.shift();
+      return part;
+    }
+    this.#queue[0] = part.subarray(SLICE_BYTES);
+    return part.subarray(0, SLICE_BYTES);
+  }
+
+  #written(bytes: number): void {
+    this.#bytesAtConnection -= bytes;
+    this.#account.paid(bytes);
+    if (this.#queue.length > 0) this.#flushSoon();
   }
 
   #beatLater(): () => void {
-    return this.clock.after(HEARTBEAT_MS, () => {
+    return this.parts.clock.after(HEARTBEAT_MS, () => {
       // no empty line after it: the client of the SDK would take that for the end of an event without data
-      this.#append(': heartbeat\n');
+      if (this.#account.bytes === 0) this.#append(': heartbeat\n');
       this.#cancelHeartbeat = this.#beatLater();
     });
   }
 
   #close(): void {
-    this.#isOver = true;
-    this.#pending = [];
+    this.#isClosed = true;
+    this.#queue = [];
     this.#cancelHeartbeat();
   }
 }

@@ -18,9 +18,13 @@ import type { Readiness } from '../start/readiness.js';
 import type { KeyVerifier } from './authenticate.js';
 import { allowOrigins } from './cors.js';
 import type { OpenReplies } from './open-replies.js';
+import type { UnsentOutput } from './unsent-output.js';
 
 /** Graph inputs carry documents and images. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/** Answers of this size are counted until they are read. */
+const COUNTED_FROM_BYTES = 64 * 1024;
 
 /** Levels of lists and objects in a body. */
 const MAX_DEPTH = 128;
@@ -35,6 +39,7 @@ export interface HttpServerParts {
   readonly verifier: KeyVerifier | undefined;
   readonly readiness: Pick<Readiness, 'notReady' | 'notStarted'>;
   readonly replies: OpenReplies;
+  readonly unsent: UnsentOutput;
   /** Origins of pages that may read answers; `*` for any. */
   readonly corsOrigins: readonly string[];
   readonly info: () => unknown;
@@ -88,7 +93,7 @@ function keyOf(headers: IncomingHttpHeaders): string | undefined {
 
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
-  const { verifier, readiness, replies, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
+  const { verifier, readiness, replies, unsent, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
     http: { ...GUARDED_SERVER, ...serverOptions(limits) },
@@ -132,6 +137,11 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     if (!verifier) return undefined;
     request.caller = await verifier.verify(keyOf(request.headers));
     return undefined;
+  });
+
+  app.addHook('onSend', async (_request, reply, payload) => {
+    const length = typeof payload === 'string' || payload instanceof Buffer ? payload.length : 0;
+    if (length >= COUNTED_FROM_BYTES) unsent.open(reply.raw).owe(length);
   });
 
   app.setErrorHandler((error, request, reply) => {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { errorText } from '#lib/errors';
-import type { Logger } from '#lib/telemetry';
+import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Readiness } from '../start/readiness.js';
 import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
@@ -9,11 +9,15 @@ import { buildHttpServer } from './http-server.js';
 import { OpenReplies } from './open-replies.js';
 import { RunRoutes, type RunRouteParts } from './run-routes.js';
 import { registerThreadRoutes, type ThreadRouteParts } from './thread-routes.js';
+import { UnsentOutput } from './unsent-output.js';
 
 /** Milliseconds that answers get to be read to their end. */
 const CLOSE_GRACE_MS = 5_000;
 
-export interface HttpSideParts extends RunRouteParts, ThreadRouteParts, AssistantRouteParts {
+/** How often is looked which clients read, while more waits than may. */
+const LOOK_MS = 500;
+
+export interface HttpSideParts extends Omit<RunRouteParts, 'unsent'>, ThreadRouteParts, AssistantRouteParts {
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
   /** Origins of pages that may read answers; `*` for any. */
@@ -21,6 +25,8 @@ export interface HttpSideParts extends RunRouteParts, ThreadRouteParts, Assistan
   /** Body of `GET /info`. */
   readonly info: unknown;
   readonly readiness: Readiness;
+  /** Bytes that may wait for clients that do not read. */
+  readonly unreadBytes: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -32,26 +38,38 @@ export class HttpSide {
   readonly #app: FastifyInstance;
   readonly #routes: RunRoutes;
   readonly #replies = new OpenReplies();
+  readonly #unsent: UnsentOutput;
   readonly #clock: Clock;
   readonly #readiness: Readiness;
 
   constructor(parts: HttpSideParts) {
-    const { verifier, corsOrigins, info, readiness, log } = parts;
+    const { verifier, corsOrigins, info, readiness, unreadBytes, clock, log } = parts;
     this.#readiness = readiness;
-    this.#clock = parts.clock;
+    this.#clock = clock;
+    this.#unsent = new UnsentOutput({
+      clock,
+      limits: { softBytes: unreadBytes, hardBytes: 2 * unreadBytes, lookMs: LOOK_MS },
+      onCut: recordCuts(log, 'agent'),
+    });
     this.#app = buildHttpServer({
       verifier,
       replies: this.#replies,
+      unsent: this.#unsent,
       corsOrigins,
       readiness,
       info: () => info,
       log,
       onRoute: (name) => this.routes.push(name),
     });
-    this.#routes = new RunRoutes(parts);
+    this.#routes = new RunRoutes({ ...parts, unsent: this.#unsent });
     this.#routes.register(this.#app);
     registerThreadRoutes(this.#app, parts);
     registerAssistantRoutes(this.#app, parts);
+  }
+
+  /** Bytes that clients have not read yet. */
+  get unsentBytes(): number {
+    return this.#unsent.bytes;
   }
 
   /** Starts listening; answers the port. */

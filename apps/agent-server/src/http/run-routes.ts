@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
-import type { Clock } from '#lib/time';
 import type { RunReader } from '../run/run-feed.js';
 import { parseInput } from '../run/request-shapes.js';
 import { parseRequestedRun } from '../run/requested-run.js';
@@ -13,18 +12,19 @@ import type { Sql } from '../store/sql.js';
 import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { callerFields } from './caller-fields.js';
 import { scopeOf } from './caller-scope.js';
-import { EventStream } from './event-stream.js';
+import { EventStream, type StreamParts } from './event-stream.js';
 import { hasPathPart, pageOf, pathId, queryOf } from './request-parts.js';
 import { selected } from './search-answer.js';
 import { WaitingReply } from './waiting-reply.js';
 
-export interface RunRouteParts {
+export interface RunRouteParts extends StreamParts {
   readonly runs: RunService;
   readonly sql: Sql;
-  readonly clock: Clock;
 }
 
 interface Begun extends RunReader {
+  /** Nothing more comes from the run. */
+  readonly isEnded: boolean;
   begin(headers: Readonly<Record<string, string>>): void;
 }
 
@@ -83,7 +83,7 @@ function askerOf(request: FastifyRequest): Asker {
 /** Routes that make runs, wait for them, read them and end them. */
 export class RunRoutes {
   /** Answers that wait for a run or show its output. */
-  readonly #open = new Set<ServerResponse>();
+  readonly #open = new Map<ServerResponse, Begun>();
 
   constructor(private readonly parts: RunRouteParts) {}
 
@@ -91,21 +91,21 @@ export class RunRoutes {
     for (const prefix of ['', '/threads/:thread_id']) {
       app.post(`${prefix}/runs`, (request, reply) => this.#create(request, reply));
       app.post(`${prefix}/runs/wait`, (request, reply) =>
-        this.#attached(request, reply, ({ raw }) => new WaitingReply(raw, this.parts.clock)),
+        this.#attached(request, reply, ({ raw }) => new WaitingReply(raw, this.parts)),
       );
       app.post(`${prefix}/runs/stream`, (request, reply) =>
-        this.#attached(request, reply, ({ raw }) => new EventStream(raw, this.parts.clock)),
+        this.#attached(request, reply, ({ raw }) => new EventStream(raw, this.parts)),
       );
       app.get(`${prefix}/runs/:run_id`, async (request) => {
         return (await this.parts.runs.get(scopeOf(request), pathId(request, 'run_id'), threadIdOf(request)))
           .wire;
       });
       app.get(`${prefix}/runs/:run_id/join`, (request, reply) =>
-        this.#joined(request, reply, new WaitingReply(reply.raw, this.parts.clock)),
+        this.#joined(request, reply, new WaitingReply(reply.raw, this.parts)),
       );
       app.get(`${prefix}/runs/:run_id/stream`, (request, reply) => {
         const modes = modesOf(queryOf(request)['stream_mode']);
-        return this.#joined(request, reply, new EventStream(reply.raw, this.parts.clock, modes));
+        return this.#joined(request, reply, new EventStream(reply.raw, this.parts, modes));
       });
       app.post(`${prefix}/runs/:run_id/cancel`, (request, reply) => this.#cancel(request, reply));
     }
@@ -153,7 +153,7 @@ export class RunRoutes {
       throw error;
     }
     reply.hijack();
-    this.#leaveOnClose(reply, submitted.stopReading, () =>
+    this.#leaveOnClose(reply, reader, submitted.stopReading, () =>
       wanted.on_disconnect === 'cancel' ? this.#cancelLeft(request, submitted) : undefined,
     );
     reader.begin(location(submitted));
@@ -171,7 +171,7 @@ export class RunRoutes {
     }
     reply.hijack();
     const shouldCancel = ['1', 'true'].includes(String(queryOf(request)['cancel_on_disconnect']));
-    this.#leaveOnClose(reply, stopReading, async () => {
+    this.#leaveOnClose(reply, reader, stopReading, async () => {
       if (!shouldCancel) return;
       const { wire: run } = await this.parts.runs.get(scopeOf(request), runId, threadId);
       await this.#cancelLeft(request, { run });
@@ -182,22 +182,23 @@ export class RunRoutes {
 
   #leaveOnClose(
     { raw }: FastifyReply,
+    reader: Begun,
     stopReading: () => void,
     onLeft: () => Promise<void> | undefined,
   ): void {
     const left = (): void => {
       this.#open.delete(raw);
       stopReading();
-      if (!raw.writableEnded) void onLeft()?.catch(() => undefined); // it ended in the meantime
+      if (!reader.isEnded) void onLeft()?.catch(() => undefined); // it ended in the meantime
     };
     if (raw.destroyed) return left();
-    this.#open.add(raw);
+    this.#open.set(raw, reader);
     raw.on('close', left);
   }
 
   /** Cuts off readers and waiters: their runs will end at another server. */
   stop(): void {
-    for (const response of this.#open) if (!response.writableEnded) response.destroy();
+    for (const [response, reader] of this.#open) if (!reader.isEnded) response.destroy();
   }
 
   #cancelLeft(request: FastifyRequest, { run }: Pick<Submitted, 'run'>): Promise<void> {

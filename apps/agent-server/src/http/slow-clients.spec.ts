@@ -5,8 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { SERVER_LIMITS } from '#lib/http';
 import { createLogger } from '#lib/telemetry';
 import { sendRaw, sendUnread } from '#lib/testing';
+import { systemClock } from '#lib/time';
 import { buildHttpServer } from './http-server.js';
 import { OpenReplies } from './open-replies.js';
+import { UnsentOutput } from './unsent-output.js';
 
 let app: FastifyInstance;
 let port: number;
@@ -17,6 +19,11 @@ beforeAll(async () => {
     readiness: { notReady: undefined, notStarted: undefined },
     corsOrigins: [],
     replies: new OpenReplies(),
+    unsent: new UnsentOutput({
+      clock: systemClock,
+      limits: { softBytes: 1e9, hardBytes: 1e9, lookMs: 500 },
+      onCut: () => undefined,
+    }),
     info: () => ({}),
     log: createLogger('test', 'silent'),
     limits: { ...SERVER_LIMITS, headersMs: 200, bodyIdleMs: 300, answerStallMs: 300, checkMs: 50 },

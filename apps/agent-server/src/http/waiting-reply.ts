@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '#lib/time';
 import type { RunReader, RunResult } from '../run/run-feed.js';
+import type { StreamParts } from './event-stream.js';
 
 /** Newlines before the JSON keep the connection alive; JSON parsers skip them. */
 const KEEP_ALIVE_MS = 5_000;
@@ -13,9 +13,14 @@ export class WaitingReply implements RunReader {
 
   constructor(
     private readonly response: ServerResponse,
-    private readonly clock: Clock,
+    private readonly parts: StreamParts,
   ) {
     this.#cancel = this.#beatLater();
+  }
+
+  /** The answer is known; the client may not have it yet. */
+  get isEnded(): boolean {
+    return this.#result !== undefined;
   }
 
   /** The head that goes out with the first byte. */
@@ -38,15 +43,16 @@ export class WaitingReply implements RunReader {
 
   #finish(): void {
     if (!this.#headers || !this.#result || this.response.destroyed) return;
+    const length = Buffer.byteLength(this.#result.body);
+    this.parts.unsent.open(this.response).owe(length);
     if (!this.response.headersSent) {
-      const length = Buffer.byteLength(this.#result.body);
       this.response.writeHead(200, { ...this.#headers, 'content-length': String(length) });
     }
     this.response.end(this.#result.body);
   }
 
   #beatLater(): () => void {
-    return this.clock.after(KEEP_ALIVE_MS, () => {
+    return this.parts.clock.after(KEEP_ALIVE_MS, () => {
       if (this.#headers && !this.response.destroyed) {
         if (!this.response.headersSent) this.response.writeHead(200, this.#headers);
         this.response.write('\n');

@@ -45,11 +45,13 @@ export function readRuns(parts: {
   readonly feeds: Pick<RunFeeds, 'readers'>;
   readonly sql: Sql;
   readonly server: ServerIdentity;
+  readonly http: { readonly unsentBytes: number };
 }): () => void {
-  const { worker, feeds, sql, server } = parts;
+  const { worker, feeds, sql, server, http } = parts;
   const ends = [
     metrics.agentRunsInProgress.read(() => worker.runs.length),
     metrics.agentStreamReaders.read(() => feeds.readers),
+    metrics.agentUnsentBytes.read(() => http.unsentBytes),
     metrics.agentRunsQueued.read(() => countQueuedRuns(WORKER, sql, server)),
   ];
   return () => {

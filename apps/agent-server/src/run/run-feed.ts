@@ -54,7 +54,7 @@ export class RunFeed {
 
   publish(event: RunEvent): void {
     if (this.#result) return;
-    const numbered = { ...event, id: this.#nextId++ };
+    const numbered = { ...event, id: this.#nextId++, isShared: this.#readers.size > 1 };
     for (const reader of this.#readers) reader.event(numbered);
   }
 
