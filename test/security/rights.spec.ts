@@ -54,6 +54,9 @@ describe('rights of the platform’s programs', () => {
     expect(roles.map(({ name }) => name)).toEqual([
       'ClusterRole agentplane-api',
       'ClusterRole agentplane-controller',
+      'ClusterRole agentplane-view',
+      'ClusterRole agentplane-edit',
+      'ClusterRole agentplane-admin',
       'Role listener-NAME',
     ]);
   });

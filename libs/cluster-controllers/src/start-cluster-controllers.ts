@@ -12,6 +12,7 @@ import { namespaceFurnitureController } from './namespace/namespace-furniture-co
 import { nodeLifecycleController } from './node-lifecycle/node-lifecycle-controller.js';
 import { podGcController } from './pod-gc/pod-gc-controller.js';
 import { replicaSetController } from './replica-set/replica-set-controller.js';
+import { roleAggregationController } from './role-aggregation/role-aggregation-controller.js';
 import { schedulerController } from './scheduler/scheduler-controller.js';
 
 export interface ClusterControllersOptions {
@@ -25,8 +26,8 @@ export interface ClusterControllersOptions {
 
 /**
  * The controllers that a cluster brings and an embedded API server does not: scheduler, Deployment, ReplicaSet, Job
- * (with its time to live), garbage collection, namespaces, node lifecycle, pod sweeping. Plain clients of the
- * Kubernetes API. One instance for each API server; resolves when all lists are complete and the workers run.
+ * (with its time to live), garbage collection, namespaces, node lifecycle, pod sweeping, aggregated roles. Plain clients
+ * of the Kubernetes API. One instance for each API server; resolves when all lists are complete and the workers run.
  */
 export async function startClusterControllers(options: ClusterControllersOptions): Promise<Stoppable> {
   const { connection, log, clock = systemClock } = options;
@@ -49,6 +50,7 @@ export async function startClusterControllers(options: ClusterControllersOptions
       namespaceFurnitureController(context, connection.ca),
       nodeLifecycleController(context),
       podGcController(context, options.maxFinishedPods ?? 500),
+      roleAggregationController(context),
     ],
   });
   await running.working;

@@ -36,6 +36,7 @@ export {
 export {
   CLUSTER_ROLE_BINDINGS,
   CLUSTER_ROLES,
+  type ClusterRole,
   ROLE_BINDINGS,
   ROLES,
   type PolicyRule,

@@ -85,6 +85,34 @@ describe('role-based access control', () => {
     ).toBe(200);
   });
 
+  it('refuses to aggregate the rights of others, and takes a label for what its writer holds', async () => {
+    const selects = { clusterRoleSelectors: [{ matchLabels: { team: 'a' } }] };
+    await api.admin.create(`${RBAC}/clusterroles`, {
+      metadata: { name: 'author' },
+      rules: [
+        rule(['rbac.authorization.k8s.io'], ['clusterroles'], ['create', 'update', 'patch', 'get']),
+        rule([''], ['configmaps'], ['get']),
+      ],
+    });
+    await api.admin.create(`${RBAC}/clusterrolebindings`, {
+      metadata: { name: 'author' },
+      roleRef: roleRef('ClusterRole', 'author'),
+      subjects: [robot],
+    });
+    const path = `${RBAC}/clusterroles`;
+    const modest = { metadata: { name: 'part' }, rules: [rule([''], ['configmaps'], ['get'])] };
+    expect((await client.create(path, { metadata: { name: 'all' }, aggregationRule: selects })).code).toBe(
+      403,
+    );
+    expect((await client.create(path, modest)).code).toBe(201);
+    expect((await client.merge(`${path}/part`, { aggregationRule: selects })).code).toBe(403);
+    expect((await client.merge(`${path}/part`, { metadata: { labels: { team: 'a' } } })).code).toBe(200);
+    expect((await api.admin.create(path, { metadata: { name: 'all' }, aggregationRule: selects })).code).toBe(
+      201,
+    );
+    expect((await client.merge(`${path}/all`, { metadata: { labels: { b: 'c' } } })).code).toBe(200);
+  });
+
   it('refuses a binding to a role with rights that its writer does not hold', async () => {
     const binding = (name: string, ref: object) => ({ metadata: { name }, roleRef: ref, subjects: [robot] });
     const path = `${RBAC}/namespaces/space/rolebindings`;

@@ -8,6 +8,11 @@ const RBAC = 'rbac.authorization.k8s.io';
 const ROLES = new Set(['roles', 'clusterroles']);
 const BINDINGS = new Set(['rolebindings', 'clusterrolebindings']);
 
+const EVERYTHING: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [], nonResourceURLs: [] },
+  { verbs: ['*'], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ['*'] },
+];
+
 /**
  * No writer grants rights that it does not hold: a role may only be written with rules that its writer has himself (or
  * with the verb `escalate` on it), and only be bound by whom has its rules (or the verb `bind` on it). Throws 403.
@@ -23,8 +28,13 @@ export class EscalationCheck {
 
   #checkRole(type: ResourceName, next: KubeObject, old: KubeObject | undefined, user: UserInfo): void {
     const { name = '', namespace = '' } = next.metadata;
-    if (old && jsonEquals(next.rules, old.rules)) return;
+    const isSelecting = next['aggregationRule'] !== undefined && next['aggregationRule'] !== null;
+    const isSelectedAnew =
+      isSelecting && !jsonEquals(next['aggregationRule'], old?.['aggregationRule'] ?? null);
+    if (old && jsonEquals(next.rules, old.rules) && !isSelectedAnew) return;
     if (this.#may(user, 'escalate', type.resource, namespace, name)) return;
+    // whoever selects roles gets the rules of all that others will label for it
+    if (isSelectedAnew) this.#confirm(type, name, EVERYTHING, namespace, user);
     this.#confirm(type, name, listAt(next, 'rules').map(parseRule), namespace, user);
   }
 

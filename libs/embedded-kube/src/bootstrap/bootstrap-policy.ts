@@ -5,6 +5,7 @@ export interface BootstrapObject {
   readonly resource: 'clusterroles' | 'clusterrolebindings';
   readonly kind: 'ClusterRole' | 'ClusterRoleBinding';
   readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -37,6 +38,24 @@ function rules(verbs: readonly string[], list: readonly object[]): readonly obje
 
 function role(name: string, rolesRules: readonly object[]): BootstrapObject {
   return { resource: 'clusterroles', kind: 'ClusterRole', name, body: { rules: rolesRules } };
+}
+
+const AGGREGATE_TO = 'rbac.authorization.k8s.io/aggregate-to-';
+
+/** What a role of people has by itself; `NAME` gets it, and the rules of every other role that is labelled for it. */
+function part(name: string, rolesRules: readonly object[]): BootstrapObject {
+  const labels = { [`${AGGREGATE_TO}${name}`]: 'true' };
+  return { ...role(`system:aggregate-to-${name}`, rolesRules), labels };
+}
+
+/** @param within the role that has all of this one's rules */
+function aggregate(name: string, within?: string): BootstrapObject {
+  const matchLabels = { [`${AGGREGATE_TO}${name}`]: 'true' };
+  return {
+    ...{ resource: 'clusterroles', kind: 'ClusterRole', name },
+    ...(within === undefined ? {} : { labels: { [`${AGGREGATE_TO}${within}`]: 'true' } }),
+    body: { aggregationRule: { clusterRoleSelectors: [{ matchLabels }] } },
+  };
 }
 
 /** @param kind what the names are */
@@ -93,7 +112,8 @@ export const BOOTSTRAP_POLICY: readonly BootstrapObject[] = [
     { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
     { nonResourceURLs: ['*'], verbs: ['*'] },
   ]),
-  role('admin', [
+  aggregate('admin'),
+  part('admin', [
     ...rules([...READ, ...WRITE], WORKLOADS),
     { apiGroups: [''], resources: ['secrets', 'serviceaccounts/token'], verbs: [...READ, ...WRITE] },
     { apiGroups: [''], resources: ['namespaces'], verbs: READ },
@@ -103,12 +123,14 @@ export const BOOTSTRAP_POLICY: readonly BootstrapObject[] = [
       verbs: [...READ, ...WRITE],
     },
   ]),
-  role('edit', [
+  aggregate('edit', 'admin'),
+  part('edit', [
     ...rules([...READ, ...WRITE], WORKLOADS),
     { apiGroups: [''], resources: ['secrets'], verbs: [...READ, ...WRITE] },
     { apiGroups: [''], resources: ['namespaces'], verbs: READ },
   ]),
-  role('view', [...rules(READ, WORKLOADS), { apiGroups: [''], resources: ['namespaces'], verbs: READ }]),
+  aggregate('view', 'edit'),
+  part('view', [...rules(READ, WORKLOADS), { apiGroups: [''], resources: ['namespaces'], verbs: READ }]),
   role('system:basic-user', [
     {
       apiGroups: ['authorization.k8s.io'],

@@ -26,7 +26,7 @@ export async function bootstrap(types: TypeRegistry, objects: ObjectService): Pr
 
 async function ensurePolicy(
   served: ServedType,
-  { kind, name, body }: BootstrapObject,
+  { kind, name, labels, body }: BootstrapObject,
   objects: ObjectService,
 ): Promise<void> {
   const found = objects.find({ served, namespace: '', name });
@@ -34,14 +34,24 @@ async function ensurePolicy(
     const given = {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind,
-      metadata: { name, labels: BOOTSTRAPPING },
+      metadata: { name, labels: { ...BOOTSTRAPPING, ...labels } },
       ...body,
     };
     await objects.create(served, '', given, { manager: MANAGER });
     return;
   }
-  // subjects may have been added by people and stay; rules of these roles are ours
-  if (kind !== 'ClusterRole' || jsonEquals(found.object.rules, body.rules)) return;
-  const change = (current: KubeObject): KubeObject => ({ ...current, rules: body.rules });
+  // subjects may have been added by people and stay; rules of these roles are ours, or the aggregating controller's
+  if (kind !== 'ClusterRole') return;
+  const { object } = found;
+  const isSame = Object.entries(body).every(([field, value]) => jsonEquals(object[field], value));
+  const isLabelled = Object.entries(labels ?? {}).every(
+    ([label, value]) => object.metadata.labels?.[label] === value,
+  );
+  if (isSame && isLabelled) return;
+  const change = (current: KubeObject): KubeObject => ({
+    ...current,
+    ...body,
+    metadata: { ...current.metadata, labels: { ...current.metadata.labels, ...labels } },
+  });
   await objects.update({ served, namespace: '', name }, change, { manager: MANAGER });
 }

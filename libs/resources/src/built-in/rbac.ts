@@ -1,5 +1,6 @@
 import type { KubeObject } from '../kube-object.js';
 import type { ResourceRef } from '../resource-ref.js';
+import type { LabelSelector } from './workload.js';
 
 export interface PolicyRule {
   readonly apiGroups?: readonly string[];
@@ -11,6 +12,11 @@ export interface PolicyRule {
 
 export interface Role extends KubeObject {
   readonly rules?: readonly PolicyRule[] | null;
+}
+
+export interface ClusterRole extends Role {
+  /** Where the rules come from, when a controller fills them in. */
+  readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] } | null;
 }
 
 export interface RoleBinding extends KubeObject {
@@ -29,7 +35,7 @@ function rbac<T extends KubeObject>(plural: string, kind: string, namespaced: bo
 
 export const ROLES: ResourceRef<Role> = rbac('roles', 'Role', true);
 export const ROLE_BINDINGS: ResourceRef<RoleBinding> = rbac('rolebindings', 'RoleBinding', true);
-export const CLUSTER_ROLES: ResourceRef<Role> = rbac('clusterroles', 'ClusterRole', false);
+export const CLUSTER_ROLES: ResourceRef<ClusterRole> = rbac('clusterroles', 'ClusterRole', false);
 export const CLUSTER_ROLE_BINDINGS: ResourceRef<RoleBinding> = rbac(
   'clusterrolebindings',
   'ClusterRoleBinding',
