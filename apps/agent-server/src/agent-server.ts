@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { adoptEnvironment, inheritedEnvironment, PLATFORM_VERSION } from '#lib/config';
 import { TerminalError } from '#lib/errors';
+import { WrongKeys } from '#lib/http';
 import { Notifications } from '#lib/postgres';
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
@@ -21,6 +22,9 @@ import { Readiness } from './start/readiness.js';
 import { Database } from './store/database.js';
 import { CHANNEL } from './store/channel.js';
 import { SecretWords } from './wire/secret-words.js';
+
+/** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
+const CHANCES_PER_SECOND = 10;
 
 export interface AgentServerOptions {
   readonly config: ServerConfig;
@@ -139,8 +143,9 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
       REASON.unprotected,
       'authentication: AGENTPLANE_AUTH_URL or AGENTPLANE_TENANT_ID is not set; set both, or AGENTPLANE_AUTH=off to accept every request',
     );
-  const { authUrl, tenantId, deployment } = config;
-  return new KeyVerifier(authUrl, { tenantId, deployment }, clock);
+  const { authUrl, tenantId, deployment, wrongKeysPerMinute: perMinute } = config;
+  const wrongKeys = new WrongKeys({ perMinute, chancesPerSecond: CHANCES_PER_SECOND, clock });
+  return new KeyVerifier(authUrl, { tenantId, deployment }, wrongKeys, clock);
 }
 
 async function loadGraphs({ folder, log }: AgentServerOptions): Promise<GraphRegistry> {

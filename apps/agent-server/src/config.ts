@@ -34,6 +34,12 @@ const fields = {
     { fallback: ['*'] },
   ),
 
+  wrongKeysPerMinute: integer(
+    'AGENTPLANE_WRONG_KEYS_PER_MINUTE',
+    'Wrong API keys from one address, or with one public part, that are answered 401 in a minute; more get 429.',
+    { fallback: 600, min: 1, max: 1_000_000 },
+  ),
+
   concurrency: integer('N_JOBS_PER_WORKER', 'Runs executed at once.', { fallback: 10, min: 1, max: 1000 }),
   leaseMs: integer(
     'AGENTPLANE_RUN_LEASE_MS',

@@ -36,6 +36,11 @@ const FIELDS = {
     'key (apo_…) that manages the API keys of every workspace and nothing else; absent: no such key',
     { secret: true },
   ),
+  wrongKeysPerMinute: integer(
+    'AGENTPLANE_WRONG_KEYS_PER_MINUTE',
+    'wrong API keys from one address, or with one public part, that are answered 401 in a minute; more get 429',
+    { fallback: 600, min: 1, max: 1_000_000 },
+  ),
   logLevel: choice(
     'AGENTPLANE_LOG_LEVEL',
     'least severity that is logged',

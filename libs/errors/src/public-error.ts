@@ -35,15 +35,19 @@ export const HTTP_STATUS: Readonly<Record<PublicErrorCode, number>> = {
  * HTTP. Body on the wire: `{"detail": message}`, for `invalid` `{"detail": [{loc, msg, type}]}`.
  */
 export class PublicError extends Error {
+  /** When it is worth trying again, where the thrower knows. */
+  readonly retryAfterSeconds: number | undefined;
+
   constructor(
     readonly code: PublicErrorCode,
     message: string,
     /** For `invalid`: every wrong field, not just the first. */
     readonly problems: readonly FieldProblem[] = [],
-    options?: ErrorOptions,
+    options?: ErrorOptions & { readonly retryAfterSeconds?: number },
   ) {
     super(message, options);
     this.name = 'PublicError';
+    this.retryAfterSeconds = options?.retryAfterSeconds;
   }
 
   /** The JSON body for this error. */

@@ -6,3 +6,4 @@ export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';
 export { protectAnswer } from './protect-answer.js';
 export { SERVER_LIMITS, serverOptions, type ServerLimits } from './server-limits.js';
+export { WrongKeys } from './wrong-keys.js';

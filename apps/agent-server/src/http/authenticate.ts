@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PublicError } from '#lib/errors';
+import type { WrongKeys } from '#lib/http';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { Backoff, type Clock } from '#lib/time';
 import { type ApiCaller, judgeKey, type KeyVerdict, type ServerIdentity } from './judge-key.js';
@@ -36,20 +37,28 @@ export class KeyVerifier {
   constructor(
     private readonly authUrl: string,
     private readonly identity: ServerIdentity,
+    private readonly wrongKeys: WrongKeys,
     private readonly clock: Clock,
   ) {}
 
   /**
    * @throws PublicError `unauthenticated` for a key that is not of this tenant, `forbidden` for one that may not call
-   * this deployment, `unavailable` when the platform does not answer
+   * this deployment, `unavailable` when the platform does not answer, `too_many` for one wrong key too many
+   * @param address of the connection
    */
-  async verify(key: string | undefined): Promise<ApiCaller> {
+  async verify(key: string | undefined, address: string | undefined): Promise<ApiCaller> {
     if (!key) throw new PublicError('unauthenticated', 'API key missing; send it in the header x-api-key');
+    const attempt = this.wrongKeys.begin(address, key);
     const hash = createHash('sha256').update(key).digest('base64');
     const known = this.#learned.get(hash);
     const isFresh = known && this.#isBelieved(known, known.verdict.kind === 'admitted' ? GOOD_MS : BAD_MS);
     const { verdict } = isFresh ? known : await this.#ask(hash, key, known);
-    if (verdict.kind === 'refused') throw new PublicError(verdict.code, verdict.message);
+    if (verdict.kind === 'refused') {
+      const refusal = new PublicError(verdict.code, verdict.message);
+      // a key that is refused for what it opens was not guessed
+      throw verdict.code === 'unauthenticated' ? attempt.wrong(refusal) : refusal;
+    }
+    attempt.good();
     return verdict.caller;
   }
 
@@ -69,6 +78,7 @@ export class KeyVerifier {
     }
     return asking.catch((error: unknown) => {
       if (known?.verdict.kind === 'admitted' && this.#isBelieved(known, STALE_MS)) return known;
+      if (error instanceof PublicError) throw error;
       throw new PublicError('unavailable', 'API key not verified: the platform does not answer; retry', [], {
         cause: error,
       });
@@ -100,6 +110,7 @@ export class KeyVerifier {
     });
     if (response.status >= 500 || response.status === 429) {
       await response.body?.cancel();
+      if (response.status === 429) throw tooMany(response);
       throw new PlatformError(`/auth/verify of the platform answered ${response.status}`);
     }
     const body: unknown = response.ok ? await response.json() : await response.body?.cancel();
@@ -114,4 +125,12 @@ export class KeyVerifier {
     this.#learned.set(hash, learned);
     return learned;
   }
+}
+
+/** The platform has been sent too many wrong keys. */
+function tooMany({ headers }: Response): PublicError {
+  const retryAfterSeconds = Number(headers.get('retry-after') ?? 1);
+  return new PublicError('too_many', 'Too many wrong API keys; correct the key and retry later', [], {
+    ...(Number.isInteger(retryAfterSeconds) ? { retryAfterSeconds } : {}),
+  });
 }

@@ -135,7 +135,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     const { notStarted } = readiness;
     if (notStarted) throw new PublicError('unavailable', notStarted.detail);
     if (!verifier) return undefined;
-    request.caller = await verifier.verify(keyOf(request.headers));
+    request.caller = await verifier.verify(keyOf(request.headers), request.socket.remoteAddress);
     return undefined;
   });
 
@@ -148,6 +148,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     const shown = publicErrorOf(error);
     if (shown?.code === 'unavailable')
       log.warn({ error: errorText(error) }, 'dependency unavailable for a request');
+    if (shown?.retryAfterSeconds !== undefined) void reply.header('retry-after', shown.retryAfterSeconds);
     if (shown) return reply.code(HTTP_STATUS[shown.code]).send(shown.body);
     if (error instanceof Error && 'statusCode' in error && error.statusCode === 415)
       return reply.code(415).send({ detail: 'The content type of the body must be application/json' });

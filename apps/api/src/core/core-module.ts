@@ -15,7 +15,7 @@ export interface ApiParts {
   readonly store: TraceStore;
   readonly config: Pick<
     ApiConfig,
-    'maxBodyBytes' | 'maxBufferedBytes' | 'allowPrivateEndpoints' | 'operatorKey'
+    'maxBodyBytes' | 'maxBufferedBytes' | 'allowPrivateEndpoints' | 'operatorKey' | 'wrongKeysPerMinute'
   >;
   readonly log: Logger;
   readonly clock: Clock;

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
+import type { WrongKeys } from '#lib/http';
 import { isUuid } from '#lib/resources';
 import type { ApiKeys } from '#lib/trace-store';
 import { PUBLIC_PATHS, routeName, scopesOf } from '../wire/route-access.js';
@@ -18,15 +19,16 @@ export interface KeyRing {
   readonly workspaces: Pick<Workspaces, 'has'>;
   /** Absent where keys are not managed from outside. */
   readonly operator: OperatorKey | undefined;
+  readonly wrongKeys: WrongKeys;
 }
 
 /**
  * Asks every request for its key before a byte of its body is read.
  *
- * A missing or wrong key is 401. A key with the tenant of another is 404, with the same body as any missing thing,
+ * A missing or wrong key is 401, too many wrong ones are 429. A key with the tenant of another is 404, with the same body as any missing thing,
  * so that the answer does not reveal which tenants exist. A route that the scope of the key does not open is 403.
  */
-export function guardKeys(server: FastifyInstance, { keys, workspaces, operator }: KeyRing): void {
+export function guardKeys(server: FastifyInstance, { keys, workspaces, operator, wrongKeys }: KeyRing): void {
   server.addHook('onRequest', async (request) => {
     const path = request.url.split('?', 1)[0] ?? '';
     if (PUBLIC_PATHS.has(path) && (request.method === 'GET' || request.method === 'HEAD')) return;
@@ -40,8 +42,10 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator 
       if (!isUuid(tenant) || !workspaces.has(tenant)) throw new PublicError('not_found', 'Not Found');
       return setCaller(request, { tenantId: tenant.toLowerCase(), keyId: 'operator', scope: 'workspace' });
     }
+    const attempt = wrongKeys.begin(request.socket.remoteAddress, key);
     const caller = await keys.verify(key);
-    if (!caller) throw new PublicError('unauthenticated', 'The API key is not valid');
+    if (!caller) throw attempt.wrong(new PublicError('unauthenticated', 'The API key is not valid'));
+    attempt.good();
     if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
       throw new PublicError('not_found', 'Not Found');
     // the pattern of the route, never the path that was sent: another spelling of a path is the same route

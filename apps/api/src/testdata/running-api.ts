@@ -89,7 +89,7 @@ export async function runApi(
   const store = openTraceStore({ uri: storeUri, log, clock: systemClock });
   await store.migrate();
   const informers = new Informers({ client, log });
-  const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 67_108_864, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY };
+  const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 67_108_864, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY, wrongKeysPerMinute: 100 };
   const parts = { client, informers, store, config, log, clock: systemClock, random: Math.random };
   const application = await openApplication(parts, limits);
   const services = { ingestion: application.container.get(TraceIngestion, { strict: false }) };

@@ -82,6 +82,7 @@ function commonRefusals(method: Method, path: string, operation: OperationObject
     ...(path.includes('{') ? { '400': refusal('The path cannot be decoded') } : {}),
     '401': refusal('The API key is missing or not valid'),
     ...forbidden(method, path),
+    '429': refusal('Too many wrong API keys, or too much at once; retry after Retry-After seconds'),
     '404': refusal('Not found, or it belongs to another tenant'),
     ...(hasBody
       ? {

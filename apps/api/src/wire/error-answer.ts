@@ -82,7 +82,9 @@ export function answerOf(error: unknown): ErrorAnswer {
       status: HTTP_STATUS[error.code],
       body: error.body,
       isOurs: false,
-      ...(error.code === 'too_many' || error.code === 'unavailable' ? { retryAfter: 1 } : {}),
+      ...(error.code === 'too_many' || error.code === 'unavailable'
+        ? { retryAfter: error.retryAfterSeconds ?? 1 }
+        : {}),
     };
   if (error instanceof KubeApiError) return ofKube(error);
   if (error instanceof KubeUnreachableError) return UNAVAILABLE;

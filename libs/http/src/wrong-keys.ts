@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import { PublicError } from '#lib/errors';
+import type { Clock } from '#lib/time';
+import { sourceOf } from './source-address.js';
+import { TokenBuckets } from './token-buckets.js';
+
+/** Keys that were good lately, by hash; the longest unused are forgotten. */
+const MAX_GOOD = 10_000;
+const GOOD_MS = 3_600_000;
+/** Sources and public parts of keys that are counted; the longest unseen are forgotten. */
+const MAX_COUNTED = 10_000;
+/** `apk_` and the public part. */
+const PUBLIC_PART = /^[a-z]+_[0-9A-Za-z]{1,64}(?=_)/;
+
+export interface WrongKeysOptions {
+  /** Wrong keys from one address, or with one public part, that are judged in a minute. */
+  readonly perMinute: number;
+  /** Unknown keys that are looked up in a second all the same: one of them may be right. */
+  readonly chancesPerSecond: number;
+  readonly clock: Clock;
+}
+
+/** One key that is being judged. */
+export interface KeyAttempt {
+  /** The key is valid. */
+  good(): void;
+  /** The key is not. @returns what to throw: the error given, or `too_many` */
+  wrong(error: PublicError): PublicError;
+}
+
+/**
+ * Slows down who tries keys: a bucket of wrong keys for each source address, and one for each public part of a key.
+ *
+ * Keys that were good lately are always judged, so that those who share an address with a guesser (a NAT, a proxy) are not
+ * harmed; keys that are new get some of the look-ups that are left for all. Memory is bounded.
+ */
+export class WrongKeys {
+  readonly #clock: Clock;
+  readonly #good = new Map<string, number>();
+  readonly #counted: TokenBuckets;
+  readonly #chances: TokenBuckets;
+
+  constructor({ perMinute, chancesPerSecond, clock }: WrongKeysOptions) {
+    this.#clock = clock;
+    this.#counted = new TokenBuckets({
+      capacity: perMinute,
+      perSecond: perMinute / 60,
+      most: MAX_COUNTED,
+      clock,
+    });
+    this.#chances = new TokenBuckets({
+      capacity: chancesPerSecond,
+      perSecond: chancesPerSecond,
+      most: 1,
+      clock,
+    });
+  }
+
+  /**
+   * To be called before a key is looked up.
+   * @param address of the connection; undefined when it is closed already
+   * @throws PublicError too_many when no more unknown keys are looked up for now
+   */
+  begin(address: string | undefined, key: string): KeyAttempt {
+    const hash = createHash('sha256').update(key).digest('base64');
+    const [part] = PUBLIC_PART.exec(key) ?? [];
+    const names = [`from ${sourceOf(address)}`, ...(part === undefined ? [] : [`key ${part}`])];
+    const isKnown = this.#isGood(hash);
+    const taken = names.filter((name) => this.#counted.take(name));
+    const isWithin = taken.length === names.length;
+    if (!isWithin && !isKnown && !this.#chances.take('')) throw this.#tooMany(names);
+    return {
+      good: () => {
+        for (const name of taken) this.#counted.giveBack(name);
+        this.#remember(hash);
+      },
+      wrong: (error) => {
+        this.#good.delete(hash);
+        return isWithin ? error : this.#tooMany(names);
+      },
+    };
+  }
+
+  #isGood(hash: string): boolean {
+    const since = this.#good.get(hash);
+    return since !== undefined && this.#clock.monotonicMs() - since < GOOD_MS;
+  }
+
+  #remember(hash: string): void {
+    this.#good.delete(hash);
+    this.#good.set(hash, this.#clock.monotonicMs());
+    const [oldest] = this.#good.keys();
+    if (this.#good.size > MAX_GOOD && oldest !== undefined) this.#good.delete(oldest);
+  }
+
+  #tooMany(names: readonly string[]): PublicError {
+    const seconds = Math.max(...names.map((name) => this.#counted.secondsUntilNext(name)));
+    return new PublicError('too_many', 'Too many wrong API keys; correct the key and retry later', [], {
+      retryAfterSeconds: Math.max(1, Math.ceil(seconds)),
+    });
+  }
+}
