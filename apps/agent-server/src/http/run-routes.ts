@@ -3,9 +3,12 @@ import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import type { RunReader } from '../run/run-feed.js';
-import { parseInput } from '../run/request-shapes.js';
+import { UUID_PATTERN } from '#lib/resources';
+import { parseBody, parseInput } from '../run/request-shapes.js';
 import { parseRequestedRun } from '../run/requested-run.js';
 import type { Asker, RunService, Submitted } from '../run/run-service.js';
+import type { CancelAction } from '../store/row/run-row.js';
+import { listActiveRuns } from '../store/run/list-active-runs.js';
 import { listRuns } from '../store/run/list-runs.js';
 import { removeRun } from '../store/run/remove-run.js';
 import type { Sql } from '../store/sql.js';
@@ -68,6 +71,32 @@ function modesOf(given: unknown): StreamMode[] | undefined {
   return modes && modes.length > 0 ? modes : undefined;
 }
 
+const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
+const cancellation = z
+  .object({
+    thread_id: uuid.nullish(),
+    run_ids: z.array(uuid).max(1_000).nullish(),
+    status: z.enum(['pending', 'running', 'all']).nullish(),
+  })
+  .refine(({ run_ids, status }) => Boolean(run_ids) !== Boolean(status), 'needs either run_ids or status')
+  .refine(
+    ({ run_ids, thread_id }) => !run_ids || Boolean(thread_id),
+    'run_ids need the thread_id of their thread',
+  );
+
+/** @throws PublicError `bad_request` */
+function actionOf(request: FastifyRequest): CancelAction {
+  const { action = 'interrupt' } = queryOf(request);
+  if (action !== 'interrupt' && action !== 'rollback')
+    throw new PublicError('bad_request', 'action must be interrupt or rollback');
+  return action;
+}
+
+/** A run that was found a moment ago and is gone is what was asked for. */
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof PublicError) || error.code !== 'not_found') throw error;
+}
+
 function threadIdOf(request: FastifyRequest): string | undefined {
   return hasPathPart(request, 'thread_id') ? pathId(request, 'thread_id') : undefined;
 }
@@ -109,6 +138,10 @@ export class RunRoutes {
       });
       app.post(`${prefix}/runs/:run_id/cancel`, (request, reply) => this.#cancel(request, reply));
     }
+    app.post('/runs/cancel', async (request, reply) => {
+      await this.#cancelMany(request);
+      return reply.code(204).send();
+    });
     app.post('/runs/batch', (request) => this.#createAll(request));
     app.get('/threads/:thread_id/runs', async (request) => {
       const query = parseInput(runList, request.query, 'query');
@@ -205,11 +238,24 @@ export class RunRoutes {
     return this.parts.runs.cancel(scopeOf(request), run.run_id, run.thread_id, 'interrupt');
   }
 
+  async #cancelMany(request: FastifyRequest): Promise<void> {
+    const { thread_id: threadId, run_ids: runIds, status } = parseBody(cancellation, request.body);
+    const [scope, action] = [scopeOf(request), actionOf(request)];
+    for (const runId of runIds ?? []) await this.parts.runs.cancel(scope, runId, threadId ?? '', action);
+    for (const one of status === 'all' ? (['pending', 'running'] as const) : status ? [status] : [])
+      for (const { runId, threadId: of } of await listActiveRuns(
+        scope,
+        this.parts.sql,
+        one,
+        threadId ?? undefined,
+      ))
+        await this.parts.runs.cancel(scope, runId, of, action).catch(ignoreGone);
+  }
+
   async #cancel(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const runId = pathId(request, 'run_id');
-    const { wait, action = 'interrupt' } = queryOf(request);
-    if (action !== 'interrupt' && action !== 'rollback')
-      throw new PublicError('bad_request', 'action must be interrupt or rollback');
+    const { wait } = queryOf(request);
+    const action = actionOf(request);
     const scope = scopeOf(request);
     const threadId = threadIdOf(request) ?? (await this.parts.runs.get(scope, runId)).wire.thread_id;
     const shouldWait = wait === '1' || wait === 'true';

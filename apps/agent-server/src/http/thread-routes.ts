@@ -17,6 +17,7 @@ import { extraction, extractValues } from './extract-values.js';
 import { isTrue, pageOf, pathId, pathText, queryOf } from './request-parts.js';
 import { paginate, selected } from './search-answer.js';
 import type { AskedThread, ThreadState } from './thread-state.js';
+import { registerThreadUpkeep } from './thread-upkeep.js';
 
 const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
 
@@ -127,6 +128,7 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
     return reply.code(204).send();
   });
   registerStateRoutes(app, parts.state);
+  registerThreadUpkeep(app, parts);
 }
 
 function askedOf(request: FastifyRequest): AskedThread {

@@ -20,6 +20,10 @@ import { patchAssistant } from './assistant/patch-assistant.js';
 import { removeAssistant } from './assistant/remove-assistant.js';
 import { searchAssistants } from './assistant/search-assistants.js';
 import { openThreadState } from './checkpoint/open-thread-state.js';
+import { copyThread } from './thread/copy-thread.js';
+import { pruneThread } from './thread/prune-thread.js';
+import { patchCheckpoint } from './checkpoint/patch-checkpoint.js';
+import { listActiveRuns } from './run/list-active-runs.js';
 import { requireAdmitted } from './metadata/require-admitted.js';
 import { cancelRun } from './run/cancel-run.js';
 import { findRun } from './run/find-run.js';
@@ -105,6 +109,15 @@ async function answerOf(asked: Promise<unknown>): Promise<unknown> {
   }
 }
 
+/** Bare checkpoints, made without a graph. */
+async function addCheckpoints(threadId: string, count: number): Promise<void> {
+  await store.pool.query(
+    `INSERT INTO agentplane.checkpoints (thread_id, checkpoint_ns, checkpoint_id, checkpoint, metadata)
+     SELECT $1, '', 'checkpoint-' || n, '{"channel_versions": {}}', '{}' FROM generate_series(1, $2::int) n`,
+    [threadId, count],
+  );
+}
+
 interface CallerStatement {
   /** Asks under a scope for rows of an owner. */
   readonly ask: (scope: Scope, owned: Owned) => Promise<unknown>;
@@ -169,6 +182,28 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     ask: (scope, { threadId }) => removeThread(scope, store.sql, threadId),
     absent: 'not_found',
   },
+  copyThread: {
+    ask: (scope, { threadId }) => copyThread(scope, store.sql, threadId, newId()),
+    absent: 'not_found',
+  },
+  pruneThread: {
+    ask: async (scope, { threadId }) => {
+      await addCheckpoints(threadId, 2);
+      const isPruned = await pruneThread(scope, store.sql, threadId);
+      await store.pool.query('DELETE FROM agentplane.checkpoints WHERE thread_id = $1', [threadId]);
+      return isPruned;
+    },
+    absent: false,
+  },
+  patchCheckpoint: {
+    ask: async (scope, { threadId }) => {
+      await addCheckpoints(threadId, 1);
+      const isPatched = await patchCheckpoint(scope, store.sql, threadId, { a: 1 });
+      await store.pool.query('DELETE FROM agentplane.checkpoints WHERE thread_id = $1', [threadId]);
+      return isPatched;
+    },
+    absent: false,
+  },
   searchThreads: {
     ask: (scope, { threadId }) =>
       searchThreads(
@@ -208,6 +243,10 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     ask: (scope, { runId, temporary }) =>
       Promise.all([findRun(scope, store.sql, runId), findRun(scope, store.sql, temporary.runId)]),
     absent: [undefined, undefined],
+  },
+  listActiveRuns: {
+    ask: (scope, { threadId }) => listActiveRuns(scope, store.sql, 'running', threadId),
+    absent: [],
   },
   listRuns: {
     ask: (scope, { threadId }) => listRuns(scope, store.sql, threadId, { ...PAGE, status: undefined }),

@@ -1,0 +1,69 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { PublicError } from '#lib/errors';
+import { UUID_PATTERN } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import { parseBody, record } from '../run/request-shapes.js';
+import { uuid7 } from '../run/uuid7.js';
+import { patchCheckpoint } from '../store/checkpoint/patch-checkpoint.js';
+import { hasActiveRun } from '../store/run/has-active-run.js';
+import type { Scope } from '../store/scope.js';
+import type { Sql } from '../store/sql.js';
+import { copyThread } from '../store/thread/copy-thread.js';
+import { findThread } from '../store/thread/find-thread.js';
+import { getThread } from '../store/thread/get-thread.js';
+import { lockThread } from '../store/thread/lock-thread.js';
+import { pruneThread } from '../store/thread/prune-thread.js';
+import { removeThread } from '../store/thread/remove-thread.js';
+import { scopeOf } from './caller-scope.js';
+import { pathId } from './request-parts.js';
+
+const pruning = z.object({
+  thread_ids: z.array(z.string().regex(UUID_PATTERN, 'must be a uuid')).max(1_000),
+  strategy: z.enum(['delete', 'keep_latest']).nullish(),
+});
+const statePatch = z.object({ metadata: record });
+
+/** Answers whether the thread was there; those that are gone already are what was asked for. */
+async function prune(scope: Scope, sql: Sql, threadId: string, keepsLatest: boolean): Promise<boolean> {
+  if (!(await findThread(scope, sql, threadId))) return false;
+  if (!keepsLatest) {
+    await removeThread(scope, sql, threadId);
+    return true;
+  }
+  return sql.transaction(async (inside) => {
+    await lockThread(scope, inside, threadId);
+    if (await hasActiveRun(scope, inside, threadId))
+      throw new PublicError(
+        'conflict',
+        `Thread ${threadId} has an active run; cancel it or wait for its end`,
+      );
+    await pruneThread(scope, inside, threadId);
+    return true;
+  });
+}
+
+/** Routes that copy threads, make them smaller, and mark their states. */
+export function registerThreadUpkeep(
+  app: FastifyInstance,
+  { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
+): void {
+  app.post('/threads/:thread_id/copy', (request) =>
+    copyThread(scopeOf(request), sql, pathId(request, 'thread_id'), uuid7(clock.now())),
+  );
+  app.post('/threads/prune', async (request) => {
+    const { thread_ids, strategy } = parseBody(pruning, request.body);
+    const ids = new Set(thread_ids.map((id) => id.toLowerCase()));
+    let pruned = 0;
+    for (const id of ids) if (await prune(scopeOf(request), sql, id, strategy === 'keep_latest')) pruned += 1;
+    return { pruned_count: pruned };
+  });
+  app.patch('/threads/:thread_id/state', async (request) => {
+    const { metadata } = parseBody(statePatch, request.body);
+    const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
+    const { thread_id } = await getThread(scope, sql, threadId);
+    if (!(await patchCheckpoint(scope, sql, thread_id, metadata)))
+      throw new PublicError('not_found', `Thread ${threadId} has no checkpoint yet`);
+    return { thread_id };
+  });
+}
