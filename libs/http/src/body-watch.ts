@@ -1,9 +1,10 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerLimits } from './server-limits.js';
 
 /** How the body of one request comes in. */
 export class BodyWatch {
   readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
   readonly #bytesBefore: number;
   #bytes: number;
   #progressMs: number;
@@ -11,8 +12,9 @@ export class BodyWatch {
   /** Time in which the client was the one to be waited for. */
   #waitedMs = 0;
 
-  constructor(request: IncomingMessage, nowMs: number) {
+  constructor(request: IncomingMessage, response: ServerResponse, nowMs: number) {
     this.#request = request;
+    this.#response = response;
     this.#bytesBefore = request.socket.bytesRead;
     this.#bytes = this.#bytesBefore;
     this.#progressMs = nowMs;
@@ -32,10 +34,11 @@ export class BodyWatch {
     const passedMs = nowMs - this.#lastMs;
     this.#lastMs = nowMs;
     const { bytesRead } = request.socket;
-    // bytes that nobody has taken yet: this side is the slow one
-    if (bytesRead !== this.#bytes || request.readableLength > 0) this.#progressMs = nowMs;
+    // bytes that were not taken yet: this side is the slow one, unless it has answered and wants no more
+    const isOwnDelay = request.readableLength > 0 && !this.#response.writableFinished;
+    if (bytesRead !== this.#bytes || isOwnDelay) this.#progressMs = nowMs;
     this.#bytes = bytesRead;
-    if (request.readableLength > 0) return undefined;
+    if (isOwnDelay) return undefined;
     this.#waitedMs += passedMs;
     const idleMs = nowMs - this.#progressMs;
     if (idleMs >= limits.bodyIdleMs) return `no byte of the body for ${seconds(idleMs)} s`;

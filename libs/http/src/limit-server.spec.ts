@@ -116,6 +116,23 @@ describe('limitServer, for a client that stops sending', () => {
     await waitFor(() => socket.destroyed, PATIENCE);
     expect(cuts).toHaveLength(1);
   });
+
+  it('cuts a client that drips into a body that is no longer read since the answer is sent', async () => {
+    await listen((request, response) => {
+      request.once('data', () => {
+        request.pause(); // as a proxy leaves it whose other side has answered
+        response.writeHead(401).end();
+      });
+    });
+    const { socket, received } = open(`${HEAD}content-length: 100000\r\n\r\n1`);
+    await waitFor(() => received().includes(' 401 '), PATIENCE);
+    for (let n = 0; n < 20 && !socket.destroyed && cuts.length === 0; n++) {
+      socket.write('x');
+      await clock.advance(2_500);
+    }
+    await waitFor(() => socket.destroyed, PATIENCE);
+    expect(cuts).toEqual([expect.objectContaining({ kind: 'body' })]);
+  });
 });
 
 describe('limitServer, for a client that stops reading', () => {

@@ -61,7 +61,7 @@ export function limitServer(server: Server | TlsServer, options: LimitOptions = 
     const nowMs = clock.monotonicMs();
     const exchange = {
       ...{ request, response },
-      body: new BodyWatch(request, nowMs),
+      body: new BodyWatch(request, response, nowMs),
       answer: new AnswerWatch(response, nowMs),
     };
     exchanges.add(exchange);
