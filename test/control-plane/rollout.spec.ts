@@ -191,6 +191,23 @@ describe('control plane', () => {
     expect(await revisions('secretive')).toHaveLength(2);
   });
 
+  const destinationWith = (name: string, secret: string) =>
+    plane.client.create(RESOURCES.BulkExportDestination, {
+      metadata: at(name),
+      spec: {
+        type: 'object_store',
+        config: { bucketName: 'bucket', includeBucketInPrefix: true, endpointUrl: 'http://127.0.0.1:1' },
+        credentialsSecretRef: { name: secret },
+      },
+    });
+
+  it('gives an agent the Secret that a person shares with a destination', async () => {
+    await plane.client.create(SECRETS, { metadata: at('shared'), data: { A: 'MQ==' } });
+    await destinationWith('sharing', 'shared');
+    await deploy('sharing', { secretsRef: { name: 'shared' } });
+    await serve('sharing', 1);
+  });
+
   it.each(['elsewhere', 'secretive-platform', 'secretive-database', 'secretive-00001-env', 'marked'])(
     'gives the Secret %s of the platform to no agent',
     async (name) => {
@@ -198,15 +215,10 @@ describe('control plane', () => {
       if (name === 'marked')
         await plane.client.create(SECRETS, { metadata: at(name), type, data: { A: 'MQ==' } });
       if (name === 'elsewhere') {
-        await plane.client.create(SECRETS, { metadata: at(name), data: { A: 'MQ==' } });
-        await plane.client.create(RESOURCES.BulkExportDestination, {
-          metadata: at('nowhere'),
-          spec: {
-            type: 'object_store',
-            config: { bucketName: 'bucket', includeBucketInPrefix: true, endpointUrl: 'http://127.0.0.1:1' },
-            credentialsSecretRef: { name },
-          },
-        });
+        const { apiVersion = '', kind = '', metadata } = await destinationWith('nowhere', name);
+        const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '' };
+        const made = { ...at(name), ownerReferences: [owner] };
+        await plane.client.create(SECRETS, { metadata: made, data: { A: 'MQ==' } });
       }
       // what a person could do to take a mark off
       await plane.client.merge(SECRETS, at(name), { metadata: { labels: null } });

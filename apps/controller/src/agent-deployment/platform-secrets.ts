@@ -1,11 +1,19 @@
-import { databaseSecretName, platformSecretName, type Secret, SECRET_TYPE } from '#lib/resources';
+import {
+  databaseSecretName,
+  LABEL,
+  platformSecretName,
+  RESOURCES,
+  type Secret,
+  SECRET_TYPE,
+} from '#lib/resources';
 import type { Caches } from '../caches.js';
 
 const TYPES: ReadonlySet<string> = new Set(Object.values(SECRET_TYPE));
 
 /**
  * Whether a Secret is one of the platform's: the credentials of a destination, or what a deployment or one of its
- * revisions got from the platform. Who names it decides, and its type, which nobody can change: labels could be removed.
+ * revisions got from the platform. Its type decides, which nobody can change, or who names it: labels could be removed.
+ * The credentials of a destination that a person keeps in a Secret of his own are his to give to agents as well.
  */
 export function isSecretOfPlatform(
   { metadata, type = '' }: Secret,
@@ -14,10 +22,19 @@ export function isSecretOfPlatform(
   const { name, namespace = '' } = metadata;
   return (
     TYPES.has(type) ||
-    caches.destinations.list(namespace).some(({ spec }) => spec.credentialsSecretRef?.name === name) ||
+    (isMadeForDestination(metadata) &&
+      caches.destinations.list(namespace).some(({ spec }) => spec.credentialsSecretRef?.name === name)) ||
     caches.revisions.list(namespace).some(({ spec }) => spec.envSecretName === name) ||
     caches.deployments
       .list(namespace)
       .some((one) => [databaseSecretName, platformSecretName].some((of) => of(one.metadata.name) === name))
+  );
+}
+
+/** By a version of the platform that gave such Secrets no type of their own. */
+function isMadeForDestination({ labels = {}, ownerReferences = [] }: Secret['metadata']): boolean {
+  return (
+    labels[LABEL.component] === 'destination-credentials' ||
+    ownerReferences.some(({ kind }) => kind === RESOURCES.BulkExportDestination.kind)
   );
 }
