@@ -248,6 +248,26 @@ describe('an attacker with the certificate of a node', () => {
   });
 });
 
+describe('an attacker with the certificate of a node without a name', () => {
+  const api = testApi();
+
+  it('gets nothing of pods that have no node yet', async () => {
+    await api.admin.create('/api/v1/namespaces', { metadata: { name: 'space' } });
+    await api.admin.create(`${SPACE}/serviceaccounts`, { metadata: { name: 'default' } });
+    await api.admin.create(`${SPACE}/secrets`, { metadata: { name: 'secret' } });
+    await api.admin.create(`${SPACE}/pods`, {
+      metadata: { name: 'unbound' },
+      spec: { containers: [{ name: 'main', image: 'x', envFrom: [{ secretRef: { name: 'secret' } }] }] },
+    });
+    const identity = { kind: 'certificate', user: 'system:node:', groups: ['system:nodes'] } as const;
+    const nameless = api.client(await api.server.kubeconfigFor(identity));
+    expect((await nameless.get(`${SPACE}/secrets/secret`)).code).toBe(403);
+    expect((await nameless.get(`${SPACE}/pods/unbound`)).code).toBe(403);
+    expect((await nameless.merge(`${SPACE}/pods/unbound/status`, RUNNING)).code).toBe(403);
+    expect((await nameless.get('/api/v1/pods?fieldSelector=spec.nodeName%3D')).code).toBe(403);
+  });
+});
+
 describe('an attacker with the certificate of the Service proxy', () => {
   const api = testApi();
   let proxy: TestClient;
