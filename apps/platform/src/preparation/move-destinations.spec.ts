@@ -103,6 +103,15 @@ describe('a data folder with one key for everything', () => {
     expect(users.find(operator.accessKeyId)?.grants[0]?.bucket).toBe('*');
   });
 
+  it('moves a destination that was made with the key of the operator', async () => {
+    const users = new StoreUserFile(path);
+    await destination('ws-d', 'exports/d', ensureOperator(users, undefined));
+    await moveDestinations(client, users);
+    expect((await userOf('ws-d'))?.grants[0]).toEqual({
+      ...{ bucket: 'agentplane', prefix: 'exports/d', actions: ['write', 'stat'] },
+    });
+  });
+
   it('finishes a move that a kill interrupted', async () => {
     const before = await userOf('ws-b');
     await client.delete(SECRETS, { namespace: 'ws-b', name: 'd' });

@@ -11,11 +11,13 @@ import {
   SECRETS,
 } from '#lib/resources';
 import { storeKeyData, type StoreKeys } from './bootstrap-objects.js';
-import { ensureWriter, hasWriter } from './store-rights.js';
+import { ensureWriter, hasWriter, isOperator } from './store-rights.js';
 
-/** Gives every destination that still has a retired key of the embedded store one of its own, for its prefix alone. */
+/**
+ * Gives every destination that still has a retired key of the embedded store, or was made with the operator's, one of its
+ * own, for its prefix alone.
+ */
 export async function moveDestinations(client: KubeClient, users: StoreUserFile): Promise<void> {
-  if (users.retired.length === 0) return;
   const { items } = await client.list(RESOURCES.BulkExportDestination);
   for (const destination of items) await moveDestination(client, users, destination);
 }
@@ -33,7 +35,7 @@ async function moveDestination(
   const accessKeyId = Buffer.from(secret?.data?.['access_key_id'] ?? '', 'base64').toString('utf8');
   // a start that ended between the two steps below left a user, and no Secret
   const isHalfMoved = !secret && hasWriter(users, destination);
-  if (!isHalfMoved && !users.retired.includes(accessKeyId)) return;
+  if (!isHalfMoved && !users.retired.includes(accessKeyId) && !isOperator(users, accessKeyId)) return;
   const keys = ensureWriter(users, destination);
   if (secret) await deleteIfThere(client, key);
   await client.create(SECRETS, movedSecret(key, secret, keys));

@@ -19,6 +19,11 @@ export function ensureOperator(users: StoreUserFile, knownKey: string | undefine
   return { accessKeyId, secretAccessKey };
 }
 
+/** Whether a key is the operator's. */
+export function isOperator(users: StoreUserFile, accessKeyId: string): boolean {
+  return users.nameOf(accessKeyId) === OPERATOR;
+}
+
 /** The key that exports to a destination of the embedded store write with. */
 export function ensureWriter(users: StoreUserFile, destination: BulkExportDestination): StoreKeys {
   const { accessKeyId, secretAccessKey } = users.ensure(

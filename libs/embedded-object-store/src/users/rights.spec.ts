@@ -260,6 +260,17 @@ describe('users in a file', () => {
     await writeFile(path, all);
   });
 
+  it('knows its users while the file is not JSON', async () => {
+    const path = join(folder, 'users.json');
+    const client = clientOf(write('exports/ws-late'));
+    const all = await readFile(path, 'utf8');
+    await client.putObject('shared', 'exports/ws-late/x', 'x');
+    await writeFile(path, all.slice(0, -20));
+    await client.putObject('shared', 'exports/ws-late/x', 'x');
+    await writeFile(path, all);
+    await client.putObject('shared', 'exports/ws-late/x', 'x');
+  });
+
   it('keeps the keys of a user whose rights change', () => {
     const { accessKeyId, secretAccessKey } = write('exports/ws-a');
     expect(write('exports/ws-a')).toMatchObject({ accessKeyId, secretAccessKey });

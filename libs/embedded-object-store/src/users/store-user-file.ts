@@ -44,6 +44,11 @@ export class StoreUserFile implements StoreUsers {
     return user;
   }
 
+  /** What the user of a key is there for. */
+  nameOf(accessKeyId: string): string | undefined {
+    return this.#read().users.find((user) => user.accessKeyId === accessKeyId)?.name;
+  }
+
   /** Whether there is a user of a name. */
   has(name: string): boolean {
     return this.#read().users.some((user) => user.name === name);
@@ -67,9 +72,19 @@ export class StoreUserFile implements StoreUsers {
   #read(): Content {
     const version = versionOf(this.#path);
     if (version === this.#version) return this.#content;
-    this.#content = readJson<Content>(this.#path) ?? EMPTY;
+    // a file that a person is editing must not shut out the users that are known
+    if (this.#version === '') this.#content = readJson<Content>(this.#path) ?? EMPTY;
+    else this.#content = this.#readAgain() ?? this.#content;
     this.#version = version;
     return this.#content;
+  }
+
+  #readAgain(): Content | undefined {
+    try {
+      return readJson<Content>(this.#path) ?? EMPTY;
+    } catch {
+      return undefined;
+    }
   }
 
   #write(content: Content): void {
