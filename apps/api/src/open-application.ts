@@ -9,6 +9,7 @@ import {
   limitServer,
   protectAnswer,
   SERVER_LIMITS,
+  SCHEMALESS,
   serverOptions,
   type ServerLimits,
 } from '#lib/http';
@@ -89,6 +90,7 @@ function buildAdapter(maxBodyBytes: number, limits: ServerLimits): FastifyAdapte
     bodyLimit: maxBodyBytes,
     http: { ...GUARDED_SERVER, ...serverOptions(limits) },
     keepAliveTimeout: 72_000,
+    schemaController: SCHEMALESS,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 4_000 },
     frameworkErrors: (_error: unknown, _request: unknown, reply: unknown) => {
       const answer = reply as FastifyReply;

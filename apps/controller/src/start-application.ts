@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { limitServer, serverOptions } from '#lib/http';
+import { limitServer, SCHEMALESS, serverOptions } from '#lib/http';
 import type { ProgramContext } from '#lib/lifecycle';
 import { NestLog } from '#lib/nest';
 import { recordCuts } from '#lib/telemetry';
@@ -17,7 +17,7 @@ export async function startApplication(surroundings: Surroundings, context: Prog
   const { config, log } = surroundings;
   const application = await NestFactory.create<NestFastifyApplication>(
     ControllerModule.with(surroundings),
-    new FastifyAdapter({ forceCloseConnections: true, http: serverOptions() }),
+    new FastifyAdapter({ forceCloseConnections: true, http: serverOptions(), schemaController: SCHEMALESS }),
     { logger: new NestLog(log), bodyParser: false, abortOnError: false },
   );
   limitServer(application.getHttpServer(), { onCut: recordCuts(log, 'internal') });

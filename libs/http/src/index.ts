@@ -5,5 +5,6 @@ export { cutSocket } from './cut-socket.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';
 export { protectAnswer } from './protect-answer.js';
+export { SCHEMALESS } from './schemaless.js';
 export { SERVER_LIMITS, serverOptions, type ServerLimits } from './server-limits.js';
 export { WrongKeys } from './wrong-keys.js';

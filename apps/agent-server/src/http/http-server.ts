@@ -7,6 +7,7 @@ import {
   limitServer,
   protectAnswer,
   SERVER_LIMITS,
+  SCHEMALESS,
   serverOptions,
   type ServerLimits,
 } from '#lib/http';
@@ -99,6 +100,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     http: { ...GUARDED_SERVER, ...serverOptions(limits) },
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: true,
+    schemaController: SCHEMALESS,
     logger: false,
     routerOptions: { ignoreTrailingSlash: true },
     frameworkErrors: (_error, _request, reply) => {
