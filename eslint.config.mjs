@@ -139,6 +139,24 @@ export default tseslint.config(
     },
   },
   {
+    files: ['apps/api/src/**/*.ts'],
+    ignores: ['**/*.d.ts'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          paths: [
+            {
+              name: 'class-validator',
+              allowTypeImports: true,
+              message: 'Its index costs 7 MB; import the file of the part (wire/class-validator-parts.d.ts).',
+            },
+          ],
+        },
+      ],
+    },
+  },
+  {
     files: tests,
     rules: {
       'max-lines-per-function': 'off',

@@ -1,27 +1,24 @@
 import { applyDecorators } from '@nestjs/common';
 import { Type } from 'class-transformer';
-import {
-  ArrayMaxSize,
-  ArrayMinSize,
-  IsArray,
-  IsBoolean,
-  IsIn,
-  IsInt,
-  IsNumber,
-  IsObject,
-  IsOptional,
-  IsString,
-  Matches,
-  Max,
-  maxLength as isNotLonger,
-  MaxLength,
-  Min,
-  MinLength,
-  NotContains,
-  ValidateBy,
-  ValidateNested,
-  type ValidationOptions,
-} from 'class-validator';
+import type { ValidationOptions } from 'class-validator';
+import { ArrayMaxSize } from 'class-validator/cjs/decorator/array/ArrayMaxSize.js';
+import { ArrayMinSize } from 'class-validator/cjs/decorator/array/ArrayMinSize.js';
+import { IsIn } from 'class-validator/cjs/decorator/common/IsIn.js';
+import { IsOptional } from 'class-validator/cjs/decorator/common/IsOptional.js';
+import { ValidateBy } from 'class-validator/cjs/decorator/common/ValidateBy.js';
+import { ValidateNested } from 'class-validator/cjs/decorator/common/ValidateNested.js';
+import { Max } from 'class-validator/cjs/decorator/number/Max.js';
+import { Min } from 'class-validator/cjs/decorator/number/Min.js';
+import { Matches } from 'class-validator/cjs/decorator/string/Matches.js';
+import { maxLength as isNotLonger, MaxLength } from 'class-validator/cjs/decorator/string/MaxLength.js';
+import { MinLength } from 'class-validator/cjs/decorator/string/MinLength.js';
+import { NotContains } from 'class-validator/cjs/decorator/string/NotContains.js';
+import { IsArray } from 'class-validator/cjs/decorator/typechecker/IsArray.js';
+import { IsBoolean } from 'class-validator/cjs/decorator/typechecker/IsBoolean.js';
+import { IsInt } from 'class-validator/cjs/decorator/typechecker/IsInt.js';
+import { IsNumber } from 'class-validator/cjs/decorator/typechecker/IsNumber.js';
+import { IsObject } from 'class-validator/cjs/decorator/typechecker/IsObject.js';
+import { IsString } from 'class-validator/cjs/decorator/typechecker/IsString.js';
 import { UUID_PATTERN } from '#lib/resources';
 import { parseInstant } from '#lib/time';
 import { Described } from './described.js';

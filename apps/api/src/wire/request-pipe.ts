@@ -1,6 +1,7 @@
 import { Injectable, type ArgumentMetadata, type PipeTransform } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
-import { validate, type ValidationError } from 'class-validator';
+import type { ValidationError } from 'class-validator';
+import { Validator } from 'class-validator/cjs/validation/Validator.js';
 import { PublicError, type FieldProblem } from '#lib/errors';
 
 /**
@@ -9,12 +10,14 @@ import { PublicError, type FieldProblem } from '#lib/errors';
  */
 @Injectable()
 export class RequestPipe implements PipeTransform {
+  readonly #validator = new Validator();
+
   async transform(value: unknown, { type, metatype }: ArgumentMetadata): Promise<unknown> {
     if ((type !== 'body' && type !== 'query') || !isRequestClass(metatype)) return value;
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw invalid([{ loc: [type], msg: 'Input should be a valid object', type: 'model_type' }]);
     const request = plainToInstance(metatype, value);
-    const errors = await validate(request, {
+    const errors = await this.#validator.validate(request, {
       whitelist: true,
       forbidNonWhitelisted: type === 'body',
       forbidUnknownValues: true,
