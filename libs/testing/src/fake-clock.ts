@@ -65,6 +65,11 @@ export class FakeClock implements Clock {
     await this.advance(0);
   }
 
+  /** The wall clock alone is set forward, or back; nothing falls due by that. */
+  step(ms: number): void {
+    this.#nowMs += ms;
+  }
+
   #move(ms: number): void {
     this.#nowMs += ms;
     this.#monotonicMs += ms;

@@ -16,6 +16,14 @@ const LIFE_SECONDS = 3_600;
 /** A token is renewed when this much of its life is over. */
 const RENEW_AT = 0.8;
 const RETRY_MS = 10_000;
+/** How soon a token is renewed that expired while the machine slept. */
+const LOOK_MS = 15_000;
+
+/** When a token is to be renewed: when the first of the two clocks says so. */
+interface Due {
+  readonly wallMs: number;
+  readonly monotonicMs: number;
+}
 
 /**
  * The kubeconfig of one pod, speaking for its service account with a token that is bound to the pod and renewed in time.
@@ -52,18 +60,25 @@ export class PodKubeconfig {
       { expirationSeconds: LIFE_SECONDS, boundObject: { apiVersion: 'v1', kind: 'Pod', name, uid } },
     );
     this.#files.writeForPod(this.#files.tokenFile, issued.token);
-    this.#after(remainingMs(issued, clock) * RENEW_AT, pod);
+    const waitMs = remainingMs(issued, clock) * RENEW_AT;
+    this.#after({ wallMs: clock.now().getTime() + waitMs, monotonicMs: clock.monotonicMs() + waitMs }, pod);
   }
 
-  #after(ms: number, pod: Pod): void {
+  /** By both clocks: one stands still while a machine sleeps, and the other may be set. */
+  #after(due: Due, pod: Pod): void {
     if (this.#isStopped) return;
-    this.#cancel = this.#options.clock.after(ms, () => {
+    const { clock } = this.#options;
+    const leftMs = Math.min(due.wallMs - clock.now().getTime(), due.monotonicMs - clock.monotonicMs());
+    this.#cancel = clock.after(Math.max(0, Math.min(leftMs, LOOK_MS)), () => {
+      if (clock.now().getTime() < due.wallMs && clock.monotonicMs() < due.monotonicMs)
+        return this.#after(due, pod);
       this.#renew(pod).catch((error: unknown) => {
         this.#options.log.warn(
           { pod: pod.metadata.name, problem: errorText(error) },
           'renewing the service account token of a pod failed, retrying',
         );
-        this.#after(RETRY_MS, pod);
+        const retryMs = clock.monotonicMs() + RETRY_MS;
+        this.#after({ wallMs: Infinity, monotonicMs: retryMs }, pod);
       });
     });
   }

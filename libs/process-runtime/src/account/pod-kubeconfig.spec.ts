@@ -1,0 +1,58 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { KubeClient, loadKubeConnection } from '#lib/kube';
+import { type Pod, PODS, SERVICE_ACCOUNTS } from '#lib/resources';
+import { createLogger } from '#lib/telemetry';
+import { FakeClock, temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
+import { nodeUser } from '../user/pod-user.js';
+import { PodFiles } from '../pod-files/pod-files.js';
+import { PodKubeconfig } from './pod-kubeconfig.js';
+
+const HOUR_MS = 3_600_000;
+
+describe('PodKubeconfig', () => {
+  const server = testEmbeddedKube();
+  const folder = temporaryFolder();
+  let client: KubeClient;
+
+  beforeAll(async () => {
+    client = new KubeClient(await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath }), {
+      fieldManager: 'test',
+    });
+  });
+  afterAll(() => client.close());
+
+  it('renews the token of a pod in time, and at once when the clock was set forward', async () => {
+    const connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
+    const clock = new FakeClock(new Date());
+    await client.create(SERVICE_ACCOUNTS, { metadata: { namespace: 'default', name: 'default' } });
+    const pod = await client.create(PODS, {
+      metadata: { namespace: 'default', name: 'p' },
+      spec: { containers: [{ name: 'c', image: 'i' }] },
+    } as Pod);
+    const files = new PodFiles(folder, pod.metadata.uid ?? '', nodeUser());
+    mkdirSync(join(folder, pod.metadata.uid ?? ''), { recursive: true });
+    const kubeconfig = new PodKubeconfig(files, {
+      client,
+      connection,
+      clock,
+      log: createLogger('test', 'silent'),
+    });
+    await kubeconfig.start(pod);
+    const token = (): string => readFileSync(files.tokenFile, 'utf8');
+    const renewedAfter = async (act: () => Promise<void>): Promise<boolean> => {
+      const before = token();
+      await act();
+      return waitFor(() => token() !== before, { timeoutMs: 5_000 }).catch(() => false);
+    };
+    expect(await renewedAfter(() => clock.advance(0.7 * HOUR_MS))).toBe(false);
+    expect(await renewedAfter(() => clock.advance(0.2 * HOUR_MS))).toBe(true);
+    expect(
+      await renewedAfter(async () => {
+        clock.step(HOUR_MS);
+        await clock.advance(30_000);
+      }),
+    ).toBe(true);
+    kubeconfig.stop();
+  }, 60_000);
+});
