@@ -137,7 +137,9 @@ export function deployingSince(
 ): number {
   const workloads = findCondition(revision.status?.conditions, CONDITION.workloadsReady);
   if (workloads?.status !== 'Unknown') return now.getTime();
-  return Math.max(awakeSinceMs, Date.parse(workloads.lastTransitionTime));
+  const sinceMs = Date.parse(workloads.lastTransitionTime);
+  // in the future: the clock was set back since
+  return sinceMs > now.getTime() ? awakeSinceMs || now.getTime() : Math.max(awakeSinceMs, sinceMs);
 }
 
 /** How a revision fares that is on its way up. */

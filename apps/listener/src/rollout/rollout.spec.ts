@@ -423,6 +423,16 @@ describe('planRollout', () => {
     }
   });
 
+  it('fails a revision in time though the clock was set back while it was deploying', () => {
+    const late = revision({ number: 1, conditions: [UP(-3600)] });
+    const plan = planRollout(world(undefined, late), NOW, {
+      ...DEFAULT_PATIENCE,
+      awakeSinceMs: NOW.getTime() - 301_000,
+    });
+    expect(plan.revisions.map(({ fate }) => fate.kind)).toEqual(['failed']);
+    expect(fates(world(undefined, late)).fates).toEqual(['deploying']);
+  });
+
   it('lets no deadline pass right after the start of the program', () => {
     const late = revision({ number: 1, conditions: [UP(3600)] });
     const begun = { ...DEFAULT_PATIENCE, graceUntilMs: NOW.getTime() + 1 };

@@ -7,6 +7,7 @@ describe('Wakefulness', () => {
     ['holds nothing back at first: a restart must not extend deadlines', [1000], 0],
     ['holds nothing back while passes come', [1000, 1022, 1044, 1100], 0],
     ['begins anew after a long gap', [1000, 1020, 4000], 4000],
+    ['begins anew when the clock is set back', [4000, 4020, 420, 440], 420],
     ['goes on from there', [1000, 1020, 4000, 4020, 4040], 4000],
   ])('%s', (_, looks, since) => {
     const wakefulness = new Wakefulness(30_000);

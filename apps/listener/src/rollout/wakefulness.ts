@@ -32,7 +32,8 @@ export class Wakefulness {
   look(now: Date, isBlind: boolean): Awake {
     const nowMs = now.getTime();
     if (this.#lookedAtMs === undefined) this.#graceUntilMs = nowMs + this.#graceMs;
-    else if (isBlind || nowMs - this.#lookedAtMs > GAP_MS) this.#sinceMs = nowMs;
+    // a clock that was set back makes what is on record lie in the future
+    else if (isBlind || nowMs - this.#lookedAtMs > GAP_MS || nowMs < this.#lookedAtMs) this.#sinceMs = nowMs;
     this.#lookedAtMs = nowMs;
     return { awakeSinceMs: this.#sinceMs, graceUntilMs: this.#graceUntilMs };
   }
