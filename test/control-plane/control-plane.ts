@@ -102,7 +102,8 @@ export class ControlPlane {
     return this.#all.flatMap(({ complaints }) => complaints);
   }
 
-  async startController(): Promise<void> {
+  /** @param more variables of the process */
+  async startController(more: Readonly<Record<string, string>> = {}): Promise<void> {
     const { databaseUri } = this.#surroundings;
     const program = new Program('controller', {
       KUBECONFIG: await this.#kubeconfigOf({ namespace: SYSTEM, name: 'controller' }),
@@ -114,12 +115,17 @@ export class ControlPlane {
       AGENTPLANE_EXPORT_RETRIES: '1',
       AGENTPLANE_EXPORT_RETRY_DELAY_MS: '300',
       AGENTPLANE_EXPORT_CONCURRENT_RUNS: '2',
+      ...more,
     });
     this.#keep('controller', program);
     await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the controller' });
   }
 
-  async startListener({ readinessMs = 60_000, standbyWarmMs = 200 } = {}): Promise<void> {
+  /** @param more variables of the process */
+  async startListener(
+    { readinessMs = 60_000, standbyWarmMs = 200 } = {},
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     const account = { namespace: NAMESPACE, name: 'listener-default' };
     await waitFor(() => this.client.find(SERVICE_ACCOUNTS, account), PATIENT);
     const program = new Program('listener', {
@@ -133,6 +139,7 @@ export class ControlPlane {
       AGENTPLANE_READINESS_MS: String(readinessMs),
       AGENTPLANE_RETIRE_MS: '200',
       AGENTPLANE_STANDBY_WARM_MS: String(standbyWarmMs),
+      ...more,
     });
     this.#keep('listener', program);
     await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the listener' });

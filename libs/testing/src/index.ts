@@ -4,6 +4,7 @@ export { freePort } from './free-port.js';
 export { startOtlpReceiver, type OtlpReceiver, type ReceivedSpan } from './otlp-receiver.js';
 export { sendRaw, type RawAnswer } from './send-raw.js';
 export { sendUnread } from './send-unread.js';
+export { type SteppedClock, steppedClock } from './stepped-clock.js';
 export { temporaryFolder } from './temporary-folder.js';
 export { hasRealKubernetes, testApiServer, type TestApiServer } from './test-api-server.js';
 export { testEmbeddedKube } from './test-embedded-kube.js';
