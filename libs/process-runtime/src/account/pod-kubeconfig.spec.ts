@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
-import { type Pod, PODS, SERVICE_ACCOUNTS } from '#lib/resources';
+import { PODS, SERVICE_ACCOUNTS } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
 import { nodeUser } from '../user/pod-user.js';
@@ -29,7 +29,7 @@ describe('PodKubeconfig', () => {
     const pod = await client.create(PODS, {
       metadata: { namespace: 'default', name: 'p' },
       spec: { containers: [{ name: 'c', image: 'i' }] },
-    } as Pod);
+    });
     const files = new PodFiles(folder, pod.metadata.uid ?? '', nodeUser());
     mkdirSync(join(folder, pod.metadata.uid ?? ''), { recursive: true });
     const kubeconfig = new PodKubeconfig(files, {
