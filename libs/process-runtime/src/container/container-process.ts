@@ -16,6 +16,8 @@ export interface ProcessExit {
   readonly startFailure?: string;
 }
 
+/** Node takes this descriptor for the channel to its parent, as if its parent had made one. */
+const CHANNEL = { NODE_CHANNEL_FD: '3', NODE_CHANNEL_SERIALIZATION_MODE: 'json' };
 /** How long output is awaited that a process left in its pipes when it ended. */
 const DRAIN_MS = 1_000;
 const MAX_ROUNDS = 5;
@@ -37,11 +39,12 @@ export class ContainerProcess {
     const { command, args, options } = spawnRequest(launch, tools);
     this.#child = spawn(command, args, {
       ...options,
-      env: { ...options.env, [ATTEMPT_MARKER]: this.#attempt },
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: { ...options.env, ...CHANNEL, [ATTEMPT_MARKER]: this.#attempt },
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
       detached: true,
-      serialization: 'json',
     });
+    // only its end says something; a channel that is read would take in whatever a process writes
+    this.#child.stdio[3]?.on('error', () => undefined);
     const { pid } = this.#child;
     this.identity = pid === undefined ? undefined : findProcess(pid);
     this.ended = this.#watch(log);
@@ -78,19 +81,18 @@ export class ContainerProcess {
       stream?.on('data', (chunk: string) => log.write(name, chunk));
       stream?.on('error', () => undefined);
     }
-    child.on('message', () => undefined); // programs may talk to their parent; this one has nothing to say
     child.on('error', (error) => {
       if (pid === undefined) resolve({ code: 128, startFailure: error.message });
     });
     child.once('exit', (code, signal) => {
       if (pid !== undefined) this.#killRest(pid);
+      child.stdio[3]?.destroy(); // its end would never be seen: nobody reads
       const exit = { code: code ?? 128 + (signal ? constants.signals[signal] : 0) };
       const cancel = this.#clock.after(DRAIN_MS, () => resolve(exit));
       child.once('close', () => (cancel(), resolve(exit)));
     });
     return promise.finally(() => {
-      if (child.connected) child.disconnect();
-      for (const stream of [stdout, stderr]) stream?.destroy();
+      for (const stream of [stdout, stderr, child.stdio[3]]) stream?.destroy();
     });
   }
 

@@ -1,8 +1,10 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 /** As much as Kubernetes keeps. */
 const MAX_FILE_BYTES = 4_096;
 const MAX_LOG_BYTES = 2_048;
+/** Where a process wrote itself, it may have put a link to a file of others, or a pipe that would stop the node. */
+const WITHOUT_TRICKS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** What a container left in its termination message file; empty when there is nothing. */
 export function readTerminationMessage(file: string): string {
@@ -25,12 +27,14 @@ export function readLogEnd(file: string): string {
 function readEnd(file: string, maxBytes: number, from: 'start' | 'end'): string {
   let handle: number;
   try {
-    handle = openSync(file, 'r');
+    handle = openSync(file, WITHOUT_TRICKS);
   } catch {
     return '';
   }
   try {
-    const { size } = fstatSync(handle);
+    const found = fstatSync(handle);
+    if (!found.isFile()) return '';
+    const { size } = found;
     const buffer = Buffer.alloc(Math.min(size, maxBytes));
     readSync(handle, buffer, 0, buffer.length, from === 'start' ? 0 : size - buffer.length);
     return buffer.toString('utf8');
