@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { chownSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { PostgresBinaries } from './binaries.js';
+import { NEW_CLUSTER_BYTES, requireSpace } from './free-space.js';
 import type { OsUser } from './os-user.js';
 
 /** The superuser's name in every cluster made here. */
@@ -24,6 +25,7 @@ export async function ensureCluster(request: ClusterRequest): Promise<void> {
   const partial = `${pgdata}.new`;
   const passwordFile = join(dirname(pgdata), `.password-${process.pid}`);
   rmSync(partial, { recursive: true, force: true });
+  requireSpace(dirname(pgdata), NEW_CLUSTER_BYTES);
   writeFileSync(passwordFile, password, { mode: 0o600 });
   try {
     if (user) chownSync(passwordFile, user.uid, user.gid);

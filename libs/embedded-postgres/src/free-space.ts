@@ -1,0 +1,20 @@
+import { statfsSync } from 'node:fs';
+
+const MB = 1024 * 1024;
+
+/** What a new cluster, the platform's databases and their first log files take, with some room to work. */
+export const NEW_CLUSTER_BYTES = 120 * MB;
+
+/**
+ * Refuses a disk that cannot hold what is about to be made: the program that makes it would say so in its own words,
+ * after some seconds.
+ * @throws Error naming what is free and what is needed
+ */
+export function requireSpace(folder: string, neededBytes: number): void {
+  const { bavail, bsize } = statfsSync(folder);
+  const freeBytes = bavail * bsize;
+  if (freeBytes >= neededBytes) return;
+  throw new Error(
+    `the disk of ${folder} is too small: ${Math.floor(freeBytes / MB)} MB free, ${Math.ceil(neededBytes / MB)} MB needed for a new database; free some space or name a folder on another disk with --data DIR`,
+  );
+}
