@@ -8,6 +8,19 @@ export interface DatabaseUris {
   readonly kubeDatabaseUri: string | undefined;
 }
 
+/** The key that `credentials.json` holds. */
+export interface FirstKey {
+  readonly key: string;
+  /** Keys of the whole workspace that an earlier `credentials.json` held and that still work; only beside a new key. */
+  readonly older: readonly OlderKey[];
+}
+
+export interface OlderKey {
+  readonly id: string;
+  /** RFC 3339. */
+  readonly createdAt: string;
+}
+
 /** What is done once, between the starts of the programs. Inputs and answers are plain data: they cross a channel. */
 export interface PreparationTasks {
   /** Roles and databases of the platform. */
@@ -32,7 +45,7 @@ export interface PreparationTasks {
     readonly databaseUri: string;
     readonly tenantId: string;
     readonly knownKey: string | undefined;
-  }): Promise<string>;
+  }): Promise<FirstKey>;
   /** Kinds, rights, the first workspace (answers its tenant) and a kubeconfig for each of the accounts. */
   cluster(input: {
     readonly kubeconfigPath: string;

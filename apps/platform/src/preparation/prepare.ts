@@ -19,6 +19,7 @@ import { moveDestinations } from './move-destinations.js';
 import type { PreparationTasks } from './preparation-tasks.js';
 import { ensureOperator } from './store-rights.js';
 
+const FIRST_KEY = 'first key';
 const SAMPLE_AGENT = 'sample-agent';
 const SYSTEM_NAMESPACE = 'agentplane-system';
 
@@ -51,9 +52,12 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
       const store = openTraceStore({ uri: databaseUri, poolSize: 2, log, clock });
       try {
         await store.migrate();
-        if (knownKey !== undefined && (await store.apiKeys.verify(knownKey))) return knownKey;
-        const minted = await store.apiKeys.mint(tenantId, { name: 'first key', scope: 'workspace' });
-        return minted.key;
+        if (knownKey !== undefined && (await store.apiKeys.verify(knownKey)))
+          return { key: knownKey, older: [] };
+        const before = await store.apiKeys.list(tenantId);
+        const { key } = await store.apiKeys.mint(tenantId, { name: FIRST_KEY, scope: 'workspace' });
+        const older = before.filter(({ name, revokedAt }) => name === FIRST_KEY && revokedAt === undefined);
+        return { key, older: older.map(({ id, createdAt }) => ({ id, createdAt: createdAt.toISOString() })) };
       } finally {
         await store.close();
       }

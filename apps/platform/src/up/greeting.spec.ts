@@ -31,6 +31,13 @@ describe('renderGreeting', () => {
     expect(text).not.toContain('secret');
   });
 
+  it('names keys of a lost credentials.json, and how to revoke them', () => {
+    const olderKeys = [{ id: '3f6C2a7eQw01', createdAt: '2026-11-21T10:00:00.000Z' }];
+    const text = renderGreeting(CREDENTIALS, { ...PLACES, olderKeys });
+    expect(text).toMatch(/Key 3f6C2a7eQw01 of 2026-11-21, .* still works/);
+    expect(text).toMatch(/^ {4}npx agentplane keys revoke 3f6C2a7eQw01$/m);
+  });
+
   it('names commands that work from another folder', () => {
     const text = renderGreeting(CREDENTIALS, { ...PLACES, here: '/home/me' });
     expect(text).toContain('kubectl apply -f agentplane/examples/deployment.yaml');

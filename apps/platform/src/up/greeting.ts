@@ -1,8 +1,11 @@
 import { join, relative } from 'node:path';
 import type { PlatformCredentials } from '#lib/data-folder';
+import type { OlderKey } from '../preparation/preparation-tasks.js';
 import { shellWord } from './shell-word.js';
 
 export interface GreetingPlaces {
+  /** Keys of a lost `credentials.json` that still work. */
+  readonly olderKeys?: readonly OlderKey[];
   readonly dataFolder: string;
   readonly installation: string;
   /** The folder that the commands will be typed in, most likely. */
@@ -13,7 +16,7 @@ export interface GreetingPlaces {
 /** What the platform says when it is up; the last line begins with `Ready`. Every command can be pasted as it is. */
 export function renderGreeting(
   credentials: PlatformCredentials,
-  { dataFolder, installation, here, tookMs }: GreetingPlaces,
+  { dataFolder, installation, here, tookMs, olderKeys = [] }: GreetingPlaces,
 ): string {
   const near = (path: string): string => {
     const short = relative(here, path);
@@ -33,6 +36,11 @@ export function renderGreeting(
     `  kubeconfig  ${credentials.kubeconfig}`,
     `  data        ${dataFolder}`,
     '',
+    ...olderKeys.flatMap(({ id, createdAt }) => [
+      `  Key ${id} of ${createdAt.slice(0, 10)}, from an earlier credentials.json, still works; revoke it with`,
+      `    ${agentplane} keys revoke ${id}${data}`,
+    ]),
+    ...(olderKeys.length > 0 ? [''] : []),
     '  Try next, in another terminal:',
     `    export KUBECONFIG=${shellWord(credentials.kubeconfig)}`,
     `    kubectl apply -f ${shellWord(near(join(installation, 'examples', 'deployment.yaml')))}`,

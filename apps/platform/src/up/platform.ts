@@ -13,6 +13,7 @@ import type { Clock } from '#lib/time';
 import type { DataFolder } from '../data-folder/data-folder.js';
 import { newOperatorKey } from '../data-folder/new-secrets.js';
 import { choosePorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
+import type { FirstKey, OlderKey } from '../preparation/preparation-tasks.js';
 import { Child } from './child.js';
 import {
   apiEnvironment,
@@ -67,10 +68,16 @@ function isReadyMessage(message: unknown): true | undefined {
 export class Platform {
   readonly #parts: PlatformParts;
   readonly #records: ProcessRecords;
+  #olderKeys: readonly OlderKey[] = [];
 
   constructor(parts: PlatformParts) {
     this.#parts = parts;
     this.#records = new ProcessRecords(parts.folder.paths.children);
+  }
+
+  /** Once it is started: keys of a lost `credentials.json` that still work. */
+  get olderKeys(): readonly OlderKey[] {
+    return this.#olderKeys;
   }
 
   /** Starts everything; answers what its user needs. */
@@ -110,7 +117,7 @@ export class Platform {
     api.load();
     const tenantId = known?.tenantId ?? randomUUID();
     const hopeless = embedded.hopeless();
-    const [apiKey] = await Promise.race([
+    const [firstKey] = await Promise.race([
       Promise.all([
         preparation.run('apiKey', {
           databaseUri: surroundings.databaseUri,
@@ -123,7 +130,7 @@ export class Platform {
       hopeless,
     ]);
     const credentials = await Promise.race([
-      this.#startPrograms({ surroundings, preparation, tenantId, apiKey, api, controller }),
+      this.#startPrograms({ surroundings, preparation, tenantId, firstKey, api, controller }),
       hopeless,
       api.hopeless(),
     ]);
@@ -165,7 +172,7 @@ export class Platform {
     surroundings: Surroundings;
     preparation: Preparation;
     tenantId: string;
-    apiKey: string;
+    firstKey: FirstKey;
     api: Child;
     controller: Child;
   }): Promise<PlatformCredentials> {
@@ -179,6 +186,14 @@ export class Platform {
       tenantId: started.tenantId,
       accounts: { api: this.#kubeconfigOf('api'), controller: this.#kubeconfigOf('controller') },
     });
+    // without credentials.json the tenant was not known before
+    const { key: apiKey, older } =
+      tenantId === started.tenantId
+        ? started.firstKey
+        : await preparation.run('apiKey', {
+            ...{ databaseUri: surroundings.databaseUri, tenantId, knownKey: undefined },
+          });
+    this.#olderKeys = older;
     progress.say('starting api and controller');
     const listening = api.message(isReadyMessage, START_MS);
     listening.catch(() => undefined); // looked at below
@@ -189,7 +204,7 @@ export class Platform {
     progress.say('preparing the first workspace');
     const credentials: PlatformCredentials = {
       restUrl: surroundings.apiUrl,
-      apiKey: started.apiKey,
+      apiKey,
       tenantId,
       operatorKey: surroundings.operatorKey,
       kubeconfig: kubeconfigPath,

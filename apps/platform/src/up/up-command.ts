@@ -48,6 +48,7 @@ async function up(
     progress.done();
     process.stdout.write(
       renderGreeting(credentials, {
+        olderKeys: platform.olderKeys,
         dataFolder: folder.paths.root,
         installation: INSTALLATION,
         here: process.cwd(),
