@@ -17,9 +17,12 @@ const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 /** From this size on an event is sent as bytes even when it has one reader. */
 const BYTES_FROM_CHARS = 32 * 1024;
 
-/** What is handed to the connection at once; the rest stays in buffers that readers share. */
-const MAX_AT_CONNECTION_BYTES = 128 * 1024;
-const SLICE_BYTES = 64 * 1024;
+/**
+ * What is handed to the connection at once: more than the kernel takes in one turn of the event loop, since a busy graph
+ * leaves few of them.
+ */
+const MAX_AT_CONNECTION_BYTES = 8 * 1024 * 1024;
+const SLICE_BYTES = 1024 * 1024;
 
 /** By event: all its readers are sent the same bytes instead of a copy each. */
 const shared = new WeakMap<RunEvent, Buffer>();
@@ -50,6 +53,8 @@ export class EventStream implements RunReader {
   readonly #account: UnsentAnswer;
   #queue: (string | Buffer)[] = [];
   #bytesAtConnection = 0;
+  /** Come in this turn of the event loop: no client could read them yet. */
+  #newBytes = 0;
   #isFlushing = false;
   #isEnded = false;
   #isClosed = false;
@@ -90,7 +95,7 @@ export class EventStream implements RunReader {
     if (this.#isEnded || this.#isClosed) return;
     // The name stands before a namespace or a sub-event: `values|child`, `messages/partial`
     if (this.#names && !this.#names.has(event.event.split(/[|/]/, 1)[0] ?? '')) return;
-    if (this.#account.bytes > MAX_UNREAD_BYTES) {
+    if (this.#account.bytes - this.#newBytes > MAX_UNREAD_BYTES) {
       this.parts.unsent.cut(this.#account, `${this.#account.bytes} bytes wait for this client`);
       return this.#close();
     }
@@ -109,7 +114,9 @@ export class EventStream implements RunReader {
     if (typeof part === 'string' && typeof last === 'string')
       this.#queue[this.#queue.length - 1] = last + part;
     else this.#queue.push(part);
-    this.#account.owe(Buffer.byteLength(part));
+    const bytes = Buffer.byteLength(part);
+    this.#newBytes += bytes;
+    this.#account.owe(bytes);
     this.#flushSoon();
   }
 
@@ -122,6 +129,7 @@ export class EventStream implements RunReader {
   /** Writes what the connection may hold; the rest follows as the client reads. */
   #flush(): void {
     this.#isFlushing = false;
+    this.#newBytes = 0;
     const { response } = this;
     if (response.destroyed || response.writableEnded) return;
     const isMany = this.#queue.length > 1;
@@ -149,7 +157,7 @@ export class EventStream implements RunReader {
   #written(bytes: number): void {
     this.#bytesAtConnection -= bytes;
     this.#account.paid(bytes);
-    if (this.#queue.length > 0) this.#flushSoon();
+    if (this.#queue.length > 0) this.#flush();
   }
 
   #beatLater(): () => void {
