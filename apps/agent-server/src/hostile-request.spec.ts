@@ -67,7 +67,28 @@ describe('a body', () => {
       200,
     ],
     ['with a lone surrogate in its metadata', '/runs/wait', `{${RUN}, "metadata": {"a": "\\ud800"}}`, 200],
-    ['with a NUL in its metadata', '/runs/wait', `{${RUN}, "metadata": {"a\\u0000": "\\u0000"}}`, 200],
+    ['with a NUL in a name of its metadata', '/runs/wait', `{${RUN}, "metadata": {"a\\u0000": 1}}`, 422],
+    ['with a NUL in a text of its metadata', '/runs/wait', `{${RUN}, "metadata": {"a": "\\u0000"}}`, 200],
+    [
+      'with a NUL in its configuration',
+      '/runs/wait',
+      `{${RUN}, "config": {"configurable": {"a\\u0000": 1}}}`,
+      422,
+    ],
+    ['with half a character in a name', '/runs/wait', `{${RUN}, "metadata": {"\\ud800": 1}}`, 422],
+    [
+      'with one name twice',
+      '/runs/wait',
+      `{${RUN}, "config": {"configurable": {"user": 1, "user": 2}}}`,
+      422,
+    ],
+    ['with two assistants', '/runs/wait', `{${RUN}, "assistant_id": "failing"}`, 422],
+    [
+      'of many runs, one with a NUL in a name',
+      '/runs/batch',
+      `[{${RUN}}, {${RUN}, "metadata": {"\\u0000": 1}}]`,
+      422,
+    ],
     ['to begin after the end of time', '/runs', `{${RUN}, "after_seconds": 1e300}`, 422],
     ['to begin in three million years', '/runs', `{${RUN}, "after_seconds": 1e14}`, 422],
     ['with a webhook, which is not supported', '/runs', `{${RUN}, "webhook": "https://x.test"}`, 422],
@@ -106,11 +127,51 @@ describe('a body', () => {
     ]);
   });
 
+  it('takes anything that JSON allows as the input of a run on a thread', async () => {
+    const body = '{"assistant_id": "counter", "input": {"a\\u0000": "\\ud800\\u0000", "b": 1, "b": 2}}';
+    const answer = await send('POST', `/threads/${await newThread()}/runs/wait`, body);
+    expect(answer).toMatchObject({ status: 200, body: { steps: ['step 1'] } });
+  });
+
+  it('says where a name comes twice', async () => {
+    const { body } = await send('POST', '/threads', '{"metadata": {"owner": "me", "owner": "you"}}');
+    expect(body.detail).toEqual([
+      {
+        loc: ['body', 'metadata', 'owner'],
+        msg: 'the name "owner" comes twice in one object; send it once',
+        type: 'duplicate_name',
+      },
+    ]);
+  });
+
+  it('refuses bytes that are not UTF-8', async () => {
+    const response = await fetch(`${server.url}/threads`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.concat([Buffer.from('{"metadata":{"a":"'), Buffer.from([0xff]), Buffer.from('"}}')]),
+    });
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { detail: 'The body is not UTF-8: byte 18 belongs to no character; send UTF-8' },
+    ]);
+  });
+
   it('refuses a body that is not JSON with 415', async () => {
     expect(await send('POST', '/threads', '<a/>', 'application/xml')).toMatchObject({
       status: 415,
       body: { detail: expect.any(String) },
     });
+  });
+});
+
+describe('metadata', () => {
+  it('keeps a text with a NUL apart from the text without it', async () => {
+    const { thread_id: id } = (await send('POST', '/threads', '{"metadata": {"owner": "me\\u0000"}}')).body;
+    const found = (await send('POST', '/threads/search', { metadata: { owner: 'me' } })).body as unknown as {
+      thread_id: string;
+    }[];
+    expect(found.map((thread) => thread.thread_id)).not.toContain(id);
+    expect((await send('GET', `/threads/${String(id)}`)).body['metadata']).toEqual({ owner: 'me\ufffd' });
   });
 });
 

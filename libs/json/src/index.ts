@@ -1,6 +1,9 @@
-/** What can be asked of any JSON value: equality, containment, depth, one text for equal values. */
+/** What can be asked of any JSON value: equality, containment, depth, ambiguities, one text for equal values. */
 export { jsonContains } from './json-contains.js';
+export { findInvalidUtf8 } from './find-invalid-utf8.js';
 export { isTextDeeperThan, isValueDeeperThan } from './json-depth.js';
 export { jsonEquals } from './json-equals.js';
 export { isJsonObject, type JsonObject, type MutableJsonObject } from './json-object.js';
+export { findJsonTrouble, type JsonRules, type JsonTrouble } from './json-trouble.js';
+export { renderTrouble } from './render-trouble.js';
 export { stableJson } from './stable-json.js';

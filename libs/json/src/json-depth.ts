@@ -1,5 +1,6 @@
+import { endOfString } from './json-trouble.js';
+
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
@@ -43,14 +44,4 @@ export function isValueDeeperThan(value: unknown, limit: number): boolean {
 
 function isNesting(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
-}
-
-/** Position of the quote that ends the string which begins at `start`; the end of the text when the string does not end. */
-function endOfString(json: string, start: number): number {
-  for (let at = json.indexOf('"', start + 1); at !== -1; at = json.indexOf('"', at + 1)) {
-    let backslashes = 0;
-    while (json.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
-    if (backslashes % 2 === 0) return at;
-  }
-  return json.length;
 }

@@ -11,13 +11,13 @@ import {
   serverOptions,
   type ServerLimits,
 } from '#lib/http';
-import { isTextDeeperThan } from '#lib/json';
 import { formatNotReady } from '#lib/lifecycle';
 import { type Logger, observeRequests, recordCuts } from '#lib/telemetry';
 import { postgresTrouble } from '#lib/postgres';
 import type { Readiness } from '../start/readiness.js';
 import type { KeyVerifier } from './authenticate.js';
 import { allowOrigins } from './cors.js';
+import { parseJsonBody } from './json-body.js';
 import type { OpenReplies } from './open-replies.js';
 import type { UnsentOutput } from './unsent-output.js';
 
@@ -26,9 +26,6 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** Answers of this size are counted until they are read. */
 const COUNTED_FROM_BYTES = 64 * 1024;
-
-/** Levels of lists and objects in a body. */
-const MAX_DEPTH = 128;
 
 /** Longer than any load balancer keeps a connection, so that it closes first. */
 const KEEP_ALIVE_MS = 75_000;
@@ -79,12 +76,6 @@ function httpErrorOf(error: unknown): PublicError | undefined {
   return undefined;
 }
 
-function tooDeep(): PublicError {
-  return new PublicError('invalid', 'the body is not valid', [
-    { loc: ['body'], msg: `must not nest deeper than ${MAX_DEPTH} levels`, type: 'too_deep' },
-  ]);
-}
-
 /** The API key of a request: in `x-api-key`, or as `Authorization: Bearer KEY`. */
 function keyOf(headers: IncomingHttpHeaders): string | undefined {
   const key = headers['x-api-key'];
@@ -117,17 +108,11 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   guardServer(app);
   app.decorateRequest('caller', undefined);
 
-  // Many clients send a JSON content type with no body.
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
-    if (body === '') return done(null, undefined);
-    const text = body.toString();
-    if (isTextDeeperThan(text, MAX_DEPTH)) return done(tooDeep());
-    try {
-      done(null, JSON.parse(text));
-    } catch {
-      done(new PublicError('bad_request', 'The body is not a JSON document'));
-    }
-  });
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (_request: FastifyRequest, body: Buffer) => parseJsonBody(body),
+  );
 
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     replies.add(reply.raw);

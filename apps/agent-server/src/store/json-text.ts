@@ -8,11 +8,11 @@ const LONE_SURROGATE = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 const NUL = /(?<!\\)((?:\\\\)*)\\u0000/g;
 
 /**
- * JSON text for a `jsonb` column, which refuses NUL characters and lone surrogates: the former are left out, the latter
- * become U+FFFD.
+ * JSON text for a `jsonb` column, which refuses NUL characters and lone surrogates: both become U+FFFD. Left out they
+ * would make one text into another, under which somebody else may be known.
  */
 export function jsonbText(value: unknown): string {
   const text = jsonText(value);
   const whole = text.includes('\\ud') ? text.replace(LONE_SURROGATE, '$1\\ufffd') : text;
-  return whole.includes('\\u0000') ? whole.replace(NUL, '$1') : whole;
+  return whole.includes('\\u0000') ? whole.replace(NUL, '$1\\ufffd') : whole;
 }

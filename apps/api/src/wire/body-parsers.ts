@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
+import { findInvalidUtf8, findJsonTrouble, renderTrouble } from '#lib/json';
 import { JsonSyntaxError, validateJson } from '#lib/trace-store';
 import { readBody } from './read-body.js';
 
@@ -24,11 +25,26 @@ function isRaw(request: FastifyRequest): boolean {
   return (request.routeOptions.config as BodyRoute).rawBody === true;
 }
 
-/** JSON that cannot grow past limits or reach into prototypes. @throws JsonSyntaxError */
+/** Members of bodies that hold data of callers, kept as JSON has them. */
+const PAYLOAD: ReadonlySet<string> = new Set(['extra']);
+
+/**
+ * JSON that cannot grow past limits, reach into prototypes, or read as one thing where it is checked and as another where
+ * it is stored.
+ * @throws JsonSyntaxError, PublicError `invalid`
+ */
 function parseBody(body: Buffer): unknown {
   if (body.length === 0) return undefined;
+  const invalidAt = findInvalidUtf8(body);
+  if (invalidAt !== undefined) throw new JsonSyntaxError('the text is not UTF-8', invalidAt);
   validateJson(body, MAX_PLAIN_DEPTH);
-  return JSON.parse(body.toString('utf8'), (key, value: unknown) => {
+  const text = body.toString('utf8');
+  const trouble = findJsonTrouble(text, { payload: PAYLOAD });
+  if (trouble)
+    throw new PublicError('invalid', 'the body is not valid', [
+      { loc: ['body', ...trouble.path], msg: renderTrouble(trouble), type: `json_${trouble.kind}` },
+    ]);
+  return JSON.parse(text, (key, value: unknown) => {
     if (FORBIDDEN_NAMES.has(key)) throw new JsonSyntaxError(`${key} cannot be the name of a member`, 0);
     return value;
   });

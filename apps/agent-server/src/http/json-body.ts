@@ -1,0 +1,52 @@
+import { PublicError } from '#lib/errors';
+import { findInvalidUtf8, findJsonTrouble, renderTrouble, type JsonRules, type JsonTrouble } from '#lib/json';
+
+const RULES: JsonRules = {
+  /** Levels of lists and objects. */
+  maxDepth: 128,
+  /** What graphs get, and values to search for: data of callers, kept as JSON has it. */
+  payload: new Set(['input', 'command', 'values', 'context']),
+  /** Kept as JSON has them, in configurations; metadata hold U+FFFD in their place, as their store has no such texts. */
+  allowInStrings: ['nul', 'surrogate'],
+};
+
+const TYPES: Readonly<Record<JsonTrouble['kind'], string>> = {
+  depth: 'too_deep',
+  duplicate: 'duplicate_name',
+  nul: 'nul_character',
+  surrogate: 'lone_surrogate',
+};
+
+/**
+ * The JSON of a body; undefined for none, as many clients send a JSON content type without one. Outside of payloads
+ * nothing is taken that reads as one thing where it is checked and as another where it is stored.
+ * @throws PublicError `invalid`, `bad_request`
+ */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined;
+  const invalidAt = findInvalidUtf8(bytes);
+  if (invalidAt !== undefined)
+    throw new PublicError(
+      'bad_request',
+      `The body is not UTF-8: byte ${invalidAt} belongs to no character; send UTF-8`,
+    );
+  const text = bytes.toString('utf8');
+  const trouble = findJsonTrouble(text, RULES);
+  if (trouble) throw refusal(trouble);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new PublicError('bad_request', 'The body is not a JSON document');
+  }
+}
+
+function refusal(trouble: JsonTrouble): PublicError {
+  const isDeep = trouble.kind === 'depth';
+  return new PublicError('invalid', 'the body is not valid', [
+    {
+      loc: ['body', ...(isDeep ? [] : trouble.path)],
+      msg: isDeep ? `must not nest deeper than ${RULES.maxDepth} levels` : renderTrouble(trouble),
+      type: TYPES[trouble.kind],
+    },
+  ]);
+}

@@ -1,0 +1,212 @@
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** From so many names on, an object's names are looked up instead of compared. */
+const LOOKED_UP_FROM = 24;
+
+/** Something in a JSON text that two readers may understand differently. */
+export interface JsonTrouble {
+  readonly kind: 'depth' | 'duplicate' | 'nul' | 'surrogate';
+  /** Whether it is about the name of a member; else about a string. */
+  readonly isName: boolean;
+  /** From the outermost value; the last part is the member or item itself. */
+  readonly path: readonly (string | number)[];
+}
+
+export interface JsonRules {
+  /** Levels of lists and objects; no limit by default. */
+  readonly maxDepth?: number;
+  /** Members of the outermost object, or of those in an outermost list, in which anything is allowed but depth. */
+  readonly payload?: ReadonlySet<string>;
+  /** What strings may hold; names never may. Neither by default. */
+  readonly allowInStrings?: readonly ('nul' | 'surrogate')[];
+  /** Whether to look for members of the same name alone. */
+  readonly duplicatesOnly?: boolean;
+}
+
+/**
+ * Looks for what parsers silently drop, replace or choose from: a name that comes twice, NUL characters, halves of
+ * surrogate pairs. Such a value reads as one thing where it is checked and as another where it is stored. One pass over
+ * the text; what is no JSON is left to the parser.
+ */
+export function findJsonTrouble(json: string, rules: JsonRules = {}): JsonTrouble | undefined {
+  return new Scan(json, rules).find();
+}
+
+/** One open list or object. */
+interface Level {
+  readonly isObject: boolean;
+  readonly names: Names;
+  /** The member or item that is being read. */
+  at: string | number;
+  isNameNext: boolean;
+}
+
+class Scan {
+  readonly #levels: Level[] = [];
+  readonly #hasNul: boolean;
+  readonly #hasSurrogate: boolean;
+  readonly #maxDepth: number;
+
+  constructor(
+    private readonly json: string,
+    private readonly rules: JsonRules,
+  ) {
+    const allowed = rules.allowInStrings ?? [];
+    this.#hasNul = !rules.duplicatesOnly && !allowed.includes('nul') && json.includes('\\u0000');
+    this.#hasSurrogate = !rules.duplicatesOnly && !allowed.includes('surrogate') && /\\u[dD]/.test(json);
+    this.#maxDepth = rules.maxDepth ?? Infinity;
+  }
+
+  find(): JsonTrouble | undefined {
+    const { json } = this;
+    for (let at = 0; at < json.length; at++) {
+      switch (json.charCodeAt(at)) {
+        case QUOTE: {
+          const end = endOfString(json, at);
+          const trouble = this.#string(at, end);
+          if (trouble) return trouble;
+          at = end;
+          break;
+        }
+        case OPEN_LIST:
+        case OPEN_OBJECT:
+          if (this.#isStrict()) this.#open(json.charCodeAt(at) === OPEN_OBJECT);
+          else at = this.#skip(at);
+          if (at < 0 || this.#levels.length > this.#maxDepth) return this.#trouble('depth');
+          break;
+        case CLOSE_LIST:
+        case CLOSE_OBJECT:
+          this.#levels.pop();
+          break;
+        case COMMA:
+          this.#next();
+          break;
+        case COLON:
+          this.#named();
+          break;
+        default: // nothing that matters
+      }
+    }
+    return undefined;
+  }
+
+  #open(isObject: boolean): void {
+    this.#levels.push({ isObject, names: new Names(), at: isObject ? '' : 0, isNameNext: isObject });
+  }
+
+  /** @returns the end of the list or object that begins at `start`; -1 when it is nested too deep */
+  #skip(start: number): number {
+    const { json } = this;
+    const room = this.#maxDepth - this.#levels.length;
+    let depth = 0;
+    for (let at = start; at < json.length; at++) {
+      switch (json.charCodeAt(at)) {
+        case QUOTE:
+          at = endOfString(json, at);
+          break;
+        case OPEN_LIST:
+        case OPEN_OBJECT:
+          if (++depth > room) return -1;
+          break;
+        case CLOSE_LIST:
+        case CLOSE_OBJECT:
+          if (--depth === 0) return at;
+          break;
+        default: // nothing that nests
+      }
+    }
+    return json.length;
+  }
+
+  #next(): void {
+    const level = this.#levels.at(-1);
+    if (!level) return;
+    if (level.isObject) level.isNameNext = true;
+    else if (typeof level.at === 'number') level.at++;
+  }
+
+  #named(): void {
+    const level = this.#levels.at(-1);
+    if (level) level.isNameNext = false;
+  }
+
+  /** Whether the value that begins here is looked at. */
+  #isStrict(): boolean {
+    const level = this.#levels.at(-1);
+    if (!level) return true;
+    const { payload } = this.rules;
+    if (!payload || typeof level.at !== 'string' || !payload.has(level.at)) return true;
+    const isOutermost =
+      this.#levels.length === 1 || (this.#levels.length === 2 && !this.#levels[0]?.isObject);
+    return !isOutermost;
+  }
+
+  #string(start: number, end: number): JsonTrouble | undefined {
+    const level = this.#levels.at(-1);
+    if (level?.isNameNext) return this.#name(level, start, end);
+    if (!this.#hasNul && !this.#hasSurrogate) return undefined;
+    if (!this.#isStrict()) return undefined;
+    const text = decode(this.json, start, end);
+    if (this.#hasNul && text.includes('\0')) return this.#trouble('nul');
+    if (this.#hasSurrogate && !text.isWellFormed()) return this.#trouble('surrogate');
+    return undefined;
+  }
+
+  #name(level: Level, start: number, end: number): JsonTrouble | undefined {
+    const { names } = level;
+    const name = decode(this.json, start, end);
+    level.at = name;
+    if (names.has(name)) return this.#trouble('duplicate', true);
+    names.add(name);
+    if (this.rules.duplicatesOnly) return undefined;
+    if (name.includes('\0')) return this.#trouble('nul', true);
+    return name.isWellFormed() ? undefined : this.#trouble('surrogate', true);
+  }
+
+  #trouble(kind: JsonTrouble['kind'], isName = false): JsonTrouble {
+    const levels = kind === 'depth' ? this.#levels.slice(0, this.#maxDepth) : this.#levels;
+    return { kind, isName, path: levels.map(({ at }) => at) };
+  }
+}
+
+/** The names of one object so far. */
+class Names {
+  #few: string[] = [];
+  #many: Set<string> | undefined;
+
+  has(name: string): boolean {
+    return this.#many ? this.#many.has(name) : this.#few.includes(name);
+  }
+
+  add(name: string): void {
+    if (this.#many) this.#many.add(name);
+    else if (this.#few.push(name) >= LOOKED_UP_FROM) this.#many = new Set(this.#few);
+  }
+}
+
+/** The text of a string from quote to quote; as it stands when its escapes are none. */
+function decode(json: string, start: number, end: number): string {
+  const raw = json.slice(start + 1, end);
+  if (!raw.includes('\\')) return raw;
+  try {
+    return String(JSON.parse(json.slice(start, end + 1)));
+  } catch {
+    return raw;
+  }
+}
+
+/** Position of the quote that ends the string which begins at `start`; the end of the text when the string does not end. */
+export function endOfString(json: string, start: number): number {
+  for (let at = json.indexOf('"', start + 1); at !== -1; at = json.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (json.charCodeAt(at - 1 - backslashes) === 0x5c) backslashes++;
+    if (backslashes % 2 === 0) return at;
+  }
+  return json.length;
+}

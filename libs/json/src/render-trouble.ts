@@ -1,0 +1,18 @@
+import type { JsonTrouble } from './json-trouble.js';
+
+/** What was found and what to do about it, for the caller who sent it. */
+export function renderTrouble({ kind, isName, path }: JsonTrouble): string {
+  const name = JSON.stringify(String(path.at(-1) ?? ''));
+  switch (kind) {
+    case 'depth':
+      return 'is nested too deeply; flatten the value';
+    case 'duplicate':
+      return `the name ${name} comes twice in one object; send it once`;
+    case 'nul':
+      return `${isName ? `the name ${name}` : 'the text'} holds a NUL character; remove it`;
+    case 'surrogate':
+      return `${isName ? `the name ${name}` : 'the text'} holds half of a surrogate pair; send whole characters`;
+    default:
+      return kind satisfies never;
+  }
+}
