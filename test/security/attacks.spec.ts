@@ -1,19 +1,25 @@
 import { attackAgents, openAgents } from './agent-matrix.js';
 import { type Arena, openArena } from './arena.js';
+import { attackWithBombs } from './bombs.js';
+import { searchForSecrets } from './canaries.js';
 import { attackKubernetes } from './kube-attacks.js';
 import { attackObjectStore } from './object-store-attacks.js';
+import { attackOutboundAddresses } from './outbound-addresses.js';
 import { attackPostgres } from './postgres-attacks.js';
 import { attackRest, openRest } from './rest-matrix.js';
+import { attackWithSlowClients, type SlowClients, startSlowClients } from './slow-clients.js';
 
 /**
  * One started platform, two tenants, and every attack of this folder against it: a start for each file would take
  * longer than the attacks do.
  */
 let arena: Arena;
+let slowClients: SlowClients;
 const find = (): Arena => arena;
 
 beforeAll(async () => {
   arena = await openArena();
+  slowClients = startSlowClients(arena);
 }, 300_000);
 
 afterAll(() => arena.stop(), 60_000);
@@ -23,6 +29,10 @@ attackAgents(find);
 attackKubernetes(find);
 attackObjectStore(find);
 attackPostgres(find);
+attackOutboundAddresses(find);
+attackWithBombs(find);
+attackWithSlowClients(find, () => slowClients);
+searchForSecrets(find);
 
 // deletes, at last, what the attacks were about
 openAgents(find);

@@ -130,7 +130,8 @@ export function attackRest(arena: FindArena): void {
       const wrong: string[] = [];
       for (const [name, caller] of Object.entries(callers))
         for (const { status, text } of (await sendAll(route, victim, caller)).slice(0, 1))
-          if (status !== 401) wrong.push(`${name}: ${status} ${text}`);
+          // 429: one address may send so many wrong keys a minute
+          if (status !== 401 && status !== 429) wrong.push(`${name}: ${status} ${text}`);
       expect(wrong).toEqual([]);
       expect(await viewOf(victim)).toBe(before);
     });
