@@ -75,6 +75,7 @@ describe('listener between two clusters', () => {
       listenerName: 'far',
       patience: DEFAULT_PATIENCE,
       isBlind: () => false,
+      secretLookMs: 200,
     });
     const controller = {
       name: 'rollout',
@@ -187,6 +188,17 @@ describe('listener between two clusters', () => {
       image: 'example.org/agent@sha256:1',
     });
     expect((await hub.list(SERVICES, { namespace: NAMESPACE })).items).toEqual([]);
+  });
+
+  it('copies a Secret again that changes in the hub, and keeps the copy of one that is missing', async () => {
+    await hub.merge(SECRETS, at('a-database'), { data: { A: 'Mg==' } });
+    await waitFor(async () => (await place.get(SECRETS, at('a-database'))).data?.['A'] === 'Mg==');
+    await hub.delete(SECRETS, at('a-platform'));
+    await hub.merge(SECRETS, at('a-database'), { data: { A: 'Mw==' } });
+    await secret('a-platform');
+    await waitFor(async () => (await place.get(SECRETS, at('a-database'))).data?.['A'] === 'Mw==');
+    expect((await place.get(SECRETS, at('a-platform'))).data).toEqual({ A: 'MQ==' });
+    expect((await hub.get(RESOURCES.AgentRevision, at('a-00001'))).status).toMatchObject({ serving: true });
   });
 
   it('leaves nothing in the place once the hub deletes its objects', async () => {

@@ -4,6 +4,7 @@ import {
   type PlatformSettings,
   wantedReplicas,
 } from '#lib/manifests';
+import { WaitingError } from '#lib/errors';
 import { after, done, type Result, wait } from '#lib/reconcile';
 import { type AgentRevision, CONDITION, EVENT, findCondition, type ObjectKey, REASON } from '#lib/resources';
 import type { Clock } from '#lib/time';
@@ -25,7 +26,12 @@ export interface RolloutDependencies {
   readonly patience: RolloutPatience;
   /** Whether a cluster cannot be followed at present, so that its objects may be out of date. */
   readonly isBlind: () => boolean;
+  /** How often in milliseconds Secrets of the hub are compared with their copies in another cluster. Default 60,000. */
+  readonly secretLookMs?: number;
 }
+
+/** Secrets are read by name, so that nothing wakes a deployment when one of its own changes. */
+const SECRET_LOOK_MS = 60_000;
 
 /** The deletion of another owner's object wakes nothing. */
 const BLOCKED_MS = 10_000;
@@ -72,8 +78,8 @@ export class RolloutReconciler {
   readonly #place: Place;
   readonly #deps: RolloutDependencies;
   readonly #wakefulness: Wakefulness;
-  /** Uids of revisions whose Secrets this program has copied into the place. */
-  readonly #copied = new Set<string>();
+  /** When this program has copied the Secrets of a revision into the place, by its uid. */
+  readonly #copied = new Map<string, number>();
 
   constructor(hub: Hub, place: Place, deps: RolloutDependencies) {
     this.#hub = hub;
@@ -101,7 +107,14 @@ export class RolloutReconciler {
     for (const planned of revisions) await this.#removeWorkload(planned);
     if (isClearing) return after(CLEARING_MS);
     if (revisions.some(({ fate }) => fate.kind === 'blocked')) return after(BLOCKED_MS);
-    return plan.lookAgainMs === undefined ? done() : after(plan.lookAgainMs);
+    const lookMs = Math.min(plan.lookAgainMs ?? Number.POSITIVE_INFINITY, this.#secretLookMs());
+    return Number.isFinite(lookMs) ? after(lookMs) : done();
+  }
+
+  /** Pods in the hub's own cluster have the Secrets themselves. */
+  #secretLookMs(): number {
+    if (this.#place.ownership === 'reference') return Number.POSITIVE_INFINITY;
+    return this.#deps.secretLookMs ?? SECRET_LOOK_MS;
   }
 
   /** The plan as it is after workloads and Service were applied. */
@@ -151,9 +164,17 @@ export class RolloutReconciler {
   /** In another cluster the pods find copies of their Secrets; in the hub's own they find the Secrets themselves. */
   async #copySecrets({ deployment }: RolloutWorld, revision: AgentRevision): Promise<void> {
     const { uid = '' } = revision.metadata;
-    if (this.#place.ownership === 'reference' || this.#copied.has(uid)) return;
-    await this.#place.applySecrets(deployment, revision, await this.#hub.secretsOf(revision));
-    this.#copied.add(uid);
+    if (this.#place.ownership === 'reference') return;
+    const now = this.#deps.clock.monotonicMs();
+    const copiedAt = this.#copied.get(uid);
+    if (copiedAt !== undefined && now - copiedAt < this.#secretLookMs()) return;
+    try {
+      await this.#place.applySecrets(deployment, revision, await this.#hub.secretsOf(revision));
+    } catch (error) {
+      // one that is missing for a while takes nothing from pods that have a copy of it
+      if (copiedAt === undefined || !(error instanceof WaitingError)) throw error;
+    }
+    this.#copied.set(uid, now);
   }
 
   async #applyService(world: RolloutWorld, { world: { revision, origin } }: PlannedRevision): Promise<void> {
