@@ -16,15 +16,21 @@ import type { OsUser } from './os-user.js';
 /** For root: a place that an unprivileged account can reach whatever the mode of the data folder's parents. */
 export const SHARED_FOLDER = '/var/lib/agentplane';
 
+/** In the data folder: where PGDATA's folder is, when it is elsewhere. */
+const NOTE = 'postgres.location';
+/** Beside that folder: whose it is. */
+const OWNER = 'owner';
+
 /**
  * The folder that holds PGDATA for a data folder: the data folder's own `postgres`; or, when the server runs as another
  * user who cannot go there, a folder of that user, noted in the file `postgres.location`. Its name is random: a data
  * folder that was deleted and made again must not find the data of the former one.
  */
 export function locateData(dataFolder: string, user: OsUser | undefined): string {
-  const note = join(dataFolder, 'postgres.location');
+  const note = join(dataFolder, NOTE);
   if (existsSync(note)) {
     const noted = readFileSync(note, 'utf8').trim();
+    requireOwn(noted, dataFolder);
     if (user) makeFolderFor(user, noted);
     return noted;
   }
@@ -41,9 +47,32 @@ export function locateData(dataFolder: string, user: OsUser | undefined): string
   const place = join(SHARED_FOLDER, randomBytes(8).toString('hex'));
   const shared = join(place, 'postgres');
   withUmask(0o022, () => mkdirSync(place, { recursive: true, mode: 0o755 }));
-  writeFileSync(note, `${shared}\n`);
   makeFolderFor(user, shared);
+  writeFileSync(join(place, OWNER), `${realpathSync(dataFolder)}\n`);
+  // last: a note says that the folder is there
+  writeFileSync(note, `${shared}\n`);
   return shared;
+}
+
+/**
+ * A data folder that was copied has the note of the original with it. Two folders must never share one database, and
+ * one whose database stayed behind must not get a new, empty one.
+ */
+function requireOwn(noted: string, dataFolder: string): void {
+  const here = realpathSync(dataFolder);
+  const note = join(here, NOTE);
+  if (!existsSync(noted))
+    throw new Error(
+      `the databases of ${here} lie in ${noted}, which does not exist: copy that folder here too, and write its path into ${note}`,
+    );
+  const ownerFile = join(dirname(noted), OWNER);
+  const owner = existsSync(ownerFile) ? readFileSync(ownerFile, 'utf8').trim() : here;
+  const ownersNote = join(owner, NOTE);
+  if (owner !== here && existsSync(ownersNote) && readFileSync(ownersNote, 'utf8').trim() === noted)
+    throw new Error(
+      `the databases in ${noted} belong to ${owner}, of which ${here} is a copy: copy that folder as well, and write the path of its copy into ${note}`,
+    );
+  writeFileSync(ownerFile, `${here}\n`);
 }
 
 /** Lets only the user pass through the folder: agents' traces and files lie in it too. */

@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { findProcess, isRunning } from '#lib/process-identity';
 import { createLogger } from '#lib/telemetry';
 import { freePort, temporaryFolder, waitFor } from '#lib/testing';
 import { type Clock, systemClock } from '#lib/time';
+import { locateData } from './data-location.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.js';
 
 const log = createLogger('test', 'silent');
@@ -127,5 +128,69 @@ describe('startEmbeddedPostgres', () => {
       { timeoutMs: 20_000, what: 'the server to be back' },
     );
     expect(answer).toEqual([{ one: 1 }]);
+  });
+});
+
+describe('a cluster of another major version', () => {
+  const dataDir = temporaryFolder();
+
+  it('stops the start with words instead of an empty database', async () => {
+    mkdirSync(join(dataDir, 'postgres', 'data-17'), { recursive: true });
+    writeFileSync(join(dataDir, 'postgres', 'data-17', 'PG_VERSION'), '17\n');
+    const starting = startEmbeddedPostgres({ dataDir, port: 0, log, clock: systemClock });
+    await expect(starting).rejects.toThrow(
+      /made by PostgreSQL 17.*brings PostgreSQL 18.*Nothing was changed/,
+    );
+    expect(existsSync(join(dataDir, 'postgres', 'data-18'))).toBe(false);
+  });
+});
+
+describe('a database folder outside of its data folder', () => {
+  const place = join(temporaryFolder(), 'place');
+  const noted = join(place, 'postgres');
+
+  const folders = temporaryFolder();
+
+  function dataFolder(): string {
+    const folder = mkdtempSync(join(folders, 'data-'));
+    writeFileSync(join(folder, 'postgres.location'), `${noted}\n`);
+    return folder;
+  }
+
+  it('stops the start with words when it was not copied along', () => {
+    const folder = dataFolder();
+    expect(() => locateData(folder, undefined)).toThrow(/which does not exist: copy that folder/);
+  });
+
+  it('follows a data folder that moved, and refuses its copy', () => {
+    mkdirSync(noted, { recursive: true });
+    const [original, copy] = [dataFolder(), dataFolder()];
+    expect(locateData(original, undefined)).toBe(noted);
+    expect(() => locateData(copy, undefined)).toThrow(/belong to .*, of which .* is a copy/);
+    rmSync(original, { recursive: true });
+    expect(locateData(copy, undefined)).toBe(noted);
+  });
+});
+
+describe('a copy that is kept before a start', () => {
+  const dataDir = temporaryFolder();
+
+  it('holds the cluster as it was, and is made once', async () => {
+    const copyTo = join(dataDir, 'backups', '0.0.9', 'postgres');
+    const start = (more = {}) =>
+      startEmbeddedPostgres({ dataDir, port: 0, log, clock: systemClock, ...more });
+    const first = await start({ copyTo });
+    const uri = await first.ensureDatabase({ database: 'kube', role: 'kube', connectionLimit: 3 });
+    await query(uri, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.stop();
+    // nothing was there to be copied at the first start
+    expect(existsSync(copyTo)).toBe(false);
+    const second = await start({ copyTo });
+    expect(existsSync(join(copyTo, 'PG_VERSION'))).toBe(true);
+    const made = statSync(join(copyTo, 'PG_VERSION')).ino;
+    await second.stop();
+    const third = await start({ copyTo });
+    expect(statSync(join(copyTo, 'PG_VERSION')).ino).toBe(made);
+    await third.stop();
   });
 });

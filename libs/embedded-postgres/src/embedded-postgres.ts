@@ -6,8 +6,10 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { findBinaries } from './binaries.js';
 import { ensureCluster, SUPERUSER } from './cluster.js';
+import { requireMajor } from './cluster-version.js';
 import { type EmbeddedDatabases, embeddedDatabases } from './databases.js';
 import { locateData, SHARED_FOLDER } from './data-location.js';
+import { keepCopy } from './keep-copy.js';
 import { serverUser } from './os-user.js';
 import { Passwords } from './passwords.js';
 import { findServer } from './pid-file.js';
@@ -19,6 +21,8 @@ export interface EmbeddedPostgresOptions {
   readonly dataDir: string;
   /** TCP port on 127.0.0.1; 0 takes a free one. A server found running keeps the port it has. */
   readonly port: number;
+  /** Where to keep a copy of the cluster before this start, which may change it; no copy when absent. */
+  readonly copyTo?: string | undefined;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -76,7 +80,11 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   mkdirSync(join(dataDir, 'logs'), { recursive: true });
   const user = serverUser();
   const binaries = findBinaries(user, SHARED_FOLDER);
-  const pgdata = join(locateData(dataDir, user), `data-${binaries.version.split('.')[0]}`);
+  const major = binaries.version.split('.')[0] ?? '';
+  const place = locateData(dataDir, user);
+  requireMajor(place, major);
+  const pgdata = join(place, `data-${major}`);
+  if (options.copyTo !== undefined) await keepCopy(pgdata, options.copyTo, clock);
   const password = new Passwords(join(dataDir, 'secrets', 'postgres.json')).ensure(SUPERUSER);
 
   const found = findServer(pgdata);

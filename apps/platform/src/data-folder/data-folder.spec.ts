@@ -33,6 +33,41 @@ describe('data folder', () => {
     openDataFolder(folder).release();
   }
 
+  it('refuses a folder that a newer version used, and names the version', () => {
+    writeFileSync(join(folder, 'format.json'), '{"version": 1, "platform": "99.1.0"}');
+    expect(() => openDataFolder(folder)).toThrow(/last used by Agentplane 99\.1\.0.*restore a copy/);
+    expect(readdirSync(folder)).toEqual(['format.json']);
+  });
+
+  it('copies its files before a newer version changes them, once and whole', () => {
+    writeFileSync(join(folder, 'format.json'), '{"version": 1, "platform": "0.0.9"}');
+    writeFileSync(join(folder, 'credentials.json'), '{"apiKey": "old"}');
+    const files = join(folder, 'backups', '0.0.9', 'files');
+    mkdirSync(`${files}.partial`, { recursive: true });
+    writeFileSync(join(`${files}.partial`, 'half'), '');
+    const first = openDataFolder(folder);
+    first.upgrade?.copyFiles();
+    first.release();
+    writeFileSync(join(folder, 'credentials.json'), '{"apiKey": "new"}');
+    // it was killed before the version was recorded: the copy is not made over by changed files
+    const second = openDataFolder(folder);
+    second.upgrade?.copyFiles();
+    expect(readdirSync(files).sort()).toEqual(['credentials.json', 'format.json', 'kube', 'secrets']);
+    expect(readFileSync(join(files, 'credentials.json'), 'utf8')).toBe('{"apiKey": "old"}');
+    second.settle();
+    second.release();
+    const third = openDataFolder(folder);
+    expect(third.upgrade).toBeUndefined();
+    third.release();
+  });
+
+  it('takes the first folders, which did not record a version, for older ones', () => {
+    writeFileSync(join(folder, 'format.json'), '{"version": 1}');
+    const opened = openDataFolder(folder);
+    expect(opened.upgrade?.cluster).toBe(join(folder, 'backups', 'first', 'postgres'));
+    opened.release();
+  });
+
   it('refuses a folder with other files', () => {
     writeFileSync(join(folder, 'thesis.txt'), 'mine');
     expect(() => openDataFolder(folder)).toThrow(/is not empty and is no data folder/);

@@ -1,7 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { PLATFORM_VERSION } from '#lib/config';
 import { type DataPaths, dataPaths, readJson, writeJson } from '#lib/data-folder';
 import { takeLock, type Lock } from './lock.js';
+import { isNewer, type Upgrade, upgradeFrom } from './upgrade.js';
 
 /** Version of the folder's layout that this program writes. */
 const FORMAT_VERSION = 1;
@@ -25,11 +27,17 @@ const TROUBLES: Readonly<Record<string, string>> = {
 
 interface Format {
   readonly version: number;
+  /** The version of Agentplane that last started over the folder; absent in the first folders. */
+  readonly platform?: string;
 }
 
 /** A data folder that this process owns. */
 export interface DataFolder {
   readonly paths: DataPaths;
+  /** There when an older version was the last one here: what is copied before this one changes anything. */
+  readonly upgrade: Upgrade | undefined;
+  /** Records that the folder is this version's now; the copy must be complete. */
+  settle(): void;
   /** Gives the folder back. */
   release(): void;
 }
@@ -42,14 +50,18 @@ export function openDataFolder(folder: string): DataFolder {
   const paths = dataPaths(folder);
   const lock = takeFolder(paths.root);
   try {
-    checkFormat(paths.root);
+    const upgrade = checkFormat(paths);
     makeFolders(paths);
     keepOutOfGit(paths.root);
+    return {
+      ...{ paths, upgrade },
+      settle: () => upgrade && writeFormat(paths.root),
+      release: () => lock.release(),
+    };
   } catch (error) {
     lock.release();
     throw error;
   }
-  return { paths, release: () => lock.release() };
 }
 
 /** Makes and locks the folder; what the operating system refuses is said in words. */
@@ -99,14 +111,27 @@ function refuseForeign(root: string): void {
   );
 }
 
-function checkFormat(root: string): void {
-  const path = join(root, 'format.json');
-  const format = readJson<Format>(path);
-  if (!format) return writeJson(path, { version: FORMAT_VERSION });
+function writeFormat(root: string): void {
+  writeJson(join(root, 'format.json'), { version: FORMAT_VERSION, platform: PLATFORM_VERSION });
+}
+
+function checkFormat(paths: DataPaths): Upgrade | undefined {
+  const { root } = paths;
+  const format = readJson<Format>(join(root, 'format.json'));
+  if (!format) {
+    writeFormat(root);
+    return undefined;
+  }
   if (format.version > FORMAT_VERSION)
     throw new Error(
       `the data folder ${root} has format ${format.version}, and this program supports ${FORMAT_VERSION}; start it with a newer version of Agentplane`,
     );
+  const { platform } = format;
+  if (platform !== undefined && isNewer(platform, PLATFORM_VERSION))
+    throw new Error(
+      `the data folder ${root} was last used by Agentplane ${platform}, and this is ${PLATFORM_VERSION}; start it with ${platform} or newer, or restore a copy from before`,
+    );
+  return platform === PLATFORM_VERSION ? undefined : upgradeFrom(paths, platform);
 }
 
 /** The folder holds secrets and often lies inside a checkout. */

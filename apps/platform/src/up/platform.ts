@@ -149,13 +149,15 @@ export class Platform {
   async #startPostgres(ports: Ports): Promise<EmbeddedPostgres> {
     const { folder, clock, log, context, options } = this.#parts;
     const { root, ports: path } = folder.paths;
-    const starting = startEmbeddedPostgres({ dataDir: root, port: ports.postgres, clock, log }).catch(
-      async (error: unknown) => {
-        // the likeliest reason has an advice of its own
-        await requireFreePorts(ports, ['postgres'], { host: options.host, path, clock });
-        throw error;
-      },
-    );
+    const { upgrade } = folder;
+    if (upgrade) this.#parts.progress.say('keeping a copy of the databases');
+    upgrade?.copyFiles();
+    const request = { dataDir: root, port: ports.postgres, copyTo: upgrade?.cluster, clock, log };
+    const starting = startEmbeddedPostgres(request).catch(async (error: unknown) => {
+      // the likeliest reason has an advice of its own
+      await requireFreePorts(ports, ['postgres'], { host: options.host, path, clock });
+      throw error;
+    });
     context.own({
       name: 'postgres',
       stop: async () => {
@@ -164,6 +166,7 @@ export class Platform {
       },
     });
     const postgres = await starting;
+    folder.settle();
     context.signal.throwIfAborted();
     return postgres;
   }
