@@ -39,7 +39,12 @@ export function locateData(dataFolder: string, user: OsUser | undefined): string
     mkdirSync(own, { recursive: true, mode: 0o700 });
     return own;
   }
-  if (existsSync(own) || isReachable(dirname(realpathSync(dataFolder)), user)) {
+  const isPlaced = isReachable(dirname(realpathSync(dataFolder)), user);
+  if (existsSync(own) && !isPlaced)
+    throw new Error(
+      `the databases in ${own} cannot be reached by the user ${user.name}, as whom Postgres runs: move the data folder, or let others pass through the folders above it (chmod o+x)`,
+    );
+  if (isPlaced) {
     letThrough(dataFolder, user);
     makeFolderFor(user, own);
     return own;
