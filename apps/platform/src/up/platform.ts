@@ -22,6 +22,7 @@ import {
   programEnvironment,
   type Surroundings,
 } from './child-environment.js';
+import { LogRotation } from './log-rotation.js';
 import { metricsAddresses } from './metrics-addresses.js';
 import { observeProgram } from './observe-program.js';
 import { Preparation } from './preparation.js';
@@ -90,6 +91,7 @@ export class Platform {
       adoptKubeconfig(options.kubeconfigPath, paths.kubeconfig);
     }
     const ports = await choosePorts(paths.ports, options.port);
+    context.own(this.#logRotation());
     await this.#records.endStrays(clock, log);
     const names = options.kubeconfigPath === undefined ? ALL_SERVERS : OWN_SERVERS;
     await requireFreePorts(ports, names, { host: options.host, path: paths.ports, clock });
@@ -136,6 +138,13 @@ export class Platform {
     ]);
     await preparation.stop();
     return credentials;
+  }
+
+  #logRotation(): LogRotation {
+    const { folder, clock, log } = this.#parts;
+    const rotation = new LogRotation(folder.paths.logs, clock, log);
+    rotation.start();
+    return rotation;
   }
 
   /** The supervisor's own; it has no work that would make spans. */
