@@ -37,6 +37,9 @@ const COPIES = [
   'es-toolkit/src',
 ];
 
+/** Source maps, the types of second copies, static libraries, what people read on the package's page; no licence. */
+const NEEDLESS = /(\.map|\.d\.cts|\.a|^(readme|changelog|history)(\..*)?\.md)$/i;
+
 function packagesIn(folder) {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
@@ -46,11 +49,11 @@ function packagesIn(folder) {
   });
 }
 
-function removeSourceMaps(folder) {
+function removeNeedless(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) removeSourceMaps(path);
-    else if (entry.isFile() && entry.name.endsWith('.map')) rmSync(path, { force: true });
+    if (entry.isDirectory()) removeNeedless(path);
+    else if (entry.isFile() && NEEDLESS.test(entry.name)) rmSync(path, { force: true });
   }
 }
 
@@ -58,5 +61,5 @@ if (existsSync(modules) && !existsSync(join(modules, 'jest'))) {
   for (const path of COPIES) rmSync(join(modules, path), { recursive: true, force: true });
   for (const path of packagesIn(modules))
     for (const name of FOLDERS) rmSync(join(path, name), { recursive: true, force: true });
-  removeSourceMaps(modules);
+  removeNeedless(modules);
 }
