@@ -11,6 +11,7 @@ import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
 import { readGraphFolder } from './graph/graph-folder.js';
 import { GraphRegistry } from './graph/graph-registry.js';
+import { LoadProgress } from './graph/load-progress.js';
 import { offerLogger } from './graph/offer-logger.js';
 import { KeyVerifier } from './http/authenticate.js';
 import { HttpSide } from './http/http-side.js';
@@ -18,6 +19,7 @@ import { connectNotifications, type NotificationWord } from './run/connect-notif
 import { readRuns } from './run/observe-runs.js';
 import { flushTraces } from './run/flush-traces.js';
 import { awaitDatabase } from './start/await-database.js';
+import { openLoadingDoor } from './start/loading-door.js';
 import { Readiness } from './start/readiness.js';
 import { Database } from './store/database.js';
 import { CHANNEL } from './store/channel.js';
@@ -148,13 +150,20 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
   return new KeyVerifier(authUrl, { tenantId, deployment }, wrongKeys, clock);
 }
 
-async function loadGraphs({ folder, log }: AgentServerOptions): Promise<GraphRegistry> {
+async function loadGraphs({ config, folder, clock, log }: AgentServerOptions): Promise<GraphRegistry> {
   const agent = await readGraphFolder(folder);
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // what the deployment sets comes first
   adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
   offerLogger(log);
-  return GraphRegistry.load(agent);
+  const progress = new LoadProgress(clock);
+  const inFolder = (text: string): string => text.replaceAll(`${agent.folder}/`, '');
+  const close = await openLoadingDoor(config, () => inFolder(progress.describe() ?? 'starting'));
+  try {
+    return await GraphRegistry.load(agent, progress);
+  } finally {
+    await close();
+  }
 }
 
 /** What must not stand in any text that leaves the server. */

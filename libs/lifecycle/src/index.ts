@@ -7,7 +7,7 @@ export {
   type ProgramOptions,
   type Stoppable,
 } from './run-program.js';
-export { formatNotReady, type NotReady, readWaitingFor } from './readiness-answer.js';
+export { formatNotReady, type NotReady, readNotReady } from './readiness-answer.js';
 export {
   EXIT_DEPENDENCY_UNAVAILABLE,
   EXIT_GRAPH_LOAD_FAILED,

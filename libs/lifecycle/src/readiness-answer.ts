@@ -11,11 +11,13 @@ export function formatNotReady({ detail, waitingFor }: NotReady): Readonly<Recor
   return { ok: false, detail, ...(waitingFor === undefined ? {} : { waiting_for: waitingFor }) };
 }
 
-/** What the body of `GET /ok` names as unavailable, as a sentence; undefined when it names nothing. */
-export function readWaitingFor(body: unknown): string | undefined {
-  if (typeof body !== 'object' || body === null) return undefined;
+/** What the body of `GET /ok` of a program that is not ready says; empty for a body of another shape. */
+export function readNotReady(body: unknown): Partial<Record<keyof NotReady, string>> {
+  if (typeof body !== 'object' || body === null) return {};
   const waitingFor: unknown = Reflect.get(body, 'waiting_for');
   const detail: unknown = Reflect.get(body, 'detail');
-  if (typeof waitingFor !== 'string') return undefined;
-  return typeof detail === 'string' ? detail : `waiting for the ${waitingFor}`;
+  return {
+    ...(typeof detail === 'string' ? { detail } : {}),
+    ...(typeof waitingFor === 'string' ? { waitingFor } : {}),
+  };
 }

@@ -40,6 +40,12 @@ function sharedOptions(folder: string): BuildOptions & { metafile: true; write: 
   };
 }
 
+/** Under it the process keeps a function that each compiled file calls with its path once it is evaluated. */
+export const EVALUATED = Symbol.for('agentplane.evaluated');
+const mark = (path: string): { js: string } => ({
+  js: `;globalThis[Symbol.for('${EVALUATED.description}')]?.(${path});`,
+});
+
 const REQUIRE = '__agentRequire';
 
 /**
@@ -119,7 +125,9 @@ export async function compileSources(folder: string, files: readonly string[]): 
         bundle: false,
         sourcemap: 'inline',
         sourcesContent: false,
-        ...(format === 'module' ? { define: COMMON_JS_NAMES } : {}),
+        ...(format === 'module'
+          ? { define: COMMON_JS_NAMES, footer: mark('import.meta.filename') }
+          : { footer: mark('__filename') }),
       });
       for (const { path, text } of outputFiles)
         modules.set(path.slice(0, -'.js'.length), {

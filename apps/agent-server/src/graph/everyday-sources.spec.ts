@@ -1,6 +1,6 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { temporaryFolder, testPostgres } from '#lib/testing';
+import { freePort, temporaryFolder, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../../testdata/start-server.js';
 
 const postgres = testPostgres();
@@ -231,5 +231,36 @@ it('names the line of the author when a node throws', async () => {
     expect(JSON.stringify(answer)).toMatch(/src\/graph\.ts:8:27/);
   } finally {
     await server.stop();
+  }
+});
+
+it('reports in which file a graph that is slow to load is, and what it waits for', async () => {
+  const port = await freePort();
+  const gate = join(root, 'gate');
+  const folder = agentWith({
+    'src/graph.ts': graphOf(`import { ready } from './slow';`, 'ready'),
+    'src/done.ts': 'export const done = true;',
+    'src/slow.ts': `import { existsSync } from 'node:fs';
+      import { setTimeout } from 'node:timers/promises';
+      import './done';
+      while (!existsSync(${JSON.stringify(gate)})) await setTimeout(50);
+      export const ready: boolean = true;`,
+  });
+  const starting = ServerProcess.start({ uri, folder, env: { PORT: String(port) } });
+  const found = waitFor(
+    async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/ok`);
+      const { detail } = (await answer.json()) as { detail?: string };
+      return detail?.includes('slow') && `${answer.status} ${detail}`;
+    },
+    { timeoutMs: 30_000 },
+  );
+  try {
+    expect(await found).toMatch(
+      /^503 graph "agent" has been loading for \d+ s; it is in src\/slow\.ts, which waits for .*a timer/,
+    );
+  } finally {
+    writeFileSync(gate, '');
+    await (await starting).stop();
   }
 });

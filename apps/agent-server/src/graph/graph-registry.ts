@@ -5,6 +5,7 @@ import { isJsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
 import { compileSources } from './compile-sources.js';
 import type { GraphFolder, GraphSource } from './graph-folder.js';
+import type { LoadProgress } from './load-progress.js';
 import { isGraphBuilder, isRunnableGraph, type GraphConfig, type RunnableGraph } from './runnable-graph.js';
 import { installSourceHooks } from './source-hooks.js';
 
@@ -83,16 +84,21 @@ export class GraphRegistry {
   /**
    * @throws TerminalError (`GraphLoadFailed`) for sources that do not compile, or the first graph that does not load
    */
-  static async load({
-    folder,
-    graphs: sources,
-  }: Pick<GraphFolder, 'folder' | 'graphs'>): Promise<GraphRegistry> {
+  static async load(
+    { folder, graphs: sources }: Pick<GraphFolder, 'folder' | 'graphs'>,
+    progress: LoadProgress,
+  ): Promise<GraphRegistry> {
     for (const source of sources)
       if (!existsSync(source.file)) throw failed(folder, source, 'the file does not exist');
-    installSourceHooks(await compileSources(folder, [...new Set(sources.map(({ file }) => file))]));
+    const compiled = await compileSources(folder, [...new Set(sources.map(({ file }) => file))]);
+    installSourceHooks(compiled);
+    progress.follow(compiled);
     const graphs: Loaded[] = [];
     // One after the other: graphs often share modules, and the message should name the first that failed.
-    for (const source of sources) graphs.push(await load(folder, source));
+    for (const source of sources) {
+      progress.begin(source);
+      graphs.push(await load(folder, source));
+    }
     return new GraphRegistry(graphs);
   }
 

@@ -1,10 +1,12 @@
-import { readWaitingFor } from '#lib/lifecycle';
+import { readNotReady } from '#lib/lifecycle';
 import type { PodAnswer } from './place.js';
 
 /** A program that cannot say this soon why it is not ready has another trouble. */
 const TIMEOUT_MS = 1_500;
 /** A pod runs other people's code, which may answer without end. */
 const MAX_BYTES = 16 * 1024;
+/** Who listens and is silent is busy: most likely with code of a graph that blocks while it is loaded. */
+const SILENT = `a pod gives no answer within ${TIMEOUT_MS / 1000} s; code of a graph may block it`;
 /** A sentence, for conditions. */
 const MAX_CHARS = 500;
 
@@ -17,8 +19,14 @@ export async function askPod(address: string | undefined): Promise<PodAnswer | u
       redirect: 'manual',
     });
     const body: unknown = JSON.parse(await firstBytes(response));
-    return { waitingFor: readWaitingFor(body)?.slice(0, MAX_CHARS) };
-  } catch {
+    const { waitingFor, detail } = readNotReady(body);
+    const sentence = detail?.slice(0, MAX_CHARS);
+    return waitingFor === undefined
+      ? { waitingFor, progress: sentence }
+      : { waitingFor: sentence ?? `waiting for the ${waitingFor}` };
+  } catch (error) {
+    if (error instanceof Error && error.name === 'TimeoutError')
+      return { waitingFor: undefined, progress: SILENT };
     return undefined; // not listening yet, not reachable from here, or no agent server
   }
 }

@@ -6,6 +6,8 @@ import type { RevisionSecrets } from '../hub/hub.js';
 export interface PodAnswer {
   /** The sentence that names an unavailable dependency; undefined when it waits for none. */
   readonly waitingFor: string | undefined;
+  /** What its start is at, as a sentence. */
+  readonly progress?: string | undefined;
 }
 
 /**

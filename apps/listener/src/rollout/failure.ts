@@ -74,6 +74,15 @@ export function findOutage({ pods, answers }: RevisionWorld): RevisionFailure | 
   return undefined;
 }
 
+/** What a pod that starts as it should says. */
+const STARTING = 'starting';
+
+/** What a pod that is not ready says its start is at, when that is worth a word. */
+export function findProgress({ answers }: RevisionWorld): string | undefined {
+  const [said] = [...(answers?.values() ?? [])].flatMap(({ progress }) => progress ?? []);
+  return said === STARTING ? undefined : said;
+}
+
 function crashLoop(status: ContainerStatus): RevisionFailure | undefined {
   const last = status.lastState?.terminated ?? status.state?.terminated;
   if (status.restartCount < CRASHES_TO_GIVE_UP || !last || status.ready || isNoCrash(last)) return undefined;
@@ -179,6 +188,7 @@ export function judgeProspect(world: RevisionWorld, now: Date, patience: Rollout
   }
   if (isGrace || now.getTime() - deployingSince(world, now, patience) <= patience.readinessMs)
     return { kind: 'deploying' };
-  const message = `no pod became ready within ${Math.round(patience.readinessMs / 1000)} s`;
+  const progress = findProgress(world);
+  const message = `no pod became ready within ${Math.round(patience.readinessMs / 1000)} s${progress ? `; ${progress}` : ''}`;
   return { kind: 'failed', failure: { reason: REASON.readinessTimeout, message } };
 }

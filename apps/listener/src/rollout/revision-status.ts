@@ -10,7 +10,7 @@ import {
   updateConditions,
 } from '#lib/resources';
 import { LISTENER_CONDITIONS } from '../hub/listener-conditions.js';
-import { findOutage } from './failure.js';
+import { findOutage, findProgress } from './failure.js';
 import { isWorkloadReady, type PlannedRevision } from './plan.js';
 
 type Draft = Omit<ConditionDraft, 'type'>;
@@ -49,9 +49,12 @@ function unreadyDraft(world: PlannedRevision['world']): Draft {
   };
 }
 
-function progressText({ workload }: PlannedRevision['world']): string {
+function progressText(world: PlannedRevision['world']): string {
+  const { workload } = world;
   const wanted = workload?.spec.replicas ?? 1;
-  return `${workload?.status?.readyReplicas ?? 0} of ${wanted} pods are ready`;
+  const counted = `${workload?.status?.readyReplicas ?? 0} of ${wanted} pods are ready`;
+  const progress = findProgress(world);
+  return progress === undefined ? counted : `${counted}; ${progress}`;
 }
 
 function activeDraft({ world, fate }: PlannedRevision): Draft | undefined {

@@ -466,6 +466,22 @@ describe('planRollout', () => {
     }
   });
 
+  it('reports what the start of a deploying revision is at, and with what it ran out of time', () => {
+    const progress = 'graph "agent" has been loading for 21 s; it is in src/slow.ts';
+    const answer = { waitingFor: undefined, progress };
+    const planned = (seconds: number) =>
+      planRollout(
+        world(undefined, revision({ number: 1, conditions: [UP(seconds)], answer })),
+        NOW,
+        DEFAULT_PATIENCE,
+      ).revisions.map((one) => summarizeRevision(one, undefined, NOW).conditions);
+    expect(planned(20)[0]).toContainEqual(
+      expect.objectContaining({ type: 'WorkloadsReady', message: `0 of 1 pods are ready; ${progress}` }),
+    );
+    const message = `no pod became ready within 300 s; ${progress}`;
+    expect(planned(301)[0]).toContainEqual(expect.objectContaining({ type: 'Failed', message }));
+  });
+
   it('goes on serving after its Service was deleted', () => {
     const serving = revision({ number: 1, conditions: [ACTIVE] });
     expect(fates(world(undefined, serving, revision({ number: 2 })))).toEqual({

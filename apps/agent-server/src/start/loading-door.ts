@@ -1,0 +1,29 @@
+import { createServer } from 'node:http';
+import { formatNotReady } from '#lib/lifecycle';
+
+/**
+ * Answers every request with 503 and what the start is at, as long as the routes cannot: graphs are code of others, and
+ * one that hangs while it loads must not keep the server from saying so.
+ * @param detail asked at each request
+ * @returns closes the door and its connections, and leaves the port to the routes
+ */
+export async function openLoadingDoor(
+  { host, port }: { readonly host: string; readonly port: number },
+  detail: () => string,
+): Promise<() => Promise<void>> {
+  if (port === 0) return async () => undefined; // it could not be found
+  const server = createServer((_request, response) => {
+    response.writeHead(503, { 'content-type': 'application/json', connection: 'close' });
+    response.end(JSON.stringify(formatNotReady({ detail: detail() })));
+  });
+  server.on('connection', (socket) => socket.unref()); // no reason for the process to wait
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+}
