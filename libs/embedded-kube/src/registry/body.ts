@@ -9,7 +9,8 @@ import {
 } from '#lib/kube-semantics';
 import { contentType } from '../http/media-type.js';
 import type { RequestContext } from '../http/request-context.js';
-import { checkTextDepth, checkValueDepth } from './depth-bound.js';
+import { checkValueDepth } from './depth-bound.js';
+import { type DecodingContext, readJson } from './read-json.js';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
@@ -18,19 +19,19 @@ const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF];
 export async function readObject(context: RequestContext): Promise<JsonObject | undefined> {
   const bytes = await context.readBody();
   if (bytes.length === 0) return undefined;
-  const value = await decode(bytes, contentType(context.headers['content-type']));
+  const value = await decode(bytes, contentType(context.headers['content-type']), context);
   if (!isJsonObject(value)) throw badRequest('the object provided is unrecognized (must be of type Object)');
   return value;
 }
 
-function decode(bytes: Buffer, type: string): unknown {
+function decode(bytes: Buffer, type: string, context: DecodingContext): unknown {
   switch (type) {
     case '':
     case '*/*':
     case 'application/json':
-      return parseJson(bytes);
+      return parseJson(bytes, context);
     case 'application/yaml':
-      return parseYamlText(bytes);
+      return parseYamlText(bytes, context);
     case PROTOBUF:
       return parseProtobuf(bytes);
     default:
@@ -38,12 +39,11 @@ function decode(bytes: Buffer, type: string): unknown {
   }
 }
 
-function parseJson(bytes: Buffer): unknown {
-  const text = bytes.toString('utf8');
-  checkTextDepth(text);
+function parseJson(bytes: Buffer, context: DecodingContext): unknown {
   try {
-    return JSON.parse(text);
+    return readJson(bytes.toString('utf8'), context);
   } catch (error) {
+    if (error instanceof ApiError) throw error;
     throw badRequest(`the object provided is unrecognized (must be of type Object): ${String(error)}`);
   }
 }
@@ -52,10 +52,9 @@ function parseJson(bytes: Buffer): unknown {
  * Parses YAML as Kubernetes reads it. JSON is YAML, and what most clients apply: it goes to the parser that is many times
  * faster, and the other is loaded by the first who needs it.
  */
-export async function parseYamlText(bytes: Buffer): Promise<unknown> {
+export async function parseYamlText(bytes: Buffer, context: DecodingContext): Promise<unknown> {
   const text = bytes.toString('utf8');
-  if (text.startsWith('{')) checkTextDepth(text);
-  const json = text.startsWith('{') ? findJson(text) : undefined;
+  const json = text.startsWith('{') ? findJson(text, context) : undefined;
   if (json !== undefined) return json;
   const { parse } = await import('yaml');
   try {
@@ -69,10 +68,11 @@ export async function parseYamlText(bytes: Buffer): Promise<unknown> {
 }
 
 /** Undefined when it is none; a mapping of YAML may begin with a brace too. */
-function findJson(text: string): unknown {
+function findJson(text: string, context: DecodingContext): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
+    return readJson(text, context);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
     return undefined;
   }
 }

@@ -50,6 +50,22 @@ describe('an exhausting request', () => {
     });
   });
 
+  it('fails with 400 under strict validation: a field that comes twice, in every kind of write', async () => {
+    const body = thing('doubled', '{"a":1,"a":2}');
+    const writes = [
+      ['application/json', 'POST', `${THINGS}?fieldValidation=Strict`],
+      ['application/yaml', 'POST', `${THINGS}?fieldValidation=Strict`],
+      ['application/apply-patch+yaml', 'PATCH', `${THINGS}/doubled?fieldManager=m&fieldValidation=Strict`],
+      ['application/merge-patch+json', 'PATCH', `${THINGS}/one?fieldValidation=Strict`],
+    ] as const;
+    for (const [type, method, path] of writes)
+      expect((await api.admin.call(method, path, { body, type })).body).toMatchObject({
+        code: 400,
+        message: expect.stringContaining('strict decoding error: duplicate field "spec.a"'),
+      });
+    expect((await api.admin.get(`${THINGS}/doubled`)).code).toBe(404);
+  });
+
   it('fails with 400: a JSON patch that nests an object in itself', async () => {
     const deepen = [
       { op: 'add', path: `/spec${'/a'.repeat(3)}`, value: JSON.parse(nested(400)) as unknown },

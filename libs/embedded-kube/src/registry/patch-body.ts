@@ -12,7 +12,8 @@ import {
 import { contentType } from '../http/media-type.js';
 import type { RequestContext } from '../http/request-context.js';
 import { parseYamlText } from './body.js';
-import { checkTextDepth, checkValueDepth } from './depth-bound.js';
+import { checkValueDepth } from './depth-bound.js';
+import { type DecodingContext, readJson } from './read-json.js';
 
 /** A patch as it was sent. */
 export type Patch =
@@ -45,7 +46,7 @@ export async function readPatch(
   if (!accepted.includes(sent)) throw unsupportedMediaType(accepted);
   const bytes = await context.readBody();
   if (sent === APPLY_PATCH) {
-    const body = await parseYamlText(bytes);
+    const body = await parseYamlText(bytes, context);
     if (!isJsonObject(body))
       throw badRequest('error decoding YAML: the applied configuration is not an object');
     const { apiVersion = '', kind = '' } = body;
@@ -55,7 +56,7 @@ export async function readPatch(
     }
     return { kind: 'apply', body };
   }
-  const body = parsePatchJson(bytes);
+  const body = parsePatchJson(bytes, context);
   if (sent !== JSON_PATCH && !isJsonObject(body)) {
     const message = `json: cannot unmarshal ${goTypeName(body)} into Go value of type map[string]interface {}`;
     throw badRequest(`error decoding patch: ${message}`);
@@ -80,12 +81,11 @@ function goTypeName(value: unknown): string {
   return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
-function parsePatchJson(bytes: Buffer): unknown {
-  const text = bytes.toString('utf8');
-  checkTextDepth(text);
+function parsePatchJson(bytes: Buffer, context: DecodingContext): unknown {
   try {
-    return JSON.parse(text);
+    return readJson(bytes.toString('utf8'), context);
   } catch (error) {
+    if (error instanceof ApiError) throw error;
     throw badRequest(`error decoding patch: ${String(error)}`);
   }
 }

@@ -1,0 +1,48 @@
+import { findJsonTrouble, isJsonObject } from '#lib/json';
+import { badRequest } from '#lib/kube-semantics';
+import type { RequestContext } from '../http/request-context.js';
+import { checkTextDepth } from './depth-bound.js';
+
+/** How a request wants to hear of fields that come twice. */
+export type DecodingContext = Pick<RequestContext, 'query' | 'warn'>;
+
+/** An escaped backslash, a whole pair, or half of one. */
+const ESCAPES =
+  /\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}/g;
+
+/**
+ * Parses JSON as Kubernetes reads it: of a field that comes twice the last one counts, which is refused, warned about or
+ * ignored as `fieldValidation` asks; half a surrogate pair becomes U+FFFD.
+ * @throws SyntaxError for what is no JSON, ApiError 400
+ */
+export function readJson(text: string, context: DecodingContext): unknown {
+  checkTextDepth(text);
+  const value: unknown = JSON.parse(/\\u[dD]/.test(text) ? text.replace(ESCAPES, whole) : text);
+  reportDuplicate(text, value, context);
+  return value;
+}
+
+function whole(escape: string): string {
+  return escape.length === 6 ? '\\ufffd' : escape;
+}
+
+function reportDuplicate(text: string, value: unknown, { query, warn }: DecodingContext): void {
+  const validation = query.get('fieldValidation');
+  if (validation === 'Ignore') return;
+  const trouble = findJsonTrouble(text, { duplicatesOnly: true });
+  if (!trouble) return;
+  const message = `duplicate field "${fieldPath(trouble.path)}"`;
+  if (validation !== 'Strict') return warn(message);
+  const { kind, apiVersion } = isJsonObject(value) ? value : {};
+  const version = String(apiVersion).split('/').at(-1);
+  const as =
+    typeof kind === 'string' ? `${kind} in version "${version}" cannot be handled as a ${kind}: ` : '';
+  throw badRequest(`${as}strict decoding error: ${message}`);
+}
+
+function fieldPath(path: readonly (string | number)[]): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    return text === '' ? part : `${text}.${part}`;
+  }, '');
+}
