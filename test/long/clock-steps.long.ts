@@ -153,6 +153,8 @@ if (!hasFakeTime)
       await new Promise((resolve) => setTimeout(resolve, LEASE_MS)); // nothing may happen in this time
       await serve(name, 2);
       expect(await holders()).toEqual(before);
+      const { status } = await plane.client.get(RESOURCES.Listener, at('default'));
+      expect(findCondition(status?.conditions, 'HeartbeatFresh')?.status).toBe('True');
       const waiting = await plane.client.get(RESOURCES.BulkExport, at(future));
       expect(findCondition(waiting.status?.conditions, 'Accepted')?.reason).toBe('WaitingForWindow');
       for (const one of [past, future])

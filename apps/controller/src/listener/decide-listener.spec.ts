@@ -1,7 +1,7 @@
 import type { Deployment, Listener } from '#lib/resources';
 import { listenerConditions, refuseListener } from './decide-listener.js';
 
-const NOW = new Date('2026-01-01T00:01:00Z');
+const STALE = '2026-01-01T00:00:00Z';
 
 function listener(lastHeartbeatTime?: string, namespaces?: string[]): Listener {
   return {
@@ -49,18 +49,18 @@ describe('listenerConditions', () => {
     ],
     [
       'reports a stale heartbeat',
-      listener('2026-01-01T00:00:00Z'),
+      listener(STALE),
       workload(1),
       ['WorkloadReady=True/Available', 'HeartbeatFresh=False/NoHeartbeat'],
     ],
   ])('%s', (_, one, deployment, expected) => {
-    const found = listenerConditions(one, deployment, NOW);
+    const found = listenerConditions(one, deployment, one.status?.lastHeartbeatTime !== STALE);
     expect(found.map(({ type, status, reason }) => `${type}=${status}/${reason}`)).toEqual(expected);
   });
 
   it('reports a refusal and nothing else', () => {
     const refusal = { reason: 'NotOurs', message: 'Role x belongs to another owner' };
-    expect(listenerConditions(listener('2026-01-01T00:00:50Z'), workload(1), NOW, refusal)).toEqual([
+    expect(listenerConditions(listener('2026-01-01T00:00:50Z'), workload(1), true, refusal)).toEqual([
       { type: 'WorkloadReady', status: 'False', ...refusal },
     ]);
   });

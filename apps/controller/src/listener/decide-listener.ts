@@ -8,9 +8,6 @@ import {
 } from '#lib/resources';
 import { isOlder } from '../identity/decide-id.js';
 
-/** A heartbeat older than this is stale. A listener writes one every ten seconds. */
-const HEARTBEAT_STALE_MS = 45_000;
-
 /** Why a Listener gets no program, for its condition. */
 export type ListenerRefusal = Pick<ConditionDraft, 'reason' | 'message'>;
 
@@ -43,15 +40,18 @@ export function refuseListener(
   return { reason: REASON.computeIdTaken, message };
 }
 
-/** The conditions of a Listener: why it has no program, or the state of its Deployment and of its heartbeat. */
+/**
+ * The conditions of a Listener: why it has no program, or the state of its Deployment and of its heartbeat.
+ * @param isBeating whether its last heartbeat arrived a moment ago (`Heartbeats`)
+ */
 export function listenerConditions(
   listener: Listener,
   workload: Deployment | undefined,
-  now: Date,
+  isBeating: boolean,
   refusal?: ListenerRefusal,
 ): readonly ConditionDraft[] {
   if (refusal) return [{ type: CONDITION.workloadReady, status: 'False', ...refusal }];
-  return [workloadCondition(workload), heartbeatCondition(listener, now)];
+  return [workloadCondition(workload), heartbeatCondition(listener, isBeating)];
 }
 
 function workloadCondition(workload: Deployment | undefined): ConditionDraft {
@@ -64,13 +64,13 @@ function workloadCondition(workload: Deployment | undefined): ConditionDraft {
     : { type, status: 'False', reason: REASON.unavailable, message: 'pod of the listener not ready' };
 }
 
-function heartbeatCondition(listener: Listener, now: Date): ConditionDraft {
+function heartbeatCondition(listener: Listener, isBeating: boolean): ConditionDraft {
   const type = CONDITION.heartbeatFresh;
   const beat = listener.status?.lastHeartbeatTime;
   if (beat === undefined)
     return { type, status: 'Unknown', reason: REASON.noHeartbeat, message: 'no heartbeat received yet' };
   // no age in the message: it would change the status at every look
-  return now.getTime() - Date.parse(beat) <= HEARTBEAT_STALE_MS
+  return isBeating
     ? { type, status: 'True', reason: REASON.available, message: 'heartbeat received within 45 s' }
     : {
         type,

@@ -20,6 +20,7 @@ import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { conditionsOf } from '../status-conditions.js';
+import { Heartbeats } from './heartbeats.js';
 import { listenerConditions, type ListenerRefusal, refuseListener } from './decide-listener.js';
 
 export type ListenerCaches = Pick<
@@ -36,6 +37,7 @@ export class ListenerReconciler {
   readonly #client: KubeClient;
   readonly #settings: PlatformSettings;
   readonly #clock: Clock;
+  readonly #heartbeats: Heartbeats;
   readonly #status: StatusWriter;
 
   constructor(caches: ListenerCaches, client: KubeClient, settings: PlatformSettings, clock: Clock) {
@@ -43,6 +45,7 @@ export class ListenerReconciler {
     this.#client = client;
     this.#settings = settings;
     this.#clock = clock;
+    this.#heartbeats = new Heartbeats(clock);
     this.#status = new StatusWriter(client);
   }
 
@@ -101,7 +104,7 @@ export class ListenerReconciler {
       ...(generation === undefined ? {} : { observedGeneration: generation }),
       conditions: conditionsOf(
         listener.status?.conditions,
-        listenerConditions(listener, workload, now, refusal),
+        listenerConditions(listener, workload, this.#heartbeats.isFresh(listener), refusal),
         { needs: [CONDITION.workloadReady, CONDITION.heartbeatFresh], message: 'listener ready' },
         generation,
         now,
