@@ -50,6 +50,7 @@ async function settleDocuments() {
   reference.files.set('cli.md', await commandPage(root));
   reference.files.set('metrics.md', await metricsPage(root));
   reference.files.set('pods.md', await podsPage(root));
+  reference.files.set('audit-log.md', readFileSync(join(root, 'scripts/reference/audit-log.md'), 'utf8'));
   settleFolder(reference);
   return reference.problems;
 }

@@ -41,6 +41,10 @@ const FIELDS = {
     'wrong API keys from one address, or with one public part, that are answered 401 in a minute; more get 429',
     { fallback: 600, min: 1, max: 1_000_000 },
   ),
+  auditLog: optionalText(
+    'AGENTPLANE_AUDIT_LOG',
+    'file of the audit log, rotated; - for standard output; absent: no audit log',
+  ),
   logLevel: choice(
     'AGENTPLANE_LOG_LEVEL',
     'least severity that is logged',

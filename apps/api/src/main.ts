@@ -1,3 +1,4 @@
+import { AuditLog } from '#lib/audit-log';
 import { FIELD_MANAGER, RESOURCES } from '#lib/resources';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
 import { runProgram, type ProgramContext } from '#lib/lifecycle';
@@ -26,8 +27,11 @@ async function start(context: ProgramContext): Promise<void> {
   const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.api });
   context.own({ name: 'kubernetes client', stop: () => client.close() });
   const informers = new Informers({ client, log });
+  const { auditLog: path } = config;
+  const audit = path === undefined ? undefined : new AuditLog({ path, log, clock: systemClock });
+  if (audit) context.own({ name: 'audit log', stop: async () => audit.close() });
   const application = await openApplication({
-    ...{ client, informers, store, config, log },
+    ...{ client, informers, store, config, log, ...(audit ? { audit } : {}) },
     clock: systemClock,
     random: Math.random,
   });

@@ -18,6 +18,7 @@ import { NestLog } from '#lib/nest';
 import { observeRequests, recordCuts } from '#lib/telemetry';
 import { Ticks } from '#lib/ticks';
 import { ApiModule } from './api-module.js';
+import { auditRequests } from './audit/audit-requests.js';
 import type { ApiParts } from './core/core-module.js';
 import { guardKeys, type KeyRing } from './tenancy/key-guard.js';
 import { KEY_RING } from './tenancy/tenancy-module.js';
@@ -63,6 +64,7 @@ export async function openApplication(
   limitServer(server.server, { limits, onCut: recordCuts(log, 'api') });
   observeRequests(server);
   guardServer(server);
+  auditRequests(server, parts.audit);
   registerBodyParsers(server, config.maxBodyBytes);
   guardKeys(server, application.get<KeyRing>(KEY_RING, { strict: false }));
   endConnectionsWhenClosing(server);

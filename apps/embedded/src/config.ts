@@ -29,6 +29,10 @@ export const CONFIG = {
   storeBucket: text('AGENTPLANE_OBJECT_STORE_BUCKET', 'bucket that exists from the start', {
     fallback: 'agentplane',
   }),
+  auditLog: optionalText(
+    'AGENTPLANE_AUDIT_LOG',
+    'file of the audit log of the API server, rotated; absent: no audit log',
+  ),
   logLevel: choice('AGENTPLANE_LOG_LEVEL', 'what is logged', ['debug', 'info', 'warn', 'error'], {
     fallback: 'info',
   }),

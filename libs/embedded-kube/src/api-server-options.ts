@@ -1,3 +1,4 @@
+import type { AuditLog } from '#lib/audit-log';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Readable } from 'node:stream';
@@ -33,6 +34,8 @@ export interface ApiServerOptions {
   /** Folder of `ca.key`, `ca.crt`, `service-account.key` and `encryption.key`, each made (0600) on the first start. */
   readonly pkiFolder: string;
   readonly clock?: Clock;
+  /** Where writes are recorded; absent: nowhere. */
+  readonly audit?: AuditLog;
   readonly log: Logger;
   readonly nodeLogDialer?: NodeLogDialer;
   /** How many changes a watch can be behind before it gets 410 Gone; default 5000. */

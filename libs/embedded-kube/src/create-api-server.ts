@@ -8,6 +8,7 @@ import type {
   KubeconfigOptions,
   KubeIdentity,
 } from './api-server-options.js';
+import { auditIn } from './audit/audit-request.js';
 import { Authenticator } from './authn/authenticator.js';
 import { MASTERS } from './authn/user.js';
 import { Authorizer } from './authz/authorizer.js';
@@ -183,6 +184,7 @@ class EmbeddedApiServer implements ApiServer {
       names: [...new Set(names)],
     });
     const listener = new TlsListener({
+      audit: auditIn(this.#options.audit),
       key: serving.privateKey,
       certificate: serving.certificate,
       clientCa: authority.certificate,

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import type { AuditLog } from '#lib/audit-log';
 import { Informers, KubeClient } from '#lib/kube';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -17,6 +18,8 @@ export interface ApiParts {
     ApiConfig,
     'maxBodyBytes' | 'maxBufferedBytes' | 'allowPrivateEndpoints' | 'operatorKey' | 'wrongKeysPerMinute'
   >;
+  /** Absent: nothing is recorded. */
+  readonly audit?: AuditLog;
   readonly log: Logger;
   readonly clock: Clock;
   /** From 0 to 1, for pauses. */

@@ -3,15 +3,23 @@ import type { FastifyRequest } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 
+/** Id that stands for the operator's key. */
+export const OPERATOR = 'operator';
+
 const callers = new WeakMap<object, Caller>();
 
 export function setCaller(request: FastifyRequest, caller: Caller): void {
   callers.set(request.raw, caller);
 }
 
+/** Who makes a request; undefined before the key is verified. */
+export function findCaller(request: FastifyRequest): Caller | undefined {
+  return callers.get(request.raw);
+}
+
 /** Who makes a request. */
 function callerOf(request: FastifyRequest): Caller {
-  const caller = callers.get(request.raw);
+  const caller = findCaller(request);
   if (!caller) throw new PublicError('unauthenticated', 'An API key is required');
   return caller;
 }

@@ -4,7 +4,7 @@ import type { WrongKeys } from '#lib/http';
 import { isUuid } from '#lib/resources';
 import type { ApiKeys } from '#lib/trace-store';
 import { PUBLIC_PATHS, routeName, scopesOf } from '../wire/route-access.js';
-import { setCaller } from './caller.js';
+import { OPERATOR, setCaller } from './caller.js';
 import type { OperatorKey } from './operator-key.js';
 import type { Workspaces } from './workspaces.js';
 
@@ -40,12 +40,14 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator,
       if (!operator.mayCall(path))
         throw new PublicError('forbidden', 'The operator key manages API keys only');
       if (!isUuid(tenant) || !workspaces.has(tenant)) throw new PublicError('not_found', 'Not Found');
-      return setCaller(request, { tenantId: tenant.toLowerCase(), keyId: 'operator', scope: 'workspace' });
+      return setCaller(request, { tenantId: tenant.toLowerCase(), keyId: OPERATOR, scope: 'workspace' });
     }
     const attempt = wrongKeys.begin(request.socket.remoteAddress, key);
     const caller = await keys.verify(key);
     if (!caller) throw attempt.wrong(new PublicError('unauthenticated', 'The API key is not valid'));
     attempt.good();
+    // before it is known whether the route is open to it: a refusal is recorded with who was refused
+    setCaller(request, caller);
     if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
       throw new PublicError('not_found', 'Not Found');
     // the pattern of the route, never the path that was sent: another spelling of a path is the same route
@@ -55,6 +57,5 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator,
         'forbidden',
         `An API key of the scope ${caller.scope} may not call this route; use a key of the scope ${scopesOf(route).join(' or ')}`,
       );
-    setCaller(request, caller);
   });
 }

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { AuditLog } from '#lib/audit-log';
 import { createApiServer } from '#lib/embedded-kube';
 import type { ServerLimits } from '#lib/http';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
@@ -77,6 +78,7 @@ export async function runApi(
   kubeUri: string,
   log: Logger = createLogger('api-test', 'error'),
   limits?: ServerLimits,
+  auditPath?: string,
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
   const kube = createApiServer({ databaseUri: kubeUri, port: 0, pkiFolder: join(folder, 'pki'), log });
@@ -90,7 +92,8 @@ export async function runApi(
   await store.migrate();
   const informers = new Informers({ client, log });
   const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 67_108_864, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY, wrongKeysPerMinute: 100 };
-  const parts = { client, informers, store, config, log, clock: systemClock, random: Math.random };
+  const audit = auditPath === undefined ? {} : { audit: new AuditLog({ path: auditPath, log, clock: systemClock }) };
+  const parts = { ...audit, client, informers, store, config, log, clock: systemClock, random: Math.random };
   const application = await openApplication(parts, limits);
   const services = { ingestion: application.container.get(TraceIngestion, { strict: false }) };
   informers.start();

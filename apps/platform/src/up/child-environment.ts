@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { inheritedEnvironment, PROXY_VARIABLES, proxyEnvironment } from '#lib/config';
 import { TRACING_VARIABLES } from '#lib/telemetry';
 import type { DataPaths, StoreCredentials } from '#lib/data-folder';
@@ -50,6 +51,7 @@ export function embeddedEnvironment(from: Surroundings): Environment {
     ...proxyEnvironment([from.host, `[${from.host}]`]),
     AGENTPLANE_DATA: paths.root,
     AGENTPLANE_INSTALLATION: installation,
+    AGENTPLANE_AUDIT_LOG: join(paths.logs, 'audit-kubernetes.log'),
     AGENTPLANE_KUBE_PORT: String(ports.kube),
     AGENTPLANE_NODE_PORT: String(ports.node),
     AGENTPLANE_METRICS_PORT: String(ports.embeddedMetrics),
@@ -69,6 +71,8 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
     KUBECONFIG: kubeconfig,
     HOST: from.host,
     PORT: String(from.ports.rest),
+    AGENTPLANE_AUDIT_LOG: join(from.paths.logs, 'audit-api.log'),
+    ...inheritedEnvironment(['AGENTPLANE_WRONG_KEYS_PER_MINUTE']),
     AGENTPLANE_DATA: from.paths.root,
     AGENTPLANE_METRICS_PORT: String(from.ports.apiMetrics),
     AGENTPLANE_DATABASE_URI: from.databaseUri,

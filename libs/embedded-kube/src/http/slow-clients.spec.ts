@@ -16,6 +16,7 @@ beforeAll(async () => {
   const authority = await CertificateAuthority.open(folder, systemClock.now());
   const serving = await authority.issue({ kind: 'server', commonName: 'kube', names: ['127.0.0.1'] });
   listener = new TlsListener({
+    audit: async (_audited, work) => work(),
     key: serving.privateKey,
     certificate: serving.certificate,
     clientCa: authority.certificate,

@@ -16,6 +16,7 @@ import type { TLSSocket } from 'node:tls';
 import { ApiError, badRequest, internalError } from '#lib/kube-semantics';
 import type { UserInfo } from '../authn/user.js';
 import { AnswerStreams } from './answer-streams.js';
+import type { Audit } from './audited-request.js';
 import { parseAccept } from './media-type.js';
 import type { Handler, Reply, RequestContext } from './request-context.js';
 import { type KnowsResource, observeRequest } from './observe-request.js';
@@ -31,6 +32,7 @@ export interface TlsListenerOptions {
   readonly authenticate: Authenticate;
   readonly handler: Handler;
   readonly knowsResource: KnowsResource;
+  readonly audit: Audit;
   readonly log: Logger;
   readonly clock: Clock;
   /** Of clients; those of every server by default. */
@@ -142,7 +144,8 @@ export class TlsListener {
         readBody: () => readBody(request),
         warn: (text) => warnings.push(text),
       };
-      const reply = await this.#options.handler(context);
+      const audited = { request, response, info, user, isDryRun: query.has('dryRun') };
+      const reply = await this.#options.audit(audited, () => this.#options.handler(context));
       if (this.#isStopping) response.setHeader('Connection', 'close');
       await writeReply(reply, request, response, { warnings, streams: this.#streams });
     } catch (error) {

@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { temporaryFolder, testPostgres } from '#lib/testing';
+import { OPERATOR_KEY, runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+
+const postgres = testPostgres();
+const folder = temporaryFolder();
+const path = join(folder, 'audit-api.log');
+
+describe('the audit log of REST', () => {
+  let api: RunningApi;
+  let tenant: TestTenant;
+
+  beforeAll(async () => {
+    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+    api = await runApi(store.uri, kube.uri, undefined, undefined, path);
+    tenant = await api.workspace();
+  });
+  afterAll(() => api.stop());
+
+  const text = (): string => readFileSync(path, { encoding: 'utf8', flag: 'a+' });
+  const records = (): unknown[] =>
+    text()
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as unknown);
+  const lastOf = async (work: () => Promise<unknown>): Promise<unknown> => {
+    const before = records().length;
+    await work();
+    const after = records();
+    expect(after.length).toBe(before + 1);
+    return after.at(-1);
+  };
+
+  it('names who made what, from where, and how it ended', async () => {
+    const headers = { 'x-request-id': 'the-request', 'user-agent': 'a client' };
+    const found = await lastOf(() => tenant.call('POST', '/sessions', { name: 'a-secret-name' }, headers));
+    const [{ id }] = (await tenant.call('GET', '/sessions')).json;
+    expect(found).toEqual({
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      program: 'api',
+      request: 'the-request',
+      actor: {
+        kind: 'api-key',
+        id: tenant.key.split('_')[1],
+        scope: 'workspace',
+        tenant: tenant.tenantId,
+      },
+      action: { verb: 'POST', target: '/sessions', ids: { id } },
+      source: { address: '127.0.0.1', userAgent: 'a client' },
+      outcome: { status: 200 },
+    });
+    expect(text()).not.toContain('a-secret-name');
+    expect(await lastOf(() => tenant.call('DELETE', `/sessions/${id}`))).toMatchObject({
+      action: { verb: 'DELETE', target: '/sessions/{session_id}', ids: { session_id: id } },
+      outcome: { status: 202 },
+    });
+  });
+
+  it('keeps keys out, also those that it records the making of', async () => {
+    const made = (await tenant.call('POST', '/api/v1/api-key', { description: 'x', scope: 'read' })).json;
+    expect(records().at(-1)).toMatchObject({ action: { target: '/api/v1/api-key', ids: { id: made.id } } });
+    expect(text()).not.toContain(made.key);
+    expect(text()).not.toContain(tenant.key);
+    const as = { 'x-api-key': made.key };
+    expect(await lastOf(() => tenant.call('POST', '/sessions', { name: 'x' }, as))).toMatchObject({
+      actor: { kind: 'api-key', id: made.id, scope: 'read' },
+      outcome: { status: 403, reason: expect.stringContaining('scope read') },
+    });
+  });
+
+  it('records the operator, refusals and wrong fields without their values', async () => {
+    const operator = { 'x-api-key': OPERATOR_KEY, 'x-tenant-id': tenant.tenantId };
+    expect(
+      await lastOf(() => tenant.call('DELETE', '/api/v1/api-key/none?token=canary', undefined, operator)),
+    ).toMatchObject({
+      actor: { kind: 'operator-key', tenant: tenant.tenantId },
+      outcome: { status: 422, reason: 'query.token extra_forbidden' },
+    });
+    expect(text()).not.toContain('canary');
+    const id = randomUUID();
+    expect(await lastOf(() => tenant.call('DELETE', `/v2/deployments/${id}`))).toMatchObject({
+      action: { ids: { deployment_id: id } },
+      outcome: { status: 404 },
+    });
+  });
+
+  it('leaves out reads, runs, and requests without a valid key', async () => {
+    const before = records().length;
+    await tenant.call('GET', '/sessions');
+    await tenant.call('POST', '/auth/verify');
+    await tenant.call('POST', '/runs', { id: randomUUID(), name: 'n', run_type: 'chain' });
+    await fetch(`${api.url}/sessions`, { method: 'POST', headers: { 'x-api-key': 'wrong' } });
+    await fetch(`${api.url}/nothing`, { method: 'POST', headers: { 'x-api-key': tenant.key } });
+    expect(records().length).toBe(before);
+  });
+});

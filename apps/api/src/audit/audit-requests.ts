@@ -1,0 +1,103 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type AuditActor, type AuditLog, shortened } from '#lib/audit-log';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { REQUEST_ID_HEADER } from '#lib/telemetry';
+import { OPERATOR, findCaller } from '../tenancy/caller.js';
+import { ROUTE_SCOPES, routeName } from '../wire/route-access.js';
+
+const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
+/** What agents record is data, and a question changes nothing. */
+const NOT_AUDITED = new Set([
+  'POST /auth/verify',
+  'POST /runs',
+  'POST /runs/batch',
+  'POST /runs/multipart',
+  'PATCH /runs/{run_id}',
+]);
+/** Nobody is known to ask: such requests are counted in the metrics, and must not push out what was done. */
+const ANONYMOUS = new Set([401, 429]);
+const MAX_REASONS = 5;
+
+/**
+ * Records who changed what. As the answer is made and not as it arrives: a caller who leaves at once has changed it all
+ * the same.
+ */
+export function auditRequests(server: FastifyInstance, audit: AuditLog | undefined): void {
+  if (!audit) return;
+  server.addHook('onSend', async (request, reply, payload) => {
+    const route = routeName(request.method, request.routeOptions.url ?? '');
+    const isRecorded =
+      !READS.has(request.method) &&
+      Object.hasOwn(ROUTE_SCOPES, route) &&
+      !NOT_AUDITED.has(route) &&
+      !ANONYMOUS.has(reply.statusCode);
+    if (isRecorded) record(audit, { request, reply, route, answer: parsed(payload) });
+    return payload;
+  });
+}
+
+interface Answered {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  /** `METHOD /path`, as in the OpenAPI document. */
+  readonly route: string;
+  readonly answer: JsonObject;
+}
+
+function record(audit: AuditLog, { request, reply, route, answer }: Answered): void {
+  const address = request.socket.remoteAddress;
+  const agent = request.headers['user-agent'];
+  const reason = reasonOf(answer['detail']);
+  audit.write({
+    program: 'api',
+    request: String(reply.raw.getHeader(REQUEST_ID_HEADER) ?? ''),
+    actor: actorOf(request),
+    action: {
+      verb: request.method,
+      target: route.slice(route.indexOf(' ') + 1),
+      ids: idsOf(request, answer),
+    },
+    source: {
+      ...(address === undefined ? {} : { address }),
+      ...(agent === undefined ? {} : { userAgent: shortened(agent) }),
+    },
+    outcome: { status: reply.statusCode, ...(reason === undefined ? {} : { reason }) },
+  });
+}
+
+function actorOf(request: FastifyRequest): AuditActor {
+  const caller = findCaller(request);
+  if (!caller) return { kind: 'refused-key' };
+  const { tenantId: tenant, keyId: id, scope } = caller;
+  return id === OPERATOR ? { kind: 'operator-key', tenant } : { kind: 'api-key', id, scope, tenant };
+}
+
+/** Ids of the path, and that of what was made. */
+function idsOf({ params }: FastifyRequest, answer: JsonObject): Readonly<Record<string, string>> {
+  const named = isJsonObject(params) ? Object.entries(params) : [];
+  const { id } = answer;
+  return Object.fromEntries([
+    ...named.map(([name, value]): [string, string] => [name, shortened(String(value))]),
+    ...(typeof id === 'string' ? [['id', shortened(id)]] : []),
+  ]) as Record<string, string>;
+}
+
+/** What was wrong, without the values: the text for people, or the places of wrong fields. */
+function reasonOf(detail: unknown): string | undefined {
+  if (typeof detail === 'string') return shortened(detail);
+  if (!Array.isArray(detail)) return undefined;
+  const problems = detail.slice(0, MAX_REASONS).filter(isJsonObject);
+  return shortened(
+    problems.map(({ loc, type }) => `${[loc].flat().map(String).join('.')} ${String(type)}`).join(', '),
+  );
+}
+
+function parsed(payload: unknown): JsonObject {
+  if (typeof payload !== 'string') return {};
+  try {
+    const value: unknown = JSON.parse(payload);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,74 @@
+import { type AuditLog, shortened } from '#lib/audit-log';
+import { ApiError, textAt } from '#lib/kube-semantics';
+import { REQUEST_ID_HEADER } from '#lib/telemetry';
+import type { Audit, AuditedRequest } from '../http/audited-request.js';
+import type { Reply } from '../http/request-context.js';
+import { auditLevel } from './audit-policy.js';
+
+/** Records in this log; without one, nothing. */
+export function auditIn(log: AuditLog | undefined): Audit {
+  return async (audited, work) => {
+    if (!log || auditLevel(audited.info, audited.user) === 'None') return work();
+    try {
+      const reply = await work();
+      record(log, audited, reply);
+      return reply;
+    } catch (error) {
+      record(log, audited, error);
+      throw error;
+    }
+  };
+}
+
+/** @param result what the request was answered with, or why not */
+function record(log: AuditLog, audited: AuditedRequest, result: unknown): void {
+  const { request, response, info, user, isDryRun } = audited;
+  const { group, resource, subresource, namespace } = info;
+  const named = group === '' ? resource : `${resource}.${group}`;
+  const impersonates = request.headers['impersonate-user'];
+  const agent = request.headers['user-agent'];
+  const address = request.socket.remoteAddress;
+  const name = info.name === '' ? nameOf(result) : info.name;
+  log.write({
+    program: 'kubernetes',
+    request: String(response.getHeader(REQUEST_ID_HEADER) ?? ''),
+    actor: {
+      kind: 'kubernetes',
+      user: shortened(user.username),
+      groups: user.groups.map(shortened),
+      ...(typeof impersonates === 'string' ? { impersonates: shortened(impersonates) } : {}),
+    },
+    action: {
+      verb: info.verb,
+      target: shortened(subresource === '' ? named : `${named}/${subresource}`),
+      ...(namespace === '' ? {} : { namespace: shortened(namespace) }),
+      ...(name === '' ? {} : { name: shortened(name) }),
+      ...(isDryRun ? { isDryRun } : {}),
+    },
+    source: {
+      ...(address === undefined ? {} : { address }),
+      ...(agent === undefined ? {} : { userAgent: shortened(agent) }),
+    },
+    outcome: outcomeOf(result),
+  });
+}
+
+function isReply(result: unknown): result is Reply {
+  return typeof result === 'object' && result !== null && 'kind' in result && 'code' in result;
+}
+
+function outcomeOf(result: unknown): { readonly status: number; readonly reason?: string } {
+  if (result instanceof ApiError) return { status: result.code, reason: result.reason };
+  return isReply(result) ? { status: result.code } : { status: 500, reason: 'InternalError' };
+}
+
+/** The name of an object that was just made: it may have been chosen by the server. */
+function nameOf(result: unknown): string {
+  if (!isReply(result) || result.kind !== 'json') return '';
+  const { body } = result;
+  try {
+    return textAt(typeof body === 'string' ? (JSON.parse(body) as unknown) : body, ['metadata', 'name']);
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AuditLog } from '#lib/audit-log';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { testApi } from '../testdata/test-api.js';
+
+const path = join(temporaryFolder(), 'audit-kubernetes.log');
+const log = createLogger('test', 'silent');
+const SECRETS = '/api/v1/namespaces/default/secrets';
+const MAPS = '/api/v1/namespaces/default/configmaps';
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+
+describe('the audit log of Kubernetes', () => {
+  const api = testApi({ audit: new AuditLog({ path, log, clock: systemClock }) });
+  const text = (): string => readFileSync(path, { encoding: 'utf8', flag: 'a+' });
+  const recordsOf = (name: string): Record<string, unknown>[] =>
+    text()
+      .split('\n')
+      .filter((line) => line.includes(`"${name}`))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+  it('names who wrote which object, and nothing that is in it', async () => {
+    const headers = { 'x-request-id': 'the-request', 'user-agent': 'kubectl/v1' };
+    const body = { metadata: { name: 'kept-secret' }, stringData: { a: 'canary-value' } };
+    await api.admin.call('POST', SECRETS, { body, headers });
+    expect(recordsOf('kept-secret')).toEqual([
+      {
+        time: expect.stringMatching(/Z$/),
+        program: 'kubernetes',
+        request: 'the-request',
+        actor: { kind: 'kubernetes', user: 'admin', groups: expect.arrayContaining(['system:masters']) },
+        action: { verb: 'create', target: 'secrets', namespace: 'default', name: 'kept-secret' },
+        source: { address: '127.0.0.1', userAgent: 'kubectl/v1' },
+        outcome: { status: 201 },
+      },
+    ]);
+    expect(text()).not.toContain('canary-value');
+  });
+
+  it('records updates, deletions, dry runs, refusals and names that the server made', async () => {
+    await api.admin.create(MAPS, { metadata: { generateName: 'made-' } });
+    expect(recordsOf('made-')[0]).toMatchObject({
+      action: { verb: 'create', name: expect.stringMatching(/^made-./) },
+    });
+    await api.admin.create(`${MAPS}?dryRun=All`, { metadata: { name: 'tried' } });
+    expect(recordsOf('tried')[0]).toMatchObject({ action: { isDryRun: true } });
+    await api.admin.delete(`${MAPS}/absent`);
+    expect(recordsOf('absent')[0]).toMatchObject({
+      action: { verb: 'delete' },
+      outcome: { status: 404, reason: 'NotFound' },
+    });
+    const headers = { 'impersonate-user': 'poor' };
+    await api.admin.call('POST', MAPS, { body: { metadata: { name: 'refused-one' } }, headers });
+    await api.admin.call('DELETE', `${MAPS}/refused-one`, { headers });
+    expect(recordsOf('refused-one').at(-1)).toMatchObject({
+      actor: { user: 'admin', impersonates: 'poor' },
+      outcome: { status: 403, reason: 'Forbidden' },
+    });
+  });
+
+  it('leaves out reads, leases, events, questions, and the status that programs report', async () => {
+    const node = api.client(
+      await api.server.kubeconfigFor({
+        kind: 'certificate',
+        user: 'system:node:n1',
+        groups: ['system:nodes'],
+      }),
+    );
+    await node.create('/api/v1/nodes', { metadata: { name: 'n1' } });
+    const before = text().length;
+    await node.merge('/api/v1/nodes/n1/status', { status: { phase: 'Running' } });
+    await api.admin.get(SECRETS);
+    await api.admin.create(LEASES, { metadata: { name: 'a-lease' } });
+    await api.admin.create('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
+      spec: { nonResourceAttributes: { path: '/x', verb: 'get' } },
+    });
+    await api.admin.create('/api/v1/namespaces/default/events', {
+      metadata: { name: 'an-event', namespace: 'default' },
+      involvedObject: { namespace: 'default' },
+    });
+    expect(text().slice(before)).toBe('');
+    await api.admin.merge('/api/v1/nodes/n1/status', { status: { phase: 'Pending' } });
+    expect(text().slice(before)).toContain('"target":"nodes/status"');
+  });
+});
