@@ -21,8 +21,8 @@ import { servingIdentityFor } from './serving-identity.js';
 /** Young objects of small programs die young: a small nursery halves their memory at no cost that was measured. */
 const NODE_ARGUMENTS = ['--max-semi-space-size=4'];
 
-/** The last that a process can have; the one after it means none. */
-const MAX_USER = 4_294_967_294;
+/** The last that Node can start a process as. */
+const MAX_USER = 2_147_483_647;
 
 /**
  * This machine as a node: pods run as processes, Services get ports on loopback. The node's state is written before the

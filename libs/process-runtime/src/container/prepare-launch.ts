@@ -46,13 +46,15 @@ export async function prepareLaunch(
     ...platformVariables(context, pod, container, surroundings),
   };
   const folder = container.workingDir ?? image.folder ?? files.workingFolder;
-  if (!existsSync(folder))
+  // a user of its own is told by the kernel, which does not tell it what lies in closed folders
+  const isJudgedAsUser = user.isOwn && container.workingDir !== undefined;
+  if (!isJudgedAsUser && !existsSync(folder))
     throw new ContainerConfigError(`working directory ${folder} does not exist on this machine`);
   const how = {
     ...{ folder, environment, user, isFolderNamed: container.workingDir !== undefined },
     noNewPrivileges: isEscalationOff(container),
   };
-  if (user.isOwn && how.isFolderNamed && !context.tools.env)
+  if (isJudgedAsUser && !context.tools.env)
     throw new ContainerConfigError(
       `workingDir ${folder} needs the command env of this machine; install coreutils`,
     );

@@ -1,4 +1,7 @@
-import { chmodSync, realpathSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Users } from '../context/node-context.js';
 import { nodeUser } from '../user/pod-user.js';
@@ -22,6 +25,14 @@ export function chooseUsers(
 ): Users {
   if (process.platform !== 'linux' || process.getuid?.() !== 0 || !range) return { of: nodeUser };
   for (const path of [folder, podsFolder]) chmodSync(path, 0o711);
+  const problem = problemOf(range, folder);
+  if (problem !== undefined) {
+    log.warn(
+      { problem, ...range },
+      'pods run as root: this machine gives processes no such users; set AGENTPLANE_POD_USERS to numbers that it has',
+    );
+    return { of: nodeUser };
+  }
   for (const path of [process.execPath, ...programs, podsFolder]) {
     const closed = closedPart(realpathSync(path));
     if (closed === undefined) continue;
@@ -32,4 +43,23 @@ export function chooseUsers(
     return { of: nodeUser };
   }
   return new PodUsers(folder, range);
+}
+
+/** Root of a container may lack the right to become others, or know fewer numbers than the machine. */
+function problemOf({ first, last }: UserRange, folder: string): string | undefined {
+  const probe = join(folder, 'users.probe');
+  try {
+    for (const uid of [first, last]) {
+      writeFileSync(probe, '');
+      chownSync(probe, uid, uid);
+      rmSync(probe);
+      const { error } = spawnSync('/bin/sh', ['-c', 'exit 0'], { uid, gid: uid, cwd: '/', stdio: 'ignore' });
+      if (error) return error.message;
+    }
+    return undefined;
+  } catch (error) {
+    return errorText(error);
+  } finally {
+    rmSync(probe, { force: true });
+  }
 }
