@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 
 const repository = resolve(import.meta.dirname, '..', '..');
 const checkouts = [repository, ...process.argv.slice(2).map((folder) => resolve(folder))];
-const ROUNDS = 5;
+const ROUNDS = 7;
 const IDLE_MS = 20_000;
 
 /** Start of the command to its "Ready" line, in milliseconds, and the running platform. */
