@@ -22,10 +22,15 @@ describe('the logs of the programs', () => {
     rotation.start();
     expect(existsSync(`${path}.1`)).toBe(false);
     truncateSync(path, 17 * MIB);
+    // the audit log sees to its own files
+    const audit = join(folder, 'audit-api.log');
+    writeFileSync(audit, '');
+    truncateSync(audit, 17 * MIB);
     await clock.advance(61_000);
     expect(readFileSync(`${path}.1`, 'utf8').startsWith('first line\n')).toBe(true);
     child.stdin?.write('next line\n');
     await waitFor(() => readFileSync(path, 'utf8') === 'next line\n', { timeoutMs: 30_000 });
+    expect(statSync(audit).size).toBe(17 * MIB);
     expect(statSync(join(folder, 'other.log')).size).toBe(6);
     child.stdin?.end();
     await rotation.stop();

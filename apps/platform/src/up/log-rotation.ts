@@ -8,6 +8,8 @@ import type { Clock } from '#lib/time';
 /** A log file and the one before it: so the logs of one program take at most twice this. */
 const MAX_BYTES = 16 * 1024 ** 2;
 const LOOK_EVERY_MS = 60_000;
+/** The audit log sees to its own files. */
+const ROTATED = /^(?!audit-).*\.log$/;
 
 /**
  * Keeps the logs of the platform's programs from growing for ever. The programs hold their files open for appending, so
@@ -38,7 +40,7 @@ export class LogRotation implements Stoppable {
   }
 
   #look(): void {
-    for (const name of readdirSync(this.#folder).filter((one) => one.endsWith('.log'))) {
+    for (const name of readdirSync(this.#folder).filter((one) => ROTATED.test(one))) {
       const path = join(this.#folder, name);
       try {
         if (statSync(path).size > MAX_BYTES) this.#rotate(path);
