@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
-import { RESOURCES } from '#lib/resources';
+import { RESOURCES, SECRETS } from '#lib/resources';
 import { findKubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { waitUntil } from '../support/wait-until.js';
@@ -331,9 +331,15 @@ describe('agentplane with a platform', () => {
     });
 
     it('hides what a Secret holds', async () => {
-      const text = await run('describe', 'secret', 'local-destination');
+      const at = { namespace: 'ws-default', name: 'local-destination' };
+      const connection = await loadKubeConnection({ kubeconfigPath: platform.credentials.kubeconfig });
+      const client = new KubeClient(connection);
+      const held = (await client.get(SECRETS, at)).data?.['secret_access_key'] ?? '';
+      await client.close();
+      const text = await run('describe', 'secret', at.name);
       expect(text).toMatch(/secret_access_key: \d+ bytes/);
-      expect(text).not.toContain(platform.credentials.objectStore.secretAccessKey);
+      expect(held).not.toBe('');
+      for (const form of [held, Buffer.from(held, 'base64').toString()]) expect(text).not.toContain(form);
     });
   });
 
