@@ -77,6 +77,27 @@ const BODIES: Readonly<Record<string, BodyRow>> = {
   },
 };
 
+/** What two readers of JSON could take for different things, as text. */
+const AMBIGUOUS: Readonly<Record<string, string>> = {
+  'a name twice': '"a":1,"a":2',
+  'a name twice in two spellings': '"a":1,"\\u0061":2',
+  'a NUL in a name': '"a\\u0000b":1',
+  'half a character in a name': '"a\\ud800":1',
+};
+
+/** Secrets of a deployment that would run code in its agent or give trust away. */
+const DANGEROUS = ['NODE_OPTIONS', 'LD_PRELOAD', 'LD_LIBRARY_PATH', 'PATH', 'NODE_TLS_REJECT_UNAUTHORIZED'];
+
+/** Places of a repository that git or ssh would take for a command, an option or a file. */
+const GIT = [
+  { repo_url: 'ext::sh -c "touch /tmp/attack"' },
+  { repo_url: '--upload-pack=touch /tmp/attack' },
+  { repo_url: 'file:///etc' },
+  { repo_url: 'https://example.org/a', repo_ref: '--upload-pack=x' },
+  { repo_url: 'https://example.org/a', repo_ref: 'a..b' },
+  { repo_url: 'https://example.org/a', graph_config_path: '../../etc/passwd' },
+];
+
 const parts = (count: number, head: (at: number) => string) =>
   Array.from({ length: count }, (_, at) => `--b\r\n${head(at)}\r\n\r\n{}\r\n`).join('') + '--b--\r\n';
 const named = (name: string) =>
@@ -152,6 +173,47 @@ export function attackWithBombs(arena: FindArena): void {
       });
       arena().transcript.add('POST /runs/multipart', await answer.text());
       expect([400, 413, 422]).toContain(answer.status);
+    });
+
+    it.each(Object.entries(AMBIGUOUS))('refuses JSON with %s', async (_, members) => {
+      const { attacker, restUrl } = arena();
+      const { tenantId, keys } = attacker;
+      const rows = [
+        [`${restUrl}/v2/deployments`, `{"name":"n","source_config":{${members}}}`],
+        [`${restUrl}/api/v1/api-key`, `{"description":"n",${members}}`],
+        [`${attacker.agentUrl}/threads`, `{"metadata":{${members}}}`],
+        [`${attacker.agentUrl}/assistants`, `{"graph_id":"agent","metadata":{${members}}}`],
+      ] as const;
+      for (const [url, body] of rows) {
+        const headers = { 'x-api-key': keys.workspace, 'x-tenant-id': tenantId };
+        const answer = await fetch(url, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json' },
+          body,
+        });
+        const text = await answer.text();
+        expect([url, [400, 422].includes(answer.status) ? 'refused' : text]).toEqual([url, 'refused']);
+      }
+    });
+
+    const deploy = (name: string, more: object) =>
+      arena().attacker.rest.post('/v2/deployments', { name, ...more });
+
+    it.each(DANGEROUS)('refuses the deployment secret %s', async (name) => {
+      const { status } = await deploy('dangerous', {
+        source: 'internal_image',
+        ...{ source_config: {}, source_revision_config: { image_uri: 'sample-agent' } },
+        secrets: [{ name, value: '--require /tmp/attack.js' }],
+      });
+      expect(status).toBe(422);
+    });
+
+    it.each(GIT)('refuses the repository %j', async ({ repo_url, ...revision }) => {
+      const { status } = await deploy('from git', {
+        source: 'git_host',
+        ...{ source_config: { repo_url }, source_revision_config: revision },
+      });
+      expect(status).toBe(422);
     });
 
     it('keeps prototypes as they are', async () => {

@@ -85,7 +85,12 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /api/v1/runs/{run_id}': NOTHING,
   'PATCH /api/v1/runs/{run_id}': UPDATE_RUN,
   'GET /sessions': SEARCHED,
-  'POST /sessions': { bodies: ({ project }) => [{ name: project, description: 'attack' }] },
+  'POST /sessions': {
+    bodies: ({ ids, project }) => [
+      { name: project, description: 'attack' },
+      { name: `${project} taken`, id: ids.taken_session_id },
+    ],
+  },
   'GET /api/v1/sessions': SEARCHED,
   'POST /api/v1/sessions': { bodies: ({ project }) => [{ name: project, extra: { attack: true } }] },
   'GET /sessions/{session_id}': NOTHING,

@@ -14,6 +14,8 @@ export interface TenantIds {
   readonly posted_run_id: string;
   readonly patched_run_id: string;
   readonly session_id: string;
+  /** A project whose id others try to take. */
+  readonly taken_session_id: string;
   readonly deployment_id: string;
   readonly revision_id: string;
   readonly listener_id: string;
@@ -193,7 +195,8 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
     return status === 200 && body['end_time'] !== null;
   });
   const { body } = await rest.get<Body[]>(`/sessions?name=${encodeURIComponent(project)}`);
-  return { ...ids, session_id: text(body[0] ?? {}, 'id') };
+  const taken = await make(rest, '/sessions', { name: `${project} of old` });
+  return { ...ids, taken_session_id: text(taken, 'id'), session_id: text(body[0] ?? {}, 'id') };
 }
 
 async function exportTraces(rest: Rest, { objectStore }: Credentials, sessionId: string) {
