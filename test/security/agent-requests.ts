@@ -51,6 +51,14 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
     bodies: ({ ids }) => [{ checkpoint: { checkpoint_id: ids.checkpoint_id, checkpoint_ns: '' } }],
   },
   'POST /threads/:thread_id/state': { bodies: () => [{ values: { messages: [] }, as_node: 'model' }] },
+  'PATCH /threads/:thread_id/state': { bodies: () => [{ metadata: { owner: 'attacker' } }] },
+  'POST /threads/:thread_id/copy': NOTHING,
+  'POST /threads/prune': {
+    bodies: ({ ids }) => [{ thread_ids: [ids.thread_id], strategy: 'keep_latest' }],
+  },
+  'POST /runs/cancel': {
+    bodies: ({ ids }) => [{ thread_id: ids.thread_id, run_ids: [ids.thread_run_id] }],
+  },
   'PATCH /assistants/:assistant_id': { bodies: () => [{ name: 'of the attacker' }] },
   'POST /assistants/:assistant_id/latest': { bodies: () => [{ version: 1 }] },
   'PATCH /threads/:thread_id': { bodies: () => [{ metadata: { owner: 'attacker' } }] },

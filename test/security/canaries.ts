@@ -174,13 +174,17 @@ export function searchForSecrets(arena: FindArena): void {
         dataFolder,
         "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'",
       );
-      const texts = await Promise.all(
-        tables.map(async ({ table_name: table }) => {
-          const rows = await queryTraceStore(dataFolder, `SELECT t::text AS row FROM "${String(table)}" t`);
-          return { table, text: rows.map(({ row }) => String(row)).join('\n') };
-        }),
-      );
-      expect(texts.some(({ text }) => text.includes('LangSmithLoader'))).toBe(true);
+      const readAll = () =>
+        Promise.all(
+          tables.map(async ({ table_name: table }) => {
+            const rows = await queryTraceStore(dataFolder, `SELECT t::text AS row FROM "${String(table)}" t`);
+            return { table, text: rows.map(({ row }) => String(row)).join('\n') };
+          }),
+        );
+      const texts = await waitUntil('the traces of the hostile runs', async () => {
+        const all = await readAll();
+        return all.some(({ text }) => text.includes('LangSmithLoader')) && all;
+      });
       const found = texts.flatMap(({ table, text }) =>
         hits(text, words).map((name) => `${name} in ${String(table)}`),
       );
