@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -39,6 +39,9 @@ describe('a program behind a proxy', () => {
     });
     front = await startTlsFront(HOST, store.endpoint);
     writeFileSync(caFile, front.ca);
+    // as root, agents are other users, who must be able to read it
+    chmodSync(folder, 0o755);
+    chmodSync(caFile, 0o644);
     collector = await startOtlpReceiver();
     proxy = await startConnectProxy({
       [`${HOST}:443`]: front.port,
