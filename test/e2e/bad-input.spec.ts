@@ -247,6 +247,7 @@ describe('bad input', () => {
     const parts = JSON.parse(status.stdout) as { part: string; state: string; detail: string }[];
     expect(parts.map(({ part, state }) => `${part.replace(/^node\/.*/, 'node')} ${state}`)).toEqual([
       'supervisor ok',
+      'disk ok',
       'rest ok',
       'object-store ok',
       'metrics/supervisor ok',
