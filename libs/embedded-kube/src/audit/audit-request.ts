@@ -9,25 +9,31 @@ import { auditLevel } from './audit-policy.js';
 export function auditIn(log: AuditLog | undefined): Audit {
   return async (audited, work) => {
     if (!log || auditLevel(audited.info, audited.user) === 'None') return work();
+    // a request whose body was refused has lost its socket by then
+    const address = audited.request.socket.remoteAddress;
     try {
       const reply = await work();
-      record(log, audited, reply);
+      record(log, audited, { address, result: reply });
       return reply;
     } catch (error) {
-      record(log, audited, error);
+      record(log, audited, { address, result: error });
       throw error;
     }
   };
 }
 
-/** @param result what the request was answered with, or why not */
-function record(log: AuditLog, audited: AuditedRequest, result: unknown): void {
+interface Answered {
+  readonly address: string | undefined;
+  /** What the request was answered with, or why not. */
+  readonly result: unknown;
+}
+
+function record(log: AuditLog, audited: AuditedRequest, { address, result }: Answered): void {
   const { request, response, info, user, isDryRun } = audited;
   const { group, resource, subresource, namespace } = info;
   const named = group === '' ? resource : `${resource}.${group}`;
   const impersonates = request.headers['impersonate-user'];
   const agent = request.headers['user-agent'];
-  const address = request.socket.remoteAddress;
   const name = info.name === '' ? nameOf(result) : info.name;
   log.write({
     program: 'kubernetes',

@@ -60,6 +60,15 @@ describe('the audit log of Kubernetes', () => {
     });
   });
 
+  it('records a request whose body is too large, and answers it', async () => {
+    const body = { metadata: { name: 'too-large' }, data: { a: 'x'.repeat(4 << 20) } };
+    expect((await api.admin.call('POST', MAPS, { body })).code).toBe(413);
+    const found = text()
+      .split('\n')
+      .find((line) => line.includes('"status":413'));
+    expect(JSON.parse(found ?? '{}')).toMatchObject({ source: { address: '127.0.0.1' } });
+  });
+
   it('leaves out reads, leases, events, questions, and the status that programs report', async () => {
     const node = api.client(
       await api.server.kubeconfigFor({
