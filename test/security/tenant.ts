@@ -77,6 +77,8 @@ export async function fillTenant(
   const agent = await useAgent(agentUrl, workspaceKey);
   const traces = await useTraces(rest, project, agent.thread_run_id);
   const exported = await exportTraces(rest, credentials, traces.session_id);
+  const late = new Rest({ restUrl: credentials.restUrl, apiKey: keys.expired, tenantId });
+  await waitUntil('the end of a key', async () => (await late.get('/sessions')).status === 401);
   const listeners = (await rest.get<{ resources: Body[] }>('/v2/listeners')).body.resources;
   return {
     name,
