@@ -82,7 +82,7 @@ export class EventStream implements RunReader {
     this.response.on('close', () => this.#close());
     this.response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache, no-transform',
+      'cache-control': 'no-store, no-transform',
       connection: 'keep-alive',
       'x-accel-buffering': 'no',
       ...headers,

@@ -22,7 +22,11 @@ describe('a Secret that is for no pod', () => {
     await api.admin.create(`${SPACE}/secrets`, { metadata: { name: 'plain' }, data: { a: 'MQ==' } });
     await api.admin.create(`${RBAC}/namespaces/space/rolebindings`, {
       metadata: { name: 'tenant' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
+      roleRef: {
+        apiGroup: 'rbac.authorization.k8s.io',
+        kind: 'ClusterRole',
+        name: 'system:aggregate-to-edit',
+      },
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'ann' }],
     });
     tenant = api.client(await api.server.kubeconfigFor({ kind: 'certificate', user: 'ann', groups: [] }));
