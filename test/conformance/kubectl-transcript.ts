@@ -89,7 +89,7 @@ function normalised(output: string, cluster: TranscriptCluster): string {
   return text.split('\n').map(normalisedLine).join('\n').trimEnd();
 }
 
-const AGE = /(?<=\s)(?:\d+[smhd]){1,2}(?: ago)?(?=\s|$)/g;
+const AGE = /(?<=^|\s)(?:\d+[smhd]){1,2}(?: ago)?(?=\s|$)/g;
 
 /** Ages as one word, and in lines of tables (which are not indented) three spaces between columns. */
 function normalisedLine(line: string): string {
