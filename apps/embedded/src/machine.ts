@@ -58,7 +58,10 @@ export async function startMachine(
   const ownConnection = server ? await proxyConnection(server, folder) : connection;
   const client = new KubeClient(ownConnection, { fieldManager: FIELD_MANAGER.node, clock });
   const informers = new Informers({ client, log, clock });
-  const proxy = createServiceProxy({ informers, client, clock, log });
+  const proxy = createServiceProxy({
+    ...{ informers, client, clock, log },
+    file: join(folder, 'services.json'),
+  });
   context.own(proxy);
   context.own(await startControllers({ informers, controllers: [proxy.controller], log, clock }));
 }

@@ -5,6 +5,7 @@ import { ANNOTATION, keyText, type ObjectKey, PODS, type Service, SERVICES } fro
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { findEndpoints, type ServicePort } from './endpoint.js';
+import { RememberedPorts } from './remembered-ports.js';
 import { ServiceListener } from './service-listener.js';
 
 export interface ServiceProxyOptions {
@@ -12,6 +13,8 @@ export interface ServiceProxyOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Where the ports are remembered. */
+  readonly file: string;
 }
 
 /** The proxy's reconciler, to be started beside the node's, and its end. */
@@ -26,18 +29,6 @@ interface Listening {
   readonly shape: string;
 }
 
-/** Ports as the annotation says: one number, or JSON from port to real port. */
-function parseAnnotation(service: Service): Readonly<Record<string, number>> {
-  const text = service.metadata.annotations?.[ANNOTATION.loopbackPort] ?? '';
-  const [first] = service.spec.ports ?? [];
-  if (/^\d+$/.test(text)) return first ? { [first.port]: Number(text) } : {};
-  try {
-    return JSON.parse(text) as Record<string, number>;
-  } catch {
-    return {};
-  }
-}
-
 function annotationText(ports: readonly (readonly [number, number])[]): string {
   const [only] = ports;
   return ports.length === 1 && only ? String(only[1]) : JSON.stringify(Object.fromEntries(ports));
@@ -45,10 +36,11 @@ function annotationText(ports: readonly (readonly [number, number])[]): string {
 
 /**
  * What kube-proxy is in a cluster: gives each Service with a selector a port on loopback, writes it into the Service's
- * annotation, and forwards to a ready pod. The annotation is also the memory: after a restart a Service gets the port
- * that it had, so addresses stay.
+ * annotation, and forwards to a ready pod. After a restart a Service gets the port that it had, so addresses stay.
  */
-export function createServiceProxy({ informers, client, clock, log }: ServiceProxyOptions): ServiceProxy {
+export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
+  const { informers, client, clock, log } = options;
+  const remembered = new RememberedPorts(options.file, clock);
   const services = informers.of(SERVICES);
   const pods = informers.of(PODS);
   const listening = new Map<string, Listening>();
@@ -91,10 +83,11 @@ export function createServiceProxy({ informers, client, clock, log }: ServicePro
     const prefix = `${keyText(key)}:`;
     await closeUnwanted(prefix, new Map(ports.map((port) => [`${prefix}${port.port}`, shapeOf(port)])));
     if (!service || ports.length === 0) return done();
-    const wished = parseAnnotation(service);
+    const wished = remembered.of(service);
     const real: [number, number][] = [];
     for (const port of ports)
       real.push([port.port, await listen(key, `${prefix}${port.port}`, port, wished[port.port] ?? 0)]);
+    remembered.keep(service, Object.fromEntries(real), services.list());
     const text = annotationText(real);
     if (service.metadata.annotations?.[ANNOTATION.loopbackPort] === text) return done();
     try {
