@@ -18,6 +18,11 @@ export interface ImageResolver {
 export interface Users {
   /** @throws Error whose message says why the pod can have no user */
   of(pod: Pod): PodUser;
+  /**
+   * Kills what still runs as this user of pods, or as any, when no pod of it does: a process can take off every other
+   * sign of where it came from. Answers how many those were.
+   */
+  endProcesses(ended?: PodUser): number;
 }
 
 /** What every part of the node works with. */

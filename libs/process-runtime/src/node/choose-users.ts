@@ -8,6 +8,8 @@ import { nodeUser } from '../user/pod-user.js';
 import { closedPart } from './closed-part.js';
 import { PodUsers, type UserRange } from './pod-users.js';
 
+const AS_NODE: Users = { of: nodeUser, endProcesses: () => 0 };
+
 export interface UserOptions {
   /** Undefined: pods run as the node's own user. */
   readonly range: UserRange | undefined;
@@ -23,7 +25,7 @@ export function chooseUsers(
   { range, programs }: UserOptions,
   { folder, podsFolder, log }: { readonly folder: string; readonly podsFolder: string; readonly log: Logger },
 ): Users {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0 || !range) return { of: nodeUser };
+  if (process.platform !== 'linux' || process.getuid?.() !== 0 || !range) return AS_NODE;
   for (const path of [folder, podsFolder]) chmodSync(path, 0o711);
   const problem = problemOf(range, folder);
   if (problem !== undefined) {
@@ -31,7 +33,7 @@ export function chooseUsers(
       { problem, ...range },
       'pods run as root: this machine gives processes no such users; set AGENTPLANE_POD_USERS to numbers that it has',
     );
-    return { of: nodeUser };
+    return AS_NODE;
   }
   for (const path of [process.execPath, ...programs, podsFolder]) {
     const closed = closedPart(realpathSync(path));
@@ -40,9 +42,9 @@ export function chooseUsers(
       { closed, needed: path },
       'pods run as root: users of their own cannot pass this folder; install Agentplane and its data folder outside of it',
     );
-    return { of: nodeUser };
+    return AS_NODE;
   }
-  return new PodUsers(folder, range);
+  return new PodUsers(folder, podsFolder, range);
 }
 
 /** Root of a container may lack the right to become others, or know fewer numbers than the machine. */

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -28,7 +29,7 @@ if (!isRoot)
     for (const file of [secret, join(open, 'note')]) writeFileSync(file, SECRET, { mode: 0o644 });
     const users = { range: { first: FIRST, last: FIRST + 9 }, programs: [] };
     desk = new PodDesk(server.kubeconfigPath, folder, { users });
-    await desk.open('red', 'blue');
+    await desk.open('red', 'blue', 'green');
     const line = 'cd; echo mine > private; umask 022; echo open > note; echo ready; exec sleep 1000';
     const env = [{ name: 'RED_SECRET', value: SECRET }];
     victim = await desk.run(
@@ -145,6 +146,42 @@ if (!isRoot)
     await desk.remove(pod);
     await waitFor(() => !existsSync(desk.podFolder(pod)), { timeoutMs: 30_000 });
     expect(existsSync(join(kept, 'file'))).toBe(true);
+  });
+
+  /** A process that left its group and its environment behind; its pid. */
+  const daemon = 'cd; env -i setsid /bin/sh -c "echo \\$\\$ > pid; exec sleep 1000" > /dev/null 2>&1 &';
+  async function pidOf(pod: Pod): Promise<number> {
+    const file = join(desk.podFolder(pod), 'work', 'pid');
+    return waitFor(
+      () => {
+        const pid = Number(existsSync(file) ? readFileSync(file, 'utf8') : '');
+        return pid > 0 && findProcess(pid) ? pid : undefined;
+      },
+      { timeoutMs: 30_000, what: 'the daemon to run' },
+    );
+  }
+  const isGone = (pid: number): Promise<boolean> =>
+    waitFor(() => findProcess(pid) === undefined, { timeoutMs: 30_000, what: `process ${pid} to end` });
+
+  it('leaves no process behind with the last pod of its user, whatever that one made of itself', async () => {
+    const pod = await desk.run('green', { command: ['sh', '-c', `${daemon} exec sleep 1000`] });
+    const pid = await pidOf(pod);
+    await desk.remove(pod);
+    await isGone(pid);
+  });
+
+  it('leaves no process behind when the node stops, nor to the next node', async () => {
+    const pod = await desk.run('green', { command: ['sh', '-c', `${daemon} exec sleep 1000`] });
+    const pid = await pidOf(pod);
+    const uid = statSync(join(desk.podFolder(pod), 'work')).uid;
+    await desk.stopNode();
+    await isGone(pid);
+    const user = { uid, gid: uid, cwd: '/', env: { PATH: process.env.PATH ?? '' } };
+    const stray = Number(execFileSync('/bin/sh', ['-c', 'sleep 1000 > /dev/null 2>&1 & echo $!'], user));
+    expect(findProcess(stray)).toBeDefined();
+    await desk.startNode();
+    await isGone(stray);
+    await desk.remove(pod);
   });
 
   it('owns what an earlier node left as root in its folder', async () => {

@@ -20,7 +20,7 @@ describe('PodUsers', () => {
   const folder = temporaryFolder();
 
   it('gives a namespace one user, and a service account whose token is held another', () => {
-    const users = new PodUsers(folder, RANGE);
+    const users = new PodUsers(folder, join(folder, 'pods'), RANGE);
     expect(users.of(pod('a'))).toEqual({ uid: 60_800, gid: 60_800, isOwn: true });
     expect(users.of(pod('a', 'listener'))).toMatchObject({ uid: 60_801 });
     expect(users.of(pod('b'))).toMatchObject({ uid: 60_802 });
@@ -29,13 +29,15 @@ describe('PodUsers', () => {
   });
 
   it('keeps them over restarts, and names the setting when none is left', () => {
-    const users = new PodUsers(folder, RANGE);
+    const users = new PodUsers(folder, join(folder, 'pods'), RANGE);
     expect(users.of(pod('b'))).toMatchObject({ uid: 60_802 });
     expect(() => users.of(pod('c'))).toThrow(/no user is left for pods of c: .*AGENTPLANE_POD_USERS/);
   });
 
   it('refuses a damaged file: files of one workspace must not become those of another', () => {
     writeFileSync(join(folder, 'users.json'), '{"users": {');
-    expect(() => new PodUsers(folder, RANGE)).toThrow(/users\.json is not JSON: restore it/);
+    expect(() => new PodUsers(folder, join(folder, 'pods'), RANGE)).toThrow(
+      /users\.json is not JSON: restore it/,
+    );
   });
 });

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import type { Pod } from '#lib/resources';
 import { isAccountMounted } from '../account/is-account-mounted.js';
 import { writeWhole } from '../pod-files/pod-files.js';
+import { endProcessesOf } from '../strays/user-processes.js';
 import type { PodUser } from '../user/pod-user.js';
+import type { Users } from '../context/node-context.js';
 
 /** Numbers of users that belong to nobody else on the machine; both ends are included. */
 export interface UserRange {
@@ -21,13 +23,15 @@ interface Given {
  * read the token of the listener beside it. Kept in `users.json`, because files outlive the node. No entry in `/etc/passwd`
  * is needed; the group has the user's number.
  */
-export class PodUsers {
+export class PodUsers implements Users {
   readonly #file: string;
+  readonly #podsFolder: string;
   readonly #range: UserRange;
   #users: Readonly<Record<string, number>>;
 
-  constructor(folder: string, range: UserRange) {
+  constructor(folder: string, podsFolder: string, range: UserRange) {
     this.#file = join(folder, 'users.json');
+    this.#podsFolder = podsFolder;
     this.#range = range;
     this.#users = readGiven(this.#file);
   }
@@ -39,6 +43,12 @@ export class PodUsers {
     const key = isAccountMounted(pod) ? `${namespace}/${account}` : namespace;
     const uid = this.#users[key] ?? this.#give(key);
     return { uid, gid: uid, isOwn: true };
+  }
+
+  endProcesses(ended?: PodUser): number {
+    if (ended?.isOwn === false) return 0;
+    const uids = ended ? [ended.uid] : Object.values(this.#users);
+    return endProcessesOf(uids, this.#podsFolder, this.#file);
   }
 
   #give(key: string): number {

@@ -77,6 +77,8 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
   mkdirSync(podsFolder, { recursive: true, mode: 0o700 });
   await endStrays(podsFolder, clock, log);
   const users = chooseUsers(options.users ?? OWN_USER, { folder, podsFolder, log });
+  const left = users.endProcesses();
+  if (left > 0) log.warn({ processes: left }, 'ended processes that pods of an earlier node left behind');
 
   const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.node, clock });
   const leaseClient = new KubeClient(connection, {
@@ -133,6 +135,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     async stop() {
       endReading();
       await workers.stop(options.stopGraceMs ?? STOP_GRACE_MS);
+      users.endProcesses();
       await informer.stop();
       sleepWatch.stop();
       registration.stop();

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, lstatSync, readdirSync, rmdirSync } from 'node:fs';
+import { chmodSync, lstatSync, opendirSync, rmdirSync } from 'node:fs';
+
+const MAX_MS = 10 * 60_000;
 
 /**
  * Removes a folder that belongs to a pod's user. With that user's rights: a process that outlived its pod may put a link
@@ -12,8 +14,18 @@ export async function removeAsOwner(folder: string): Promise<void> {
   const { uid, gid } = found;
   chmodSync(folder, 0o700); // its user may have shut the others out, and itself
   const script = 'chmod -R u+rwX -- "$0"; rm -rf -- "$0"';
-  if (readdirSync(folder).length > 0) await run('/bin/sh', ['-c', script, folder], { uid, gid });
+  if (!isEmpty(folder)) await run('/bin/sh', ['-c', script, folder], { uid, gid });
   rmdirSync(folder); // the one thing in it that its parent's owner must do
+}
+
+/** Without a look at all of it: a pod may have left millions. */
+function isEmpty(folder: string): boolean {
+  const opened = opendirSync(folder);
+  try {
+    return opened.readSync() === null;
+  } finally {
+    opened.closeSync();
+  }
 }
 
 function run(command: string, args: readonly string[], user: { uid: number; gid: number }): Promise<void> {
@@ -22,6 +34,8 @@ function run(command: string, args: readonly string[], user: { uid: number; gid:
       cwd: '/',
       env: { PATH: '/usr/bin:/bin' },
       stdio: 'ignore',
+      // processes of that user may stop it
+      ...{ timeout: MAX_MS, killSignal: 'SIGKILL' },
       ...user,
     });
     // it cannot remove the folder itself, and what it could not remove is found by the caller

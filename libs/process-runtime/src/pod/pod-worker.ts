@@ -26,6 +26,13 @@ type Ending =
 /** A pod that was deleted by force has no grace, but a second to close files costs little. */
 const VANISHED_GRACE_MS = 2_000;
 const RETRY_MS = 1_000;
+interface PodWorkerOptions {
+  /** Resolves when a namesake that ran here before has ended. */
+  readonly previous: Promise<void>;
+  /** No container of the pod runs any more, nor will. */
+  readonly onIdle: (user: PodUser) => void;
+}
+
 const NOT_SUPPORTED = 'NotSupported';
 
 /**
@@ -65,10 +72,12 @@ export class PodWorker {
   #graceMs = Number.POSITIVE_INFINITY;
   #isVanished = false;
   readonly #nodeStops = new AbortController();
+  readonly #onIdle: (user: PodUser) => void;
+  #isIdle = false;
 
-  /** @param previous resolves when a namesake that ran here before has ended */
-  constructor(context: NodeContext, pod: Pod, previous: Promise<void>) {
+  constructor(context: NodeContext, pod: Pod, { previous, onIdle }: PodWorkerOptions) {
     this.#context = context;
+    this.#onIdle = onIdle;
     this.#pod = pod;
     this.#user = userOf(context, pod);
     this.#files = new PodFiles(context.podsFolder, pod.metadata.uid ?? '', this.#runningUser);
@@ -130,6 +139,11 @@ export class PodWorker {
     await this.ended;
   }
 
+  /** Whether processes of the pod may run as this user, now or later. */
+  mayRunAs(user: PodUser): boolean {
+    return !this.#isIdle && this.#runningUser.uid === user.uid;
+  }
+
   /** Undefined for a container that the pod does not have. */
   findLog(container: string): ContainerLog | undefined {
     return [...this.#init, ...this.#containers].find(({ view }) => view.name === container)?.log;
@@ -184,6 +198,7 @@ export class PodWorker {
     const cancelDeadline = this.#watchDeadline();
     const isCompleted = await Promise.race([work.then(() => true), this.#ending.promise.then(() => false)]);
     cancelDeadline();
+    if (isCompleted) this.#rest();
     const cause = await this.#ending.promise;
     if (!isCompleted) {
       const isLost = cause.kind === 'node-stops' && this.#pod.spec.restartPolicy !== 'Always';
@@ -191,6 +206,7 @@ export class PodWorker {
         this.#verdict ??= { reason: 'NodeShutdown', message: 'The node stopped while the pod ran.' };
       await this.#stopContainers(graceOf(cause, this.#pod));
       await work;
+      this.#rest();
     }
     this.#kubeconfig.stop();
     await this.#finish(cause);
@@ -275,6 +291,11 @@ export class PodWorker {
   async #stopContainers(graceMs: number): Promise<void> {
     this.#graceMs = Math.min(this.#graceMs, graceMs);
     await Promise.all([...this.#init, ...this.#containers].map((runner) => runner.stop(this.#graceMs)));
+  }
+
+  #rest(): void {
+    this.#isIdle = true;
+    this.#onIdle(this.#runningUser);
   }
 
   async #finish(cause: Ending): Promise<void> {

@@ -5,6 +5,7 @@ import type { Change, Informer } from '#lib/kube';
 import { keyOf, keyText, type Pod } from '#lib/resources';
 import type { NodeContext } from '../context/node-context.js';
 import { within } from '../within.js';
+import type { PodUser } from '../user/pod-user.js';
 import { removePodFolder } from '../pod-files/pod-files.js';
 import { PodWorker } from './pod-worker.js';
 
@@ -51,11 +52,22 @@ export class PodWorkers {
   #begin(pod: Pod): void {
     const { namespace = '', name, uid = '' } = pod.metadata;
     const previous = this.find(namespace, name)?.ended.catch(() => undefined) ?? Promise.resolve();
-    const worker = new PodWorker(this.#context, pod, previous);
+    const worker = new PodWorker(this.#context, pod, {
+      previous,
+      onIdle: (user) => this.#endProcesses(user),
+    });
     this.#workers.set(uid, worker);
     worker.ended
       .catch((error: unknown) => this.#context.log.error({ pod: name, err: error }, 'pod worker failed'))
       .finally(() => this.#workers.delete(uid));
+  }
+
+  /** What a pod left running can only be told from other pods of its user when none of these runs. */
+  #endProcesses(user: PodUser): void {
+    const { users, log } = this.#context;
+    if (!user.isOwn || [...this.#workers.values()].some((other) => other.mayRunAs(user))) return;
+    const ended = users.endProcesses(user);
+    if (ended > 0) log.warn({ uid: user.uid, processes: ended }, 'ended processes that pods left behind');
   }
 
   /** Folders of pods that were deleted while the node was away. */
