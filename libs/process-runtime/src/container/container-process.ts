@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
+import type { Readable } from 'node:stream';
 import { findProcess, type ProcessIdentity, sendSignal } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
 import type { LogFile } from '../log/log-file.js';
@@ -16,11 +17,19 @@ export interface ProcessExit {
   readonly startFailure?: string;
 }
 
+interface Output {
+  readonly name: 'stdout' | 'stderr';
+  readonly stream: Readable;
+  readonly chunk: string;
+}
+
 /** Node takes this descriptor for the channel to its parent, as if its parent had made one. */
 const CHANNEL = { NODE_CHANNEL_FD: '3', NODE_CHANNEL_SERIALIZATION_MODE: 'json' };
 /** How long output is awaited that a process left in its pipes when it ended. */
 const DRAIN_MS = 1_000;
 const MAX_ROUNDS = 5;
+/** How long output is left in its pipe, for each millisecond that writing it to the log took. */
+const REST_RATIO = 4;
 
 /**
  * One attempt at a container as a process: leader of a group of its own, so that a Ctrl-C at the terminal does not reach
@@ -30,6 +39,8 @@ export class ContainerProcess {
   readonly #child: ChildProcess;
   readonly #clock: Clock;
   readonly #attempt = randomUUID();
+  #hasEnded = false;
+  #writtenMs = 0;
   readonly identity: ProcessIdentity | undefined;
   /** Resolves when the process has ended, its group is killed and its output is in the log. */
   readonly ended: Promise<ProcessExit>;
@@ -78,13 +89,15 @@ export class ContainerProcess {
       ['stderr', stderr],
     ] as const) {
       stream?.setEncoding('utf8');
-      stream?.on('data', (chunk: string) => log.write(name, chunk));
+      stream?.on('data', (chunk: string) => this.#write(log, { name, stream, chunk }));
       stream?.on('error', () => undefined);
     }
     child.on('error', (error) => {
       if (pid === undefined) resolve({ code: 128, startFailure: error.message });
     });
     child.once('exit', (code, signal) => {
+      this.#hasEnded = true;
+      for (const stream of [stdout, stderr]) stream?.resume(); // what is left is little
       if (pid !== undefined) this.#killRest(pid);
       child.stdio[3]?.destroy(); // its end would never be seen: nobody reads
       const exit = { code: code ?? 128 + (signal ? constants.signals[signal] : 0) };
@@ -94,6 +107,20 @@ export class ContainerProcess {
     return promise.finally(() => {
       for (const stream of [stdout, stderr, child.stdio[3]]) stream?.destroy();
     });
+  }
+
+  /**
+   * The node has one thread for all pods, and much output of short lines would take it all. Who writes more than a fifth
+   * of the time waits, as before a slow terminal.
+   */
+  #write(log: LogFile, { name, stream, chunk }: Output): void {
+    const startedMs = this.#clock.monotonicMs();
+    log.write(name, chunk);
+    this.#writtenMs += this.#clock.monotonicMs() - startedMs;
+    if (this.#hasEnded || this.#writtenMs < 1) return;
+    stream.pause();
+    this.#clock.after(this.#writtenMs * REST_RATIO, () => stream.resume());
+    this.#writtenMs = 0;
   }
 
   /** What it left behind: in its group, and in groups of their own (a browser, a daemon). They may still be forking. */

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { temporaryFolder } from '#lib/testing';
-import { systemClock } from '#lib/time';
+import { type Clock, systemClock } from '#lib/time';
 import { LogFile } from '../log/log-file.js';
 import { nodeUser } from '../user/pod-user.js';
 import { ContainerProcess, type ProcessExit } from './container-process.js';
@@ -12,14 +12,14 @@ import { readTerminationMessage } from './termination-message.js';
 const root = temporaryFolder();
 const environment = { PATH: process.env.PATH ?? '' };
 
-function run(line: string): Promise<ProcessExit> {
+function run(line: string, clock: Clock = systemClock): Promise<ProcessExit> {
   const folder = mkdtempSync(join(root, 'run-'));
   const launch = {
     ...{ command: 'sh', args: ['-c', line], folder, environment, user: nodeUser() },
     ...{ isFolderNamed: false, noNewPrivileges: false },
   };
-  const log = new LogFile(join(folder, 'logs'), 0, systemClock);
-  return new ContainerProcess(launch, { setpriv: undefined, env: undefined }, log, systemClock).ended;
+  const log = new LogFile(join(folder, 'logs'), 0, clock);
+  return new ContainerProcess(launch, { setpriv: undefined, env: undefined }, log, clock).ended;
 }
 
 describe('a process that means harm', () => {
@@ -27,6 +27,22 @@ describe('a process that means harm', () => {
     // a channel that the node reads takes all of it at once; one that it does not read blocks the writer
     const { code } = await run('timeout 2 head -c 20000000 /dev/zero >&3');
     expect(code).toBe(124);
+  });
+
+  it('cannot take the time of the node by writing short lines without end', async () => {
+    let now = 0;
+    const pauses: number[] = [];
+    // every look at this clock costs 10 ms, and so does every write to the log
+    const clock: Clock = {
+      ...systemClock,
+      monotonicMs: () => (now += 10),
+      after(ms, callback) {
+        pauses.push(ms);
+        return systemClock.after(0, callback);
+      },
+    };
+    expect((await run("head -c 4000000 /dev/zero | tr '\\0' '\\n'", clock)).code).toBe(0);
+    expect(pauses.filter((ms) => ms >= 40).length).toBeGreaterThan(20);
   });
 
   it('still learns through its channel that the node ends, when Node runs it', async () => {

@@ -75,12 +75,11 @@ export class LogFile {
     const end = text.lastIndexOf('\n') + 1;
     const rest = text.slice(end);
     this.#unfinished[stream] = rest.length > MAX_LINE_BYTES ? '' : rest;
-    const entries = text
-      .slice(0, end)
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => this.#entry(stream, 'F', line));
-    if (rest.length > MAX_LINE_BYTES) entries.push(this.#entry(stream, 'P', rest));
+    // what comes at once has one time
+    const time = this.#clock.now().toISOString();
+    const lines = text.slice(0, end).split('\n').slice(0, -1);
+    const entries = lines.map((line) => `${time} ${stream} F ${line}\n`);
+    if (rest.length > MAX_LINE_BYTES) entries.push(`${time} ${stream} P ${rest}\n`);
     this.#append(entries.join(''));
   }
 
@@ -88,16 +87,12 @@ export class LogFile {
     if (this.#isClosed) return;
     for (const stream of ['stdout', 'stderr'] as const) {
       const rest = this.#unfinished[stream];
-      if (rest !== '') this.#append(this.#entry(stream, 'F', rest));
+      if (rest !== '') this.#append(`${this.#clock.now().toISOString()} ${stream} F ${rest}\n`);
     }
     this.#isClosed = true;
     if (this.#handle !== undefined) closeSync(this.#handle);
     this.#handle = undefined;
     this.#notify();
-  }
-
-  #entry(stream: string, tag: 'F' | 'P', line: string): string {
-    return `${this.#clock.now().toISOString()} ${stream} ${tag} ${line}\n`;
   }
 
   // Written at once: a few microseconds into the page cache, and rotation needs no queue
