@@ -112,6 +112,33 @@ describe('a data folder with one key for everything', () => {
     });
   });
 
+  it.each([
+    ['an old key', 'ws-e', () => ({ ...OLD, secretAccessKey: 'guessed' })],
+    [
+      'the key of the operator',
+      'ws-f',
+      () => ({ ...ensureOperator(new StoreUserFile(path), undefined), secretAccessKey: 'guessed' }),
+    ],
+  ])('gives no rights to who only knows the id of %s', async (_what, namespace, keys) => {
+    await destination(namespace, '', keys());
+    await moveDestinations(client, new StoreUserFile(path));
+    expect(await secretOf(namespace)).toMatchObject({ type: 'Opaque', data: storeKeyData(keys()) });
+    expect(new StoreUserFile(path).findNamed(`${namespace}/d`)).toBeUndefined();
+    expect(await userOf(namespace)).toBeUndefined();
+  });
+
+  it('keeps the rights of a destination that has another prefix now and no Secret', async () => {
+    const before = await userOf('ws-a');
+    await client.delete(SECRETS, { namespace: 'ws-a', name: 'd' });
+    await client.merge(
+      RESOURCES.BulkExportDestination,
+      { namespace: 'ws-a', name: 'd' },
+      { spec: { config: { prefix: 'exports/b' } } },
+    );
+    await moveDestinations(client, new StoreUserFile(path));
+    expect(await userOf('ws-a')).toEqual(before);
+  });
+
   it('finishes a move that a kill interrupted', async () => {
     const before = await userOf('ws-b');
     await client.delete(SECRETS, { namespace: 'ws-b', name: 'd' });

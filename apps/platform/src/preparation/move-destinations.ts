@@ -11,15 +11,17 @@ import {
   SECRETS,
 } from '#lib/resources';
 import { storeKeyData, type StoreKeys } from './bootstrap-objects.js';
-import { ensureWriter, hasWriter, isOperator } from './store-rights.js';
+import { ensureWriter, findWriter, isOperator } from './store-rights.js';
 
 /**
  * Gives every destination that still has a retired key of the embedded store, or was made with the operator's, one of its
- * own, for its prefix alone.
+ * own, for its prefix alone. Retired keys are looked for once: bucket and prefix are what the destination's writer says,
+ * so that who only knows the id of a key must not get one for it.
  */
 export async function moveDestinations(client: KubeClient, users: StoreUserFile): Promise<void> {
   const { items } = await client.list(RESOURCES.BulkExportDestination);
   for (const destination of items) await moveDestination(client, users, destination);
+  users.forgetRetired();
 }
 
 async function moveDestination(
@@ -32,13 +34,22 @@ async function moveDestination(
   if (name === undefined) return;
   const key = { namespace: metadata.namespace ?? '', name };
   const secret = await client.find(SECRETS, key);
-  const accessKeyId = Buffer.from(secret?.data?.['access_key_id'] ?? '', 'base64').toString('utf8');
-  // a start that ended between the two steps below left a user, and no Secret
-  const isHalfMoved = !secret && hasWriter(users, destination);
-  if (!isHalfMoved && !users.retired.includes(accessKeyId) && !isOperator(users, accessKeyId)) return;
+  if (!secret) {
+    // a start that ended between the two steps below left a user, whose rights stay what they were, and no Secret
+    const writer = findWriter(users, destination);
+    if (writer) await client.create(SECRETS, movedSecret(key, undefined, writer));
+    return;
+  }
+  const found = keysIn(secret);
+  if (!users.retired.includes(found.accessKeyId) && !isOperator(users, found)) return;
   const keys = ensureWriter(users, destination);
-  if (secret) await deleteIfThere(client, key);
+  await deleteIfThere(client, key);
   await client.create(SECRETS, movedSecret(key, secret, keys));
+}
+
+function keysIn({ data = {} }: Secret): StoreKeys {
+  const text = (name: string): string => Buffer.from(data[name] ?? '', 'base64').toString('utf8');
+  return { accessKeyId: text('access_key_id'), secretAccessKey: text('secret_access_key') };
 }
 
 /** The Secret made anew: the type of a Secret never changes, nor what is in one that is immutable. */

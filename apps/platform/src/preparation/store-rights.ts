@@ -19,9 +19,10 @@ export function ensureOperator(users: StoreUserFile, knownKey: string | undefine
   return { accessKeyId, secretAccessKey };
 }
 
-/** Whether a key is the operator's. */
-export function isOperator(users: StoreUserFile, accessKeyId: string): boolean {
-  return users.nameOf(accessKeyId) === OPERATOR;
+/** Whether keys are the operator's, the secret one too. */
+export function isOperator(users: StoreUserFile, { accessKeyId, secretAccessKey }: StoreKeys): boolean {
+  const operator = users.findNamed(OPERATOR);
+  return operator?.accessKeyId === accessKeyId && operator.secretAccessKey === secretAccessKey;
 }
 
 /** The key that exports to a destination of the embedded store write with. */
@@ -33,9 +34,9 @@ export function ensureWriter(users: StoreUserFile, destination: BulkExportDestin
   return { accessKeyId, secretAccessKey };
 }
 
-/** Whether exports to a destination have a key. */
-export function hasWriter(users: StoreUserFile, destination: BulkExportDestination): boolean {
-  return users.has(writerName(destination));
+/** The key of `ensureWriter` where there is one, with the rights that it has. */
+export function findWriter(users: StoreUserFile, destination: BulkExportDestination): StoreKeys | undefined {
+  return users.findNamed(writerName(destination));
 }
 
 function writerName({ metadata }: BulkExportDestination): string {

@@ -44,14 +44,9 @@ export class StoreUserFile implements StoreUsers {
     return user;
   }
 
-  /** What the user of a key is there for. */
-  nameOf(accessKeyId: string): string | undefined {
-    return this.#read().users.find((user) => user.accessKeyId === accessKeyId)?.name;
-  }
-
-  /** Whether there is a user of a name. */
-  has(name: string): boolean {
-    return this.#read().users.some((user) => user.name === name);
+  /** The user of a name. */
+  findNamed(name: string): StoreUser | undefined {
+    return this.#read().users.find((user) => user.name === name);
   }
 
   /** Whether there is any user; a data folder from before there were users has none. */
@@ -67,6 +62,12 @@ export class StoreUserFile implements StoreUsers {
   retire(accessKeyId: string): void {
     const { users, retired } = this.#read();
     if (!retired.includes(accessKeyId)) this.#write({ users, retired: [...retired, accessKeyId] });
+  }
+
+  /** Everybody who had to be given another key has one. */
+  forgetRetired(): void {
+    const { users, retired } = this.#read();
+    if (retired.length > 0) this.#write({ users, retired: [] });
   }
 
   #read(): Content {
