@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -123,6 +132,12 @@ describe('data folder', () => {
     }
     const folders = ['images', 'kube', 'logs', 'node', 'objects', 'secrets'];
     expect(folders.map((name) => statSync(join(folder, name)).mode & 0o066)).toEqual(folders.map(() => 0));
+  });
+
+  it('takes the right to write into the folder from others', () => {
+    chmodSync(folder, 0o1777); // as a new tmpfs is
+    openDataFolder(folder).release();
+    expect(statSync(folder).mode & 0o022).toBe(0);
   });
 
   it('chooses ports once', async () => {

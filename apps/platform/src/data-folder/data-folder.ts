@@ -86,7 +86,14 @@ function makeFolders(paths: DataPaths): void {
   const passable = isRoot ? 0o711 : 0o700;
   for (const path of [paths.secrets, paths.kube, paths.objects, paths.logs]) makePrivate(path, 0o700);
   for (const path of [paths.images, paths.node]) makePrivate(path, passable);
-  if (isRoot) chmodSync(paths.root, statSync(paths.root).mode | 0o011);
+  keepToOwner(paths.root, isRoot);
+}
+
+/** Who may write into the folder could put others in the place of those above; agents may be other users. */
+function keepToOwner(root: string, isRoot: boolean): void {
+  const { mode, uid } = statSync(root);
+  const wanted = (mode & 0o7755) | (isRoot ? 0o011 : 0);
+  if (wanted !== (mode & 0o7777) && (isRoot || uid === process.getuid?.())) chmodSync(root, wanted);
 }
 
 function makePrivate(path: string, mode: number): void {
