@@ -18,6 +18,7 @@ function pod(namespace: string, account?: string): Pod {
 
 describe('PodUsers', () => {
   const folder = temporaryFolder();
+  const [second, third] = [temporaryFolder(), temporaryFolder()];
 
   it('gives a namespace one user, and a service account whose token is held another', () => {
     const users = new PodUsers(folder, join(folder, 'pods'), RANGE);
@@ -32,6 +33,24 @@ describe('PodUsers', () => {
     const users = new PodUsers(folder, join(folder, 'pods'), RANGE);
     expect(users.of(pod('b'))).toMatchObject({ uid: 60_802 });
     expect(() => users.of(pod('c'))).toThrow(/no user is left for pods of c: .*AGENTPLANE_POD_USERS/);
+  });
+
+  it('gives the service accounts of one namespace no more than their share', () => {
+    const wide = { first: 60_810, last: 60_910 };
+    const users = new PodUsers(second, join(folder, 'pods'), wide);
+    const given = Array.from({ length: 16 }, (_, at) => users.of(pod('greedy', `account-${at}`)).uid);
+    expect(new Set(given).size).toBe(16);
+    expect(() => users.of(pod('greedy', 'one-more'))).toThrow(
+      /no user is left for pods of greedy\/one-more: .*16 service accounts of greedy/,
+    );
+    expect(users.of(pod('greedy', 'account-3')).uid).toBe(given[3]);
+    expect(users.of(pod('greedy')).uid).toBeGreaterThan(60_810);
+    expect(users.of(pod('other', 'one')).uid).toBeGreaterThan(60_810);
+  });
+
+  it('gives a user to a namespace that is named like a part of every object', () => {
+    const users = new PodUsers(third, join(folder, 'pods'), RANGE);
+    expect(users.of(pod('constructor'))).toMatchObject({ uid: 60_800 });
   });
 
   it('refuses a damaged file: files of one workspace must not become those of another', () => {

@@ -13,6 +13,9 @@ export interface UserRange {
   readonly last: number;
 }
 
+/** Numbers are never given back: one namespace must not use up those of all. */
+const MAX_ACCOUNTS = 16;
+
 interface Given {
   /** `NAMESPACE`, or `NAMESPACE/ACCOUNT` for pods with the token of a service account → number. */
   readonly users: Readonly<Record<string, number>>;
@@ -36,13 +39,14 @@ export class PodUsers implements Users {
     this.#users = readGiven(this.#file);
   }
 
-  /** @throws Error when every number of the range is given */
+  /** @throws Error when every number of the range is given, or the namespace has had its share */
   of(pod: Pod): PodUser {
     const { namespace = '' } = pod.metadata;
     const account = pod.spec.serviceAccountName ?? 'default';
     const key = isAccountMounted(pod) ? `${namespace}/${account}` : namespace;
-    const uid = this.#users[key] ?? this.#give(key);
-    return { uid, gid: uid, isOwn: true };
+    const uid = Object.hasOwn(this.#users, key) ? this.#users[key] : undefined;
+    const number = uid ?? this.#give(key, namespace);
+    return { uid: number, gid: number, isOwn: true };
   }
 
   endProcesses(ended?: PodUser): number {
@@ -51,8 +55,14 @@ export class PodUsers implements Users {
     return endProcessesOf(uids, this.#podsFolder, this.#file);
   }
 
-  #give(key: string): number {
+  #give(key: string, namespace: string): number {
     const { first, last } = this.#range;
+    const accounts = Object.keys(this.#users).filter((one) => one.startsWith(`${namespace}/`));
+    if (key !== namespace && accounts.length >= MAX_ACCOUNTS)
+      throw new Error(
+        `no user is left for pods of ${key}: ${accounts.length} service accounts of ${namespace} have had one; ` +
+          'use one of these, or set automountServiceAccountToken to false',
+      );
     const taken = new Set(Object.values(this.#users));
     let uid = first;
     while (taken.has(uid)) uid++;
