@@ -89,6 +89,13 @@ describe('openPool', () => {
     expect(postgresTrouble(error)).toBeUndefined();
   });
 
+  it('fails a statement whose answer is too long to be read, and goes on', async () => {
+    const error = await failure(pool.query(`SELECT repeat('x', 540000000)`));
+    expect(error).toBeInstanceOf(RangeError);
+    expect(postgresTrouble(error)).toBeUndefined();
+    expect((await pool.query('SELECT 1')).rowCount).toBe(1);
+  });
+
   describe('a server', () => {
     let silent: Server;
     beforeAll(async () => {
