@@ -4,7 +4,7 @@ import { PublicError } from '#lib/errors';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
-import { parseBody, record, text } from '../run/request-shapes.js';
+import { document, parseBody, text } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { Assistants } from '../assistant/assistants.js';
 import { createAssistant } from '../store/assistant/create-assistant.js';
@@ -23,7 +23,7 @@ const FIELDS = [
   ...['metadata', 'version', 'created_at', 'updated_at'],
 ] as const;
 
-const matching = { graph_id: text.nullish(), name: text.nullish(), metadata: record.nullish() };
+const matching = { graph_id: text.nullish(), name: text.nullish(), metadata: document.nullish() };
 const search = z.object({
   ...matching,
   limit: z.int().min(1).max(1000).nullish(),
@@ -34,9 +34,9 @@ const search = z.object({
 });
 const settings = {
   description: text.nullish(),
-  config: record.nullish(),
-  context: record.nullish(),
-  metadata: record.nullish(),
+  config: document.nullish(),
+  context: document.nullish(),
+  metadata: document.nullish(),
 };
 const creation = z.object({
   ...settings,
@@ -47,7 +47,7 @@ const creation = z.object({
 });
 const change = z.object({ ...settings, graph_id: text.nullish(), name: text.nullish() });
 const versions = z.object({
-  metadata: record.nullish(),
+  metadata: document.nullish(),
   limit: z.int().min(1).max(1000).nullish(),
   offset: z.int().min(0).nullish(),
 });

@@ -2,7 +2,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { checkpointShape, parseBody, parseInput, record, text, unsupported } from '../run/request-shapes.js';
+import {
+  checkpointShape,
+  document,
+  parseBody,
+  parseInput,
+  text,
+  unsupported,
+} from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { ThreadSearch } from '../store/row/thread-conditions.js';
 import type { Sql } from '../store/sql.js';
@@ -23,12 +30,12 @@ const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
 
 const creation = z.object({
   thread_id: uuid.nullish(),
-  metadata: record.nullish(),
+  metadata: document.nullish(),
   if_exists: z.enum(['raise', 'do_nothing']).nullish(),
   supersteps: unsupported,
   ttl: unsupported,
 });
-const change = z.object({ metadata: record.nullish(), ttl: unsupported });
+const change = z.object({ metadata: document.nullish(), ttl: unsupported });
 const FIELDS = [
   ...['thread_id', 'created_at', 'updated_at', 'state_updated_at', 'metadata'],
   ...['status', 'config', 'values', 'interrupts', 'error'],
@@ -36,8 +43,8 @@ const FIELDS = [
 const inclusion = z.object({ include: z.union([unsupported, z.literal('')]) });
 const search = z.object({
   ids: z.array(uuid).nullish(),
-  metadata: record.nullish(),
-  values: record.nullish(),
+  metadata: document.nullish(),
+  values: document.nullish(),
   status: z.enum(['idle', 'busy', 'interrupted', 'error']).nullish(),
   limit: z.int().min(1).max(1000).nullish(),
   offset: z.int().min(0).nullish(),
@@ -56,7 +63,7 @@ const stateQuery = z.object({ checkpoint: checkpointShape, subgraphs: z.boolean(
 const history = z.object({
   limit: z.coerce.number().int().min(1).max(1000).nullish(),
   before: z.union([text, z.object({ configurable: checkpointShape }), checkpointShape]).nullish(),
-  metadata: record.nullish(),
+  metadata: document.nullish(),
   checkpoint: checkpointShape.nullish(),
 });
 

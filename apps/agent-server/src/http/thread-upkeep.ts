@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import { parseBody, record } from '../run/request-shapes.js';
+import { document, parseBody } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
 import { patchCheckpoint } from '../store/checkpoint/patch-checkpoint.js';
 import { hasActiveRun } from '../store/run/has-active-run.js';
@@ -22,7 +22,7 @@ const pruning = z.object({
   thread_ids: z.array(z.string().regex(UUID_PATTERN, 'must be a uuid')).max(1_000),
   strategy: z.enum(['delete', 'keep_latest']).nullish(),
 });
-const statePatch = z.object({ metadata: record });
+const statePatch = z.object({ metadata: document });
 
 /** Answers whether the thread was there; those that are gone already are what was asked for. */
 async function prune(scope: Scope, sql: Sql, threadId: string, keepsLatest: boolean): Promise<boolean> {

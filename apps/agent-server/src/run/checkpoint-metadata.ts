@@ -1,4 +1,5 @@
 import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { documentBytes, MAX_DOCUMENT_BYTES } from '../store/document-bytes.js';
 import { runIdentity } from './run-identity.js';
 
 /** What is recorded with every checkpoint of a run. */
@@ -7,5 +8,7 @@ export function checkpointMetadata(run: ClaimedRun): Record<string, unknown> {
   for (const key of Object.keys(given))
     if (key.startsWith('__') || key.startsWith('checkpoint_') || typeof given[key] === 'object')
       delete given[key];
-  return { ...given, ...run.metadata, ...runIdentity(run), run_attempt: run.attempt };
+  // a copy stands in every checkpoint: whole documents are for the run alone
+  const recorded = documentBytes(given) > MAX_DOCUMENT_BYTES ? {} : given;
+  return { ...recorded, ...run.metadata, ...runIdentity(run), run_attempt: run.attempt };
 }

@@ -1,10 +1,17 @@
 import { z } from 'zod';
 import { PublicError, type FieldProblem } from '#lib/errors';
+import { documentBytes, MAX_DOCUMENT_BYTES } from '../store/document-bytes.js';
 
 /** Text that may go into the database as it is. */
 export const text = z.string().regex(/^[^\u0000]*$/, 'must not hold a NUL character');
 
 export const record = z.record(z.string(), z.unknown());
+
+/** An object that is stored to be searched: every look at its row reads it whole. */
+export const document = record.refine(
+  (given) => documentBytes(given) <= MAX_DOCUMENT_BYTES,
+  `must not be larger than ${MAX_DOCUMENT_BYTES} bytes`,
+);
 
 /** Which checkpoint of a thread is meant. Nothing else is taken over: the thread and the caller are not for it to say. */
 export const checkpointShape = z.object({

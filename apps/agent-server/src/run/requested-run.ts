@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { STREAM_MODE_NAMES } from '../stream/stream-modes.js';
-import { checkpointShape, parseBody, record, text, unsupported } from './request-shapes.js';
+import { checkpointShape, document, parseBody, record, text, unsupported } from './request-shapes.js';
 
 const nodes = z.union([z.literal('*'), z.array(z.string())]);
 const modes = z.preprocess(
@@ -22,7 +22,7 @@ const config = z.looseObject({
   recursion_limit: z.int().min(1).max(10_000).nullish(),
   run_name: z.string().nullish(),
   configurable: record.nullish(),
-  metadata: record.nullish(),
+  metadata: document.nullish(),
 });
 
 /** The body of every request that makes a run. Unknown keys are ignored, as newer clients send them. */
@@ -32,7 +32,7 @@ const requestedRun = z.object({
   command: command.nullish(),
   config: config.nullish(),
   context: record.nullish(),
-  metadata: record.nullish(),
+  metadata: document.nullish(),
   stream_mode: modes.nullish(),
   stream_subgraphs: z.boolean().nullish(),
   interrupt_before: nodes.nullish(),

@@ -1,6 +1,7 @@
 import type { JsonObject } from '#lib/json';
 import { PublicError } from '#lib/errors';
 import { jsonbText } from '../json-text.js';
+import { fitsRow, requireFit } from '../document-bytes.js';
 import { requireAdmitted } from '../metadata/require-admitted.js';
 import {
   ASSISTANT_COLUMNS,
@@ -30,7 +31,7 @@ const documentOf = (given: JsonObject | undefined): string | null => (given ? js
 
 /**
  * Makes a new version of an assistant of a caller, which becomes the one that runs use.
- * @throws PublicError `not_found`; `forbidden` when the assistant would leave the scope
+ * @throws PublicError `not_found`; `forbidden` when the assistant would leave the scope; `too_large`
  */
 export async function patchAssistant(
   scope: Scope,
@@ -46,6 +47,7 @@ export async function patchAssistant(
           context = coalesce($7::jsonb, context), metadata = ${merged},
           version = last_version + 1, last_version = last_version + 1, updated_at = clock_timestamp()
         WHERE assistant_id = $2 AND NOT system AND ${visible('metadata')} AND ${visible(merged)}
+          AND ${fitsRow(merged)}
         RETURNING ${ASSISTANT_COLUMNS}), ${KEEP_VERSIONS}
       SELECT * FROM made`,
     values: [
@@ -62,6 +64,8 @@ export async function patchAssistant(
   const before = await findAssistant(scope, sql, assistantId);
   if (!before) throw assistantNotFound(assistantId);
   const what = `Assistant ${assistantId}`;
-  await requireAdmitted(scope, sql, { ...before.metadata, ...change.metadata }, what);
+  const metadata = { ...before.metadata, ...change.metadata };
+  await requireAdmitted(scope, sql, metadata, what);
+  requireFit(metadata, what);
   throw new PublicError('conflict', `${what} was changed at the same time; retry`);
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '#lib/json';
 import { PublicError } from '#lib/errors';
 import { jsonbText } from '../json-text.js';
+import { fitsRow, requireFit } from '../document-bytes.js';
 import { requireAdmitted } from '../metadata/require-admitted.js';
 import { THREAD_COLUMNS, wireThread, type ThreadRow, type WireThread } from '../row/thread-row.js';
 import type { Scope } from '../scope.js';
@@ -10,7 +11,7 @@ import { getThread } from './get-thread.js';
 
 /**
  * Merges metadata.
- * @throws PublicError `not_found`; `forbidden` when the thread would leave the scope
+ * @throws PublicError `not_found`; `forbidden` when the thread would leave the scope; `too_large`
  */
 export async function patchThread(
   scope: Scope,
@@ -21,11 +22,14 @@ export async function patchThread(
   const { rows } = await sql.inScope<ThreadRow>(scope, {
     text: `UPDATE agentplane.threads SET metadata = metadata || $3::jsonb, updated_at = clock_timestamp()
       WHERE thread_id = $2 AND ${visible('metadata')} AND ${visible('(metadata || $3::jsonb)')}
+        AND ${fitsRow('metadata || $3::jsonb')}
       RETURNING ${THREAD_COLUMNS}`,
     values: [threadId, jsonbText(metadata)],
   });
   if (rows[0]) return wireThread(rows[0]);
   const before = await getThread(scope, sql, threadId);
-  await requireAdmitted(scope, sql, { ...before.metadata, ...metadata }, `Thread ${threadId}`);
+  const merged = { ...before.metadata, ...metadata };
+  await requireAdmitted(scope, sql, merged, `Thread ${threadId}`);
+  requireFit(merged, `Thread ${threadId}`);
   throw new PublicError('conflict', `Thread ${threadId} was changed at the same time; retry`);
 }
