@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
@@ -164,15 +164,20 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
       checkpoint,
     });
   });
-  const list = async (request: FastifyRequest, place: 'body' | 'query'): Promise<unknown> => {
+  const list = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    place: 'body' | 'query',
+  ): Promise<unknown> => {
     const query = parseInput(history, request[place], place);
-    return state.history(askedOf(request), {
+    const text = await state.history(askedOf(request), {
       limit: query.limit ?? 10,
       before: beforeOf(query.before),
       metadata: query.metadata ?? undefined,
       checkpoint: query.checkpoint ?? undefined,
     });
+    return reply.type('application/json; charset=utf-8').send(text);
   };
-  app.get('/threads/:thread_id/history', (request) => list(request, 'query'));
-  app.post('/threads/:thread_id/history', (request) => list(request, 'body'));
+  app.get('/threads/:thread_id/history', (request, reply) => list(request, reply, 'query'));
+  app.post('/threads/:thread_id/history', (request, reply) => list(request, reply, 'body'));
 }

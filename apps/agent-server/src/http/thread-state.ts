@@ -44,6 +44,9 @@ export interface StateUpdate {
   readonly checkpoint: JsonObject | undefined;
 }
 
+/** Of an answer with more than one state: each has all the values of its thread. */
+const MAX_HISTORY_CHARS = 32 * 1024 * 1024;
+
 const EMPTY_STATE = {
   values: {},
   next: [],
@@ -143,15 +146,23 @@ export class ThreadState {
     return hasErrors ? JSON.parse(this.parts.secrets.hide(JSON.stringify(shown))) : shown;
   }
 
-  /** Newest first. @throws PublicError `not_found` */
-  async history(asked: AskedThread, query: HistoryQuery): Promise<unknown[]> {
+  /**
+   * Newest first, as JSON text. It ends early where it would become too long; the rest is `before` the last.
+   * @throws PublicError `not_found`
+   */
+  async history(asked: AskedThread, query: HistoryQuery): Promise<string> {
     const open = await openThreadState(asked.scope, this.parts.sql, asked.threadId);
     const found = await this.#graphOf(asked.scope, open, query.checkpoint);
-    if (!found) return [];
-    const states: unknown[] = [];
-    for await (const state of found.graph.getStateHistory(found.config, historyOptions(query)))
-      states.push(this.#shown(state));
-    return states;
+    if (!found) return '[]';
+    const states: string[] = [];
+    let length = 0;
+    for await (const state of found.graph.getStateHistory(found.config, historyOptions(query))) {
+      const text = JSON.stringify(this.#shown(state));
+      length += text.length;
+      if (length > MAX_HISTORY_CHARS && states.length > 0) break;
+      states.push(text);
+    }
+    return `[${states.join(',')}]`;
   }
 
   /**

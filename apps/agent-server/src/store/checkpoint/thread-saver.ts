@@ -11,6 +11,10 @@ import type { Pool } from '#lib/postgres';
 import { checkpointPlace } from '../row/checkpoint-place.js';
 import { StateSaver } from './state-saver.js';
 
+/** Each checkpoint comes with all its values: whoever stops reading early has had a part of them in memory only. */
+const FIRST_PAGE = 2;
+const PAGE_GROWTH = 4;
+
 /**
  * The public checkpointer for one thread that a caller has been seen to reach. It reads by whatever thread id it is
  * given, and without one it reads every thread; here any other thread is refused.
@@ -33,7 +37,19 @@ export class ThreadSaver extends StateSaver {
     options?: CheckpointListOptions,
   ): AsyncGenerator<CheckpointTuple> {
     this.#requireThread(config);
-    yield* super.list(config, options);
+    let { before } = options ?? {};
+    let left = options?.limit ?? Infinity;
+    for (let most = FIRST_PAGE; left > 0; most *= PAGE_GROWTH) {
+      const limit = Math.min(most, left);
+      let found = 0;
+      for await (const tuple of super.list(config, { ...options, before, limit })) {
+        found += 1;
+        before = tuple.config;
+        yield tuple;
+      }
+      if (found < limit) return;
+      left -= found;
+    }
   }
 
   override async put(
