@@ -106,6 +106,7 @@ describe('a body', () => {
     ['for a search of assistants with a NUL', '/assistants/search', '{"name": "a\\u0000"}', 422],
     ['for a search of graphs with a NUL', '/assistants/search', '{"graph_id": "a\\u0000"}', 422],
     ['for an assistant with a NUL', '/assistants', '{"graph_id": "counter", "name": "a\\u0000"}', 422],
+    ['of too many runs', '/runs/batch', `[${`{${RUN}},`.repeat(1_000)}{${RUN}}]`, 413],
     ['that is no JSON', '/threads', '{', 400],
     ['that is no object', '/threads', '[]', 422],
   ])('answers a body %s at %s', async (_title, path, body, status) => {

@@ -33,6 +33,9 @@ interface Begun extends RunReader {
 
 type Make = (reply: FastifyReply) => Begun;
 
+/** Runs of one request: all are made at once. */
+const MAX_BATCH = 1_000;
+
 function location({ run, isTemporary }: Submitted): Record<string, string> {
   return {
     'content-location': isTemporary ? `/runs/${run.run_id}` : `/threads/${run.thread_id}/runs/${run.run_id}`,
@@ -168,6 +171,8 @@ export class RunRoutes {
 
   async #createAll(request: FastifyRequest): Promise<unknown> {
     if (!Array.isArray(request.body)) throw new PublicError('bad_request', 'The body must be a list of runs');
+    if (request.body.length > MAX_BATCH)
+      throw new PublicError('too_large', `A batch can have at most ${MAX_BATCH} runs`);
     const wanted = request.body.map(parseRequestedRun); // all are checked before the first is made
     const asker = askerOf(request);
     const made = await Promise.all(wanted.map((run) => this.parts.runs.submit(asker, run)));

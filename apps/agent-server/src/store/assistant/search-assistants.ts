@@ -1,3 +1,4 @@
+import { boundedPage } from '../bounded-page.js';
 import {
   ASSISTANT_CONDITIONS,
   assistantConditionValues,
@@ -20,6 +21,7 @@ export interface AssistantPage {
   readonly isAscending: boolean;
 }
 
+/** The page; a part of it where its assistants are large. */
 export async function searchAssistants(
   scope: Scope,
   sql: Sql,
@@ -27,8 +29,13 @@ export async function searchAssistants(
   page: AssistantPage,
 ): Promise<WireAssistant[]> {
   const { rows } = await sql.inScope<AssistantRow>(scope, {
-    text: `SELECT ${ASSISTANT_COLUMNS} FROM agentplane.assistants WHERE ${ASSISTANT_CONDITIONS}
-      ORDER BY ${page.sortBy} ${page.isAscending ? 'ASC' : 'DESC'}, assistant_id LIMIT $5 OFFSET $6`,
+    text: boundedPage({
+      columns: ASSISTANT_COLUMNS,
+      alias: 'a',
+      rows: `SELECT ${ASSISTANT_COLUMNS} FROM agentplane.assistants WHERE ${ASSISTANT_CONDITIONS}
+        ORDER BY ${page.sortBy} ${page.isAscending ? 'ASC' : 'DESC'}, assistant_id LIMIT $5 OFFSET $6`,
+      large: ['name', 'description', 'config', 'context', 'metadata'],
+    }),
     values: [...assistantConditionValues(search), page.limit, page.offset],
   });
   return rows.map(wireAssistant);

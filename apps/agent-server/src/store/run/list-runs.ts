@@ -1,3 +1,4 @@
+import { boundedPage } from '../bounded-page.js';
 import { RUN_COLUMNS, runRecord, type RunRow, type WireRun } from '../row/run-row.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
@@ -9,12 +10,17 @@ export interface RunPage {
   readonly status: string | undefined;
 }
 
-/** Runs of a thread, newest first. */
+/** Runs of a thread, newest first: the page, or a part of it where their inputs are large. */
 export async function listRuns(scope: Scope, sql: Sql, threadId: string, page: RunPage): Promise<WireRun[]> {
   const { rows } = await sql.inScope<RunRow>(scope, {
-    text: `SELECT ${RUN_COLUMNS} FROM agentplane.runs r
-      WHERE r.thread_id = $2 AND ($3::text IS NULL OR r.status = $3) AND ${RUN_IS_VISIBLE}
-      ORDER BY r.ordinal DESC LIMIT $4 OFFSET $5`,
+    text: boundedPage({
+      columns: RUN_COLUMNS,
+      alias: 'r',
+      rows: `SELECT ${RUN_COLUMNS} FROM agentplane.runs r
+        WHERE r.thread_id = $2 AND ($3::text IS NULL OR r.status = $3) AND ${RUN_IS_VISIBLE}
+        ORDER BY r.ordinal DESC LIMIT $4 OFFSET $5`,
+      large: ['metadata', 'kwargs', 'error'],
+    }),
     values: [threadId, page.status ?? null, page.limit, page.offset],
   });
   return rows.map((row) => runRecord(row).wire);

@@ -1,3 +1,4 @@
+import { boundedPage } from '../bounded-page.js';
 import { THREAD_COLUMNS, wireThread, type ThreadRow, type WireThread } from '../row/thread-row.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
@@ -11,6 +12,7 @@ export interface ThreadPage {
   readonly isAscending: boolean;
 }
 
+/** The page; a part of it where its threads are large. */
 export async function searchThreads(
   scope: Scope,
   sql: Sql,
@@ -19,9 +21,14 @@ export async function searchThreads(
 ): Promise<WireThread[]> {
   const { text, values } = threadConditions(search);
   const { rows } = await sql.inScope<ThreadRow>(scope, {
-    text: `SELECT ${THREAD_COLUMNS} FROM agentplane.threads WHERE ${text}
-      ORDER BY ${page.sortBy} ${page.isAscending ? 'ASC' : 'DESC'}, thread_id
-      LIMIT $${values.length + 2} OFFSET $${values.length + 3}`,
+    text: boundedPage({
+      columns: THREAD_COLUMNS,
+      alias: 't',
+      rows: `SELECT ${THREAD_COLUMNS} FROM agentplane.threads WHERE ${text}
+        ORDER BY ${page.sortBy} ${page.isAscending ? 'ASC' : 'DESC'}, thread_id
+        LIMIT $${values.length + 2} OFFSET $${values.length + 3}`,
+      large: ['metadata', 'values', 'interrupts', 'error'],
+    }),
     values: [...values, page.limit, page.offset],
   });
   return rows.map(wireThread);

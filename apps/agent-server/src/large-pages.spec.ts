@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import { testPostgres } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const postgres = testPostgres();
+let server: ServerProcess;
+
+beforeAll(async () => {
+  server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri });
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+async function send(method: string, path: string, body?: object) {
+  const response = await fetch(`${server.url}${path}`, {
+    method,
+    ...(body ? { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {}),
+  });
+  expect(response.status).toBe(200);
+  return {
+    body: (await response.json()) as Record<string, string>[],
+    next: response.headers.get('x-pagination-next'),
+  };
+}
+
+/** The database cannot make it much smaller. */
+const largeText = (bytes: number): string => randomBytes((bytes * 3) / 4).toString('base64');
+
+describe('a server with large rows', () => {
+  it('answers a search of threads and a list of runs in parts', async () => {
+    const { thread_id: id } = (await send('POST', '/threads', {})).body as unknown as { thread_id: string };
+    const created = [id];
+    for (let n = 0; n < 3; n++) {
+      // each run makes the state larger; a copy has it as it is
+      const input = { steps: [largeText(5_000_000)] };
+      await send('POST', `/threads/${id}/runs/wait`, { assistant_id: 'counter', input });
+      const copy = (await send('POST', `/threads/${id}/copy`)).body as unknown as { thread_id: string };
+      created.push(copy.thread_id);
+    }
+
+    const found: string[] = [];
+    const parts: number[] = [];
+    for (let offset = 0; ;) {
+      const part = await send('POST', '/threads/search', { limit: 1000, offset });
+      found.push(...part.body.map((thread) => thread['thread_id'] ?? ''));
+      parts.push(part.body.length);
+      if (part.next === null) break;
+      offset = Number(part.next);
+    }
+    expect(parts.length).toBeGreaterThan(1);
+    expect(found).toEqual(created.reverse());
+
+    const runs = (await send('GET', `/threads/${id}/runs?limit=1000`)).body;
+    expect(runs).toHaveLength(2);
+    expect((await send('GET', `/threads/${id}/runs?limit=1000&offset=2`)).body).toHaveLength(1);
+  });
+
+  it('answers a search of assistants in parts', async () => {
+    for (let n = 0; n < 12; n++)
+      await send('POST', '/assistants', { graph_id: 'made', config: { text: largeText(1_000_000) } });
+    const { body, next } = await send('POST', '/assistants/search', { graph_id: 'made', limit: 1000 });
+    expect(body.length).toBeLessThan(13);
+    expect(next).toBe(String(body.length));
+  });
+});
