@@ -18,7 +18,8 @@ export class CreateSessionRequest {
   @Text({ about: 'Description for people' })
   description?: string | null;
 
-  @FreeObject({ about: 'Anything; answered as it came' })
+  // a list answers a hundred of them
+  @FreeObject({ maxBytes: 65_536, about: 'Anything up to 64 KiB; answered as it came' })
   extra?: Record<string, unknown> | null;
 
   @Time()

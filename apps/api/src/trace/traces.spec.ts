@@ -206,6 +206,7 @@ describe('the trace routes', () => {
     ['POST', '/sessions', { name: '\ud800' }, 422],
     ['POST', '/sessions', { name: 'described', description: 'a\u0000b', extra: { a: '\u0000\ud800' } }, 422],
     ['POST', '/sessions', { name: 'more', extra: { a: '\u0000\ud800' } }, 200],
+    ['POST', '/sessions', { name: 'large', extra: { a: 'x'.repeat(65_536) } }, 422],
     ['GET', '/sessions?name=%00', undefined, 422],
     ['GET', '/sessions?name_contains=%00', undefined, 422],
     ['GET', '/sessions?name_contains=%25', undefined, 200],

@@ -300,11 +300,21 @@ export function TextMap(options: TextMapOptions): PropertyDecorator {
 }
 
 /** Any object; what is in it is judged by the API server. */
-export function FreeObject(options: FieldOptions = {}): PropertyDecorator {
+interface FreeObjectOptions extends FieldOptions {
+  /** Of its JSON text; by default what a body may have. */
+  readonly maxBytes?: number;
+}
+
+export function FreeObject({ maxBytes = 1_048_576, ...options }: FreeObjectOptions = {}): PropertyDecorator {
+  const validate = (value: unknown): boolean => Buffer.byteLength(JSON.stringify(value) ?? '') <= maxBytes;
   return field(
     options,
     { type: 'object', additionalProperties: true },
     IsObject(says('Input should be a valid object', 'dict_type')),
+    ValidateBy(
+      { name: 'isSmall', validator: { validate } },
+      says(`Input should be at most ${maxBytes} bytes long`, 'too_long'),
+    ),
   );
 }
 

@@ -1,4 +1,4 @@
-import type { Repository } from 'typeorm';
+import type { Repository, SelectQueryBuilder } from 'typeorm';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, jsonContains, type JsonObject } from '#lib/json';
 import { isUuid } from '#lib/resources';
@@ -13,6 +13,21 @@ function parse(entity: ProjectEntity): Project {
 function hasMetadata(extra: string | null, part: JsonObject): boolean {
   const value: unknown = extra === null ? undefined : JSON.parse(extra);
   return isJsonObject(value) && jsonContains(part, value['metadata']);
+}
+
+/** A tenant may have any number of projects: they are looked at in memory, and never all at once. */
+const SLICE = 100;
+
+/** Looked at here and not in SQL: text that is JSON may hold what jsonb refuses. */
+async function* inSlices(
+  query: SelectQueryBuilder<ProjectEntity>,
+): AsyncGenerator<ProjectEntity, void, void> {
+  const columns = ['project.id', 'project.tenantId', 'project.createdAt'];
+  const ids = (await query.clone().select(columns).getMany()).map(({ id }) => id);
+  for (let from = 0; from < ids.length; from += SLICE) {
+    const slice = ids.slice(from, from + SLICE);
+    yield* await query.clone().andWhere('project.id = ANY(:slice)', { slice }).getMany();
+  }
 }
 
 /** The table `projects`. Ids are those of one tenant: another's are neither shown nor in the way. */
@@ -80,9 +95,12 @@ export class ProjectTable implements Projects {
       query.andWhere('strpos(lower(project.name), lower(:part)) > 0', { part: nameContains });
     if (ids) query.andWhere('project.id = ANY(:ids)', { ids: ids.filter(isUuid) });
     if (metadata === undefined) return (await query.take(limit).skip(offset).getMany()).map(parse);
-    // not in SQL: text that is JSON may hold what jsonb refuses
-    const matching = (await query.getMany()).filter(({ extra }) => hasMetadata(extra, metadata));
-    return matching.slice(offset, offset + limit).map(parse);
+    const matching: Project[] = [];
+    let toSkip = offset;
+    for await (const project of inSlices(query))
+      if (hasMetadata(project.extra, metadata) && --toSkip < 0 && matching.push(parse(project)) >= limit)
+        break;
+    return matching;
   }
 
   async delete(tenantId: string, id: string): Promise<boolean> {
