@@ -129,8 +129,14 @@ export class FaultBench {
   async row(victims: readonly Victim[], fault: Fault): Promise<RowResult> {
     const agent = await this.#agent();
     const refused = { count: 0 };
-    const work = await this.#begin(agent, refused);
-    await Promise.all(victims.map((victim) => this.#strike(victim, fault)));
+    // a worker lives for a second or two, and may have ended before the runs are queued
+    const early: readonly Victim[] = victims.filter((victim) => victim === 'export-worker');
+    const [work] = await Promise.all([
+      this.#begin(agent, refused),
+      ...early.map((victim) => this.#strike(victim, fault)),
+    ]);
+    const late = victims.filter((victim) => !early.includes(victim));
+    await Promise.all(late.map((victim) => this.#strike(victim, fault)));
     const startedMs = performance.now();
     const reasons: string[] = [];
     await Promise.all([
