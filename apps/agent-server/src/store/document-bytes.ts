@@ -5,7 +5,7 @@ import type { JsonObject } from '#lib/json';
 export const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
 /** Of one in a row, however many changes it was put together by. */
-export const MAX_ROW_DOCUMENT_BYTES = 4 * MAX_DOCUMENT_BYTES;
+const MAX_ROW_DOCUMENT_BYTES = 4 * MAX_DOCUMENT_BYTES;
 
 /**
  * How long a document becomes where `jsonb` prints it: numbers come without exponents there, so `1e308` takes 309
