@@ -12,7 +12,11 @@ export class BufferBudget {
   readonly #maxBytes: number;
   #held = 0;
 
-  constructor(maxBytes: number) {
+  /** @param refusal what a caller is told when there is no room */
+  constructor(
+    maxBytes: number,
+    private readonly refusal = 'Storing the traces failed: too many arrive at once; try again',
+  ) {
     this.#maxBytes = maxBytes;
   }
 
@@ -29,7 +33,7 @@ export class BufferBudget {
     return {
       hold: (bytes) => {
         if (this.#held > own && this.#held + bytes > this.#maxBytes)
-          throw new PublicError('too_many', 'Storing the traces failed: too many arrive at once; try again');
+          throw new PublicError('too_many', this.refusal);
         this.#held += bytes;
         own += bytes;
       },
@@ -39,5 +43,12 @@ export class BufferBudget {
         own -= freed;
       },
     };
+  }
+}
+
+/** What answers hold until their callers have read them. */
+export class AnswerBudget extends BufferBudget {
+  constructor(maxBytes: number) {
+    super(maxBytes, 'Reading the run failed: too much is read at once; try again');
   }
 }

@@ -110,6 +110,32 @@ describe('a large body of a trace route', () => {
     },
   );
 
+  it('counts the run of an answer until it is read, and refuses the next with 429 when no room is left', async () => {
+    const id = randomUUID();
+    const sent = open('/runs', json);
+    sent.end(run(id, 30 * MIB));
+    expect((await answerOf(sent)).status).toBe(202);
+    const read = async (): Promise<IncomingMessage> => {
+      const asked = request(`${api.url}/runs/${id}`, { agent: false, headers: { 'x-api-key': tenant.key } });
+      asked.end();
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      return response;
+    };
+    // the room is 64 MiB
+    const unread = [await read(), await read()];
+    expect(unread.map(({ statusCode }) => statusCode)).toEqual([200, 200]);
+    const refused = await read();
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([429, '1']);
+    refused.resume();
+    for (const response of unread) response.resume();
+    await Promise.all(unread.map((response) => once(response, 'end')));
+    await waitFor(async () => {
+      const response = await read();
+      response.resume();
+      return response.statusCode === 200;
+    }, PATIENCE);
+  });
+
   it('refuses a body that is too large with a readable answer', async () => {
     for (const [, path, headers, body] of KINDS) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });

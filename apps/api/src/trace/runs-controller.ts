@@ -4,8 +4,10 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
+import type { StoredRun } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
+import { AnswerBudget } from './buffer-budget.js';
 import { renderRun } from './render-run.js';
 import { RunAnswer, StoredAnswer, StoredPartsAnswer } from './run-answer.js';
 import {
@@ -36,6 +38,7 @@ export class RunsController {
   constructor(
     private readonly ingestion: TraceIngestion,
     private readonly traces: Traces,
+    private readonly answers: AnswerBudget,
   ) {}
 
   @Post('multipart')
@@ -119,7 +122,15 @@ export class RunsController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const stored = await this.traces.getRun(caller, runId, query.session_id);
+    this.#holdUntilRead(reply, stored);
     const run = renderRun(stored, { withSerialized: query.exclude_serialized !== true });
     void reply.send(run);
+  }
+  /** @throws PublicError too_many */
+  #holdUntilRead({ raw }: FastifyReply, { payloads }: StoredRun): void {
+    const account = this.answers.open();
+    account.hold(Object.values(payloads).reduce((sum, payload) => sum + payload.length, 0));
+    if (raw.destroyed) account.keep(0);
+    else raw.once('close', () => account.keep(0));
   }
 }

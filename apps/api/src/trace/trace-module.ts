@@ -3,7 +3,7 @@ import type { Logger } from '#lib/telemetry';
 import type { TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, LOG, TRACE_STORE } from '../core/tokens.js';
-import { BufferBudget } from './buffer-budget.js';
+import { AnswerBudget, BufferBudget } from './buffer-budget.js';
 import { InfoController } from './info-controller.js';
 import { RunsController } from './runs-controller.js';
 import { SessionsController } from './sessions-controller.js';
@@ -22,6 +22,11 @@ type Limits = Pick<ApiConfig, 'maxBodyBytes' | 'maxBufferedBytes'>;
       inject: [TRACE_STORE, API_CONFIG, LOG],
       useFactory: (store: TraceStore, { maxBodyBytes, maxBufferedBytes }: Limits, log: Logger) =>
         new TraceIngestion(store, new BufferBudget(maxBufferedBytes), maxBodyBytes, log),
+    },
+    {
+      provide: AnswerBudget,
+      inject: [API_CONFIG],
+      useFactory: ({ maxBufferedBytes }: Limits) => new AnswerBudget(maxBufferedBytes),
     },
     { provide: Traces, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Traces(store) },
     { provide: Tidying, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Tidying(store) },
