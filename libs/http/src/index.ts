@@ -1,10 +1,12 @@
 /** What the HTTP servers of this platform have in common before a route is reached. */
 export { takenBy } from './answer-watch.js';
 export { answerBrokenRequests } from './broken-requests.js';
+export { BufferBudget } from './buffer-budget.js';
 export { cutSocket } from './cut-socket.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';
 export { protectAnswer } from './protect-answer.js';
+export { bodyPieces, readBody } from './read-body.js';
 export { SCHEMALESS } from './schemaless.js';
 export { SERVER_LIMITS, serverOptions, type ServerLimits } from './server-limits.js';
 export { WrongKeys } from './wrong-keys.js';

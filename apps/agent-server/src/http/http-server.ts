@@ -1,11 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import {
+  BufferBudget,
   guardServer,
   GUARDED_SERVER,
   limitServer,
   protectAnswer,
+  readBody,
   SERVER_LIMITS,
   SCHEMALESS,
   serverOptions,
@@ -23,6 +26,11 @@ import type { UnsentOutput } from './unsent-output.js';
 
 /** Graph inputs carry documents and images. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+/** Bodies that have not arrived whole, of all clients together: one that stops in the middle holds what it sent. */
+const MAX_ARRIVING_BYTES = 4 * MAX_BODY_BYTES;
+
+const TOO_LARGE = new PublicError('too_large', 'The body is too large');
 
 /** Answers of this size are counted until they are read. */
 const COUNTED_FROM_BYTES = 64 * 1024;
@@ -70,7 +78,7 @@ function publicErrorOf(error: unknown): PublicError | undefined {
 /** What the framework found wrong with a request. */
 function httpErrorOf(error: unknown): PublicError | undefined {
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
-  if (error.statusCode === 413) return new PublicError('too_large', 'The body is too large');
+  if (error.statusCode === 413) return TOO_LARGE;
   if (typeof error.statusCode === 'number' && error.statusCode < 500 && error.statusCode !== 415)
     return new PublicError('bad_request', error.message);
   return undefined;
@@ -108,11 +116,16 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   guardServer(app);
   app.decorateRequest('caller', undefined);
 
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer' },
-    async (_request: FastifyRequest, body: Buffer) => parseJsonBody(body),
-  );
+  const room = new BufferBudget(MAX_ARRIVING_BYTES, 'Too many large requests arrive at once; try again');
+  app.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
+    if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw TOO_LARGE;
+    const account = room.open();
+    try {
+      return parseJsonBody(await readBody(body, MAX_BODY_BYTES, account.hold));
+    } finally {
+      account.keep(0);
+    }
+  });
 
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     replies.add(reply.raw);

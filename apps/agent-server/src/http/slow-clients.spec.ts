@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import { request, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { SERVER_LIMITS } from '#lib/http';
+import { SERVER_LIMITS, type ServerLimits } from '#lib/http';
 import { createLogger } from '#lib/telemetry';
-import { sendRaw, sendUnread } from '#lib/testing';
+import { sendRaw, sendUnread, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { buildHttpServer } from './http-server.js';
 import { OpenReplies } from './open-replies.js';
@@ -13,8 +13,8 @@ import { UnsentOutput } from './unsent-output.js';
 let app: FastifyInstance;
 let port: number;
 
-beforeAll(async () => {
-  app = buildHttpServer({
+function build(limits: ServerLimits): FastifyInstance {
+  return buildHttpServer({
     verifier: undefined,
     readiness: { notReady: undefined, notStarted: undefined },
     corsOrigins: [],
@@ -26,8 +26,12 @@ beforeAll(async () => {
     }),
     info: () => ({}),
     log: createLogger('test', 'silent'),
-    limits: { ...SERVER_LIMITS, headersMs: 200, bodyIdleMs: 300, answerStallMs: 300, checkMs: 50 },
+    limits,
   });
+}
+
+beforeAll(async () => {
+  app = build({ ...SERVER_LIMITS, headersMs: 200, bodyIdleMs: 300, answerStallMs: 300, checkMs: 50 });
   app.post('/threads', async (request) => request.body);
   app.get('/state', async () => ({ text: 'x'.repeat(32_000_000) }));
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -46,6 +50,46 @@ describe('the agent server', () => {
   ])('answers 408 and cuts a client that stops in the middle of %s', async (_title, text) => {
     expect((await sendRaw(port, text)).status).toBe(408);
   });
+
+  it('refuses large bodies with 429 while those of others have not arrived', async () => {
+    const mib = 1024 * 1024;
+    const patient = build(SERVER_LIMITS);
+    patient.post('/lengths', async ({ body }) => ({ length: String(body).length }));
+    await patient.listen({ host: '127.0.0.1', port: 0 });
+    const { port: patientPort } = patient.server.address() as AddressInfo;
+    const open = (path: string): ClientRequest => {
+      const headers = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };
+      const sent = request({
+        port: patientPort,
+        host: '127.0.0.1',
+        method: 'POST',
+        path,
+        headers,
+        agent: false,
+      });
+      sent.on('error', () => undefined);
+      return sent;
+    };
+    const statusOf = async (sent: ClientRequest): Promise<number | undefined> => {
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      response.resume();
+      return response.statusCode;
+    };
+    const send = async (bytes: number): Promise<number | undefined> => {
+      const sent = open('/lengths');
+      sent.end(`"${'x'.repeat(bytes)}"`);
+      return statusOf(sent);
+    };
+    const held = Array.from({ length: 4 }, () => open('/lengths'));
+    for (const sent of held) sent.write(`"${'x'.repeat(60 * mib)}`);
+    await waitFor(() => held.every(({ socket }) => socket?.writableLength === 0), { timeoutMs: 30_000 });
+    expect(await send(40 * mib)).toBe(429);
+    expect(await send(10)).toBe(200);
+    for (const sent of held) sent.end('"');
+    expect(await Promise.all(held.map(statusOf))).toEqual([200, 200, 200, 200]);
+    expect(await send(40 * mib)).toBe(200);
+    await patient.close();
+  }, 60_000);
 
   it('cuts a client that does not read a large state', async () => {
     const closed = once(app.server, 'request').then(([, response]) =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { PublicError } from '#lib/errors';
-import { BufferBudget } from './buffer-budget.js';
+import { BufferBudget } from '#lib/http';
 import { UnreadableError } from './byte-reader.js';
 import { boundaryOf, multipartParts, type MultipartLimits } from './multipart.js';
 
@@ -87,7 +87,7 @@ describe('a multipart body', () => {
 
 describe('the buffer budget', () => {
   it('admits one request of any size, and others while there is room', () => {
-    const budget = new BufferBudget(100);
+    const budget = new BufferBudget(100, 'no room');
     const [large, small] = [budget.open(), budget.open()];
     large.hold(90);
     large.hold(90);

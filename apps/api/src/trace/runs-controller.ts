@@ -7,7 +7,7 @@ import { PublicError } from '#lib/errors';
 import type { StoredRun } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
-import { AnswerBudget } from './buffer-budget.js';
+import { AnswerBudget } from './answer-budget.js';
 import { renderRun } from './render-run.js';
 import { RunAnswer, StoredAnswer, StoredPartsAnswer } from './run-answer.js';
 import {

@@ -1,11 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { Caller } from '#lib/auth';
+import { bodyPieces, readBody, type BufferBudget } from '#lib/http';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { splitBatch, type RunBatch, type RunOperation, type TraceStore } from '#lib/trace-store';
-import { bodyPieces, readBody } from '../wire/read-body.js';
 import { invalid } from '../wire/request-pipe.js';
-import type { BufferBudget } from './buffer-budget.js';
 import { UnreadableError } from './byte-reader.js';
 import { boundaryOf, multipartParts } from './multipart.js';
 import { MultipartRuns, type NotKept } from './multipart-runs.js';

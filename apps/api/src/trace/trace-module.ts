@@ -1,9 +1,10 @@
 import { Module } from '@nestjs/common';
+import { BufferBudget } from '#lib/http';
 import type { Logger } from '#lib/telemetry';
 import type { TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, LOG, TRACE_STORE } from '../core/tokens.js';
-import { AnswerBudget, BufferBudget } from './buffer-budget.js';
+import { AnswerBudget } from './answer-budget.js';
 import { InfoController } from './info-controller.js';
 import { RunsController } from './runs-controller.js';
 import { SessionsController } from './sessions-controller.js';
@@ -13,6 +14,8 @@ import { Traces } from './traces.js';
 
 type Limits = Pick<ApiConfig, 'maxBodyBytes' | 'maxBufferedBytes'>;
 
+const BUSY = 'Storing the traces failed: too many arrive at once; try again';
+
 /** Runs of traces, sent and read, and their tracing projects. */
 @Module({
   controllers: [InfoController, RunsController, SessionsController],
@@ -21,7 +24,7 @@ type Limits = Pick<ApiConfig, 'maxBodyBytes' | 'maxBufferedBytes'>;
       provide: TraceIngestion,
       inject: [TRACE_STORE, API_CONFIG, LOG],
       useFactory: (store: TraceStore, { maxBodyBytes, maxBufferedBytes }: Limits, log: Logger) =>
-        new TraceIngestion(store, new BufferBudget(maxBufferedBytes), maxBodyBytes, log),
+        new TraceIngestion(store, new BufferBudget(maxBufferedBytes, BUSY), maxBodyBytes, log),
     },
     {
       provide: AnswerBudget,

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
+import { readBody } from '#lib/http';
 import { findInvalidUtf8, findJsonTrouble, renderTrouble } from '#lib/json';
 import { JsonSyntaxError, validateJson } from '#lib/trace-store';
-import { readBody } from './read-body.js';
 
 /** Bodies of all routes but those of traces. */
 const MAX_PLAIN_BYTES = 1_048_576;

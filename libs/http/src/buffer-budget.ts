@@ -15,7 +15,7 @@ export class BufferBudget {
   /** @param refusal what a caller is told when there is no room */
   constructor(
     maxBytes: number,
-    private readonly refusal = 'Storing the traces failed: too many arrive at once; try again',
+    private readonly refusal: string,
   ) {
     this.#maxBytes = maxBytes;
   }
@@ -33,7 +33,7 @@ export class BufferBudget {
     return {
       hold: (bytes) => {
         if (this.#held > own && this.#held + bytes > this.#maxBytes)
-          throw new PublicError('too_many', this.refusal);
+          throw new PublicError('too_many', this.refusal, [], { retryAfterSeconds: 1 });
         this.#held += bytes;
         own += bytes;
       },
@@ -43,12 +43,5 @@ export class BufferBudget {
         own -= freed;
       },
     };
-  }
-}
-
-/** What answers hold until their callers have read them. */
-export class AnswerBudget extends BufferBudget {
-  constructor(maxBytes: number) {
-    super(maxBytes, 'Reading the run failed: too much is read at once; try again');
   }
 }
