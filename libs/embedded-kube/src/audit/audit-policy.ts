@@ -1,3 +1,4 @@
+import { RESOURCES } from '#lib/resources';
 import { ANONYMOUS, type UserInfo } from '../authn/user.js';
 import type { RequestInfo } from '../http/request-info.js';
 
@@ -30,10 +31,19 @@ const RULES: readonly Rule[] = [
   // status is what programs report; a person who writes it is worth a line
   {
     level: 'None',
-    matches: ({ subresource }, { username }) => subresource === 'status' && username.startsWith('system:'),
+    matches: ({ subresource, group }, { username }) => subresource === 'status' && isProgram(username, group),
   },
   { level: 'Metadata', matches: () => true },
 ];
+
+/** A workspace's own service account may change labels with a status; of the platform's kinds only its listener may. */
+function isProgram(username: string, group: string): boolean {
+  if (!username.startsWith('system:')) return false;
+  const isOfWorkspace =
+    username.startsWith('system:serviceaccount:') &&
+    !username.startsWith('system:serviceaccount:agentplane-system:');
+  return !isOfWorkspace || group === RESOURCES.AgentRevision.group;
+}
 
 /** What is recorded of a request. */
 export function auditLevel(info: RequestInfo, user: UserInfo): AuditLevel {

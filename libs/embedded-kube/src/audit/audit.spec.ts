@@ -69,6 +69,37 @@ describe('the audit log of Kubernetes', () => {
     expect(JSON.parse(found ?? '{}')).toMatchObject({ source: { address: '127.0.0.1' } });
   });
 
+  it('records the status that a service account of a workspace writes: labels go with it', async () => {
+    for (const name of ['default', 'robot'])
+      await api.admin.create('/api/v1/namespaces/default/serviceaccounts', { metadata: { name } });
+    const rbac = '/apis/rbac.authorization.k8s.io/v1';
+    await api.admin.create(`${rbac}/clusterrolebindings`, {
+      metadata: { name: 'robot' },
+      roleRef: {
+        apiGroup: 'rbac.authorization.k8s.io',
+        kind: 'ClusterRole',
+        name: 'system:aggregate-to-admin',
+      },
+      subjects: [{ kind: 'ServiceAccount', name: 'robot', namespace: 'default' }],
+    });
+    const robot = api.client(
+      await api.server.kubeconfigFor({ kind: 'service-account', namespace: 'default', name: 'robot' }),
+    );
+    await api.admin.create('/api/v1/namespaces/default/pods', {
+      metadata: { name: 'relabelled' },
+      spec: { containers: [{ name: 'main', image: 'x' }] },
+    });
+    const labels = { app: 'another' };
+    const { code } = await robot.merge('/api/v1/namespaces/default/pods/relabelled/status', {
+      metadata: { labels },
+    });
+    expect(code).toBe(200);
+    expect(recordsOf('relabelled').at(-1)).toMatchObject({
+      actor: { user: 'system:serviceaccount:default:robot' },
+      action: { verb: 'patch', target: 'pods/status' },
+    });
+  });
+
   it('leaves out reads, leases, events, questions, and the status that programs report', async () => {
     const node = api.client(
       await api.server.kubeconfigFor({
