@@ -21,6 +21,7 @@ import { parseAccept } from './media-type.js';
 import type { Handler, Reply, RequestContext } from './request-context.js';
 import { type KnowsResource, observeRequest } from './observe-request.js';
 import { parseRequestInfo } from './request-info.js';
+import { warningHeader } from './warning-header.js';
 
 /** Says who makes a request; throws 401 when credentials are given that are not good. */
 export type Authenticate = (request: IncomingMessage) => Promise<UserInfo>;
@@ -78,7 +79,11 @@ export class TlsListener {
         const id = requestId(request.headers[REQUEST_ID_HEADER]);
         response.setHeader(REQUEST_ID_HEADER, id);
         protectAnswer(response);
-        void withLogFields({ requestId: id }, () => this.#serve(request, response));
+        withLogFields({ requestId: id }, () => this.#serve(request, response)).catch((error: unknown) => {
+          // not even its failure could be told: that is this request's trouble alone
+          this.#options.log.error({ err: error }, 'answering a request failed');
+          response.destroy();
+        });
       },
     );
     answerBrokenRequests(this.#server, (code, detail) =>
@@ -149,16 +154,16 @@ export class TlsListener {
       if (this.#isStopping) response.setHeader('Connection', 'close');
       await writeReply(reply, request, response, { warnings, streams: this.#streams });
     } catch (error) {
-      this.#fail(error, request, response, warnings);
+      await this.#fail(error, request, response, warnings);
     }
   }
 
-  #fail(
+  async #fail(
     error: unknown,
     request: IncomingMessage,
     response: ServerResponse,
     warnings: readonly string[],
-  ): void {
+  ): Promise<void> {
     if (!(error instanceof ApiError)) {
       this.#options.log.error(
         { method: request.method, path: request.url?.split('?')[0], err: error },
@@ -170,7 +175,7 @@ export class TlsListener {
     if (failure.details?.retryAfterSeconds)
       response.setHeader('Retry-After', String(failure.details.retryAfterSeconds));
     if (!request.complete) response.setHeader('Connection', 'close');
-    void writeReply({ kind: 'json', code: failure.code, body: failure.status() }, request, response, {
+    return writeReply({ kind: 'json', code: failure.code, body: failure.status() }, request, response, {
       warnings,
       streams: this.#streams,
     });
@@ -206,10 +211,7 @@ async function writeReply(
   { warnings, streams }: { readonly warnings: readonly string[]; readonly streams: AnswerStreams },
 ): Promise<void> {
   if (warnings.length > 0) {
-    const header = [...new Set(warnings)].map(
-      (text) => `299 - "${text.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', ' ')}"`,
-    );
-    response.setHeader('Warning', header);
+    response.setHeader('Warning', warningHeader(warnings));
   }
   response.setHeader('Cache-Control', 'no-cache, private');
   if (reply.kind === 'stream') {
