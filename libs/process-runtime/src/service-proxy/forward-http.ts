@@ -8,8 +8,8 @@ import type { EndpointChoice } from './endpoint-choice.js';
 /** How long a request waits for a ready pod before it is answered with 503. */
 const PATIENCE_MS = 5_000;
 const MAX_PODS_TRIED = 4;
-/** Belong to one hop, not to the message (RFC 9110 §7.6.1). */
-const HOP_HEADERS = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'upgrade']);
+/** Belong to one hop, not to the message (RFC 9110 §7.6.1), or announce trailers, which are not passed on. */
+const HOP_HEADERS = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade']);
 
 function forwardedHeaders(headers: readonly string[]): string[] {
   const kept: string[] = [];
@@ -61,8 +61,15 @@ async function connectToPod(endpoints: EndpointChoice, signal: AbortSignal): Pro
   return undefined;
 }
 
+/**
+ * A pod runs other people's code, and what is read of an answer is more than what may be written: the words of the status
+ * are this server's own, and the rest is refused.
+ * @throws Error for an answer that cannot be passed on
+ */
 function answer(from: IncomingMessage, to: ServerResponse): void {
-  to.writeHead(from.statusCode ?? 502, from.statusMessage, forwardedHeaders(from.rawHeaders));
+  const { statusCode = 0 } = from;
+  if (statusCode < 200) throw new Error(`${statusCode} is no status of an answer`);
+  to.writeHead(statusCode, forwardedHeaders(from.rawHeaders));
   // server-sent events must leave at once, even while there is no body yet
   to.flushHeaders();
   from.pipe(to);
@@ -83,6 +90,7 @@ export async function forwardHttp(
   response.once('close', () => gone.abort());
   const socket = await connectToPod(endpoints, gone.signal);
   if (!socket) return refuse(response, `Service ${serviceName} has no ready pod; retry in a moment`);
+  response.once('close', () => socket.destroy());
   const outgoing: ClientRequest = plainHttp.request({
     createConnection: () => socket,
     method: incoming.method,
@@ -90,7 +98,14 @@ export async function forwardHttp(
     headers: [...forwardedHeaders(incoming.rawHeaders), 'connection', 'close'],
   });
   response.once('close', () => outgoing.destroy());
-  outgoing.once('response', (from) => answer(from, response));
+  outgoing.once('response', (from) => {
+    try {
+      answer(from, response);
+    } catch {
+      outgoing.destroy();
+      refuse(response, `the pod of Service ${serviceName} gave an answer that is no HTTP`);
+    }
+  });
   outgoing.once('error', () =>
     refuse(response, `the pod of Service ${serviceName} closed the connection before it answered`),
   );

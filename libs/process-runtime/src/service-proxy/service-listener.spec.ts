@@ -173,6 +173,33 @@ describe('ServiceListener', () => {
     expect(first).toBe('data: 1\n\n');
   });
 
+  it.each([
+    ['a status that is none', 'HTTP/1.1 000 OK\r\ncontent-length: 0'],
+    ['a status below 100', 'HTTP/1.1 099 OK\r\ncontent-length: 0'],
+    ['a switch of protocols without a request for it', 'HTTP/1.1 101 OK\r\ncontent-length: 0'],
+    ['a reason with control characters', 'HTTP/1.1 200 O\u0001K\r\ncontent-length: 0'],
+    ['trailers without chunks', 'HTTP/1.1 200 OK\r\ntrailer: x\r\ncontent-length: 0'],
+  ])('goes on when the pod answers with %s', async (_what, head) => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end(`${head}\r\n\r\n`));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    stops.push(() => new Promise((resolve) => server.close(resolve)));
+    const bad = { pod: 'bad', port: (server.address() as AddressInfo).port };
+    const port = await proxy(() => [bad]);
+    expect((await ask(port)).status).toBe(head.includes(' 200 ') ? 200 : 503);
+    expect((await ask(port)).status).toBeGreaterThan(0);
+  });
+
+  it('goes on when a client announces trailers without chunks', async () => {
+    const a = await pod('a');
+    const port = await proxy(() => [a]);
+    const head = 'POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntrailer: x\r\ncontent-length: 0';
+    expect((await sendRaw(port, `${head}\r\n\r\n`)).status).toBe(200);
+    expect((await ask(port)).status).toBe(200);
+  });
+
   it('answers a JSON error when the pod closes the connection', async () => {
     const rude = await pod('rude', (incoming) => incoming.socket.destroy());
     const port = await proxy(() => [rude]);

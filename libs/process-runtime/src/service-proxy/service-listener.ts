@@ -59,7 +59,9 @@ export class ServiceListener {
     this.#isHttp = /^http(-|$)/.test(port.name ?? '');
     this.#server = this.#isHttp
       ? httpServer(choice, options)
-      : createTcpServer((socket) => void tcp(socket, choice));
+      : createTcpServer((socket) => {
+          tcp(socket, choice).catch(() => socket.destroy());
+        });
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
@@ -110,8 +112,13 @@ function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): Ht
   });
   answerBrokenRequests(server);
   limitServer(server, { limits, clock, onCut: recordCuts(log, `service ${serviceName}`) });
-  server.on('request', (incoming, response) => void forwardHttp(incoming, response, choice, serviceName));
-  server.on('upgrade', (incoming, client, head) => void forwardUpgrade(incoming, client, head, choice));
+  // what cannot be passed on is the trouble of this connection alone
+  server.on('request', (incoming, response) => {
+    forwardHttp(incoming, response, choice, serviceName).catch(() => response.destroy());
+  });
+  server.on('upgrade', (incoming, client, head) => {
+    forwardUpgrade(incoming, client, head, choice).catch(() => client.destroy());
+  });
   return server;
 }
 
