@@ -155,7 +155,10 @@ describe('agentplane', () => {
     // made right before the cluster is
     const note = join(data, 'postgres.location');
     const place = await waitUntil('the place of Postgres', () =>
-      existsSync(note) ? readFileSync(note, 'utf8').trim() : existsSync(join(data, 'postgres')) && data,
+      // an empty note is one that is being written
+      existsSync(note)
+        ? readFileSync(note, 'utf8').trim() || undefined
+        : existsSync(join(data, 'postgres')) && data,
     );
     child.kill('SIGINT');
     await ended;
