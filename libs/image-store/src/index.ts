@@ -1,3 +1,4 @@
+export { hasLockFile } from './dependencies/package-manager.js';
 export { readImageEntries } from './image-entries.js';
 export {
   openImageStore,

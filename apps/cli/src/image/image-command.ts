@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { dataPaths, findRunningPlatform, INSTALLATION, nothingRuns } from '#lib/data-folder';
 import { errorText } from '#lib/errors';
-import { openImageStore, type StoredImage } from '#lib/image-store';
+import { hasLockFile, openImageStore, type StoredImage } from '#lib/image-store';
 import { EXIT } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
@@ -69,8 +69,7 @@ async function offerToDeployments(
 function warnOfUnlocked(folder: string): void {
   const path = join(folder, 'package.json');
   if (!existsSync(path)) return;
-  const locks = ['package-lock.json', 'npm-shrinkwrap.json', 'pnpm-lock.yaml', 'yarn.lock'];
-  if (locks.some((name) => existsSync(join(folder, name)))) return;
+  if (hasLockFile(folder)) return;
   const { dependencies = {} } = JSON.parse(readFileSync(path, 'utf8')) as { dependencies?: object };
   if (Object.keys(dependencies).length === 0) return;
   process.stderr.write(

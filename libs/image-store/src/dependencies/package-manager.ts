@@ -105,6 +105,13 @@ export function readManifest(folder: string): JsonObject | undefined {
   return manifest;
 }
 
+/** Whether a folder names what it needs exactly, in a lock file of any package manager that images install from. */
+export function hasLockFile(folder: string): boolean {
+  return Object.values(LOCK_FILES)
+    .flat()
+    .some((file) => existsSync(join(folder, file)));
+}
+
 /**
  * What the lock file of a folder asks for; undefined when there is none. Of several the one counts that package.json
  * names as its `packageManager`, else npm's, pnpm's, yarn's.
