@@ -16,6 +16,7 @@ import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { scopeOf } from './caller-scope.js';
 import { hasPathPart, isTrue, pageOf, pathPart, queryOf } from './request-parts.js';
+import { access } from './route-access.js';
 import { paginate, selected } from './search-answer.js';
 
 const FIELDS = [
@@ -74,7 +75,7 @@ export interface AssistantRouteParts {
 export function registerAssistantRoutes(app: FastifyInstance, parts: AssistantRouteParts): void {
   const { sql, assistants } = parts;
 
-  app.post('/assistants/search', async (request, reply) => {
+  app.post('/assistants/search', access('assistants:search'), async (request, reply) => {
     const body = parseBody(search, request.body);
     const [wanted, page] = [searchOf(body), pageOf(body)];
     const [found, total] = await Promise.all([
@@ -88,10 +89,12 @@ export function registerAssistantRoutes(app: FastifyInstance, parts: AssistantRo
     paginate(reply, page, found.length, total);
     return found.map((assistant) => selected(assistant, body.select));
   });
-  app.post('/assistants/count', async (request) =>
+  app.post('/assistants/count', access('assistants:search'), async (request) =>
     countAssistants(scopeOf(request), sql, searchOf(parseBody(z.object(matching), request.body))),
   );
-  app.get('/assistants/:assistant_id', async (request) => assistants.get(...named(request)));
+  app.get('/assistants/:assistant_id', access('assistants:read'), async (request) =>
+    assistants.get(...named(request)),
+  );
   registerChanges(app, parts);
   registerDescriptions(app, parts);
 }
@@ -108,7 +111,7 @@ function registerChanges(
     if (!graphs.has(graphId)) throw new PublicError('not_found', `Graph "${graphId}" not found`);
   };
 
-  app.post('/assistants', async (request) => {
+  app.post('/assistants', access('assistants:create'), async (request) => {
     const body = parseBody(creation, request.body);
     requireGraph(body.graph_id);
     const assistant = {
@@ -122,7 +125,7 @@ function registerChanges(
     };
     return createAssistant(scopeOf(request), sql, assistant, body.if_exists ?? 'raise');
   });
-  app.patch('/assistants/:assistant_id', async (request) => {
+  app.patch('/assistants/:assistant_id', access('assistants:update'), async (request) => {
     const body = parseBody(change, request.body);
     if (body.graph_id) requireGraph(body.graph_id);
     return assistants.patch(...named(request), {
@@ -132,14 +135,14 @@ function registerChanges(
       context: body.context ?? undefined,
     });
   });
-  app.post('/assistants/:assistant_id/versions', async (request) => {
+  app.post('/assistants/:assistant_id/versions', access('assistants:read'), async (request) => {
     const body = parseBody(versions, request.body);
     return assistants.versions(...named(request), { ...pageOf(body), metadata: body.metadata ?? undefined });
   });
-  app.post('/assistants/:assistant_id/latest', async (request) =>
+  app.post('/assistants/:assistant_id/latest', access('assistants:update'), async (request) =>
     assistants.choose(...named(request), parseBody(choice, request.body).version),
   );
-  app.delete('/assistants/:assistant_id', async (request, reply) => {
+  app.delete('/assistants/:assistant_id', access('assistants:delete'), async (request, reply) => {
     await assistants.remove(...named(request), isTrue(queryOf(request)['delete_threads']));
     return reply.code(204).send();
   });
@@ -147,7 +150,7 @@ function registerChanges(
 
 /** What an assistant's graph is made of. */
 function registerDescriptions(app: FastifyInstance, { assistants, graphs }: AssistantRouteParts): void {
-  app.get('/assistants/:assistant_id/graph', async (request) => {
+  app.get('/assistants/:assistant_id/graph', access('assistants:read'), async (request) => {
     const graph = await graphs.get((await assistants.get(...named(request))).graph_id);
     const { xray } = queryOf(request);
     const depth = Number(xray);
@@ -156,7 +159,7 @@ function registerDescriptions(app: FastifyInstance, { assistants, graphs }: Assi
     });
     return drawn?.toJSON() ?? { nodes: [], edges: [] };
   });
-  app.get('/assistants/:assistant_id/schemas', async (request) => {
+  app.get('/assistants/:assistant_id/schemas', access('assistants:read'), async (request) => {
     const { graph_id: graphId } = await assistants.get(...named(request));
     return readGraphSchemas(await graphs.get(graphId), graphId, graphs.fileOf(graphId));
   });
@@ -167,6 +170,6 @@ function registerDescriptions(app: FastifyInstance, { assistants, graphs }: Assi
     const asked = { namespace, recurse, file: graphs.fileOf(graphId) };
     return readSubgraphSchemas(await graphs.get(graphId), asked);
   };
-  app.get('/assistants/:assistant_id/subgraphs', subgraphs);
-  app.get('/assistants/:assistant_id/subgraphs/:namespace', subgraphs);
+  app.get('/assistants/:assistant_id/subgraphs', access('assistants:read'), subgraphs);
+  app.get('/assistants/:assistant_id/subgraphs/:namespace', access('assistants:read'), subgraphs);
 }

@@ -19,9 +19,11 @@ import { type Logger, observeRequests, recordCuts } from '#lib/telemetry';
 import { postgresTrouble } from '#lib/postgres';
 import type { Readiness } from '../start/readiness.js';
 import type { KeyVerifier } from './authenticate.js';
+import { authorize } from './caller-scope.js';
 import { allowOrigins } from './cors.js';
 import { parseJsonBody } from './json-body.js';
 import type { OpenReplies } from './open-replies.js';
+import { access } from './route-access.js';
 import type { UnsentOutput } from './unsent-output.js';
 
 /** Graph inputs carry documents and images. */
@@ -37,8 +39,6 @@ const COUNTED_FROM_BYTES = 64 * 1024;
 
 /** Longer than any load balancer keeps a connection, so that it closes first. */
 const KEEP_ALIVE_MS = 75_000;
-
-const PUBLIC_PATHS = new Set(['/ok', '/info']);
 
 export interface HttpServerParts {
   /** Undefined: authentication is off. */
@@ -109,12 +109,14 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     },
   });
   limitServer(app.server, { limits, onCut: recordCuts(log, 'agent') });
-  app.addHook('onRoute', ({ method, url }) =>
-    [method].flat().forEach((one) => parts.onRoute?.(`${one} ${url}`)),
-  );
+  app.addHook('onRoute', ({ method, url, config }) => {
+    if (!config?.access) throw new Error(`route ${String(method)} ${url} does not name its access`);
+    [method].flat().forEach((one) => parts.onRoute?.(`${one} ${url}`));
+  });
   observeRequests(app);
   guardServer(app);
   app.decorateRequest('caller', undefined);
+  app.decorateRequest('scope', undefined);
 
   const room = new BufferBudget(MAX_ARRIVING_BYTES, 'Too many large requests arrive at once; try again');
   app.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
@@ -130,13 +132,17 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     replies.add(reply.raw);
     if (allowOrigins(corsOrigins, request, reply)) return reply.code(204).send();
-    const path = request.url.split('?', 1)[0] ?? '';
-    if (PUBLIC_PATHS.has(path)) return undefined;
+    if (request.routeOptions.config.access === 'open') return undefined;
     const { notStarted } = readiness;
     if (notStarted) throw new PublicError('unavailable', notStarted.detail);
     if (!verifier) return undefined;
     request.caller = await verifier.verify(keyOf(request.headers), request.socket.remoteAddress);
     return undefined;
+  });
+
+  app.addHook('preHandler', async (request: FastifyRequest) => {
+    const { access: asked } = request.routeOptions.config;
+    if (asked && asked !== 'open' && asked !== 'any') request.scope = await authorize(request, asked);
   });
 
   app.addHook('onSend', async (_request, reply, payload) => {
@@ -157,10 +163,10 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   });
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ detail: 'Not found' }));
 
-  app.get('/ok', async (_request, reply) => {
+  app.get('/ok', access('open'), async (_request, reply) => {
     const { notReady } = readiness;
     return notReady ? reply.code(503).send(formatNotReady(notReady)) : { ok: true };
   });
-  app.get('/info', async () => info());
+  app.get('/info', access('open'), async () => info());
   return app;
 }

@@ -17,6 +17,7 @@ import { callerFields } from './caller-fields.js';
 import { scopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { hasPathPart, pageOf, pathId, queryOf } from './request-parts.js';
+import { access } from './route-access.js';
 import { selected } from './search-answer.js';
 import { WaitingReply } from './waiting-reply.js';
 
@@ -121,32 +122,36 @@ export class RunRoutes {
 
   register(app: FastifyInstance): void {
     for (const prefix of ['', '/threads/:thread_id']) {
-      app.post(`${prefix}/runs`, (request, reply) => this.#create(request, reply));
-      app.post(`${prefix}/runs/wait`, (request, reply) =>
+      app.post(`${prefix}/runs`, access('threads:create_run'), (request, reply) =>
+        this.#create(request, reply),
+      );
+      app.post(`${prefix}/runs/wait`, access('threads:create_run'), (request, reply) =>
         this.#attached(request, reply, ({ raw }) => new WaitingReply(raw, this.parts)),
       );
-      app.post(`${prefix}/runs/stream`, (request, reply) =>
+      app.post(`${prefix}/runs/stream`, access('threads:create_run'), (request, reply) =>
         this.#attached(request, reply, ({ raw }) => new EventStream(raw, this.parts)),
       );
-      app.get(`${prefix}/runs/:run_id`, async (request) => {
+      app.get(`${prefix}/runs/:run_id`, access('threads:read'), async (request) => {
         return (await this.parts.runs.get(scopeOf(request), pathId(request, 'run_id'), threadIdOf(request)))
           .wire;
       });
-      app.get(`${prefix}/runs/:run_id/join`, (request, reply) =>
+      app.get(`${prefix}/runs/:run_id/join`, access('threads:read'), (request, reply) =>
         this.#joined(request, reply, new WaitingReply(reply.raw, this.parts)),
       );
-      app.get(`${prefix}/runs/:run_id/stream`, (request, reply) => {
+      app.get(`${prefix}/runs/:run_id/stream`, access('threads:read'), (request, reply) => {
         const modes = modesOf(queryOf(request)['stream_mode']);
         return this.#joined(request, reply, new EventStream(reply.raw, this.parts, modes));
       });
-      app.post(`${prefix}/runs/:run_id/cancel`, (request, reply) => this.#cancel(request, reply));
+      app.post(`${prefix}/runs/:run_id/cancel`, access('threads:update'), (request, reply) =>
+        this.#cancel(request, reply),
+      );
     }
-    app.post('/runs/cancel', async (request, reply) => {
+    app.post('/runs/cancel', access('threads:update'), async (request, reply) => {
       await this.#cancelMany(request);
       return reply.code(204).send();
     });
-    app.post('/runs/batch', (request) => this.#createAll(request));
-    app.get('/threads/:thread_id/runs', async (request) => {
+    app.post('/runs/batch', access('threads:create_run'), (request) => this.#createAll(request));
+    app.get('/threads/:thread_id/runs', access('threads:read'), async (request) => {
       const query = parseInput(runList, request.query, 'query');
       const runs = await listRuns(scopeOf(request), this.parts.sql, pathId(request, 'thread_id'), {
         ...pageOf(query),
@@ -154,7 +159,7 @@ export class RunRoutes {
       });
       return runs.map((run) => selected(run, query.select));
     });
-    app.delete('/threads/:thread_id/runs/:run_id', async (request, reply) => {
+    app.delete('/threads/:thread_id/runs/:run_id', access('threads:delete'), async (request, reply) => {
       const [runId, threadId] = [pathId(request, 'run_id'), pathId(request, 'thread_id')];
       await this.parts.runs.get(scopeOf(request), runId, threadId);
       if (!(await removeRun(scopeOf(request), this.parts.sql, runId, threadId)))

@@ -8,6 +8,7 @@ import { sendRaw, sendUnread, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { buildHttpServer } from './http-server.js';
 import { OpenReplies } from './open-replies.js';
+import { access } from './route-access.js';
 import { UnsentOutput } from './unsent-output.js';
 
 let app: FastifyInstance;
@@ -32,8 +33,8 @@ function build(limits: ServerLimits): FastifyInstance {
 
 beforeAll(async () => {
   app = build({ ...SERVER_LIMITS, headersMs: 200, bodyIdleMs: 300, answerStallMs: 300, checkMs: 50 });
-  app.post('/threads', async (request) => request.body);
-  app.get('/state', async () => ({ text: 'x'.repeat(32_000_000) }));
+  app.post('/threads', access('any'), async (request) => request.body);
+  app.get('/state', access('any'), async () => ({ text: 'x'.repeat(32_000_000) }));
   await app.listen({ host: '127.0.0.1', port: 0 });
   port = (app.server.address() as AddressInfo).port;
 });
@@ -54,7 +55,7 @@ describe('the agent server', () => {
   it('refuses large bodies with 429 while those of others have not arrived', async () => {
     const mib = 1024 * 1024;
     const patient = build(SERVER_LIMITS);
-    patient.post('/lengths', async ({ body }) => ({ length: String(body).length }));
+    patient.post('/lengths', access('any'), async ({ body }) => ({ length: String(body).length }));
     await patient.listen({ host: '127.0.0.1', port: 0 });
     const { port: patientPort } = patient.server.address() as AddressInfo;
     const open = (path: string): ClientRequest => {

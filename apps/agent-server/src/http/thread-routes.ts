@@ -22,6 +22,7 @@ import { searchThreads } from '../store/thread/search-threads.js';
 import { scopeOf } from './caller-scope.js';
 import { extraction, extractValues } from './extract-values.js';
 import { isTrue, pageOf, pathId, pathText, queryOf } from './request-parts.js';
+import { access } from './route-access.js';
 import { paginate, selected } from './search-answer.js';
 import type { AskedThread, ThreadState } from './thread-state.js';
 import { registerThreadUpkeep } from './thread-upkeep.js';
@@ -91,7 +92,7 @@ export interface ThreadRouteParts {
 /** Routes about threads and their states. */
 export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRouteParts): void {
   const { sql, clock } = parts;
-  app.post('/threads', async (request) => {
+  app.post('/threads', access('threads:create'), async (request) => {
     const { thread_id, metadata, if_exists } = parseBody(creation, request.body);
     return createThread(
       scopeOf(request),
@@ -101,7 +102,7 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
       if_exists ?? 'raise',
     );
   });
-  app.post('/threads/search', async (request, reply) => {
+  app.post('/threads/search', access('threads:search'), async (request, reply) => {
     const body = parseBody(search, request.body);
     const page = pageOf(body);
     const [found, total] = await Promise.all([
@@ -118,19 +119,19 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
       ...(body.extract ? { extracted: extractValues(thread, body.extract) } : {}),
     }));
   });
-  app.post('/threads/count', async (request) =>
+  app.post('/threads/count', access('threads:search'), async (request) =>
     countThreads(scopeOf(request), sql, searchOf(parseBody(search, request.body))),
   );
-  app.get('/threads/:thread_id', async (request) => {
+  app.get('/threads/:thread_id', access('threads:read'), async (request) => {
     parseInput(inclusion, request.query, 'query');
     return getThread(scopeOf(request), sql, pathId(request, 'thread_id'));
   });
-  app.patch('/threads/:thread_id', async (request, reply) => {
+  app.patch('/threads/:thread_id', access('threads:update'), async (request, reply) => {
     const { metadata } = parseBody(change, request.body);
     const thread = await patchThread(scopeOf(request), sql, pathId(request, 'thread_id'), metadata ?? {});
     return request.headers['prefer'] === 'return=minimal' ? reply.code(204).send() : thread;
   });
-  app.delete('/threads/:thread_id', async (request, reply) => {
+  app.delete('/threads/:thread_id', access('threads:delete'), async (request, reply) => {
     await removeThread(scopeOf(request), sql, pathId(request, 'thread_id'));
     return reply.code(204).send();
   });
@@ -143,18 +144,18 @@ function askedOf(request: FastifyRequest): AskedThread {
 }
 
 function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
-  app.get('/threads/:thread_id/state', async (request) =>
+  app.get('/threads/:thread_id/state', access('threads:read'), async (request) =>
     state.get(askedOf(request), undefined, isTrue(queryOf(request)['subgraphs'])),
   );
-  app.get('/threads/:thread_id/state/:checkpoint_id', async (request) => {
+  app.get('/threads/:thread_id/state/:checkpoint_id', access('threads:read'), async (request) => {
     const checkpoint_id = pathText(request, 'checkpoint_id');
     return state.get(askedOf(request), { checkpoint_id }, isTrue(queryOf(request)['subgraphs']));
   });
-  app.post('/threads/:thread_id/state/checkpoint', async (request) => {
+  app.post('/threads/:thread_id/state/checkpoint', access('threads:read'), async (request) => {
     const body = parseBody(stateQuery, request.body);
     return state.get(askedOf(request), body.checkpoint, body.subgraphs ?? false);
   });
-  app.post('/threads/:thread_id/state', async (request) => {
+  app.post('/threads/:thread_id/state', access('threads:update'), async (request) => {
     const body = parseBody(update, request.body);
     const checkpoint =
       body.checkpoint ?? (body.checkpoint_id ? { checkpoint_id: body.checkpoint_id } : undefined);
@@ -178,6 +179,10 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
     });
     return reply.type('application/json; charset=utf-8').send(text);
   };
-  app.get('/threads/:thread_id/history', (request, reply) => list(request, reply, 'query'));
-  app.post('/threads/:thread_id/history', (request, reply) => list(request, reply, 'body'));
+  app.get('/threads/:thread_id/history', access('threads:read'), (request, reply) =>
+    list(request, reply, 'query'),
+  );
+  app.post('/threads/:thread_id/history', access('threads:read'), (request, reply) =>
+    list(request, reply, 'body'),
+  );
 }

@@ -17,6 +17,7 @@ import { pruneThread } from '../store/thread/prune-thread.js';
 import { removeThread } from '../store/thread/remove-thread.js';
 import { scopeOf } from './caller-scope.js';
 import { pathId } from './request-parts.js';
+import { access } from './route-access.js';
 
 const pruning = z.object({
   thread_ids: z.array(z.string().regex(UUID_PATTERN, 'must be a uuid')).max(1_000),
@@ -48,17 +49,17 @@ export function registerThreadUpkeep(
   app: FastifyInstance,
   { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
 ): void {
-  app.post('/threads/:thread_id/copy', (request) =>
+  app.post('/threads/:thread_id/copy', access('threads:create'), (request) =>
     copyThread(scopeOf(request), sql, pathId(request, 'thread_id'), uuid7(clock.now())),
   );
-  app.post('/threads/prune', async (request) => {
+  app.post('/threads/prune', access('threads:delete'), async (request) => {
     const { thread_ids, strategy } = parseBody(pruning, request.body);
     const ids = new Set(thread_ids.map((id) => id.toLowerCase()));
     let pruned = 0;
     for (const id of ids) if (await prune(scopeOf(request), sql, id, strategy === 'keep_latest')) pruned += 1;
     return { pruned_count: pruned };
   });
-  app.patch('/threads/:thread_id/state', async (request) => {
+  app.patch('/threads/:thread_id/state', access('threads:update'), async (request) => {
     const { metadata } = parseBody(statePatch, request.body);
     const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
     const { thread_id } = await getThread(scope, sql, threadId);

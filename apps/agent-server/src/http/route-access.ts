@@ -1,0 +1,30 @@
+import type { RouteShorthandOptions } from 'fastify';
+
+/** What a caller may ask to do, by resource: the events of LangGraph's `Auth.on`. */
+interface Actions {
+  readonly threads: 'create' | 'read' | 'update' | 'delete' | 'search' | 'create_run';
+  readonly assistants: 'create' | 'read' | 'update' | 'delete' | 'search';
+  readonly crons: 'create' | 'read' | 'update' | 'delete' | 'search';
+  readonly store: 'put' | 'get' | 'search' | 'list_namespaces' | 'delete';
+}
+
+/** `resource:action`, as in `threads:read`. */
+export type Access = { [R in keyof Actions]: `${R}:${Actions[R]}` }[keyof Actions];
+
+/**
+ * What a route does. `open` answers anybody, without authentication; `any` answers every authenticated caller, and asks
+ * for the scope of each thing that it does by `authorize`.
+ */
+export type RouteAccess = Access | 'any' | 'open';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What the route does; a route without it is refused when it is registered. */
+    readonly access?: RouteAccess;
+  }
+}
+
+/** The options of a route that does this: `app.get('/threads/:thread_id', access('threads:read'), handler)`. */
+export function access(name: RouteAccess): RouteShorthandOptions {
+  return { config: { access: name } };
+}
