@@ -13,7 +13,9 @@ const REFUSED = [401, 429];
 const PUBLIC = ['GET /ok', 'GET /info'];
 
 /** Routes as the server registers them; what they work with is not needed for that. */
-const REGISTERED = new HttpSide({} as HttpSideParts).routes.filter((name) => !name.startsWith('HEAD '));
+const REGISTERED = new HttpSide({ items: {} } as HttpSideParts).routes.filter(
+  (name) => !name.startsWith('HEAD '),
+);
 
 /** In the order of the table: what reads comes first, so that attacks do not make what they look for. */
 const ROUTES = Object.keys(AGENT_REQUESTS);
@@ -26,12 +28,16 @@ interface Sent {
 
 function requests(name: string, of: Named): Sent[] {
   const [method = '', pattern = ''] = name.split(' ');
-  const { path: parameters, bodies } = AGENT_REQUESTS[name] ?? {};
+  const { path: parameters, query, bodies } = AGENT_REQUESTS[name] ?? {};
   const values: Readonly<Record<string, string>> = { ...of.ids, ...parameters?.(of) };
   const path = pattern.replace(/:([a-z_]+)/g, (_, parameter: string) =>
     encodeURIComponent(values[parameter] ?? ''),
   );
-  return (bodies?.(of, of) ?? [undefined]).map((body) => ({ method, path, body }));
+  return (bodies?.(of, of) ?? [undefined]).map((body) => ({
+    method,
+    path: path + (query === undefined ? '' : `?${query}`),
+    body,
+  }));
 }
 
 /** Tenancy: every route of the agent server against every wrong caller. */
@@ -48,6 +54,7 @@ export function attackAgents(arena: FindArena): void {
     const seen = [
       ['POST', '/threads/search', { limit: 100 }],
       ['POST', '/assistants/search', { limit: 100 }],
+      ['POST', '/store/items/search', { limit: 100 }],
       ['GET', `/threads/${ids.thread_id}/history`, undefined],
       ['GET', `/threads/${ids.thread_id}/runs`, undefined],
     ] as const;

@@ -23,6 +23,9 @@ const CREATE_RUN: RouteRequest = {
 };
 const CREATE_ON_THREAD: RouteRequest = { bodies: () => [{ assistant_id: 'agent', input }] };
 
+/** The item that the tenant keeps. */
+const ITEM = { namespace: ['kept'], key: 'item' };
+
 /** What is sent to each route of the agent server; a route without an entry fails the matrix. */
 export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /threads/:thread_id': NOTHING,
@@ -47,6 +50,9 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /threads/search': { bodies: ({ ids }) => [{}, { ids: [ids.thread_id] }] },
   'POST /threads/count': EMPTY,
   'POST /threads/:thread_id/history': EMPTY,
+  'GET /store/items': { query: 'namespace=kept&key=item' },
+  'POST /store/items/search': { bodies: () => [{}, { namespace_prefix: ['kept'] }] },
+  'POST /store/namespaces': EMPTY,
   'POST /threads/:thread_id/state/checkpoint': {
     bodies: ({ ids }) => [{ checkpoint: { checkpoint_id: ids.checkpoint_id, checkpoint_ns: '' } }],
   },
@@ -71,6 +77,8 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /runs/wait': CREATE_RUN,
   'POST /runs/stream': CREATE_RUN,
   'POST /runs/batch': { bodies: ({ ids }) => [[{ assistant_id: ids.assistant_id, input }]] },
+  'PUT /store/items': { bodies: () => [{ ...ITEM, value: { of: 'the attacker' } }] },
+  'DELETE /store/items': { bodies: () => [ITEM] },
   'DELETE /threads/:thread_id/runs/:run_id': RUN,
   'DELETE /threads/:thread_id': NOTHING,
   'DELETE /assistants/:assistant_id': NOTHING,

@@ -154,7 +154,7 @@ async function makeKeys(rest: Rest, kube: KubeClient, owner: Owner) {
   return { keys: keys as Record<TenantKey, string>, api_key_id: text(kept, 'id') };
 }
 
-/** A thread with a finished run. */
+/** A thread with a finished run, and an item of the store. */
 async function useAgent(agentUrl: string, key: string) {
   const call = async (method: string, path: string, body?: unknown): Promise<Body> => {
     const answer = await fetch(agentUrl + path, {
@@ -163,7 +163,7 @@ async function useAgent(agentUrl: string, key: string) {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()) as Body;
+    return answer.status === 204 ? {} : ((await answer.json()) as Body);
   };
   // those that the server made for its graphs have the same ids everywhere
   const assistant = await call('POST', '/assistants', { graph_id: 'agent', name: 'of the tenant' });
@@ -172,6 +172,7 @@ async function useAgent(agentUrl: string, key: string) {
   const run = await call('POST', `/threads/${String(thread_id)}/runs`, { assistant_id: 'agent', input });
   await call('GET', `/threads/${String(thread_id)}/runs/${text(run, 'run_id')}/join`);
   const state = await call('GET', `/threads/${String(thread_id)}/state`);
+  await call('PUT', '/store/items', { namespace: ['kept'], key: 'item', value: { of: thread_id } });
   return {
     thread_id: String(thread_id),
     thread_run_id: text(run, 'run_id'),

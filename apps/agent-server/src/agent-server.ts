@@ -9,13 +9,15 @@ import type { Clock } from '#lib/time';
 import { Assistants } from './assistant/assistants.js';
 import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
-import { readGraphFolder } from './graph/graph-folder.js';
+import { readGraphFolder, type GraphFolder } from './graph/graph-folder.js';
 import { GraphRegistry } from './graph/graph-registry.js';
 import { LoadProgress } from './graph/load-progress.js';
 import { offerLogger } from './graph/offer-logger.js';
 import { KeyVerifier } from './http/authenticate.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
+import { ItemStore } from './memory/item-store.js';
+import { ItemSweeper } from './memory/item-sweeper.js';
 import { readRuns } from './run/observe-runs.js';
 import { flushTraces } from './run/flush-traces.js';
 import { awaitDatabase } from './start/await-database.js';
@@ -41,6 +43,7 @@ interface Running extends AgentServerOptions {
   readonly graphs: GraphRegistry;
   readonly database: Database;
   readonly services: Services;
+  readonly sweeper: ItemSweeper;
   /** Ends what scrapes read of this server. */
   readonly endReadings: () => void;
   readonly http: HttpSide;
@@ -66,7 +69,7 @@ export class AgentServer {
   static async start(options: AgentServerOptions): Promise<AgentServer> {
     const { config, clock, log } = options;
     const verifier = buildVerifier(config, clock);
-    const graphs = await loadGraphs(options);
+    const { agent, graphs } = await loadGraphs(options);
     const { postgresUri: uri, poolSize } = config;
     const database = new Database({ uri, poolSize, clock, log });
     const { sql } = database;
@@ -74,6 +77,9 @@ export class AgentServer {
     const readiness = new Readiness();
 
     const secrets = secretsOf(config);
+    const { ttl } = agent.store;
+    const items = new ItemStore({ sql, ttl });
+    const sweeper = new ItemSweeper({ sql, intervalMinutes: ttl.sweepIntervalMinutes, clock, log });
     const services = buildServices({ config, database, graphs, assistants, secrets, clock, log });
     const { worker, keeper, follower, runs, state } = services;
     const http = new HttpSide({
@@ -83,6 +89,7 @@ export class AgentServer {
       graphs,
       runs,
       state,
+      items: agent.isStoreServed ? items : undefined,
       corsOrigins: config.corsOrigins,
       info: infoOf(config),
       readiness,
@@ -109,11 +116,12 @@ export class AgentServer {
     await notifications.start();
     worker.start();
     keeper.start();
+    sweeper.start();
     readiness.started();
     const endReadings = readRuns({ worker, feeds: services.feeds, sql, server: services.server, http });
     return new AgentServer(port, {
       ...options,
-      ...{ graphs, database, services, http, notifications, endReadings },
+      ...{ graphs, database, services, sweeper, http, notifications, endReadings },
     });
   }
 
@@ -123,11 +131,13 @@ export class AgentServer {
 
   /** Ends in order; runs that are not done by then are handed back to the queue. */
   async stop(): Promise<void> {
-    const { config, clock, graphs, database, services, http, notifications, endReadings } = this.running;
+    const { config, clock, graphs, database, services, sweeper, http, notifications, endReadings } =
+      this.running;
     endReadings();
     http.drain();
     await services.worker.drain(config.drainMs);
     await services.keeper.stop();
+    await sweeper.stop();
     services.follower.stop();
     await setImmediate(); // streams of runs that have just ended are written in the next turn
     await http.close();
@@ -150,7 +160,12 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
   return new KeyVerifier(authUrl, { tenantId, deployment }, wrongKeys, clock);
 }
 
-async function loadGraphs({ config, folder, clock, log }: AgentServerOptions): Promise<GraphRegistry> {
+async function loadGraphs({
+  config,
+  folder,
+  clock,
+  log,
+}: AgentServerOptions): Promise<{ readonly agent: GraphFolder; readonly graphs: GraphRegistry }> {
   const agent = await readGraphFolder(folder);
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // what the deployment sets comes first
@@ -160,7 +175,7 @@ async function loadGraphs({ config, folder, clock, log }: AgentServerOptions): P
   const inFolder = (text: string): string => text.replaceAll(`${agent.folder}/`, '');
   const close = await openLoadingDoor(config, () => inFolder(progress.describe() ?? 'starting'));
   try {
-    return await GraphRegistry.load(agent, progress);
+    return { agent, graphs: await GraphRegistry.load(agent, progress) };
   } finally {
     await close();
   }

@@ -3,3 +3,4 @@ export {
   type GraphConfiguration,
   type GraphEntry,
 } from './parse-graph-configuration.js';
+export type { StoreIndex, StoreSettings, StoreTtl } from './store-settings.js';

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { storeRefusal } from './store-settings.js';
 
 type Judgement = { readonly refusal: string } | { readonly note: string } | undefined;
 type Judge = (value: unknown) => Judgement;
@@ -13,7 +14,7 @@ const note =
 
 const NODE_VERSIONS = ['20', '22', '24'];
 
-/** They switch off what is not there. */
+/** They switch off what is not there, or what can be switched off. */
 const HTTP_SWITCHES = ['disable_a2a', 'disable_mcp', 'disable_ui', 'disable_store', 'disable_webhooks'];
 
 function judgeHttp(value: unknown): Judgement {
@@ -53,7 +54,10 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
   http: judgeHttp,
   ui: refuse('generative UI cannot be served yet; remove it'),
   ui_config: refuse('generative UI cannot be served yet; remove it'),
-  store: refuse('there is no store yet; remove it'),
+  store: (value) => {
+    const refusal = storeRefusal(value);
+    return refusal === undefined ? undefined : { refusal };
+  },
   checkpointer: refuse('checkpoints are kept in the database of the deployment; remove it'),
   encryption: refuse('custom encryption cannot be run yet; remove it'),
   webhooks: refuse('webhooks cannot be sent yet; remove it'),

@@ -14,6 +14,8 @@ describe('langgraph.json', () => {
         { graphId: 'b', file: 'b.js', exportName: 'default', description: 'B' },
       ],
       env: undefined,
+      store: { ttl: { refreshesOnRead: true, sweepIntervalMinutes: 5 } },
+      isStoreServed: true,
       notes: [],
     });
   });
@@ -43,14 +45,31 @@ describe('langgraph.json', () => {
     [{ http: { app: './app.ts:app', disable_a2a: true } }, /"http": app cannot be served/],
     [{ http: { cors: {}, disable_threads: true } }, /"http": cors, disable_threads cannot be served/],
     [{ ui: { agent: './ui.tsx' } }, /"ui": generative UI/],
-    [{ store: { index: {} } }, /"store": there is no store/],
+    [{ store: { index: {} } }, /"store": index\.dims is missing, index\.embed is missing/],
+    [{ store: { index: { dims: 0, embed: 'x' } } }, /index\.dims must be a whole .*index\.embed must be/],
+    [{ store: { index: { dims: 3, embed: './e.py:f' } } }, /index\.embed names a Python file/],
+    [{ store: { index: { dims: 3, embed: 'a:b', fields: [] } } }, /index\.fields must be a list/],
+    [{ store: { ttl: { default_ttl: '5', refresh: true } } }, /ttl\.default_ttl must .*ttl\.refresh is not/],
+    [{ store: { path: './store.ts:store', x: 1 } }, /path cannot be used.*x is not a known setting/],
     [{ checkpointer: { ttl: {} } }, /"checkpointer": checkpoints are kept/],
     [{ dependencies: ['.', 'langchain'] }, /"dependencies": langchain cannot be installed/],
     [{ node_version: '18' }, /"node_version": "18" is not one of 20, 22, 24/],
     [{ dockerfile_lines: ['RUN x'] }, /"dockerfile_lines": it belongs to builds of container images/],
-    [{ store: {}, ui: {} }, /"store": .*; "ui": /],
+    [{ store: [], ui: {} }, /"store": .*; "ui": /],
   ])('refuses %j', (more, message) => {
     expect(() => parse(more)).toThrow(message);
+  });
+
+  it('takes how the store lives and is searched', () => {
+    const index = { dims: 3, embed: './embed.ts:embed' };
+    const ttl = { default_ttl: 1.5, refresh_on_read: false, sweep_interval_minutes: 1 };
+    expect(parse({ store: { index, ttl }, http: { disable_store: true } })).toMatchObject({
+      store: {
+        index: { dims: 3, embed: './embed.ts:embed', fields: ['$'] },
+        ttl: { defaultMinutes: 1.5, refreshesOnRead: false, sweepIntervalMinutes: 1 },
+      },
+      isStoreServed: false,
+    });
   });
 
   it('lets through what others need, and names what drives nothing', () => {

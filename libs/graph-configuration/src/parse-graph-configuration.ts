@@ -2,6 +2,7 @@ import { TerminalError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
 import { judgeSettings } from './judge-settings.js';
+import { parseStoreSettings, type StoreSettings } from './store-settings.js';
 
 /** One graph that `langgraph.json` names. */
 export interface GraphEntry {
@@ -17,6 +18,9 @@ export interface GraphConfiguration {
   readonly graphs: readonly GraphEntry[];
   /** A file of `NAME=value` lines, relative to the folder, or the variables themselves. */
   readonly env: string | Readonly<Record<string, string>> | undefined;
+  readonly store: StoreSettings;
+  /** Whether requests reach the store; graphs always do. */
+  readonly isStoreServed: boolean;
   /** A sentence for each setting that is let through and drives nothing. */
   readonly notes: readonly string[];
 }
@@ -69,7 +73,7 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
     throw failed('it cannot be read as JSON', error);
   }
   const settings: JsonObject = isJsonObject(document) ? document : {};
-  const { graphs, env } = settings;
+  const { graphs, env, store, http } = settings;
   if (!isJsonObject(graphs) || Object.keys(graphs).length === 0)
     throw failed('it names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}');
   const { refusals, notes } = judgeSettings(settings);
@@ -77,6 +81,8 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
   return {
     graphs: Object.entries(graphs).map(([graphId, given]) => parseGraph(graphId, given)),
     env: parseEnv(env),
+    store: parseStoreSettings(store),
+    isStoreServed: !(isJsonObject(http) && http['disable_store'] === true),
     notes,
   };
 }

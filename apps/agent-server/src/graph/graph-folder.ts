@@ -2,7 +2,7 @@ import { readFile, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { TerminalError } from '#lib/errors';
-import { parseGraphConfiguration } from '#lib/graph-configuration';
+import { parseGraphConfiguration, type GraphConfiguration } from '#lib/graph-configuration';
 import { REASON } from '#lib/resources';
 
 /** Where one graph comes from. */
@@ -16,7 +16,7 @@ export interface GraphSource {
 }
 
 /** What the server does with a `langgraph.json`. */
-export interface GraphFolder {
+export interface GraphFolder extends Pick<GraphConfiguration, 'store' | 'isStoreServed'> {
   /** Real path of the agent's folder. */
   readonly folder: string;
   readonly graphs: readonly GraphSource[];
@@ -58,12 +58,14 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
   } catch (error) {
     throw failed('the file cannot be read', error);
   }
-  const { graphs, env, notes } = parseGraphConfiguration(text);
+  const { graphs, env, notes, store, isStoreServed } = parseGraphConfiguration(text);
   const read = await readVariables(real, env);
   return {
     folder: real,
     graphs: graphs.map((graph) => ({ ...graph, file: resolve(real, graph.file) })),
     variables: read.variables,
+    store,
+    isStoreServed,
     notes: [...notes, ...read.notes],
   };
 }

@@ -8,6 +8,7 @@ import type { KeyVerifier } from './authenticate.js';
 import { buildHttpServer } from './http-server.js';
 import { OpenReplies } from './open-replies.js';
 import { RunRoutes, type RunRouteParts } from './run-routes.js';
+import { registerStoreRoutes, type StoreRouteParts } from './store-routes.js';
 import { registerThreadRoutes, type ThreadRouteParts } from './thread-routes.js';
 import { UnsentOutput } from './unsent-output.js';
 
@@ -17,7 +18,8 @@ const CLOSE_GRACE_MS = 5_000;
 /** How often is looked which clients read, while more waits than may. */
 const LOOK_MS = 500;
 
-export interface HttpSideParts extends Omit<RunRouteParts, 'unsent'>, ThreadRouteParts, AssistantRouteParts {
+export interface HttpSideParts
+  extends Omit<RunRouteParts, 'unsent'>, ThreadRouteParts, AssistantRouteParts, StoreRouteParts {
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
   /** Origins of pages that may read answers; `*` for any. */
@@ -65,6 +67,7 @@ export class HttpSide {
     this.#routes.register(this.#app);
     registerThreadRoutes(this.#app, parts);
     registerAssistantRoutes(this.#app, parts);
+    registerStoreRoutes(this.#app, parts);
   }
 
   /** Bytes that clients have not read yet. */

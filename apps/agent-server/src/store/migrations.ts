@@ -3,6 +3,7 @@ import { CANCEL_RUN } from './functions/cancel-run.js';
 import { FINISH_RUN } from './functions/finish-run.js';
 import { SEARCHABLE } from './functions/searchable.js';
 import { SUBMIT_RUN } from './functions/submit-run.js';
+import { ITEMS } from './schema/items.js';
 
 /** Schema of everything the server keeps, the checkpointer's own tables included. */
 export const SCHEMA = 'agentplane';
@@ -119,4 +120,5 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: [TABLES, CANCEL_RUN, SUBMIT_RUN, FINISH_RUN, SEARCHABLE].join('\n'),
   },
   { version: 2, name: 'versions of assistants', sql: ASSISTANT_VERSIONS },
+  { version: 3, name: 'items of the store', sql: ITEMS },
 ];

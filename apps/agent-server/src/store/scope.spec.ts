@@ -31,8 +31,15 @@ import { hasActiveRun } from './run/has-active-run.js';
 import { listRuns } from './run/list-runs.js';
 import { removeRun } from './run/remove-run.js';
 import { submitRun } from './run/submit-run.js';
+import type { ItemPlace } from './row/item-row.js';
 import type { CallerScope, Scope } from './scope.js';
 import { EVERY_ROW, sqlFilter } from './sql-filter.js';
+import { getItem } from './item/get-item.js';
+import { listNamespaces } from './item/list-namespaces.js';
+import { putItem } from './item/put-item.js';
+import { refreshItems } from './item/refresh-items.js';
+import { removeItem } from './item/remove-item.js';
+import { searchItems } from './item/search-items.js';
 import { countThreads } from './thread/count-threads.js';
 import { createThread } from './thread/create-thread.js';
 import { findThread } from './thread/find-thread.js';
@@ -48,6 +55,7 @@ const store = storeFixture();
 const alice: CallerScope = { kind: 'caller', filter: sqlFilter({ owner: 'alice' }) };
 const everyone: CallerScope = { kind: 'caller', filter: EVERY_ROW };
 const PAGE = { limit: 1_000, offset: 0 };
+const VECTORS = [{ field: '$', vector: new Float32Array([0.6, 0.8]) }];
 
 /** Rows of one owner. */
 interface Owned {
@@ -57,6 +65,8 @@ interface Owned {
   readonly runId: string;
   /** On the thread, ended. */
   readonly endedRunId: string;
+  readonly item: ItemPlace;
+  readonly itemId: string;
   /** Without a thread, waiting. */
   readonly temporary: { readonly runId: string; readonly threadId: string };
 }
@@ -79,7 +89,13 @@ async function rowsOf(owner: string): Promise<Owned> {
   const assistant = { assistantId, graphId: 'graph', name: owner, description: undefined };
   const marked = { ...metadata, marked: assistantId };
   await createAssistant(WORKER, sql, { ...assistant, config: {}, context: {}, metadata: marked }, 'raise');
-  return { threadId, assistantId, runId: run.runId, endedRunId, temporary };
+  const item = { namespace: ['of', newId()], key: 'item' };
+  await putItem(WORKER, sql, { ...item, value: metadata, ttlMinutes: 60, vectors: VECTORS });
+  const [found] = await searchItems(WORKER, sql, { prefix: item.namespace, filter: undefined }, PAGE);
+  return {
+    ...{ threadId, assistantId, runId: run.runId, endedRunId, temporary },
+    ...{ item, itemId: found?.itemId ?? '' },
+  };
 }
 
 /** The whole database, to see that nothing of it changed. */
@@ -92,6 +108,8 @@ async function everyRow(): Promise<unknown> {
     'checkpoints',
     'checkpoint_blobs',
     'checkpoint_writes',
+    'store_items',
+    'store_vectors',
   ];
   const rows = await Promise.all(
     tables.map((table) => store.pool.query(`SELECT * FROM agentplane.${table} t ORDER BY t::text`)),
@@ -132,6 +150,8 @@ const ABSENT: Owned = {
   runId: absentRun,
   endedRunId: absentRun,
   temporary: { runId: newId(), threadId: newId() },
+  item: { namespace: ['of', newId()], key: 'item' },
+  itemId: '0',
 };
 
 const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
@@ -265,8 +285,34 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   },
 };
 
+const ITEM_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
+  getItem: { ask: (scope, { item }) => getItem(scope, store.sql, item, true), absent: undefined },
+  removeItem: { ask: (scope, { item }) => removeItem(scope, store.sql, item), absent: false },
+  searchItems: {
+    ask: (scope, { item }) =>
+      searchItems(scope, store.sql, { prefix: item.namespace, filter: undefined }, PAGE),
+    absent: [],
+  },
+  refreshItems: {
+    ask: (scope, { itemId }) => refreshItems(scope, store.sql, [itemId]),
+    absent: undefined,
+  },
+  listNamespaces: {
+    ask: (scope, { item: { namespace } }) =>
+      listNamespaces(scope, store.sql, { prefix: namespace, suffix: [], maxDepth: undefined, ...PAGE }),
+    absent: [],
+  },
+};
+const STATEMENTS = { ...CALLER_STATEMENTS, ...ITEM_STATEMENTS };
+
 /** Statements that make a row, and the one that explains why a row was not made: tested by themselves below. */
-const MAKING_STATEMENTS = ['createAssistant', 'createThread', 'submitTemporaryRuns', 'requireAdmitted'];
+const MAKING_STATEMENTS = [
+  'createAssistant',
+  'createThread',
+  'putItem',
+  'submitTemporaryRuns',
+  'requireAdmitted',
+];
 
 /** Statements of the server's own work: their types take no other scope. */
 const WORKER_STATEMENTS = [
@@ -285,6 +331,7 @@ const WORKER_STATEMENTS = [
   'readRunEvents',
   'removeTemporaryRuns',
   'renewLeases',
+  'sweepItems',
   'sweepRunEvents',
   'takeOverRuns',
   'watchRun',
@@ -309,7 +356,7 @@ async function exportedStatements(): Promise<string[]> {
 
 describe('the statements of the store', () => {
   it('names every exported statement of the store in this file', async () => {
-    const named = [...Object.keys(CALLER_STATEMENTS), ...MAKING_STATEMENTS, ...WORKER_STATEMENTS];
+    const named = [...Object.keys(STATEMENTS), ...MAKING_STATEMENTS, ...WORKER_STATEMENTS];
     expect((await exportedStatements()).sort()).toEqual(named.sort());
   });
 
@@ -322,7 +369,7 @@ describe('the statements of the store', () => {
   });
 });
 
-describe.each(Object.entries(CALLER_STATEMENTS))('%s', (_name, { ask, absent }) => {
+describe.each(Object.entries(STATEMENTS))('%s', (_name, { ask, absent }) => {
   it('treats rows of another owner as if they did not exist', async () => {
     const bobs = await rowsOf('bob');
     const before = await everyRow();
@@ -365,7 +412,12 @@ describe('a new row', () => {
     expect(await answerOf(submitRun(alice, sql, serverOf('one'), storedRun(), onNewThread))).toBe(
       'forbidden',
     );
+    const item = { namespace: ['a'], key: newId(), ttlMinutes: undefined, vectors: [] };
+    expect(await answerOf(putItem(alice, sql, { ...item, value: theirs }))).toBe('forbidden');
     expect(await everyRow()).toEqual(before);
+    expect(await answerOf(putItem(alice, sql, { ...item, value: mine }))).toBeUndefined();
+    expect(await answerOf(putItem(alice, sql, { ...item, value: theirs }))).toBe('forbidden');
+    expect(await getItem(alice, sql, item, false)).toMatchObject({ value: mine });
     expect(await createThread(alice, sql, newId(), mine, 'raise')).toMatchObject({ metadata: mine });
     expect(await createAssistant(alice, sql, assistantWith(mine), 'raise')).toMatchObject({ metadata: mine });
     expect(await answerOf(requireAdmitted(alice, sql, mine, 'Thread'))).toBeUndefined();
@@ -381,6 +433,8 @@ describe('a new row', () => {
       const assistant = assistantWith(mine, bobs.assistantId);
       expect(await answerOf(createAssistant(alice, sql, assistant, ifExists))).toBe('conflict');
     }
+    const item = { ...bobs.item, value: mine, ttlMinutes: undefined, vectors: [] };
+    expect(await answerOf(putItem(alice, sql, item))).toBe('conflict');
     expect(await everyRow()).toEqual(before);
   });
 

@@ -1,0 +1,108 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { requireLabels, requirePlace } from '../memory/item-limits.js';
+import type { ItemStore } from '../memory/item-store.js';
+import { parseBody, parseInput } from '../run/request-shapes.js';
+import type { StoredItem } from '../store/row/item-row.js';
+import { scopeOf } from './caller-scope.js';
+import { isTrue, queryOf } from './request-parts.js';
+
+const MAX_ITEMS = 1_000;
+
+/** A hundred years. */
+const MAX_TTL_MINUTES = 52_560_000;
+
+/** Not a record of zod, which leaves out what is named `__proto__`. */
+const object = z.custom<JsonObject>(isJsonObject, 'must be an object');
+const labels = z.array(z.string());
+const page = {
+  limit: z.int().min(1).max(MAX_ITEMS).nullish(),
+  offset: z.int().min(0).nullish(),
+};
+
+const place = z.object({ namespace: labels, key: z.string() });
+const putting = place.extend({
+  value: object,
+  index: z.union([z.literal(false), z.array(z.string()).max(100)]).nullish(),
+  ttl: z.number().gt(0).max(MAX_TTL_MINUTES).nullish(),
+});
+const named = z.object({
+  namespace: z.string(),
+  key: z.string(),
+  refresh_ttl: z.enum(['true', 'false', '1', '0', 'True', 'False']).optional(),
+});
+const searching = z.object({
+  ...page,
+  namespace_prefix: labels.nullish(),
+  filter: object.nullish(),
+  query: z.string().nullish(),
+  refresh_ttl: z.boolean().nullish(),
+});
+const listing = z.object({
+  ...page,
+  prefix: labels.nullish(),
+  suffix: labels.nullish(),
+  max_depth: z.int().min(1).max(MAX_ITEMS).nullish(),
+});
+
+function onWire({ namespace, key, value, createdAt, updatedAt }: StoredItem): JsonObject {
+  return {
+    ...{ namespace, key, value },
+    created_at: createdAt.toISOString(),
+    updated_at: updatedAt.toISOString(),
+  };
+}
+
+export interface StoreRouteParts {
+  /** Undefined: the agent has switched the routes off. */
+  readonly items: ItemStore | undefined;
+}
+
+/** Routes of the agent's long-term memory. */
+export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteParts): void {
+  if (items === undefined) return;
+  app.put('/store/items', async (request, reply) => {
+    const { namespace, key, value, ttl } = parseBody(putting, request.body);
+    await items.put(scopeOf(request), { namespace, key, value, ttlMinutes: ttl });
+    return reply.code(204).send();
+  });
+  app.get('/store/items', async (request, reply) => {
+    const { namespace, key, refresh_ttl: given } = parseInput(named, queryOf(request), 'query');
+    const asked = { namespace: namespace.split('.'), key };
+    requirePlace(asked);
+    const refreshes = given === undefined ? undefined : isTrue(given.toLowerCase());
+    const item = await items.get(scopeOf(request), asked, refreshes);
+    // JSON, as clients expect it: an empty body is not null
+    return reply.type('application/json').send(item ? onWire(item) : 'null');
+  });
+  app.delete('/store/items', async (request, reply) => {
+    const asked = parseBody(place, request.body);
+    requirePlace(asked);
+    await items.remove(scopeOf(request), asked);
+    return reply.code(204).send();
+  });
+  app.post('/store/items/search', async (request) => {
+    const body = parseBody(searching, request.body);
+    const found = await items.search(scopeOf(request), {
+      prefix: body.namespace_prefix ?? [],
+      filter: body.filter ?? undefined,
+      limit: body.limit ?? 10,
+      offset: body.offset ?? 0,
+      refreshes: body.refresh_ttl ?? undefined,
+    });
+    return { items: found.map((item) => ({ ...onWire(item), score: item.score ?? null })) };
+  });
+  app.post('/store/namespaces', async (request) => {
+    const body = parseBody(listing, request.body);
+    const [prefix, suffix] = [body.prefix ?? [], body.suffix ?? []];
+    requireLabels('prefix', prefix);
+    const namespaces = await items.namespaces(scopeOf(request), {
+      ...{ prefix, suffix },
+      maxDepth: body.max_depth ?? undefined,
+      limit: body.limit ?? 100,
+      offset: body.offset ?? 0,
+    });
+    return { namespaces };
+  });
+}

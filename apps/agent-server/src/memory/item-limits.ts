@@ -1,0 +1,72 @@
+import { PublicError, type FieldProblem } from '#lib/errors';
+import { isJsonObject, isValueDeeperThan, type JsonObject } from '#lib/json';
+import { documentBytes } from '../store/document-bytes.js';
+import type { ItemPlace } from '../store/row/item-row.js';
+
+/** With the next, what an entry of the table's key can hold. */
+const MAX_PLACE_BYTES = 2_000;
+const MAX_LABELS = 20;
+const MAX_VALUE_BYTES = 8 * 1024 * 1024;
+const MAX_VALUE_DEPTH = 128;
+
+function problem(loc: FieldProblem['loc'], msg: string): FieldProblem {
+  return { loc: ['body', ...loc], msg, type: 'value_error' };
+}
+
+/** What is wrong with one label of a namespace; undefined for nothing. */
+function labelProblem(label: unknown): string | undefined {
+  if (typeof label !== 'string') return 'must be a text';
+  if (label === '') return 'must not be empty';
+  if (label.includes('.')) return 'must not hold a period';
+  return textProblem(label);
+}
+
+/** A text that the database would keep as another one must not name anything. */
+function textProblem(text: string): string | undefined {
+  if (text.includes('\u0000')) return 'must not hold a NUL character';
+  return text.isWellFormed() ? undefined : 'must not hold half a character';
+}
+
+function namespaceProblems(field: string, labels: readonly unknown[]): FieldProblem[] {
+  const found = labels.flatMap((label, index) => {
+    const msg = labelProblem(label);
+    return msg === undefined ? [] : [problem([field, index], msg)];
+  });
+  if (labels.length > MAX_LABELS)
+    found.push(problem([field], `must not have more than ${MAX_LABELS} labels`));
+  return found;
+}
+
+function refuseAny(problems: readonly FieldProblem[]): void {
+  const [first] = problems;
+  if (first === undefined) return;
+  const place = first.loc.slice(1).join('.');
+  throw new PublicError('invalid', `store: ${place} ${first.msg}`, problems);
+}
+
+/** @throws PublicError `invalid` for labels that no namespace has */
+export function requireLabels(field: string, labels: readonly unknown[]): void {
+  refuseAny(namespaceProblems(field, labels));
+}
+
+/** @throws PublicError `invalid` for a place in which no item can stand */
+export function requirePlace({ namespace, key }: ItemPlace): void {
+  const problems = namespaceProblems('namespace', namespace);
+  if (namespace.length === 0) problems.push(problem(['namespace'], 'must not be empty'));
+  if (namespace[0] === 'langgraph')
+    problems.push(problem(['namespace', 0], 'must not be "langgraph", which belongs to the library'));
+  const keyProblem = typeof key === 'string' ? textProblem(key) : 'must be a text';
+  if (keyProblem !== undefined) problems.push(problem(['key'], keyProblem));
+  else if (Buffer.byteLength(namespace.join('') + key) > MAX_PLACE_BYTES)
+    problems.push(problem(['key'], `must not be longer than ${MAX_PLACE_BYTES} bytes with its namespace`));
+  refuseAny(problems);
+}
+
+/** @throws PublicError `invalid`, `too_large` */
+export function requireValue(value: unknown): asserts value is JsonObject {
+  if (!isJsonObject(value)) refuseAny([problem(['value'], 'must be an object')]);
+  if (isValueDeeperThan(value, MAX_VALUE_DEPTH))
+    refuseAny([problem(['value'], `must not nest deeper than ${MAX_VALUE_DEPTH} levels`)]);
+  if (documentBytes(value) > MAX_VALUE_BYTES)
+    throw new PublicError('too_large', `store: a value must not be larger than ${MAX_VALUE_BYTES} bytes`);
+}

@@ -1,0 +1,109 @@
+import { PublicError } from '#lib/errors';
+import { isJsonObject } from '#lib/json';
+import { jsonbText } from '../json-text.js';
+
+/** More conditions than anybody writes; each is a look into the value of every item. */
+const MAX_CONDITIONS = 100;
+
+const COMPARISONS: Readonly<Record<string, string>> = { $gt: '>', $gte: '>=', $lt: '<', $lte: '<=' };
+const OPERATORS = ['$eq', '$ne', ...Object.keys(COMPARISONS), '$in', '$nin'];
+
+const NUMBER = '^\\s*[-+]?(\\d+\\.?\\d*|\\.\\d+)([eE][-+]?\\d{1,3})?\\s*$';
+
+function refuse(path: readonly string[], message: string): PublicError {
+  return new PublicError('invalid', `filter: ${message}`, [
+    { loc: ['body', 'filter', ...path], msg: message, type: 'value_error' },
+  ]);
+}
+
+/**
+ * Makes SQL of a filter, as LangGraph's stores read one: a plain value must be equal, an object must be part of what
+ * stands there, a list must have the same length, and keys with `$` compare. The text of the statement is made of
+ * fixed pieces; names and values are its parameters. A name that is missing counts as null.
+ */
+class FilterConditions {
+  readonly #conditions: string[] = [];
+
+  constructor(private readonly bind: (value: unknown) => string) {}
+
+  text(filter: unknown): string {
+    if (!isJsonObject(filter)) throw refuse([], 'must be an object');
+    for (const [name, wanted] of Object.entries(filter)) this.#match([name], wanted);
+    return this.#conditions.length === 0 ? 'true' : this.#conditions.join(' AND ');
+  }
+
+  #add(path: readonly string[], condition: string): void {
+    this.#conditions.push(condition);
+    if (this.#conditions.length > MAX_CONDITIONS)
+      throw refuse([path[0] ?? ''], `must not hold more than ${MAX_CONDITIONS} conditions`);
+  }
+
+  #valueAt(path: readonly string[]): string {
+    return `coalesce(i.value #> ${this.bind(path)}::text[], 'null')`;
+  }
+
+  #match(path: readonly string[], wanted: unknown): void {
+    if (Array.isArray(wanted)) this.#matchList(path, wanted);
+    else if (!isJsonObject(wanted)) this.#add(path, this.#equal(path, wanted));
+    else if (Object.keys(wanted).some((name) => name.startsWith('$'))) this.#compare(path, wanted);
+    else {
+      this.#add(path, `jsonb_typeof(${this.#valueAt(path)}) = 'object'`);
+      for (const [name, inner] of Object.entries(wanted)) this.#match([...path, name], inner);
+    }
+  }
+
+  #matchList(path: readonly string[], wanted: readonly unknown[]): void {
+    const at = this.#valueAt(path);
+    const length = `jsonb_array_length(${at}) = ${this.bind(wanted.length)}::int`;
+    this.#add(path, `CASE jsonb_typeof(${at}) WHEN 'array' THEN ${length} ELSE false END`);
+    wanted.forEach((inner, index) => this.#match([...path, String(index)], inner));
+  }
+
+  #equal(path: readonly string[], wanted: unknown): string {
+    return `${this.#valueAt(path)} = ${this.bind(jsonbText(wanted))}::jsonb`;
+  }
+
+  #compare(path: readonly string[], operators: object): void {
+    for (const [operator, operand] of Object.entries(operators))
+      this.#add(path, this.#operation(path, operator, operand));
+  }
+
+  #operation(path: readonly string[], operator: string, operand: unknown): string {
+    switch (operator) {
+      case '$eq':
+        return this.#equal(path, operand);
+      case '$ne':
+        return `NOT (${this.#equal(path, operand)})`;
+      case '$in':
+      case '$nin': {
+        if (!Array.isArray(operand)) throw refuse(path, `${operator} must be a list`);
+        const among = `${this.#valueAt(path)} IN (SELECT jsonb_array_elements(${this.bind(jsonbText(operand))}::jsonb))`;
+        return operator === '$in' ? among : `NOT (${among})`;
+      }
+      default:
+        return this.#ordered(path, operator, operand);
+    }
+  }
+
+  /** Numbers by their size, whether they are written as numbers or as text; other texts by their bytes. */
+  #ordered(path: readonly string[], operator: string, operand: unknown): string {
+    const sign = Object.hasOwn(COMPARISONS, operator) ? COMPARISONS[operator] : undefined;
+    if (sign === undefined) throw refuse(path, `${operator} is not an operator; use ${OPERATORS.join(', ')}`);
+    if (typeof operand !== 'number' && typeof operand !== 'string')
+      throw refuse(path, `${operator} must be a number or a text`);
+    const at = `i.value #>> ${this.bind(path)}::text[]`;
+    if (typeof operand === 'string' && !new RegExp(NUMBER).test(operand))
+      return `coalesce((${at}) COLLATE "C" ${sign} ${this.bind(operand)}::text, false)`;
+    const size = `CASE WHEN ${at} ~ ${this.bind(NUMBER)} THEN (${at})::numeric END`;
+    return `coalesce(${size} ${sign} ${this.bind(String(operand))}::numeric, false)`;
+  }
+}
+
+/**
+ * The condition of a filter on an item `i`.
+ * @param bind takes a value of the statement and answers its position
+ * @throws PublicError `invalid` for what is no filter
+ */
+export function itemFilter(filter: unknown, bind: (value: unknown) => string): string {
+  return new FilterConditions(bind).text(filter);
+}

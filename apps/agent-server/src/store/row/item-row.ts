@@ -1,0 +1,48 @@
+import type { JsonObject } from '#lib/json';
+
+/** One document of the store. */
+export interface StoredItem {
+  readonly namespace: string[];
+  readonly key: string;
+  readonly value: JsonObject;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** Where an item stands. */
+export interface ItemPlace {
+  readonly namespace: readonly string[];
+  readonly key: string;
+}
+
+export interface ItemRow {
+  readonly item_id: string;
+  readonly namespace: string[];
+  readonly key: string;
+  readonly value: JsonObject;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+/** Columns of an item `i`. */
+export const ITEM_COLUMNS = 'i.item_id, i.namespace, i.key, i.value, i.created_at, i.updated_at';
+
+export function storedItem({ namespace, key, value, ...row }: ItemRow): StoredItem {
+  return { namespace, key, value, createdAt: row.created_at, updatedAt: row.updated_at };
+}
+
+/** What filters of callers are held against: the fields of the value, with the place of the item. */
+export function itemDocument(namespace: string, key: string, value: string): string {
+  return `(${value} || jsonb_build_object('namespace', to_jsonb(${namespace}), 'key', ${key}))`;
+}
+
+/** The document of an item `i`. */
+export const ITEM_DOCUMENT = itemDocument('i.namespace', 'i.key', 'i.value');
+
+/** An item whose time is over does not exist any more, whenever its row is removed. */
+export const ITEM_IS_LIVE = '(i.expires_at IS NULL OR i.expires_at > clock_timestamp())';
+
+/** When an item expires that is written or read now. */
+export function expiryIn(minutes: string): string {
+  return `clock_timestamp() + ${minutes} * interval '1 minute'`;
+}

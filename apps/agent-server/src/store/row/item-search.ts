@@ -1,0 +1,30 @@
+import { visible } from '../visible.js';
+import { ITEM_DOCUMENT, ITEM_IS_LIVE } from './item-row.js';
+import { itemFilter } from './item-filter.js';
+import { underPrefix } from './namespace-range.js';
+
+/** Which items are searched for. */
+export interface ItemSearch {
+  readonly prefix: readonly string[];
+  /** As LangGraph's stores read it; undefined for none. */
+  readonly filter: unknown;
+}
+
+/** Where the values of a statement are collected; `bind` answers the position of each, from `$2` on. */
+export class Values {
+  readonly list: unknown[] = [];
+  readonly bind = (value: unknown): string => {
+    this.list.push(value);
+    return `$${this.list.length + 1}`;
+  };
+}
+
+/**
+ * The conditions of a search on an item `i`, the scope's first.
+ * @throws PublicError `invalid` for what is no filter
+ */
+export function itemConditions({ prefix, filter }: ItemSearch, { bind }: Values): string {
+  const conditions = [visible(ITEM_DOCUMENT), ITEM_IS_LIVE, underPrefix(prefix, bind)];
+  if (filter !== undefined) conditions.push(itemFilter(filter, bind));
+  return conditions.join(' AND ');
+}

@@ -1,0 +1,116 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+
+/** How long items of the store live. */
+export interface StoreTtl {
+  /** Minutes; undefined: it never expires. */
+  readonly defaultMinutes: number | undefined;
+  /** Whether reading an item begins its time again. */
+  readonly refreshesOnRead: boolean;
+  readonly sweepIntervalMinutes: number;
+}
+
+/** How items of the store are found by what they mean. */
+export interface StoreIndex {
+  /** Numbers in a vector. */
+  readonly dims: number;
+  /** `FILE:EXPORT` of the agent, or `PROVIDER:MODEL`. */
+  readonly embed: string;
+  /** Paths of what is embedded; `$` is the whole value. */
+  readonly fields: readonly string[];
+}
+
+export interface StoreSettings {
+  readonly index: StoreIndex | undefined;
+  readonly ttl: StoreTtl;
+}
+
+const DEFAULT_TTL: StoreTtl = { defaultMinutes: undefined, refreshesOnRead: true, sweepIntervalMinutes: 5 };
+
+/** Those of pgvector. */
+const MAX_DIMS = 16_000;
+
+/** A week: sweeps are for what nobody reads. */
+const MAX_SWEEP_MINUTES = 10_080;
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const isMinutes = (value: unknown): boolean =>
+  typeof value === 'number' && Number.isFinite(value) && value > 0;
+
+/** What is wrong with a part of the setting, by its name; undefined for nothing. */
+type Rules = Readonly<Record<string, (value: unknown) => string | undefined>>;
+
+const INDEX: Rules = {
+  dims: (value) =>
+    Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_DIMS
+      ? undefined
+      : `must be a whole number from 1 to ${MAX_DIMS}`,
+  embed: (value) => {
+    if (!isText(value) || !value.includes(':'))
+      return 'must be "FILE:EXPORT" of a function or an Embeddings object, or "PROVIDER:MODEL"';
+    return /\.py:/.test(value) ? 'names a Python file; name a TypeScript or JavaScript one' : undefined;
+  },
+  fields: (value) =>
+    Array.isArray(value) && value.length > 0 && value.length <= 100 && value.every(isText)
+      ? undefined
+      : 'must be a list of paths, for example ["title", "chapters[*].text"]',
+};
+
+const TTL: Rules = {
+  default_ttl: (value) => (isMinutes(value) ? undefined : 'must be a number of minutes above 0'),
+  refresh_on_read: (value) => (typeof value === 'boolean' ? undefined : 'must be true or false'),
+  sweep_interval_minutes: (value) =>
+    isMinutes(value) && Number(value) <= MAX_SWEEP_MINUTES
+      ? undefined
+      : `must be a number of minutes above 0, at most ${MAX_SWEEP_MINUTES}`,
+};
+
+function problemsOf(name: string, given: unknown, rules: Rules): string[] {
+  if (given === undefined || given === null) return [];
+  if (!isJsonObject(given)) return [`${name} must be an object`];
+  return Object.entries(given).flatMap(([key, value]) => {
+    if (value === null) return [];
+    const rule = Object.hasOwn(rules, key) ? rules[key] : () => 'is not a known setting; remove it';
+    const found = rule?.(value);
+    return found === undefined ? [] : [`${name}.${key} ${found}`];
+  });
+}
+
+/** What of the setting `store` cannot be done; undefined when all of it can. */
+export function storeRefusal(value: unknown): string | undefined {
+  if (!isJsonObject(value)) return 'it must be an object';
+  const { index, ttl, path, ...unknown } = value;
+  const found = [...problemsOf('index', index, INDEX), ...problemsOf('ttl', ttl, TTL)];
+  if (path !== undefined && path !== null)
+    found.push('path cannot be used: items are kept in the database of the deployment; remove it');
+  found.push(...Object.keys(unknown).map((key) => `${key} is not a known setting; remove it`));
+  if (isJsonObject(index))
+    for (const key of ['dims', 'embed'])
+      if (index[key] === undefined || index[key] === null) found.push(`index.${key} is missing`);
+  return found.length === 0 ? undefined : found.join(', ');
+}
+
+/** The setting `store` once nothing is wrong with it. */
+export function parseStoreSettings(value: unknown): StoreSettings {
+  const { index, ttl }: JsonObject = isJsonObject(value) ? value : {};
+  return {
+    index: isJsonObject(index) ? parseIndex(index) : undefined,
+    ttl: isJsonObject(ttl) ? parseTtl(ttl) : DEFAULT_TTL,
+  };
+}
+
+function parseIndex({ dims, embed, fields }: JsonObject): StoreIndex {
+  return {
+    dims: Number(dims),
+    embed: String(embed),
+    fields: Array.isArray(fields) ? fields.filter(isText) : ['$'],
+  };
+}
+
+function parseTtl({ default_ttl, refresh_on_read, sweep_interval_minutes }: JsonObject): StoreTtl {
+  return {
+    defaultMinutes: typeof default_ttl === 'number' ? default_ttl : undefined,
+    refreshesOnRead: typeof refresh_on_read === 'boolean' ? refresh_on_read : DEFAULT_TTL.refreshesOnRead,
+    sweepIntervalMinutes:
+      typeof sweep_interval_minutes === 'number' ? sweep_interval_minutes : DEFAULT_TTL.sweepIntervalMinutes,
+  };
+}
