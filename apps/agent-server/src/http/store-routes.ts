@@ -7,6 +7,7 @@ import { parseBody, parseInput } from '../run/request-shapes.js';
 import type { StoredItem } from '../store/row/item-row.js';
 import { scopeOf } from './caller-scope.js';
 import { isTrue, queryOf } from './request-parts.js';
+import { access } from './route-access.js';
 
 const MAX_ITEMS = 1_000;
 
@@ -62,12 +63,12 @@ export interface StoreRouteParts {
 /** Routes of the agent's long-term memory. */
 export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteParts): void {
   if (items === undefined) return;
-  app.put('/store/items', async (request, reply) => {
+  app.put('/store/items', access('store:put'), async (request, reply) => {
     const { namespace, key, value, ttl } = parseBody(putting, request.body);
     await items.put(scopeOf(request), { namespace, key, value, ttlMinutes: ttl });
     return reply.code(204).send();
   });
-  app.get('/store/items', async (request, reply) => {
+  app.get('/store/items', access('store:get'), async (request, reply) => {
     const { namespace, key, refresh_ttl: given } = parseInput(named, queryOf(request), 'query');
     const asked = { namespace: namespace.split('.'), key };
     requirePlace(asked);
@@ -76,13 +77,13 @@ export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteP
     // JSON, as clients expect it: an empty body is not null
     return reply.type('application/json').send(item ? onWire(item) : 'null');
   });
-  app.delete('/store/items', async (request, reply) => {
+  app.delete('/store/items', access('store:delete'), async (request, reply) => {
     const asked = parseBody(place, request.body);
     requirePlace(asked);
     await items.remove(scopeOf(request), asked);
     return reply.code(204).send();
   });
-  app.post('/store/items/search', async (request) => {
+  app.post('/store/items/search', access('store:search'), async (request) => {
     const body = parseBody(searching, request.body);
     const found = await items.search(scopeOf(request), {
       prefix: body.namespace_prefix ?? [],
@@ -93,7 +94,7 @@ export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteP
     });
     return { items: found.map((item) => ({ ...onWire(item), score: item.score ?? null })) };
   });
-  app.post('/store/namespaces', async (request) => {
+  app.post('/store/namespaces', access('store:list_namespaces'), async (request) => {
     const body = parseBody(listing, request.body);
     const [prefix, suffix] = [body.prefix ?? [], body.suffix ?? []];
     requireLabels('prefix', prefix);
