@@ -25,6 +25,7 @@ import { openLoadingDoor } from './start/loading-door.js';
 import { Readiness } from './start/readiness.js';
 import { Database } from './store/database.js';
 import { CHANNEL } from './store/channel.js';
+import { signingSecretsOf } from './webhook/build-webhooks.js';
 import { SecretWords } from './wire/secret-words.js';
 
 /** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
@@ -80,8 +81,10 @@ export class AgentServer {
     const { ttl } = agent.store;
     const items = new ItemStore({ sql, ttl });
     const sweeper = new ItemSweeper({ sql, intervalMinutes: ttl.sweepIntervalMinutes, clock, log });
-    const services = buildServices({ config, database, graphs, assistants, secrets, clock, log });
-    const { worker, keeper, follower, runs, state } = services;
+    const services = buildServices({
+      ...{ config, webhookSettings: agent.webhooks, database, graphs, assistants, secrets, clock, log },
+    });
+    const { worker, keeper, follower, runs, state, webhooks } = services;
     const http = new HttpSide({
       verifier,
       sql,
@@ -104,7 +107,7 @@ export class AgentServer {
       clock,
       log,
     });
-    connectNotifications(notifications, { sql, worker, follower });
+    connectNotifications(notifications, { sql, worker, follower, webhooks });
 
     // before the database answers: `GET /ok` says what the server waits for
     const port = await http.listen(config.host, config.port);
@@ -117,6 +120,7 @@ export class AgentServer {
     worker.start();
     keeper.start();
     sweeper.start();
+    webhooks.start();
     readiness.started();
     const endReadings = readRuns({ worker, feeds: services.feeds, sql, server: services.server, http });
     return new AgentServer(port, {
@@ -138,6 +142,7 @@ export class AgentServer {
     await services.worker.drain(config.drainMs);
     await services.keeper.stop();
     await sweeper.stop();
+    await services.webhooks.stop();
     services.follower.stop();
     await setImmediate(); // streams of runs that have just ended are written in the next turn
     await http.close();
@@ -183,7 +188,7 @@ async function loadGraphs({
 
 /** What must not stand in any text that leaves the server. */
 export function secretsOf(config: ServerConfig): SecretWords {
-  return new SecretWords([config.postgresUri, config.platformKey]);
+  return new SecretWords([config.postgresUri, config.platformKey, ...signingSecretsOf(config)]);
 }
 
 function infoOf(config: ServerConfig): unknown {

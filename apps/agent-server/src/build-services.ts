@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { WebhookSettings } from '#lib/graph-configuration';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Assistants } from './assistant/assistants.js';
@@ -12,12 +13,16 @@ import { RunRelay } from './run/run-relay.js';
 import { RunService } from './run/run-service.js';
 import { TemporaryRuns } from './run/temporary-runs.js';
 import { Worker } from './run/worker.js';
+import { buildWebhooks } from './webhook/build-webhooks.js';
+import type { WebhookSender } from './webhook/webhook-sender.js';
 import type { Database } from './store/database.js';
 import type { ServerIdentity } from './store/server-identity.js';
 import type { SecretWords } from './wire/secret-words.js';
 
 export interface ServiceParts {
-  readonly config: Pick<ServerConfig, 'concurrency' | 'leaseMs' | 'maxTakeovers'>;
+  readonly config: ServerConfig;
+  /** What `langgraph.json` says about webhooks. */
+  readonly webhookSettings: WebhookSettings;
   /** With its schema. */
   readonly database: Database;
   readonly graphs: GraphRegistry;
@@ -35,6 +40,7 @@ export interface Services {
   readonly keeper: LeaseKeeper;
   readonly follower: RunFollower;
   readonly runs: RunService;
+  readonly webhooks: WebhookSender;
   readonly state: ThreadState;
 }
 
@@ -48,6 +54,7 @@ export function buildServices(parts: ServiceParts): Services {
   const relay = new RunRelay(sql);
   const temporary = new TemporaryRuns(sql, server, clock);
   const follower = new RunFollower({ sql, server, feeds, clock, log });
+  const webhooks = buildWebhooks(parts);
   const execution = { sql, graphs, secrets, clock };
   const worker = new Worker({
     ...execution,
@@ -65,7 +72,11 @@ export function buildServices(parts: ServiceParts): Services {
     worker,
     follower,
     keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, clock, log }),
-    runs: new RunService({ sql, server, assistants, graphs, temporary, feeds, follower, worker, clock }),
+    webhooks: webhooks.sender,
+    runs: new RunService({
+      ...{ sql, server, assistants, graphs, temporary, feeds, follower, worker, clock },
+      webhooks: webhooks.policy,
+    }),
     state: new ThreadState({ sql, assistants, graphs, secrets }),
   };
 }

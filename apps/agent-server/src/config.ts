@@ -1,4 +1,4 @@
-import { choice, integer, list, loadConfig, optionalText, text, url, type Config } from '#lib/config';
+import { choice, flag, integer, list, loadConfig, optionalText, text, url, type Config } from '#lib/config';
 
 const fields = {
   host: text('HOST', 'Address to listen on.', { fallback: '0.0.0.0' }),
@@ -64,6 +64,21 @@ const fields = {
     'AGENTPLANE_UNREAD_MB',
     'Megabytes of unread output over all clients. Above it, clients that take nothing are disconnected; above twice of it, those with most unread.',
     { fallback: 128, min: 1, max: 1_000_000 },
+  ),
+  webhookSecret: optionalText(
+    'RUN_WEBHOOK_SECRET',
+    'Secret with which calls of webhooks are signed (`whsec_` and base64, or any text); several, separated by commas, while one replaces another.',
+    { secret: true },
+  ),
+  webhookPrivateAddresses: flag(
+    'RUN_WEBHOOK_PRIVATE_ADDRESSES',
+    'Whether webhooks may call loopback and private networks; link-local and metadata addresses they never may.',
+    { fallback: false },
+  ),
+  webhookRetrySeconds: integer(
+    'RUN_WEBHOOK_RETRY_SECONDS',
+    'Seconds after the end of a run during which its webhook is called again when that failed.',
+    { fallback: 86_400, min: 1, max: 2_592_000 },
   ),
   poolSize: integer('AGENTPLANE_POOL_SIZE', 'Database connections for queries; two more are kept aside.', {
     fallback: 7,

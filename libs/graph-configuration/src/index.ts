@@ -4,3 +4,4 @@ export {
   type GraphEntry,
 } from './parse-graph-configuration.js';
 export type { StoreIndex, StoreSettings, StoreTtl } from './store-settings.js';
+export { webhookHeaders, webhookVariables, type WebhookSettings } from './parse-webhook-settings.js';

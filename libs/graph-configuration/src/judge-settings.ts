@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { storeRefusal } from './store-settings.js';
+import { parseWebhookSettings } from './parse-webhook-settings.js';
 
 type Judgement = { readonly refusal: string } | { readonly note: string } | undefined;
 type Judge = (value: unknown) => Judgement;
@@ -33,6 +34,11 @@ function judgeDependencies(value: unknown): Judgement {
       };
 }
 
+function judgeWebhooks(webhooks: unknown): Judgement {
+  const { problems } = parseWebhookSettings({ webhooks });
+  return problems.length === 0 ? undefined : { refusal: problems.join('; ') };
+}
+
 const BUILT_ELSEWHERE = 'it belongs to builds of container images';
 const OF_PYTHON = 'it belongs to Python graphs';
 
@@ -60,7 +66,7 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
   },
   checkpointer: refuse('checkpoints are kept in the database of the deployment; remove it'),
   encryption: refuse('custom encryption cannot be run yet; remove it'),
-  webhooks: refuse('webhooks cannot be sent yet; remove it'),
+  webhooks: judgeWebhooks,
   dockerfile_lines: (value) =>
     Array.isArray(value) && value.length === 0 ? undefined : { refusal: `${BUILT_ELSEWHERE}; remove it` },
   node_loader: note('TypeScript is always loaded by esbuild'),

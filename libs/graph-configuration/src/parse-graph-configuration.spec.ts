@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseGraphConfiguration } from './parse-graph-configuration.js';
+import { webhookHeaders, webhookVariables } from './parse-webhook-settings.js';
 
 const GRAPHS = { agent: './src/agent.ts:graph' };
 const parse = (more: object = {}): ReturnType<typeof parseGraphConfiguration> =>
@@ -16,6 +17,7 @@ describe('langgraph.json', () => {
       env: undefined,
       store: { ttl: { refreshesOnRead: true, sweepIntervalMinutes: 5 } },
       isStoreServed: true,
+      webhooks: expect.objectContaining({ isDisabled: false, headers: {}, maxUrlLength: 2_048 }),
       notes: [],
     });
   });
@@ -52,6 +54,15 @@ describe('langgraph.json', () => {
     [{ store: { ttl: { default_ttl: '5', refresh: true } } }, /ttl\.default_ttl must .*ttl\.refresh is not/],
     [{ store: { path: './store.ts:store', x: 1 } }, /path cannot be used.*x is not a known setting/],
     [{ checkpointer: { ttl: {} } }, /"checkpointer": checkpoints are kept/],
+    [{ webhooks: { url: { require_http: true } } }, /"webhooks": url: require_http is not a known setting/],
+    [{ webhooks: { headers: { 'webhook-id': 'x' } } }, /"webhooks": headers: "webhook-id" cannot be set/],
+    [{ webhooks: { headers: { a: 'b\r\nc: d' } } }, /"webhooks": headers: a must be one line of text/],
+    [
+      { webhooks: { headers: { a: '${{ env.HOME }}' } } },
+      /a names HOME, which does not begin with LG_WEBHOOK_/,
+    ],
+    [{ webhooks: { url: { allowed_ports: ['443'] } } }, /url\.allowed_ports is not a list of ports/],
+    [{ webhooks: { url: { max_url_length: 0 } } }, /url\.max_url_length must be a whole number above 0/],
     [{ dependencies: ['.', 'langchain'] }, /"dependencies": langchain cannot be installed/],
     [{ node_version: '18' }, /"node_version": "18" is not one of 20, 22, 24/],
     [{ dockerfile_lines: ['RUN x'] }, /"dockerfile_lines": it belongs to builds of container images/],
@@ -69,6 +80,32 @@ describe('langgraph.json', () => {
         ttl: { defaultMinutes: 1.5, refreshesOnRead: false, sweepIntervalMinutes: 1 },
       },
       isStoreServed: false,
+    });
+  });
+
+  it('takes the settings of webhooks', () => {
+    const url = {
+      ...{
+        require_https: true,
+        allowed_domains: ['Hooks.example.com', '*.example.org'],
+        allowed_ports: [443],
+      },
+      ...{ disable_loopback: true, max_url_length: 100 },
+    };
+    const headers = { authorization: 'Bearer ${{ env.MY_TOKEN }}', 'x-a': '${{env.MY_A}}${{ env.MY_B }}' };
+    const { webhooks } = parse({
+      webhooks: { env_prefix: 'MY_', headers, url },
+      http: { disable_webhooks: true },
+    });
+    expect(webhooks).toEqual({
+      ...{ isDisabled: true, headers, envPrefix: 'MY_', requiresHttps: true },
+      ...{ allowedDomains: ['hooks.example.com', '*.example.org'], allowedPorts: [443] },
+      ...{ disablesLoopback: true, maxUrlLength: 100 },
+    });
+    expect(webhookVariables(webhooks)).toEqual(['MY_TOKEN', 'MY_A', 'MY_B']);
+    expect(webhookHeaders(webhooks, { MY_TOKEN: 't', MY_A: 'a', MY_B: '$&' })).toEqual({
+      authorization: 'Bearer t',
+      'x-a': 'a$&',
     });
   });
 

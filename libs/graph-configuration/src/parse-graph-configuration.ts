@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
 import { judgeSettings } from './judge-settings.js';
 import { parseStoreSettings, type StoreSettings } from './store-settings.js';
+import { parseWebhookSettings, type WebhookSettings } from './parse-webhook-settings.js';
 
 /** One graph that `langgraph.json` names. */
 export interface GraphEntry {
@@ -21,6 +22,7 @@ export interface GraphConfiguration {
   readonly store: StoreSettings;
   /** Whether requests reach the store; graphs always do. */
   readonly isStoreServed: boolean;
+  readonly webhooks: WebhookSettings;
   /** A sentence for each setting that is let through and drives nothing. */
   readonly notes: readonly string[];
 }
@@ -83,6 +85,7 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
     env: parseEnv(env),
     store: parseStoreSettings(store),
     isStoreServed: !(isJsonObject(http) && http['disable_store'] === true),
+    webhooks: parseWebhookSettings(settings).webhooks,
     notes,
   };
 }

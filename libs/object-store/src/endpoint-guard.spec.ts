@@ -1,7 +1,8 @@
 import type { LookupAddress } from 'node:dns';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { EndpointGuard, type Resolve } from './endpoint-guard.js';
+import type { Resolve } from '#lib/outbound';
+import { EndpointGuard } from './endpoint-guard.js';
 import { EndpointRefusedError } from './object-store-error.js';
 import { testDestination } from './test-destination.js';
 

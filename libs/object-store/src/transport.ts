@@ -1,9 +1,9 @@
 import type http from 'node:http';
 import https from 'node:https';
 import { proxyFor } from '#lib/config';
+import { proxyAgent } from '#lib/outbound';
 import type { EndpointGuard } from './endpoint-guard.js';
 import { ObjectStoreError } from './object-store-error.js';
-import { proxyAgent } from './proxy-agent.js';
 
 // not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
 const plainHttp = process.getBuiltinModule('node:http');

@@ -156,6 +156,13 @@ export const METRICS = catalogue({
     merge: 'sum',
     programs: ['agent-server'],
   },
+  agentWebhookCalls: {
+    kind: 'counter',
+    name: 'agentplane_agent_webhook_calls_total',
+    help: 'Calls of webhooks of ended runs, by outcome: `again` is followed by another attempt, `failed` is not.',
+    labels: { outcome: ['delivered', 'again', 'failed'] },
+    programs: ['agent-server'],
+  },
 
   ingestOperations: {
     kind: 'counter',

@@ -16,7 +16,7 @@ export interface GraphSource {
 }
 
 /** What the server does with a `langgraph.json`. */
-export interface GraphFolder extends Pick<GraphConfiguration, 'store' | 'isStoreServed'> {
+export interface GraphFolder extends Pick<GraphConfiguration, 'store' | 'isStoreServed' | 'webhooks'> {
   /** Real path of the agent's folder. */
   readonly folder: string;
   readonly graphs: readonly GraphSource[];
@@ -58,7 +58,7 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
   } catch (error) {
     throw failed('the file cannot be read', error);
   }
-  const { graphs, env, notes, store, isStoreServed } = parseGraphConfiguration(text);
+  const { graphs, env, notes, store, isStoreServed, webhooks } = parseGraphConfiguration(text);
   const read = await readVariables(real, env);
   return {
     folder: real,
@@ -66,6 +66,7 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
     variables: read.variables,
     store,
     isStoreServed,
+    webhooks,
     notes: [...notes, ...read.notes],
   };
 }

@@ -131,10 +131,9 @@ export class RunRoutes {
       app.post(`${prefix}/runs/stream`, access('threads:create_run'), (request, reply) =>
         this.#attached(request, reply, ({ raw }) => new EventStream(raw, this.parts)),
       );
-      app.get(`${prefix}/runs/:run_id`, access('threads:read'), async (request) => {
-        return (await this.parts.runs.get(scopeOf(request), pathId(request, 'run_id'), threadIdOf(request)))
-          .wire;
-      });
+      app.get(`${prefix}/runs/:run_id`, access('threads:read'), (request) =>
+        this.parts.runs.describe(scopeOf(request), pathId(request, 'run_id'), threadIdOf(request)),
+      );
       app.get(`${prefix}/runs/:run_id/join`, access('threads:read'), (request, reply) =>
         this.#joined(request, reply, new WaitingReply(reply.raw, this.parts)),
       );
@@ -179,6 +178,7 @@ export class RunRoutes {
     if (request.body.length > MAX_BATCH)
       throw new PublicError('too_large', `A batch can have at most ${MAX_BATCH} runs`);
     const wanted = request.body.map(parseRequestedRun); // all are checked before the first is made
+    for (const { webhook } of wanted) if (webhook) await this.parts.runs.admitWebhook(webhook);
     const asker = askerOf(request);
     const made = await Promise.all(wanted.map((run) => this.parts.runs.submit(asker, run)));
     return made.map(({ run }) => run);

@@ -6,18 +6,19 @@ import type { RunFollower } from './run-follower.js';
 import type { Worker } from './worker.js';
 
 /** What servers notify one another of; hints only, polling finds out the same a little later. */
-export type NotificationWord = 'pending' | 'cancel' | 'watch' | 'events';
+export type NotificationWord = 'pending' | 'cancel' | 'watch' | 'events' | 'webhook';
 
 interface Listeners {
   readonly sql: Sql;
   readonly worker: Worker;
   readonly follower: RunFollower;
+  readonly webhooks: { wake(): void };
 }
 
 /** Hands notifications to the parts that they are for. */
 export function connectNotifications(
   notifications: Notifications<NotificationWord>,
-  { sql, worker, follower }: Listeners,
+  { sql, worker, follower, webhooks }: Listeners,
 ): void {
   async function cancel(runId: string): Promise<void> {
     if (!worker.find(runId)) return;
@@ -28,4 +29,5 @@ export function connectNotifications(
   notifications.on('cancel', (runId) => void cancel(runId));
   notifications.on('watch', (runId) => worker.relay(runId));
   notifications.on('events', (runId) => follower.wake(runId));
+  notifications.on('webhook', () => webhooks.wake());
 }

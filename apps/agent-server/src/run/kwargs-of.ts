@@ -11,6 +11,8 @@ export interface Submitter {
   readonly assistant: WireAssistant;
   /** Headers and the caller, as graphs see them in `configurable`. */
   readonly caller: JsonObject;
+  /** Admitted. */
+  readonly webhook: string | undefined;
 }
 
 /** The checkpoint to begin from, in whichever of three places it stands. */
@@ -32,7 +34,7 @@ function contextOf({ context }: RequestedRun, assistant: WireAssistant): Kwargs[
 }
 
 /** The part of a run that its attempts need: the request over the assistant's configuration. */
-export function kwargsOf(request: RequestedRun, { assistant, caller }: Submitter): Kwargs {
+export function kwargsOf(request: RequestedRun, { assistant, caller, webhook }: Submitter): Kwargs {
   const modes = request.stream_mode ?? [];
   return {
     input: request.input,
@@ -45,6 +47,7 @@ export function kwargsOf(request: RequestedRun, { assistant, caller }: Submitter
     interrupt_after: request.interrupt_after,
     checkpoint: checkpointOf(request),
     durability: request.durability,
+    ...(webhook === undefined ? {} : { webhook }),
     caller,
   };
 }

@@ -137,8 +137,9 @@ export class LeaseKeeper {
       error: 'ServerLost',
       message: `The run failed: its server was lost ${run.attempt} times; look for what ends the process`,
     };
-    if (run.isTemporary) await temporary.remove(run);
-    else await finishRun(WORKER, sql, run, { status: 'error', threadStatus: 'error', error });
+    const end = { status: 'error', threadStatus: 'error', error } as const;
+    if (run.isTemporary) await temporary.end(run, end);
+    else await finishRun(WORKER, sql, run, end);
     if (run.watchers.length > 0) {
       const body = JSON.stringify({ __error__: error });
       await relay.append({ runId: run.runId, attempt: run.attempt, event: END, data: body });

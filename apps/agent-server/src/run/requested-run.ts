@@ -45,7 +45,7 @@ const requestedRun = z.object({
   after_seconds: z.number().min(0).max(LONGEST_DELAY_SECONDS).nullish(),
   if_not_exists: z.enum(['create', 'reject']).nullish(),
   durability: z.enum(['sync', 'async', 'exit']).nullish(),
-  webhook: unsupported,
+  webhook: text.nullish(),
   feedback_keys: z.union([unsupported, z.array(z.unknown()).max(0, 'is not supported by this server yet')]),
 });
 

@@ -197,10 +197,11 @@ export class RunExecution {
     };
   }
 
-  /** Only a thread keeps values, and only a reader wants them. */
+  /** Only a thread keeps values, and only a reader or a webhook wants them. */
   #valuesText(output: StreamOutput): string | undefined {
     if (output.lastValues === undefined) return undefined;
-    return this.run.isTemporary && !this.sink.isWanted() ? undefined : wireJson(output.lastValues);
+    const { isTemporary, kwargs } = this.run;
+    return isTemporary && !this.sink.isWanted() && !kwargs.webhook ? undefined : wireJson(output.lastValues);
   }
 }
 

@@ -8,6 +8,7 @@ import { hasEnded, type CancelAction, type RunRecord, type WireRun } from '../st
 import type { StoredRun } from '../store/row/stored-run.js';
 import { cancelRun } from '../store/run/cancel-run.js';
 import { findRun } from '../store/run/find-run.js';
+import { findWebhook } from '../store/webhook/find-webhook.js';
 import { submitRun } from '../store/run/submit-run.js';
 import type { Scope } from '../store/scope.js';
 import type { ServerIdentity } from '../store/server-identity.js';
@@ -20,6 +21,7 @@ import type { RunFollower } from './run-follower.js';
 import { runResult } from './run-result.js';
 import type { TemporaryRuns } from './temporary-runs.js';
 import { uuid7 } from './uuid7.js';
+import type { WebhookPolicy } from '../webhook/webhook-policy.js';
 import type { Worker } from './worker.js';
 
 /** Who asks for runs, and on which thread. */
@@ -47,6 +49,7 @@ export interface RunServiceParts {
   readonly feeds: RunFeeds;
   readonly follower: RunFollower;
   readonly worker: Worker;
+  readonly webhooks: WebhookPolicy;
   readonly clock: Clock;
 }
 
@@ -62,7 +65,8 @@ export class RunService {
   /**
    * Makes a run and begins it here when a place is free.
    * @param reader gets all its output, from the first event
-   * @throws PublicError `not_found` (assistant, thread), `conflict` (strategy `reject`), `forbidden` (scope)
+   * @throws PublicError `not_found` (assistant, thread), `conflict` (strategy `reject`), `forbidden` (scope), `invalid`
+   *   (webhook)
    */
   async submit(asker: Asker, request: RequestedRun, reader?: RunReader): Promise<Submitted> {
     const { feeds, worker } = this.parts;
@@ -83,10 +87,11 @@ export class RunService {
   }
 
   async #storedRun({ scope, threadId, fields }: Asker, request: RequestedRun): Promise<StoredRun> {
-    const { assistants, graphs, clock } = this.parts;
+    const { assistants, graphs, webhooks, clock } = this.parts;
     const assistant = await assistants.get(scope, request.assistant_id);
     if (!graphs.has(assistant.graph_id))
       throw new PublicError('not_found', `Graph "${assistant.graph_id}" is not part of this deployment`);
+    const webhook = request.webhook ? await webhooks.admit(request.webhook) : undefined;
     const now = clock.now();
     return {
       runId: uuid7(now),
@@ -95,7 +100,7 @@ export class RunService {
       assistantId: assistant.assistant_id,
       graphId: assistant.graph_id,
       metadata: { ...assistant.metadata, ...request.config?.metadata, ...request.metadata },
-      kwargs: kwargsOf(request, { assistant, caller: fields }),
+      kwargs: kwargsOf(request, { assistant, caller: fields, webhook }),
     };
   }
 
@@ -131,6 +136,18 @@ export class RunService {
     const record = await findRun(scope, this.parts.sql, runId, threadId);
     if (!record) throw new PublicError('not_found', `Run ${runId} not found`);
     return record;
+  }
+
+  /** A run on the wire, with how far its webhook is once it has ended. @throws PublicError `not_found` */
+  async describe(scope: Scope, runId: string, threadId?: string): Promise<object> {
+    const { wire } = await this.get(scope, runId, threadId);
+    const webhook = await findWebhook(scope, this.parts.sql, runId);
+    return webhook ? { ...wire, webhook } : wire;
+  }
+
+  /** @throws PublicError `invalid` for an address that must not be called */
+  async admitWebhook(webhook: string): Promise<void> {
+    await this.parts.webhooks.admit(webhook);
   }
 
   /**

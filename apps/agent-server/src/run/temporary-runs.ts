@@ -3,7 +3,8 @@ import type { Clock } from '#lib/time';
 import { Batch } from '../store/batch.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { QueuedRun } from '../store/row/queued-run.js';
-import type { Acceptance } from '../store/row/run-end.js';
+import type { Acceptance, RunEnd } from '../store/row/run-end.js';
+import { endCalledRun } from '../store/run/end-called-run.js';
 import { removeTemporaryRuns } from '../store/run/remove-temporary-runs.js';
 import { submitTemporaryRuns, type TemporarySubmission } from '../store/run/submit-temporary-runs.js';
 import type { ServerIdentity } from '../store/server-identity.js';
@@ -15,7 +16,11 @@ export class TemporaryRuns {
   readonly #submissions: Batch<TemporarySubmission, QueuedRun>;
   readonly #removals: Batch<ClaimedRun, Acceptance>;
 
-  constructor(sql: Sql, server: ServerIdentity, clock: Clock) {
+  constructor(
+    private readonly sql: Sql,
+    server: ServerIdentity,
+    clock: Clock,
+  ) {
     this.#submissions = new Batch<TemporarySubmission, QueuedRun>(async (submissions) => {
       const made = await submitTemporaryRuns(WORKER, sql, server, submissions);
       const createdAt = clock.now();
@@ -38,8 +43,9 @@ export class TemporaryRuns {
     return this.#submissions.add(submission);
   }
 
-  /** Ends a run; refused from an old attempt. */
-  remove(run: ClaimedRun): Promise<Acceptance> {
-    return this.#removals.add(run);
+  /** Ends a run; refused from an old attempt. One with a webhook has a statement of its own. */
+  async end(run: ClaimedRun, end: RunEnd): Promise<Acceptance> {
+    if (!run.kwargs.webhook) return this.#removals.add(run);
+    return { isAccepted: await endCalledRun(WORKER, this.sql, run, end), hasNext: false };
   }
 }

@@ -254,7 +254,7 @@ export class Worker {
   #finish(run: ClaimedRun, outcome: Extract<Outcome, { kind: 'ended' }>): Promise<Acceptance> {
     const { clock, sql, temporary } = this.parts;
     return persevere(clock, FINISH_PATIENCE_MS, () =>
-      run.isTemporary ? temporary.remove(run) : finishRun(WORKER, sql, run, outcome.end),
+      run.isTemporary ? temporary.end(run, outcome.end) : finishRun(WORKER, sql, run, outcome.end),
     );
   }
 

@@ -10,6 +10,7 @@ import {
   storedRun,
   storeFixture,
 } from '../../testdata/store-fixture.js';
+import { findWebhook } from './webhook/find-webhook.js';
 import { TemporaryRuns } from '../run/temporary-runs.js';
 import { createAssistant } from './assistant/create-assistant.js';
 import { chooseAssistantVersion } from './assistant/choose-assistant-version.js';
@@ -67,6 +68,8 @@ interface Owned {
   readonly endedRunId: string;
   readonly item: ItemPlace;
   readonly itemId: string;
+  /** Without a thread, ended; its webhook is due, as is that of `endedRunId`. */
+  readonly calledRunId: string;
   /** Without a thread, waiting. */
   readonly temporary: { readonly runId: string; readonly threadId: string };
 }
@@ -92,8 +95,14 @@ async function rowsOf(owner: string): Promise<Owned> {
   const item = { namespace: ['of', newId()], key: 'item' };
   await putItem(WORKER, sql, { ...item, value: metadata, ttlMinutes: 60, vectors: VECTORS });
   const [found] = await searchItems(WORKER, sql, { prefix: item.namespace, filter: undefined }, PAGE);
+  const calledRunId = newId();
+  await pool.query(
+    `INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url)
+     VALUES ($1, $2, false, '{}', 'http://a/'), ($3, $3, true, $4, 'http://b/')`,
+    [endedRunId, threadId, calledRunId, metadata],
+  );
   return {
-    ...{ threadId, assistantId, runId: run.runId, endedRunId, temporary },
+    ...{ threadId, assistantId, runId: run.runId, endedRunId, calledRunId, temporary },
     ...{ item, itemId: found?.itemId ?? '' },
   };
 }
@@ -110,6 +119,7 @@ async function everyRow(): Promise<unknown> {
     'checkpoint_writes',
     'store_items',
     'store_vectors',
+    'webhooks',
   ];
   const rows = await Promise.all(
     tables.map((table) => store.pool.query(`SELECT * FROM agentplane.${table} t ORDER BY t::text`)),
@@ -149,6 +159,7 @@ const ABSENT: Owned = {
   assistantId: newId(),
   runId: absentRun,
   endedRunId: absentRun,
+  calledRunId: absentRun,
   temporary: { runId: newId(), threadId: newId() },
   item: { namespace: ['of', newId()], key: 'item' },
   itemId: '0',
@@ -264,6 +275,11 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
       Promise.all([findRun(scope, store.sql, runId), findRun(scope, store.sql, temporary.runId)]),
     absent: [undefined, undefined],
   },
+  findWebhook: {
+    ask: (scope, { endedRunId, calledRunId }) =>
+      Promise.all([endedRunId, calledRunId].map((runId) => findWebhook(scope, store.sql, runId))),
+    absent: [undefined, undefined],
+  },
   listActiveRuns: {
     ask: (scope, { threadId }) => listActiveRuns(scope, store.sql, 'running', threadId),
     absent: [],
@@ -318,7 +334,9 @@ const MAKING_STATEMENTS = [
 const WORKER_STATEMENTS = [
   'appendRunEvents',
   'claimRuns',
+  'claimWebhooks',
   'countQueuedRuns',
+  'endCalledRun',
   'ensureSystemAssistant',
   'findCancel',
   'finishRun',
@@ -331,8 +349,10 @@ const WORKER_STATEMENTS = [
   'readRunEvents',
   'removeTemporaryRuns',
   'renewLeases',
+  'settleWebhook',
   'sweepItems',
   'sweepRunEvents',
+  'sweepWebhooks',
   'takeOverRuns',
   'watchRun',
 ];

@@ -1,8 +1,11 @@
 import { CHANNEL } from '../channel.js';
 
-/** A waiting run ends at once; one at work is asked to, by its row and a notification. */
+/**
+ * A waiting run ends at once, and its webhook is due; one at work is asked to, by its row and a notification. A newer
+ * migration performs this text again, over what an older one made of it.
+ */
 export const CANCEL_RUN = `
-CREATE FUNCTION agentplane.cancel_run(visible jsonb[], the_run uuid, of_thread uuid, action text)
+CREATE OR REPLACE FUNCTION agentplane.cancel_run(visible jsonb[], the_run uuid, of_thread uuid, action text)
 RETURNS TABLE (outcome text) LANGUAGE plpgsql AS $$
 DECLARE
   found_status text;
@@ -22,6 +25,13 @@ BEGIN
     RETURN QUERY SELECT 'asked'::text; RETURN;
   END IF;
   IF found_status <> 'pending' THEN RETURN QUERY SELECT 'ended'::text; RETURN; END IF;
+  INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url, run)
+    SELECT r.run_id, r.thread_id, r.temporary, r.metadata, called.url,
+      agentplane.run_for_webhook(r, 'interrupted', NULL)
+    -- json itself cannot be asked: its text may hold characters that text cannot
+    FROM agentplane.runs r, LATERAL (SELECT agentplane.searchable(r.kwargs) ->> 'webhook' AS url) called
+    WHERE r.run_id = the_run AND called.url IS NOT NULL ON CONFLICT DO NOTHING;
+  IF FOUND THEN PERFORM pg_notify('${CHANNEL}', 'webhook:'); END IF;
   IF action = 'rollback' OR EXISTS (SELECT 1 FROM agentplane.runs WHERE run_id = the_run AND temporary) THEN
     DELETE FROM agentplane.runs WHERE run_id = the_run;
   ELSE

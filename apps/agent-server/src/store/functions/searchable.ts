@@ -1,11 +1,11 @@
-/** json may hold text that jsonb refuses: for searching, it is left out. */
+/** json may hold text that jsonb refuses: for searching, it is left out. A newer migration performs this text again. */
 export const SEARCHABLE = `
-CREATE FUNCTION agentplane.searchable(value json) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION agentplane.searchable(value json) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   RETURN value::jsonb;
 EXCEPTION WHEN data_exception THEN
   BEGIN
-    RETURN regexp_replace(value::text, '(?<!\\\\)((?:\\\\\\\\)*)\\\\u(?:0000|d[89a-f][0-9a-f][0-9a-f])', '\\\\1', 'g')::jsonb;
+    RETURN regexp_replace(value::text, '(?<!\\\\)((?:\\\\\\\\)*)\\\\u(?:0000|d[89a-f][0-9a-f][0-9a-f])', '\\1', 'g')::jsonb;
   EXCEPTION WHEN data_exception THEN
     RETURN NULL;
   END;

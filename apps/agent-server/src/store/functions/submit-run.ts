@@ -5,7 +5,7 @@ import { CHANNEL } from '../channel.js';
  * them, so that after the lock the look at the thread's runs is true.
  */
 export const SUBMIT_RUN = `
-CREATE FUNCTION agentplane.submit_run(
+CREATE OR REPLACE FUNCTION agentplane.submit_run(
   visible jsonb[], new_run uuid, on_thread uuid, by_assistant uuid, of_graph text, with_metadata jsonb, with_kwargs json,
   strategy text, delay_ms bigint, starter uuid, lease_ms int, watcher uuid, create_thread boolean
 ) RETURNS TABLE (outcome text, new_status text, made_at timestamptz) LANGUAGE plpgsql AS $$
@@ -45,12 +45,13 @@ BEGIN
   END IF;
   first_status := CASE WHEN starter IS NOT NULL AND in_the_way = 0 AND delay_ms = 0 THEN 'running' ELSE 'pending' END;
   INSERT INTO agentplane.runs (run_id, thread_id, temporary, assistant_id, graph_id, status, multitask_strategy,
-    metadata, kwargs, created_at, updated_at, start_after, attempt, server_id, lease_until, heartbeat_at, watchers)
+    metadata, kwargs, created_at, updated_at, start_after, attempt, server_id, lease_until, heartbeat_at, started_at, watchers)
   VALUES (new_run, on_thread, false, by_assistant, of_graph, first_status, strategy, with_metadata, with_kwargs,
     moment, moment, moment + delay_ms * interval '1 millisecond',
     CASE first_status WHEN 'running' THEN 1 ELSE 0 END,
     CASE first_status WHEN 'running' THEN starter END,
     CASE first_status WHEN 'running' THEN moment + lease_ms * interval '1 millisecond' END,
+    CASE first_status WHEN 'running' THEN moment END,
     CASE first_status WHEN 'running' THEN moment END,
     CASE WHEN watcher IS NULL THEN '{}'::uuid[] ELSE ARRAY[watcher] END);
   UPDATE agentplane.threads t SET status = 'busy', updated_at = moment,

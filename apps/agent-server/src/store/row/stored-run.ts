@@ -41,6 +41,8 @@ export interface StoredRun {
       readonly checkpoint_map?: JsonObject | null;
     } | null;
     readonly durability?: 'sync' | 'async' | 'exit' | null;
+    /** Called when the run has ended. */
+    readonly webhook?: string;
     /** Added to `configurable` by the server: headers and the caller. */
     readonly caller: JsonObject;
   };

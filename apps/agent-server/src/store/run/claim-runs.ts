@@ -12,6 +12,7 @@ WITH due AS (
   WHERE ${claimable('$4')}
   ORDER BY r.ordinal LIMIT $1 FOR UPDATE SKIP LOCKED)
 UPDATE agentplane.runs r SET status = 'running', attempt = r.attempt + 1, server_id = $2, heartbeat_at = clock_timestamp(),
+  started_at = COALESCE(r.started_at, clock_timestamp()),
   lease_until = clock_timestamp() + $3 * interval '1 millisecond', updated_at = clock_timestamp()
 FROM due WHERE r.run_id = due.run_id RETURNING ${CLAIMED_COLUMNS}, r.ordinal`;
 

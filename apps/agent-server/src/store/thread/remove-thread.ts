@@ -6,6 +6,7 @@ import { lockThread } from './lock-thread.js';
 /** What belongs to a thread. The runs first: what a run at work writes meanwhile waits and then finds itself fenced. */
 const OWNED = [
   ['runs', 't.thread_id'],
+  ['webhooks', 't.thread_id'],
   ['checkpoints', 't.thread_id::text'],
   ['checkpoint_blobs', 't.thread_id::text'],
   ['checkpoint_writes', 't.thread_id::text'],

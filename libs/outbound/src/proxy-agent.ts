@@ -1,9 +1,9 @@
 import type http from 'node:http';
 import https from 'node:https';
 import { Duplex } from 'node:stream';
-import type { EndpointGuard } from './endpoint-guard.js';
+import type { AddressGuard } from './address-guard.js';
 
-// not by `import`, as in transport.ts
+// not by `import`: that reads every export of it, and one of them loads Node's WebSocket client, 6 MB and 60 ms
 const plainHttp = process.getBuiltinModule('node:http');
 
 type Options = http.ClientRequestArgs;
@@ -12,14 +12,18 @@ type Callback = (error: Error | null, stream: Duplex) => void;
 const KEEP = { keepAlive: true, maxSockets: 16 };
 
 /** An agent whose connections lead through the proxy, once the guard has seen where to. */
-export function proxyAgent(proxy: string, isTls: boolean, guard: EndpointGuard): http.Agent {
+export function proxyAgent(
+  proxy: string,
+  isTls: boolean,
+  guard: Pick<AddressGuard, 'judgeAhead'>,
+): http.Agent {
   // Node's own way through proxies: a tunnel by CONNECT for https, the whole URL in the request for http
   const agent = isTls
     ? new https.Agent({ ...KEEP, proxyEnv: { https_proxy: proxy } })
     : new plainHttp.Agent({ ...KEEP, proxyEnv: { http_proxy: proxy } });
   const connect = agent.createConnection.bind(agent);
   agent.createConnection = (options: Options, callback: Callback = () => undefined) => {
-    guard.judgeForProxy(options.host ?? '', (refusal) => {
+    guard.judgeAhead(options.host ?? '', (refusal) => {
       if (refusal) return callback(refusal, new Duplex());
       // a tunnel calls back by itself, once it stands
       if (isTls) connect(options, callback);

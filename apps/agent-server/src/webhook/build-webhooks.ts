@@ -1,0 +1,60 @@
+import { inheritedEnvironment } from '#lib/config';
+import { TerminalError } from '#lib/errors';
+import { webhookHeaders, webhookVariables, type WebhookSettings } from '#lib/graph-configuration';
+import { REASON } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { ServerConfig } from '../config.js';
+import type { Database } from '../store/database.js';
+import type { SecretWords } from '../wire/secret-words.js';
+import { webhookGuard } from './webhook-guard.js';
+import { WebhookPolicy } from './webhook-policy.js';
+import { WebhookSender } from './webhook-sender.js';
+
+interface WebhookParts {
+  readonly config: Pick<ServerConfig, 'webhookSecret' | 'webhookPrivateAddresses' | 'webhookRetrySeconds'>;
+  readonly webhookSettings: WebhookSettings;
+  readonly database: Database;
+  readonly secrets: SecretWords;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The secrets of a setting: new ones before old ones while receivers change over. */
+export function signingSecretsOf({ webhookSecret }: Pick<ServerConfig, 'webhookSecret'>): string[] {
+  return (webhookSecret ?? '')
+    .split(',')
+    .map((secret) => secret.trim())
+    .filter((secret) => secret !== '');
+}
+
+/** @throws TerminalError `GraphLoadFailed` when a header names a variable that is not set */
+function headersOf(settings: WebhookSettings): Record<string, string> {
+  const names = webhookVariables(settings);
+  const variables = inheritedEnvironment(names);
+  const missing = names.filter((name) => variables[name] === undefined);
+  if (missing.length > 0)
+    throw new TerminalError(
+      REASON.graphLoadFailed,
+      `langgraph.json: "webhooks": headers name ${missing.join(', ')}, which is not set; set it for the deployment`,
+    );
+  return webhookHeaders(settings, variables);
+}
+
+/** What admits webhooks and what calls them. */
+export function buildWebhooks(parts: WebhookParts): {
+  readonly policy: WebhookPolicy;
+  readonly sender: WebhookSender;
+} {
+  const { config, webhookSettings, database, secrets, clock, log } = parts;
+  const guard = webhookGuard(config.webhookPrivateAddresses);
+  return {
+    policy: new WebhookPolicy(webhookSettings, guard, clock),
+    sender: new WebhookSender({
+      ...{ sql: database.sql, guard, secrets, clock, log },
+      headers: headersOf(webhookSettings),
+      signingSecrets: signingSecretsOf(config),
+      retryMs: config.webhookRetrySeconds * 1000,
+    }),
+  };
+}

@@ -1,0 +1,178 @@
+import { PLATFORM_VERSION } from '#lib/config';
+import { errorText } from '#lib/errors';
+import type { AddressGuard } from '#lib/outbound';
+import { metrics, type Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { Sql } from '../store/sql.js';
+import { claimWebhooks, type DueWebhook } from '../store/webhook/claim-webhooks.js';
+import { settleWebhook, type WebhookResult } from '../store/webhook/settle-webhook.js';
+import { sweepWebhooks } from '../store/webhook/sweep-webhooks.js';
+import { WORKER } from '../store/worker-scope.js';
+import type { SecretWords } from '../wire/secret-words.js';
+import { postWebhook } from './post-webhook.js';
+import { signatureHeaders } from './webhook-signature.js';
+
+/** Milliseconds between two looks without a notification. */
+const POLL_MS = 5_000;
+
+/** Looks between two sweeps of old results: an hour. */
+const SWEEP_EVERY = 720;
+
+/** Calls at a time: of this process, and to one host, so that one that hangs keeps nobody else waiting. */
+const PLACES = 16;
+const PLACES_PER_HOST = 4;
+
+/** Longer than a call takes: after it another server makes the call of one that died. */
+const LEASE_MS = 15_000;
+
+const FIRST_PAUSE_MS = 2_000;
+const LONGEST_PAUSE_MS = 3_600_000;
+
+export interface WebhookSenderParts {
+  readonly sql: Sql;
+  readonly guard: AddressGuard;
+  readonly secrets: SecretWords;
+  /** Of every call. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signingSecrets: readonly string[];
+  /** After the end of the run. */
+  readonly retryMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Calls the webhooks of runs that have ended. What is due stands in the database since the statement that ended the
+ * run; any server may take it, and takes it again when the one that had it died: a receiver may get a call twice, with
+ * the same `webhook-id`, and misses none that was accepted within the time for retries.
+ */
+export class WebhookSender {
+  readonly #byHost = new Map<string, number>();
+  readonly #calls = new Set<Promise<void>>();
+  #isClaiming = false;
+  #shouldLookAgain = false;
+  #isStopped = false;
+  #looks = 0;
+  #cancelPoll: (() => void) | undefined;
+
+  constructor(private readonly parts: WebhookSenderParts) {}
+
+  start(): void {
+    const poll = (): void => {
+      if (this.#looks++ % SWEEP_EVERY === 0)
+        void sweepWebhooks(WORKER, this.parts.sql).catch(() => undefined); // the next hour does it
+      this.wake();
+      this.#cancelPoll = this.parts.clock.after(POLL_MS, poll);
+    };
+    poll();
+  }
+
+  /** Takes nothing more and waits for the calls under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancelPoll?.();
+    await Promise.allSettled([...this.#calls]);
+  }
+
+  /** A call may be due. */
+  wake(): void {
+    if (this.#isClaiming) this.#shouldLookAgain = true;
+    else void this.#claim();
+  }
+
+  async #claim(): Promise<void> {
+    this.#isClaiming = true;
+    try {
+      do {
+        this.#shouldLookAgain = false;
+        if (this.#isStopped || this.#calls.size >= PLACES) break;
+        const due = await claimWebhooks(WORKER, this.parts.sql, this.#places());
+        for (const webhook of due) this.#begin(webhook);
+        if (due.length > 0) this.#shouldLookAgain = true;
+      } while (this.#shouldLookAgain);
+    } catch (error) {
+      this.parts.log.warn({ error: errorText(error) }, 'looking for webhooks to call failed');
+    } finally {
+      this.#isClaiming = false;
+    }
+  }
+
+  #places() {
+    const room = [...this.#byHost.values()].reduce(
+      (least, calls) => Math.min(least, PLACES_PER_HOST - calls),
+      PLACES_PER_HOST,
+    );
+    const busyHosts = [...this.#byHost].filter(([, calls]) => calls >= PLACES_PER_HOST).map(([host]) => host);
+    return {
+      limit: PLACES - this.#calls.size,
+      perHost: Math.max(1, room),
+      busyHosts,
+      leaseMs: LEASE_MS,
+    };
+  }
+
+  #begin(webhook: DueWebhook): void {
+    const { host } = webhook;
+    this.#byHost.set(host, (this.#byHost.get(host) ?? 0) + 1);
+    const call = this.#call(webhook).finally(() => {
+      const left = (this.#byHost.get(host) ?? 1) - 1;
+      if (left > 0) this.#byHost.set(host, left);
+      else this.#byHost.delete(host);
+      this.#calls.delete(call);
+      this.wake();
+    });
+    this.#calls.add(call);
+  }
+
+  async #call(webhook: DueWebhook): Promise<void> {
+    const { sql, clock, log } = this.parts;
+    const result = await this.#perform(webhook);
+    metrics.agentWebhookCalls.add(1, { outcome: result.kind });
+    const { runId, host, attempt } = webhook;
+    if (result.kind === 'failed')
+      log.error({ runId, host, attempt, error: result.error }, 'webhook failed for good');
+    if (result.kind === 'again') {
+      log.warn({ runId, host, attempt, error: result.error }, 'webhook failed, trying again later');
+      clock.after(result.pauseMs, () => this.wake());
+    }
+    await settleWebhook(WORKER, sql, webhook, result).catch((error: unknown) =>
+      // its lease runs out, and it is called again
+      log.warn({ runId, error: errorText(error) }, 'recording the call of a webhook failed'),
+    );
+  }
+
+  async #perform(webhook: DueWebhook): Promise<WebhookResult> {
+    const { guard, headers, signingSecrets, retryMs, clock, secrets } = this.parts;
+    const sentAt = clock.now();
+    const body = bodyOf(webhook, sentAt);
+    const answer = await postWebhook(
+      {
+        url: webhook.url,
+        headers: {
+          'user-agent': `agentplane/${PLATFORM_VERSION}`,
+          ...headers,
+          'content-type': 'application/json',
+          ...signatureHeaders({ id: webhook.runId, sentAt, body }, signingSecrets),
+        },
+        body,
+      },
+      guard,
+    );
+    if (answer.kind === 'accepted') return { kind: 'delivered' };
+    const error = secrets.hide(answer.why);
+    const pauseMs = pauseAfter(webhook.attempt);
+    const isOver = answer.isFinal || webhook.ageMs + pauseMs > retryMs;
+    return isOver ? { kind: 'failed', error } : { kind: 'again', pauseMs, error };
+  }
+}
+
+/** Twice as long after every attempt, give or take a fifth, so that many do not come back at once. */
+function pauseAfter(attempt: number): number {
+  const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 30));
+  return pauseMs * (0.8 + 0.4 * Math.random());
+}
+
+function bodyOf({ run, values }: DueWebhook, sentAt: Date): string {
+  const told = JSON.stringify({ ...run, webhook_sent_at: sentAt.toISOString() });
+  return `${told.slice(0, -1)},"values":${values ?? 'null'}}`;
+}

@@ -1,0 +1,111 @@
+import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { type Reach, reachOf } from './address-reach.js';
+
+/** Finds all addresses of a name: the machine's own resolver, or a test's. */
+export type Resolve = (
+  name: string,
+  options: LookupOptions & { readonly all: true },
+  callback: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
+) => void;
+
+/** Why an address must not be dialled; `unresolved`: the name has no address. */
+export type Refusal = Exclude<Reach, 'public'> | 'unresolved';
+
+export interface AddressGuardOptions {
+  /** Private networks and loopback may be dialled. */
+  readonly allowPrivate: boolean;
+  /** The error of whoever dials. */
+  readonly refuse: (why: Refusal) => Error;
+  readonly resolve?: Resolve;
+}
+
+/** Names under which clouds serve the credentials of machines, whatever they resolve to. */
+const METADATA_NAMES = new Set([
+  'instance-data',
+  'instance-data.ec2.internal',
+  'metadata',
+  'metadata.azure.internal',
+  'metadata.goog',
+  'metadata.google.internal',
+  'metadata.tencentyun.com',
+]);
+
+/**
+ * Decides which addresses may be dialled where somebody else wrote the address, who must not be able to make this
+ * process talk to the network it lives in or to where the machine's credentials are.
+ *
+ * A name is resolved once for each connection, all its addresses are judged, and the connection goes to those very
+ * addresses: a name that answers differently the next time (DNS rebinding) is judged again before it is dialled.
+ */
+export class AddressGuard {
+  readonly #allowPrivate: boolean;
+  readonly #refuse: (why: Refusal) => Error;
+  readonly #resolve: Resolve;
+
+  constructor({ allowPrivate, refuse, resolve = lookup }: AddressGuardOptions) {
+    this.#allowPrivate = allowPrivate;
+    this.#refuse = refuse;
+    this.#resolve = resolve;
+  }
+
+  /**
+   * What can be said of a host without resolving it. Connections to literal addresses never ask `lookup`, so this must
+   * be asked before each of them.
+   * @param host without brackets, as the URL parser writes it
+   * @throws the error of `refuse`
+   */
+  checkHost(host: string): void {
+    const why = isIP(host) === 0 ? this.#judgeName(host) : this.#judge(host);
+    if (why) throw this.#refuse(why);
+  }
+
+  /** For `net.connect` and the agents above it: answers only addresses that may be dialled. */
+  readonly lookup: LookupFunction = (name, options, callback) => {
+    this.#find(name, options, (error, why, found) => {
+      if (error) return callback(error, []);
+      const [first] = found;
+      if (why || !first) return callback(this.#refuse(why ?? 'unresolved'), []);
+      if (options.all) return callback(null, found);
+      callback(null, first.address, first.family);
+    });
+  };
+
+  /**
+   * For a host that a proxy will resolve, or that is only dialled later: refused when this machine knows that it must
+   * not be dialled. What cannot be resolved here is left to be judged then.
+   */
+  judgeAhead(host: string, answer: (refusal: Error | undefined) => void): void {
+    const judged = (why: Refusal | undefined): void => answer(why && this.#refuse(why));
+    if (isIP(host) !== 0) return judged(this.#judge(host));
+    this.#find(host, { all: true }, (_, why) => judged(why));
+  }
+
+  #find(
+    name: string,
+    options: LookupOptions,
+    answer: (error: Error | null, why: Refusal | undefined, found: LookupAddress[]) => void,
+  ): void {
+    const refused = this.#judgeName(name);
+    if (refused) return answer(null, refused, []);
+    this.#resolve(name, { ...options, all: true }, (error, found) => {
+      if (error) return answer(error, undefined, []);
+      // one forbidden address among good ones is no accident
+      const why = found.map(({ address }) => this.#judge(address)).find((judged) => judged !== undefined);
+      answer(null, why, found);
+    });
+  }
+
+  #judgeName(name: string): Refusal | undefined {
+    const plain = name.toLowerCase().replace(/\.+$/, '');
+    if (METADATA_NAMES.has(plain)) return 'never';
+    const isLoopback = plain === 'localhost' || plain.endsWith('.localhost');
+    return isLoopback && !this.#allowPrivate ? 'private' : undefined;
+  }
+
+  #judge(address: string): Refusal | undefined {
+    const reach = reachOf(address);
+    if (reach === 'public' || (reach === 'private' && this.#allowPrivate)) return undefined;
+    return reach;
+  }
+}
