@@ -13,6 +13,7 @@ import {
   serverOptions,
   type ServerLimits,
 } from '#lib/http';
+import { claimAddress, type ListenAddress } from '#lib/held-sockets';
 import type { Stoppable } from '#lib/lifecycle';
 import { NestLog } from '#lib/nest';
 import { observeRequests, recordCuts } from '#lib/telemetry';
@@ -28,19 +29,13 @@ import { watchMethods } from './wire/method-not-allowed.js';
 import { QueryGuard } from './wire/query-guard.js';
 import { RequestPipe } from './wire/request-pipe.js';
 
-export interface ListenAddress {
-  readonly host: string;
-  /** 0 picks a free one. */
-  readonly port: number;
-}
-
 /** The api with everything made and nothing started. */
 export interface ApiApplication extends Stoppable {
   /** To be started once the server listens, and stopped before it. */
   readonly ticks: Ticks;
   /** The parts that Nest made. */
   readonly container: Pick<NestFastifyApplication, 'get'>;
-  /** Begins to serve; answers the port. */
+  /** Begins to serve, on a free port for 0; answers the port. */
   listen(address: ListenAddress): Promise<number>;
 }
 
@@ -79,7 +74,7 @@ export async function openApplication(
     async listen({ host, port }) {
       await application.init();
       refuseOtherMethods();
-      await application.listen(port, host);
+      await application.listen(claimAddress({ host, port }));
       const address = server.server.address();
       return typeof address === 'object' && address !== null ? address.port : port;
     },

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { claimAddress } from '#lib/held-sockets';
 import { limitServer, SCHEMALESS, serverOptions } from '#lib/http';
 import type { ProgramContext } from '#lib/lifecycle';
 import { NestLog } from '#lib/nest';
@@ -22,7 +23,8 @@ export async function startApplication(surroundings: Surroundings, context: Prog
   );
   limitServer(application.getHttpServer(), { onCut: recordCuts(log, 'internal') });
   context.own({ name: 'internal server', stop: () => application.close() });
-  await application.listen(config.internalPort, config.internalHost);
+  const { internalHost: host, internalPort } = config;
+  await application.listen(claimAddress({ host, port: internalPort }));
   const address = application.getHttpServer().address();
   const port = typeof address === 'object' && address !== null ? address.port : config.internalPort;
   log.info({ host: config.internalHost, port }, 'health, readiness and metrics are served');

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { errorText } from '#lib/errors';
+import { claimAddress } from '#lib/held-sockets';
 import { limitServer, SERVER_LIMITS, serverOptions, type ServerLimits } from '#lib/http';
 import { knownMethod, type Logger, metrics, recordCuts, statusClass } from '#lib/telemetry';
 import { systemClock, type Clock } from '#lib/time';
@@ -237,7 +238,7 @@ function usersOf({ accessKeyId, secretAccessKey, users }: EmbeddedObjectStoreOpt
 function listen(server: Server, port: number, host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen(claimAddress({ host, port }), () => {
       server.off('error', reject);
       const address = server.address();
       resolve(typeof address === 'object' && address ? address.port : port);

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { errorText } from '#lib/errors';
+import { claimAddress } from '#lib/held-sockets';
 import { limitServer, serverOptions } from '#lib/http';
 import type { Logger } from './logger.js';
 import type { Program } from './program.js';
@@ -38,7 +39,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   limitServer(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, resolve);
+    server.listen(claimAddress({ host, port }), resolve);
   });
   // an idle server must not keep a program alive whose work is done
   server.unref();

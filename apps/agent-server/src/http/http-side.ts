@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { errorText } from '#lib/errors';
+import { claimAddress } from '#lib/held-sockets';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Readiness } from '../start/readiness.js';
@@ -78,7 +79,7 @@ export class HttpSide {
   /** Starts listening; answers the port. */
   async listen(host: string, port: number): Promise<number> {
     try {
-      await this.#app.listen({ host, port });
+      await this.#app.listen(claimAddress({ host, port }));
     } catch (error) {
       throw new Error(`cannot listen on ${host}:${port}: ${errorText(error)}`, { cause: error });
     }

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { claimAddress } from '#lib/held-sockets';
 import { formatNotReady } from '#lib/lifecycle';
 
 /**
@@ -19,7 +20,7 @@ export async function openLoadingDoor(
   server.on('connection', (socket) => socket.unref()); // no reason for the process to wait
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, resolve);
+    server.listen(claimAddress({ host, port }), resolve);
   });
   return () =>
     new Promise((resolve) => {

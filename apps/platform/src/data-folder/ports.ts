@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import { readJson, writeJson } from '#lib/data-folder';
+import { HeldSockets, type ListenAddress } from '#lib/held-sockets';
 import { findStablePort } from '#lib/stable-port';
 import type { Clock } from '#lib/time';
 
@@ -78,7 +79,7 @@ export async function requireFreePorts(
   const deadline = clock.monotonicMs() + PATIENCE_MS;
   for (const name of names) {
     for (;;) {
-      const code = await portTrouble(ports[name], name === 'rest' ? host : '127.0.0.1');
+      const code = await portTrouble(addressOf(ports, name, host));
       if (code === undefined) break;
       if (code === 'EADDRINUSE' && clock.monotonicMs() < deadline) {
         await clock.sleep(LOOK_MS);
@@ -95,8 +96,33 @@ export async function requireFreePorts(
   }
 }
 
+function addressOf(ports: Ports, name: keyof Ports, host: string): ListenAddress {
+  return { host: name === 'rest' ? host : '127.0.0.1', port: ports[name] };
+}
+
+/**
+ * Listens on the ports from now on, for programs that start later and may be started again: at no moment another program
+ * can have one of them and get what clients send.
+ * @throws Error as `requireFreePorts`
+ */
+export async function holdPorts(
+  ports: Ports,
+  names: readonly (keyof Ports)[],
+  at: { readonly host: string; readonly path: string; readonly clock: Clock },
+): Promise<HeldSockets> {
+  await requireFreePorts(ports, names, at);
+  const sockets = new HeldSockets();
+  const failed = await sockets.hold(names.map((name) => addressOf(ports, name, at.host)));
+  if (failed.size === 0) return sockets;
+  // taken since it was looked at
+  await requireFreePorts(ports, names, at);
+  throw new Error(
+    `holding the ports ${[...failed.keys()].join(', ')} failed: ${[...failed.values()].join(', ')}`,
+  );
+}
+
 /** The code of the error that listening meets. */
-function portTrouble(port: number, host: string): Promise<string | undefined> {
+function portTrouble({ port, host }: ListenAddress): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));

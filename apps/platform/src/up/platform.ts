@@ -7,12 +7,13 @@ import {
   writeCredentials,
 } from '#lib/data-folder';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#lib/embedded-postgres';
+import type { HeldSockets } from '#lib/held-sockets';
 import type { ProgramContext } from '#lib/lifecycle';
 import { type Logger, type Program, startTelemetry } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { DataFolder } from '../data-folder/data-folder.js';
 import { newOperatorKey } from '../data-folder/new-secrets.js';
-import { choosePorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
+import { choosePorts, holdPorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
 import type { FirstKey, OlderKey } from '../preparation/preparation-tasks.js';
 import { Child } from './child.js';
 import {
@@ -34,11 +35,11 @@ const BUCKET = 'agentplane';
 const REGION = 'us-east-1';
 const START_MS = 60_000;
 /** Postgres sees to its own port: it may still run, from an earlier start. */
-const OWN_SERVERS = [
-  ...(['rest', 'objectStore', 'node'] as const),
-  ...(['controller', 'apiMetrics', 'embeddedMetrics', 'supervisorMetrics'] as const),
-];
-const ALL_SERVERS = [...OWN_SERVERS, 'kube' as const];
+const SERVERS = {
+  api: ['rest', 'apiMetrics'],
+  controller: ['controller'],
+  embedded: ['objectStore', 'node', 'embeddedMetrics', 'kube'],
+} as const satisfies Partial<Record<Program, readonly (keyof Ports)[]>>;
 /**
  * A small nursery: idle programs keep what they once needed, and 4 MB instead of 16 saves a third of each one's memory.
  */
@@ -93,14 +94,19 @@ export class Platform {
     const ports = await choosePorts(paths.ports, options.port);
     context.own(this.#logRotation());
     await this.#records.endStrays(clock, log);
-    const names = options.kubeconfigPath === undefined ? ALL_SERVERS : OWN_SERVERS;
-    await requireFreePorts(ports, names, { host: options.host, path: paths.ports, clock });
+    const at = { host: options.host, path: paths.ports, clock };
+    const names = Object.values(SERVERS).flat();
+    const isOwn = options.kubeconfigPath !== undefined;
+    const held = await holdPorts(ports, isOwn ? names.filter((name) => name !== 'kube') : names, at);
+    await requireFreePorts(ports, ['supervisorMetrics'], at);
+    const child = (name: keyof typeof SERVERS): Child =>
+      this.#child(name, held.split(SERVERS[name].map((server) => ports[server])));
     keepPorts(paths.ports, ports);
     await this.#serveMetrics(ports.supervisorMetrics);
     progress.say('starting Postgres');
     // loaded while initdb has one of the cores; owned once more below, so that both end before Postgres does
     const preparation = context.own(this.#preparation());
-    const embedded = context.own(this.#child('embedded'));
+    const embedded = context.own(child('embedded'));
     embedded.load();
     const postgres = await this.#startPostgres(ports);
     context.own(preparation);
@@ -110,11 +116,11 @@ export class Platform {
     const surroundings = await this.#surroundings(preparation, actual, known);
     progress.say('starting the API server, the node and the object store');
     // stopped last of the programs: agents send their last traces to it
-    const api = context.own(this.#child('api'));
+    const api = context.own(child('api'));
     const serving = embedded.message(isReadyMessage, START_MS);
     embedded.environment = embeddedEnvironment(surroundings);
     context.own(embedded).start();
-    const controller = context.own(this.#child('controller'));
+    const controller = context.own(child('controller'));
     controller.load();
     api.load();
     const tenantId = known?.tenantId ?? randomUUID();
@@ -234,11 +240,11 @@ export class Platform {
   }
 
   /** One that has what every program has; its own settings come before its start. */
-  #child(name: Program): Child {
+  #child(name: Program, sockets: HeldSockets): Child {
     const observe = observeProgram(name);
     const { folder, installation, clock, log } = this.#parts;
     return new Child({
-      name,
+      ...{ name, sockets },
       program: join(installation, 'dist', 'apps', name, 'src', 'main.js'),
       environment: programEnvironment(),
       nodeOptions: NODE_OPTIONS,

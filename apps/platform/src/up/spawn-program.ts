@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync } from 'node:fs';
+import type { HeldSockets } from '#lib/held-sockets';
 import { findProcess, type ProcessIdentity } from '#lib/process-identity';
 
 export interface ProgramRequest {
@@ -10,6 +11,8 @@ export interface ProgramRequest {
   readonly nodeOptions?: readonly string[];
   /** Its standard output and error are appended here. */
   readonly logFile: string;
+  /** Held while no process of it runs; it may deposit more. */
+  readonly sockets?: HeldSockets | undefined;
 }
 
 export interface SpawnedProgram {
@@ -25,11 +28,14 @@ export function spawnProgram(request: ProgramRequest): SpawnedProgram {
   const { program, environment, nodeOptions = [], logFile } = request;
   const output = openSync(logFile, 'a', 0o600);
   const logStart = fstatSync(output).size;
+  const stdio = ['ignore', output, output, 'ipc'] as const;
+  const held = request.sockets?.inheritance(request.sockets.ports, stdio.length);
   const child = spawn(process.execPath, [...nodeOptions, program, ...(request.arguments ?? [])], {
     detached: true,
-    stdio: ['ignore', output, output, 'ipc'],
-    env: { ...environment },
+    stdio: [...stdio, ...(held?.stdio ?? [])],
+    env: { ...environment, ...held?.environment },
   });
+  request.sockets?.follow(child);
   closeSync(output);
   return { child, identity: child.pid === undefined ? undefined : findProcess(child.pid), logStart };
 }

@@ -1,4 +1,5 @@
 import { errorText } from '#lib/errors';
+import { claimAddress } from '#lib/held-sockets';
 import {
   answerBrokenRequests,
   limitServer,
@@ -96,7 +97,7 @@ export class TlsListener {
   async listen(host: string, port: number): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once('error', reject);
-    this.#server.listen(port, host, resolve);
+    this.#server.listen(claimAddress({ host, port }), resolve);
     await promise;
     this.#server.off('error', reject);
     this.#server.on('error', (error) =>

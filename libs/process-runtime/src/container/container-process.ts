@@ -51,7 +51,7 @@ export class ContainerProcess {
     this.#child = spawn(command, args, {
       ...options,
       env: { ...options.env, ...CHANNEL, [ATTEMPT_MARKER]: this.#attempt },
-      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...launch.sockets],
       detached: true,
     });
     // only its end says something; a channel that is read would take in whatever a process writes

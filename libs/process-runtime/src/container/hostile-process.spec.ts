@@ -16,7 +16,7 @@ function run(line: string, clock: Clock = systemClock): Promise<ProcessExit> {
   const folder = mkdtempSync(join(root, 'run-'));
   const launch = {
     ...{ command: 'sh', args: ['-c', line], folder, environment, user: nodeUser() },
-    ...{ isFolderNamed: false, noNewPrivileges: false },
+    ...{ isFolderNamed: false, noNewPrivileges: false, sockets: [] },
   };
   const log = new LogFile(join(folder, 'logs'), 0, clock);
   return new ContainerProcess(launch, { setpriv: undefined, env: undefined }, log, clock).ended;

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import type { Inheritance } from '#lib/held-sockets';
 import type { Pod, PodContainer } from '#lib/resources';
 import type { NodeContext } from '../context/node-context.js';
 import type { PodFiles } from '../pod-files/pod-files.js';
@@ -6,7 +7,7 @@ import type { PodUser } from '../user/pod-user.js';
 import { NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
 import { ContainerConfigError, resolveEnvironment } from './environment.js';
 import { expand } from './expand.js';
-import type { Launch } from '../user/launch.js';
+import { FIRST_SOCKET, type Launch } from '../user/launch.js';
 
 /** What a pod has before any of its containers runs. */
 export interface PodSurroundings {
@@ -39,11 +40,13 @@ export async function prepareLaunch(
   const image = context.images.resolve(container.image ?? '');
   if (!image) throw new ImageMissingError(missingImage(container.image ?? ''));
   const wanted = await resolveEnvironment(context.client, pod, container);
+  const sockets = await holdSockets(context, container, surroundings);
   const environment = {
     ...context.environment,
     ...(user.isOwn ? ownPlaces(files) : {}),
     ...wanted,
     ...platformVariables(context, pod, container, surroundings),
+    ...sockets.environment,
   };
   const folder = container.workingDir ?? image.folder ?? files.workingFolder;
   // a user of its own is told by the kernel, which does not tell it what lies in closed folders
@@ -53,6 +56,7 @@ export async function prepareLaunch(
   const how = {
     ...{ folder, environment, user, isFolderNamed: container.workingDir !== undefined },
     noNewPrivileges: isEscalationOff(container),
+    sockets: sockets.stdio,
   };
   if (isJudgedAsUser && !context.tools.env)
     throw new ContainerConfigError(
@@ -64,6 +68,27 @@ export async function prepareLaunch(
   if (command !== undefined) return { command, args: [...before, ...args], ...how };
   const { command: node, args: flags } = context.runtime;
   return { command: node, args: [...flags, image.entryPoint, ...args], ...how };
+}
+
+/** The agent server listens while its graphs load, ends that, and listens once more. */
+const SERVERS_OF_A_PORT = 2;
+
+/**
+ * Holds the ports of a container that runs the platform's own program, which takes what is held; another command listens
+ * itself. A held port takes connections before its program does, so that a probe which only connects would see a server
+ * too early. A port that cannot be held is left to the container, which says so, and has another port at its next attempt.
+ */
+async function holdSockets(
+  { ports: { sockets } }: NodeContext,
+  container: PodContainer,
+  surroundings: PodSurroundings,
+): Promise<Inheritance> {
+  const { command = [], ports = [], startupProbe, readinessProbe, livenessProbe } = container;
+  const isConnectedTo = [startupProbe, readinessProbe, livenessProbe].some((probe) => probe?.tcpSocket);
+  if (command.length > 0 || isConnectedTo) return { stdio: [], environment: {} };
+  const own = ports.flatMap(({ containerPort }) => surroundings.ports[containerPort] ?? []);
+  await sockets.hold(own.map((port) => ({ host: '127.0.0.1', port })));
+  return sockets.inheritance(own, FIRST_SOCKET, SERVERS_OF_A_PORT);
 }
 
 /** The home and the temporary files of the node's user are closed to the pod's. */

@@ -4,6 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { errorText } from '#lib/errors';
+import { claimAddress } from '#lib/held-sockets';
 import { limitServer, serverOptions } from '#lib/http';
 import type { PodLogs } from './pod-logs.js';
 import { hasLog, parseLogQuery, readLog } from './read-log.js';
@@ -68,7 +69,7 @@ export class LogServer {
     return new Promise((resolve) => {
       const failed = (): void => resolve(undefined);
       this.#server.once('error', failed);
-      this.#server.listen(port, '127.0.0.1', () => {
+      this.#server.listen(claimAddress({ host: '127.0.0.1', port }), () => {
         this.#server.off('error', failed);
         const address = this.#server.address();
         resolve(typeof address === 'object' ? address?.port : undefined);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -14,9 +15,11 @@ import {
   type PodSpec,
   SERVICE_ACCOUNTS,
 } from '#lib/resources';
+import { isPortFree } from '#lib/stable-port';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
 import { certificates } from '../testdata/certificates.js';
+import { mainOf } from '../testdata/pod-desk.js';
 import { startNode, type RunningNode } from './start-node.js';
 
 const PROGRAM = join(import.meta.dirname, '..', 'testdata', 'program.mjs');
@@ -125,6 +128,10 @@ describe('a node under failures', () => {
   const isReady = ({ status }: Pod): boolean | undefined =>
     status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
 
+  const portOf = ({ metadata }: Pod): number =>
+    (JSON.parse(metadata.annotations?.[ANNOTATION.loopbackPorts] ?? '{}') as Record<string, number>)[8000] ??
+    0;
+
   const gone = (pod: Pod): Promise<unknown> =>
     waitFor(async () => !(await client.find(PODS, { namespace: 'here', name: pod.metadata.name })), {
       timeoutMs: 30_000,
@@ -213,10 +220,6 @@ describe('a node under failures', () => {
       'to be ready',
       isReady,
     );
-    const portOf = ({ metadata }: Pod): number =>
-      (
-        JSON.parse(metadata.annotations?.[ANNOTATION.loopbackPorts] ?? '{}') as Record<string, number>
-      )[8000] ?? 0;
     const note = join(folder, 'node', 'pods', pod.metadata.uid ?? '', 'main.process.json');
     writeFileSync(hold, '');
     process.kill((JSON.parse(readFileSync(note, 'utf8')) as ProcessIdentity).pid, 'SIGKILL');
@@ -237,6 +240,34 @@ describe('a node under failures', () => {
     expect(moved.status?.containerStatuses?.[0]?.restartCount).toBeGreaterThan(0);
     squatter.close();
     await remove(pod);
+  });
+
+  it('holds the port of a container that runs a program of the platform while it is down', async () => {
+    const readinessProbe = { httpGet: { path: '/', port: 8000 }, periodSeconds: 1 };
+    const pod = await until(await run({ readinessProbe }), 'to be ready', isReady);
+    const port = portOf(pod);
+    const note = join(folder, 'node', 'pods', pod.metadata.uid ?? '', 'main.process.json');
+    const before = JSON.parse(readFileSync(note, 'utf8')) as ProcessIdentity;
+    process.kill(before.pid, 'SIGKILL');
+    await waitFor(() => !isRunning(before));
+    const squatter = createServer();
+    const [trouble] = (await Promise.race([
+      once(squatter.listen(port, '127.0.0.1'), 'listening'),
+      new Promise((resolve) => squatter.once('error', (error) => resolve([error]))),
+    ])) as [NodeJS.ErrnoException | undefined];
+    squatter.close();
+    expect(trouble?.code).toBe('EADDRINUSE');
+    // asked while nothing runs, answered by the next attempt
+    const answer = await fetch(`http://127.0.0.1:${port}/environment`);
+    expect(await answer.json()).toMatchObject({ PORT: String(port) });
+    const again = await until(
+      pod,
+      'to be ready again',
+      (now) => mainOf(now)?.restartCount === 1 && isReady(now),
+    );
+    expect(portOf(again)).toBe(port);
+    await remove(pod);
+    expect(await isPortFree(port)).toBe(true);
   });
 
   it('starts no process that it cannot record, and resumes once it can', async () => {

@@ -136,6 +136,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
       endReading();
       await workers.stop(options.stopGraceMs ?? STOP_GRACE_MS);
       users.endProcesses();
+      context.ports.sockets.releaseAll();
       await informer.stop();
       sleepWatch.stop();
       registration.stop();

@@ -1,3 +1,4 @@
+import { HeldSockets } from '#lib/held-sockets';
 import type { Pod } from '#lib/resources';
 import { findStablePort, isPortFree } from '#lib/stable-port';
 
@@ -5,6 +6,7 @@ import { findStablePort, isPortFree } from '#lib/stable-port';
 export class LoopbackPorts {
   readonly #given = new Map<number, string>();
   readonly #random: () => number;
+  readonly sockets = new HeldSockets();
 
   constructor(random: () => number = Math.random) {
     this.#random = random;
@@ -16,7 +18,7 @@ export class LoopbackPorts {
     const ports: Record<string, number> = {};
     for (const containerPort of containerPorts(pod)) {
       const known = kept[containerPort];
-      const port = known !== undefined && (await isPortFree(known)) ? known : await this.#findFree(owner);
+      const port = known !== undefined && (await this.#isUsable(known)) ? known : await this.#findFree(owner);
       this.#given.set(port, owner);
       ports[containerPort] = port;
     }
@@ -32,14 +34,23 @@ export class LoopbackPorts {
     const replaced: Record<string, number> = {};
     for (const containerPort of containerPorts) {
       const known = ports[containerPort];
-      if (known === undefined || (await isPortFree(known))) continue;
+      if (known === undefined || (await this.#isUsable(known))) continue;
       replaced[containerPort] = await this.#findFree(pod.metadata.uid ?? '');
     }
     return Object.keys(replaced).length > 0 ? { ...ports, ...replaced } : undefined;
   }
 
   release(pod: Pod): void {
-    for (const [port, owner] of this.#given) if (owner === pod.metadata.uid) this.#given.delete(port);
+    for (const [port, owner] of this.#given) {
+      if (owner !== pod.metadata.uid) continue;
+      this.#given.delete(port);
+      this.sockets.release(port);
+    }
+  }
+
+  /** Whether the pod can listen on it: held for the pod, or free. */
+  async #isUsable(port: number): Promise<boolean> {
+    return this.sockets.has(port) || (await isPortFree(port));
   }
 
   #findFree(owner: string): Promise<number> {

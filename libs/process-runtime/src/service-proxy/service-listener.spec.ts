@@ -51,7 +51,7 @@ async function proxy(
     log: createLogger('test', 'silent'),
     limits,
   });
-  stops.push(() => listener.stop());
+  stops.push(() => listener.stop(true));
   return listener.listen(0);
 }
 

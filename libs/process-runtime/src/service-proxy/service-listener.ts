@@ -7,6 +7,7 @@ import {
   serverOptions,
   type ServerLimits,
 } from '#lib/http';
+import { claimAddress, depositSocket, withdrawSocket } from '#lib/held-sockets';
 import { findStablePort } from '#lib/stable-port';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -84,7 +85,10 @@ export class ServiceListener {
     throw new Error('no free port on 127.0.0.1');
   }
 
-  async stop(): Promise<void> {
+  /** @param isForGood the Service does not exist any longer, as opposed to: this process ends */
+  async stop(isForGood: boolean): Promise<void> {
+    const address = this.#server.address();
+    if (isForGood && typeof address === 'object' && address) withdrawSocket(address.port);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const socket of this.#sockets) socket.destroy();
     await closed;
@@ -94,8 +98,10 @@ export class ServiceListener {
     return new Promise((resolve) => {
       const failed = (): void => resolve(false);
       this.#server.once('error', failed);
-      this.#server.listen({ host: '127.0.0.1', port, backlog: 1024 }, () => {
+      this.#server.listen({ ...claimAddress({ host: '127.0.0.1', port }), backlog: 1024 }, () => {
         this.#server.off('error', failed);
+        // clients send keys there: no other program may have it while this one is started again
+        depositSocket(this.#server);
         resolve(true);
       });
     });

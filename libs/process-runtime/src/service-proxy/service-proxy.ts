@@ -55,7 +55,7 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
     for (const [id, { listener, shape }] of listening) {
       if (!id.startsWith(prefix) || wanted.get(id) === shape) continue;
       listening.delete(id);
-      await listener.stop();
+      await listener.stop(true);
     }
   }
 
@@ -105,7 +105,7 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
     name: 'service-proxy',
     controller: { name: 'service-proxy', reconcile, sources: [fromObjects(services)] },
     async stop() {
-      await Promise.all([...listening.values()].map(({ listener }) => listener.stop()));
+      await Promise.all([...listening.values()].map(({ listener }) => listener.stop(false)));
       listening.clear();
     },
   };

@@ -15,10 +15,14 @@ if (EXIT_ONCE_FILE && !existsSync(EXIT_ONCE_FILE)) {
 }
 if (EXIT_CODE !== undefined) process.exit(Number(EXIT_CODE));
 
+// as `claimAddress` of libs/held-sockets
+const held = process.env.AGENTPLANE_HELD_SOCKETS?.split(',')
+  .find((one) => one.startsWith(`${PORT}:`))
+  ?.split(':')[1];
 createServer((request, response) => {
   if (request.url === '/environment') return response.end(JSON.stringify({ ...process.env, cwd: process.cwd() }));
   if (request.url === '/kubeconfig') return response.end(readFileSync(process.env.KUBECONFIG, 'utf8'));
   const isHealthy = !HEALTH_FILE || existsSync(HEALTH_FILE);
   response.statusCode = isHealthy ? 200 : 500;
   response.end(isHealthy ? 'ok' : 'sick');
-}).listen(Number(PORT ?? 0), HOST);
+}).listen(held === undefined ? { port: Number(PORT ?? 0), host: HOST } : { fd: Number(held) });

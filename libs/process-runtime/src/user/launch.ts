@@ -1,4 +1,8 @@
+import type { Inheritance } from '#lib/held-sockets';
 import type { PodUser } from './pod-user.js';
+
+/** Descriptors before it are the standard streams and the channel to the node. */
+export const FIRST_SOCKET = 4;
 
 /** What to start. */
 export interface Launch {
@@ -11,4 +15,6 @@ export interface Launch {
   readonly user: PodUser;
   /** No file that it executes may give it more rights. */
   readonly noNewPrivileges: boolean;
+  /** Sockets that the node holds for it, as descriptors from `FIRST_SOCKET`. */
+  readonly sockets: Inheritance['stdio'];
 }

@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { findStablePort } from '#lib/stable-port';
+import { HeldSockets } from './index.js';
+
+const PROGRAM = `
+const [port, fd] = process.env.AGENTPLANE_HELD_SOCKETS.split(':').map(Number);
+require('node:http')
+  .createServer((request, response) => {
+    response.setHeader('connection', 'close');
+    if (request.url === '/child') response.end(require('node:child_process').execSync('ls -l /proc/self/fd').toString());
+    else response.end(String(process.pid));
+  })
+  .listen({ fd });
+`;
+
+/** What another program of the machine meets that wants the port. */
+async function tryListen(port: number): Promise<string> {
+  const server = createServer();
+  return new Promise((resolve) => {
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+    server.listen({ host: '127.0.0.1', port }, () => server.close(() => resolve('listened')));
+  });
+}
+
+describe('HeldSockets', () => {
+  const children: ChildProcess[] = [];
+  afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')));
+
+  const start = (sockets: HeldSockets, port: number): ChildProcess => {
+    const { stdio, environment } = sockets.inheritance([port], 3);
+    const child = spawn(process.execPath, ['-e', PROGRAM], {
+      stdio: ['ignore', 'inherit', 'inherit', ...stdio],
+      env: { PATH: process.env['PATH'] ?? '', ...environment },
+    });
+    children.push(child);
+    return child;
+  };
+  const ask = async (port: number, path = '/'): Promise<string> =>
+    (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+
+  it('keeps a port taken while its program is down, and serves who connected meanwhile', async () => {
+    const sockets = new HeldSockets();
+    const port = await findStablePort();
+    expect(await sockets.hold([{ host: '127.0.0.1', port }])).toEqual(new Map());
+    expect(await tryListen(port)).toBe('EADDRINUSE');
+    const first = start(sockets, port);
+    expect(await ask(port)).toBe(String(first.pid));
+    first.kill('SIGKILL');
+    await once(first, 'exit');
+    expect(await tryListen(port)).toBe('EADDRINUSE');
+    const waiting = ask(port);
+    const second = start(sockets, port);
+    expect(await waiting).toBe(String(second.pid));
+    second.kill('SIGKILL');
+    await once(second, 'exit');
+    sockets.release(port);
+    expect(await tryListen(port)).toBe('listened');
+  });
+
+  it('gives the sockets to the program and not to what the program starts', async () => {
+    if (spawnSync('ls', ['/proc/self/fd']).status !== 0) return; // only Linux shows them
+    const sockets = new HeldSockets();
+    const port = await findStablePort();
+    await sockets.hold([{ host: '127.0.0.1', port }]);
+    start(sockets, port);
+    const listed = await ask(port, '/child');
+    expect(listed).toContain('/proc/');
+    // its standard streams are sockets to its parent
+    expect(listed).not.toMatch(/ [3-9] -> socket:/);
+    sockets.release(port);
+  });
+
+  it('reports the ports that another program has', async () => {
+    const other = createServer();
+    const port = await findStablePort();
+    await new Promise<void>((resolve) => other.listen({ host: '127.0.0.1', port }, resolve));
+    const sockets = new HeldSockets();
+    const free = await findStablePort((candidate) => candidate !== port);
+    const failed = await sockets.hold([port, free].map((one) => ({ host: '127.0.0.1', port: one })));
+    expect([...failed]).toEqual([[port, 'EADDRINUSE']]);
+    expect(sockets.ports).toEqual([free]);
+    other.close();
+    sockets.release(free);
+  });
+});
