@@ -22,6 +22,7 @@ import { readRuns } from './run/observe-runs.js';
 import { flushTraces } from './run/flush-traces.js';
 import { awaitDatabase } from './start/await-database.js';
 import { openLoadingDoor } from './start/loading-door.js';
+import type { ParentReports } from './start/parent-reports.js';
 import { Readiness } from './start/readiness.js';
 import { Database } from './store/database.js';
 import { CHANNEL } from './store/channel.js';
@@ -35,6 +36,7 @@ export interface AgentServerOptions {
   readonly config: ServerConfig;
   /** Folder with `langgraph.json`. */
   readonly folder: string;
+  readonly reports: ParentReports;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -168,6 +170,7 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
 async function loadGraphs({
   config,
   folder,
+  reports,
   clock,
   log,
 }: AgentServerOptions): Promise<{ readonly agent: GraphFolder; readonly graphs: GraphRegistry }> {
@@ -180,7 +183,7 @@ async function loadGraphs({
   const inFolder = (text: string): string => text.replaceAll(`${agent.folder}/`, '');
   const close = await openLoadingDoor(config, () => inFolder(progress.describe() ?? 'starting'));
   try {
-    return { agent, graphs: await GraphRegistry.load(agent, progress) };
+    return { agent, graphs: await GraphRegistry.load(agent, progress, reports) };
   } finally {
     await close();
   }

@@ -13,6 +13,12 @@ const fields = {
     { fallback: '/dev/termination-log' },
   ),
 
+  hasReports: flag(
+    'AGENTPLANE_REPORTS',
+    'Whether the parent process gets reports of what was loaded, as `agentplane dev` does.',
+    { fallback: false },
+  ),
+
   auth: choice('AGENTPLANE_AUTH', '`off` accepts every request; for tests and `dev` only.', ['off', 'key'], {
     fallback: 'key',
   }),

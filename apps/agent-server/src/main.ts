@@ -7,6 +7,7 @@ import { AgentServer, secretsOf } from './agent-server.js';
 import { readServerConfig } from './config.js';
 import { forbidExit } from './graph/forbid-exit.js';
 import { writeTerminationMessage } from './graph/write-termination-message.js';
+import { ParentReports } from './start/parent-reports.js';
 
 /** What the failure of a start means for whoever started this process. */
 function endOf(error: unknown): { readonly exitCode: number; readonly reason: string; readonly why: string } {
@@ -23,6 +24,7 @@ const log = createLogger('agent-server');
 runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (context) => {
   const config = readServerConfig();
   log.level = config.logLevel;
+  const reports = new ParentReports(config.hasReports);
   context.own(
     await startTelemetry({
       program: 'agent-server',
@@ -32,15 +34,19 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
   );
   context.signal.addEventListener('abort', forbidExit(), { once: true });
   try {
-    const server = await AgentServer.start({ config, folder: process.cwd(), clock: systemClock, log });
+    const folder = process.cwd();
+    const server = await AgentServer.start({ config, folder, reports, clock: systemClock, log });
     context.own({ name: 'agent-server', stop: () => server.stop() });
+    reports.ready(server.port);
     log.info({ port: server.port, serverId: server.serverId }, 'ready');
   } catch (error) {
     const { exitCode, reason, why } = endOf(error);
     const message = secretsOf(config).hide(error instanceof TerminalError ? error.message : errorText(error));
+    reports.failed(reason, message);
     writeTerminationMessage(config.terminationMessagePath, reason, message);
     if (exitCode === EXIT.failed) throw error;
-    log.error({ error: message }, why);
+    // a parent that gets reports shows them
+    if (!config.hasReports) log.error({ error: message }, why);
     context.stop(exitCode, why);
   }
 });

@@ -4,9 +4,11 @@ import { EXIT } from '#lib/lifecycle';
 import { CONTEXT_COMMANDS } from './context/contexts-rows.js';
 import { TARGET_OPTIONS } from './context/target.js';
 import { DEPLOY_COMMAND } from './deploy/deploy-rows.js';
+import { DEV_COMMAND } from './dev/dev-rows.js';
 import { EXPORT_COMMANDS } from './export/export-rows.js';
 import { IMAGE_COMMANDS } from './image/image-rows.js';
 import { KEY_COMMANDS } from './keys/keys-rows.js';
+import { NEW_COMMAND } from './new/new-rows.js';
 import { OBJECT_COMMANDS } from './objects/object-rows.js';
 import { OUTPUT } from './output/output-option.js';
 
@@ -90,6 +92,8 @@ const VERSION = command(
 
 /** Every command, in the order of the help. Each loads what it needs when it runs, so the help loads none of it. */
 export const COMMANDS: readonly Command[] = [
+  NEW_COMMAND,
+  DEV_COMMAND,
   UP_COMMAND,
   STATUS,
   DASHBOARD,

@@ -18,4 +18,5 @@ export {
 } from './option.js';
 export { runCommandLine, type ProgramSpec } from './parse-command-line.js';
 export { referencePage } from './reference-page.js';
+export { shellWord } from './shell-word.js';
 export { DATA_OPTION, UP } from './up-command.js';

@@ -1,6 +1,7 @@
 /**
  * The data folder of a platform, as its owner and its clients see it: where its files lie, what `credentials.json` holds,
- * and whether a platform runs over it. Making and locking a folder belongs to apps/platform alone.
+ * whether a platform runs over it, and the lock that gives a folder one owner. Making a platform's folder belongs to
+ * apps/platform alone.
  */
 export {
   readCredentials,
@@ -13,4 +14,5 @@ export { findDiskTrouble } from './disk-trouble.js';
 export { FIRST_WORKSPACE } from './first-workspace.js';
 export { DEFAULT_DATA, DEFAULT_LISTEN, INSTALLATION } from './installation.js';
 export { readJson, writeJson } from './json-file.js';
+export { takeLock, type Lock } from './lock.js';
 export { findRunningPlatform, nothingRuns, type RunningPlatform } from './running-platform.js';

@@ -23,6 +23,8 @@ export interface EmbeddedPostgresOptions {
   readonly port: number;
   /** Where to keep a copy of the cluster before this start, which may change it; no copy when absent. */
   readonly copyTo?: string | undefined;
+  /** The server ends with this process however that ends, instead of waiting for the next one to take it over. */
+  readonly isTied?: boolean;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -92,6 +94,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const request: ServerRequest = {
     ...{ binaries, user, pgdata, port, clock },
     settings: SETTINGS,
+    isTied: options.isTied ?? false,
     logFile: join(dataDir, 'logs', 'postgres.log'),
   };
   if (!found) {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { endProcess, isRunning, sendSignal, type ProcessIdentity } from '#lib/process-identity';
 import type { Clock } from '#lib/time';
@@ -14,6 +15,8 @@ export interface ServerRequest {
   readonly pgdata: string;
   readonly port: number;
   readonly settings: Readonly<Record<string, string>>;
+  /** Whether it ends with this process. */
+  readonly isTied: boolean;
   /** File for the server's messages. */
   readonly logFile: string;
   readonly clock: Clock;
@@ -22,27 +25,37 @@ export interface ServerRequest {
 const START_TIMEOUT_MS = 60_000; // recovery after a crash is part of it
 
 /**
- * Starts a server in a process group of its own and waits until it accepts connections. It outlives this process when
- * that is killed: the next start finds it by its pid file.
+ * Becomes its arguments, which a process beside it stops (INT: the fast stop) once standard input ends: this process
+ * holds the other end. The signal goes to the group, whose number no other process can get while one of it is left.
+ */
+const TIED = 'exec 3<&0; ({ read -r _ <&3; kill -s INT -- -$$; } &); exec "$@" 3<&- </dev/null';
+
+/**
+ * Starts a server in a process group of its own and waits until it accepts connections. Unless it is tied, it outlives
+ * this process when that is killed: the next start finds it by its pid file.
  * @throws Error when it does not come up; the reason is in the log file
  */
 export async function startServer(request: ServerRequest): Promise<ProcessIdentity> {
-  const { binaries, user, pgdata, port, settings, logFile, clock } = request;
+  const { binaries, user, pgdata, port, settings, isTied, logFile, clock } = request;
   const log = openSync(logFile, 'a', 0o600);
   const all = { ...settings, port: String(port) };
   const args = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   let failure: string | undefined;
   try {
-    const child = spawn(join(binaries.folder, 'bin', 'postgres'), ['-D', pgdata, ...args], {
+    const server = [join(binaries.folder, 'bin', 'postgres'), '-D', pgdata, ...args] as const;
+    const [program, ...words] = isTied ? (['/bin/sh', '-c', TIED, 'sh', ...server] as const) : server;
+    const child = spawn(program, words, {
       cwd: '/',
       env: PROGRAM_ENVIRONMENT,
-      stdio: ['ignore', log, log],
+      stdio: [isTied ? 'pipe' : 'ignore', log, log],
       detached: true,
       ...(user ? { uid: user.uid, gid: user.gid } : {}),
     });
     child.on('error', (error) => (failure = error.message));
     child.on('exit', (code, signal) => (failure = `the server exited with ${code ?? signal}`));
     child.unref();
+    // a socket for a pipe; it must be no reason for this process to stay
+    if (child.stdin instanceof Socket) child.stdin.unref();
   } finally {
     closeSync(log);
   }

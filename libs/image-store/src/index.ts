@@ -1,4 +1,4 @@
-export { hasLockFile } from './dependencies/package-manager.js';
+export { findPackageManager, hasLockFile, readManifest } from './dependencies/package-manager.js';
 export { readImageEntries } from './image-entries.js';
 export {
   openImageStore,

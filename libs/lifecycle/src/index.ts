@@ -1,3 +1,4 @@
+export { readAgentReport, type AgentReport } from './agent-report.js';
 export {
   EXIT,
   runProgram,

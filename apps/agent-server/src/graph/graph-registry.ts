@@ -15,6 +15,14 @@ function isGraphFactory(value: unknown): value is GraphFactory {
   return typeof value === 'function';
 }
 
+/** Learns what the graphs are made of. */
+export interface SeenSources {
+  /** The agent's own files, once they compile. */
+  sources(files: readonly string[]): void;
+  /** A module of a package that one of them imports, as a URL. */
+  package(url: string): void;
+}
+
 interface Loaded {
   readonly source: GraphSource;
   readonly graph: RunnableGraph | GraphFactory;
@@ -87,11 +95,13 @@ export class GraphRegistry {
   static async load(
     { folder, graphs: sources }: Pick<GraphFolder, 'folder' | 'graphs'>,
     progress: LoadProgress,
+    seen: SeenSources,
   ): Promise<GraphRegistry> {
     for (const source of sources)
       if (!existsSync(source.file)) throw failed(folder, source, 'the file does not exist');
     const compiled = await compileSources(folder, [...new Set(sources.map(({ file }) => file))]);
-    installSourceHooks(compiled);
+    seen.sources([...compiled.targets.keys()]);
+    installSourceHooks(compiled, (url) => seen.package(url));
     progress.follow(compiled);
     const graphs: Loaded[] = [];
     // One after the other: graphs often share modules, and the message should name the first that failed.

@@ -11,11 +11,19 @@ function pathOf(url: string | undefined): string | undefined {
  * Serves an agent's compiled files to `import` and `require` of this process, with source maps, so that errors name
  * the lines that their author wrote. Files that no import names in so many words (`import(variable)`) are left to Node.
  */
-export function installSourceHooks({ modules, targets }: CompiledSources): void {
+export function installSourceHooks(
+  { modules, targets }: CompiledSources,
+  onPackage: (url: string) => void,
+): void {
   const resolve: ResolveHookSync = (specifier, context, next) => {
     const parent = pathOf(context.parentURL);
-    const target = parent === undefined ? undefined : targets.get(parent)?.get(specifier);
-    if (target === undefined) return next(specifier, context);
+    const named = parent === undefined ? undefined : targets.get(parent);
+    const target = named?.get(specifier);
+    if (target === undefined) {
+      const found = next(specifier, context);
+      if (named && found.url.startsWith('file:')) onPackage(found.url);
+      return found;
+    }
     const { href } = pathToFileURL(target);
     if (extname(target) === '.json')
       return { url: href, format: 'json', importAttributes: { type: 'json' }, shortCircuit: true };

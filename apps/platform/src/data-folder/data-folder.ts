@@ -1,8 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
-import { type DataPaths, dataPaths, readJson, writeJson } from '#lib/data-folder';
-import { takeLock, type Lock } from './lock.js';
+import { type DataPaths, dataPaths, type Lock, readJson, takeLock, writeJson } from '#lib/data-folder';
 import { isNewer, type Upgrade, upgradeFrom } from './upgrade.js';
 
 /** Version of the folder's layout that this program writes. */
@@ -11,8 +10,11 @@ const FORMAT_VERSION = 1;
 /** A folder with one of these is a data folder, even after a broken file was removed. */
 const OURS = ['format.json', 'ports.json', 'credentials.json'];
 
-/** Names that may lie in a data folder before it has its format: a start that was killed, images that came before. */
-const BEFORE_FORMAT = /^(lock(\..*)?|format\.json\..*|images|lost\+found)$/;
+/**
+ * Names that may lie in a data folder before it has its format: a start that was killed, images that came before, what
+ * `agentplane dev` keeps of the agent in the folder above.
+ */
+const BEFORE_FORMAT = /^(lock(\..*)?|format\.json\..*|images|dev|\.gitignore|lost\+found)$/;
 
 /** Error codes of the operating system, in words. */
 const TROUBLES: Readonly<Record<string, string>> = {
@@ -69,7 +71,10 @@ function takeFolder(root: string): Lock {
   try {
     makeFolder(root);
     refuseForeign(root);
-    return takeLock(join(root, 'lock'), root);
+    return takeLock(
+      join(root, 'lock'),
+      ({ pid }) => `${root} is in use by process ${pid}; stop that platform, or choose another --data`,
+    );
   } catch (error) {
     const trouble = TROUBLES[(error as NodeJS.ErrnoException).code ?? ''];
     if (trouble === undefined) throw error;

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { shellWord } from './shell-word.js';
+import { shellWord } from '#lib/command-line';
 import { renderGreeting } from './greeting.js';
 
 const CREDENTIALS = {

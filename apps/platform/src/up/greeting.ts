@@ -1,7 +1,7 @@
 import { join, relative } from 'node:path';
 import type { PlatformCredentials } from '#lib/data-folder';
 import type { OlderKey } from '../preparation/preparation-tasks.js';
-import { shellWord } from './shell-word.js';
+import { shellWord } from '#lib/command-line';
 
 export interface GreetingPlaces {
   /** Keys of a lost `credentials.json` that still work. */

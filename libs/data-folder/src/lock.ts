@@ -1,6 +1,6 @@
 import { linkSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { isRunning, ownIdentity, type ProcessIdentity } from '#lib/process-identity';
-import { readJson } from '#lib/data-folder';
+import { readJson } from './json-file.js';
 
 export interface Lock {
   release(): void;
@@ -9,9 +9,10 @@ export interface Lock {
 /**
  * One owner at a time. The file names the owner's pid and start time, so that a lock left by a killed process is recognised
  * even after its pid was given to another process.
- * @throws Error naming the owner when it still runs
+ * @param taken the message for when the owner still runs
+ * @throws Error with that message
  */
-export function takeLock(path: string, what: string): Lock {
+export function takeLock(path: string, taken: (owner: ProcessIdentity) => string): Lock {
   const own = ownIdentity();
   const draft = `${path}.${own.pid}`;
   writeFileSync(draft, JSON.stringify(own), { mode: 0o600 });
@@ -19,13 +20,10 @@ export function takeLock(path: string, what: string): Lock {
     for (let tries = 0; tries < 3; tries++) {
       if (tryLink(draft, path)) return { release: () => releaseOwn(path, own) };
       const owner = readJson<ProcessIdentity>(path);
-      if (owner && isRunning(owner))
-        throw new Error(
-          `${what} is in use by process ${owner.pid}; stop that platform, or choose another --data`,
-        );
+      if (owner && isRunning(owner)) throw new Error(taken(owner));
       rmSync(path, { force: true });
     }
-    throw new Error(`${path} cannot be locked: another platform is starting; try again`);
+    throw new Error(`${path} cannot be locked: another process is starting; try again`);
   } finally {
     rmSync(draft, { force: true });
   }

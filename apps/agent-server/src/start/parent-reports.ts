@@ -1,0 +1,30 @@
+import type { AgentReport } from '#lib/lifecycle';
+
+/** Tells the process that started this one what its agent is made of and how its start ended, where that asked for it. */
+export class ParentReports {
+  readonly #packages = new Set<string>();
+
+  constructor(private readonly isWanted: boolean) {}
+
+  sources(files: readonly string[]): void {
+    this.#send({ kind: 'agent-sources', files });
+  }
+
+  /** A module of a package that a file of the agent imports. */
+  package(url: string): void {
+    if (this.isWanted) this.#packages.add(url);
+  }
+
+  ready(port: number): void {
+    this.#send({ kind: 'agent-ready', port, packages: [...this.#packages] });
+  }
+
+  failed(reason: string, message: string): void {
+    this.#send({ kind: 'agent-failed', reason, message });
+  }
+
+  #send(report: AgentReport): void {
+    // a parent that is ending closes the channel first
+    if (this.isWanted && process.connected) process.send?.(report, undefined, undefined, () => undefined);
+  }
+}

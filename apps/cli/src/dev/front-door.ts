@@ -1,0 +1,163 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  request as ask,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { connect, isIP, type AddressInfo, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { serverOptions } from '#lib/http';
+import type { Clock } from '#lib/time';
+
+/** Where a request goes: to a server, or nowhere, and why. */
+export type Destination =
+  | { readonly kind: 'server'; readonly port: number }
+  | { readonly kind: 'none'; readonly body: Readonly<Record<string, string>> };
+
+export interface FrontDoorOptions {
+  readonly host: string;
+  /** Required of every caller; undefined where only this machine can call. */
+  readonly key: string | undefined;
+  /** Waits while the agent is being loaded. */
+  readonly destination: () => Promise<Destination>;
+  /** Learns of each answer. */
+  readonly onAnswer: (line: string) => void;
+  readonly clock: Clock;
+}
+
+/** Asked by machines, again and again. */
+const QUIET = new Set(['/ok', '/info', '/metrics']);
+
+/** Whether only programs of this machine reach an address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** The name in a `Host` header. A page elsewhere can point a name of its own to this machine, and would then be let in. */
+function namesThisMachine(header: string | undefined): boolean {
+  if (header === undefined || !URL.canParse(`http://${header}`)) return false;
+  const name = new URL(`http://${header}`).hostname.replace(/^\[|\]$/g, '');
+  return isLoopback(name) || name.endsWith('.localhost');
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/**
+ * The one address of an agent whose servers come and go: requests wait while there is none, and are passed on as they
+ * are, streams and WebSockets included.
+ */
+export class FrontDoor {
+  readonly name = 'front door';
+  readonly #server: Server;
+  readonly #agent = new Agent({ keepAlive: true, keepAliveMsecs: 1_000 });
+  readonly #sockets = new Set<Duplex>();
+
+  constructor(private readonly options: FrontDoorOptions) {
+    this.#server = createServer(serverOptions(), (request, response) => void this.#serve(request, response));
+    this.#server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head));
+  }
+
+  /** @throws Error with the code of the operating system */
+  async listen(port: number): Promise<number> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, this.options.host, () => {
+        this.#server.off('error', reject);
+        resolve();
+      });
+    });
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+    this.#agent.destroy();
+  }
+
+  #refusal({ headers }: IncomingMessage): { status: number; detail: string } | undefined {
+    const { key } = this.options;
+    if (key === undefined)
+      return namesThisMachine(headers.host)
+        ? undefined
+        : { status: 403, detail: 'This server answers for localhost only; use --host to let others call' };
+    const bearer = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+    const given = headers['x-api-key'] ?? bearer ?? '';
+    return timingSafeEqual(sha256(String(given)), sha256(key))
+      ? undefined
+      : { status: 401, detail: 'API key missing or wrong; send the printed key as x-api-key' };
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { clock, onAnswer } = this.options;
+    const startedMs = clock.monotonicMs();
+    const path = request.url?.split('?', 1)[0] ?? '';
+    response.on('close', () => {
+      if (QUIET.has(path) || request.method === 'OPTIONS') return;
+      const tookMs = Math.round(clock.monotonicMs() - startedMs);
+      const status = response.headersSent ? response.statusCode : 'closed by its caller';
+      onAnswer(`${request.method} ${path} ${status} in ${tookMs} ms`);
+    });
+    const refusal = request.method === 'OPTIONS' ? undefined : this.#refusal(request);
+    if (refusal) return answer(response, refusal.status, { detail: refusal.detail });
+    const destination = await this.options.destination();
+    if (response.destroyed) return;
+    if (destination.kind === 'none') return answer(response, 503, destination.body);
+    this.#pass(request, response, destination.port);
+  }
+
+  #pass(request: IncomingMessage, response: ServerResponse, port: number): void {
+    const { method = 'GET', url: path = '/', headers } = request;
+    const passed = ask({ host: '127.0.0.1', port, method, path, headers, agent: this.#agent }, (answered) => {
+      response.writeHead(answered.statusCode ?? 502, answered.statusMessage, answered.rawHeaders);
+      response.flushHeaders();
+      answered.pipe(response);
+      // a stream that breaks off here must not look complete there
+      answered.on('error', () => response.destroy());
+    });
+    passed.on('error', () => {
+      if (response.headersSent) response.destroy();
+      else answer(response, 503, { detail: 'The agent was reloaded before it answered; retry' });
+    });
+    response.on('close', () => passed.destroy());
+    request.pipe(passed);
+  }
+
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    this.#keep(socket);
+    const refusal = this.#refusal(request);
+    const destination = refusal ? undefined : await this.options.destination();
+    if (destination?.kind !== 'server')
+      return void socket.end(`HTTP/1.1 ${refusal?.status ?? 503} Refused\r\nconnection: close\r\n\r\n`);
+    const passed = connect({ host: '127.0.0.1', port: destination.port });
+    this.#keep(passed);
+    const lines = request.rawHeaders.flatMap((name, at, all) =>
+      at % 2 === 0 ? `${name}: ${all[at + 1]}` : [],
+    );
+    passed.write(`${request.method} ${request.url} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
+    passed.write(head);
+    passed.on('close', () => socket.destroy());
+    socket.on('close', () => passed.destroy());
+    socket.pipe(passed).pipe(socket);
+  }
+
+  #keep(socket: Duplex | Socket): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => this.#sockets.delete(socket));
+  }
+}
+
+function answer(response: ServerResponse, status: number, body: object): void {
+  if (response.destroyed) return;
+  response.writeHead(status, { 'content-type': 'application/json', 'access-control-allow-origin': '*' });
+  response.end(`${JSON.stringify(body)}\n`);
+}

@@ -1,0 +1,69 @@
+import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { shellWord } from '#lib/command-line';
+import { INSTALLATION } from '#lib/data-folder';
+import { errorText } from '#lib/errors';
+import { EXIT } from '#lib/lifecycle';
+import { CommandError } from '../command-error.js';
+
+const TEMPLATE = join(INSTALLATION, 'examples', 'new-agent');
+
+/** The agent's name in the template. */
+const PLACEHOLDER = 'my-agent';
+
+/** Good as the name of an npm package, an image and a deployment. */
+const NAME = /^[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
+
+/** Files that name the agent. */
+const NAMED = ['package.json', 'README.md'];
+
+/** What running the template leaves in it. */
+const LEFT_BEHIND = /[\\/](node_modules|\.agentplane|\.env)$/;
+
+/** Makes the folder, which must not exist: nothing is written over. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST')
+      throw new CommandError('failed', `${folder} already exists; name a new folder, or remove that one`);
+    throw new CommandError('failed', `making ${folder} failed: ${errorText(error)}`, { cause: error });
+  }
+}
+
+/** What to type for this program; elsewhere npx would look for a package of that name. */
+function programWords(): string {
+  const here = process.cwd();
+  if (here === INSTALLATION) return 'npx agentplane';
+  return `node ${shellWord(join(INSTALLATION, 'bin', 'agentplane.js'))}`;
+}
+
+/** `agentplane new NAME`: makes an agent's folder; the exit code. */
+export function makeAgent(given: string): number {
+  const folder = resolve(given);
+  const name = basename(folder);
+  if (!NAME.test(name))
+    throw new CommandError(
+      'usage',
+      `${JSON.stringify(name)} cannot name an agent: use a-z, 0-9 and "-", beginning with a letter, 2 to 63 characters`,
+    );
+  makeFolder(folder);
+  cpSync(TEMPLATE, folder, { recursive: true, filter: (path) => !LEFT_BEHIND.test(path) });
+  for (const file of NAMED) {
+    const path = join(folder, file);
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(PLACEHOLDER, name));
+  }
+  copyFileSync(join(folder, '.env.example'), join(folder, '.env'));
+  process.stdout.write(
+    [
+      `Made ${folder}.`,
+      '',
+      '  Try next:',
+      `    npm install --prefix ${shellWord(given)}`,
+      `    ${programWords()} dev ${shellWord(given)}`,
+      '',
+    ].join('\n'),
+  );
+  return EXIT.ok;
+}

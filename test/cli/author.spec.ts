@@ -1,0 +1,268 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '@langchain/langgraph-sdk';
+import { descendants, listProcesses } from '../support/process-tree.js';
+import { repository } from '../support/platform.js';
+import { waitUntil } from '../support/wait-until.js';
+import { agentplane } from './agentplane.js';
+
+const PROGRAM = join(repository, 'bin', 'agentplane.js');
+
+/** `agentplane dev`, left running. */
+class Dev {
+  output = '';
+  readonly child: ChildProcess;
+  readonly ended: Promise<number | null>;
+
+  constructor(folder: string, ...words: string[]) {
+    this.child = spawn(process.execPath, [PROGRAM, 'dev', folder, ...words], {
+      cwd: repository,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_OPTIONS: '' },
+    });
+    for (const stream of [this.child.stdout, this.child.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => (this.output += text));
+    this.ended = new Promise((resolve) => this.child.once('exit', resolve));
+  }
+
+  async ready(): Promise<string> {
+    await waitUntil('the agent', () => /^ready in/m.test(this.output), 30_000, 20);
+    return /API +(\S+)/.exec(this.output)?.[1] ?? '';
+  }
+}
+
+/** Processes that name the folder, with everything below the given ones. */
+function processesOf(folder: string): readonly string[] {
+  return listProcesses()
+    .filter(({ command }) => command.includes(folder) && !command.includes('jest'))
+    .map(({ pid, command }) => `${pid} ${command}`);
+}
+
+/** What an author does, in the order of the README. */
+describe("an author's loop", () => {
+  const parent = mkdtempSync(join(tmpdir(), 'agentplane-author-'));
+  const folder = join(parent, 'my-first');
+  const rules = join(folder, 'src', 'rule-model.ts');
+  let dev: Dev;
+  let url: string;
+  let client: Client;
+  let threadId: string;
+
+  afterAll(async () => {
+    dev?.child.kill('SIGINT');
+    await dev?.ended;
+    rmSync(parent, { recursive: true, force: true });
+  }, 30_000);
+
+  const say = async (content: string): Promise<string> => {
+    const input = { messages: [{ role: 'user', content }] };
+    const values = (await client.runs.wait(threadId, 'agent', { input })) as {
+      messages: { content: string }[];
+    };
+    return values.messages.at(-1)?.content ?? '';
+  };
+  const raw = async (path: string): Promise<{ status: number; body: Record<string, string> }> => {
+    const answer = await fetch(`${url}${path}`);
+    return { status: answer.status, body: (await answer.json()) as Record<string, string> };
+  };
+  const edit = (path: string, from: string, to: string): void => {
+    const text = readFileSync(path, 'utf8');
+    expect(text).toContain(from);
+    writeFileSync(path, text.replace(from, to));
+  };
+  const reloads = (): number => dev.output.match(/^ready in/gm)?.length ?? 0;
+
+  it('begins with a new folder that nothing is written over', async () => {
+    expect(await agentplane(['new', folder])).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('npx agentplane dev '),
+    });
+    expect(readFileSync(join(folder, 'README.md'), 'utf8')).toContain('# my-first');
+    expect(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))).toMatchObject({
+      name: 'my-first',
+    });
+    writeFileSync(join(folder, 'README.md'), 'mine');
+    expect(await agentplane(['new', folder])).toMatchObject({
+      code: 1,
+      complaint: `${folder} already exists; name a new folder, or remove that one\n`,
+    });
+    expect(readFileSync(join(folder, 'README.md'), 'utf8')).toBe('mine');
+    expect(await agentplane(['new', join(parent, 'My Agent')])).toMatchObject({ code: 2 });
+    expect(existsSync(join(parent, 'My Agent'))).toBe(false);
+  });
+
+  it('depends on the packages that the platform itself runs on', () => {
+    const versionsOf = (path: string): Record<string, string> => {
+      const { dependencies, devDependencies } = JSON.parse(readFileSync(path, 'utf8')) as Record<
+        string,
+        object
+      >;
+      return { ...devDependencies, ...dependencies };
+    };
+    expect(versionsOf(join(repository, 'package.json'))).toMatchObject(
+      versionsOf(join(folder, 'package.json')),
+    );
+  });
+
+  it('asks for packages that are missing, and goes on once they are installed', async () => {
+    dev = new Dev(folder, '--port', '0');
+    await waitUntil('the complaint', () => dev.output.includes('npm install'), 30_000, 20);
+    expect(dev.output).toContain(
+      `package.json names @langchain/core, @langchain/langgraph, zod, which are not installed; run: cd ${folder} && npm install`,
+    );
+    symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'));
+    url = await dev.ready();
+    client = new Client({ apiUrl: url, apiKey: null, callerOptions: { maxRetries: 0 } });
+    ({ thread_id: threadId } = await client.threads.create());
+  });
+
+  it('prints a command that can be pasted', () => {
+    const [command = ''] = /curl .*/.exec(dev.output) ?? [];
+    expect(execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' })).toContain(
+      'You said: what is 2 + 40?',
+    );
+    expect(readFileSync(join(folder, '.agentplane', '.gitignore'), 'utf8')).toBe('*\n');
+  });
+
+  it('uses tools, and stops for approval', async () => {
+    expect(await say('weather in Rome')).toBe('Done: sunny in Rome.');
+    await say('send "hi" to ann');
+    expect(await client.threads.getState(threadId)).toMatchObject({
+      tasks: [{ interrupts: [{ value: { question: 'Send "hi" to ann?' } }] }],
+    });
+    const values = await client.runs.wait(threadId, 'agent', { command: { resume: 'yes' } });
+    expect(JSON.stringify(values)).toContain('Done: sent to ann.');
+  });
+
+  it('answers by the new code within a second, with the thread kept', async () => {
+    const before = ((await client.threads.getState(threadId)).values as { messages: unknown[] }).messages
+      .length;
+    // the next server is loaded a moment after the last start
+    await waitUntil('a spare server', () => descendants(dev.child.pid ?? 0).filter(isServer).length === 2);
+    const editedMs = performance.now();
+    edit(rules, 'You said:', 'I heard:');
+    await waitUntil('the new answer', async () => (await say('hello')) === 'I heard: hello', 10_000, 5);
+    const tookMs = performance.now() - editedMs;
+    expect(
+      ((await client.threads.getState(threadId)).values as { messages: unknown[] }).messages.length,
+    ).toBeGreaterThan(before);
+    // what was measured is said: a busy machine may take longer than a second
+    expect(tookMs).toBeLessThan(3_000);
+    process.stderr.write(`reloaded in ${Math.round(tookMs)} ms\n`);
+  });
+
+  it('lets requests wait while it reloads', async () => {
+    const answers: Promise<string>[] = [];
+    const before = reloads();
+    edit(rules, 'I heard:', 'You said:');
+    const other = await client.threads.create();
+    const input = { messages: [{ role: 'user', content: 'x' }] };
+    while (reloads() === before) {
+      answers.push(client.runs.wait(null, 'agent', { input }).then((values) => JSON.stringify(values)));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/(You said|I heard): x/);
+    expect(other.thread_id).not.toBe(threadId);
+  });
+
+  it('answers 503 with file, line and column of an error, until it is mended', async () => {
+    edit(rules, 'if (city) return call(', 'if (city)) return call(');
+    const broken = await waitUntil(
+      'the error',
+      async () => {
+        const answer = await raw('/info');
+        return answer.status === 503 && answer;
+      },
+      10_000,
+      20,
+    );
+    expect(broken.body.detail).toMatch(/^the agent's sources do not compile: src\/rule-model\.ts:20:12: /);
+    expect(broken.body.frame).toMatch(/^ {2}src\/rule-model\.ts:20:12\n.*> 20 \| {3}if \(city\)\) return/s);
+    expect(dev.output).toContain('> 20 |   if (city)) return call(');
+    await expect(say('hello')).rejects.toMatchObject({ status: 503 });
+    edit(rules, 'if (city)) return call(', 'if (city) return call(');
+    await waitUntil('the answer', async () => (await raw('/info')).status === 200, 10_000, 20);
+    expect(await say('hello')).toBe('You said: hello');
+  });
+
+  it('names the line at which evaluation failed', async () => {
+    edit(join(folder, 'src', 'agent.ts'), 'await chooseModel(tools)', 'await chooseModels(tools)');
+    const broken = await waitUntil(
+      'the error',
+      async () => {
+        const answer = await raw('/ok');
+        return answer.status === 503 && answer;
+      },
+      10_000,
+      20,
+    );
+    expect(broken.body.detail).toContain('chooseModels is not defined (src/agent.ts:6:15)');
+    edit(join(folder, 'src', 'agent.ts'), 'await chooseModels(tools)', 'await chooseModel(tools)');
+    await waitUntil('the answer', async () => (await raw('/ok')).status === 200, 10_000, 20);
+  });
+
+  it('reloads for .env', async () => {
+    writeFileSync(join(folder, '.env'), 'MODEL=nothing:at-all\n');
+    const broken = await waitUntil(
+      'the error',
+      async () => {
+        const answer = await raw('/ok');
+        return answer.status === 503 && answer;
+      },
+      10_000,
+      20,
+    );
+    expect(broken.body.detail).toContain("Cannot find package 'langchain'");
+    writeFileSync(join(folder, '.env'), '');
+    await waitUntil('the answer', async () => (await raw('/ok')).status === 200, 10_000, 20);
+  });
+
+  it('refuses callers that reached it by another name', async () => {
+    const answer = execFileSync('curl', ['-s', '-H', 'host: evil.example', `${url}/info`], {
+      encoding: 'utf8',
+    });
+    expect(JSON.parse(answer)).toEqual({ detail: expect.stringContaining('localhost only') });
+  });
+
+  it('names who serves a folder already', async () => {
+    const second = await agentplane(['dev', folder]);
+    expect(second).toMatchObject({
+      code: 1,
+      complaint: expect.stringMatching(`is served by process \\d+ at ${url};`),
+    });
+  });
+
+  it('leaves nothing behind after Ctrl-C', async () => {
+    dev.child.kill('SIGINT');
+    expect(await dev.ended).toBe(0);
+    await waitUntil('the end of every process', () => processesOf(folder).length === 0, 10_000);
+  });
+
+  it('keeps threads over its end, and leaves nothing behind after SIGKILL, not even an agent in a loop', async () => {
+    dev = new Dev(folder, '--port', '0');
+    url = await dev.ready();
+    client = new Client({ apiUrl: url, apiKey: null, callerOptions: { maxRetries: 0 } });
+    expect(await say('again')).toBe('You said: again');
+    edit(join(folder, 'src', 'agent.ts'), 'const model =', 'for (;;) {}\nconst model =');
+    await waitUntil('the reload', () => dev.output.includes('reloading'), 10_000, 20);
+    const all = descendants(dev.child.pid ?? 0);
+    expect(all.filter(isServer).length).toBeGreaterThan(0);
+    const [program] = all.filter(({ command }) => command.includes('apps/cli/src/main.js'));
+    process.kill(program?.pid ?? dev.child.pid ?? 0, 'SIGKILL');
+    await dev.ended;
+    await waitUntil(
+      'the end of every process',
+      () => {
+        const alive = new Set(listProcesses().map(({ pid }) => pid));
+        return processesOf(folder).length === 0 && all.every(({ pid }) => !alive.has(pid));
+      },
+      15_000,
+    );
+  });
+});
+
+function isServer({ command }: { readonly command: string }): boolean {
+  return command.includes('apps/agent-server/src/main.js');
+}
