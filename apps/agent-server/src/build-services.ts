@@ -60,6 +60,7 @@ export function buildServices(parts: ServiceParts): Services {
     ...execution,
     server,
     concurrency,
+    runTimeoutMs: config.runTimeoutSeconds * 1000,
     temporary,
     relay,
     feeds,
@@ -76,6 +77,7 @@ export function buildServices(parts: ServiceParts): Services {
     runs: new RunService({
       ...{ sql, server, assistants, graphs, temporary, feeds, follower, worker, clock },
       webhooks: webhooks.policy,
+      maxRecursionLimit: config.maxRecursionLimit,
     }),
     state: new ThreadState({ sql, assistants, graphs, secrets }),
   };

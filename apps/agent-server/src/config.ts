@@ -47,6 +47,16 @@ const fields = {
   ),
 
   concurrency: integer('N_JOBS_PER_WORKER', 'Runs executed at once.', { fallback: 10, min: 1, max: 1000 }),
+  runTimeoutSeconds: integer(
+    'BG_JOB_TIMEOUT_SECS',
+    'Seconds after which a run is stopped with the status `timeout`, its attempts together.',
+    { fallback: 3_600, min: 1, max: 2_000_000 },
+  ),
+  maxRecursionLimit: integer(
+    'MAX_RECURSION_LIMIT',
+    'Highest `recursion_limit` that a run may ask for: steps of its graph.',
+    { fallback: 10_000, min: 1, max: 1_000_000 },
+  ),
   leaseMs: integer(
     'AGENTPLANE_RUN_LEASE_MS',
     'Milliseconds without a heartbeat after which another server takes a run over.',

@@ -112,7 +112,7 @@ export const METRICS = catalogue({
     kind: 'counter',
     name: 'agentplane_agent_run_attempts_total',
     help: 'Attempts of runs that ended at this server, by outcome; a run that was handed back or lost has a later attempt.',
-    labels: { outcome: ['success', 'interrupted', 'error', 'cancelled', 'handed_back', 'lost'] },
+    labels: { outcome: ['success', 'interrupted', 'error', 'timeout', 'cancelled', 'handed_back', 'lost'] },
     programs: ['agent-server'],
   },
   agentRunDuration: {

@@ -8,7 +8,7 @@ import { WORKER } from '../store/worker-scope.js';
 import type { Outcome } from './run-execution.js';
 import type { RunFeeds } from './run-feed.js';
 
-type RunOutcome = 'success' | 'interrupted' | 'error' | 'cancelled' | 'handed_back' | 'lost';
+type RunOutcome = 'success' | 'interrupted' | 'error' | 'timeout' | 'cancelled' | 'handed_back' | 'lost';
 
 function outcomeOf(outcome: Outcome): RunOutcome {
   switch (outcome.kind) {

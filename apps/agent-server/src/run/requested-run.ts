@@ -19,7 +19,7 @@ const command = z.object({
 
 const config = z.looseObject({
   tags: z.array(z.string()).nullish(),
-  recursion_limit: z.int().min(1).max(10_000).nullish(),
+  recursion_limit: z.int().min(1).nullish(),
   run_name: z.string().nullish(),
   configurable: record.nullish(),
   metadata: document.nullish(),

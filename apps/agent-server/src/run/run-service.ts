@@ -50,6 +50,7 @@ export interface RunServiceParts {
   readonly follower: RunFollower;
   readonly worker: Worker;
   readonly webhooks: WebhookPolicy;
+  readonly maxRecursionLimit: number;
   readonly clock: Clock;
 }
 
@@ -91,6 +92,7 @@ export class RunService {
     const assistant = await assistants.get(scope, request.assistant_id);
     if (!graphs.has(assistant.graph_id))
       throw new PublicError('not_found', `Graph "${assistant.graph_id}" is not part of this deployment`);
+    this.#requireDepth(request.config?.recursion_limit ?? 1);
     const webhook = request.webhook ? await webhooks.admit(request.webhook) : undefined;
     const now = clock.now();
     return {
@@ -102,6 +104,14 @@ export class RunService {
       metadata: { ...assistant.metadata, ...request.config?.metadata, ...request.metadata },
       kwargs: kwargsOf(request, { assistant, caller: fields, webhook }),
     };
+  }
+
+  #requireDepth(asked: number): void {
+    const { maxRecursionLimit: most } = this.parts;
+    if (asked <= most) return;
+    const msg = `must not be above ${most}; MAX_RECURSION_LIMIT of the deployment sets that`;
+    const problem = { loc: ['body', 'config', 'recursion_limit'], msg, type: 'too_big' };
+    throw new PublicError('invalid', `recursion_limit ${msg}`, [problem]);
   }
 
   /** Promises a place of the worker where the run may start at once. */
@@ -215,7 +225,7 @@ export class RunService {
 
 /** A run that began where it was made. */
 function asClaimed(run: StoredRun) {
-  return { ...run, attempt: 1, cancel: undefined, watchers: [] };
+  return { ...run, attempt: 1, ranMs: 0, cancel: undefined, watchers: [] };
 }
 
 function onWire(run: StoredRun, { strategy }: Queueing, { status, createdAt }: QueuedRun): WireRun {

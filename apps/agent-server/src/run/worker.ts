@@ -33,6 +33,8 @@ export interface Followed {
 export interface WorkerParts extends ExecutionParts {
   readonly server: ServerIdentity;
   readonly concurrency: number;
+  /** Of one run, over all its attempts. */
+  readonly runTimeoutMs: number;
   readonly temporary: TemporaryRuns;
   readonly relay: RunRelay;
   readonly feeds: RunFeeds;
@@ -213,7 +215,9 @@ export class Worker {
 
   async #perform(execution: RunExecution): Promise<void> {
     const { run } = execution;
-    const { log } = this.parts;
+    const { clock, log, runTimeoutMs: limitMs } = this.parts;
+    const leftMs = Math.max(0, limitMs - run.ranMs);
+    const endLimit = clock.after(leftMs, () => execution.stop({ kind: 'timed-out', limitMs }));
     try {
       const outcome = await observedAttempt(run, () => execution.perform());
       await this.#settle(run, outcome);
@@ -221,6 +225,8 @@ export class Worker {
       // The lease runs out, and the run is taken over.
       log.error({ runId: run.runId, error: errorText(error) }, 'recording the end of a run failed');
       this.#moved(run);
+    } finally {
+      endLimit();
     }
   }
 
