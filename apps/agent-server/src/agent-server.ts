@@ -9,6 +9,7 @@ import type { Clock } from '#lib/time';
 import { Assistants } from './assistant/assistants.js';
 import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
+import { callStoreDirectly } from './graph/call-store-directly.js';
 import { readGraphFolder, type GraphFolder } from './graph/graph-folder.js';
 import { GraphRegistry } from './graph/graph-registry.js';
 import { LoadProgress } from './graph/load-progress.js';
@@ -16,6 +17,7 @@ import { offerLogger } from './graph/offer-logger.js';
 import { KeyVerifier } from './http/authenticate.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
+import { GraphStore } from './memory/graph-store.js';
 import { ItemStore } from './memory/item-store.js';
 import { ItemSweeper } from './memory/item-sweeper.js';
 import { readRuns } from './run/observe-runs.js';
@@ -27,6 +29,7 @@ import { Readiness } from './start/readiness.js';
 import { Database } from './store/database.js';
 import { CHANNEL } from './store/channel.js';
 import { signingSecretsOf } from './webhook/build-webhooks.js';
+import { WORKER } from './store/worker-scope.js';
 import { SecretWords } from './wire/secret-words.js';
 
 /** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
@@ -82,9 +85,21 @@ export class AgentServer {
     const secrets = secretsOf(config);
     const { ttl } = agent.store;
     const items = new ItemStore({ sql, ttl });
+    const store = new GraphStore(items, WORKER);
+    for (const { file } of graphs.sources) await callStoreDirectly(file, store);
     const sweeper = new ItemSweeper({ sql, intervalMinutes: ttl.sweepIntervalMinutes, clock, log });
     const services = buildServices({
-      ...{ config, webhookSettings: agent.webhooks, database, graphs, assistants, secrets, clock, log },
+      ...{
+        config,
+        webhookSettings: agent.webhooks,
+        database,
+        graphs,
+        store,
+        assistants,
+        secrets,
+        clock,
+        log,
+      },
     });
     const { worker, keeper, follower, runs, state, webhooks } = services;
     const http = new HttpSide({
@@ -183,7 +198,10 @@ async function loadGraphs({
   const inFolder = (text: string): string => text.replaceAll(`${agent.folder}/`, '');
   const close = await openLoadingDoor(config, () => inFolder(progress.describe() ?? 'starting'));
   try {
-    return { agent, graphs: await GraphRegistry.load(agent, progress, reports) };
+    const graphs = await GraphRegistry.load(agent, progress, reports);
+    for (const graphId of graphs.withOwnStore)
+      log.warn({ graphId }, 'graph was compiled with a store of its own; the one of the server is used');
+    return { agent, graphs };
   } finally {
     await close();
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { BaseStore } from '@langchain/langgraph-checkpoint';
 import type { WebhookSettings } from '#lib/graph-configuration';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -26,6 +27,8 @@ export interface ServiceParts {
   /** With its schema. */
   readonly database: Database;
   readonly graphs: GraphRegistry;
+  /** What graphs find as `config.store`. */
+  readonly store: BaseStore;
   readonly assistants: Assistants;
   readonly secrets: SecretWords;
   readonly clock: Clock;
@@ -46,7 +49,7 @@ export interface Services {
 
 /** Puts everything that the routes call together, and what works beside them. Nothing is started. */
 export function buildServices(parts: ServiceParts): Services {
-  const { config, database, graphs, assistants, secrets, clock, log } = parts;
+  const { config, database, graphs, store, assistants, secrets, clock, log } = parts;
   const { sql, renewals } = database;
   const { concurrency, leaseMs, maxTakeovers } = config;
   const server = { serverId: randomUUID(), leaseMs, maxTakeovers, graphIds: graphs.ids };
@@ -55,7 +58,7 @@ export function buildServices(parts: ServiceParts): Services {
   const temporary = new TemporaryRuns(sql, server, clock);
   const follower = new RunFollower({ sql, server, feeds, clock, log });
   const webhooks = buildWebhooks(parts);
-  const execution = { sql, graphs, secrets, clock };
+  const execution = { sql, graphs, store, secrets, clock };
   const worker = new Worker({
     ...execution,
     server,
@@ -79,6 +82,6 @@ export function buildServices(parts: ServiceParts): Services {
       webhooks: webhooks.policy,
       maxRecursionLimit: config.maxRecursionLimit,
     }),
-    state: new ThreadState({ sql, assistants, graphs, secrets }),
+    state: new ThreadState({ sql, assistants, graphs, store, secrets }),
   };
 }

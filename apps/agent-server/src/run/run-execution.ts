@@ -1,4 +1,4 @@
-import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
+import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
 import { errorText } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
@@ -41,6 +41,8 @@ export type Outcome =
 export interface ExecutionParts {
   readonly sql: Sql;
   readonly graphs: GraphRegistry;
+  /** What graphs find as `config.store`. */
+  readonly store: BaseStore;
   readonly secrets: SecretWords;
   readonly clock: Clock;
 }
@@ -134,7 +136,11 @@ export class RunExecution {
       const saver = this.#saver();
       const continues = await hasProgress(run, saver);
       if (!continues) await requireCheckpoint(run, saver);
-      const options = graphOptions({ run, saver, signal: this.#abort.signal, continues });
+      const options = graphOptions({
+        ...{ run, saver, continues },
+        store: this.parts.store,
+        signal: this.#abort.signal,
+      });
       const graph = await this.parts.graphs.get(run.graphId, options);
       const breakpoint = continues ? await this.#breakpoint(graph, saver) : undefined;
       if (breakpoint) output.stopped(breakpoint.values);
