@@ -28,6 +28,7 @@ const ITEM = { namespace: ['kept'], key: 'item' };
 
 /** What is sent to each route of the agent server; a route without an entry fails the matrix. */
 export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
+  'GET /metrics': NOTHING,
   'GET /threads/:thread_id': NOTHING,
   'GET /threads/:thread_id/state': NOTHING,
   'GET /threads/:thread_id/state/:checkpoint_id': NOTHING,

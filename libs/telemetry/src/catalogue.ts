@@ -164,6 +164,23 @@ export const METRICS = catalogue({
     programs: ['agent-server'],
   },
 
+  eventLoopLag: {
+    kind: 'gauge',
+    name: 'agentplane_event_loop_lag_seconds',
+    help: 'How late a timer fired that was set when the scrape began: time for which a graph, or the server, held the thread.',
+    labels: {},
+    merge: 'max',
+    programs: ['agent-server'],
+  },
+  eventLoopBusy: {
+    kind: 'gauge',
+    name: 'agentplane_event_loop_busy_ratio',
+    help: 'Share of the time since the last scrape in which the thread worked, 0 to 1.',
+    labels: {},
+    merge: 'max',
+    programs: ['agent-server'],
+  },
+
   ingestOperations: {
     kind: 'counter',
     name: 'agentplane_ingest_operations_total',

@@ -6,6 +6,7 @@ import type { Clock } from '#lib/time';
 import type { Readiness } from '../start/readiness.js';
 import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
 import type { KeyVerifier } from './authenticate.js';
+import { registerDescription } from './description/description-routes.js';
 import { buildHttpServer } from './http-server.js';
 import { OpenReplies } from './open-replies.js';
 import { RunRoutes, type RunRouteParts } from './run-routes.js';
@@ -69,6 +70,7 @@ export class HttpSide {
     registerThreadRoutes(this.#app, parts);
     registerAssistantRoutes(this.#app, parts);
     registerStoreRoutes(this.#app, parts);
+    registerDescription(this.#app, () => this.routes);
   }
 
   /** Bytes that clients have not read yet. */

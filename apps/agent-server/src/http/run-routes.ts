@@ -276,3 +276,6 @@ export class RunRoutes {
     return reply.code(shouldWait ? 204 : 202).send(shouldWait ? undefined : {});
   }
 }
+
+/** What requests bring, for the description of the routes. */
+export const RUN_SHAPES = { runList, joinModes, cancellation };

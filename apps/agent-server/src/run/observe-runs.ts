@@ -6,6 +6,7 @@ import type { Sql } from '../store/sql.js';
 import { countQueuedRuns } from '../store/run/count-queued-runs.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { Outcome } from './run-execution.js';
+import { readEventLoop } from './observe-event-loop.js';
 import type { RunFeeds } from './run-feed.js';
 
 type RunOutcome = 'success' | 'interrupted' | 'error' | 'timeout' | 'cancelled' | 'handed_back' | 'lost';
@@ -49,6 +50,7 @@ export function readRuns(parts: {
 }): () => void {
   const { worker, feeds, sql, server, http } = parts;
   const ends = [
+    readEventLoop(),
     metrics.agentRunsInProgress.read(() => worker.runs.length),
     metrics.agentStreamReaders.read(() => feeds.readers),
     metrics.agentUnsentBytes.read(() => http.unsentBytes),

@@ -26,7 +26,7 @@ const config = z.looseObject({
 });
 
 /** The body of every request that makes a run. Unknown keys are ignored, as newer clients send them. */
-const requestedRun = z.object({
+export const requestedRun = z.object({
   assistant_id: z.string().min(1),
   input: z.unknown().optional(),
   command: command.nullish(),
