@@ -139,7 +139,7 @@ export class AgentServer {
     sweeper.start();
     webhooks.start();
     readiness.started();
-    const endReadings = readRuns({ worker, feeds: services.feeds, sql, server: services.server, http });
+    const endReadings = readRuns({ worker, logs: services.logs, sql, server: services.server, http });
     return new AgentServer(port, {
       ...options,
       ...{ graphs, database, services, sweeper, http, notifications, endReadings },

@@ -8,8 +8,8 @@ import type { ServerConfig } from './config.js';
 import type { GraphRegistry } from './graph/graph-registry.js';
 import { ThreadState } from './http/thread-state.js';
 import { LeaseKeeper } from './run/lease-keeper.js';
-import { RunFeeds } from './run/run-feed.js';
 import { RunFollower } from './run/run-follower.js';
+import { RunLogs } from './run/run-logs.js';
 import { RunRelay } from './run/run-relay.js';
 import { RunService } from './run/run-service.js';
 import { TemporaryRuns } from './run/temporary-runs.js';
@@ -38,7 +38,7 @@ export interface ServiceParts {
 /** Everything that works with runs and threads. */
 export interface Services {
   readonly server: ServerIdentity;
-  readonly feeds: RunFeeds;
+  readonly logs: RunLogs;
   readonly worker: Worker;
   readonly keeper: LeaseKeeper;
   readonly follower: RunFollower;
@@ -53,10 +53,16 @@ export function buildServices(parts: ServiceParts): Services {
   const { sql, renewals } = database;
   const { concurrency, leaseMs, maxTakeovers } = config;
   const server = { serverId: randomUUID(), leaseMs, maxTakeovers, graphIds: graphs.ids };
-  const feeds = new RunFeeds();
-  const relay = new RunRelay(sql);
+  const limits = {
+    runBytes: config.runLogMegabytes * 2 ** 20,
+    processBytes: config.logMegabytes * 2 ** 20,
+    keptMs: config.logSeconds * 1000,
+    resumableMs: config.resumableSeconds * 1000,
+  };
+  const logs = new RunLogs(clock, limits);
+  const relay = new RunRelay(sql, log);
   const temporary = new TemporaryRuns(sql, server, clock);
-  const follower = new RunFollower({ sql, server, feeds, clock, log });
+  const follower = new RunFollower({ sql, server, logs, clock, log });
   const webhooks = buildWebhooks(parts);
   const execution = { sql, graphs, store, secrets, clock };
   const worker = new Worker({
@@ -66,19 +72,19 @@ export function buildServices(parts: ServiceParts): Services {
     runTimeoutMs: config.runTimeoutSeconds * 1000,
     temporary,
     relay,
-    feeds,
+    logs,
     followed: follower,
     log,
   });
   return {
     server,
-    feeds,
+    logs,
     worker,
     follower,
-    keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, clock, log }),
+    keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, kept: limits, clock, log }),
     webhooks: webhooks.sender,
     runs: new RunService({
-      ...{ sql, server, assistants, graphs, temporary, feeds, follower, worker, clock },
+      ...{ sql, server, assistants, graphs, temporary, logs, follower, worker, clock, log },
       webhooks: webhooks.policy,
       maxRecursionLimit: config.maxRecursionLimit,
     }),

@@ -96,6 +96,26 @@ const fields = {
     'Seconds after the end of a run during which its webhook is called again when that failed.',
     { fallback: 86_400, min: 1, max: 2_592_000 },
   ),
+  runLogMegabytes: integer(
+    'AGENTPLANE_RUN_LOG_MB',
+    'Megabytes of output that are kept of one run. A reader that falls further behind is cut off.',
+    { fallback: 32, min: 1, max: 100_000 },
+  ),
+  logMegabytes: integer(
+    'AGENTPLANE_LOG_MB',
+    'Megabytes of output that are kept of all runs together. Above it, runs that ended give way first.',
+    { fallback: 64, min: 1, max: 1_000_000 },
+  ),
+  logSeconds: integer(
+    'AGENTPLANE_LOG_SECONDS',
+    'Seconds that the output of a run is kept for readers that come back, after its end or without readers.',
+    { fallback: 60, min: 1, max: 86_400 },
+  ),
+  resumableSeconds: integer(
+    'AGENTPLANE_RESUMABLE_LOG_SECONDS',
+    'Seconds that the output of a run with `stream_resumable` is kept after its end.',
+    { fallback: 600, min: 1, max: 86_400 },
+  ),
   poolSize: integer('AGENTPLANE_POOL_SIZE', 'Database connections for queries; two more are kept aside.', {
     fallback: 7,
     min: 2,

@@ -35,6 +35,7 @@ export const requestedRun = z.object({
   metadata: document.nullish(),
   stream_mode: modes.nullish(),
   stream_subgraphs: z.boolean().nullish(),
+  stream_resumable: z.boolean().nullish(),
   interrupt_before: nodes.nullish(),
   interrupt_after: nodes.nullish(),
   checkpoint: checkpointShape.nullish(),

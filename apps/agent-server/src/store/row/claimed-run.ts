@@ -11,6 +11,8 @@ export interface ClaimedRun extends StoredRun {
   readonly cancel: CancelAction | undefined;
   /** Servers whose readers wait for this run's output. */
   readonly watchers: readonly string[];
+  /** Its output is read, or is to be: every attempt records it. */
+  readonly isStreamed: boolean;
 }
 
 export interface ClaimedRow {
@@ -25,11 +27,12 @@ export interface ClaimedRow {
   readonly kwargs: StoredRun['kwargs'];
   readonly cancel: CancelAction | null;
   readonly watchers: readonly string[];
+  readonly streamed: boolean;
 }
 
 /** What a claiming statement returns of a run `r`. */
 export const CLAIMED_COLUMNS = `r.run_id, r.thread_id, r.temporary, r.assistant_id, r.graph_id, r.attempt, r.metadata,
-  r.kwargs, r.cancel, r.watchers,
+  r.kwargs, r.cancel, r.watchers, r.streamed,
   (extract(epoch FROM clock_timestamp() - coalesce(r.started_at, clock_timestamp())) * 1000)::float8 AS ran_ms`;
 
 export function claimedRun(row: ClaimedRow): ClaimedRun {
@@ -45,5 +48,10 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
     kwargs: row.kwargs,
     cancel: row.cancel ?? undefined,
     watchers: row.watchers,
+    isStreamed: isStreamed(row),
   };
+}
+
+function isStreamed({ kwargs, streamed }: ClaimedRow): boolean {
+  return streamed || kwargs.streamed === true || kwargs.resumable === true;
 }
