@@ -16,7 +16,10 @@ export interface GraphSource {
 }
 
 /** What the server does with a `langgraph.json`. */
-export interface GraphFolder extends Pick<GraphConfiguration, 'store' | 'isStoreServed' | 'webhooks'> {
+export interface GraphFolder extends Pick<
+  GraphConfiguration,
+  'store' | 'isStoreServed' | 'disabled' | 'webhooks'
+> {
   /** Real path of the agent's folder. */
   readonly folder: string;
   readonly graphs: readonly GraphSource[];
@@ -58,7 +61,7 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
   } catch (error) {
     throw failed('the file cannot be read', error);
   }
-  const { graphs, env, notes, store, isStoreServed, webhooks } = parseGraphConfiguration(text);
+  const { graphs, env, notes, store, isStoreServed, disabled, webhooks } = parseGraphConfiguration(text);
   const read = await readVariables(real, env);
   return {
     folder: real,
@@ -67,6 +70,7 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
     store,
     isStoreServed,
     webhooks,
+    disabled,
     notes: [...notes, ...read.notes],
   };
 }

@@ -5,16 +5,6 @@ interface Waiting<I, O> {
   readonly reject: (error: unknown) => void;
 }
 
-export interface BatchBounds<I> {
-  readonly maxItems?: number;
-  /** Bytes of one statement; a single larger item goes alone. */
-  readonly maxBytes?: number;
-  readonly bytesOf?: (item: I) => number;
-}
-
-/** Items of one statement when nothing else is said. */
-const MAX_ITEMS = 200;
-
 /**
  * Turns many small calls into few statements: what comes in while a statement is under way goes out together in the
  * next. Alone, a call leaves at the end of the current turn of the event loop.
@@ -28,7 +18,7 @@ export class Batch<I, O> {
   constructor(
     /** One statement for all; answers what became of each item, or throws for that item alone. */
     private readonly perform: (items: readonly I[]) => Promise<(item: I) => O>,
-    private readonly bounds: BatchBounds<I> = {},
+    private readonly maxItems = 200,
   ) {}
 
   add(item: I): Promise<O> {
@@ -44,18 +34,8 @@ export class Batch<I, O> {
     setImmediate(() => void this.#flush());
   }
 
-  #nextCount(): number {
-    const { maxItems = MAX_ITEMS, maxBytes = Infinity, bytesOf = () => 0 } = this.bounds;
-    let bytes = 0;
-    const tooMany = this.#waiting.findIndex(({ item }, index) => {
-      bytes += bytesOf(item);
-      return index > 0 && (index >= maxItems || bytes > maxBytes);
-    });
-    return tooMany < 0 ? this.#waiting.length : tooMany;
-  }
-
   async #flush(): Promise<void> {
-    const batch = this.#waiting.splice(0, this.#nextCount());
+    const batch = this.#waiting.splice(0, this.maxItems);
     try {
       const outputOf = await this.perform(batch.map((waiting) => waiting.item));
       for (const waiting of batch) settle(waiting, outputOf);

@@ -1,24 +1,22 @@
-import type { Position } from '../../log/position.js';
-
 /** An event on its way to readers at another server. */
 export interface RelayedEvent {
   readonly runId: string;
-  /** Its attempt is that of the run that speaks: refused once a newer one has begun. */
-  readonly position: Position;
+  /** Of the run that speaks; refused once a newer one has begun. */
+  readonly attempt: number;
   /** `mode|namespace…` as on the wire, or `END` with the result as data. */
   readonly event: string;
   /** JSON text. */
   readonly data: string;
-  /** Sent for a reader that asked for what it had missed: nothing new for others. */
-  readonly isRepeated: boolean;
 }
 
-export type StoredEvent = Omit<RelayedEvent, 'isRepeated'>;
+export interface StoredEvent extends Omit<RelayedEvent, 'attempt'> {
+  readonly ordinal: bigint;
+}
 
-/** How far a reader has come in a run's events; undefined: it takes whatever comes next. */
+/** How far a reader has come in a run's events. */
 export interface Cursor {
   readonly runId: string;
-  readonly after: Position | undefined;
+  readonly after: bigint;
 }
 
 /** Name of the event that carries the result of a run. */
