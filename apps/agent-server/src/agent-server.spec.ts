@@ -94,7 +94,7 @@ describe('a run on a thread', () => {
     const one = await collect(client.runs.stream(thread_id, 'counter', { input: {}, streamMode: 'values' }));
     expect(names(one)).toEqual(['metadata', 'values']);
     expect(one[0]?.data).toEqual({ run_id: expect.any(String), attempt: 1 });
-    expect(one.map((event) => event.id)).toEqual(['0', '1']);
+    expect(one.map((event) => event.id)).toEqual(['1-0', '1-1']);
     const many = await collect(
       client.runs.stream(thread_id, 'counter', {
         input: {},

@@ -9,6 +9,7 @@ import type { Clock } from '#lib/time';
 import { Assistants } from './assistant/assistants.js';
 import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
+import { callStoreDirectly } from './graph/call-store-directly.js';
 import { readGraphFolder, type GraphFolder } from './graph/graph-folder.js';
 import { GraphRegistry } from './graph/graph-registry.js';
 import { LoadProgress } from './graph/load-progress.js';
@@ -16,6 +17,7 @@ import { offerLogger } from './graph/offer-logger.js';
 import { KeyVerifier } from './http/authenticate.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
+import { GraphStore } from './memory/graph-store.js';
 import { ItemStore } from './memory/item-store.js';
 import { ItemSweeper } from './memory/item-sweeper.js';
 import { readRuns } from './run/observe-runs.js';
@@ -27,16 +29,11 @@ import { Readiness } from './start/readiness.js';
 import { Database } from './store/database.js';
 import { CHANNEL } from './store/channel.js';
 import { signingSecretsOf } from './webhook/build-webhooks.js';
+import { WORKER } from './store/worker-scope.js';
 import { SecretWords } from './wire/secret-words.js';
 
 /** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
 const CHANCES_PER_SECOND = 10;
-
-/**
- * Version of the interface's agent server whose routes and answers this one has, by which clients decide what they may
- * use: A2A needs 0.4.21.
- */
-const SERVER_VERSION = '0.16.7';
 
 export interface AgentServerOptions {
   readonly config: ServerConfig;
@@ -88,11 +85,23 @@ export class AgentServer {
     const secrets = secretsOf(config);
     const { ttl } = agent.store;
     const items = new ItemStore({ sql, ttl });
+    const store = new GraphStore(items, WORKER);
+    for (const { file } of graphs.sources) await callStoreDirectly(file, store);
     const sweeper = new ItemSweeper({ sql, intervalMinutes: ttl.sweepIntervalMinutes, clock, log });
     const services = buildServices({
-      ...{ config, webhookSettings: agent.webhooks, database, graphs, assistants, secrets, clock, log },
+      ...{
+        config,
+        webhookSettings: agent.webhooks,
+        database,
+        graphs,
+        store,
+        assistants,
+        secrets,
+        clock,
+        log,
+      },
     });
-    const { worker, keeper, follower, runs, state, webhooks, agents, tasks } = services;
+    const { worker, keeper, follower, runs, state, webhooks } = services;
     const http = new HttpSide({
       verifier,
       sql,
@@ -101,9 +110,6 @@ export class AgentServer {
       runs,
       state,
       items: agent.isStoreServed ? items : undefined,
-      a2a: { agents, tasks, publicUrl: config.publicUrl, trustsForwarded: config.trustForwarded === 'on' },
-      disabled: agent.disabled,
-      version: PLATFORM_VERSION,
       corsOrigins: config.corsOrigins,
       info: infoOf(config),
       readiness,
@@ -133,7 +139,7 @@ export class AgentServer {
     sweeper.start();
     webhooks.start();
     readiness.started();
-    const endReadings = readRuns({ worker, feeds: services.feeds, sql, server: services.server, http });
+    const endReadings = readRuns({ worker, logs: services.logs, sql, server: services.server, http });
     return new AgentServer(port, {
       ...options,
       ...{ graphs, database, services, sweeper, http, notifications, endReadings },
@@ -192,7 +198,10 @@ async function loadGraphs({
   const inFolder = (text: string): string => text.replaceAll(`${agent.folder}/`, '');
   const close = await openLoadingDoor(config, () => inFolder(progress.describe() ?? 'starting'));
   try {
-    return { agent, graphs: await GraphRegistry.load(agent, progress, reports) };
+    const graphs = await GraphRegistry.load(agent, progress, reports);
+    for (const graphId of graphs.withOwnStore)
+      log.warn({ graphId }, 'graph was compiled with a store of its own; the one of the server is used');
+    return { agent, graphs };
   } finally {
     await close();
   }
@@ -205,8 +214,7 @@ export function secretsOf(config: ServerConfig): SecretWords {
 
 function infoOf(config: ServerConfig): unknown {
   return {
-    version: SERVER_VERSION,
-    agentplane_version: PLATFORM_VERSION,
+    version: PLATFORM_VERSION,
     context: 'js',
     deployment: config.deployment ?? null,
     revision: config.revision ?? null,

@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import type { BaseStore } from '@langchain/langgraph-checkpoint';
 import type { WebhookSettings } from '#lib/graph-configuration';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { Agents } from './a2a/agents.js';
-import { Tasks } from './a2a/tasks.js';
 import type { Assistants } from './assistant/assistants.js';
 import type { ServerConfig } from './config.js';
 import type { GraphRegistry } from './graph/graph-registry.js';
 import { ThreadState } from './http/thread-state.js';
 import { LeaseKeeper } from './run/lease-keeper.js';
-import { RunFeeds } from './run/run-feed.js';
 import { RunFollower } from './run/run-follower.js';
+import { RunLogs } from './run/run-logs.js';
 import { RunRelay } from './run/run-relay.js';
 import { RunService } from './run/run-service.js';
 import { TemporaryRuns } from './run/temporary-runs.js';
@@ -28,6 +27,8 @@ export interface ServiceParts {
   /** With its schema. */
   readonly database: Database;
   readonly graphs: GraphRegistry;
+  /** What graphs find as `config.store`. */
+  readonly store: BaseStore;
   readonly assistants: Assistants;
   readonly secrets: SecretWords;
   readonly clock: Clock;
@@ -37,54 +38,56 @@ export interface ServiceParts {
 /** Everything that works with runs and threads. */
 export interface Services {
   readonly server: ServerIdentity;
-  readonly feeds: RunFeeds;
+  readonly logs: RunLogs;
   readonly worker: Worker;
   readonly keeper: LeaseKeeper;
   readonly follower: RunFollower;
   readonly runs: RunService;
   readonly webhooks: WebhookSender;
   readonly state: ThreadState;
-  readonly agents: Agents;
-  readonly tasks: Tasks;
 }
 
 /** Puts everything that the routes call together, and what works beside them. Nothing is started. */
 export function buildServices(parts: ServiceParts): Services {
-  const { config, database, graphs, assistants, secrets, clock, log } = parts;
+  const { config, database, graphs, store, assistants, secrets, clock, log } = parts;
   const { sql, renewals } = database;
   const { concurrency, leaseMs, maxTakeovers } = config;
   const server = { serverId: randomUUID(), leaseMs, maxTakeovers, graphIds: graphs.ids };
-  const feeds = new RunFeeds();
-  const relay = new RunRelay(sql);
+  const limits = {
+    runBytes: config.runLogMegabytes * 2 ** 20,
+    processBytes: config.logMegabytes * 2 ** 20,
+    keptMs: config.logSeconds * 1000,
+    resumableMs: config.resumableSeconds * 1000,
+  };
+  const logs = new RunLogs(clock, limits);
+  const relay = new RunRelay(sql, log);
   const temporary = new TemporaryRuns(sql, server, clock);
-  const follower = new RunFollower({ sql, server, feeds, clock, log });
+  const follower = new RunFollower({ sql, server, logs, clock, log });
   const webhooks = buildWebhooks(parts);
-  const execution = { sql, graphs, secrets, clock };
+  const execution = { sql, graphs, store, secrets, clock };
   const worker = new Worker({
     ...execution,
     server,
     concurrency,
+    runTimeoutMs: config.runTimeoutSeconds * 1000,
     temporary,
     relay,
-    feeds,
+    logs,
     followed: follower,
     log,
   });
-  const runs = new RunService({
-    ...{ sql, server, assistants, graphs, temporary, feeds, follower, worker, clock },
-    webhooks: webhooks.policy,
-  });
-  const state = new ThreadState({ sql, assistants, graphs, secrets });
   return {
     server,
-    feeds,
+    logs,
     worker,
     follower,
-    keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, clock, log }),
+    keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, kept: limits, clock, log }),
     webhooks: webhooks.sender,
-    runs,
-    state,
-    agents: new Agents(assistants, graphs),
-    tasks: new Tasks({ sql, runs, states: state, clock }),
+    runs: new RunService({
+      ...{ sql, server, assistants, graphs, temporary, logs, follower, worker, clock, log },
+      webhooks: webhooks.policy,
+      maxRecursionLimit: config.maxRecursionLimit,
+    }),
+    state: new ThreadState({ sql, assistants, graphs, store, secrets }),
   };
 }

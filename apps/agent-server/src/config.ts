@@ -40,16 +40,6 @@ const fields = {
     { fallback: ['*'] },
   ),
 
-  publicUrl: url('AGENTPLANE_PUBLIC_URL', 'Where clients call this server; agent cards name it.', {
-    fallback: '',
-  }),
-  trustForwarded: choice(
-    'AGENTPLANE_TRUST_FORWARDED',
-    '`on` when a proxy in front of every request sets `x-forwarded-host`, `-proto` and `-prefix` itself.',
-    ['off', 'on'],
-    { fallback: 'off' },
-  ),
-
   wrongKeysPerMinute: integer(
     'AGENTPLANE_WRONG_KEYS_PER_MINUTE',
     'Wrong API keys from one address, or with one public part, that are answered 401 in a minute; more get 429.',
@@ -57,6 +47,16 @@ const fields = {
   ),
 
   concurrency: integer('N_JOBS_PER_WORKER', 'Runs executed at once.', { fallback: 10, min: 1, max: 1000 }),
+  runTimeoutSeconds: integer(
+    'BG_JOB_TIMEOUT_SECS',
+    'Seconds after which a run is stopped with the status `timeout`, its attempts together.',
+    { fallback: 3_600, min: 1, max: 2_000_000 },
+  ),
+  maxRecursionLimit: integer(
+    'MAX_RECURSION_LIMIT',
+    'Highest `recursion_limit` that a run may ask for: steps of its graph.',
+    { fallback: 10_000, min: 1, max: 1_000_000 },
+  ),
   leaseMs: integer(
     'AGENTPLANE_RUN_LEASE_MS',
     'Milliseconds without a heartbeat after which another server takes a run over.',
@@ -95,6 +95,26 @@ const fields = {
     'RUN_WEBHOOK_RETRY_SECONDS',
     'Seconds after the end of a run during which its webhook is called again when that failed.',
     { fallback: 86_400, min: 1, max: 2_592_000 },
+  ),
+  runLogMegabytes: integer(
+    'AGENTPLANE_RUN_LOG_MB',
+    'Megabytes of output that are kept of one run. A reader that falls further behind is cut off.',
+    { fallback: 32, min: 1, max: 100_000 },
+  ),
+  logMegabytes: integer(
+    'AGENTPLANE_LOG_MB',
+    'Megabytes of output that are kept of all runs together. Above it, runs that ended give way first.',
+    { fallback: 64, min: 1, max: 1_000_000 },
+  ),
+  logSeconds: integer(
+    'AGENTPLANE_LOG_SECONDS',
+    'Seconds that the output of a run is kept for readers that come back, after its end or without readers.',
+    { fallback: 60, min: 1, max: 86_400 },
+  ),
+  resumableSeconds: integer(
+    'AGENTPLANE_RESUMABLE_LOG_SECONDS',
+    'Seconds that the output of a run with `stream_resumable` is kept after its end.',
+    { fallback: 600, min: 1, max: 86_400 },
   ),
   poolSize: integer('AGENTPLANE_POOL_SIZE', 'Database connections for queries; two more are kept aside.', {
     fallback: 7,

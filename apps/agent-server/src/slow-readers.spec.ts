@@ -11,7 +11,7 @@ beforeAll(async () => {
   const { uri } = await postgres.freshDatabase();
   server = await ServerProcess.start({
     uri,
-    env: { AGENTPLANE_UNREAD_MB: '8' },
+    env: { AGENTPLANE_UNREAD_MB: '2' },
   });
 });
 

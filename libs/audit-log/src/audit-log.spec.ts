@@ -2,7 +2,7 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync, mkdirSyn
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { createLogger } from '#lib/telemetry';
-import { temporaryFolder } from '#lib/testing';
+import { FakeClock, temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { AuditLog, type AuditRecord } from './index.js';
 
@@ -43,7 +43,7 @@ describe('AuditLog', () => {
     const own = join(folder, 'rotated');
     mkdirSync(own);
     const path = join(own, 'audit.log');
-    const audit = new AuditLog({ path, log, clock: systemClock, maxBytes: 400, maxFiles: 3 });
+    const audit = new AuditLog({ path, log, clock: systemClock, platform: { maxBytes: 400, maxFiles: 3 } });
     for (let n = 0; n < 20; n++) audit.write(record(`n${n}`));
     audit.close();
     expect(readdirSync(own).sort()).toEqual(['audit.log', 'audit.log.1', 'audit.log.2']);
@@ -51,6 +51,42 @@ describe('AuditLog', () => {
     expect(kept.at(-1)).toBe('n19');
     expect(kept).toEqual(Array.from({ length: kept.length }, (_, n) => `n${20 - kept.length + n}`));
     for (const name of readdirSync(own)) expect(statSync(join(own, name)).size).toBeLessThanOrEqual(400);
+  });
+
+  it('keeps the lines of one tenant whatever another does, and counts refusals beyond a budget', async () => {
+    const own = join(folder, 'tenants');
+    mkdirSync(own);
+    const path = join(own, 'audit.log');
+    const clock = new FakeClock();
+    const few = { maxBytes: 2_000, maxFiles: 2 };
+    const audit = new AuditLog({ path, log, clock, platform: few, owner: few });
+    const refused = (name: string): AuditRecord => ({ ...record(name), outcome: { status: 403 } });
+    audit.write(record('of the platform'));
+    audit.write(record('of the victim'), 'victim');
+    for (let n = 0; n < 1_000; n++) audit.write(record(`noise ${n}`), 'attacker');
+    for (let n = 0; n < 1_000; n++) audit.write(refused(`refused ${n}`), 'system:serviceaccount:evil/../..');
+    for (let n = 0; n < 40; n++) audit.write(record(`noise ${n}`), `tenant-${n}`);
+    audit.write(refused('the first of the victim'), 'victim');
+    expect(namesIn(path)).toEqual(['of the platform']);
+    expect(namesIn(join(own, 'audit', 'victim.log'))).toEqual(['of the victim', 'the first of the victim']);
+    expect(namesIn(join(own, 'audit', 'tenant-0.log'))).toEqual(['noise 0']);
+    expect(statSync(join(own, 'audit')).mode & 0o777).toBe(0o700);
+    expect(readdirSync(own).sort()).toEqual(['audit', 'audit.log']);
+    const hashed = readdirSync(join(own, 'audit')).filter((name) => /^[0-9a-f]{32}\.log/.test(name));
+    const of = (name: string): string => readFileSync(join(own, 'audit', name), 'utf8');
+    expect(hashed.map(of).join('')).toContain('refused 299');
+    expect(hashed.map(of).join('')).not.toContain('refused 300');
+    await clock.advance(1_000);
+    audit.write(refused('after a second'), 'system:serviceaccount:evil/../..');
+    audit.close();
+    const lines = of(hashed.find((name) => name.endsWith('.log')) ?? '')
+      .trim()
+      .split('\n')
+      .slice(-2);
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { time: expect.any(String), program: 'api', leftOut: { refusals: 700 } },
+      expect.objectContaining({ action: expect.objectContaining({ name: 'after a second' }) }),
+    ]);
   });
 
   it('drops records that cannot be written, and goes on once they can', () => {

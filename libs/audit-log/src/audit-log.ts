@@ -1,44 +1,81 @@
-import { chmodSync, closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { errorText } from '#lib/errors';
+import { TokenBuckets } from '#lib/http';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { AuditRecord } from './audit-record.js';
+import { type Retention, RotatedFile } from './rotated-file.js';
 
-const MAX_BYTES = 20 * 1024 * 1024;
-const MAX_FILES = 10;
+const PLATFORM: Retention = { maxBytes: 20 * 1024 * 1024, maxFiles: 10 };
+const OWNER: Retention = { maxBytes: 4 * 1024 * 1024, maxFiles: 5 };
+/** A person who tries what he may not is recorded whole; a program that does nothing else is counted. */
+const REFUSALS = { capacity: 300, perSecond: 1, most: 10_000 };
+const MOST_OPEN = 32;
+const FIRST_REFUSED = 400;
+/** What a file may be called as it is. */
+const PLAIN = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 export interface AuditLogOptions {
-  /** File of the newest records; `-` is standard output, which is never rotated. */
+  /** File of the newest records of the platform; `-` is standard output, which takes all records and is never rotated. */
   readonly path: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of a file; a full one becomes `PATH.1`. Default 20 MiB. */
-  readonly maxBytes?: number;
-  /** Files in all; default 10. */
-  readonly maxFiles?: number;
+  /** Of the platform's records; 10 files of 20 MiB by default. */
+  readonly platform?: Retention;
+  /** Of the records of each owner; 5 files of 4 MiB by default. */
+  readonly owner?: Retention;
 }
 
 /**
- * Who did what, as JSON lines in a file that only its owner reads, rotated by size and count.
+ * Who did what, as JSON lines in files that only their owner reads, rotated by size and count. Each tenant has files of
+ * its own, in a folder beside the file of the platform: whatever one does, the records of others stay.
  *
  * Written at once, so that a program that is killed has said what it did. A write that fails never fails the work it is
  * about: records are dropped and counted, the log of the program says so once, and again when the file takes lines.
  */
 export class AuditLog {
   readonly #options: AuditLogOptions;
-  #file: { readonly descriptor: number; bytes: number } | undefined;
+  /** By owner; used last is last. */
+  readonly #files = new Map<string, RotatedFile>();
+  readonly #refusals: TokenBuckets;
+  /** Refusals without a line, by owner. */
+  readonly #leftOut = new Map<string, number>();
   #dropped = 0;
-  #isBroken = false;
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
+    this.#refusals = new TokenBuckets({ ...REFUSALS, clock: options.clock });
   }
 
-  write(record: AuditRecord): void {
+  /** @param owner the tenant whose doing it was; empty for the platform's own */
+  write(record: AuditRecord, owner = ''): void {
+    if (record.outcome.status >= FIRST_REFUSED && !this.#refusals.take(owner)) return this.#leaveOut(owner);
+    const leftOut = this.#leftOut.get(owner);
+    if (leftOut !== undefined)
+      this.#append({ program: record.program, leftOut: { refusals: leftOut } }, owner);
+    this.#leftOut.delete(owner);
+    this.#append(record, owner);
+  }
+
+  close(): void {
+    for (const file of this.#files.values()) file.close();
+    this.#files.clear();
+  }
+
+  #leaveOut(owner: string): void {
+    const count = this.#leftOut.get(owner) ?? 0;
+    // as many as there are buckets: who is forgotten there has a full one again
+    if (count > 0 || this.#leftOut.size < REFUSALS.most) this.#leftOut.set(owner, count + 1);
+  }
+
+  #append(content: object, owner: string): void {
     const time = this.#options.clock.now().toISOString();
-    const line = Buffer.from(`${JSON.stringify({ time, ...record })}\n`);
+    const line = Buffer.from(`${JSON.stringify({ time, ...content })}\n`);
     try {
-      this.#append(line);
+      if (this.#options.path === '-') writeSync(1, line);
+      else this.#fileOf(owner).append(line);
     } catch (error) {
       this.#drop(error);
       return;
@@ -48,45 +85,24 @@ export class AuditLog {
     this.#dropped = 0;
   }
 
-  close(): void {
-    const { descriptor } = this.#file ?? {};
-    this.#file = undefined;
-    if (descriptor !== undefined && descriptor !== 1) closeSync(descriptor);
-  }
-
-  #append(line: Buffer): void {
-    const { path, maxBytes = MAX_BYTES } = this.#options;
-    if (path === '-') return void writeSync(1, line);
-    if (this.#file && this.#file.bytes + line.length > maxBytes) this.#rotate();
-    this.#file ??= this.#open();
-    // half a line is left where the disk was full: the next one begins after it
-    const whole = this.#isBroken ? Buffer.concat([Buffer.from('\n'), line]) : line;
-    const written = writeSync(this.#file.descriptor, whole);
-    this.#file.bytes += written;
-    this.#isBroken = written < whole.length;
-    if (this.#isBroken) throw new Error('no space left for a whole record');
-  }
-
-  #open(): { descriptor: number; bytes: number } {
-    const { path } = this.#options;
-    const descriptor = openSync(path, 'a', 0o600);
-    // one that was there before may be open to others
-    chmodSync(path, 0o600);
-    return { descriptor, bytes: fstatSync(descriptor).size };
-  }
-
-  #rotate(): void {
-    const { path, maxFiles = MAX_FILES } = this.#options;
-    this.close();
-    this.#isBroken = false;
-    rmSync(`${path}.${maxFiles - 1}`, { force: true });
-    for (let at = maxFiles - 2; at >= 0; at--) {
-      try {
-        renameSync(at === 0 ? path : `${path}.${at}`, `${path}.${at + 1}`);
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      }
+  #fileOf(owner: string): RotatedFile {
+    const file = this.#files.get(owner) ?? this.#newFile(owner);
+    this.#files.delete(owner);
+    this.#files.set(owner, file);
+    const [oldest] = this.#files.keys();
+    if (oldest !== undefined && this.#files.size > MOST_OPEN) {
+      this.#files.get(oldest)?.close();
+      this.#files.delete(oldest);
     }
+    return file;
+  }
+
+  #newFile(owner: string): RotatedFile {
+    const { path, platform = PLATFORM, owner: retention = OWNER } = this.#options;
+    if (owner === '') return new RotatedFile(path, platform);
+    const folder = path.replace(/\.log$/, '');
+    mkdirSync(folder, { mode: 0o700, recursive: true });
+    return new RotatedFile(join(folder, `${fileNameOf(owner)}.log`), retention);
   }
 
   #drop(error: unknown): void {
@@ -98,4 +114,9 @@ export class AuditLog {
       'writing an audit record failed; further ones are dropped until it works',
     );
   }
+}
+
+/** Names that are no plain ones (users of Kubernetes) by their hash. */
+function fileNameOf(owner: string): string {
+  return PLAIN.test(owner) ? owner : createHash('sha256').update(owner).digest('hex').slice(0, 32);
 }

@@ -5,6 +5,8 @@ export type AuditActor =
       /** Public part of the key. */
       readonly id: string;
       readonly name?: string;
+      /** Metadata name of the deployment whose own key it is. */
+      readonly deployment?: string;
       readonly scope: string;
       readonly tenant: string;
     }

@@ -18,6 +18,8 @@ export type KeyGrant =
 export type Caller = KeyGrant & {
   readonly tenantId: TenantId;
   readonly keyId: string;
+  /** What its maker calls it; absent for the operator. */
+  readonly keyName?: string;
   /** By the database's clock; absent on keys without an end. */
   readonly expiresInMs?: number;
 };

@@ -1,6 +1,5 @@
 export {
   parseGraphConfiguration,
-  type DisabledRoutes,
   type GraphConfiguration,
   type GraphEntry,
 } from './parse-graph-configuration.js';

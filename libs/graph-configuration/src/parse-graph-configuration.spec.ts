@@ -18,7 +18,6 @@ describe('langgraph.json', () => {
       store: { ttl: { refreshesOnRead: true, sweepIntervalMinutes: 5 } },
       isStoreServed: true,
       webhooks: expect.objectContaining({ isDisabled: false, headers: {}, maxUrlLength: 2_048 }),
-      disabled: { a2a: false, mcp: false },
       notes: [],
     });
   });
@@ -47,7 +46,6 @@ describe('langgraph.json', () => {
     [{ auth: { path: './auth.ts:auth' } }, /"auth": an authentication handler of an agent cannot be run yet/],
     [{ http: { app: './app.ts:app', disable_a2a: true } }, /"http": app cannot be served/],
     [{ http: { cors: {}, disable_threads: true } }, /"http": cors, disable_threads cannot be served/],
-    [{ http: { disable_a2a: 'yes' } }, /"http": disable_a2a must be true or false/],
     [{ ui: { agent: './ui.tsx' } }, /"ui": generative UI/],
     [{ store: { index: {} } }, /"store": index\.dims is missing, index\.embed is missing/],
     [{ store: { index: { dims: 0, embed: 'x' } } }, /index\.dims must be a whole .*index\.embed must be/],
@@ -82,13 +80,6 @@ describe('langgraph.json', () => {
         ttl: { defaultMinutes: 1.5, refreshesOnRead: false, sweepIntervalMinutes: 1 },
       },
       isStoreServed: false,
-    });
-  });
-
-  it('says which routes are switched off', () => {
-    expect(parse({ http: { disable_a2a: true } }).disabled).toEqual({ a2a: true, mcp: false });
-    expect(parse({ http: { disable_mcp: true, disable_a2a: false } }).disabled).toEqual({
-      ...{ a2a: false, mcp: true },
     });
   });
 

@@ -9,4 +9,5 @@ export { protectAnswer } from './protect-answer.js';
 export { bodyPieces, readBody } from './read-body.js';
 export { SCHEMALESS } from './schemaless.js';
 export { SERVER_LIMITS, serverOptions, type ServerLimits } from './server-limits.js';
+export { TokenBuckets } from './token-buckets.js';
 export { WrongKeys } from './wrong-keys.js';

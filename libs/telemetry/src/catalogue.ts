@@ -112,7 +112,7 @@ export const METRICS = catalogue({
     kind: 'counter',
     name: 'agentplane_agent_run_attempts_total',
     help: 'Attempts of runs that ended at this server, by outcome; a run that was handed back or lost has a later attempt.',
-    labels: { outcome: ['success', 'interrupted', 'error', 'cancelled', 'handed_back', 'lost'] },
+    labels: { outcome: ['success', 'interrupted', 'error', 'timeout', 'cancelled', 'handed_back', 'lost'] },
     programs: ['agent-server'],
   },
   agentRunDuration: {
@@ -161,6 +161,23 @@ export const METRICS = catalogue({
     name: 'agentplane_agent_webhook_calls_total',
     help: 'Calls of webhooks of ended runs, by outcome: `again` is followed by another attempt, `failed` is not.',
     labels: { outcome: ['delivered', 'again', 'failed'] },
+    programs: ['agent-server'],
+  },
+
+  eventLoopLag: {
+    kind: 'gauge',
+    name: 'agentplane_event_loop_lag_seconds',
+    help: 'How late a timer fired that was set when the scrape began: time for which a graph, or the server, held the thread.',
+    labels: {},
+    merge: 'max',
+    programs: ['agent-server'],
+  },
+  eventLoopBusy: {
+    kind: 'gauge',
+    name: 'agentplane_event_loop_busy_ratio',
+    help: 'Share of the time since the last scrape in which the thread worked, 0 to 1.',
+    labels: {},
+    merge: 'max',
     programs: ['agent-server'],
   },
 

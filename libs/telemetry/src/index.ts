@@ -11,7 +11,7 @@ export { createLogger, type Logger } from './logger.js';
 export { metrics } from './metrics.js';
 export { observeRequests } from './observe-requests.js';
 export { PROGRAMS, type Program } from './program.js';
-export { renderMetrics } from './render-metrics.js';
+export { renderMetrics, renderMetricsJson } from './render-metrics.js';
 export { recordCuts } from './record-cuts.js';
 export { REQUEST_ID_HEADER, requestId } from './request-id.js';
 export { outsideScope, withLogFields } from './scope.js';

@@ -41,7 +41,7 @@ interface Collector {
 }
 
 /** The part of prom-client's registry that is used. */
-interface Registry extends Pick<prom.Registry, 'contentType' | 'metrics'> {
+interface Registry extends Pick<prom.Registry, 'contentType' | 'metrics' | 'getMetricsAsJSON'> {
   registerMetric(metric: Collector): void;
 }
 
@@ -52,9 +52,19 @@ let registry: Promise<Registry> | undefined;
  * without a scraper saves its 3 MB.
  */
 export async function renderMetrics(program: Program): Promise<Exposition> {
-  registry ??= Promise.resolve(openRegistry(program));
-  const opened = await registry;
+  const opened = await registryOf(program);
   return { contentType: opened.contentType, text: await opened.metrics() };
+}
+
+/** The same numbers as JSON: a list of metrics with name, help, type and values. */
+export async function renderMetricsJson(program: Program): Promise<Exposition> {
+  const opened = await registryOf(program);
+  return { contentType: 'application/json', text: JSON.stringify(await opened.getMetricsAsJSON()) };
+}
+
+function registryOf(program: Program): Promise<Registry> {
+  registry ??= Promise.resolve(openRegistry(program));
+  return registry;
 }
 
 function openRegistry(program: Program): Registry {

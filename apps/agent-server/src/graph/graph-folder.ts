@@ -16,10 +16,7 @@ export interface GraphSource {
 }
 
 /** What the server does with a `langgraph.json`. */
-export interface GraphFolder extends Pick<
-  GraphConfiguration,
-  'store' | 'isStoreServed' | 'disabled' | 'webhooks'
-> {
+export interface GraphFolder extends Pick<GraphConfiguration, 'store' | 'isStoreServed' | 'webhooks'> {
   /** Real path of the agent's folder. */
   readonly folder: string;
   readonly graphs: readonly GraphSource[];
@@ -61,7 +58,7 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
   } catch (error) {
     throw failed('the file cannot be read', error);
   }
-  const { graphs, env, notes, store, isStoreServed, disabled, webhooks } = parseGraphConfiguration(text);
+  const { graphs, env, notes, store, isStoreServed, webhooks } = parseGraphConfiguration(text);
   const read = await readVariables(real, env);
   return {
     folder: real,
@@ -70,7 +67,6 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
     store,
     isStoreServed,
     webhooks,
-    disabled,
     notes: [...notes, ...read.notes],
   };
 }

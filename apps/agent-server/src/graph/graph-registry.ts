@@ -120,6 +120,13 @@ export class GraphRegistry {
     return [...this.#graphs.keys()];
   }
 
+  /** Graphs that were compiled with a store, which the server's replaces. */
+  get withOwnStore(): readonly string[] {
+    return [...this.#graphs]
+      .filter(([, { graph }]) => typeof graph !== 'function' && (graph.store ?? undefined) !== undefined)
+      .map(([graphId]) => graphId);
+  }
+
   has(graphId: string): boolean {
     return this.#graphs.has(graphId);
   }

@@ -3,6 +3,8 @@
  * by its shape, never by `instanceof`.
  */
 export interface RunnableGraph {
+  /** Of its own, from when it was compiled. */
+  readonly store?: unknown;
   stream(input: unknown, options: GraphOptions): Promise<AsyncIterable<unknown>>;
   streamEvents(input: unknown, options: GraphOptions): AsyncIterable<unknown>;
   getState(config: GraphConfig, options?: { subgraphs?: boolean }): Promise<StateSnapshot>;

@@ -173,3 +173,6 @@ function registerDescriptions(app: FastifyInstance, { assistants, graphs }: Assi
   app.get('/assistants/:assistant_id/subgraphs', access('assistants:read'), subgraphs);
   app.get('/assistants/:assistant_id/subgraphs/:namespace', access('assistants:read'), subgraphs);
 }
+
+/** What requests bring, for the description of the routes. */
+export const ASSISTANT_SHAPES = { search, matching: z.object(matching), creation, change, versions, choice };

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-const EXPOSED = 'content-location,x-pagination-next,x-pagination-total,x-request-id';
+const EXPOSED = 'content-location,location,x-pagination-next,x-pagination-total,x-request-id';
 const METHODS = 'GET,POST,PUT,PATCH,DELETE,OPTIONS';
 
 /**

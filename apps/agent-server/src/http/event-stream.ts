@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '#lib/time';
-import type { RunReader } from '../run/run-feed.js';
-import type { RunEvent } from '../stream/run-event.js';
+import type { OutputReader, Reading } from '../run/run-reader.js';
 import { eventNamesOf, type StreamMode } from '../stream/stream-modes.js';
 import type { UnsentAnswer, UnsentOutput } from './unsent-output.js';
 
@@ -9,52 +8,36 @@ import type { UnsentAnswer, UnsentOutput } from './unsent-output.js';
 const HEARTBEAT_MS = 5_000;
 
 /**
- * A reader with so many unread bytes gets no further event but is cut off: the run does not wait for it, and memory has
- * an end. What comes before an event counts, not the event itself: one of any size reaches a reader who reads.
+ * What a connection is given at once, beside what the kernel holds for it. The rest stays in the log of the run, which
+ * is there once for all readers.
  */
-const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
+const MAX_AT_CONNECTION_BYTES = 256 * 1024;
 
-/** From this size on an event is sent as bytes even when it has one reader. */
-const BYTES_FROM_CHARS = 32 * 1024;
+/** Events are put together up to this size: each write costs as much as some kilobytes. */
+const GATHER_BYTES = 64 * 1024;
 
-/**
- * What is handed to the connection at once: more than the kernel takes in one turn of the event loop, since a busy graph
- * leaves few of them.
- */
-const MAX_AT_CONNECTION_BYTES = 8 * 1024 * 1024;
-const SLICE_BYTES = 1024 * 1024;
-
-/** By event: all its readers are sent the same bytes instead of a copy each. */
-const shared = new WeakMap<RunEvent, Buffer>();
-
-function frameOf(event: RunEvent): string | Buffer {
-  const { data, isShared } = event;
-  if (data.length < BYTES_FROM_CHARS && !isShared) return textOf(event);
-  let frame = shared.get(event);
-  if (!frame) {
-    frame = Buffer.from(textOf(event));
-    shared.set(event, frame);
-  }
-  return frame;
-}
-
-function textOf({ id, event, data }: RunEvent): string {
-  return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
-}
+const LOST = Buffer.from(
+  `event: error\ndata: ${JSON.stringify({
+    error: 'OutputLost',
+    message:
+      'What comes next in this output is no longer kept; read the state of the thread, or join again from now on',
+  })}\n\n`,
+);
 
 export interface StreamParts {
   readonly clock: Clock;
   readonly unsent: UnsentOutput;
 }
 
-/** A run's output as server-sent events. What comes in one turn of the event loop leaves in one write. */
-export class EventStream implements RunReader {
+/** A run's output as server-sent events, taken from its log as fast as the client reads. */
+export class EventStream implements OutputReader {
+  readonly kind = 'output';
   readonly #names: ReadonlySet<string> | undefined;
   readonly #account: UnsentAnswer;
-  #queue: (string | Buffer)[] = [];
+  #reading: Reading | undefined;
+  /** Rest of a frame larger than what the connection is given at once. */
+  #rest: Buffer | undefined;
   #bytesAtConnection = 0;
-  /** Come in this turn of the event loop: no client could read them yet. */
-  #newBytes = 0;
   #isFlushing = false;
   #isEnded = false;
   #isClosed = false;
@@ -71,15 +54,23 @@ export class EventStream implements RunReader {
     this.#cancelHeartbeat = this.#beatLater();
   }
 
-  /** Everything there is to read is here; the client may not have it yet. */
+  attach(reading: Reading): void {
+    this.#reading = reading;
+  }
+
+  more(): void {
+    this.#flushSoon();
+  }
+
+  /** Nothing more comes from the run; the client may not have everything yet. */
   get isEnded(): boolean {
-    return this.#isEnded;
+    return this.#isEnded || (this.#reading?.hasEnd ?? false);
   }
 
   /** Sends the head. Before it, events wait. */
   begin(headers: Readonly<Record<string, string>>): void {
-    if (this.response.destroyed) return this.#close();
-    this.response.on('close', () => this.#close());
+    if (this.response.destroyed) return this.abandon();
+    this.response.on('close', () => this.abandon());
     this.response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store, no-transform',
@@ -91,37 +82,17 @@ export class EventStream implements RunReader {
     this.#flushSoon();
   }
 
-  event(event: RunEvent): void {
-    if (this.#isEnded || this.#isClosed) return;
-    // The name stands before a namespace or a sub-event: `values|child`, `messages/partial`
-    if (this.#names && !this.#names.has(event.event.split(/[|/]/, 1)[0] ?? '')) return;
-    if (this.#account.bytes - this.#newBytes > MAX_UNREAD_BYTES) {
-      this.parts.unsent.cut(this.#account, `${this.#account.bytes} bytes wait for this client`);
-      return this.#close();
-    }
-    this.#append(frameOf(event));
-  }
-
-  ended(): void {
-    if (this.#isEnded) return;
-    this.#isEnded = true;
+  /** Nothing is sent any more. */
+  abandon(): void {
+    this.#isClosed = true;
+    this.#rest = undefined;
     this.#cancelHeartbeat();
-    this.#flushSoon();
+    this.#reading?.close();
   }
 
-  #append(part: string | Buffer): void {
-    const last = this.#queue.at(-1);
-    if (typeof part === 'string' && typeof last === 'string')
-      this.#queue[this.#queue.length - 1] = last + part;
-    else this.#queue.push(part);
-    const bytes = Buffer.byteLength(part);
-    this.#newBytes += bytes;
-    this.#account.owe(bytes);
-    this.#flushSoon();
-  }
-
+  /** What comes in one turn of the event loop leaves in one write. */
   #flushSoon(): void {
-    if (this.#isFlushing || !this.response.headersSent) return;
+    if (this.#isFlushing || this.#isClosed || !this.response.headersSent) return;
     this.#isFlushing = true;
     setImmediate(() => this.#flush());
   }
@@ -129,48 +100,76 @@ export class EventStream implements RunReader {
   /** Writes what the connection may hold; the rest follows as the client reads. */
   #flush(): void {
     this.#isFlushing = false;
-    this.#newBytes = 0;
-    const { response } = this;
-    if (response.destroyed || response.writableEnded) return;
-    const isMany = this.#queue.length > 1;
-    if (isMany) response.cork();
-    while (this.#queue.length > 0 && this.#bytesAtConnection < MAX_AT_CONNECTION_BYTES) {
-      const part = this.#takeSlice();
-      const bytes = Buffer.byteLength(part);
-      this.#bytesAtConnection += bytes;
-      response.write(part, () => this.#written(bytes));
+    if (this.#isClosed || this.#isEnded || this.response.destroyed) return;
+    while (this.#bytesAtConnection < MAX_AT_CONNECTION_BYTES) {
+      const part = this.#nextPart();
+      if (!part) break;
+      this.#write(part);
     }
-    if (isMany) response.uncork();
-    if (this.#isEnded && this.#queue.length === 0) response.end();
+    if (this.#rest || this.#bytesAtConnection >= MAX_AT_CONNECTION_BYTES) return;
+    const state = this.#reading?.state;
+    if (state === 'lost') this.#write(LOST);
+    if (state === 'lost' || state === 'ended') this.#end();
   }
 
-  #takeSlice(): string | Buffer {
-    const [part = ''] = this.#queue;
-    if (typeof part === 'string' || part.length <= SLICE_BYTES) {
-      this.#queue.shift();
-      return part;
-    }
-    this.#queue[0] = part.subarray(SLICE_BYTES);
-    return part.subarray(0, SLICE_BYTES);
+  #end(): void {
+    this.#isEnded = true;
+    this.#cancelHeartbeat();
+    this.#reading?.close();
+    this.response.end();
   }
 
-  #written(bytes: number): void {
-    this.#bytesAtConnection -= bytes;
-    this.#account.paid(bytes);
-    if (this.#queue.length > 0) this.#flush();
+  /** Some events, or a part of a large one. */
+  #nextPart(): Buffer | undefined {
+    if (this.#rest) return this.#slice(this.#rest);
+    const frames: Buffer[] = [];
+    let bytes = 0;
+    while (bytes < GATHER_BYTES) {
+      const frame = this.#nextFrame();
+      if (!frame) break;
+      if (frame.length >= GATHER_BYTES) {
+        this.#rest = frame;
+        break;
+      }
+      frames.push(frame);
+      bytes += frame.length;
+    }
+    if (frames.length > 0) return frames.length === 1 ? frames[0] : Buffer.concat(frames, bytes);
+    return this.#rest && this.#slice(this.#rest);
+  }
+
+  #slice(frame: Buffer): Buffer {
+    this.#rest = frame.length > MAX_AT_CONNECTION_BYTES ? frame.subarray(MAX_AT_CONNECTION_BYTES) : undefined;
+    return frame.subarray(0, MAX_AT_CONNECTION_BYTES);
+  }
+
+  #nextFrame(): Buffer | undefined {
+    for (;;) {
+      const next = this.#reading?.take();
+      if (!next) return undefined;
+      // The name stands before a namespace or a sub-event: `values|child`, `messages/partial`
+      if (this.#names && !this.#names.has(next.event.split(/[|/]/, 1)[0] ?? '')) continue;
+      this.#account.owe(next.frame.length);
+      return next.frame;
+    }
+  }
+
+  #write(part: Buffer): void {
+    const bytes = part.length;
+    this.#bytesAtConnection += bytes;
+    this.response.write(part, () => {
+      this.#bytesAtConnection -= bytes;
+      this.#account.paid(bytes);
+      if (!this.#isFlushing) this.#flush();
+    });
   }
 
   #beatLater(): () => void {
     return this.parts.clock.after(HEARTBEAT_MS, () => {
       // no empty line after it: the client of the SDK would take that for the end of an event without data
-      if (this.#account.bytes === 0) this.#append(': heartbeat\n');
+      if (this.#bytesAtConnection === 0 && !this.#rest && this.response.headersSent && !this.#isClosed)
+        this.response.write(': heartbeat\n');
       this.#cancelHeartbeat = this.#beatLater();
     });
-  }
-
-  #close(): void {
-    this.#isClosed = true;
-    this.#queue = [];
-    this.#cancelHeartbeat();
   }
 }

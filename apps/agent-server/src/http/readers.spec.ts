@@ -3,7 +3,8 @@ import { createServer, request, type IncomingMessage, type Server, type ServerRe
 import type { AddressInfo } from 'node:net';
 import { Client } from '@langchain/langgraph-sdk';
 import { FakeClock, waitFor } from '#lib/testing';
-import { RunFeed } from '../run/run-feed.js';
+import { EventLog } from '../log/event-log.js';
+import type { RunEvent } from '../stream/run-event.js';
 import type { Cut } from '#lib/http';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { UnsentOutput } from './unsent-output.js';
@@ -36,6 +37,29 @@ afterEach(() => {
   server.closeAllConnections();
   server.close();
 });
+
+/** The output of a run at work here. */
+function logOf(maxBytes = 32 * MIB): EventLog {
+  const log = new EventLog('run', { maxBytes });
+  log.record();
+  return log;
+}
+
+const OPENING: RunEvent = { event: 'metadata', data: '{"run_id":"run","attempt":1}' };
+
+function read(log: EventLog, stream: EventStream): void {
+  const cursor = log.read({ kind: 'now' }, () => stream.more());
+  stream.attach({
+    take: () => cursor.take(),
+    get state() {
+      return cursor.state === 'behind' ? ('lost' as const) : cursor.state;
+    },
+    get hasEnd() {
+      return log.result !== undefined;
+    },
+    close: () => cursor.close(),
+  });
+}
 
 function parts(): StreamParts {
   return { clock, unsent };
@@ -91,19 +115,19 @@ describe('a stream', () => {
   it('sends events with their ids and types, comments while nothing happens, and ends', async () => {
     const { response, answer } = await connected();
     const stream = new EventStream(response, parts());
-    const feed = new RunFeed('run');
-    feed.open(1);
-    feed.read(stream);
+    const log = logOf();
+    log.open(1, OPENING);
+    read(log, stream);
     stream.begin({ 'content-location': '/runs/run' });
     await clock.advance(5_000);
-    feed.publish({ event: 'values', data: '{"a":"\\n"}' });
-    feed.publish({ event: 'updates|child:1', data: '1' });
-    feed.end({ body: '' });
+    log.append({ event: 'values', data: '{"a":"\\n"}' });
+    log.append({ event: 'updates|child:1', data: '1' });
+    log.end({ body: '' });
     expect(await textOf(answer)).toBe(
-      'id: 0\nevent: metadata\ndata: {"run_id":"run","attempt":1}\n\n' +
+      'id: 1-0\nevent: metadata\ndata: {"run_id":"run","attempt":1}\n\n' +
         ': heartbeat\n' +
-        'id: 1\nevent: values\ndata: {"a":"\\n"}\n\n' +
-        'id: 2\nevent: updates|child:1\ndata: 1\n\n',
+        'id: 1-1\nevent: values\ndata: {"a":"\\n"}\n\n' +
+        'id: 1-2\nevent: updates|child:1\ndata: 1\n\n',
     );
     expect((await answer).headers).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
@@ -123,14 +147,14 @@ describe('a stream', () => {
     })();
     const [, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
     const stream = new EventStream(response, parts());
-    const feed = new RunFeed('run');
-    feed.open(1);
-    feed.read(stream);
+    const log = logOf();
+    log.open(1, OPENING);
+    read(log, stream);
     stream.begin({});
     await waitFor(() => seen.length === 1);
     await clock.advance(20_000);
-    feed.publish({ event: 'values', data: '1' });
-    feed.end({ body: '' });
+    log.append({ event: 'values', data: '1' });
+    log.end({ body: '' });
     await reading;
     expect(seen).toEqual([
       { event: 'metadata', data: { run_id: 'run', attempt: 1 } },
@@ -139,12 +163,13 @@ describe('a stream', () => {
   });
 
   it('sends events of any size in order to many readers', async () => {
-    const feed = new RunFeed('run');
+    const log = logOf();
+    log.open(1, OPENING);
     const all = [];
     for (let n = 0; n < 5; n++) all.push(await connected());
     const texts = all.map(({ response, answer }) => {
       const stream = new EventStream(response, parts());
-      feed.read(stream);
+      read(log, stream);
       stream.begin({});
       return textOf(answer);
     });
@@ -155,31 +180,36 @@ describe('a stream', () => {
       JSON.stringify(`ä${MEGABYTES_10}`),
       '"last"',
     ];
-    for (const data of events) feed.publish({ event: 'values', data });
-    feed.end({ body: '' });
-    const expected = events.map((data, id) => `id: ${id}\nevent: values\ndata: ${data}\n\n`).join('');
+    for (const data of events) log.append({ event: 'values', data });
+    log.end({ body: '' });
+    const expected =
+      `id: 1-0\nevent: metadata\ndata: ${OPENING.data}\n\n` +
+      events.map((data, n) => `id: 1-${n + 1}\nevent: values\ndata: ${data}\n\n`).join('');
     for (const text of await Promise.all(texts)) expect(text === expected).toBe(true);
   });
 
-  it('cuts off a client that does not read, before much is buffered', async () => {
+  it('holds little for a client that does not read, and ends it with the reason once its place was dropped', async () => {
     const { response, answer } = await connected();
+    const log = logOf(4 * MIB);
     const stream = new EventStream(response, parts());
+    read(log, stream);
     stream.begin({});
     (await answer).pause();
-    let sent = 0;
-    await waitFor(() => {
-      if (!response.destroyed)
-        stream.event({ id: sent++, event: 'values', data: JSON.stringify(MEGABYTES_10) });
-      return response.destroyed;
-    });
-    expect(sent).toBeLessThan(20);
+    for (let n = 0; n < 60; n++) {
+      log.append({ event: 'values', data: JSON.stringify('x'.repeat(MIB)) });
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unsent.bytes).toBeLessThan(3 * MIB);
+    }
+    expect(log.bytes).toBeLessThan(6 * MIB);
+    (await answer).resume();
+    expect((await textOf(answer)).slice(-300)).toContain('event: error\ndata: {"error":"OutputLost"');
     expect(clock.pending).toBe(0);
   });
 });
 
 describe('UnsentOutput', () => {
   interface Stalled {
-    readonly stream: EventStream;
+    readonly log: EventLog;
     readonly response: ServerResponse;
     readonly resume: () => void;
   }
@@ -187,23 +217,26 @@ describe('UnsentOutput', () => {
   /** A stream of a run of its own whose client takes nothing. */
   async function stalled(): Promise<Stalled> {
     const { response, answer } = await connected();
+    const log = logOf();
     const stream = new EventStream(response, parts());
+    read(log, stream);
     stream.begin({});
     const message = await answer;
     message.on('error', () => undefined);
     message.pause();
-    return { stream, response, resume: () => message.resume() };
+    return { log, response, resume: () => message.resume() };
   }
 
-  function send(stream: EventStream, megabytes: number): void {
-    for (let n = 0; n < megabytes; n++)
-      stream.event({ id: n, event: 'values', data: JSON.stringify('x'.repeat(MIB)) });
+  /** One event, which the reader holds until it has taken all of it. */
+  function send({ log }: Stalled, megabytes: number): void {
+    log.append({ event: 'values', data: JSON.stringify('x'.repeat(megabytes * MIB)) });
   }
 
   it('cuts readers until they hold no more than the hard limit together', async () => {
     const all: Stalled[] = [];
-    for (let n = 0; n < 30; n++) all.push(await stalled());
-    for (const { stream } of all) send(stream, 15);
+    for (let n = 0; n < 40; n++) all.push(await stalled());
+    for (const one of all) send(one, 15);
+    await waitFor(() => cuts.length > 0, PATIENCE);
     expect(unsent.bytes).toBeLessThanOrEqual(256 * MIB);
     await waitFor(() => all.filter(({ response }) => response.destroyed).length === cuts.length, PATIENCE);
     expect(cuts.length).toBeGreaterThan(10);
@@ -214,8 +247,9 @@ describe('UnsentOutput', () => {
     const reading = await stalled();
     const idle: Stalled[] = [];
     for (let n = 0; n < 5; n++) idle.push(await stalled());
-    send(reading.stream, 31); // owed most
-    for (const { stream } of idle) send(stream, 30);
+    send(reading, 34); // owed most
+    for (const one of idle) send(one, 33);
+    await waitFor(() => unsent.bytes > 150 * MIB, PATIENCE);
     const all = unsent.bytes;
     reading.resume();
     await waitFor(() => unsent.bytes < all - 20 * MIB, PATIENCE);
@@ -235,16 +269,17 @@ describe('UnsentOutput', () => {
   it('counts nothing for readers that have gone or have read everything', async () => {
     const one = await stalled();
     const other = await stalled();
-    send(one.stream, 20);
-    send(other.stream, 20);
-    expect(unsent.bytes).toBeGreaterThan(20 * MIB);
+    send(one, 20);
+    send(other, 20);
+    await waitFor(() => unsent.bytes > 20 * MIB, PATIENCE);
     one.response.destroy();
     other.resume();
     await waitFor(() => unsent.bytes === 0, PATIENCE);
   });
 
   it('gives the readers of an event the same bytes', async () => {
-    const feed = new RunFeed('run');
+    const log = logOf();
+    log.open(1, OPENING);
     const frames: unknown[] = [];
     for (let n = 0; n < 2; n++) {
       const { response } = await connected();
@@ -254,12 +289,13 @@ describe('UnsentOutput', () => {
         frames.push(given[0]);
         return write(...given);
       }) as typeof response.write;
-      feed.read(stream);
+      read(log, stream);
       stream.begin({});
     }
-    feed.publish({ event: 'values', data: '"small"' });
     await waitFor(() => frames.length === 2, PATIENCE);
-    expect(frames[0]).toBeInstanceOf(Buffer);
-    expect(frames[0]).toBe(frames[1]);
+    log.append({ event: 'values', data: '"small"' });
+    await waitFor(() => frames.length === 4, PATIENCE);
+    expect(frames[2]).toBeInstanceOf(Buffer);
+    expect(frames[2]).toBe(frames[3]);
   });
 });

@@ -2,7 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
-import type { RunReader } from '../run/run-feed.js';
+import type { ReadFrom } from '../log/event-log.js';
+import { parsePosition } from '../log/position.js';
+import type { RunReader } from '../run/run-reader.js';
 import { UUID_PATTERN } from '#lib/resources';
 import { parseBody, parseInput } from '../run/request-shapes.js';
 import { parseRequestedRun } from '../run/requested-run.js';
@@ -26,21 +28,60 @@ export interface RunRouteParts extends StreamParts {
   readonly sql: Sql;
 }
 
-interface Begun extends RunReader {
+type Begun = RunReader & {
   /** Nothing more comes from the run. */
   readonly isEnded: boolean;
   begin(headers: Readonly<Record<string, string>>): void;
-}
+  /** Nothing is sent any more. */
+  abandon(): void;
+};
 
 type Make = (reply: FastifyReply) => Begun;
 
 /** Runs of one request: all are made at once. */
 const MAX_BATCH = 1_000;
 
-function location({ run, isTemporary }: Submitted): Record<string, string> {
-  return {
-    'content-location': isTemporary ? `/runs/${run.run_id}` : `/threads/${run.thread_id}/runs/${run.run_id}`,
-  };
+function pathOf({ run, isTemporary }: Pick<Submitted, 'run' | 'isTemporary'>): string {
+  return isTemporary ? `/runs/${run.run_id}` : `/threads/${run.thread_id}/runs/${run.run_id}`;
+}
+
+function location(submitted: Submitted): Record<string, string> {
+  return { 'content-location': pathOf(submitted) };
+}
+
+/** What a client that came back would ask for in the query. */
+interface Again {
+  readonly shouldCancel: boolean;
+  readonly modes?: readonly StreamMode[] | undefined;
+}
+
+/** Where the clients of both languages go on by themselves when the connection breaks. */
+function locations(
+  path: string,
+  kind: RunReader['kind'],
+  { shouldCancel, modes = [] }: Again,
+): Record<string, string> {
+  const query = new URLSearchParams();
+  for (const mode of modes) query.append('stream_mode', mode);
+  if (shouldCancel) query.set('cancel_on_disconnect', '1');
+  const again = `${path}/${kind === 'output' ? 'stream' : 'join'}`;
+  return { 'content-location': path, location: query.size > 0 ? `${again}?${query.toString()}` : again };
+}
+
+/** What clients send for everything that is kept. */
+const EVERYTHING = ['-1', '-', '0'];
+
+/** @throws PublicError `bad_request` */
+function readFrom({ headers }: FastifyRequest): ReadFrom {
+  const given = headers['last-event-id'];
+  if (typeof given !== 'string' || given === '') return { kind: 'now' };
+  if (EVERYTHING.includes(given)) return { kind: 'kept' };
+  const position = parsePosition(given);
+  if (position) return { kind: 'after', position };
+  throw new PublicError(
+    'bad_request',
+    `Last-Event-ID: "${given.slice(0, 40)}" is not the id of an event of a run; send the id of the last event received, or -1 for everything that is kept`,
+  );
 }
 
 /** A list of a query: one, repeated, or a JSON array, as the client lines differ. */
@@ -139,7 +180,7 @@ export class RunRoutes {
       );
       app.get(`${prefix}/runs/:run_id/stream`, access('threads:read'), (request, reply) => {
         const modes = modesOf(queryOf(request)['stream_mode']);
-        return this.#joined(request, reply, new EventStream(reply.raw, this.parts, modes));
+        return this.#joined(request, reply, new EventStream(reply.raw, this.parts, modes), modes);
       });
       app.post(`${prefix}/runs/:run_id/cancel`, access('threads:update'), (request, reply) =>
         this.#cancel(request, reply),
@@ -192,34 +233,43 @@ export class RunRoutes {
     try {
       submitted = await this.parts.runs.submit(askerOf(request), wanted, reader);
     } catch (error) {
-      reader.ended({ body: '' }); // nothing was sent: only its timer ends
+      reader.abandon();
       throw error;
     }
     reply.hijack();
+    const shouldCancel = wanted.on_disconnect === 'cancel';
     this.#leaveOnClose(reply, reader, submitted.stopReading, () =>
-      wanted.on_disconnect === 'cancel' ? this.#cancelLeft(request, submitted) : undefined,
+      shouldCancel ? this.#cancelLeft(request, submitted) : undefined,
     );
-    reader.begin(location(submitted));
+    reader.begin(locations(pathOf(submitted), reader.kind, { shouldCancel }));
     return reply;
   }
 
-  async #joined(request: FastifyRequest, reply: FastifyReply, reader: Begun): Promise<unknown> {
+  async #joined(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    reader: Begun,
+    modes?: readonly StreamMode[],
+  ): Promise<unknown> {
     const [runId, threadId] = [pathId(request, 'run_id'), threadIdOf(request)];
     let stopReading: () => void;
     try {
-      stopReading = await this.parts.runs.read(scopeOf(request), runId, threadId, reader);
+      stopReading = await this.parts.runs.read(scopeOf(request), runId, threadId, reader, readFrom(request));
     } catch (error) {
-      reader.ended({ body: '' });
+      reader.abandon();
       throw error;
     }
     reply.hijack();
-    const shouldCancel = ['1', 'true'].includes(String(queryOf(request)['cancel_on_disconnect']));
+    const shouldCancel = [queryOf(request)['cancel_on_disconnect']]
+      .flat()
+      .some((given) => ['1', 'true'].includes(String(given)));
     this.#leaveOnClose(reply, reader, stopReading, async () => {
       if (!shouldCancel) return;
       const { wire: run } = await this.parts.runs.get(scopeOf(request), runId, threadId);
       await this.#cancelLeft(request, { run });
     });
-    reader.begin({});
+    const path = threadId === undefined ? `/runs/${runId}` : `/threads/${threadId}/runs/${runId}`;
+    reader.begin(locations(path, reader.kind, { shouldCancel, modes }));
     return reply;
   }
 
@@ -276,3 +326,6 @@ export class RunRoutes {
     return reply.code(shouldWait ? 204 : 202).send(shouldWait ? undefined : {});
   }
 }
+
+/** What requests bring, for the description of the routes. */
+export const RUN_SHAPES = { runList, joinModes, cancellation };

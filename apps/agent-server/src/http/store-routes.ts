@@ -107,3 +107,6 @@ export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteP
     return { namespaces };
   });
 }
+
+/** What requests bring, for the description of the routes. */
+export const STORE_SHAPES = { place, putting, named, searching, listing };

@@ -186,3 +186,6 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
     list(request, reply, 'body'),
   );
 }
+
+/** What requests bring, for the description of the routes. */
+export const THREAD_SHAPES = { creation, change, inclusion, search, update, stateQuery, history };

@@ -1,4 +1,4 @@
-import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
+import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
 import { errorText, PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { postgresTrouble, sqlState } from '#lib/postgres';
@@ -115,6 +115,8 @@ export interface ThreadStateParts {
   readonly sql: Sql;
   readonly assistants: Assistants;
   readonly graphs: GraphRegistry;
+  /** What graphs find as `config.store`. */
+  readonly store: BaseStore;
   readonly secrets: SecretWords;
 }
 
@@ -223,7 +225,8 @@ export class ThreadState {
     const assistant = await this.#assistantOf(scope, graphId, assistantId);
     const given = assistant.config['configurable'];
     const configurable = configurableOf(isJsonObject(given) ? given : undefined);
-    const config = configOf(saver, thread.thread_id, configurable, checkpoint);
+    const { store } = this.parts;
+    const config = { ...configOf(saver, thread.thread_id, configurable, checkpoint), store };
     return { graph: await this.parts.graphs.get(graphId, config), config, configurable };
   }
 }

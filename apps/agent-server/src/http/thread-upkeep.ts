@@ -68,3 +68,6 @@ export function registerThreadUpkeep(
     return { thread_id };
   });
 }
+
+/** What requests bring, for the description of the routes. */
+export const UPKEEP_SHAPES = { pruning, statePatch };

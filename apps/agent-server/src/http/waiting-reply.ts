@@ -1,12 +1,14 @@
 import type { ServerResponse } from 'node:http';
-import type { RunReader, RunResult } from '../run/run-feed.js';
+import type { RunResult } from '../log/event-log.js';
+import type { ResultReader } from '../run/run-reader.js';
 import type { StreamParts } from './event-stream.js';
 
 /** Newlines before the JSON keep the connection alive; JSON parsers skip them. */
 const KEEP_ALIVE_MS = 5_000;
 
 /** One JSON answer that comes when a run has ended. */
-export class WaitingReply implements RunReader {
+export class WaitingReply implements ResultReader {
+  readonly kind = 'result';
   #cancel: () => void;
   #headers: Readonly<Record<string, string>> | undefined;
   #result: RunResult | undefined;
@@ -31,8 +33,9 @@ export class WaitingReply implements RunReader {
     this.#finish();
   }
 
-  event(): void {
-    // only the end counts
+  /** Nothing is sent any more. */
+  abandon(): void {
+    this.#cancel();
   }
 
   ended(result: RunResult): void {

@@ -1,4 +1,5 @@
 import type { Notifications } from '#lib/postgres';
+import { parsePosition } from '../log/position.js';
 import { findCancel } from '../store/run/find-cancel.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
@@ -27,7 +28,10 @@ export function connectNotifications(
   }
   notifications.on('pending', () => worker.wake());
   notifications.on('cancel', (runId) => void cancel(runId));
-  notifications.on('watch', (runId) => worker.relay(runId));
+  notifications.on('watch', (wanted) => {
+    const [runId = '', after] = wanted.split(':', 2);
+    worker.relay(runId, after === undefined ? undefined : parsePosition(after));
+  });
   notifications.on('events', (runId) => follower.wake(runId));
   notifications.on('webhook', () => webhooks.wake());
 }

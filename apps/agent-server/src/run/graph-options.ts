@@ -1,4 +1,4 @@
-import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
+import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
 import { CHECKPOINTER_KEY, configurableOf } from '../graph/configurable-of.js';
 import type { GraphOptions } from '../graph/runnable-graph.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
@@ -9,6 +9,7 @@ import { runIdentity } from './run-identity.js';
 export interface Attempt {
   readonly run: ClaimedRun;
   readonly saver: BaseCheckpointSaver;
+  readonly store: BaseStore;
   readonly signal: AbortSignal;
   /** It continues from where an earlier attempt of the same run stopped. */
   readonly continues: boolean;
@@ -21,7 +22,7 @@ function durabilityOf({ kwargs, isTemporary }: ClaimedRun): string | undefined {
 }
 
 /** The options to call the graph with. */
-export function graphOptions({ run, saver, signal, continues }: Attempt): GraphOptions {
+export function graphOptions({ run, saver, store, signal, continues }: Attempt): GraphOptions {
   const { kwargs } = run;
   const identity = runIdentity(run);
   const { tags, recursion_limit: recursionLimit, run_name: runName, metadata } = kwargs.config ?? {};
@@ -41,6 +42,7 @@ export function graphOptions({ run, saver, signal, continues }: Attempt): GraphO
     runId: run.runId,
     runName: runName ?? run.graphId,
     signal,
+    store,
     ...(Object.keys(context).length > 0 ? { context } : {}),
     ...(tags ? { tags } : {}),
     ...(recursionLimit ? { recursionLimit } : {}),

@@ -13,6 +13,8 @@ export interface Submitter {
   readonly caller: JsonObject;
   /** Admitted. */
   readonly webhook: string | undefined;
+  /** The request reads the output. */
+  readonly isStreamed: boolean;
 }
 
 /** The checkpoint to begin from, in whichever of three places it stands. */
@@ -34,7 +36,10 @@ function contextOf({ context }: RequestedRun, assistant: WireAssistant): Kwargs[
 }
 
 /** The part of a run that its attempts need: the request over the assistant's configuration. */
-export function kwargsOf(request: RequestedRun, { assistant, caller, webhook }: Submitter): Kwargs {
+export function kwargsOf(
+  request: RequestedRun,
+  { assistant, caller, webhook, isStreamed }: Submitter,
+): Kwargs {
   const modes = request.stream_mode ?? [];
   return {
     input: request.input,
@@ -43,6 +48,8 @@ export function kwargsOf(request: RequestedRun, { assistant, caller, webhook }: 
     context: contextOf(request, assistant),
     stream_mode: modes.length > 0 ? modes : ['values'],
     subgraphs: request.stream_subgraphs ?? false,
+    ...(isStreamed ? { streamed: true } : {}),
+    resumable: request.stream_resumable ?? false,
     interrupt_before: request.interrupt_before,
     interrupt_after: request.interrupt_after,
     checkpoint: checkpointOf(request),

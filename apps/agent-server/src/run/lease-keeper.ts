@@ -7,11 +7,11 @@ import { listWornOutRuns } from '../store/lease/list-worn-out-runs.js';
 import { renewLeases } from '../store/lease/renew-leases.js';
 import { takeOverRuns } from '../store/lease/take-over-runs.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
-import { END } from '../store/row/run-event-row.js';
 import { finishRun } from '../store/run/finish-run.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
+import type { LogLimits } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
 import type { TemporaryRuns } from './temporary-runs.js';
 import type { Worker } from './worker.js';
@@ -19,8 +19,8 @@ import type { Worker } from './worker.js';
 /** Heartbeats in the time of one lease. */
 const BEATS_PER_LEASE = 4;
 
-/** Beats between two sweeps of old relayed events. */
-const SWEEP_EVERY = 100;
+/** Beats between two sweeps of what was kept for readers. */
+const SWEEP_EVERY = 16;
 
 export interface LeaseKeeperParts {
   readonly sql: Sql;
@@ -30,6 +30,8 @@ export interface LeaseKeeperParts {
   readonly temporary: TemporaryRuns;
   readonly relay: RunRelay;
   readonly worker: Worker;
+  /** How long output is kept for readers that come back. */
+  readonly kept: Pick<LogLimits, 'keptMs' | 'resumableMs'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -93,7 +95,7 @@ export class LeaseKeeper {
     try {
       await this.#renew();
       if (clock.monotonicMs() >= this.#takesOverFrom) await this.#takeOver();
-      if (this.#beats++ % SWEEP_EVERY === 0) await sweepRunEvents(WORKER, sql);
+      if (this.#beats++ % SWEEP_EVERY === 0) await sweepRunEvents(WORKER, sql, this.parts.kept);
     } catch (error) {
       log.warn({ error: errorText(error) }, 'renewing leases failed');
     }
@@ -138,11 +140,11 @@ export class LeaseKeeper {
       message: `The run failed: its server was lost ${run.attempt} times; look for what ends the process`,
     };
     const end = { status: 'error', threadStatus: 'error', error } as const;
-    if (run.isTemporary) await temporary.end(run, end);
+    if (run.isTemporary) await temporary.end(run, end, run.isStreamed);
     else await finishRun(WORKER, sql, run, end);
-    if (run.watchers.length > 0) {
+    if (run.watchers.length > 0 || run.isStreamed) {
       const body = JSON.stringify({ __error__: error });
-      await relay.append({ runId: run.runId, attempt: run.attempt, event: END, data: body });
+      await relay.end(run.runId, { attempt: run.attempt + 1, n: 0 }, body);
     }
     log.error({ runId: run.runId, attempt: run.attempt }, 'failed a run that lost its server too often');
   }

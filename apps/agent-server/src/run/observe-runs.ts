@@ -6,9 +6,10 @@ import type { Sql } from '../store/sql.js';
 import { countQueuedRuns } from '../store/run/count-queued-runs.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { Outcome } from './run-execution.js';
-import type { RunFeeds } from './run-feed.js';
+import { readEventLoop } from './observe-event-loop.js';
+import type { RunLogs } from './run-logs.js';
 
-type RunOutcome = 'success' | 'interrupted' | 'error' | 'cancelled' | 'handed_back' | 'lost';
+type RunOutcome = 'success' | 'interrupted' | 'error' | 'timeout' | 'cancelled' | 'handed_back' | 'lost';
 
 function outcomeOf(outcome: Outcome): RunOutcome {
   switch (outcome.kind) {
@@ -42,15 +43,16 @@ export async function observedAttempt(
 /** Lets a scrape read what is at work, what waits and who reads. @returns ends the reading */
 export function readRuns(parts: {
   readonly worker: { readonly runs: readonly unknown[] };
-  readonly feeds: Pick<RunFeeds, 'readers'>;
+  readonly logs: Pick<RunLogs, 'readers'>;
   readonly sql: Sql;
   readonly server: ServerIdentity;
   readonly http: { readonly unsentBytes: number };
 }): () => void {
-  const { worker, feeds, sql, server, http } = parts;
+  const { worker, logs, sql, server, http } = parts;
   const ends = [
+    readEventLoop(),
     metrics.agentRunsInProgress.read(() => worker.runs.length),
-    metrics.agentStreamReaders.read(() => feeds.readers),
+    metrics.agentStreamReaders.read(() => logs.readers),
     metrics.agentUnsentBytes.read(() => http.unsentBytes),
     metrics.agentRunsQueued.read(() => countQueuedRuns(WORKER, sql, server)),
   ];

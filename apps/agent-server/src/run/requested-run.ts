@@ -19,14 +19,14 @@ const command = z.object({
 
 const config = z.looseObject({
   tags: z.array(z.string()).nullish(),
-  recursion_limit: z.int().min(1).max(10_000).nullish(),
+  recursion_limit: z.int().min(1).nullish(),
   run_name: z.string().nullish(),
   configurable: record.nullish(),
   metadata: document.nullish(),
 });
 
 /** The body of every request that makes a run. Unknown keys are ignored, as newer clients send them. */
-const requestedRun = z.object({
+export const requestedRun = z.object({
   assistant_id: z.string().min(1),
   input: z.unknown().optional(),
   command: command.nullish(),
@@ -35,6 +35,7 @@ const requestedRun = z.object({
   metadata: document.nullish(),
   stream_mode: modes.nullish(),
   stream_subgraphs: z.boolean().nullish(),
+  stream_resumable: z.boolean().nullish(),
   interrupt_before: nodes.nullish(),
   interrupt_after: nodes.nullish(),
   checkpoint: checkpointShape.nullish(),

@@ -1,4 +1,4 @@
-import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
+import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
 import { errorText } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
@@ -27,6 +27,7 @@ import { errorOnWire, wireJson, type WireError } from '../wire/wire-value.js';
 /** Why a run at work was stopped from outside. */
 export type StopReason =
   | { readonly kind: 'cancelled'; readonly action: CancelAction }
+  | { readonly kind: 'timed-out'; readonly limitMs: number }
   | { readonly kind: 'handed-back' } // the server stops; another goes on
   | { readonly kind: 'lost'; readonly error: unknown } // its lease ran out or its database is unavailable
   | { readonly kind: 'unstorable'; readonly error: unknown }; // the database refuses its state
@@ -34,12 +35,14 @@ export type StopReason =
 /** What became of a run on this server. */
 export type Outcome =
   | { readonly kind: 'ended'; readonly end: RunEnd; readonly body: string }
-  | Exclude<StopReason, { kind: 'cancelled' | 'unstorable' }>;
+  | Exclude<StopReason, { kind: 'cancelled' | 'unstorable' | 'timed-out' }>;
 
 /** What an execution needs of the server. */
 export interface ExecutionParts {
   readonly sql: Sql;
   readonly graphs: GraphRegistry;
+  /** What graphs find as `config.store`. */
+  readonly store: BaseStore;
   readonly secrets: SecretWords;
   readonly clock: Clock;
 }
@@ -67,6 +70,16 @@ function isRootChunk(event: unknown, runId: string): event is RootChunk {
 /** What readers and waiters get of a run that was cancelled. */
 export const CANCELLED: WireError = { error: 'UserInterrupt', message: 'The run was cancelled' };
 
+/** How long a stopped graph may take to notice; then the run ends without it, and what it still writes is refused. */
+const STOP_GRACE_MS = 5_000;
+
+function timedOut(limitMs: number): WireError {
+  return {
+    error: 'RunTimeout',
+    message: `The run was stopped at its time limit of ${limitMs / 1000} s; BG_JOB_TIMEOUT_SECS of the deployment sets it`,
+  };
+}
+
 /** One attempt of a run at work in this process. */
 export class RunExecution {
   readonly #abort = new AbortController();
@@ -87,21 +100,47 @@ export class RunExecution {
     this.#abort.abort(new Error(`the run was stopped: ${reason.kind}`));
   }
 
-  /** Runs the graph to its end or to a stop. Never rejects. */
+  /** Runs the graph to its end, to a stop, or to the end of the patience with a graph that does not stop. Never rejects. */
   async perform(): Promise<Outcome> {
-    const { run } = this;
-    const output = new StreamOutput(
-      run.kwargs.stream_mode,
+    const { clock } = this.parts;
+    const output = this.#output();
+    const { promise: abandoned, resolve } = Promise.withResolvers<Outcome>();
+    let endGrace: (() => void) | undefined;
+    const onStop = (): void => {
+      endGrace = clock.after(STOP_GRACE_MS, () => {
+        if (this.#stopReason) resolve(this.#stopped(output, this.#stopReason));
+      });
+    };
+    this.#abort.signal.addEventListener('abort', onStop, { once: true });
+    try {
+      return await Promise.race([this.#perform(output), abandoned]);
+    } finally {
+      this.#abort.signal.removeEventListener('abort', onStop);
+      endGrace?.();
+    }
+  }
+
+  #output(): StreamOutput {
+    return new StreamOutput(
+      this.run.kwargs.stream_mode,
       (event) => this.sink.emit(event),
       () => this.sink.isWanted(),
       this.parts.secrets,
     );
+  }
+
+  async #perform(output: StreamOutput): Promise<Outcome> {
+    const { run } = this;
     try {
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
       const saver = this.#saver();
       const continues = await hasProgress(run, saver);
       if (!continues) await requireCheckpoint(run, saver);
-      const options = graphOptions({ run, saver, signal: this.#abort.signal, continues });
+      const options = graphOptions({
+        ...{ run, saver, continues },
+        store: this.parts.store,
+        signal: this.#abort.signal,
+      });
       const graph = await this.parts.graphs.get(run.graphId, options);
       const breakpoint = continues ? await this.#breakpoint(graph, saver) : undefined;
       if (breakpoint) output.stopped(breakpoint.values);
@@ -181,19 +220,25 @@ export class RunExecution {
   #stopped(output: StreamOutput, reason: StopReason): Outcome {
     if (reason.kind === 'unstorable')
       return this.#failed(output, { error: 'StateNotStored', message: errorText(reason.error) }, 'error');
+    if (reason.kind === 'timed-out') return this.#failed(output, timedOut(reason.limitMs), 'timeout');
     if (reason.kind !== 'cancelled') return reason;
     const outcome = this.#failed(output, CANCELLED, 'interrupted');
     if (outcome.kind !== 'ended' || reason.action !== 'rollback') return outcome;
     return { ...outcome, end: { status: 'interrupted', threadStatus: 'idle', isRollback: true } };
   }
 
-  #failed(output: StreamOutput, thrown: WireError, status: 'error' | 'interrupted'): Outcome {
+  #failed(output: StreamOutput, thrown: WireError, status: 'error' | 'interrupted' | 'timeout'): Outcome {
     const error = { error: thrown.error, message: this.parts.secrets.hide(thrown.message) };
     if (this.sink.isWanted()) this.sink.emit({ event: 'error', data: JSON.stringify(error) });
     return {
       kind: 'ended',
       body: JSON.stringify({ __error__: error }),
-      end: { status, threadStatus: status, error, ...keep(this.#valuesText(output)) },
+      end: {
+        status,
+        threadStatus: status === 'timeout' ? 'error' : status,
+        error,
+        ...keep(this.#valuesText(output)),
+      },
     };
   }
 

@@ -1,34 +1,44 @@
 import { errorText } from '#lib/errors';
-import { isJsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import type { RunResult } from '../log/event-log.js';
+import { isAfter, isNext, type Position } from '../log/position.js';
+import { findLastEvent } from '../store/event/find-last-event.js';
 import { readRunEvents } from '../store/event/read-run-events.js';
 import { watchRun } from '../store/event/watch-run.js';
 import { END, type StoredEvent } from '../store/row/run-event-row.js';
-import { hasEnded } from '../store/row/run-row.js';
+import { hasEnded, type RunRecord } from '../store/row/run-row.js';
 import { listRunsByIds } from '../store/run/list-runs-by-ids.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
-import type { RunFeeds, RunResult } from './run-feed.js';
+import type { RunLog, RunLogs } from './run-logs.js';
 import { runResult } from './run-result.js';
 import type { Followed } from './worker.js';
 
 /** Milliseconds between two looks; a notification makes it look at once. */
 const POLL_MS = 500;
 
-/** Looks that must find a run ended before its last events count as lost. */
-const LOOKS_BEFORE_GIVING_UP = 3;
+/** Looks that must find a run ended, or a gap in its output, before what is missing counts as lost. */
+const LOOKS_BEFORE_GIVING_UP = 4;
+
+/** Bytes of one look. */
+const PAGE_BYTES = 4 * 1024 * 1024;
 
 interface Place {
-  after: bigint;
+  readonly log: RunLog;
+  /** Output from somewhere on will do: the reader asked for what is kept. */
+  readonly mayBeginLater: boolean;
+  /** It is known where to begin, and the server at work was asked. */
+  isReady: boolean;
   looksAfterEnd: number;
+  looksAtGap: number;
 }
 
 export interface RunFollowerParts {
   readonly sql: Sql;
   readonly server: ServerIdentity;
-  readonly feeds: RunFeeds;
+  readonly logs: RunLogs;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -37,15 +47,13 @@ const REMOVED: RunResult = {
   body: JSON.stringify({
     __error__: { error: 'RunGone', message: 'The run was removed; its output was not kept' },
   }),
+  lacksOutput: true,
 };
 
-/** The attempt that a relayed `metadata` event names. */
-function attemptOf({ data }: StoredEvent): number {
-  const named: unknown = JSON.parse(data);
-  return isJsonObject(named) ? Number(named['attempt']) : 0;
-}
-
-/** Feeds readers here with the output of runs that wait or are at work at another server. */
+/**
+ * Fills the logs here of runs that wait or are at work at another server, which writes their output to the database for
+ * as long as somebody follows. Positions count without gaps, so what was lost on the way is noticed and asked for again.
+ */
 export class RunFollower implements Followed {
   readonly #places = new Map<string, Place>();
   #isLooking = false;
@@ -55,20 +63,33 @@ export class RunFollower implements Followed {
 
   constructor(private readonly parts: RunFollowerParts) {}
 
-  follow(runId: string, isMarked = false): void {
-    if (this.#places.has(runId)) return;
-    this.#places.set(runId, { after: 0n, looksAfterEnd: 0 });
-    if (!isMarked) {
-      const { sql, server, log } = this.parts;
-      watchRun(WORKER, sql, server, runId).catch((error: unknown) =>
-        log.warn({ runId, error: errorText(error) }, 'asking for the output of a run failed'),
-      );
-    }
+  /** Goes on after the log's last event; where that is not known, with what comes from now on. */
+  follow(
+    log: RunLog,
+    { isMarked = false, mayBeginLater = false }: { isMarked?: boolean; mayBeginLater?: boolean } = {},
+  ): void {
+    if (this.#places.has(log.runId)) return;
+    const place: Place = { log, mayBeginLater, isReady: isMarked, looksAfterEnd: 0, looksAtGap: 0 };
+    this.#places.set(log.runId, place);
+    if (!isMarked) void this.#prepare(place);
     if (!this.#cancel) this.#schedule();
   }
 
-  unfollow(runId: string): void {
-    this.#places.delete(runId);
+  /** Answers whether the run was followed. */
+  unfollow(runId: string): boolean {
+    return this.#places.delete(runId);
+  }
+
+  follows(runId: string): boolean {
+    return this.#places.has(runId);
+  }
+
+  /** Asks the server that has the run for its output, and for what came after a position. */
+  async ask(runId: string, after: Position | undefined): Promise<void> {
+    const { sql, server, log } = this.parts;
+    await watchRun(WORKER, sql, server, runId, after).catch((error: unknown) =>
+      log.warn({ runId, error: errorText(error) }, 'asking for the output of a run failed'),
+    );
   }
 
   /** A run may have new output; without an id, any run. */
@@ -81,6 +102,22 @@ export class RunFollower implements Followed {
     this.#cancel?.();
   }
 
+  /** What other readers were relayed is no news for one that reads from now on: it begins after that. */
+  async #prepare(place: Place): Promise<void> {
+    const { runId, events } = place.log;
+    try {
+      if (!events.last) {
+        const last = await findLastEvent(WORKER, this.parts.sql, runId);
+        if (last && !events.last) events.restart(last);
+      }
+    } catch (error) {
+      this.parts.log.warn({ runId, error: errorText(error) }, 'reading relayed output failed');
+    }
+    await this.ask(runId, events.last);
+    place.isReady = true;
+    this.#look(false);
+  }
+
   #schedule(): void {
     this.#cancel = this.parts.clock.after(POLL_MS, () => {
       this.#cancel = undefined;
@@ -90,13 +127,13 @@ export class RunFollower implements Followed {
     });
   }
 
-  #look(alsoRows: boolean): void {
+  #look(isTimed: boolean): void {
     if (this.#isLooking) {
       this.#shouldLookAgain = true;
       return;
     }
     this.#isLooking = true;
-    this.#readAll(alsoRows)
+    this.#readAll(isTimed)
       .catch((error: unknown) =>
         this.parts.log.warn({ error: errorText(error) }, 'reading relayed output failed'),
       )
@@ -108,44 +145,75 @@ export class RunFollower implements Followed {
       });
   }
 
-  async #readAll(alsoRows: boolean): Promise<void> {
-    for (const runId of [...this.#places.keys()])
-      if (!this.parts.feeds.find(runId)?.hasReaders) {
+  async #readAll(isTimed: boolean): Promise<void> {
+    for (const [runId, { log }] of this.#places)
+      if (log.events.readers === 0 && !log.events.isAwaited) {
         this.#places.delete(runId);
-        this.parts.feeds.close(runId);
+        this.parts.logs.release(log);
       }
     if (this.#places.size === 0) return;
-    const cursors = [...this.#places].map(([runId, place]) => ({ runId, after: place.after }));
-    for (const event of await readRunEvents(WORKER, this.parts.sql, cursors)) this.#deliver(event);
-    if (alsoRows && this.#places.size > 0) await this.#readRows();
+    const ready = [...this.#places].filter(([, place]) => place.isReady);
+    const cursors = ready.map(([runId, { log }]) => ({ runId, after: log.events.last }));
+    const found = await readRunEvents(WORKER, this.parts.sql, cursors, PAGE_BYTES);
+    const gaps = new Set<Place>();
+    let hasMore = false;
+    for (const event of found) {
+      const place = this.#places.get(event.runId);
+      if (!place) continue; // the run is at work here by now
+      if (this.#deliver(place, event)) hasMore = true;
+      else gaps.add(place);
+    }
+    if (isTimed) for (const place of gaps) await this.#missing(place, found);
+    if (hasMore) this.#shouldLookAgain = true;
+    else if (isTimed && this.#places.size > 0) await this.#readRows();
   }
 
-  #deliver(event: StoredEvent): void {
-    const place = this.#places.get(event.runId);
-    if (!place || event.ordinal <= place.after) return; // the run is at work here by now
-    place.after = event.ordinal;
-    const { feeds } = this.parts;
-    if (event.event === END) {
-      this.#places.delete(event.runId);
-      feeds.end(event.runId, { body: event.data });
-    } else if (event.event === 'metadata') feeds.find(event.runId)?.open(attemptOf(event));
-    else feeds.find(event.runId)?.publish({ event: event.event, data: event.data });
+  /** Answers whether the event is the next one, or an old one. */
+  #deliver(place: Place, { runId, position, event, data }: StoredEvent): boolean {
+    const { events } = place.log;
+    const { last } = events;
+    if (last && !isAfter(position, last)) return true;
+    if (last && !isNext(position, last)) {
+      if (!place.mayBeginLater || events.bytes > 0) return false;
+      events.restart({ ...position, n: position.n - 1 });
+    }
+    place.looksAtGap = 0;
+    if (event === END) {
+      this.#places.delete(runId);
+      this.parts.logs.end(runId, { body: data });
+    } else if (position.n === 0) events.open(position.attempt, { event, data });
+    else events.append({ event, data }, position);
+    return true;
+  }
+
+  /** Something between what is here and what comes next did not arrive: asked for, and waited for in vain. */
+  async #missing(place: Place, found: readonly StoredEvent[]): Promise<void> {
+    const { runId, events } = place.log;
+    if (++place.looksAtGap < LOOKS_BEFORE_GIVING_UP) return this.ask(runId, events.last);
+    const { last } = events;
+    const next = found.find((event) => event.runId === runId && (!last || isAfter(event.position, last)));
+    if (next) events.restart({ ...next.position, n: next.position.n - 1 });
+    this.#shouldLookAgain = true;
   }
 
   /** The rows decide when events are lost: a run that has ended ends its readers too. */
   async #readRows(): Promise<void> {
-    const { sql, feeds } = this.parts;
+    const { sql, logs } = this.parts;
     const records = await listRunsByIds(WORKER, sql, [...this.#places.keys()]);
     const found = new Map(records.map((record) => [record.wire.run_id, record]));
     for (const [runId, place] of this.#places) {
       const record = found.get(runId);
-      if (record && !hasEnded(record)) {
-        if (record.wire.status === 'running') feeds.find(runId)?.open(record.attempt);
-        continue;
-      }
+      if (record && !hasEnded(record)) continue;
+      // its server may keep what it made a little longer than the run
+      if (place.looksAfterEnd === 0) await this.ask(runId, place.log.events.last);
       if (++place.looksAfterEnd < LOOKS_BEFORE_GIVING_UP) continue;
       this.#places.delete(runId);
-      feeds.end(runId, record ? await runResult(WORKER, sql, record) : REMOVED);
+      logs.end(runId, record ? await this.#resultOf(record) : REMOVED);
     }
+  }
+
+  async #resultOf(record: RunRecord): Promise<RunResult> {
+    const result = await runResult(WORKER, this.parts.sql, record);
+    return record.attempt === 0 ? result : { ...result, lacksOutput: true };
   }
 }

@@ -1,23 +1,93 @@
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
 import { Batch } from '../store/batch.js';
 import { appendRunEvents } from '../store/event/append-run-events.js';
-import type { RelayedEvent } from '../store/row/run-event-row.js';
+import { END, type RelayedEvent } from '../store/row/run-event-row.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
+import type { LoggedEvent } from '../log/logged-event.js';
+import type { Position } from '../log/position.js';
 
 const MAX_EVENTS = 500;
 
+/** Of one statement: its texts are in memory twice while it is under way. */
+const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * What may wait for a slow database. Above it events are left out: servers that follow notice the gap by the numbers
+ * and ask for what is missing, which the log still has.
+ */
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+
+type RelayedOutput = Pick<LoggedEvent, 'position' | 'event' | 'data' | 'bytes'>;
+
+interface Waiting {
+  readonly runId: string;
+  readonly logged: RelayedOutput;
+  readonly isRepeated: boolean;
+}
+
+function relayed({ runId, logged, isRepeated }: Waiting): RelayedEvent {
+  return { runId, position: logged.position, event: logged.event, data: logged.data, isRepeated };
+}
+
 /** Output of runs here on its way to readers at other servers; keeps the order of calls. */
 export class RunRelay {
-  readonly #appends: Batch<RelayedEvent, void>;
+  readonly #appends: Batch<Waiting, void>;
+  readonly #under = new Set<Promise<void>>();
+  #waitingBytes = 0;
 
-  constructor(sql: Sql) {
-    this.#appends = new Batch<RelayedEvent, void>(async (events) => {
-      await appendRunEvents(WORKER, sql, events);
-      return () => undefined;
-    }, MAX_EVENTS);
+  constructor(
+    sql: Sql,
+    private readonly log: Logger,
+  ) {
+    this.#appends = new Batch<Waiting, void>(
+      async (events) => {
+        await appendRunEvents(WORKER, sql, events.map(relayed));
+        return () => undefined;
+      },
+      { maxItems: MAX_EVENTS, maxBytes: MAX_STATEMENT_BYTES, bytesOf: ({ logged }) => logged.bytes },
+    );
   }
 
-  append(event: RelayedEvent): Promise<void> {
-    return this.#appends.add(event);
+  /** Never rejects: what gets lost is asked for again. */
+  append(runId: string, logged: RelayedOutput, isRepeated = false): Promise<void> {
+    if (this.#waitingBytes > MAX_WAITING_BYTES) return Promise.resolve();
+    this.#waitingBytes += logged.bytes;
+    const written = this.#write({ runId, logged, isRepeated }).finally(() => {
+      this.#waitingBytes -= logged.bytes;
+      this.#under.delete(written);
+    });
+    this.#under.add(written);
+    return written;
+  }
+
+  async #write(waiting: Waiting): Promise<void> {
+    try {
+      await this.#appends.add(waiting);
+    } catch (error) {
+      const { runId } = waiting;
+      this.log.warn({ runId, error: errorText(error) }, 'relaying output to another server failed');
+    }
+  }
+
+  /** Everything that was given so far has been written, or was lost. */
+  async flushed(): Promise<void> {
+    await Promise.all(this.#under);
+  }
+
+  /** The end of a run: no output comes after it. */
+  end(runId: string, position: Position, body: string): Promise<void> {
+    return this.append(runId, { position, event: END, data: body, bytes: body.length });
+  }
+
+  /** Sends again what a reader elsewhere has missed. */
+  async repeat(runId: string, events: readonly LoggedEvent[]): Promise<void> {
+    const waiting: Promise<void>[] = [];
+    for (const logged of events) {
+      if (this.#waitingBytes > MAX_STATEMENT_BYTES) await Promise.all(waiting.splice(0));
+      waiting.push(this.append(runId, logged, true));
+    }
+    await Promise.all(waiting);
   }
 }

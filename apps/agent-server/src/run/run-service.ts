@@ -1,8 +1,12 @@
-import { PublicError } from '#lib/errors';
-import type { JsonObject } from '#lib/json';
+import { errorText, PublicError } from '#lib/errors';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
 import type { GraphRegistry } from '../graph/graph-registry.js';
+import type { ReadFrom, RunResult } from '../log/event-log.js';
+import { BEGINNING } from '../log/position.js';
+import { markStreamed } from '../store/event/mark-streamed.js';
 import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
 import { hasEnded, type CancelAction, type RunRecord, type WireRun } from '../store/row/run-row.js';
 import type { StoredRun } from '../store/row/stored-run.js';
@@ -13,11 +17,14 @@ import { submitRun } from '../store/run/submit-run.js';
 import type { Scope } from '../store/scope.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
+import { WORKER } from '../store/worker-scope.js';
 import { kwargsOf } from './kwargs-of.js';
 import type { RequestedRun } from './requested-run.js';
 import { CANCELLED } from './run-execution.js';
-import type { RunFeeds, RunReader, RunResult } from './run-feed.js';
 import type { RunFollower } from './run-follower.js';
+import type { RunLog, RunLogs } from './run-logs.js';
+import type { Reading, RunReader } from './run-reader.js';
+import { RunReading } from './run-reading.js';
 import { runResult } from './run-result.js';
 import type { TemporaryRuns } from './temporary-runs.js';
 import { uuid7 } from './uuid7.js';
@@ -46,17 +53,22 @@ export interface RunServiceParts {
   readonly assistants: Assistants;
   readonly graphs: GraphRegistry;
   readonly temporary: TemporaryRuns;
-  readonly feeds: RunFeeds;
+  readonly logs: RunLogs;
   readonly follower: RunFollower;
   readonly worker: Worker;
   readonly webhooks: WebhookPolicy;
+  readonly maxRecursionLimit: number;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** Timers cannot wait longer; polling finds runs that are delayed for weeks. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const NOTHING = (): void => undefined;
+
+/** What a reader finds who joins a run that has ended. */
+const NOTHING_LEFT: Reading = { take: () => undefined, state: 'ended', hasEnd: true, close: NOTHING };
 
 /** Runs, as requests see them. Every method speaks for a caller. */
 export class RunService {
@@ -69,10 +81,10 @@ export class RunService {
    *   (webhook)
    */
   async submit(asker: Asker, request: RequestedRun, reader?: RunReader): Promise<Submitted> {
-    const { feeds, worker } = this.parts;
-    const run = await this.#storedRun(asker, request);
+    const { logs, worker } = this.parts;
+    const run = await this.#storedRun(asker, request, reader?.kind === 'output');
     const queueing = this.#queueing(asker, request, reader !== undefined);
-    const stopReading = reader ? feeds.open(run.runId).read(reader) : NOTHING;
+    const stopReading = reader ? this.#attach(logs.open(run.runId), reader, { kind: 'now' }) : NOTHING;
     try {
       const queued = await this.#queue(asker.scope, run, queueing);
       if (queued.status === 'running') worker.startReserved(asClaimed(run));
@@ -81,16 +93,20 @@ export class RunService {
     } catch (error) {
       if (queueing.startsHere) worker.release();
       stopReading();
-      feeds.close(run.runId);
       throw error;
     }
   }
 
-  async #storedRun({ scope, threadId, fields }: Asker, request: RequestedRun): Promise<StoredRun> {
+  async #storedRun(
+    { scope, threadId, fields }: Asker,
+    request: RequestedRun,
+    isStreamed: boolean,
+  ): Promise<StoredRun> {
     const { assistants, graphs, webhooks, clock } = this.parts;
     const assistant = await assistants.get(scope, request.assistant_id);
     if (!graphs.has(assistant.graph_id))
       throw new PublicError('not_found', `Graph "${assistant.graph_id}" is not part of this deployment`);
+    this.#requireDepth(request.config?.recursion_limit ?? 1);
     const webhook = request.webhook ? await webhooks.admit(request.webhook) : undefined;
     const now = clock.now();
     return {
@@ -100,8 +116,16 @@ export class RunService {
       assistantId: assistant.assistant_id,
       graphId: assistant.graph_id,
       metadata: { ...assistant.metadata, ...request.config?.metadata, ...request.metadata },
-      kwargs: kwargsOf(request, { assistant, caller: fields, webhook }),
+      kwargs: kwargsOf(request, { assistant, caller: fields, webhook, isStreamed }),
     };
+  }
+
+  #requireDepth(asked: number): void {
+    const { maxRecursionLimit: most } = this.parts;
+    if (asked <= most) return;
+    const msg = `must not be above ${most}; MAX_RECURSION_LIMIT of the deployment sets that`;
+    const problem = { loc: ['body', 'config', 'recursion_limit'], msg, type: 'too_big' };
+    throw new PublicError('invalid', `recursion_limit ${msg}`, [problem]);
   }
 
   /** Promises a place of the worker where the run may start at once. */
@@ -124,11 +148,11 @@ export class RunService {
   }
 
   #waitForTurn(runId: string, { startsHere, delayMs, isWatched }: Queueing): void {
-    const { clock, follower, worker } = this.parts;
+    const { clock, follower, logs, worker } = this.parts;
     if (startsHere) worker.release();
     if (delayMs > 0) clock.after(Math.min(delayMs, LONGEST_TIMER_MS), () => worker.wake());
     else worker.wake();
-    if (isWatched) follower.follow(runId, true);
+    if (isWatched) follower.follow(logs.open(runId), { isMarked: true });
   }
 
   /** @throws PublicError `not_found` */
@@ -151,7 +175,9 @@ export class RunService {
   }
 
   /**
-   * Reads a run's output from now on; one that has ended ends the reader at once.
+   * Reads a run's output. From now on by default: one that has ended ends the reader at once. Everything that is kept is
+   * for runs made with `stream_resumable`; whoever names the last event it has seen goes on after it, also at another
+   * server and for a time after the end of the run.
    * @throws PublicError `not_found`
    */
   async read(
@@ -159,21 +185,63 @@ export class RunService {
     runId: string,
     threadId: string | undefined,
     reader: RunReader,
+    wanted: ReadFrom = { kind: 'now' },
   ): Promise<() => void> {
-    const { sql, feeds, follower, worker } = this.parts;
-    // Taken hold of before the row is read: a feed that ends meanwhile still has the result
-    const feedHere = worker.find(runId) && feeds.open(runId);
+    const { logs, worker } = this.parts;
+    // Taken hold of before the row is read: a log that ends meanwhile still has the result
+    const logHere = worker.find(runId) && logs.open(runId);
     const record = await this.get(scope, runId, threadId);
-    if (feedHere) return feedHere.read(reader);
-    if (hasEnded(record)) {
-      reader.ended(await runResult(scope, sql, record));
+    const from: ReadFrom = wanted.kind === 'kept' && !isResumable(record) ? { kind: 'now' } : wanted;
+    const log = logHere ?? logs.find(runId);
+    if (log?.isAtWork || log?.events.result) return this.#attach(log, reader, from);
+    if (hasEnded(record) && (reader.kind === 'result' || from.kind === 'now')) {
+      if (reader.kind === 'result') reader.ended(await runResult(scope, this.parts.sql, record));
+      else reader.attach(NOTHING_LEFT);
       return NOTHING;
     }
-    const feed = feeds.open(runId);
-    if (record.wire.status === 'running') feed.open(record.attempt);
-    const stopReading = feed.read(reader);
-    if (!worker.find(runId)) follower.follow(runId);
+    return this.#readElsewhere(record, reader, from);
+  }
+
+  /** What another server makes, or made. */
+  #readElsewhere(record: RunRecord, reader: RunReader, from: ReadFrom): () => void {
+    const { logs, follower } = this.parts;
+    const { run_id: runId, status } = record.wire;
+    const log = logs.open(runId);
+    const { events } = log;
+    if (follower.follows(runId)) return this.#attach(log, reader, from);
+    // what this server made of it before may go on where it stopped
+    if (!log.isMadeHere || from.kind === 'now')
+      events.restart(from.kind === 'now' ? undefined : from.kind === 'after' ? from.position : BEGINNING);
+    if (from.kind === 'now' && status === 'running')
+      events.describe({
+        event: 'metadata',
+        data: JSON.stringify({ run_id: runId, attempt: record.attempt }),
+      });
+    const stopReading = this.#attach(log, reader, from);
+    follower.follow(log, { mayBeginLater: from.kind === 'kept' });
     return stopReading;
+  }
+
+  #attach(log: RunLog, reader: RunReader, from: ReadFrom): () => void {
+    const { sql, logs, follower, clock } = this.parts;
+    if (reader.kind === 'result') {
+      const stopWaiting = log.events.whenEnded((result) => reader.ended(result));
+      return () => {
+        stopWaiting();
+        logs.release(log);
+      };
+    }
+    if (log.isAtWork && !log.events.isRecording) this.#markStreamed(log);
+    const parts = { sql, logs, follower, clock, log: this.parts.log };
+    const reading = new RunReading(log, from, () => reader.more(), parts);
+    reader.attach(reading);
+    return () => reading.close();
+  }
+
+  #markStreamed({ runId }: RunLog): void {
+    markStreamed(WORKER, this.parts.sql, runId).catch((error: unknown) =>
+      this.parts.log.warn({ runId, error: errorText(error) }, 'noting that a run is read failed'),
+    );
   }
 
   /**
@@ -183,7 +251,7 @@ export class RunService {
    */
   async wait(scope: Scope, runId: string, threadId: string): Promise<{ ended: Promise<RunResult> }> {
     const { promise, resolve } = Promise.withResolvers<RunResult>();
-    await this.read(scope, runId, threadId, { event: NOTHING, ended: resolve });
+    await this.read(scope, runId, threadId, { kind: 'result', ended: resolve });
     return { ended: promise };
   }
 
@@ -206,16 +274,28 @@ export class RunService {
 
   /** Readers here of a run that will never begin end at once instead of at the next look at its row. */
   #endUnbegun(runId: string): void {
-    const { feeds, follower } = this.parts;
+    const { logs, follower } = this.parts;
     follower.unfollow(runId);
-    feeds.find(runId)?.publish({ event: 'error', data: JSON.stringify(CANCELLED) });
-    feeds.end(runId, { body: JSON.stringify({ __error__: CANCELLED }) });
+    logs.find(runId)?.events.append({ event: 'error', data: JSON.stringify(CANCELLED) });
+    logs.end(runId, { body: JSON.stringify({ __error__: CANCELLED }) });
   }
+}
+
+function isResumable({ wire }: RunRecord): boolean {
+  return isJsonObject(wire.kwargs) && wire.kwargs['resumable'] === true;
 }
 
 /** A run that began where it was made. */
 function asClaimed(run: StoredRun) {
-  return { ...run, attempt: 1, cancel: undefined, watchers: [] };
+  const { streamed, resumable } = run.kwargs;
+  return {
+    ...run,
+    attempt: 1,
+    ranMs: 0,
+    cancel: undefined,
+    watchers: [],
+    isStreamed: streamed || resumable || false,
+  };
 }
 
 function onWire(run: StoredRun, { strategy }: Queueing, { status, createdAt }: QueuedRun): WireRun {

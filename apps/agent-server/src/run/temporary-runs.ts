@@ -4,24 +4,30 @@ import { Batch } from '../store/batch.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { QueuedRun } from '../store/row/queued-run.js';
 import type { Acceptance, RunEnd } from '../store/row/run-end.js';
+import { temporaryRow, type TemporaryRow, type TemporarySubmission } from '../store/row/temporary-row.js';
 import { endCalledRun } from '../store/run/end-called-run.js';
-import { removeTemporaryRuns } from '../store/run/remove-temporary-runs.js';
-import { submitTemporaryRuns, type TemporarySubmission } from '../store/run/submit-temporary-runs.js';
+import { endTemporaryRuns, type TemporaryEnd } from '../store/run/end-temporary-runs.js';
+import { submitTemporaryRuns } from '../store/run/submit-temporary-runs.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 
+/** Of one statement: inputs are whole conversations. */
+const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
+
 /** Runs without a thread, which come and go in great numbers: many share one statement. */
 export class TemporaryRuns {
-  readonly #submissions: Batch<TemporarySubmission, QueuedRun>;
-  readonly #removals: Batch<ClaimedRun, Acceptance>;
+  readonly #submissions: Batch<TemporaryRow, QueuedRun>;
+  readonly #ends: Batch<TemporaryEnd, Acceptance>;
 
   constructor(
     private readonly sql: Sql,
     server: ServerIdentity,
     clock: Clock,
   ) {
-    this.#submissions = new Batch<TemporarySubmission, QueuedRun>(async (submissions) => {
+    const submit = async (
+      submissions: readonly TemporaryRow[],
+    ): Promise<(row: TemporaryRow) => QueuedRun> => {
       const made = await submitTemporaryRuns(WORKER, sql, server, submissions);
       const createdAt = clock.now();
       return ({ run: { runId }, queueing }) => {
@@ -31,21 +37,28 @@ export class TemporaryRuns {
           `Run ${runId}: its metadata is outside what this caller may access`,
         );
       };
+    };
+    this.#submissions = new Batch(submit, {
+      maxBytes: MAX_STATEMENT_BYTES,
+      bytesOf: ({ text }) => text.length,
     });
-    this.#removals = new Batch<ClaimedRun, Acceptance>(async (runs) => {
-      const removed = await removeTemporaryRuns(WORKER, sql, runs);
-      return ({ runId }) => ({ isAccepted: removed.has(runId), hasNext: false });
+    this.#ends = new Batch<TemporaryEnd, Acceptance>(async (ends) => {
+      const ended = await endTemporaryRuns(WORKER, sql, ends);
+      return ({ run: { runId } }) => ({ isAccepted: ended.has(runId), hasNext: false });
     });
   }
 
   /** @throws PublicError `forbidden` when its metadata is outside of the scope */
   submit(submission: TemporarySubmission): Promise<QueuedRun> {
-    return this.#submissions.add(submission);
+    return this.#submissions.add(temporaryRow(submission));
   }
 
-  /** Ends a run; refused from an old attempt. One with a webhook has a statement of its own. */
-  async end(run: ClaimedRun, end: RunEnd): Promise<Acceptance> {
-    if (!run.kwargs.webhook) return this.#removals.add(run);
-    return { isAccepted: await endCalledRun(WORKER, this.sql, run, end), hasNext: false };
+  /**
+   * Ends a run; refused from an old attempt. One with a webhook has a statement of its own.
+   * @param isRead its row stays for readers that come back
+   */
+  async end(run: ClaimedRun, end: RunEnd, isRead: boolean): Promise<Acceptance> {
+    if (!run.kwargs.webhook) return this.#ends.add({ run, end, isRead });
+    return { isAccepted: await endCalledRun(WORKER, this.sql, run, end, isRead), hasNext: false };
   }
 }

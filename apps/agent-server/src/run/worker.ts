@@ -1,10 +1,10 @@
 import { errorText } from '#lib/errors';
 import { type Logger, outsideScope } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { BEGINNING, type Position } from '../log/position.js';
 import { persevere } from '../store/persevere.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { Acceptance } from '../store/row/run-end.js';
-import { END } from '../store/row/run-event-row.js';
 import { claimRuns } from '../store/run/claim-runs.js';
 import { finishRun } from '../store/run/finish-run.js';
 import { handBackRuns } from '../store/run/hand-back-runs.js';
@@ -13,7 +13,7 @@ import { WORKER } from '../store/worker-scope.js';
 import { observedAttempt } from './observe-runs.js';
 import { RunExecution, type ExecutionParts, type OutputSink, type Outcome } from './run-execution.js';
 import type { RunEvent } from '../stream/run-event.js';
-import type { RunFeeds } from './run-feed.js';
+import type { RunLog, RunLogs } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
 import type { TemporaryRuns } from './temporary-runs.js';
 
@@ -25,17 +25,20 @@ const FINISH_PATIENCE_MS = 15_000;
 
 /** Runs at work elsewhere whose output readers here wait for. */
 export interface Followed {
-  /** @param isMarked the run's row says already that output is wanted here */
-  follow(runId: string, isMarked?: boolean): void;
-  unfollow(runId: string): void;
+  /** Goes on after the last event of the log. */
+  follow(log: RunLog): void;
+  /** Answers whether the run was followed. */
+  unfollow(runId: string): boolean;
 }
 
 export interface WorkerParts extends ExecutionParts {
   readonly server: ServerIdentity;
   readonly concurrency: number;
+  /** Of one run, over all its attempts. */
+  readonly runTimeoutMs: number;
   readonly temporary: TemporaryRuns;
   readonly relay: RunRelay;
-  readonly feeds: RunFeeds;
+  readonly logs: RunLogs;
   readonly followed: Followed;
   readonly clock: Clock;
   readonly log: Logger;
@@ -44,6 +47,7 @@ export interface WorkerParts extends ExecutionParts {
 interface AtWork {
   readonly execution: RunExecution;
   readonly done: Promise<void>;
+  readonly log: RunLog;
   isRelayed: boolean;
   /** Until then no other server can have taken the run over, on the monotonic clock. */
   ownUntilMs: number;
@@ -107,10 +111,20 @@ export class Worker {
     this.begin(run);
   }
 
-  /** From now on the run's output also goes to readers at other servers. */
-  relay(runId: string): void {
+  /**
+   * From now on the run's output also goes to readers at other servers.
+   * @param after repeat what came after it, also of a run that has ended
+   */
+  relay(runId: string, after?: Position): void {
+    const { logs, relay } = this.parts;
     const entry = this.#atWork.get(runId);
-    if (entry) entry.isRelayed = true;
+    if (entry) {
+      entry.isRelayed = true;
+      logs.record(entry.log);
+    }
+    const log = entry?.log ?? logs.find(runId);
+    if (after && log && (entry || log.isMadeHere)) void relay.repeat(runId, log.events.after(after));
+    if (log?.isMadeHere && log.events.result) this.#relayEnd(log);
   }
 
   /** There may be a due run in the queue. */
@@ -155,41 +169,55 @@ export class Worker {
 
   /** Begins a run whose lease is ours. */
   begin(run: ClaimedRun): void {
-    const { clock, feeds, followed, server } = this.parts;
+    const { clock, server } = this.parts;
     const isRelayed = run.watchers.some((watcher) => watcher !== server.serverId);
-    const feed = feeds.open(run.runId);
-    followed.unfollow(run.runId);
-    const execution = new RunExecution(run, this.parts, this.#sink(run));
+    const log = this.#openLog(run, isRelayed);
+    const execution = new RunExecution(run, this.parts, this.#sink(run, log));
     const entry: AtWork = {
       execution,
+      log,
       isRelayed,
       ownUntilMs: clock.monotonicMs() + server.leaseMs,
       held: [],
       done: Promise.resolve().then(() => this.#perform(execution)),
     };
     this.#atWork.set(run.runId, entry);
-    feed.open(run.attempt);
-    if (isRelayed) this.#relay(run, 'metadata', JSON.stringify({ run_id: run.runId, attempt: run.attempt }));
+    const data = JSON.stringify({ run_id: run.runId, attempt: run.attempt });
+    const opening = log.events.open(run.attempt, { event: 'metadata', data });
+    if (isRelayed && opening) void this.parts.relay.append(run.runId, opening);
     if (this.#isDraining) execution.stop({ kind: 'handed-back' });
   }
 
-  #sink(run: ClaimedRun): OutputSink {
-    const { clock, feeds } = this.parts;
-    const { runId } = run;
+  #openLog({ runId, attempt, kwargs, isStreamed }: ClaimedRun, isRelayed: boolean): RunLog {
+    const { logs, followed } = this.parts;
+    const log = logs.open(runId);
+    // What was followed may lack the end of the attempt before: readers look for it in the database
+    const wasFollowed = followed.unfollow(runId);
+    const holdsAll = log.isMadeHere && log.events.last?.attempt === attempt - 1;
+    if (attempt > 1 && (wasFollowed || !holdsAll)) log.events.restart({ attempt, n: -1 });
+    log.isAtWork = true;
+    log.isMadeHere = true;
+    log.isResumable = kwargs.resumable ?? false;
+    if (isStreamed || isRelayed) logs.record(log);
+    return log;
+  }
+
+  #sink(run: ClaimedRun, { events }: RunLog): OutputSink {
+    const { clock } = this.parts;
     return {
-      isWanted: () =>
-        (feeds.find(runId)?.hasReaders ?? false) || (this.#atWork.get(runId)?.isRelayed ?? false),
+      isWanted: () => events.isRecording || events.isAwaited,
       emit: (event) => {
-        const entry = this.#atWork.get(runId);
-        if (entry && clock.monotonicMs() > entry.ownUntilMs) entry.held.push(event);
-        else this.#show(run, event);
+        const entry = this.#atWork.get(run.runId);
+        if (entry?.execution.run !== run) return;
+        if (clock.monotonicMs() > entry.ownUntilMs) entry.held.push(event);
+        else this.#show(entry, event);
       },
     };
   }
 
-  #show(run: ClaimedRun, event: RunEvent): void {
-    this.parts.feeds.find(run.runId)?.publish(event);
-    if (this.#atWork.get(run.runId)?.isRelayed) this.#relay(run, event.event, event.data);
+  #show({ log, isRelayed }: AtWork, event: RunEvent): void {
+    const logged = log.events.append(event);
+    if (isRelayed && logged) void this.parts.relay.append(log.runId, logged);
   }
 
   /**
@@ -200,20 +228,19 @@ export class Worker {
     const entry = this.#atWork.get(run.runId);
     if (entry?.execution.run !== run) return;
     entry.ownUntilMs = askedAtMs + this.parts.server.leaseMs;
-    for (const event of entry.held.splice(0)) this.#show(run, event);
+    for (const event of entry.held.splice(0)) this.#show(entry, event);
   }
 
-  #relay({ runId, attempt }: ClaimedRun, event: string, data: string): void {
-    this.parts.relay
-      .append({ runId, attempt, event, data })
-      .catch((error: unknown) =>
-        this.parts.log.warn({ runId, error: errorText(error) }, 'relaying output to another server failed'),
-      );
+  #relayEnd({ runId, events }: RunLog): void {
+    const { attempt, n } = events.last ?? BEGINNING;
+    if (events.result) void this.parts.relay.end(runId, { attempt, n: n + 1 }, events.result.body);
   }
 
   async #perform(execution: RunExecution): Promise<void> {
     const { run } = execution;
-    const { log } = this.parts;
+    const { clock, log, runTimeoutMs: limitMs } = this.parts;
+    const leftMs = Math.max(0, limitMs - run.ranMs);
+    const endLimit = clock.after(leftMs, () => execution.stop({ kind: 'timed-out', limitMs }));
     try {
       const outcome = await observedAttempt(run, () => execution.perform());
       await this.#settle(run, outcome);
@@ -221,11 +248,13 @@ export class Worker {
       // The lease runs out, and the run is taken over.
       log.error({ runId: run.runId, error: errorText(error) }, 'recording the end of a run failed');
       this.#moved(run);
+    } finally {
+      endLimit();
     }
   }
 
   async #settle(run: ClaimedRun, outcome: Outcome): Promise<void> {
-    const { feeds, log, sql } = this.parts;
+    const { logs, log, sql } = this.parts;
     switch (outcome.kind) {
       case 'ended': {
         const { isAccepted, hasNext } = await this.#finish(run, outcome);
@@ -234,13 +263,16 @@ export class Worker {
           return this.#moved(run);
         }
         this.renewed(run, this.parts.clock.monotonicMs());
-        if (this.#atWork.get(run.runId)?.isRelayed) this.#relay(run, END, outcome.body);
+        const entry = this.#atWork.get(run.runId);
         this.#free(run);
         if (hasNext) this.wake();
-        feeds.end(run.runId, { body: outcome.body });
+        logs.end(run.runId, { body: outcome.body });
+        if (entry?.isRelayed) this.#relayEnd(entry.log);
         return;
       }
       case 'handed-back':
+        // Whoever reads the rest elsewhere finds all of this attempt before the next one begins
+        await this.#save(run.runId);
         await handBackRuns(WORKER, sql, [run]);
         return this.#moved(run);
       case 'lost':
@@ -254,7 +286,9 @@ export class Worker {
   #finish(run: ClaimedRun, outcome: Extract<Outcome, { kind: 'ended' }>): Promise<Acceptance> {
     const { clock, sql, temporary } = this.parts;
     return persevere(clock, FINISH_PATIENCE_MS, () =>
-      run.isTemporary ? temporary.end(run, outcome.end) : finishRun(WORKER, sql, run, outcome.end),
+      run.isTemporary
+        ? temporary.end(run, outcome.end, this.#isRead(run))
+        : finishRun(WORKER, sql, run, outcome.end),
     );
   }
 
@@ -263,10 +297,39 @@ export class Worker {
     if (this.#mayHaveWaiting) this.#look();
   }
 
+  /** Its readers may come back: a run without a thread is still found for a while. */
+  #isRead({ runId }: ClaimedRun): boolean {
+    return this.parts.logs.find(runId)?.events.isRecording ?? false;
+  }
+
   #moved(run: ClaimedRun): void {
+    const { logs, followed } = this.parts;
+    const log = logs.find(run.runId);
     this.#free(run);
-    if (this.parts.feeds.find(run.runId)?.hasReaders) this.parts.followed.follow(run.runId);
-    else this.parts.feeds.close(run.runId);
+    if (!log) return;
+    log.isAtWork = false;
+    if (log.events.readers > 0 || log.events.isAwaited) followed.follow(log);
+    else logs.release(log);
+  }
+
+  /** Writes what the log of a run holds to where other servers find it. */
+  async #save(runId: string): Promise<void> {
+    const { logs, relay } = this.parts;
+    const log = logs.find(runId);
+    if (log?.events.isRecording) await relay.repeat(runId, log.events.after(BEGINNING));
+  }
+
+  /** Leaves the output of runs that have ended here to other servers, for readers that have not taken all of it. */
+  async #saveEnded(): Promise<void> {
+    const ended = this.parts.logs.all.filter(
+      ({ events, isMadeHere, isResumable, isLeft }) =>
+        isMadeHere && events.result && (isResumable || isLeft || events.readers > 0),
+    );
+    for (const log of ended) {
+      await this.#save(log.runId);
+      this.#relayEnd(log);
+    }
+    await this.parts.relay.flushed();
   }
 
   /** Stops taking runs, lets those at work finish for `graceMs`, then hands them back. */
@@ -281,5 +344,6 @@ export class Worker {
     ]);
     for (const { execution } of this.#atWork.values()) execution.stop({ kind: 'handed-back' });
     await Promise.allSettled([...this.#atWork.values()].map((entry) => entry.done));
+    await this.#saveEnded();
   }
 }

@@ -5,6 +5,16 @@ interface Waiting<I, O> {
   readonly reject: (error: unknown) => void;
 }
 
+export interface BatchBounds<I> {
+  readonly maxItems?: number;
+  /** Bytes of one statement; a single larger item goes alone. */
+  readonly maxBytes?: number;
+  readonly bytesOf?: (item: I) => number;
+}
+
+/** Items of one statement when nothing else is said. */
+const MAX_ITEMS = 200;
+
 /**
  * Turns many small calls into few statements: what comes in while a statement is under way goes out together in the
  * next. Alone, a call leaves at the end of the current turn of the event loop.
@@ -18,7 +28,7 @@ export class Batch<I, O> {
   constructor(
     /** One statement for all; answers what became of each item, or throws for that item alone. */
     private readonly perform: (items: readonly I[]) => Promise<(item: I) => O>,
-    private readonly maxItems = 200,
+    private readonly bounds: BatchBounds<I> = {},
   ) {}
 
   add(item: I): Promise<O> {
@@ -34,8 +44,18 @@ export class Batch<I, O> {
     setImmediate(() => void this.#flush());
   }
 
+  #nextCount(): number {
+    const { maxItems = MAX_ITEMS, maxBytes = Infinity, bytesOf = () => 0 } = this.bounds;
+    let bytes = 0;
+    const tooMany = this.#waiting.findIndex(({ item }, index) => {
+      bytes += bytesOf(item);
+      return index > 0 && (index >= maxItems || bytes > maxBytes);
+    });
+    return tooMany < 0 ? this.#waiting.length : tooMany;
+  }
+
   async #flush(): Promise<void> {
-    const batch = this.#waiting.splice(0, this.maxItems);
+    const batch = this.#waiting.splice(0, this.#nextCount());
     try {
       const outputOf = await this.perform(batch.map((waiting) => waiting.item));
       for (const waiting of batch) settle(waiting, outputOf);

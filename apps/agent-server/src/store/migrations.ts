@@ -4,8 +4,8 @@ import { FINISH_RUN } from './functions/finish-run.js';
 import { SEARCHABLE } from './functions/searchable.js';
 import { SUBMIT_RUN } from './functions/submit-run.js';
 import { ITEMS } from './schema/items.js';
+import { RUN_LOGS } from './schema/run-logs.js';
 import { WEBHOOKS } from './schema/webhooks.js';
-import { TASK_INDEX } from './schema/tasks.js';
 
 /** Schema of everything the server keeps, the checkpointer's own tables included. */
 export const SCHEMA = 'agentplane';
@@ -124,5 +124,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 2, name: 'versions of assistants', sql: ASSISTANT_VERSIONS },
   { version: 3, name: 'items of the store', sql: ITEMS },
   { version: 4, name: 'webhooks of runs', sql: [SEARCHABLE, WEBHOOKS, SUBMIT_RUN].join('\n') },
-  { version: 5, name: 'tasks', sql: TASK_INDEX },
+  { version: 5, name: 'logs of runs', sql: RUN_LOGS },
 ];

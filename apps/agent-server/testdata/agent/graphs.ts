@@ -53,6 +53,11 @@ export const slow = new StateGraph(Log)
   .addEdge('third', END)
   .compile();
 
+/** Its factory never ends, whatever it is told. */
+export function stubborn(): Promise<unknown> {
+  return new Promise(() => undefined);
+}
+
 export const failing = new StateGraph(Log)
   .addNode('good', () => ({ steps: ['good'] }))
   .addNode('bad', () => {

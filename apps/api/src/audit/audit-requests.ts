@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type AuditActor, type AuditLog, shortened } from '#lib/audit-log';
+import { type AuditActor, type AuditLog, type AuditRecord, shortened } from '#lib/audit-log';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { REQUEST_ID_HEADER } from '#lib/telemetry';
 import { OPERATOR, findCaller } from '../tenancy/caller.js';
@@ -48,10 +48,11 @@ function record(audit: AuditLog, { request, reply, route, answer }: Answered): v
   const address = request.socket.remoteAddress;
   const agent = request.headers['user-agent'];
   const reason = reasonOf(answer['detail']);
-  audit.write({
+  const actor = actorOf(request);
+  const recorded: AuditRecord = {
     program: 'api',
     request: String(reply.raw.getHeader(REQUEST_ID_HEADER) ?? ''),
-    actor: actorOf(request),
+    actor,
     action: {
       verb: request.method,
       target: route.slice(route.indexOf(' ') + 1),
@@ -62,14 +63,26 @@ function record(audit: AuditLog, { request, reply, route, answer }: Answered): v
       ...(agent === undefined ? {} : { userAgent: shortened(agent) }),
     },
     outcome: { status: reply.statusCode, ...(reason === undefined ? {} : { reason }) },
-  });
+  };
+  audit.write(recorded, ownerOf(actor));
+}
+
+/** Whose files the record goes to; a key that opens nothing is nobody's, and must not push out what others did. */
+function ownerOf(actor: AuditActor): string {
+  if (actor.kind === 'api-key') return actor.tenant;
+  return actor.kind === 'refused-key' ? 'refused' : '';
 }
 
 function actorOf(request: FastifyRequest): AuditActor {
   const caller = findCaller(request);
   if (!caller) return { kind: 'refused-key' };
-  const { tenantId: tenant, keyId: id, scope } = caller;
-  return id === OPERATOR ? { kind: 'operator-key', tenant } : { kind: 'api-key', id, scope, tenant };
+  const { tenantId: tenant, keyId: id, keyName, scope } = caller;
+  if (id === OPERATOR) return { kind: 'operator-key', tenant };
+  return {
+    ...{ kind: 'api-key', id, scope, tenant },
+    ...(keyName === undefined ? {} : { name: shortened(keyName) }),
+    ...(caller.scope === 'deployment' ? { deployment: caller.deployment } : {}),
+  };
 }
 
 /** Ids of the path, and that of what was made. */

@@ -1,9 +1,12 @@
-import { type AuditLog, shortened } from '#lib/audit-log';
+import { type AuditLog, type AuditRecord, shortened } from '#lib/audit-log';
 import { ApiError, textAt } from '#lib/kube-semantics';
 import { REQUEST_ID_HEADER } from '#lib/telemetry';
+import { MASTERS, type UserInfo } from '../authn/user.js';
 import type { Audit, AuditedRequest } from '../http/audited-request.js';
 import type { Reply } from '../http/request-context.js';
 import { auditLevel } from './audit-policy.js';
+
+const OWN_NAMESPACES: ReadonlySet<string> = new Set(['agentplane-system', 'kube-system']);
 
 /** Records in this log; without one, nothing. */
 export function auditIn(log: AuditLog | undefined): Audit {
@@ -35,7 +38,7 @@ function record(log: AuditLog, audited: AuditedRequest, { address, result }: Ans
   const impersonates = request.headers['impersonate-user'];
   const agent = request.headers['user-agent'];
   const name = info.name === '' ? nameOf(result) : info.name;
-  log.write({
+  const recorded: AuditRecord = {
     program: 'kubernetes',
     request: String(response.getHeader(REQUEST_ID_HEADER) ?? ''),
     actor: {
@@ -56,7 +59,19 @@ function record(log: AuditLog, audited: AuditedRequest, { address, result }: Ans
       ...(agent === undefined ? {} : { userAgent: shortened(agent) }),
     },
     outcome: outcomeOf(result),
-  });
+  };
+  log.write(recorded, ownerOf(user));
+}
+
+/**
+ * Whose files the record goes to: those of who asked, never of the namespace that was named, which may be another's. Service
+ * accounts of a workspace count as the workspace, people as themselves; the rest is the platform and the cluster.
+ */
+function ownerOf({ username, groups }: UserInfo): string {
+  if (groups.includes(MASTERS)) return '';
+  const namespace = /^system:serviceaccount:([^:]+):/.exec(username)?.[1];
+  if (namespace !== undefined) return OWN_NAMESPACES.has(namespace) ? '' : namespace;
+  return username.startsWith('system:') ? '' : `user:${username}`;
 }
 
 function isReply(result: unknown): result is Reply {

@@ -6,7 +6,8 @@ import { temporaryFolder } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { testApi } from '../testdata/test-api.js';
 
-const path = join(temporaryFolder(), 'audit-kubernetes.log');
+const folder = temporaryFolder();
+const path = join(folder, 'audit-kubernetes.log');
 const log = createLogger('test', 'silent');
 const SECRETS = '/api/v1/namespaces/default/secrets';
 const MAPS = '/api/v1/namespaces/default/configmaps';
@@ -94,7 +95,16 @@ describe('the audit log of Kubernetes', () => {
       metadata: { labels },
     });
     expect(code).toBe(200);
-    expect(recordsOf('relabelled').at(-1)).toMatchObject({
+    // in the files of its namespace, whatever namespace it writes to
+    await robot.merge('/api/v1/namespaces/kube-system/pods/relabelled/status', {});
+    const own = readFileSync(join(folder, 'audit-kubernetes', 'default.log'), 'utf8')
+      .trim()
+      .split('\n');
+    expect(own).toHaveLength(2);
+    expect(recordsOf('relabelled').every(({ actor }) => (actor as { user: string }).user === 'admin')).toBe(
+      true,
+    );
+    expect(JSON.parse(own[0] ?? '')).toMatchObject({
       actor: { user: 'system:serviceaccount:default:robot' },
       action: { verb: 'patch', target: 'pods/status' },
     });

@@ -247,11 +247,13 @@ describe('the export side of a trace store', () => {
     expect(await apiKeys.verify(person.key)).toEqual({
       tenantId: TENANT,
       keyId: person.id,
+      keyName: 'laptop',
       scope: 'read',
     });
     expect(await apiKeys.verify(agent.key)).toEqual({
       tenantId: TENANT,
       keyId: agent.id,
+      keyName: 'agent',
       ...grant,
     });
     expect(await apiKeys.verify(`${person.key}x`)).toBeUndefined();

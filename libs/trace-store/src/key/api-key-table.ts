@@ -8,6 +8,7 @@ import type { ControlTables } from '../control/control-tables.js';
 interface VerifiedRow {
   readonly id: string;
   readonly tenant_id: string;
+  readonly name: string;
   readonly scope: KeyScope;
   readonly deployment: string | null;
   readonly project: string | null;
@@ -46,7 +47,7 @@ export class ApiKeyTable implements ApiKeys {
     if (!parsed) return undefined;
     // SQL, since every request waits for it: 0.1 ms of CPU, 0.2 ms through TypeORM
     const result = await this.#pool.query<VerifiedRow>(
-      `SELECT id, tenant_id, scope, deployment, project, hash,
+      `SELECT id, tenant_id, name, scope, deployment, project, hash,
         coalesce(last_used_at < now() - interval '1 minute', true) AS stale,
         (extract(epoch FROM expires_at - now()) * 1000)::float8 AS expires_in_ms
       FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
@@ -59,6 +60,7 @@ export class ApiKeyTable implements ApiKeys {
     return {
       tenantId: row.tenant_id,
       keyId: row.id,
+      keyName: row.name,
       ...grantOf(row),
       ...(row.expires_in_ms === null ? {} : { expiresInMs: row.expires_in_ms }),
     };

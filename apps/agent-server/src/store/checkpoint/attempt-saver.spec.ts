@@ -1,6 +1,9 @@
 import type { RunnableConfig } from '@langchain/core/runnables';
 import { emptyCheckpoint, type Checkpoint } from '@langchain/langgraph-checkpoint';
+import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
+import { LoggedEvent } from '../../log/logged-event.js';
+import { BEGINNING } from '../../log/position.js';
 import { newId, runAtWork, serverOf, storeFixture } from '../../../testdata/store-fixture.js';
 import { RunRelay } from '../../run/run-relay.js';
 import { readRunEvents } from '../event/read-run-events.js';
@@ -133,11 +136,14 @@ describe('AttemptSaver', () => {
 
   it('loses relayed output to a newer attempt only', async () => {
     const run = await runAtWork(store.sql);
-    const relay = new RunRelay(store.sql);
+    const relay = new RunRelay(store.sql, createLogger('test', 'silent'));
+    let n = 0;
     const relayed = ({ runId }: ClaimedRun, attempt: number, event: string) =>
-      relay.append({ runId, attempt, event, data: '1' });
+      relay.append(runId, new LoggedEvent({ event, data: '1' }, { attempt, n: n++ }));
     const read = async () =>
-      (await readRunEvents(WORKER, store.sql, [{ runId: run.runId, after: 0n }])).map(({ event }) => event);
+      (await readRunEvents(WORKER, store.sql, [{ runId: run.runId, after: BEGINNING }], 1_000)).map(
+        ({ event }) => event,
+      );
     await relayed(run, 1, 'in time');
     await takenOver(run);
     await Promise.all([relayed(run, 1, 'too late'), relayed(run, 2, 'first'), relayed(run, 2, 'second')]);

@@ -3,15 +3,17 @@ import type { RelayedEvent } from '../row/run-event-row.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
-// The row of a run that has ended may be removed already, so only a newer attempt counts against its last events.
-const APPEND = `INSERT INTO agentplane.run_events (run_id, event, data)
-  SELECT e.run_id, e.event, e.data
-  FROM unnest($1::uuid[], $2::text[], $3::text[], $4::int[]) WITH ORDINALITY AS e(run_id, event, data, attempt, place)
-  WHERE NOT EXISTS (SELECT 1 FROM agentplane.runs r WHERE r.run_id = e.run_id AND r.attempt > e.attempt)
-  ORDER BY e.place`;
+// The row of a run that has ended may be removed already, so only a newer attempt counts against its last events. What is
+// repeated was shown to readers before.
+const APPEND = `INSERT INTO agentplane.run_events (run_id, attempt, n, event, data, repeated)
+  SELECT e.run_id, e.attempt, e.n, e.event, e.data, e.repeated
+  FROM unnest($1::uuid[], $2::int[], $3::int[], $4::text[], $5::text[], $6::boolean[])
+    AS e(run_id, attempt, n, event, data, repeated)
+  WHERE e.repeated OR NOT EXISTS (SELECT 1 FROM agentplane.runs r WHERE r.run_id = e.run_id AND r.attempt > e.attempt)
+  ON CONFLICT DO NOTHING`;
 const NOTIFY = `SELECT pg_notify('${CHANNEL}', 'events:' || id) FROM unnest($1::text[]) AS id`;
 
-/** Relays output to readers at other servers, in order. */
+/** Relays output to readers at other servers. */
 export async function appendRunEvents(
   scope: WorkerScope,
   sql: Sql,
@@ -22,9 +24,11 @@ export async function appendRunEvents(
     text: APPEND,
     values: [
       events.map((event) => event.runId),
+      events.map((event) => event.position.attempt),
+      events.map((event) => event.position.n),
       events.map((event) => event.event),
       events.map((event) => event.data),
-      events.map((event) => event.attempt),
+      events.map((event) => event.isRepeated),
     ],
   });
   await sql.asWorker(scope, { text: NOTIFY, values: [[...new Set(events.map((event) => event.runId))]] });

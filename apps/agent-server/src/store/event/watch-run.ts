@@ -1,22 +1,27 @@
+import { positionText, type Position } from '../../log/position.js';
 import { CHANNEL } from '../channel.js';
 import type { WorkerScope } from '../scope.js';
 import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
 
-const WATCH = `UPDATE agentplane.runs SET watchers = array_append(watchers, $2)
-  WHERE run_id = $1 AND status IN ('pending', 'running') AND NOT ($2 = ANY(watchers))`;
+const WATCH = `UPDATE agentplane.runs SET streamed = true,
+  watchers = CASE WHEN $2 = ANY(watchers) THEN watchers ELSE array_append(watchers, $2) END
+  WHERE run_id = $1 AND status IN ('pending', 'running')`;
 
-/** Asks the server at work on the run to relay its output to this one from now on. */
+/**
+ * Asks the server that has the run to relay its output to this one from now on.
+ * @param after repeat what came after it, as far as it is kept, also when the run has ended
+ */
 export async function watchRun(
   scope: WorkerScope,
   sql: Sql,
   { serverId }: ServerIdentity,
   runId: string,
+  after: Position | undefined,
 ): Promise<void> {
-  const { rowCount } = await sql.asWorker(scope, { text: WATCH, values: [runId, serverId] });
-  if (rowCount)
-    await sql.asWorker(scope, {
-      text: `SELECT pg_notify('${CHANNEL}', 'watch:' || $1)`,
-      values: [runId],
-    });
+  await sql.asWorker(scope, { text: WATCH, values: [runId, serverId] });
+  await sql.asWorker(scope, {
+    text: `SELECT pg_notify('${CHANNEL}', 'watch:' || $1)`,
+    values: [after ? `${runId}:${positionText(after)}` : runId],
+  });
 }

@@ -3,7 +3,7 @@ import type { RunStatus } from './run-row.js';
 
 /** How a run on a thread ended. */
 export interface RunEnd {
-  readonly status: Extract<RunStatus, 'success' | 'error' | 'interrupted'>;
+  readonly status: Extract<RunStatus, 'success' | 'error' | 'interrupted' | 'timeout'>;
   readonly threadStatus: 'idle' | 'interrupted' | 'error';
   readonly error?: { readonly error: string; readonly message: string };
   /** JSON text of the thread's values; undefined leaves them as they are. */

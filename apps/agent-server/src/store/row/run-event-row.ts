@@ -1,22 +1,24 @@
+import type { Position } from '../../log/position.js';
+
 /** An event on its way to readers at another server. */
 export interface RelayedEvent {
   readonly runId: string;
-  /** Of the run that speaks; refused once a newer one has begun. */
-  readonly attempt: number;
+  /** Its attempt is that of the run that speaks: refused once a newer one has begun. */
+  readonly position: Position;
   /** `mode|namespace…` as on the wire, or `END` with the result as data. */
   readonly event: string;
   /** JSON text. */
   readonly data: string;
+  /** Sent for a reader that asked for what it had missed: nothing new for others. */
+  readonly isRepeated: boolean;
 }
 
-export interface StoredEvent extends Omit<RelayedEvent, 'attempt'> {
-  readonly ordinal: bigint;
-}
+export type StoredEvent = Omit<RelayedEvent, 'isRepeated'>;
 
-/** How far a reader has come in a run's events. */
+/** How far a reader has come in a run's events; undefined: it takes whatever comes next. */
 export interface Cursor {
   readonly runId: string;
-  readonly after: bigint;
+  readonly after: Position | undefined;
 }
 
 /** Name of the event that carries the result of a run. */

@@ -33,6 +33,10 @@ export interface StoredRun {
     readonly context?: JsonObject | null;
     readonly stream_mode: readonly StreamMode[];
     readonly subgraphs: boolean;
+    /** The request that made it reads its output. */
+    readonly streamed?: boolean;
+    /** Its output may be read from its beginning, also later. */
+    readonly resumable?: boolean;
     readonly interrupt_before?: Breakpoints;
     readonly interrupt_after?: Breakpoints;
     readonly checkpoint?: {

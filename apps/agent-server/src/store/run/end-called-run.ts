@@ -1,5 +1,6 @@
 import { jsonText } from '../json-text.js';
 import type { ClaimedRun } from '../row/claimed-run.js';
+import { endedTemporary } from '../row/ended-temporary.js';
 import type { RunEnd } from '../row/run-end.js';
 import { noteWebhook, WAKE_WEBHOOKS, webhookValues } from '../row/webhook-row.js';
 import type { WorkerScope } from '../scope.js';
@@ -7,19 +8,28 @@ import type { Sql } from '../sql.js';
 
 /** The row is read as it was before the statement. */
 const END = `
-WITH gone AS MATERIALIZED (
-  DELETE FROM agentplane.runs r
-  WHERE r.run_id = $1 AND r.attempt = $2 AND r.status = 'running' AND r.temporary RETURNING r.run_id),
+WITH ended AS MATERIALIZED (
+  SELECT r.run_id FROM agentplane.runs r
+  WHERE r.run_id = $1 AND r.attempt = $2 AND r.status = 'running' AND r.temporary FOR UPDATE),
+kept AS (
+  UPDATE agentplane.runs r SET ${endedTemporary('$4', '$5::json', '$8::boolean')} FROM ended
+  WHERE r.run_id = ended.run_id AND $7::boolean),
+removed AS (
+  DELETE FROM agentplane.runs r USING ended WHERE r.run_id = ended.run_id AND NOT $7::boolean),
 noted AS (${noteWebhook({ url: '$3', status: '$4', error: '$5', values: '$6' })}
-  FROM agentplane.runs r JOIN gone ON gone.run_id = r.run_id ${WAKE_WEBHOOKS})
-SELECT gone.run_id FROM gone LEFT JOIN noted ON true`;
+  FROM agentplane.runs r JOIN ended ON ended.run_id = r.run_id ${WAKE_WEBHOOKS})
+SELECT ended.run_id FROM ended LEFT JOIN noted ON true`;
 
-/** Ends a run without a thread and makes its webhook due; false from an old attempt. */
+/**
+ * Ends a run without a thread and makes its webhook due; false from an old attempt.
+ * @param isRead its row stays for readers that come back
+ */
 export async function endCalledRun(
   scope: WorkerScope,
   sql: Sql,
   run: ClaimedRun,
   end: RunEnd,
+  isRead: boolean,
 ): Promise<boolean> {
   const { rows } = await sql.asWorker(scope, {
     text: END,
@@ -30,6 +40,8 @@ export async function endCalledRun(
       end.status,
       end.error ? jsonText(end.error) : null,
       webhookValues(end),
+      isRead,
+      run.kwargs.resumable ?? false,
     ],
   });
   return rows.length > 0;

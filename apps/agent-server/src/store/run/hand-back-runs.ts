@@ -4,7 +4,8 @@ import type { Sql } from '../sql.js';
 import { notifyPending } from './notify-pending.js';
 
 const HAND_BACK = `
-UPDATE agentplane.runs r SET status = 'pending', server_id = NULL, lease_until = NULL, updated_at = clock_timestamp()
+UPDATE agentplane.runs r SET status = 'pending', server_id = NULL, lease_until = NULL, updated_at = clock_timestamp(),
+  watchers = array_remove(r.watchers, r.server_id)
 FROM unnest($1::uuid[], $2::int[]) AS b(run_id, attempt)
 WHERE r.run_id = b.run_id AND r.attempt = b.attempt AND r.status = 'running'`;
 

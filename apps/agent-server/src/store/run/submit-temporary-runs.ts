@@ -1,17 +1,8 @@
-import { jsonbText, jsonText } from '../json-text.js';
-import type { Queueing } from '../row/queued-run.js';
-import type { StoredRun } from '../row/stored-run.js';
-import type { Scope, WorkerScope } from '../scope.js';
+import type { TemporaryRow } from '../row/temporary-row.js';
+import type { WorkerScope } from '../scope.js';
 import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
 import { notifyPending } from './notify-pending.js';
-
-/** A run without a thread of its own, with the scope of the caller who asked for it. */
-export interface TemporarySubmission {
-  readonly scope: Scope;
-  readonly run: StoredRun;
-  readonly queueing: Pick<Queueing, 'delayMs' | 'startsHere' | 'isWatched'>;
-}
 
 const INSERT = `
 INSERT INTO agentplane.runs (run_id, thread_id, temporary, assistant_id, graph_id, status, multitask_strategy, metadata,
@@ -27,16 +18,6 @@ FROM json_to_recordset($1::json) AS n(run_id uuid, thread_id uuid, assistant_id 
 WHERE n.visible IS NULL OR n.metadata @> ANY (n.visible)
 RETURNING run_id`;
 
-function rowText({ scope, run, queueing }: TemporarySubmission): string {
-  const filter = scope.kind === 'worker' ? '' : `,"visible":[${scope.filter.alternatives.join(',')}]`;
-  return (
-    `{"run_id":"${run.runId}","thread_id":"${run.threadId}","assistant_id":"${run.assistantId}",` +
-    `"graph_id":${JSON.stringify(run.graphId)},"metadata":${jsonbText(run.metadata)},` +
-    `"kwargs":${jsonText(run.kwargs)},"delay_ms":${queueing.delayMs},"start_here":${queueing.startsHere},` +
-    `"is_watched":${queueing.isWatched}${filter}}`
-  );
-}
-
 /**
  * Makes runs of several callers in one statement, each under the scope of its own.
  * @returns the ids of those made; the metadata of the others is outside of their scopes
@@ -45,12 +26,12 @@ export async function submitTemporaryRuns(
   scope: WorkerScope,
   sql: Sql,
   { serverId, leaseMs }: ServerIdentity,
-  submissions: readonly TemporarySubmission[],
+  submissions: readonly TemporaryRow[],
 ): Promise<ReadonlySet<string>> {
   const { rows } = await sql.asWorker<{ run_id: string }>(scope, {
     name: 'submit-temporary-runs',
     text: INSERT,
-    values: [`[${submissions.map(rowText).join(',')}]`, serverId, leaseMs],
+    values: [`[${submissions.map(({ text }) => text).join(',')}]`, serverId, leaseMs],
   });
   if (submissions.some(({ queueing }) => !queueing.startsHere))
     void notifyPending(scope, sql).catch(() => undefined); // a hint: looking once a second finds them too

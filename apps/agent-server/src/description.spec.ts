@@ -1,0 +1,42 @@
+import { testPostgres } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+describe('what a server says of itself', () => {
+  const postgres = testPostgres();
+  let server: ServerProcess;
+  beforeAll(async () => (server = await ServerProcess.start({ uri: postgres.uri })), 60_000);
+  afterAll(() => server?.stop());
+
+  const get = (path: string): Promise<Response> => fetch(`${server.url}${path}`);
+
+  it('counts its runs in the text of Prometheus and as JSON', async () => {
+    await server.client().runs.wait(null, 'counter', { input: {} });
+    const answer = await get('/metrics');
+    expect(answer.headers.get('content-type')).toContain('text/plain');
+    const text = await answer.text();
+    expect(text).toMatch(/^agentplane_agent_run_attempts_total\{outcome="success"\} 1$/m);
+    expect(text).toMatch(/^agentplane_agent_runs_queued 0$/m);
+    expect(text).toMatch(/^agentplane_event_loop_busy_ratio 0\.\d+/m);
+    expect(text).toMatch(/^agentplane_event_loop_lag_seconds /m);
+    expect(text).toMatch(/^agentplane_agent_unsent_bytes 0$/m);
+    expect(text).toMatch(/^process_resident_memory_bytes \d+/m);
+    expect(await (await get('/metrics?format=json')).json()).toContainEqual(
+      expect.objectContaining({
+        name: 'agentplane_agent_stream_readers',
+        values: [{ labels: {}, value: 0 }],
+      }),
+    );
+    expect((await get('/metrics?format=xml')).status).toBe(400);
+  });
+
+  it('describes its routes as a document and as a page', async () => {
+    const document = (await (await get('/openapi.json')).json()) as { openapi: string; paths: object };
+    expect(document).toMatchObject({
+      openapi: '3.1.0',
+      paths: { '/runs/wait': { post: {} }, '/docs': { get: {} } },
+    });
+    const page = await get('/docs');
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+    expect(await page.text()).toContain('<code>/runs/wait</code>');
+  });
+});

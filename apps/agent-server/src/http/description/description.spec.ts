@@ -1,0 +1,58 @@
+import { HttpSide, type HttpSideParts } from '../http-side.js';
+import { DESCRIBED_ROUTES } from './described-routes.js';
+import { renderDocsPage } from './docs-page.js';
+import { openapiDocument } from './openapi-document.js';
+
+/** Routes as the server registers them; what they work with is not needed for that. */
+const ROUTES = new HttpSide({ items: {} } as HttpSideParts).routes.filter(
+  (name) => !name.startsWith('HEAD '),
+);
+
+type Operation = {
+  readonly summary: string;
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> };
+};
+
+const document = openapiDocument(ROUTES) as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+};
+
+describe('the description of the routes', () => {
+  it('has a line for each route, and none for others', () => {
+    expect(Object.keys(DESCRIBED_ROUTES).sort()).toEqual([...ROUTES].sort());
+  });
+
+  it('describes bodies by the shapes that check them', () => {
+    expect(document.paths['/threads/{thread_id}/runs/stream']?.post).toMatchObject({
+      requestBody: {
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              required: ['assistant_id'],
+              properties: { after_seconds: { anyOf: [{ type: 'number', minimum: 0 }, { type: 'null' }] } },
+            },
+          },
+        },
+      },
+    });
+  });
+
+  it('has a schema for every body', () => {
+    const bodies = Object.values(document.paths).flatMap((methods) =>
+      Object.values(methods).flatMap(
+        ({ requestBody }) => requestBody?.content['application/json']?.schema ?? [],
+      ),
+    );
+    expect(bodies.length).toBeGreaterThan(15);
+    for (const schema of bodies) expect(Object.keys(schema).length).toBeGreaterThan(0);
+  });
+
+  it('renders a page that loads nothing from elsewhere', () => {
+    const { html, policy } = renderDocsPage(document);
+    expect(html).not.toMatch(/(src|href)="(https?:)?\/\//);
+    expect(html).toContain('<code>/threads/{thread_id}/runs/stream</code>');
+    expect(policy).toMatch(/^default-src 'none'; connect-src 'self'; script-src 'sha256-/);
+    expect(renderDocsPage({ info: { title: '<script>' } }).html).toContain('&#60;script&#62;');
+  });
+});

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { PLATFORM_VERSION } from '#lib/config';
+import { DESCRIBED_ROUTES, type DescribedRoute } from './described-routes.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Answered without a key. */
+const OPEN = new Set(['GET /ok', 'GET /info', 'GET /openapi.json', 'GET /docs']);
+
+const CONTENT = { events: 'text/event-stream', text: 'text/plain', page: 'text/html' } as const;
+
+const ERROR = {
+  description: 'Refused, with what is wrong',
+  content: {
+    'application/json': {
+      schema: { type: 'object', properties: { detail: { type: 'string' } }, required: ['detail'] },
+    },
+  },
+};
+
+/** What a client may send; what only code can check is left to the server's answer. */
+function schemaOf(shape: z.ZodType): Json {
+  const { $schema: _, ...schema } = z.toJSONSchema(shape, { io: 'input', unrepresentable: 'any' });
+  return schema;
+}
+
+function parametersOf(path: string, query: z.ZodObject | undefined): readonly Json[] {
+  const inPath = [...path.matchAll(/:([a-z_]+)/g)].map(([, name]) => ({
+    ...{ name, in: 'path', required: true },
+    schema: { type: 'string' },
+  }));
+  const inQuery = Object.entries(query?.shape ?? {}).map(([name, shape]) => ({
+    ...{ name, in: 'query', required: false },
+    schema: schemaOf(shape as z.ZodType),
+  }));
+  return [...inPath, ...inQuery];
+}
+
+function answerOf({ answers }: DescribedRoute): Json {
+  if (answers === 'nothing') return { 204: { description: 'Done' } };
+  const type = answers === undefined ? 'application/json' : CONTENT[answers];
+  return { 200: { description: 'Done', content: { [type]: { schema: {} } } } };
+}
+
+function operationOf(name: string, path: string): Json {
+  const route: DescribedRoute = DESCRIBED_ROUTES[name] ?? { about: 'Not described' };
+  const { about, body, query } = route;
+  return {
+    operationId: name.toLowerCase().replace(/[^a-z0-9]+/g, '_'),
+    tags: [path.split('/')[1] ?? ''].map((first) =>
+      DESCRIBED_ROUTES[name] && /^(ok|info|metrics|openapi\.json|docs)$/.test(first) ? 'server' : first,
+    ),
+    summary: about,
+    parameters: parametersOf(path, query),
+    ...(body ? { requestBody: { content: { 'application/json': { schema: schemaOf(body) } } } } : {}),
+    responses: { ...answerOf(route), default: ERROR },
+    ...(OPEN.has(name) ? { security: [] } : {}),
+  };
+}
+
+/**
+ * The OpenAPI document of the routes that a server has registered. Bodies and queries are described by the shapes that
+ * check them.
+ * @param routes as `METHOD /path/:parameter`
+ */
+export function openapiDocument(routes: readonly string[]): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const name of routes) {
+    const [method = '', path = ''] = name.split(' ');
+    if (method === 'HEAD') continue;
+    const shown = path.replace(/:([a-z_]+)/g, '{$1}');
+    (paths[shown] ??= {})[method.toLowerCase()] = operationOf(name, path);
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Agent server', version: PLATFORM_VERSION },
+    paths,
+    components: {
+      securitySchemes: {
+        ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
+        Bearer: { type: 'http', scheme: 'bearer' },
+      },
+    },
+    security: [{ ApiKey: [] }, { Bearer: [] }],
+  };
+}

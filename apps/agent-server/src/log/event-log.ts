@@ -1,0 +1,297 @@
+import type { RunEvent } from '../stream/run-event.js';
+import { LoggedEvent } from './logged-event.js';
+import { BEGINNING, isAfter, type Position } from './position.js';
+
+/** How a run ended, for those who wait. */
+export interface RunResult {
+  /** JSON text: the last values, or `{"__error__": {error, message}}`. */
+  readonly body: string;
+  /** The end is known, but not all output before it: it was made at a server that is gone. */
+  readonly lacksOutput?: true;
+}
+
+/** Where a reader begins. */
+export type ReadFrom =
+  | { readonly kind: 'now' } // what comes from now on, after the opening of the attempt
+  | { readonly kind: 'kept' } // everything that is still there
+  | { readonly kind: 'after'; readonly position: Position };
+
+/**
+ * `waiting`: more may come; `behind`: the next event is no longer here; `ended`: everything was taken.
+ */
+export type CursorState = 'waiting' | 'behind' | 'ended';
+
+export interface EventLogOptions {
+  /** Above it the oldest events go. */
+  readonly maxBytes: number;
+  /** Learns of every change of its size. */
+  readonly onChange?: (change: number) => void;
+}
+
+/**
+ * The newest output of one run: appended by whoever performs or follows the run, read by any number of cursors. A slow
+ * reader costs its position; what it has not taken when the log is full is gone for it, and it learns that. The newest
+ * event stays whatever its size, so that one of any size reaches a reader who reads.
+ *
+ * `append`, `read(from)`, `end(result)` are the whole of it; the rest says where the log stands.
+ */
+export class EventLog {
+  #events: LoggedEvent[] = [];
+  /** Number of events that were dropped: the index of the first one that is here. */
+  #dropped = 0;
+  #bytes = 0;
+  /** Everything after it that this log got is here. Undefined: not known yet where the log begins. */
+  #before: Position | undefined = BEGINNING;
+  #last: Position | undefined = BEGINNING;
+  #opening: RunEvent | undefined;
+  #result: RunResult | undefined;
+  #isRecording = false;
+  /** Events of this turn of the event loop are kept: no reader could take them yet. */
+  #firstOfTurn: number | undefined;
+  readonly #cursors = new Set<LogCursor>();
+  readonly #waiters = new Set<(result: RunResult) => void>();
+
+  constructor(
+    readonly name: string,
+    private readonly options: EventLogOptions,
+  ) {}
+
+  /** Events are kept from now on; before, they are counted only. */
+  record(): void {
+    this.#isRecording = true;
+  }
+
+  /** Keeps nothing any more. */
+  stopRecording(): void {
+    this.#isRecording = false;
+    this.clear();
+  }
+
+  get isRecording(): boolean {
+    return this.#isRecording;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Position of the newest event; undefined when it is not known where the log begins. */
+  get last(): Position | undefined {
+    return this.#last;
+  }
+
+  /** Everything after this position is here. */
+  get before(): Position | undefined {
+    return this.#before;
+  }
+
+  get result(): RunResult | undefined {
+    return this.#result;
+  }
+
+  get readers(): number {
+    return this.#cursors.size;
+  }
+
+  get isAwaited(): boolean {
+    return this.#waiters.size > 0;
+  }
+
+  /** Opens an attempt; what opens it is also the first that later readers get. */
+  open(attempt: number, opening: RunEvent): LoggedEvent | undefined {
+    this.#opening = opening;
+    return this.#add(opening, { attempt, n: 0 });
+  }
+
+  /** What readers of an attempt elsewhere get first. */
+  describe(opening: RunEvent): void {
+    this.#opening = opening;
+  }
+
+  /**
+   * Appends what comes next.
+   * @param position where it stands, when another server made it; the next place by default
+   * @returns undefined when nothing is recorded
+   */
+  append(event: RunEvent, position?: Position): LoggedEvent | undefined {
+    if (this.#result || (!position && !this.#isRecording)) return undefined;
+    const { attempt, n } = this.#last ?? BEGINNING;
+    return this.#add(event, position ?? { attempt, n: n + 1 });
+  }
+
+  #add(event: RunEvent, position: Position): LoggedEvent | undefined {
+    if (this.#result) return undefined;
+    this.#last = position;
+    if (!this.#isRecording) {
+      this.#before = position;
+      return undefined;
+    }
+    this.#before ??= { ...position, n: position.n - 1 };
+    const logged = new LoggedEvent(event, position);
+    this.#events.push(logged);
+    this.#grow(logged.bytes);
+    this.#trim();
+    for (const cursor of this.#cursors) cursor.onMore();
+    return logged;
+  }
+
+  /** The rest is everything: readers end once they have taken it. */
+  end(result: RunResult): void {
+    if (this.#result) return;
+    this.#result = result;
+    for (const cursor of this.#cursors) cursor.onMore();
+    for (const waiter of this.#waiters) waiter(result);
+    this.#waiters.clear();
+  }
+
+  /** Answers a function that stops the waiting. */
+  whenEnded(waiter: (result: RunResult) => void): () => void {
+    if (this.#result) waiter(this.#result);
+    else this.#waiters.add(waiter);
+    return () => this.#waiters.delete(waiter);
+  }
+
+  /** Reads from a place on; `onMore` is called when there may be more to take. */
+  read(from: ReadFrom, onMore: () => void): LogCursor {
+    this.record();
+    const cursor = new LogCursor(this, from, onMore);
+    this.#cursors.add(cursor);
+    return cursor;
+  }
+
+  close(cursor: LogCursor): void {
+    this.#cursors.delete(cursor);
+  }
+
+  /** What a reader that begins after `position` gets first, so that it knows the run and the attempt. */
+  openingAt(position: Position | undefined): LoggedEvent | undefined {
+    return this.#opening && new LoggedEvent(this.#opening, position ?? BEGINNING, position);
+  }
+
+  /** Every event that is here and comes after a position. */
+  after(position: Position): readonly LoggedEvent[] {
+    return this.#events.filter((event) => isAfter(event.position, position));
+  }
+
+  get firstIndex(): number {
+    return this.#dropped;
+  }
+
+  at(index: number): LoggedEvent | undefined {
+    return this.#events[index - this.#dropped];
+  }
+
+  /** Forgets its events and begins after `position`; undefined: with whatever comes next. */
+  restart(position: Position | undefined): void {
+    this.clear();
+    this.#before = position;
+    this.#last = position;
+  }
+
+  /** Drops its events; readers that have not taken them are behind. */
+  clear(): void {
+    this.#dropped += this.#events.length;
+    this.#events = [];
+    this.#before = this.#last;
+    this.#grow(-this.#bytes);
+  }
+
+  /** Drops the oldest event, unless it is the newest or of this turn. Answers whether it did. */
+  dropOldest(): boolean {
+    const [oldest] = this.#events;
+    if (!oldest || this.#events.length === 1 || this.#dropped >= (this.#firstOfTurn ?? Infinity))
+      return false;
+    this.#events.shift();
+    this.#dropped++;
+    this.#before = oldest.position;
+    this.#grow(-oldest.bytes);
+    return true;
+  }
+
+  #trim(): void {
+    if (this.#firstOfTurn === undefined) {
+      this.#firstOfTurn = this.#dropped + this.#events.length - 1;
+      setImmediate(() => (this.#firstOfTurn = undefined));
+    }
+    while (this.#bytes > this.options.maxBytes && this.dropOldest());
+  }
+
+  #grow(change: number): void {
+    if (change === 0) return;
+    this.#bytes += change;
+    this.options.onChange?.(change);
+  }
+}
+
+/** How far one reader has come. */
+export class LogCursor {
+  #index: number;
+  #position: Position | undefined;
+  #opening: LoggedEvent | undefined;
+
+  constructor(
+    private readonly log: EventLog,
+    from: ReadFrom,
+    readonly onMore: () => void,
+  ) {
+    this.#index = log.firstIndex;
+    if (from.kind === 'after') {
+      this.#position = from.position;
+      return;
+    }
+    this.#position = from.kind === 'kept' ? log.before : log.last;
+    // one that begins with the opening of an attempt gets it anyway
+    if (from.kind === 'now' || log.at(this.#index)?.position.n !== 0)
+      this.#opening = log.openingAt(this.#position);
+  }
+
+  /** The last position taken; undefined when it is not known where the log begins. */
+  get position(): Position | undefined {
+    return this.#position;
+  }
+
+  /** Goes on after a position that was read elsewhere. */
+  moveTo(position: Position): void {
+    this.#position = position;
+  }
+
+  get state(): CursorState {
+    if (this.#isBehind) return 'behind';
+    if (this.log.result && !this.#opening && !this.#next()) return 'ended';
+    return 'waiting';
+  }
+
+  /** The next event; without one, `state` says why. */
+  take(): LoggedEvent | undefined {
+    if (this.#opening) {
+      const opening = this.#opening;
+      this.#opening = undefined;
+      return opening;
+    }
+    if (this.#isBehind) return undefined;
+    const next = this.#next();
+    if (next) {
+      this.#index++;
+      this.#position = next.position;
+    }
+    return next;
+  }
+
+  close(): void {
+    this.log.close(this);
+  }
+
+  get #isBehind(): boolean {
+    const { before } = this.log;
+    return before !== undefined && this.#position !== undefined && isAfter(before, this.#position);
+  }
+
+  #next(): LoggedEvent | undefined {
+    this.#index = Math.max(this.#index, this.log.firstIndex);
+    for (;;) {
+      const event = this.log.at(this.#index);
+      if (!event || !this.#position || isAfter(event.position, this.#position)) return event;
+      this.#index++;
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import type { RunEvent } from '../stream/run-event.js';
+import { positionText, type Position } from './position.js';
+
+/** What an event costs beside its bytes, about. */
+const OVERHEAD_BYTES = 200;
+
+/** An event as every reader is sent it: its bytes are made once. */
+export class LoggedEvent {
+  /** As a server-sent event. */
+  readonly frame: Buffer;
+  readonly event: string;
+  readonly #dataAt: number;
+
+  constructor(
+    { event, data }: RunEvent,
+    readonly position: Position,
+    /** Undefined: a reader that comes back cannot begin after it. */
+    id: Position | undefined = position,
+  ) {
+    const head = `${id ? `id: ${positionText(id)}\n` : ''}event: ${event}\ndata: `;
+    this.event = event;
+    this.#dataAt = Buffer.byteLength(head);
+    this.frame = Buffer.from(`${head}${data}\n\n`);
+  }
+
+  /** JSON text. */
+  get data(): string {
+    return this.frame.toString('utf8', this.#dataAt, this.frame.length - 2);
+  }
+
+  get bytes(): number {
+    return this.frame.length + OVERHEAD_BYTES;
+  }
+}

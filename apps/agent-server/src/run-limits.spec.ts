@@ -1,0 +1,75 @@
+import { testPostgres, waitFor } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const PATIENT = { timeoutMs: 30_000 };
+const postgres = testPostgres();
+
+/** A server whose runs may take two seconds. */
+const IMPATIENT = { BG_JOB_TIMEOUT_SECS: '2', MAX_RECURSION_LIMIT: '50' };
+
+describe('the time limit of runs', () => {
+  it.each(['slow', 'stubborn'])(
+    'ends a run of a graph that does not listen to its signal: %s',
+    async (graph) => {
+      const server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri, env: IMPATIENT });
+      try {
+        const client = server.client();
+        const { thread_id: threadId } = await client.threads.create();
+        const askedMs = performance.now();
+        const run = await client.runs.create(threadId, graph, { input: { waitMs: 20_000 } });
+        const join = await client.runs.join(threadId, run.run_id);
+        expect(performance.now() - askedMs).toBeLessThan(30_000);
+        expect(join).toEqual({
+          __error__: {
+            error: 'RunTimeout',
+            message: expect.stringMatching(/time limit of 2 s; BG_JOB_TIMEOUT_SECS/),
+          },
+        });
+        expect(await client.runs.get(threadId, run.run_id)).toMatchObject({ status: 'timeout' });
+        expect(await client.threads.get(threadId)).toMatchObject({ status: 'error' });
+        const next = await client.runs.wait(threadId, 'counter', { input: {} });
+        expect(next).toMatchObject({ steps: ['step 1'] });
+      } finally {
+        await server.stop('SIGKILL');
+      }
+    },
+  );
+
+  it('counts the attempts of a run together', async () => {
+    const { uri } = await postgres.freshDatabase();
+    const env = { BG_JOB_TIMEOUT_SECS: '6', AGENTPLANE_RUN_LEASE_MS: '1000', AGENTPLANE_DRAIN_MS: '0' };
+    let server = await ServerProcess.start({ uri, env });
+    try {
+      const { thread_id: threadId } = await server.client().threads.create();
+      const askedMs = performance.now();
+      const { run_id: runId } = await server
+        .client()
+        .runs.create(threadId, 'slow', { input: { waitMs: 60_000 } });
+      for (let attempt = 0; attempt < 2; attempt++) {
+        await server.stop('SIGTERM');
+        server = await ServerProcess.start({ uri, env });
+      }
+      await waitFor(
+        async () => (await server.client().runs.get(threadId, runId)).status === 'timeout',
+        PATIENT,
+      );
+      expect(performance.now() - askedMs).toBeLessThan(30_000);
+    } finally {
+      await server.stop('SIGKILL');
+    }
+  });
+});
+
+describe('the limit of steps', () => {
+  it('refuses a recursion_limit above its setting by name', async () => {
+    const server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri, env: IMPATIENT });
+    try {
+      const wait = (limit: number) =>
+        server.client().runs.wait(null, 'counter', { input: {}, config: { recursion_limit: limit } });
+      await expect(wait(51)).rejects.toThrow(/recursion_limit.*must not be above 50; MAX_RECURSION_LIMIT/);
+      expect(await wait(50)).toMatchObject({ steps: ['step 1'] });
+    } finally {
+      await server.stop('SIGKILL');
+    }
+  });
+});

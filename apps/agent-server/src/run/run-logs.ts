@@ -1,0 +1,163 @@
+import type { Clock } from '#lib/time';
+import { EventLog, type RunResult } from '../log/event-log.js';
+
+/** Milliseconds between two looks at which logs have been kept long enough. */
+const SWEEP_MS = 5_000;
+
+export interface LogLimits {
+  /** Of the output of one run. */
+  readonly runBytes: number;
+  /** Of all output that is kept in this process. */
+  readonly processBytes: number;
+  /** How long output is kept for readers that were attached, after the end of a run or without any of them. */
+  readonly keptMs: number;
+  /** The same for runs made with `stream_resumable`. */
+  readonly resumableMs: number;
+}
+
+/** The log of a run in this process. */
+export interface RunLog {
+  readonly runId: string;
+  readonly events: EventLog;
+  /** Made with `stream_resumable`: everybody who may see the run may read everything that is kept. */
+  isResumable: boolean;
+  /** At work here: its log is needed whatever reads it. */
+  isAtWork: boolean;
+  /** Its output came from this process: others may ask for it. */
+  isMadeHere: boolean;
+  /** A reader left before it had taken everything. */
+  isLeft: boolean;
+  endedMs: number | undefined;
+  /** Since then nobody reads it, unless somebody does. */
+  idleSinceMs: number;
+}
+
+const FRESH = {
+  isResumable: false,
+  isAtWork: false,
+  isMadeHere: false,
+  isLeft: false,
+  endedMs: undefined,
+  idleSinceMs: 0,
+} as const;
+
+/**
+ * The logs of this process by run. A log lives as long as its run is at work here or somebody reads it, and for a time
+ * after that: a reader whose connection broke comes back.
+ */
+export class RunLogs {
+  readonly #logs = new Map<string, RunLog>();
+  #bytes = 0;
+  #cancelSweep: (() => void) | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly limits: LogLimits,
+  ) {}
+
+  /** Readers of all logs. */
+  get readers(): number {
+    return [...this.#logs.values()].reduce((sum, { events }) => sum + events.readers, 0);
+  }
+
+  /** Bytes of all logs. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get all(): RunLog[] {
+    return [...this.#logs.values()];
+  }
+
+  find(runId: string): RunLog | undefined {
+    return this.#logs.get(runId);
+  }
+
+  open(runId: string): RunLog {
+    let log = this.#logs.get(runId);
+    if (!log) {
+      const events = new EventLog(runId, {
+        maxBytes: this.limits.runBytes,
+        onChange: (change) => this.#changed(change),
+      });
+      log = { runId, events, ...FRESH };
+      this.#logs.set(runId, log);
+    }
+    return log;
+  }
+
+  /** Keeps its output from now on, though nobody may read it yet. */
+  record(log: RunLog): void {
+    if (log.events.isRecording) return;
+    log.idleSinceMs = this.clock.monotonicMs();
+    log.events.record();
+    this.#sweepLater();
+  }
+
+  /** The run has ended: whoever reads it ends after what is here. */
+  end(runId: string, result: RunResult): void {
+    const log = this.#logs.get(runId);
+    if (!log) return;
+    log.isAtWork = false;
+    log.endedMs ??= this.clock.monotonicMs();
+    log.events.end(result);
+    this.release(log);
+  }
+
+  /** Forgets a log that nothing needs any more; one that was recorded stays for readers that come back. */
+  release(log: RunLog): void {
+    if (log.events.readers > 0 || log.events.isAwaited || (log.isAtWork && !log.events.isRecording)) return;
+    if (!log.events.isRecording) return this.#forget(log);
+    log.idleSinceMs = this.clock.monotonicMs();
+    this.#sweepLater();
+  }
+
+  #forget(log: RunLog): void {
+    if (this.#logs.get(log.runId) === log) this.#logs.delete(log.runId);
+    log.events.stopRecording();
+  }
+
+  #sweepLater(): void {
+    this.#cancelSweep ??= this.clock.after(SWEEP_MS, () => {
+      this.#cancelSweep = undefined;
+      this.#sweep();
+    });
+  }
+
+  #sweep(): void {
+    let isMore = false;
+    for (const log of this.#logs.values()) {
+      const { events, isResumable } = log;
+      if (events.readers > 0 || !events.isRecording) continue;
+      isMore = true;
+      if (isResumable && log.isAtWork) continue;
+      const idleMs = this.clock.monotonicMs() - log.idleSinceMs;
+      if (idleMs < (isResumable ? this.limits.resumableMs : this.limits.keptMs)) continue;
+      if (log.isAtWork) events.stopRecording();
+      else if (!events.isAwaited) this.#forget(log);
+    }
+    if (isMore) this.#sweepLater();
+  }
+
+  #changed(change: number): void {
+    this.#bytes += change;
+    if (change > 0 && this.#bytes > this.limits.processBytes) this.#relieve();
+  }
+
+  /** Forgets what ended first, then the oldest events of the largest log. */
+  #relieve(): void {
+    const { processBytes } = this.limits;
+    const unread = this.all.filter(
+      ({ events, isAtWork }) => !isAtWork && events.readers === 0 && events.bytes > 0,
+    );
+    for (const log of unread.sort((one, other) => (one.endedMs ?? Infinity) - (other.endedMs ?? Infinity))) {
+      if (this.#bytes <= processBytes) return;
+      this.#forget(log);
+    }
+    const largest = this.all.sort((one, other) => other.events.bytes - one.events.bytes);
+    for (const { events } of largest) {
+      while (this.#bytes > processBytes && events.dropOldest());
+      if (this.#bytes <= processBytes) return;
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import type { RunResult } from '../log/event-log.js';
+import type { LoggedEvent } from '../log/logged-event.js';
+
+/** A way through the output of a run that its reader takes at its own pace. */
+export interface Reading {
+  /** The next event; without one, `state` says why. */
+  take(): LoggedEvent | undefined;
+  /** `lost`: what comes next for this reader is kept nowhere any more. */
+  readonly state: 'waiting' | 'ended' | 'lost';
+  /** Nothing more comes from the run: what there is to take is here. */
+  readonly hasEnd: boolean;
+  close(): void;
+}
+
+/** Reads the output of a run. */
+export interface OutputReader {
+  readonly kind: 'output';
+  attach(reading: Reading): void;
+  /** There may be more to take. */
+  more(): void;
+}
+
+/** Waits for the end of a run. */
+export interface ResultReader {
+  readonly kind: 'result';
+  ended(result: RunResult): void;
+}
+
+export type RunReader = OutputReader | ResultReader;

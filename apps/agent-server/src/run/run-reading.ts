@@ -1,0 +1,122 @@
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { LogCursor, ReadFrom } from '../log/event-log.js';
+import { LoggedEvent } from '../log/logged-event.js';
+import { isNext, type Position } from '../log/position.js';
+import { readRunEvents } from '../store/event/read-run-events.js';
+import { END } from '../store/row/run-event-row.js';
+import type { Sql } from '../store/sql.js';
+import { WORKER } from '../store/worker-scope.js';
+import type { RunFollower } from './run-follower.js';
+import type { RunLog, RunLogs } from './run-logs.js';
+import type { Reading } from './run-reader.js';
+
+/** What one reader that catches up holds in memory. */
+const PAGE_BYTES = 256 * 1024;
+
+/** Milliseconds between two looks for what another server was asked to repeat, and how often is looked. */
+const LOOK_MS = 250;
+const LOOKS = 20;
+
+export interface ReadingParts {
+  readonly sql: Sql;
+  readonly logs: RunLogs;
+  readonly follower: RunFollower;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * One reader's way through the output of a run: first what an earlier attempt left in the database, page by page as the
+ * reader takes it, then the log here.
+ */
+export class RunReading implements Reading {
+  readonly #cursor: LogCursor;
+  #page: LoggedEvent[] = [];
+  #isCatchingUp = false;
+  #isLost = false;
+  #isClosed = false;
+  #looks = 0;
+
+  constructor(
+    private readonly runLog: RunLog,
+    from: ReadFrom,
+    private readonly onMore: () => void,
+    private readonly parts: ReadingParts,
+  ) {
+    this.#cursor = runLog.events.read(from, onMore);
+  }
+
+  /** The next event; without one, `state` says why. */
+  take(): LoggedEvent | undefined {
+    const next = this.#page.shift() ?? this.#cursor.take();
+    if (!next && !this.#isLost && this.#cursor.state === 'behind') this.#catchUp();
+    return next;
+  }
+
+  /** `lost`: what comes next for this reader is kept nowhere any more. */
+  get state(): 'waiting' | 'ended' | 'lost' {
+    if (this.#page.length > 0) return 'waiting';
+    if (this.#isLost) return 'lost';
+    const { state } = this.#cursor;
+    if (state !== 'ended') return 'waiting';
+    return this.runLog.events.result?.lacksOutput ? 'lost' : 'ended';
+  }
+
+  get hasEnd(): boolean {
+    return this.runLog.events.result !== undefined;
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (this.state === 'waiting') this.runLog.isLeft = true;
+    this.#cursor.close();
+    this.parts.logs.release(this.runLog);
+  }
+
+  #catchUp(): void {
+    const { position } = this.#cursor;
+    if (this.#isCatchingUp || this.#isClosed || !position) return;
+    this.#isCatchingUp = true;
+    this.#readPage(position)
+      .catch((error: unknown) => {
+        this.parts.log.warn(
+          { runId: this.runLog.runId, error: errorText(error) },
+          'reading earlier output failed',
+        );
+        return this.#lookAgain();
+      })
+      .finally(() => {
+        this.#isCatchingUp = false;
+        if (!this.#isClosed) this.onMore();
+      });
+  }
+
+  async #readPage(after: Position): Promise<void> {
+    const { runId, events } = this.runLog;
+    const found = await readRunEvents(WORKER, this.parts.sql, [{ runId, after }], PAGE_BYTES);
+    let last = after;
+    for (const { position, event, data } of found) {
+      if (event === END || !isNext(position, last)) break;
+      this.#page.push(new LoggedEvent({ event, data }, position));
+      last = position;
+    }
+    this.#cursor.moveTo(last);
+    const { before } = events;
+    if (this.#page.length > 0) this.#looks = 0;
+    // all that was saved of the attempts before has been read, and the log begins with the opening of its own
+    else if (before?.n === -1 && this.runLog.isAtWork) this.#cursor.moveTo(before);
+    else if (this.parts.follower.follows(runId)) await this.#lookAgain();
+    else this.#isLost = true;
+  }
+
+  async #lookAgain(): Promise<void> {
+    if (this.#looks++ >= LOOKS) this.#isLost = true;
+    else {
+      if (this.#looks === 1) await this.parts.follower.ask(this.runLog.runId, this.#cursor.position);
+      await this.parts.clock.sleep(LOOK_MS);
+    }
+  }
+}

@@ -1,0 +1,11 @@
+import type { WorkerScope } from '../scope.js';
+import type { Sql } from '../sql.js';
+
+/** Somebody reads the run's output: its next attempt records it from the first event. */
+export async function markStreamed(scope: WorkerScope, sql: Sql, runId: string): Promise<void> {
+  await sql.asWorker(scope, {
+    text: `UPDATE agentplane.runs SET streamed = true
+      WHERE run_id = $1 AND NOT streamed AND status IN ('pending', 'running')`,
+    values: [runId],
+  });
+}

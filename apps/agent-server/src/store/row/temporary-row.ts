@@ -1,0 +1,28 @@
+import { jsonbText, jsonText } from '../json-text.js';
+import type { Scope } from '../scope.js';
+import type { Queueing } from './queued-run.js';
+import type { StoredRun } from './stored-run.js';
+
+/** A run without a thread of its own, with the scope of the caller who asked for it. */
+export interface TemporarySubmission {
+  readonly scope: Scope;
+  readonly run: StoredRun;
+  readonly queueing: Pick<Queueing, 'delayMs' | 'startsHere' | 'isWatched'>;
+}
+
+/** One on its way into the database: its text is made once, and counts where many share a statement. */
+export interface TemporaryRow extends TemporarySubmission {
+  /** JSON. */
+  readonly text: string;
+}
+
+export function temporaryRow(submission: TemporarySubmission): TemporaryRow {
+  const { scope, run, queueing } = submission;
+  const filter = scope.kind === 'worker' ? '' : `,"visible":[${scope.filter.alternatives.join(',')}]`;
+  const text =
+    `{"run_id":"${run.runId}","thread_id":"${run.threadId}","assistant_id":"${run.assistantId}",` +
+    `"graph_id":${JSON.stringify(run.graphId)},"metadata":${jsonbText(run.metadata)},` +
+    `"kwargs":${jsonText(run.kwargs)},"delay_ms":${queueing.delayMs},"start_here":${queueing.startsHere},` +
+    `"is_watched":${queueing.isWatched}${filter}}`;
+  return { ...submission, text };
+}
