@@ -12,12 +12,14 @@ import type { ServerConfig } from './config.js';
 import { callStoreDirectly } from './graph/call-store-directly.js';
 import { readGraphFolder, type GraphFolder } from './graph/graph-folder.js';
 import { GraphRegistry } from './graph/graph-registry.js';
+import { loadEmbedder } from './graph/load-embedder.js';
 import { LoadProgress } from './graph/load-progress.js';
 import { offerLogger } from './graph/offer-logger.js';
 import { KeyVerifier } from './http/authenticate.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
 import { GraphStore } from './memory/graph-store.js';
+import { ItemIndex, type Embedder } from './memory/item-index.js';
 import { ItemStore } from './memory/item-store.js';
 import { ItemSweeper } from './memory/item-sweeper.js';
 import { readRuns } from './run/observe-runs.js';
@@ -75,7 +77,7 @@ export class AgentServer {
   static async start(options: AgentServerOptions): Promise<AgentServer> {
     const { config, clock, log } = options;
     const verifier = buildVerifier(config, clock);
-    const { agent, graphs } = await loadGraphs(options);
+    const { agent, graphs, embedder } = await loadGraphs(options);
     const { postgresUri: uri, poolSize } = config;
     const database = new Database({ uri, poolSize, clock, log });
     const { sql } = database;
@@ -83,8 +85,9 @@ export class AgentServer {
     const readiness = new Readiness();
 
     const secrets = secretsOf(config);
-    const { ttl } = agent.store;
-    const items = new ItemStore({ sql, ttl });
+    const { ttl, index: settings } = agent.store;
+    const index = settings && embedder && new ItemIndex({ ...settings, embedder, clock });
+    const items = new ItemStore({ sql, ttl, index, log });
     const store = new GraphStore(items, WORKER);
     for (const { file } of graphs.sources) await callStoreDirectly(file, store);
     const sweeper = new ItemSweeper({ sql, intervalMinutes: ttl.sweepIntervalMinutes, clock, log });
@@ -182,13 +185,11 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
   return new KeyVerifier(authUrl, { tenantId, deployment }, wrongKeys, clock);
 }
 
-async function loadGraphs({
-  config,
-  folder,
-  reports,
-  clock,
-  log,
-}: AgentServerOptions): Promise<{ readonly agent: GraphFolder; readonly graphs: GraphRegistry }> {
+async function loadGraphs({ config, folder, reports, clock, log }: AgentServerOptions): Promise<{
+  readonly agent: GraphFolder;
+  readonly graphs: GraphRegistry;
+  readonly embedder: Embedder | undefined;
+}> {
   const agent = await readGraphFolder(folder);
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // what the deployment sets comes first
@@ -201,7 +202,9 @@ async function loadGraphs({
     const graphs = await GraphRegistry.load(agent, progress, reports);
     for (const graphId of graphs.withOwnStore)
       log.warn({ graphId }, 'graph was compiled with a store of its own; the one of the server is used');
-    return { agent, graphs };
+    const { index } = agent.store;
+    const embedder = index && (await loadEmbedder(agent.folder, index));
+    return { agent, graphs, embedder };
   } finally {
     await close();
   }

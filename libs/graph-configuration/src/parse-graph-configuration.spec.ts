@@ -76,7 +76,10 @@ describe('langgraph.json', () => {
     const ttl = { default_ttl: 1.5, refresh_on_read: false, sweep_interval_minutes: 1 };
     expect(parse({ store: { index, ttl }, http: { disable_store: true } })).toMatchObject({
       store: {
-        index: { dims: 3, embed: './embed.ts:embed', fields: ['$'] },
+        index: {
+          ...{ dims: 3, embed: './embed.ts:embed', fields: ['$'] },
+          source: { file: './embed.ts', exportName: 'embed' },
+        },
         ttl: { defaultMinutes: 1.5, refreshesOnRead: false, sweepIntervalMinutes: 1 },
       },
       isStoreServed: false,

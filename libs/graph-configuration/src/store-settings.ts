@@ -15,6 +15,8 @@ export interface StoreIndex {
   readonly dims: number;
   /** `FILE:EXPORT` of the agent, or `PROVIDER:MODEL`. */
   readonly embed: string;
+  /** Where it is one of the agent's files. */
+  readonly source: { readonly file: string; readonly exportName: string } | undefined;
   /** Paths of what is embedded; `$` is the whole value. */
   readonly fields: readonly string[];
 }
@@ -25,6 +27,8 @@ export interface StoreSettings {
 }
 
 const DEFAULT_TTL: StoreTtl = { defaultMinutes: undefined, refreshesOnRead: true, sweepIntervalMinutes: 5 };
+
+const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
 
 /** Those of pgvector. */
 const MAX_DIMS = 16_000;
@@ -102,8 +106,15 @@ function parseIndex({ dims, embed, fields }: JsonObject): StoreIndex {
   return {
     dims: Number(dims),
     embed: String(embed),
+    source: sourceOf(String(embed)),
     fields: Array.isArray(fields) ? fields.filter(isText) : ['$'],
   };
+}
+
+function sourceOf(embed: string): StoreIndex['source'] {
+  const colon = embed.lastIndexOf(':');
+  const file = embed.slice(0, colon);
+  return SOURCE_FILE.test(file) ? { file, exportName: embed.slice(colon + 1) || 'default' } : undefined;
 }
 
 function parseTtl({ default_ttl, refresh_on_read, sweep_interval_minutes }: JsonObject): StoreTtl {

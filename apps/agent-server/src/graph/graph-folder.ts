@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -20,6 +21,8 @@ export interface GraphFolder extends Pick<GraphConfiguration, 'store' | 'isStore
   /** Real path of the agent's folder. */
   readonly folder: string;
   readonly graphs: readonly GraphSource[];
+  /** Other files of the agent that are imported, absolute: made to JavaScript with those of the graphs. */
+  readonly modules: readonly string[];
   /** What `env` sets, below the variables that the process was started with. */
   readonly variables: Readonly<Record<string, string>>;
   /** A sentence for each setting that drives nothing. */
@@ -65,6 +68,10 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
     graphs: graphs.map((graph) => ({ ...graph, file: resolve(real, graph.file) })),
     variables: read.variables,
     store,
+    modules: [store.index?.source?.file]
+      .filter((file) => file !== undefined)
+      .map((file) => resolve(real, file))
+      .filter((file) => existsSync(file)),
     isStoreServed,
     webhooks,
     notes: [...notes, ...read.notes],

@@ -93,13 +93,15 @@ export class GraphRegistry {
    * @throws TerminalError (`GraphLoadFailed`) for sources that do not compile, or the first graph that does not load
    */
   static async load(
-    { folder, graphs: sources }: Pick<GraphFolder, 'folder' | 'graphs'>,
+    { folder, graphs: sources, modules }: Pick<GraphFolder, 'folder' | 'graphs' | 'modules'>,
     progress: LoadProgress,
     seen: SeenSources,
   ): Promise<GraphRegistry> {
     for (const source of sources)
       if (!existsSync(source.file)) throw failed(folder, source, 'the file does not exist');
-    const compiled = await compileSources(folder, [...new Set(sources.map(({ file }) => file))]);
+    const compiled = await compileSources(folder, [
+      ...new Set([...sources.map(({ file }) => file), ...modules]),
+    ]);
     seen.sources([...compiled.targets.keys()]);
     installSourceHooks(compiled, (url) => seen.package(url));
     progress.follow(compiled);

@@ -64,8 +64,8 @@ export interface StoreRouteParts {
 export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteParts): void {
   if (items === undefined) return;
   app.put('/store/items', access('store:put'), async (request, reply) => {
-    const { namespace, key, value, ttl } = parseBody(putting, request.body);
-    await items.put(scopeOf(request), { namespace, key, value, ttlMinutes: ttl });
+    const { namespace, key, value, index, ttl } = parseBody(putting, request.body);
+    await items.put(scopeOf(request), { namespace, key, value, index: index ?? undefined, ttlMinutes: ttl });
     return reply.code(204).send();
   });
   app.get('/store/items', access('store:get'), async (request, reply) => {
@@ -88,6 +88,7 @@ export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteP
     const found = await items.search(scopeOf(request), {
       prefix: body.namespace_prefix ?? [],
       filter: body.filter ?? undefined,
+      query: body.query ?? undefined,
       limit: body.limit ?? 10,
       offset: body.offset ?? 0,
       refreshes: body.refresh_ttl ?? undefined,

@@ -66,10 +66,10 @@ export class GraphStore extends BaseStore {
     namespace: string[],
     key: string,
     value: Record<string, unknown>,
-    _index?: false | string[],
+    index?: false | string[],
     options?: { ttl?: number | null },
   ): Promise<void> {
-    await this.#items.put(this.#scope, { namespace, key, value, ttlMinutes: options?.ttl });
+    await this.#items.put(this.#scope, { namespace, key, value, index, ttlMinutes: options?.ttl });
   }
 
   override async delete(namespace: string[], key: string): Promise<void> {
@@ -77,10 +77,11 @@ export class GraphStore extends BaseStore {
   }
 
   override async search(namespacePrefix: string[], options: SearchOptions = {}): Promise<SearchItem[]> {
-    const { filter, limit, offset, refreshTtl } = options;
+    const { filter, limit, offset, query, refreshTtl } = options;
     const found = await this.#items.search(this.#scope, {
       prefix: namespacePrefix,
       filter,
+      query,
       limit: rows(limit, 10),
       offset: rows(offset, 0),
       refreshes: refreshTtl,

@@ -1,6 +1,8 @@
-import type { JsonObject } from '#lib/json';
 import type { StoreTtl } from '#lib/graph-configuration';
+import type { JsonObject } from '#lib/json';
+import type { Logger } from '#lib/telemetry';
 import { getItem } from '../store/item/get-item.js';
+import { listItems } from '../store/item/list-items.js';
 import { listNamespaces, type NamespaceSearch } from '../store/item/list-namespaces.js';
 import { putItem } from '../store/item/put-item.js';
 import { refreshItems } from '../store/item/refresh-items.js';
@@ -10,19 +12,25 @@ import type { ItemPlace, StoredItem } from '../store/row/item-row.js';
 import type { ItemSearch } from '../store/row/item-search.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
+import type { ItemIndex } from './item-index.js';
 import { requireLabels, requirePlace, requireValue } from './item-limits.js';
+import { NearestItems } from './nearest-items.js';
 
 /** An item as it is given. */
 export interface GivenItem extends ItemPlace {
   readonly value: JsonObject;
   /** Minutes; null: it never expires; undefined: as the agent's settings say. */
   readonly ttlMinutes?: number | null | undefined;
+  /** Paths of what is embedded; false: nothing; undefined: as the agent's settings say. */
+  readonly index?: false | readonly string[] | undefined;
 }
 
 /** A search as it is asked. */
 export interface AskedSearch extends ItemSearch {
   readonly limit: number;
   readonly offset: number;
+  /** What items are to be close to in meaning; without it they come from the last changed on. */
+  readonly query?: string | undefined;
   /** Whether the items' time to live begins again; undefined: as the agent's settings say. */
   readonly refreshes?: boolean | undefined;
 }
@@ -35,19 +43,29 @@ export interface RankedItem extends StoredItem {
 export interface ItemStoreParts {
   readonly sql: Sql;
   readonly ttl: StoreTtl;
+  /** Undefined: items are not found by what they mean. */
+  readonly index: ItemIndex | undefined;
+  readonly log: Logger;
 }
 
 /** The long-term memory of an agent: documents under namespaces, for graphs and for requests alike. */
 export class ItemStore {
-  constructor(private readonly parts: ItemStoreParts) {}
+  readonly #nearest: NearestItems;
+  #hasNamedIndex = false;
+
+  constructor(private readonly parts: ItemStoreParts) {
+    this.#nearest = new NearestItems(parts.sql);
+  }
 
   /** @throws PublicError `invalid`, `too_large`, `forbidden`, `conflict` */
-  async put(scope: Scope, { namespace, key, value, ttlMinutes }: GivenItem): Promise<void> {
+  async put(scope: Scope, { namespace, key, value, ttlMinutes, index }: GivenItem): Promise<void> {
     requirePlace({ namespace, key });
     requireValue(value);
     const { sql, ttl } = this.parts;
     const minutes = ttlMinutes === undefined ? ttl.defaultMinutes : (ttlMinutes ?? undefined);
-    await putItem(scope, sql, { namespace, key, value, ttlMinutes: minutes, vectors: [] });
+    if (index) this.#nameMissingIndex();
+    const vectors = (await this.parts.index?.vectorsOf(value, index)) ?? [];
+    await putItem(scope, sql, { namespace, key, value, ttlMinutes: minutes, vectors });
   }
 
   async get(scope: Scope, place: ItemPlace, refreshes?: boolean): Promise<StoredItem | undefined> {
@@ -62,14 +80,40 @@ export class ItemStore {
   async search(scope: Scope, search: AskedSearch): Promise<RankedItem[]> {
     requireLabels('namespace_prefix', search.prefix);
     const { sql, ttl } = this.parts;
-    const found = await searchItems(scope, sql, search, search);
+    const ranked = await this.#rank(scope, search);
+    const found = ranked
+      ? await listItems(scope, sql, [...ranked.keys()])
+      : await searchItems(scope, sql, search, search);
     if ((search.refreshes ?? ttl.refreshesOnRead) && found.length > 0)
       await refreshItems(
         scope,
         sql,
         found.map(({ itemId }) => itemId),
       );
-    return found.map(({ item }) => ({ ...item, score: undefined }));
+    return found.map(({ itemId, item }) => ({ ...item, score: ranked?.get(itemId) }));
+  }
+
+  /** The page of the closest items with their scores; undefined where nothing is to be close to. */
+  async #rank(scope: Scope, search: AskedSearch): Promise<ReadonlyMap<string, number> | undefined> {
+    const { query, limit, offset } = search;
+    if (query === undefined || query === '') return undefined;
+    const { index } = this.parts;
+    if (!index) {
+      this.#nameMissingIndex();
+      return undefined;
+    }
+    const wanted = { query: await index.vectorOf(query), limit: offset + limit };
+    const ranked = await this.#nearest.find(scope, search, wanted);
+    return new Map(ranked.slice(offset).map(({ itemId, score }) => [itemId, score]));
+  }
+
+  /** As LangGraph's own stores answer them: in order, without scores. */
+  #nameMissingIndex(): void {
+    if (this.#hasNamedIndex) return;
+    this.#hasNamedIndex = true;
+    const note =
+      'store.index of langgraph.json is not set: a query ranks no items, and index of a put embeds nothing';
+    this.parts.log.warn({ note }, 'store has no index');
   }
 
   /** @throws PublicError `invalid` */

@@ -36,8 +36,11 @@ import type { ItemPlace } from './row/item-row.js';
 import type { CallerScope, Scope } from './scope.js';
 import { EVERY_ROW, sqlFilter } from './sql-filter.js';
 import { getItem } from './item/get-item.js';
+import { listEmbeddedItems } from './item/list-embedded-items.js';
+import { listItems } from './item/list-items.js';
 import { listNamespaces } from './item/list-namespaces.js';
 import { putItem } from './item/put-item.js';
+import { readVectors } from './item/read-vectors.js';
 import { refreshItems } from './item/refresh-items.js';
 import { removeItem } from './item/remove-item.js';
 import { searchItems } from './item/search-items.js';
@@ -309,6 +312,23 @@ const ITEM_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
       searchItems(scope, store.sql, { prefix: item.namespace, filter: undefined }, PAGE),
     absent: [],
   },
+  listItems: { ask: (scope, { itemId }) => listItems(scope, store.sql, [itemId]), absent: [] },
+  listEmbeddedItems: {
+    ask: (scope, { item }) =>
+      listEmbeddedItems(
+        ...([
+          scope,
+          store.sql,
+          { prefix: item.namespace, filter: undefined },
+          { dims: 2, limit: 5 },
+        ] as const),
+      ),
+    absent: [],
+  },
+  readVectors: {
+    ask: (scope, { itemId }) => readVectors(scope, store.sql, [itemId], 2),
+    absent: [],
+  },
   refreshItems: {
     ask: (scope, { itemId }) => refreshItems(scope, store.sql, [itemId]),
     absent: undefined,
@@ -320,6 +340,9 @@ const ITEM_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   },
 };
 const STATEMENTS = { ...CALLER_STATEMENTS, ...ITEM_STATEMENTS };
+
+/** For a database with pgvector, which this one has not. */
+const VECTOR_STATEMENTS = ['rankItems'];
 
 /** Statements that make a row, and the one that explains why a row was not made: tested by themselves below. */
 const MAKING_STATEMENTS = [
@@ -339,6 +362,7 @@ const WORKER_STATEMENTS = [
   'endCalledRun',
   'endTemporaryRuns',
   'ensureSystemAssistant',
+  'ensureVectorType',
   'findCancel',
   'findLastEvent',
   'finishRun',
@@ -378,7 +402,12 @@ async function exportedStatements(): Promise<string[]> {
 
 describe('the statements of the store', () => {
   it('names every exported statement of the store in this file', async () => {
-    const named = [...Object.keys(STATEMENTS), ...MAKING_STATEMENTS, ...WORKER_STATEMENTS];
+    const named = [
+      ...Object.keys(STATEMENTS),
+      ...MAKING_STATEMENTS,
+      ...VECTOR_STATEMENTS,
+      ...WORKER_STATEMENTS,
+    ];
     expect((await exportedStatements()).sort()).toEqual(named.sort());
   });
 

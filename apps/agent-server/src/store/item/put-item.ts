@@ -9,7 +9,7 @@ import { visible } from '../visible.js';
 /** What a field of an item means, as numbers of a model. */
 export interface FieldVector {
   readonly field: string;
-  /** Of length one. */
+  /** Of length one, or all zeros. */
   readonly vector: Float32Array;
 }
 
@@ -33,9 +33,9 @@ const PUT = `WITH put AS (
     RETURNING i.item_id),
   forgotten AS (DELETE FROM agentplane.store_vectors v USING put
     WHERE v.item_id = put.item_id AND NOT (v.field = ANY ($6::text[]))),
-  embedded AS (INSERT INTO agentplane.store_vectors AS v (item_id, field, vector)
-    SELECT put.item_id, e.field, e.vector::real[] FROM put, unnest($6::text[], $7::text[]) AS e(field, vector)
-    ON CONFLICT (item_id, field) DO UPDATE SET vector = EXCLUDED.vector)
+  embedded AS (INSERT INTO agentplane.store_vectors AS v (item_id, field, dims, vector)
+    SELECT put.item_id, e.field, cardinality(e.vector::real[]), e.vector::real[] FROM put, unnest($6::text[], $7::text[]) AS e(field, vector)
+    ON CONFLICT (item_id, field) DO UPDATE SET dims = EXCLUDED.dims, vector = EXCLUDED.vector)
   SELECT item_id, ${visible(NEW_DOCUMENT)} AS admitted FROM (SELECT 1) one LEFT JOIN put ON true`;
 
 /**

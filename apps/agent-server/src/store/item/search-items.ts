@@ -1,5 +1,5 @@
 import { boundedPage } from '../bounded-page.js';
-import { ITEM_COLUMNS, storedItem, type ItemRow, type StoredItem } from '../row/item-row.js';
+import { ITEM_COLUMNS, storedItem, type FoundItem, type ItemRow } from '../row/item-row.js';
 import { itemConditions, Values, type ItemSearch } from '../row/item-search.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
@@ -25,9 +25,4 @@ export async function searchItems(
     values: values.list,
   });
   return rows.map((row) => ({ itemId: row.item_id, item: storedItem(row) }));
-}
-
-export interface FoundItem {
-  readonly itemId: string;
-  readonly item: StoredItem;
 }

@@ -9,6 +9,12 @@ export interface StoredItem {
   readonly updatedAt: Date;
 }
 
+/** An item with the id of its row. */
+export interface FoundItem {
+  readonly itemId: string;
+  readonly item: StoredItem;
+}
+
 /** Where an item stands. */
 export interface ItemPlace {
   readonly namespace: readonly string[];

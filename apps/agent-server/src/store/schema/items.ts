@@ -20,6 +20,7 @@ CREATE INDEX store_items_by_expiry ON agentplane.store_items (expires_at) WHERE 
 CREATE TABLE agentplane.store_vectors (
   item_id bigint NOT NULL REFERENCES agentplane.store_items (item_id) ON DELETE CASCADE,
   field text NOT NULL,
+  dims int NOT NULL,
   vector real[] NOT NULL,
   PRIMARY KEY (item_id, field)
 );

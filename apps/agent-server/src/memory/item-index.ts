@@ -1,0 +1,110 @@
+import { errorText, PublicError } from '#lib/errors';
+import type { StoreIndex } from '#lib/graph-configuration';
+import type { JsonObject } from '#lib/json';
+import type { Clock } from '#lib/time';
+import type { FieldVector } from '../store/item/put-item.js';
+import { textsAtPath } from './texts-at-path.js';
+
+/** Texts of one item: each is a call of a model, or a part of one. */
+const MAX_TEXTS = 100;
+
+/** Milliseconds that a model gets. */
+const PATIENCE_MS = 60_000;
+
+/** Characters of what a model reports that are quoted. */
+const QUOTED = 500;
+
+/** Turns texts into vectors; as narrow as a pipe to another process. */
+export interface Embedder {
+  embedDocuments(texts: readonly string[]): Promise<unknown>;
+  embedQuery(text: string): Promise<unknown>;
+}
+
+export interface ItemIndexParts extends Pick<StoreIndex, 'dims' | 'fields' | 'embed'> {
+  readonly embedder: Embedder;
+  readonly clock: Clock;
+}
+
+/** A vector of length one: its product with another is their cosine. */
+function unitVector(numbers: readonly number[]): Float32Array {
+  const length = Math.hypot(...numbers);
+  return Float32Array.from(numbers, (number) => (length > 0 ? number / length : 0));
+}
+
+function isNumbers(given: unknown): given is readonly number[] {
+  return (
+    Array.isArray(given) && given.every((number) => typeof number === 'number' && Number.isFinite(number))
+  );
+}
+
+/** What items mean, by the model of the agent's settings. */
+export class ItemIndex {
+  constructor(private readonly parts: ItemIndexParts) {}
+
+  get dims(): number {
+    return this.parts.dims;
+  }
+
+  /**
+   * @param index paths instead of those of the settings; false for none
+   * @throws PublicError `invalid` for too many texts, `unavailable` when the model fails
+   */
+  async vectorsOf(value: JsonObject, index: false | readonly string[] | undefined): Promise<FieldVector[]> {
+    const paths = index === false ? [] : (index ?? this.parts.fields);
+    const texts = paths.flatMap((path) => {
+      const found = textsAtPath(value, path);
+      return found.map((text, at) => ({ field: found.length > 1 ? `${path}.${at}` : path, text }));
+    });
+    if (texts.length === 0) return [];
+    if (texts.length > MAX_TEXTS)
+      throw new PublicError('invalid', `store: ${texts.length} texts to embed; ${MAX_TEXTS} at most`, [
+        {
+          loc: ['body', 'index'],
+          msg: `must not name more than ${MAX_TEXTS} texts, of which the value has ${texts.length}`,
+          type: 'value_error',
+        },
+      ]);
+    const embedded = await this.#ask((model) => model.embedDocuments(texts.map(({ text }) => text)));
+    if (!Array.isArray(embedded) || embedded.length !== texts.length)
+      throw this.#failed(`it did not answer with a vector for each of ${texts.length} texts`);
+    return texts.map(({ field }, at) => ({ field, vector: this.#vector(embedded[at]) }));
+  }
+
+  /** @throws PublicError `unavailable` when the model fails */
+  async vectorOf(query: string): Promise<Float32Array> {
+    return this.#vector(await this.#ask((model) => model.embedQuery(query)));
+  }
+
+  #failed(found: string, cause?: unknown): PublicError {
+    return new PublicError(
+      'unavailable',
+      `Embedding by ${this.parts.embed} failed: ${found}; see store.index of langgraph.json`,
+      [],
+      { cause },
+    );
+  }
+
+  #vector(given: unknown): Float32Array {
+    const { dims } = this.parts;
+    const numbers = ArrayBuffer.isView(given) ? Array.from(given as Float32Array) : given;
+    if (!isNumbers(numbers)) throw this.#failed('a vector is not a list of numbers');
+    if (numbers.length !== dims)
+      throw this.#failed(`a vector has ${numbers.length} numbers where dims is ${dims}`);
+    return unitVector(numbers);
+  }
+
+  async #ask(call: (model: Embedder) => Promise<unknown>): Promise<unknown> {
+    const { clock, embedder } = this.parts;
+    let cancel: (() => void) | undefined;
+    const silence = new Promise<never>((_, reject) => {
+      cancel = clock.after(PATIENCE_MS, () => reject(new Error(`no answer within ${PATIENCE_MS / 1000} s`)));
+    });
+    try {
+      return await Promise.race([call(embedder), silence]);
+    } catch (error) {
+      throw this.#failed(errorText(error).slice(0, QUOTED), error);
+    } finally {
+      cancel?.();
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import { PublicError } from '#lib/errors';
+import { ensureVectorType } from '../store/item/ensure-vector-type.js';
+import { listEmbeddedItems } from '../store/item/list-embedded-items.js';
+import { rankItems, type Ranked } from '../store/item/rank-items.js';
+import { readVectors } from '../store/item/read-vectors.js';
+import type { ItemSearch } from '../store/row/item-search.js';
+import { vectorBytes } from '../store/row/item-vector.js';
+import type { Scope } from '../store/scope.js';
+import type { Sql } from '../store/sql.js';
+import { Turns } from '../store/turns.js';
+import { WORKER } from '../store/worker-scope.js';
+
+/** Vectors that one search looks at without pgvector: each of them, one after the other. */
+const MAX_VECTORS = 100_000;
+
+/** Of the vectors that are looked at together; the event loop turns between two pages. */
+const PAGE_BYTES = 8 * 1024 * 1024;
+
+/** Searches that read vectors at once. */
+const MAX_SCANS = 2;
+
+export interface NearestQuery {
+  readonly query: Float32Array;
+  /** Items wanted. */
+  readonly limit: number;
+}
+
+/**
+ * Finds the items that are closest to a vector, by their cosine, exactly: by pgvector where the database has it, else
+ * by reading the vectors that the search leaves.
+ */
+export class NearestItems {
+  readonly #scans = new Turns(MAX_SCANS);
+  #hasVectorType: Promise<boolean> | undefined;
+
+  constructor(private readonly sql: Sql) {}
+
+  /** From the closest on. @throws PublicError `bad_request` for more vectors than can be read */
+  async find(scope: Scope, search: ItemSearch, wanted: NearestQuery): Promise<Ranked[]> {
+    if (await this.#asksDatabase()) return rankItems(scope, this.sql, search, wanted);
+    return this.#scans.take(() => this.#scan(scope, search, wanted));
+  }
+
+  async #asksDatabase(): Promise<boolean> {
+    this.#hasVectorType ??= ensureVectorType(WORKER, this.sql);
+    try {
+      return await this.#hasVectorType;
+    } catch (error) {
+      this.#hasVectorType = undefined;
+      throw error;
+    }
+  }
+
+  async #scan(scope: Scope, search: ItemSearch, { query, limit }: NearestQuery): Promise<Ranked[]> {
+    const dims = query.length;
+    const found = await listEmbeddedItems(scope, this.sql, search, { dims, limit: MAX_VECTORS + 1 });
+    if (found.length > MAX_VECTORS) throw tooMany(search);
+    const itemIds = [...new Set(found)];
+    const perItem = vectorBytes(dims) * Math.ceil(found.length / Math.max(1, itemIds.length));
+    const pageItems = Math.max(1, Math.floor(PAGE_BYTES / perItem));
+    const scores = new Map<string, number>();
+    for (let at = 0; at < itemIds.length; at += pageItems)
+      for (const vector of await readVectors(scope, this.sql, itemIds.slice(at, at + pageItems), dims)) {
+        const score = vector.product(query);
+        if (score > (scores.get(vector.itemId) ?? -Infinity)) scores.set(vector.itemId, score);
+      }
+    return [...scores]
+      .map(([itemId, score]) => ({ itemId, score }))
+      .sort((one, other) => other.score - one.score)
+      .slice(0, limit);
+  }
+}
+
+function tooMany({ prefix }: ItemSearch): PublicError {
+  const under = prefix.length === 0 ? 'the store' : `namespace ${prefix.join('.')}`;
+  return new PublicError(
+    'bad_request',
+    `Searching ${under} by a query: more than ${MAX_VECTORS} vectors; name a longer namespace or a filter, or install pgvector in the database`,
+  );
+}

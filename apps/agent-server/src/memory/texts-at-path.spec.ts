@@ -1,0 +1,39 @@
+import { textsAtPath } from './texts-at-path.js';
+
+const value = {
+  title: 'T',
+  n: 5,
+  yes: true,
+  nothing: null,
+  blank: ' ',
+  authors: [{ name: 'A' }, { name: 'B' }],
+  tags: ['x', 'y'],
+  meta: { title: 'M', deep: { a: 1 } },
+};
+
+describe('textsAtPath', () => {
+  it.each<[string, string[]]>([
+    ['title', ['T']],
+    ['n', ['5']],
+    ['yes', ['true']],
+    ['nothing', []],
+    ['blank', []],
+    ['missing.deeper', []],
+    ['meta.title', ['M']],
+    ['meta.deep', ['{\n  "a": 1\n}']],
+    ['authors[*].name', ['A', 'B']],
+    ['authors[0].name', ['A']],
+    ['authors[-1].name', ['B']],
+    ['authors[2].name', []],
+    ['tags[*]', ['x', 'y']],
+    ['tags.*', ['x', 'y']],
+    ['{title,meta.title}', ['T', 'M']],
+    ['meta.*', ['M', '{\n  "a": 1\n}']],
+    ['constructor', []],
+    ['__proto__', []],
+    ['tags.length', []],
+    ['$', [JSON.stringify(value, null, 2)]],
+  ])('finds the texts at %s', (path, texts) => {
+    expect(textsAtPath(value, path)).toEqual(texts);
+  });
+});
