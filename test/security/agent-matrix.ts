@@ -57,6 +57,7 @@ export function attackAgents(arena: FindArena): void {
     const seen = [
       ['POST', '/threads/search', { limit: 100 }],
       ['POST', '/assistants/search', { limit: 100 }],
+      ['POST', '/runs/crons/search', { limit: 100 }],
       ['POST', '/store/items/search', { limit: 100 }],
       ['GET', `/threads/${ids.thread_id}/history`, undefined],
       ['GET', `/threads/${ids.thread_id}/runs`, undefined],

@@ -26,6 +26,10 @@ const CREATE_ON_THREAD: RouteRequest = { bodies: () => [{ assistant_id: 'agent',
 /** The item that the tenant keeps. */
 const ITEM = { namespace: ['kept'], key: 'item' };
 
+const CREATE_CRON: RouteRequest = {
+  bodies: () => [{ assistant_id: 'agent', schedule: '@yearly', input, enabled: false }],
+};
+
 /** What is sent to each route of the agent server; a route without an entry fails the matrix. */
 export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /metrics': NOTHING,
@@ -37,6 +41,7 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /threads/:thread_id/runs/:run_id': RUN,
   'GET /threads/:thread_id/runs/:run_id/join': RUN,
   'GET /threads/:thread_id/runs/:run_id/stream': RUN,
+  'GET /runs/crons/:cron_id': NOTHING,
   'GET /runs/:run_id': RUN,
   'GET /runs/:run_id/join': RUN,
   'GET /runs/:run_id/stream': RUN,
@@ -48,6 +53,8 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /assistants/:assistant_id/versions': EMPTY,
   'POST /assistants/count': EMPTY,
   'POST /assistants/search': EMPTY,
+  'POST /runs/crons/search': EMPTY,
+  'POST /runs/crons/count': EMPTY,
   'POST /threads/search': { bodies: ({ ids }) => [{}, { ids: [ids.thread_id] }] },
   'POST /threads/count': EMPTY,
   'POST /threads/:thread_id/history': EMPTY,
@@ -66,9 +73,12 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /runs/cancel': {
     bodies: ({ ids }) => [{ thread_id: ids.thread_id, run_ids: [ids.thread_run_id] }],
   },
+  'PATCH /runs/crons/:cron_id': { bodies: () => [{ metadata: { owner: 'attacker' } }] },
   'PATCH /assistants/:assistant_id': { bodies: () => [{ name: 'of the attacker' }] },
   'POST /assistants/:assistant_id/latest': { bodies: () => [{ version: 1 }] },
   'PATCH /threads/:thread_id': { bodies: () => [{ metadata: { owner: 'attacker' } }] },
+  'POST /runs/crons': CREATE_CRON,
+  'POST /threads/:thread_id/runs/crons': CREATE_CRON,
   'POST /threads/:thread_id/runs': CREATE_ON_THREAD,
   'POST /threads/:thread_id/runs/wait': CREATE_ON_THREAD,
   'POST /threads/:thread_id/runs/stream': CREATE_ON_THREAD,
@@ -80,6 +90,7 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /runs/batch': { bodies: ({ ids }) => [[{ assistant_id: ids.assistant_id, input }]] },
   'PUT /store/items': { bodies: () => [{ ...ITEM, value: { of: 'the attacker' } }] },
   'DELETE /store/items': { bodies: () => [ITEM] },
+  'DELETE /runs/crons/:cron_id': NOTHING,
   'DELETE /threads/:thread_id/runs/:run_id': RUN,
   'DELETE /threads/:thread_id': NOTHING,
   'DELETE /assistants/:assistant_id': NOTHING,

@@ -26,6 +26,7 @@ export interface TenantIds {
   readonly thread_id: string;
   readonly thread_run_id: string;
   readonly checkpoint_id: string;
+  readonly cron_id: string;
 }
 
 export type TenantKey = KeyScope | 'expired' | 'revoked';
@@ -154,7 +155,7 @@ async function makeKeys(rest: Rest, kube: KubeClient, owner: Owner) {
   return { keys: keys as Record<TenantKey, string>, api_key_id: text(kept, 'id') };
 }
 
-/** A thread with a finished run, and an item of the store. */
+/** A thread with a finished run, an item of the store, and a cron. */
 async function useAgent(agentUrl: string, key: string) {
   const call = async (method: string, path: string, body?: unknown): Promise<Body> => {
     const answer = await fetch(agentUrl + path, {
@@ -173,7 +174,10 @@ async function useAgent(agentUrl: string, key: string) {
   await call('GET', `/threads/${String(thread_id)}/runs/${text(run, 'run_id')}/join`);
   const state = await call('GET', `/threads/${String(thread_id)}/state`);
   await call('PUT', '/store/items', { namespace: ['kept'], key: 'item', value: { of: thread_id } });
+  const yearly = { assistant_id: 'agent', schedule: '@yearly', input };
+  const cron = await call('POST', '/runs/crons', yearly);
   return {
+    cron_id: text(cron, 'cron_id'),
     thread_id: String(thread_id),
     thread_run_id: text(run, 'run_id'),
     assistant_id: text(assistant, 'assistant_id'),

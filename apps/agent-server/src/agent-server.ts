@@ -104,13 +104,14 @@ export class AgentServer {
         log,
       },
     });
-    const { worker, keeper, follower, runs, state, webhooks } = services;
+    const { worker, keeper, follower, runs, state, crons, webhooks } = services;
     const http = new HttpSide({
       verifier,
       sql,
       assistants,
       graphs,
       runs,
+      crons,
       state,
       items: agent.isStoreServed ? items : undefined,
       corsOrigins: config.corsOrigins,
@@ -141,6 +142,7 @@ export class AgentServer {
     keeper.start();
     sweeper.start();
     webhooks.start();
+    services.ticker.start();
     readiness.started();
     const endReadings = readRuns({ worker, logs: services.logs, sql, server: services.server, http });
     return new AgentServer(port, {
@@ -163,6 +165,7 @@ export class AgentServer {
     await services.keeper.stop();
     await sweeper.stop();
     await services.webhooks.stop();
+    await services.ticker.stop();
     services.follower.stop();
     await setImmediate(); // streams of runs that have just ended are written in the next turn
     await http.close();
@@ -221,6 +224,6 @@ function infoOf(config: ServerConfig): unknown {
     context: 'js',
     deployment: config.deployment ?? null,
     revision: config.revision ?? null,
-    flags: { assistants: true, crons: false, langsmith: true },
+    flags: { assistants: true, crons: true, langsmith: true },
   };
 }

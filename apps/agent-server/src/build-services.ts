@@ -7,6 +7,8 @@ import type { Assistants } from './assistant/assistants.js';
 import type { ServerConfig } from './config.js';
 import type { GraphRegistry } from './graph/graph-registry.js';
 import { ThreadState } from './http/thread-state.js';
+import { CronService } from './cron/cron-service.js';
+import { CronTicker } from './cron/cron-ticker.js';
 import { LeaseKeeper } from './run/lease-keeper.js';
 import { RunFollower } from './run/run-follower.js';
 import { RunLogs } from './run/run-logs.js';
@@ -44,6 +46,8 @@ export interface Services {
   readonly follower: RunFollower;
   readonly runs: RunService;
   readonly webhooks: WebhookSender;
+  readonly crons: CronService;
+  readonly ticker: CronTicker;
   readonly state: ThreadState;
 }
 
@@ -83,6 +87,11 @@ export function buildServices(parts: ServiceParts): Services {
     follower,
     keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, kept: limits, clock, log }),
     webhooks: webhooks.sender,
+    crons: new CronService({
+      ...{ sql, assistants, webhooks: webhooks.policy, clock },
+      limits: { maxCrons: config.maxCrons, minIntervalSeconds: config.cronMinIntervalSeconds },
+    }),
+    ticker: new CronTicker({ sql, server, assistants, clock, log }),
     runs: new RunService({
       ...{ sql, server, assistants, graphs, temporary, logs, follower, worker, clock, log },
       webhooks: webhooks.policy,

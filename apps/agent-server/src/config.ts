@@ -57,6 +57,14 @@ const fields = {
     'Highest `recursion_limit` that a run may ask for: steps of its graph.',
     { fallback: 10_000, min: 1, max: 1_000_000 },
   ),
+  maxCrons: integer('MAX_CRONS', 'Crons that the deployment may have.', {
+    fallback: 1_000,
+    max: 1_000_000,
+  }),
+  cronMinIntervalSeconds: integer('CRON_MIN_INTERVAL_SECONDS', 'Least seconds between two fires of a cron.', {
+    fallback: 60,
+    min: 1,
+  }),
   leaseMs: integer(
     'AGENTPLANE_RUN_LEASE_MS',
     'Milliseconds without a heartbeat after which another server takes a run over.',

@@ -180,6 +180,13 @@ export const METRICS = catalogue({
     merge: 'max',
     programs: ['agent-server'],
   },
+  agentCronFires: {
+    kind: 'counter',
+    name: 'agentplane_agent_cron_fires_total',
+    help: 'Moments at which a cron fired at this server: it made a run, or failed to.',
+    labels: { outcome: ['run', 'failed'] },
+    programs: ['agent-server'],
+  },
 
   ingestOperations: {
     kind: 'counter',

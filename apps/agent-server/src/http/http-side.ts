@@ -7,6 +7,7 @@ import type { Readiness } from '../start/readiness.js';
 import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
 import type { KeyVerifier } from './authenticate.js';
 import { registerDescription } from './description/description-routes.js';
+import { registerCronRoutes, type CronRouteParts } from './cron-routes.js';
 import { buildHttpServer } from './http-server.js';
 import { OpenReplies } from './open-replies.js';
 import { RunRoutes, type RunRouteParts } from './run-routes.js';
@@ -21,7 +22,12 @@ const CLOSE_GRACE_MS = 5_000;
 const LOOK_MS = 500;
 
 export interface HttpSideParts
-  extends Omit<RunRouteParts, 'unsent'>, ThreadRouteParts, AssistantRouteParts, StoreRouteParts {
+  extends
+    Omit<RunRouteParts, 'unsent'>,
+    ThreadRouteParts,
+    AssistantRouteParts,
+    CronRouteParts,
+    StoreRouteParts {
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
   /** Origins of pages that may read answers; `*` for any. */
@@ -69,6 +75,7 @@ export class HttpSide {
     this.#routes.register(this.#app);
     registerThreadRoutes(this.#app, parts);
     registerAssistantRoutes(this.#app, parts);
+    registerCronRoutes(this.#app, parts);
     registerStoreRoutes(this.#app, parts);
     registerDescription(this.#app, () => this.routes);
   }

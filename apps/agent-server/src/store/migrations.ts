@@ -5,6 +5,7 @@ import { SEARCHABLE } from './functions/searchable.js';
 import { SUBMIT_RUN } from './functions/submit-run.js';
 import { ITEMS } from './schema/items.js';
 import { RUN_LOGS } from './schema/run-logs.js';
+import { CRONS } from './schema/crons.js';
 import { WEBHOOKS } from './schema/webhooks.js';
 
 /** Schema of everything the server keeps, the checkpointer's own tables included. */
@@ -125,4 +126,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 3, name: 'items of the store', sql: ITEMS },
   { version: 4, name: 'webhooks of runs', sql: [SEARCHABLE, WEBHOOKS, SUBMIT_RUN].join('\n') },
   { version: 5, name: 'logs of runs', sql: RUN_LOGS },
+  { version: 6, name: 'crons', sql: CRONS },
 ];

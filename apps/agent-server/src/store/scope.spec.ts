@@ -23,6 +23,12 @@ import { searchAssistants } from './assistant/search-assistants.js';
 import { openThreadState } from './checkpoint/open-thread-state.js';
 import { copyThread } from './thread/copy-thread.js';
 import { pruneThread } from './thread/prune-thread.js';
+import { changeCron } from './cron/change-cron.js';
+import { countCrons } from './cron/count-crons.js';
+import { createCron } from './cron/create-cron.js';
+import { findCron } from './cron/find-cron.js';
+import { removeCron } from './cron/remove-cron.js';
+import { searchCrons } from './cron/search-crons.js';
 import { patchCheckpoint } from './checkpoint/patch-checkpoint.js';
 import { listActiveRuns } from './run/list-active-runs.js';
 import { requireAdmitted } from './metadata/require-admitted.js';
@@ -73,6 +79,7 @@ interface Owned {
   readonly itemId: string;
   /** Without a thread, ended; its webhook is due, as is that of `endedRunId`. */
   readonly calledRunId: string;
+  readonly cronId: string;
   /** Without a thread, waiting. */
   readonly temporary: { readonly runId: string; readonly threadId: string };
 }
@@ -98,6 +105,8 @@ async function rowsOf(owner: string): Promise<Owned> {
   const item = { namespace: ['of', newId()], key: 'item' };
   await putItem(WORKER, sql, { ...item, value: metadata, ttlMinutes: 60, vectors: VECTORS });
   const [found] = await searchItems(WORKER, sql, { prefix: item.namespace, filter: undefined }, PAGE);
+  const cronId = newId();
+  await createCron(WORKER, sql, cronWith(marked, cronId, assistantId), 1_000);
   const calledRunId = newId();
   await pool.query(
     `INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url)
@@ -105,8 +114,29 @@ async function rowsOf(owner: string): Promise<Owned> {
     [endedRunId, threadId, calledRunId, metadata],
   );
   return {
-    ...{ threadId, assistantId, runId: run.runId, endedRunId, calledRunId, temporary },
+    ...{ threadId, assistantId, runId: run.runId, endedRunId, calledRunId, cronId, temporary },
     ...{ item, itemId: found?.itemId ?? '' },
+  };
+}
+
+function cronWith(metadata: Readonly<Record<string, unknown>>, cronId = newId(), assistantId = newId()) {
+  return {
+    ...({
+      cronId,
+      assistantId,
+      threadId: undefined,
+      onRunCompleted: 'delete',
+      schedule: '* * * * *',
+    } as const),
+    ...{
+      timezone: undefined,
+      endTime: undefined,
+      isEnabled: true,
+      payload: {},
+      caller: {},
+      userId: undefined,
+    },
+    ...{ metadata, nextRunDate: undefined },
   };
 }
 
@@ -123,6 +153,7 @@ async function everyRow(): Promise<unknown> {
     'store_items',
     'store_vectors',
     'webhooks',
+    'crons',
   ];
   const rows = await Promise.all(
     tables.map((table) => store.pool.query(`SELECT * FROM agentplane.${table} t ORDER BY t::text`)),
@@ -163,6 +194,7 @@ const ABSENT: Owned = {
   runId: absentRun,
   endedRunId: absentRun,
   calledRunId: absentRun,
+  cronId: newId(),
   temporary: { runId: newId(), threadId: newId() },
   item: { namespace: ['of', newId()], key: 'item' },
   itemId: '0',
@@ -278,6 +310,21 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
       Promise.all([findRun(scope, store.sql, runId), findRun(scope, store.sql, temporary.runId)]),
     absent: [undefined, undefined],
   },
+  findCron: { ask: (scope, { cronId }) => findCron(scope, store.sql, cronId), absent: undefined },
+  searchCrons: {
+    ask: (scope, { assistantId }) =>
+      searchCrons(scope, store.sql, { assistantId }, { ...PAGE, sortBy: 'created_at', isAscending: true }),
+    absent: [],
+  },
+  countCrons: {
+    ask: (scope, { assistantId }) => countCrons(scope, store.sql, { metadata: { marked: assistantId } }),
+    absent: 0,
+  },
+  changeCron: {
+    ask: (scope, { cronId }) => changeCron(scope, store.sql, cronId, cronWith({ owner: 'alice' })),
+    absent: 'not_found',
+  },
+  removeCron: { ask: (scope, { cronId }) => removeCron(scope, store.sql, cronId), absent: false },
   findWebhook: {
     ask: (scope, { endedRunId, calledRunId }) =>
       Promise.all([endedRunId, calledRunId].map((runId) => findWebhook(scope, store.sql, runId))),
@@ -346,6 +393,7 @@ const VECTOR_STATEMENTS = ['rankItems'];
 
 /** Statements that make a row, and the one that explains why a row was not made: tested by themselves below. */
 const MAKING_STATEMENTS = [
+  'createCron',
   'createAssistant',
   'createThread',
   'putItem',
@@ -356,9 +404,11 @@ const MAKING_STATEMENTS = [
 /** Statements of the server's own work: their types take no other scope. */
 const WORKER_STATEMENTS = [
   'appendRunEvents',
+  'claimCron',
   'claimRuns',
   'claimWebhooks',
   'countQueuedRuns',
+  'databaseTime',
   'endCalledRun',
   'endTemporaryRuns',
   'ensureSystemAssistant',
@@ -375,6 +425,7 @@ const WORKER_STATEMENTS = [
   'putWrites',
   'readRunEvents',
   'renewLeases',
+  'settleCron',
   'settleWebhook',
   'sweepItems',
   'sweepRunEvents',
@@ -457,6 +508,7 @@ describe('a new row', () => {
     const [mine, theirs] = [{ owner: 'alice' }, { owner: 'bob' }];
     const before = await everyRow();
     expect(await answerOf(createThread(alice, sql, newId(), theirs, 'raise'))).toBe('forbidden');
+    expect(await answerOf(createCron(alice, sql, cronWith(theirs), 1_000))).toBe('forbidden');
     expect(await answerOf(createAssistant(alice, sql, assistantWith(theirs), 'raise'))).toBe('forbidden');
     expect(await answerOf(requireAdmitted(alice, sql, theirs, 'Thread'))).toBe('forbidden');
     const onNewThread = queueing({ createsThread: true });
@@ -470,6 +522,7 @@ describe('a new row', () => {
     expect(await answerOf(putItem(alice, sql, { ...item, value: theirs }))).toBe('forbidden');
     expect(await getItem(alice, sql, item, false)).toMatchObject({ value: mine });
     expect(await createThread(alice, sql, newId(), mine, 'raise')).toMatchObject({ metadata: mine });
+    expect(await createCron(alice, sql, cronWith(mine), 1_000)).toMatchObject({ metadata: mine });
     expect(await createAssistant(alice, sql, assistantWith(mine), 'raise')).toMatchObject({ metadata: mine });
     expect(await answerOf(requireAdmitted(alice, sql, mine, 'Thread'))).toBeUndefined();
   });

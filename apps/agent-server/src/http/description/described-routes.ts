@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CRON_SHAPES } from '../../cron/requested-cron.js';
 import { requestedRun } from '../../run/requested-run.js';
 import { ASSISTANT_SHAPES } from '../assistant-routes.js';
 import { RUN_SHAPES } from '../run-routes.js';
@@ -119,6 +120,14 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
     query: waits.pick({ action: true }),
     answers: 'nothing',
   },
+
+  'POST /runs/crons': { about: 'Create a cron: runs made again and again', body: CRON_SHAPES.creation },
+  'POST /threads/:thread_id/runs/crons': { about: 'Create a cron on a thread', body: CRON_SHAPES.creation },
+  'POST /runs/crons/search': { about: 'List crons', body: CRON_SHAPES.search },
+  'POST /runs/crons/count': { about: 'Count crons', body: CRON_SHAPES.search },
+  'GET /runs/crons/:cron_id': { about: 'Get a cron' },
+  'PATCH /runs/crons/:cron_id': { about: 'Change a cron', body: CRON_SHAPES.change },
+  'DELETE /runs/crons/:cron_id': { about: 'Delete a cron', answers: 'nothing' },
 
   'PUT /store/items': { about: 'Store an item', body: STORE_SHAPES.putting, answers: 'nothing' },
   'GET /store/items': { about: 'Get an item; null where there is none', query: STORE_SHAPES.named },

@@ -7,6 +7,7 @@ import { lockThread } from './lock-thread.js';
 const OWNED = [
   ['runs', 't.thread_id'],
   ['webhooks', 't.thread_id'],
+  ['crons', 't.thread_id'],
   ['checkpoints', 't.thread_id::text'],
   ['checkpoint_blobs', 't.thread_id::text'],
   ['checkpoint_writes', 't.thread_id::text'],

@@ -1,0 +1,69 @@
+import { Cron } from 'croner';
+import { errorText } from '#lib/errors';
+import type { CronTiming } from '../store/row/cron-row.js';
+
+/** Fires that are looked at for the smallest interval. */
+const LOOK_AHEAD = 100;
+
+const NICKNAME = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
+
+/** The problem of one field. */
+export interface TimingProblem {
+  readonly field: 'schedule' | 'timezone';
+  readonly message: string;
+}
+
+function parse({ schedule, timezone }: CronTiming): Cron {
+  return new Cron(schedule, { paused: true, timezone: timezone ?? 'UTC' });
+}
+
+/**
+ * What is wrong with a schedule; undefined when nothing is.
+ * @param from the database's time
+ */
+export function findTimingProblem(
+  timing: CronTiming,
+  from: Date,
+  minIntervalSeconds: number,
+): TimingProblem | undefined {
+  const { schedule, timezone } = timing;
+  if (timezone !== undefined && !isTimeZone(timezone))
+    return { field: 'timezone', message: `${JSON.stringify(timezone)} is not the name of a time zone` };
+  const fields = schedule.trim().split(/\s+/).length;
+  if (fields !== 5 && fields !== 6 && !NICKNAME.test(schedule.trim()))
+    return {
+      field: 'schedule',
+      message: `has ${fields} fields; a schedule has five, or six with seconds first`,
+    };
+  try {
+    const fires = parse(timing).nextRuns(LOOK_AHEAD, from);
+    if (fires.length === 0) return { field: 'schedule', message: 'never fires' };
+    const leastMs = fires.reduce(
+      (least, fire, at) =>
+        Math.min(least, at === 0 ? least : fire.getTime() - (fires[at - 1]?.getTime() ?? 0)),
+      Infinity,
+    );
+    if (leastMs >= minIntervalSeconds * 1000) return undefined;
+    const message = `fires every ${leastMs / 1000} s, and ${minIntervalSeconds} s is the least; CRON_MIN_INTERVAL_SECONDS of the deployment sets that`;
+    return { field: 'schedule', message };
+  } catch (error) {
+    return {
+      field: 'schedule',
+      message: `cannot be read: ${errorText(error).replace(/^CronPattern: /, '')}`,
+    };
+  }
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** The first fire after a moment; undefined when none is left before the end. */
+export function nextFire(timing: CronTiming, after: Date): Date | undefined {
+  const next = parse(timing).nextRun(after) ?? undefined;
+  return next && timing.endTime && next > timing.endTime ? undefined : next;
+}

@@ -1,0 +1,148 @@
+import { PublicError } from '#lib/errors';
+import type { JsonObject } from '#lib/json';
+import type { Clock } from '#lib/time';
+import type { Assistants } from '../assistant/assistants.js';
+import { uuid7 } from '../run/uuid7.js';
+import { changeCron } from '../store/cron/change-cron.js';
+import { createCron } from '../store/cron/create-cron.js';
+import { databaseTime } from '../store/cron/database-time.js';
+import { findCron } from '../store/cron/find-cron.js';
+import { removeCron } from '../store/cron/remove-cron.js';
+import { cronNotFound, type CronTiming, type WireCron } from '../store/row/cron-row.js';
+import type { Scope } from '../store/scope.js';
+import type { Sql } from '../store/sql.js';
+import { getThread } from '../store/thread/get-thread.js';
+import { WORKER } from '../store/worker-scope.js';
+import type { WebhookPolicy } from '../webhook/webhook-policy.js';
+import { findTimingProblem, nextFire } from './cron-schedule.js';
+import { parseChangedCron, parseNewCron } from './requested-cron.js';
+
+export interface CronServiceParts {
+  readonly sql: Sql;
+  readonly assistants: Assistants;
+  readonly webhooks: WebhookPolicy;
+  readonly limits: { readonly maxCrons: number; readonly minIntervalSeconds: number };
+  readonly clock: Clock;
+}
+
+/** Who makes a cron, and on which thread its runs will be. */
+export interface CronMaker {
+  readonly scope: Scope;
+  /** Undefined: each run has a thread of its own. */
+  readonly threadId: string | undefined;
+  /** Headers and the caller, as graphs see them in `configurable`. */
+  readonly fields: JsonObject;
+}
+
+function refused(field: string, why: string): PublicError {
+  return new PublicError('invalid', `${field}: ${why}`, [
+    { loc: ['body', field], msg: why, type: 'value_error' },
+  ]);
+}
+
+/** Crons, as requests see them. Every method speaks for a caller. */
+export class CronService {
+  constructor(private readonly parts: CronServiceParts) {}
+
+  /** @throws PublicError `invalid`, `not_found` (assistant, thread), `forbidden` (scope), `conflict` (too many) */
+  async create({ scope, threadId, fields }: CronMaker, body: unknown): Promise<WireCron> {
+    const { sql, assistants, clock, limits } = this.parts;
+    const asked = parseNewCron(body);
+    const assistant = await assistants.get(scope, asked.run.assistant_id);
+    if (threadId !== undefined) await getThread(scope, sql, threadId);
+    const isEnabled = asked.enabled ?? true;
+    const timing = timingOf(asked.schedule, asked);
+    const nextRunDate = await this.#firstFire(timing);
+    const { langgraph_auth_user_id: userId } = fields;
+    return createCron(
+      scope,
+      sql,
+      {
+        ...timing,
+        cronId: uuid7(clock.now()),
+        assistantId: assistant.assistant_id,
+        threadId,
+        onRunCompleted: asked.on_run_completed ?? (threadId === undefined ? 'delete' : 'keep'),
+        isEnabled,
+        payload: await this.#payload({ ...asked.run, assistant_id: assistant.assistant_id }),
+        caller: fields,
+        userId: typeof userId === 'string' ? userId : undefined,
+        metadata: asked.metadata ?? {},
+        nextRunDate: isEnabled ? nextRunDate : undefined,
+      },
+      limits.maxCrons,
+    );
+  }
+
+  /** @throws PublicError `not_found` */
+  async get(scope: Scope, cronId: string): Promise<WireCron> {
+    const found = await findCron(scope, this.parts.sql, cronId);
+    if (!found) throw cronNotFound(cronId);
+    return found;
+  }
+
+  /**
+   * Changes what the request names. A cron that is switched on, or whose times change, fires next after now.
+   * @throws PublicError `not_found`, `invalid`, `forbidden` (scope), `too_large`
+   */
+  async change(scope: Scope, cronId: string, body: unknown): Promise<WireCron> {
+    const before = await this.get(scope, cronId);
+    const payload = await this.#payload(parseChangedCron(body, before.payload).run);
+    return this.parts.sql.transaction(async (inside) => {
+      const kept = await findCron(scope, inside, cronId, true);
+      if (!kept) throw cronNotFound(cronId);
+      const asked = parseChangedCron(body, kept.payload);
+      const isEnabled = asked.enabled ?? kept.enabled;
+      const timing = timingOf(asked.schedule ?? kept.schedule, {
+        timezone: asked.timezone ?? kept.timezone,
+        end_time: asked.end_time === undefined ? dateOf(kept.end_time) : asked.end_time,
+      });
+      const isKept = kept.enabled && !asked.schedule && !asked.timezone && asked.end_time === undefined;
+      const nextRunDate = isKept ? dateOf(kept.next_run_date) : await this.#firstFire(timing);
+      return changeCron(scope, inside, cronId, {
+        ...timing,
+        onRunCompleted: asked.on_run_completed ?? kept.on_run_completed,
+        isEnabled,
+        payload,
+        metadata: { ...kept.metadata, ...asked.metadata },
+        nextRunDate: isEnabled ? nextRunDate : undefined,
+      });
+    });
+  }
+
+  /** @throws PublicError `not_found` */
+  async remove(scope: Scope, cronId: string): Promise<void> {
+    if (!(await removeCron(scope, this.parts.sql, cronId))) throw cronNotFound(cronId);
+  }
+
+  /** @throws PublicError `invalid` for a webhook that must not be called */
+  async #payload(run: JsonObject & { readonly webhook?: string | null | undefined }): Promise<JsonObject> {
+    const webhook = run.webhook ? await this.parts.webhooks.admit(run.webhook) : undefined;
+    return webhook === undefined ? run : { ...run, webhook };
+  }
+
+  /** @throws PublicError `invalid` for times that cannot be read, or lie too close, or are all over */
+  async #firstFire(timing: CronTiming): Promise<Date> {
+    const now = await databaseTime(WORKER, this.parts.sql);
+    const problem = findTimingProblem(timing, now, this.parts.limits.minIntervalSeconds);
+    if (problem) throw refused(problem.field, problem.message);
+    const first = nextFire(timing, now);
+    if (!first)
+      throw refused('end_time', `nothing fires from now until ${timing.endTime?.toISOString() ?? 'then'}`);
+    return first;
+  }
+}
+
+function dateOf(text: string | null): Date | undefined {
+  return text === null ? undefined : new Date(text);
+}
+
+function timingOf(
+  schedule: string,
+  {
+    timezone,
+    end_time,
+  }: { readonly timezone?: string | null | undefined; readonly end_time?: Date | null | undefined },
+): CronTiming {
+  return { schedule, timezone: timezone ?? undefined, endTime: end_time ?? undefined };
+}

@@ -1,0 +1,151 @@
+import { errorText, PublicError } from '#lib/errors';
+import { metrics, type Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { Assistants } from '../assistant/assistants.js';
+import { nameBasedId } from '../assistant/name-based-id.js';
+import { kwargsOf } from '../run/kwargs-of.js';
+import { parseRequestedRun } from '../run/requested-run.js';
+import { claimCron, type DueCron } from '../store/cron/claim-cron.js';
+import { settleCron } from '../store/cron/settle-cron.js';
+import { mayPass } from '../store/may-pass.js';
+import type { WireAssistant } from '../store/row/assistant-row.js';
+import type { Queueing } from '../store/row/queued-run.js';
+import type { StoredRun } from '../store/row/stored-run.js';
+import { temporaryRow } from '../store/row/temporary-row.js';
+import { submitRun } from '../store/run/submit-run.js';
+import { submitTemporaryRuns } from '../store/run/submit-temporary-runs.js';
+import type { ServerIdentity } from '../store/server-identity.js';
+import type { Sql } from '../store/sql.js';
+import { createThread } from '../store/thread/create-thread.js';
+import { WORKER } from '../store/worker-scope.js';
+import { nextFire } from './cron-schedule.js';
+
+/** Milliseconds between two looks. */
+const POLL_MS = 1_000;
+
+/** Namespace of the ids of runs and threads that crons make. */
+const CRON_NAMESPACE = '3d0b1e7c-52d5-4c36-9d0a-6f2f6f0f4d55';
+
+export interface CronTickerParts {
+  readonly sql: Sql;
+  readonly server: ServerIdentity;
+  readonly assistants: Assistants;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Fires crons: one transaction locks a cron that is due by the database's time, makes its run and sets its next moment.
+ * So a fire makes one run whatever servers do or die of, and moments that all of them missed make one run together,
+ * since the next moment is one after now. The ids of the run and its thread follow from the cron and the moment.
+ */
+export class CronTicker {
+  #cancelPoll: (() => void) | undefined;
+  #isStopped = false;
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(private readonly parts: CronTickerParts) {}
+
+  start(): void {
+    this.#looking = this.#fireAll().finally(() => {
+      if (!this.#isStopped) this.#cancelPoll = this.parts.clock.after(POLL_MS, () => this.start());
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancelPoll?.();
+    await this.#looking;
+  }
+
+  async #fireAll(): Promise<void> {
+    try {
+      while (!this.#isStopped && (await this.#fireOne()));
+    } catch (error) {
+      this.parts.log.warn({ error: errorText(error) }, 'firing crons failed');
+    }
+  }
+
+  /** @returns whether a cron was due */
+  async #fireOne(): Promise<boolean> {
+    const { sql, server } = this.parts;
+    let due: DueCron | undefined;
+    try {
+      return await sql.transaction(async (inside) => {
+        due = await claimCron(WORKER, inside, server.graphIds);
+        if (due) await this.#fire(inside, due);
+        return due !== undefined;
+      });
+    } catch (error) {
+      if (!due || mayPass(error)) throw error;
+      await this.#skip(sql, due, errorText(error)); // it must not keep those behind it waiting
+      return true;
+    }
+  }
+
+  async #fire(inside: Sql, due: DueCron): Promise<void> {
+    const { assistants, log } = this.parts;
+    const { cronId, assistantId, timing, dueAt, now } = due;
+    const assistant = await assistants.find(WORKER, assistantId);
+    if (!assistant) {
+      const disabledReason = `Assistant ${assistantId} not found; it was removed`;
+      log.warn({ cronId, reason: disabledReason }, 'disabled a cron');
+      return settleCron(WORKER, inside, due, { nextRunDate: undefined, disabledReason });
+    }
+    // a fire that was missed past the end is one no longer
+    if (timing.endTime && now > timing.endTime)
+      return settleCron(WORKER, inside, due, { nextRunDate: undefined });
+    const runId = idOf(due, 'run');
+    try {
+      await this.#submit(inside, due, runOf(due, assistant, runId));
+    } catch (error) {
+      if (!(error instanceof PublicError)) throw error;
+      return this.#skip(inside, due, error.message);
+    }
+    metrics.agentCronFires.add(1, { outcome: 'run' });
+    log.info({ cronId, runId, lateMs: now.getTime() - dueAt.getTime() }, 'cron fired');
+    await settleCron(WORKER, inside, due, { runId, nextRunDate: nextFire(timing, now) });
+  }
+
+  async #skip(sql: Sql, due: DueCron, error: string): Promise<void> {
+    metrics.agentCronFires.add(1, { outcome: 'failed' });
+    this.parts.log.warn({ cronId: due.cronId, error }, 'a fire of a cron made no run');
+    await settleCron(WORKER, sql, due, { error, nextRunDate: nextFire(due.timing, due.now) });
+  }
+
+  async #submit(inside: Sql, due: DueCron, run: StoredRun): Promise<void> {
+    const { server } = this.parts;
+    const request = parseRequestedRun(due.payload);
+    const queueing: Queueing = {
+      strategy: request.multitask_strategy ?? 'enqueue',
+      ...{ delayMs: 0, startsHere: false, isWatched: false, createsThread: false },
+    };
+    if (run.isTemporary) {
+      await submitTemporaryRuns(WORKER, inside, server, [temporaryRow({ scope: WORKER, run, queueing })]);
+      return;
+    }
+    if (due.threadId === undefined)
+      await createThread(WORKER, inside, run.threadId, due.metadata, 'do_nothing');
+    await submitRun(WORKER, inside, server, run, queueing);
+  }
+}
+
+function idOf({ cronId, dueAt }: DueCron, kind: 'run' | 'thread'): string {
+  return nameBasedId(CRON_NAMESPACE, `${kind} ${cronId} ${dueAt.toISOString()}`);
+}
+
+function runOf(due: DueCron, assistant: WireAssistant, runId: string): StoredRun {
+  const request = parseRequestedRun(due.payload);
+  return {
+    runId,
+    threadId: due.threadId ?? idOf(due, 'thread'),
+    isTemporary: due.threadId === undefined && !due.keepsThread,
+    assistantId: assistant.assistant_id,
+    graphId: assistant.graph_id,
+    metadata: { ...assistant.metadata, ...request.config?.metadata, ...due.metadata, cron_id: due.cronId },
+    kwargs: kwargsOf(request, {
+      ...{ assistant, caller: due.caller, webhook: request.webhook ?? undefined },
+      isStreamed: request.stream_resumable ?? false,
+    }),
+  };
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { UUID_PATTERN } from '#lib/resources';
+import { document, parseBody, text, unsupported } from '../run/request-shapes.js';
+import { parseRequestedRun, requestedRun, type RequestedRun } from '../run/requested-run.js';
+
+const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
+const moment = z.iso.datetime({ offset: true, local: true }).transform((given) => {
+  // a time without an offset is one of UTC, as schedules without a time zone are
+  return new Date(/(z|[+-]\d{2}:?\d{2})$/i.test(given) ? given : `${given}Z`);
+});
+
+const timing = {
+  timezone: text.nullish(),
+  end_time: moment.nullish(),
+  enabled: z.boolean().nullish(),
+  on_run_completed: z.enum(['delete', 'keep']).nullish(),
+  metadata: document.nullish(),
+};
+
+/** Fields of runs that a cron cannot have: they belong to one run, or to whoever waits for it. */
+const misplaced = Object.fromEntries(
+  [
+    'command',
+    'checkpoint',
+    'checkpoint_id',
+    'after_seconds',
+    'on_disconnect',
+    'on_completion',
+    'if_not_exists',
+  ].map((name) => [name, unsupported]),
+);
+
+const creation = z.object({ ...timing, ...misplaced, schedule: text });
+const change = z.object({ ...timing, ...misplaced, schedule: text.nullish() });
+const matching = {
+  assistant_id: uuid.nullish(),
+  thread_id: uuid.nullish(),
+  enabled: z.boolean().nullish(),
+  metadata: document.nullish(),
+};
+const FIELDS = [
+  ...['cron_id', 'assistant_id', 'thread_id', 'end_time', 'schedule', 'created_at', 'updated_at', 'user_id'],
+  ...['payload', 'next_run_date', 'metadata', 'timezone', 'enabled', 'on_run_completed', 'now'],
+  ...['disabled_reason', 'last_run_date', 'last_run_id', 'last_error'],
+] as const;
+const search = z.object({
+  ...matching,
+  limit: z.int().min(1).max(1000).nullish(),
+  offset: z.int().min(0).nullish(),
+  sort_by: z
+    .enum(['cron_id', 'assistant_id', 'thread_id', 'created_at', 'updated_at', 'next_run_date'])
+    .nullish(),
+  sort_order: z.enum(['asc', 'desc']).nullish(),
+  select: z.array(z.enum(FIELDS)).nullish(),
+});
+
+/** Parts of a request for a run that a cron keeps. */
+const RUN_FIELDS = {
+  assistant_id: true,
+  input: true,
+  config: true,
+  context: true,
+  interrupt_before: true,
+  interrupt_after: true,
+  webhook: true,
+  multitask_strategy: true,
+  durability: true,
+  stream_mode: true,
+  stream_subgraphs: true,
+  stream_resumable: true,
+} as const;
+const runFields = requestedRun.pick(RUN_FIELDS);
+
+/** What requests for crons may hold, for their description. */
+export const CRON_SHAPES = {
+  creation: z.object({ ...timing, schedule: text, ...runFields.shape }),
+  change: z.object({ ...timing, schedule: text.nullish(), ...runFields.omit({ assistant_id: true }).shape }),
+  search,
+};
+
+export type CronSearchBody = z.infer<typeof search>;
+type CronFields = z.infer<typeof change>;
+
+/** A cron as a request asks for it, checked; what it leaves out is undefined. */
+export interface RequestedCron extends Pick<
+  CronFields,
+  'schedule' | 'timezone' | 'end_time' | 'enabled' | 'on_run_completed' | 'metadata'
+> {
+  /** Of its runs. */
+  readonly run: RequestedRun;
+}
+
+function runOf(given: Readonly<Record<string, unknown>>): RequestedRun {
+  const named = Object.keys(RUN_FIELDS).filter((name) => given[name] !== undefined && given[name] !== null);
+  return parseRequestedRun(Object.fromEntries(named.map((name) => [name, given[name]])));
+}
+
+/** @throws PublicError `invalid` */
+export function parseNewCron(body: unknown): RequestedCron & { readonly schedule: string } {
+  const fields = parseBody(creation, body);
+  return { ...fields, run: runOf(z.looseObject({}).parse(body)) };
+}
+
+/**
+ * @param kept what its runs are made of so far; parts that the request names replace those
+ * @throws PublicError `invalid`
+ */
+export function parseChangedCron(body: unknown, kept: Readonly<Record<string, unknown>>): RequestedCron {
+  const fields = parseBody(change, body);
+  const given = z.looseObject({}).parse(body);
+  const named = Object.entries(given).filter(([name, value]) => name !== 'assistant_id' && value !== null);
+  return { ...fields, run: runOf({ ...kept, ...Object.fromEntries(named) }) };
+}
+
+/** @throws PublicError `invalid` */
+export function parseCronSearch(body: unknown): CronSearchBody {
+  return parseBody(search, body);
+}

@@ -1,0 +1,62 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { CronService } from '../cron/cron-service.js';
+import { parseCronSearch, type CronSearchBody } from '../cron/requested-cron.js';
+import { countCrons } from '../store/cron/count-crons.js';
+import { searchCrons } from '../store/cron/search-crons.js';
+import type { CronSearch } from '../store/row/cron-conditions.js';
+import type { Sql } from '../store/sql.js';
+import { callerFields } from './caller-fields.js';
+import { authorize, scopeOf } from './caller-scope.js';
+import { hasPathPart, pageOf, pathId } from './request-parts.js';
+import { access } from './route-access.js';
+import { paginate, selected } from './search-answer.js';
+
+export interface CronRouteParts {
+  readonly sql: Sql;
+  readonly crons: CronService;
+}
+
+function searchOf(body: CronSearchBody): CronSearch {
+  return {
+    assistantId: body.assistant_id ?? undefined,
+    threadId: body.thread_id ?? undefined,
+    enabled: body.enabled ?? undefined,
+    metadata: body.metadata ?? undefined,
+  };
+}
+
+/** Routes about crons: runs that are made again and again. */
+export function registerCronRoutes(app: FastifyInstance, { sql, crons }: CronRouteParts): void {
+  const create = async (request: FastifyRequest): Promise<unknown> => {
+    const threadId = hasPathPart(request, 'thread_id') ? pathId(request, 'thread_id') : undefined;
+    if (threadId !== undefined) await authorize(request, 'threads:create_run');
+    const fields = callerFields(request.headers, request.caller);
+    return crons.create({ scope: scopeOf(request), threadId, fields }, request.body);
+  };
+  app.post('/runs/crons', access('crons:create'), create);
+  app.post('/threads/:thread_id/runs/crons', access('crons:create'), create);
+  app.post('/runs/crons/search', access('crons:search'), async (request, reply) => {
+    const body = parseCronSearch(request.body);
+    const [wanted, page] = [searchOf(body), pageOf(body)];
+    const order = { sortBy: body.sort_by ?? 'created_at', isAscending: body.sort_order === 'asc' } as const;
+    const [found, total] = await Promise.all([
+      searchCrons(scopeOf(request), sql, wanted, { ...page, ...order }),
+      countCrons(scopeOf(request), sql, wanted),
+    ]);
+    paginate(reply, page, found.length, total);
+    return found.map((cron) => selected(cron, body.select));
+  });
+  app.post('/runs/crons/count', access('crons:search'), async (request) =>
+    countCrons(scopeOf(request), sql, searchOf(parseCronSearch(request.body))),
+  );
+  app.get('/runs/crons/:cron_id', access('crons:read'), async (request) =>
+    crons.get(scopeOf(request), pathId(request, 'cron_id')),
+  );
+  app.patch('/runs/crons/:cron_id', access('crons:update'), async (request) =>
+    crons.change(scopeOf(request), pathId(request, 'cron_id'), request.body),
+  );
+  app.delete('/runs/crons/:cron_id', access('crons:delete'), async (request, reply) => {
+    await crons.remove(scopeOf(request), pathId(request, 'cron_id'));
+    return reply.code(204).send();
+  });
+}

@@ -1,0 +1,73 @@
+import type { JsonObject } from '#lib/json';
+import type { CronTiming } from '../row/cron-row.js';
+import type { WorkerScope } from '../scope.js';
+import type { Sql } from '../sql.js';
+
+/** A cron whose moment has come. */
+export interface DueCron {
+  readonly cronId: string;
+  readonly assistantId: string;
+  readonly threadId: string | undefined;
+  readonly keepsThread: boolean;
+  readonly timing: CronTiming;
+  readonly payload: JsonObject;
+  readonly caller: JsonObject;
+  readonly metadata: JsonObject;
+  /** The moment for which it fires. */
+  readonly dueAt: Date;
+  /** The database's time. */
+  readonly now: Date;
+}
+
+interface Row {
+  readonly cron_id: string;
+  readonly assistant_id: string;
+  readonly thread_id: string | null;
+  readonly on_run_completed: 'delete' | 'keep';
+  readonly schedule: string;
+  readonly timezone: string | null;
+  readonly end_time: Date | null;
+  readonly payload: JsonObject;
+  readonly caller: JsonObject;
+  readonly metadata: JsonObject;
+  readonly next_run_date: Date;
+  readonly now: Date;
+}
+
+const CLAIM = `
+SELECT c.cron_id, c.assistant_id, c.thread_id, c.on_run_completed, c.schedule, c.timezone, c.end_time, c.payload, c.caller,
+  c.metadata, c.next_run_date, clock_timestamp() AS now
+FROM agentplane.crons c LEFT JOIN agentplane.assistants a ON a.assistant_id = c.assistant_id
+WHERE c.enabled AND c.next_run_date <= clock_timestamp() AND (a.graph_id IS NULL OR a.graph_id = ANY ($1))
+ORDER BY c.next_run_date LIMIT 1 FOR UPDATE OF c SKIP LOCKED`;
+
+/**
+ * Locks the cron that is due for the longest time and that no other server has just now. Those of graphs that this
+ * revision does not have are left to others; those whose assistant is gone are anybody's.
+ */
+export async function claimCron(
+  scope: WorkerScope,
+  sql: Sql,
+  graphIds: readonly string[],
+): Promise<DueCron | undefined> {
+  const { rows } = await sql.asWorker<Row>(scope, { name: 'claim-cron', text: CLAIM, values: [graphIds] });
+  const [row] = rows;
+  return (
+    row && {
+      cronId: row.cron_id,
+      assistantId: row.assistant_id,
+      threadId: row.thread_id ?? undefined,
+      keepsThread: row.on_run_completed === 'keep',
+      timing: {
+        schedule: row.schedule,
+        timezone: row.timezone ?? undefined,
+        endTime: row.end_time ?? undefined,
+      },
+      payload: row.payload,
+      caller: row.caller,
+      metadata: row.metadata,
+      dueAt: row.next_run_date,
+      now: row.now,
+    }
+  );
+}
