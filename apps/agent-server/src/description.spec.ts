@@ -1,4 +1,4 @@
-import { testPostgres } from '#lib/testing';
+import { testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
 describe('what a server says of itself', () => {
@@ -27,6 +27,22 @@ describe('what a server says of itself', () => {
       }),
     );
     expect((await get('/metrics?format=xml')).status).toBe(400);
+  });
+
+  it('names run and thread on the lines of a run that failed, and where it failed', async () => {
+    const client = server.client();
+    const { thread_id } = await client.threads.create();
+    const run = await client.runs.create(thread_id, 'failing', { input: {} });
+    await client.runs.join(thread_id, run.run_id);
+    const line = await waitFor(() => server.log.find(({ msg }) => msg === 'run failed'));
+    expect(line).toMatchObject({
+      ...{ level: 'warn', run_id: run.run_id, thread_id },
+      err: {
+        type: expect.any(String),
+        message: expect.any(String),
+        stack: expect.stringMatching(/graphs\.ts:\d+:\d+/),
+      },
+    });
   });
 
   it('describes its routes as a document and as a page', async () => {

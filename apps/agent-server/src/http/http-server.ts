@@ -14,9 +14,11 @@ import {
   serverOptions,
   type ServerLimits,
 } from '#lib/http';
+import { isJsonObject } from '#lib/json';
 import { formatNotReady } from '#lib/lifecycle';
-import { type Logger, observeRequests, recordCuts } from '#lib/telemetry';
+import { type Logger, observeRequests, recordCuts, withLogFields } from '#lib/telemetry';
 import { postgresTrouble } from '#lib/postgres';
+import { isUuid } from '#lib/resources';
 import type { Readiness } from '../start/readiness.js';
 import type { KeyVerifier } from './authenticate.js';
 import { authorize } from './caller-scope.js';
@@ -91,6 +93,15 @@ function keyOf(headers: IncomingHttpHeaders): string | undefined {
   return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
+/** The run and the thread that a request names, for the log lines of its work. */
+function namedIn({ params }: FastifyRequest): Readonly<Record<string, string>> {
+  const given = isJsonObject(params) ? params : {};
+  const named = ['run_id', 'thread_id'].map((name) => [name, given[name]] as const);
+  return Object.fromEntries(
+    named.filter((pair): pair is [string, string] => typeof pair[1] === 'string' && isUuid(pair[1])),
+  );
+}
+
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   const { verifier, readiness, replies, unsent, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
@@ -140,6 +151,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     return undefined;
   });
 
+  app.addHook('preHandler', (request, _reply, done) => withLogFields(namedIn(request), done));
   app.addHook('preHandler', async (request: FastifyRequest) => {
     const { access: asked } = request.routeOptions.config;
     if (asked && asked !== 'open' && asked !== 'any') request.scope = await authorize(request, asked);

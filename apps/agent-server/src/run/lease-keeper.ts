@@ -15,6 +15,7 @@ import type { LogLimits } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
 import type { TemporaryRuns } from './temporary-runs.js';
 import type { Worker } from './worker.js';
+import { runLogFields } from './run-log-fields.js';
 
 /** Heartbeats in the time of one lease. */
 const BEATS_PER_LEASE = 4;
@@ -127,7 +128,7 @@ export class LeaseKeeper {
     const places = worker.freePlaces;
     if (places > 0)
       for (const run of await takeOverRuns(WORKER, renewals, server, places)) {
-        log.info({ runId: run.runId, attempt: run.attempt }, 'took over a run of a silent server');
+        log.info({ ...runLogFields(run), attempt: run.attempt }, 'took over a run of a silent server');
         worker.begin(run);
       }
     for (const run of await listWornOutRuns(WORKER, renewals, server)) await this.#giveUp(run);
@@ -146,6 +147,6 @@ export class LeaseKeeper {
       const body = JSON.stringify({ __error__: error });
       await relay.end(run.runId, { attempt: run.attempt + 1, n: 0 }, body);
     }
-    log.error({ runId: run.runId, attempt: run.attempt }, 'failed a run that lost its server too often');
+    log.error({ ...runLogFields(run), attempt: run.attempt }, 'failed a run that lost its server too often');
   }
 }

@@ -1,6 +1,7 @@
 import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
 import { errorText } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
+import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { GraphRegistry } from '../graph/graph-registry.js';
 import { CHECKPOINTER_KEY } from '../graph/configurable-of.js';
@@ -15,6 +16,7 @@ import type { CancelAction } from '../store/row/run-row.js';
 import type { Sql } from '../store/sql.js';
 import { hasProgress, requireCheckpoint } from './attempt-start.js';
 import { checkpointMetadata } from './checkpoint-metadata.js';
+import { errorForLog } from './error-for-log.js';
 import { graphInput } from './graph-input.js';
 import { graphOptions } from './graph-options.js';
 import { interruptsByTask, isAtBreakpoint } from './interrupts.js';
@@ -45,6 +47,7 @@ export interface ExecutionParts {
   readonly store: BaseStore;
   readonly secrets: SecretWords;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** Where the output goes. */
@@ -150,6 +153,7 @@ export class RunExecution {
     } catch (error) {
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
       if (error instanceof FencedError) return { kind: 'lost', error };
+      this.parts.log.warn({ err: errorForLog(error, this.parts.secrets) }, 'run failed');
       return this.#failed(output, errorOnWire(error), 'error');
     }
   }

@@ -88,7 +88,7 @@ export class RunFollower implements Followed {
   async ask(runId: string, after: Position | undefined): Promise<void> {
     const { sql, server, log } = this.parts;
     await watchRun(WORKER, sql, server, runId, after).catch((error: unknown) =>
-      log.warn({ runId, error: errorText(error) }, 'asking for the output of a run failed'),
+      log.warn({ run_id: runId, error: errorText(error) }, 'asking for the output of a run failed'),
     );
   }
 
@@ -111,7 +111,7 @@ export class RunFollower implements Followed {
         if (last && !events.last) events.restart(last);
       }
     } catch (error) {
-      this.parts.log.warn({ runId, error: errorText(error) }, 'reading relayed output failed');
+      this.parts.log.warn({ run_id: runId, error: errorText(error) }, 'reading relayed output failed');
     }
     await this.ask(runId, events.last);
     place.isReady = true;

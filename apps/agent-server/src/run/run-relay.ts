@@ -67,7 +67,7 @@ export class RunRelay {
       await this.#appends.add(waiting);
     } catch (error) {
       const { runId } = waiting;
-      this.log.warn({ runId, error: errorText(error) }, 'relaying output to another server failed');
+      this.log.warn({ run_id: runId, error: errorText(error) }, 'relaying output to another server failed');
     }
   }
 

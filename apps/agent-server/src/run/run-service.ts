@@ -240,7 +240,7 @@ export class RunService {
 
   #markStreamed({ runId }: RunLog): void {
     markStreamed(WORKER, this.parts.sql, runId).catch((error: unknown) =>
-      this.parts.log.warn({ runId, error: errorText(error) }, 'noting that a run is read failed'),
+      this.parts.log.warn({ run_id: runId, error: errorText(error) }, 'noting that a run is read failed'),
     );
   }
 

@@ -1,5 +1,5 @@
 import { errorText } from '#lib/errors';
-import { type Logger, outsideScope } from '#lib/telemetry';
+import { type Logger, outsideScope, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { BEGINNING, type Position } from '../log/position.js';
 import { persevere } from '../store/persevere.js';
@@ -11,6 +11,7 @@ import { handBackRuns } from '../store/run/hand-back-runs.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import { WORKER } from '../store/worker-scope.js';
 import { observedAttempt } from './observe-runs.js';
+import { runLogFields } from './run-log-fields.js';
 import { RunExecution, type ExecutionParts, type OutputSink, type Outcome } from './run-execution.js';
 import type { RunEvent } from '../stream/run-event.js';
 import type { RunLog, RunLogs } from './run-logs.js';
@@ -179,7 +180,7 @@ export class Worker {
       isRelayed,
       ownUntilMs: clock.monotonicMs() + server.leaseMs,
       held: [],
-      done: Promise.resolve().then(() => this.#perform(execution)),
+      done: withLogFields(runLogFields(run), () => Promise.resolve().then(() => this.#perform(execution))),
     };
     this.#atWork.set(run.runId, entry);
     const data = JSON.stringify({ run_id: run.runId, attempt: run.attempt });
@@ -246,7 +247,7 @@ export class Worker {
       await this.#settle(run, outcome);
     } catch (error) {
       // The lease runs out, and the run is taken over.
-      log.error({ runId: run.runId, error: errorText(error) }, 'recording the end of a run failed');
+      log.error({ error: errorText(error) }, 'recording the end of a run failed');
       this.#moved(run);
     } finally {
       endLimit();
@@ -259,7 +260,7 @@ export class Worker {
       case 'ended': {
         const { isAccepted, hasNext } = await this.#finish(run, outcome);
         if (!isAccepted) {
-          log.warn({ runId: run.runId, attempt: run.attempt }, 'refused the end of an outdated attempt');
+          log.warn({ attempt: run.attempt }, 'refused the end of an outdated attempt');
           return this.#moved(run);
         }
         this.renewed(run, this.parts.clock.monotonicMs());
@@ -276,7 +277,7 @@ export class Worker {
         await handBackRuns(WORKER, sql, [run]);
         return this.#moved(run);
       case 'lost':
-        log.warn({ runId: run.runId, attempt: run.attempt, error: errorText(outcome.error) }, 'run lost');
+        log.warn({ attempt: run.attempt, error: errorText(outcome.error) }, 'run lost');
         return this.#moved(run);
       default:
         outcome satisfies never;

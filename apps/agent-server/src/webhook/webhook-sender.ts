@@ -130,14 +130,14 @@ export class WebhookSender {
     metrics.agentWebhookCalls.add(1, { outcome: result.kind });
     const { runId, host, attempt } = webhook;
     if (result.kind === 'failed')
-      log.error({ runId, host, attempt, error: result.error }, 'webhook failed for good');
+      log.error({ run_id: runId, host, attempt, error: result.error }, 'webhook failed for good');
     if (result.kind === 'again') {
-      log.warn({ runId, host, attempt, error: result.error }, 'webhook failed, trying again later');
+      log.warn({ run_id: runId, host, attempt, error: result.error }, 'webhook failed, trying again later');
       clock.after(result.pauseMs, () => this.wake());
     }
     await settleWebhook(WORKER, sql, webhook, result).catch((error: unknown) =>
       // its lease runs out, and it is called again
-      log.warn({ runId, error: errorText(error) }, 'recording the call of a webhook failed'),
+      log.warn({ run_id: runId, error: errorText(error) }, 'recording the call of a webhook failed'),
     );
   }
 
