@@ -43,7 +43,7 @@ function parseGraph(graphId: string, given: unknown): GraphEntry {
     const isPython = /\.py$/.test(file) || /^[\w.]+$/.test(file);
     throw failed(
       isPython
-        ? `graph "${graphId}": ${file} is Python; agents are written in TypeScript or JavaScript`
+        ? `graph "${graphId}": ${file} is Python; agents are written in TypeScript or JavaScript, named as "FILE:EXPORT"`
         : `graph "${graphId}": ${file} is no TypeScript or JavaScript file; name one as "FILE:EXPORT"`,
     );
   }
@@ -78,10 +78,12 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
   const { graphs, env, store, http } = settings;
   if (!isJsonObject(graphs) || Object.keys(graphs).length === 0)
     throw failed('it names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}');
+  // first: what else a Python project says makes no sense here
+  const entries = Object.entries(graphs).map(([graphId, given]) => parseGraph(graphId, given));
   const { refusals, notes } = judgeSettings(settings);
   if (refusals.length > 0) throw failed(refusals.join('; '));
   return {
-    graphs: Object.entries(graphs).map(([graphId, given]) => parseGraph(graphId, given)),
+    graphs: entries,
     env: parseEnv(env),
     store: parseStoreSettings(store),
     isStoreServed: !(isJsonObject(http) && http['disable_store'] === true),

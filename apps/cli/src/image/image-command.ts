@@ -8,6 +8,7 @@ import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
+import { checkGraphs } from './check-graphs.js';
 import { ImageDeployments } from './deploy-image.js';
 
 const SHAPE: Shape<StoredImage> = {
@@ -32,6 +33,7 @@ export async function addImage(
   if (!existsSync(root) || (deploy && !platform))
     throw new CommandError('unreachable', nothingRuns(data).trimEnd());
   try {
+    await checkGraphs(resolve(folder));
     const store = openImageStore({ folder: images, installation: INSTALLATION, clock: systemClock });
     const { reference } = await store.import(name, resolve(folder), () =>
       process.stderr.write('Installing the dependencies of its lock file …\n'),
