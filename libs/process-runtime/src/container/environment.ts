@@ -53,7 +53,7 @@ async function valueOf(
 function fieldOf(pod: Pod, path: string): string {
   const { metadata, spec } = pod;
   const member = /^metadata\.(labels|annotations)\['([^']+)'\]$/.exec(path);
-  if (member) return metadata[member[1] as 'labels' | 'annotations']?.[member[2] ?? ''] ?? '';
+  if (member) return ownValue(metadata[member[1] as 'labels' | 'annotations'], member[2] ?? '') ?? '';
   switch (path) {
     case 'metadata.name':
       return metadata.name;
@@ -96,12 +96,12 @@ class References {
 
   async secretKey({ name, key, optional = false }: KeyReference): Promise<string | undefined> {
     const values = await this.#findSecret(name);
-    return required(values?.[key], `Secret ${name} has no key ${key}`, optional);
+    return required(ownValue(values, key), `Secret ${name} has no key ${key}`, optional);
   }
 
   async configMapKey({ name, key, optional = false }: KeyReference): Promise<string | undefined> {
     const values = await this.#findConfigMap(name);
-    return required(values?.[key], `ConfigMap ${name} has no key ${key}`, optional);
+    return required(ownValue(values, key), `ConfigMap ${name} has no key ${key}`, optional);
   }
 
   #findSecret(name: string): Promise<Values | undefined> {
@@ -133,6 +133,11 @@ interface KeyReference {
   readonly name: string;
   readonly key: string;
   readonly optional?: boolean;
+}
+
+/** Names come from specs; every object has a `constructor` that is none of its keys. */
+function ownValue(values: Values | undefined, key: string): string | undefined {
+  return values && Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
 function required<T>(found: T | undefined, problem: string, optional: boolean): T | undefined {

@@ -8,6 +8,11 @@ describe('expand', () => {
     ['an escaped one', '$$(A)', '$(A)'],
     ['two dollars', '$$', '$'],
     ['a single dollar stays', 'cost $5', 'cost $5'],
+    [
+      'a name that objects of JavaScript have stays',
+      '$(constructor)$(__proto__)',
+      '$(constructor)$(__proto__)',
+    ],
     ['two in a row', '$(A)$(A)', '11'],
   ])('%s', (_name, text, expected) => {
     expect(expand(text, { A: '1' })).toBe(expected);
