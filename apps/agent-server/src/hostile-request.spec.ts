@@ -128,10 +128,34 @@ describe('a body', () => {
     ]);
   });
 
-  it('takes anything that JSON allows as the input of a run on a thread', async () => {
-    const body = '{"assistant_id": "counter", "input": {"a\\u0000": "\\ud800\\u0000", "b": 1, "b": 2}}';
-    const answer = await send('POST', `/threads/${await newThread()}/runs/wait`, body);
-    expect(answer).toMatchObject({ status: 200, body: { steps: ['step 1'] } });
+  it('takes anything that JSON allows as the input of a run', async () => {
+    const body =
+      '{"assistant_id": "counter", "input": {"a\\u0000": "\\ud800\\u0000", "b": 1, "b": 2, "__proto__": {"c": 3}}}';
+    for (const path of [`/threads/${await newThread()}/runs/wait`, '/runs/wait', '/runs']) {
+      const answer = await send('POST', path, body);
+      expect([path, answer.status]).toEqual([path, 200]);
+    }
+  });
+
+  it('keeps a member __proto__ in values, and refuses it by its name elsewhere', async () => {
+    const id = await newThread();
+    await send('POST', `/threads/${id}/runs/wait`, { assistant_id: 'counter', input: {} });
+    const steps = '[{"__proto__": {"isAdmin": true}, "a": 1}]';
+    await send('POST', `/threads/${id}/state`, `{"values": {"steps": ${steps}}}`);
+    expect(JSON.stringify((await send('GET', `/threads/${id}/state`)).body['values'])).toContain(
+      '{"__proto__":{"isAdmin":true},"a":1}',
+    );
+    const { status, body } = await send('POST', '/threads', '{"metadata": {"__proto__": {"owner": "me"}}}');
+    expect([status, body.detail]).toEqual([
+      422,
+      [
+        {
+          loc: ['body', 'metadata', '__proto__'],
+          msg: '"__proto__" cannot be the name of a member; rename it',
+          type: 'reserved_name',
+        },
+      ],
+    ]);
   });
 
   it('says where a name comes twice', async () => {

@@ -39,6 +39,8 @@ describe('findJsonTrouble', () => {
     ['a payload further in', '{"a":{"input":"\\u0000"}}', { payload }, 'nul string a.input'],
     ['depth in a payload', '{"input":[[[]]]}', { payload, maxDepth: 3 }, 'depth string input'],
     ['a NUL, where names alone matter', '{"\\u0000":"\\u0000"}', { duplicatesOnly: true }, undefined],
+    ['__proto__', '{"a":{"__proto\\u005f_":1}}', {}, 'prototype name a.__proto__'],
+    ['__proto__ in a payload', '{"input":{"__proto__":1}}', { payload }, undefined],
     ['a text that is no JSON', '{"a":"b', {}, undefined],
   ])('looks at %s', (_title, json, rules, expected) => {
     const found = findJsonTrouble(json, rules);

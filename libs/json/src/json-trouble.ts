@@ -11,7 +11,7 @@ const LOOKED_UP_FROM = 24;
 
 /** Something in a JSON text that two readers may understand differently. */
 export interface JsonTrouble {
-  readonly kind: 'depth' | 'duplicate' | 'nul' | 'surrogate';
+  readonly kind: 'depth' | 'duplicate' | 'nul' | 'surrogate' | 'prototype';
   /** Whether it is about the name of a member; else about a string. */
   readonly isName: boolean;
   /** From the outermost value; the last part is the member or item itself. */
@@ -31,7 +31,7 @@ export interface JsonRules {
 
 /**
  * Looks for what parsers silently drop, replace or choose from: a name that comes twice, NUL characters, halves of
- * surrogate pairs. Such a value reads as one thing where it is checked and as another where it is stored. One pass over
+ * surrogate pairs, and `__proto__`, which copies of an object lose. Such a value reads as one thing where it is checked and as another where it is stored. One pass over
  * the text; what is no JSON is left to the parser.
  */
 export function findJsonTrouble(json: string, rules: JsonRules = {}): JsonTrouble | undefined {
@@ -165,6 +165,7 @@ class Scan {
     if (names.has(name)) return this.#trouble('duplicate', true);
     names.add(name);
     if (this.rules.duplicatesOnly) return undefined;
+    if (name === '__proto__') return this.#trouble('prototype', true);
     if (name.includes('\0')) return this.#trouble('nul', true);
     return name.isWellFormed() ? undefined : this.#trouble('surrogate', true);
   }

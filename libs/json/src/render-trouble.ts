@@ -12,6 +12,8 @@ export function renderTrouble({ kind, isName, path }: JsonTrouble): string {
       return `${isName ? `the name ${name}` : 'the text'} holds a NUL character; remove it`;
     case 'surrogate':
       return `${isName ? `the name ${name}` : 'the text'} holds half of a surrogate pair; send whole characters`;
+    case 'prototype':
+      return `${name} cannot be the name of a member; rename it`;
     default:
       return kind satisfies never;
   }

@@ -15,6 +15,7 @@ const TYPES: Readonly<Record<JsonTrouble['kind'], string>> = {
   duplicate: 'duplicate_name',
   nul: 'nul_character',
   surrogate: 'lone_surrogate',
+  prototype: 'reserved_name',
 };
 
 /**

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { PublicError, type FieldProblem } from '#lib/errors';
+import { isJsonObject } from '#lib/json';
 import { documentBytes, MAX_DOCUMENT_BYTES } from '../store/document-bytes.js';
 
 /** Text that may go into the database as it is. */
 export const text = z.string().regex(/^[^\u0000]*$/, 'must not hold a NUL character');
 
-export const record = z.record(z.string(), z.unknown());
+/** As it is: what `z.record` makes is a copy without a member `__proto__`, which payloads may have. */
+export const record = z.custom<Record<string, unknown>>(isJsonObject, 'must be a JSON object');
 
 /** An object that is stored to be searched: every look at its row reads it whole. */
 export const document = record.refine(

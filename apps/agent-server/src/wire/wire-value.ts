@@ -49,9 +49,8 @@ export function toWire(value: unknown): unknown {
     return Object.fromEntries([...value].map(([key, item]) => [String(key), toWire(item)]));
   if (value instanceof Set) return [...value].map(toWire);
   if (!isPlain(value)) return value;
-  const result: Dict = {};
-  for (const key in value) result[key] = toWire(value[key]);
-  return result;
+  // from entries: an assignment to `__proto__` would be lost
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toWire(item)]));
 }
 
 /** JSON text of a value; `undefined` becomes `null`. What has no JSON (a cycle) says so instead of failing the run. */

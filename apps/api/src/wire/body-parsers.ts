@@ -25,9 +25,6 @@ function isRaw(request: FastifyRequest): boolean {
   return (request.routeOptions.config as BodyRoute).rawBody === true;
 }
 
-/** Members of bodies that hold data of callers, kept as JSON has them. */
-const PAYLOAD: ReadonlySet<string> = new Set(['extra']);
-
 /**
  * JSON that cannot grow past limits, reach into prototypes, or read as one thing where it is checked and as another where
  * it is stored.
@@ -39,7 +36,7 @@ function parseBody(body: Buffer): unknown {
   if (invalidAt !== undefined) throw new JsonSyntaxError('the text is not UTF-8', invalidAt);
   validateJson(body, MAX_PLAIN_DEPTH);
   const text = body.toString('utf8');
-  const trouble = findJsonTrouble(text, { payload: PAYLOAD });
+  const trouble = findJsonTrouble(text);
   if (trouble)
     throw new PublicError('invalid', 'the body is not valid', [
       { loc: ['body', ...trouble.path], msg: renderTrouble(trouble), type: `json_${trouble.kind}` },

@@ -19,10 +19,12 @@ export interface TemporaryRow extends TemporarySubmission {
 export function temporaryRow(submission: TemporarySubmission): TemporaryRow {
   const { scope, run, queueing } = submission;
   const filter = scope.kind === 'worker' ? '' : `,"visible":[${scope.filter.alternatives.join(',')}]`;
+  // as a text: taking rows out of JSON decodes what is in them, and inputs may hold NUL and lone surrogates
+  const kwargs = JSON.stringify(jsonText(run.kwargs));
   const text =
     `{"run_id":"${run.runId}","thread_id":"${run.threadId}","assistant_id":"${run.assistantId}",` +
     `"graph_id":${JSON.stringify(run.graphId)},"metadata":${jsonbText(run.metadata)},` +
-    `"kwargs":${jsonText(run.kwargs)},"delay_ms":${queueing.delayMs},"start_here":${queueing.startsHere},` +
+    `"kwargs":${kwargs},"delay_ms":${queueing.delayMs},"start_here":${queueing.startsHere},` +
     `"is_watched":${queueing.isWatched}${filter}}`;
   return { ...submission, text };
 }
