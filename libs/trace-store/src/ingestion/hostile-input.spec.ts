@@ -28,7 +28,7 @@ describe('a trace store under hostile input', () => {
       poolSize: 3,
       log,
       clock: systemClock,
-      waiting: { patches: 5, bytes: 20_000 },
+      waiting: { patches: 5, bytes: 20_000, bytesOfRun: 16_000 },
       maxMonthsAhead: 5,
     });
     await store.migrate();
@@ -266,6 +266,17 @@ describe('a trace store under hostile input', () => {
 
     it('stores updates without a run up to the limit of bytes', async () => {
       expect((await patch(orphan(15_000), orphan(15_000), orphan(10))).accepted).toBe(2);
+    });
+
+    it('bounds the bytes that wait for one run, and applies those of many in portions', async () => {
+      const runs = [orphan(6_000), orphan(6_000), orphan(6_000)];
+      expect((await patch(...runs)).accepted).toBe(3);
+      const ids = runs.map(({ id }) => id ?? '');
+      const result = await post(...ids.map((id) => ({ run: runOf(id) })));
+      expect(result.accepted).toBe(3);
+      for (const id of ids) expect(await outputsOf(id)).toHaveLength('""'.length + 6_000);
+      const one = orphan(9_000);
+      expect((await patch(one, { ...one })).accepted).toBe(1);
     });
 
     it('keeps updates without a run for a day', async () => {

@@ -24,6 +24,7 @@ import type { IngestResult } from './ingest-result.js';
 import { OwnProject } from './own-project.js';
 import {
   addWaiting,
+  portionsByWaiting,
   takeWaiting,
   waitingLock,
   type WaitingPatch,
@@ -214,7 +215,9 @@ export class Ingestion {
     const late = opening
       .filter(({ place }) => !won.has(runKey(place)))
       .map(({ group, place }) => ({ ...group, ...place }));
-    await this.#insert(client, sender.tenantId, fresh);
+    const room = this.options.waiting.bytesOfRun;
+    for (const portion of await portionsByWaiting(client, sender.tenantId, fresh, room))
+      await this.#insert(client, sender.tenantId, portion);
     const { unknown } = await this.#change(client, sender, [...late, ...changing]);
     // a place that is neither won nor taken: the project was deleted since it was looked up
     if (late.some((group) => unknown.includes(group))) throw new ProjectVanished();

@@ -16,7 +16,7 @@ describe('the metrics of ingestion', () => {
     const { uri } = await postgres.freshDatabase();
     store = openTraceStore({
       ...{ uri, poolSize: 2, log: createLogger('test', 'silent'), clock: systemClock },
-      waiting: { patches: 1, bytes: 1_000_000 },
+      waiting: { patches: 1, bytes: 1_000_000, bytesOfRun: 1_000_000 },
     });
     await store.migrate();
   });

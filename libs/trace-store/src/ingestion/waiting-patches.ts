@@ -39,9 +39,11 @@ function joined(operation: RunOperation): Buffer {
 export interface WaitingRoom {
   readonly patches: number;
   readonly bytes: number;
+  /** Of one run: they are read at once when its create comes. */
+  readonly bytesOfRun: number;
 }
 
-export const WAITING_ROOM: WaitingRoom = { patches: 10_000, bytes: 256 << 20 };
+export const WAITING_ROOM: WaitingRoom = { patches: 10_000, bytes: 256 << 20, bytesOfRun: 64 << 20 };
 
 /** Clients give up sending a create again long before. */
 const LONGEST_WAIT = '1 day';
@@ -62,17 +64,20 @@ export async function addWaiting<P extends WaitingPatch>(
     'SELECT count(*) AS patches, coalesce(sum(octet_length(run)), 0) AS bytes FROM run_patches_waiting WHERE tenant_id = $1',
     [tenantId],
   );
+  const ofRuns = await bytesOfRuns(client, tenantId, [...new Set(patches.map(({ runId }) => runId))]);
   let free = room.patches - Number(found.rows[0]?.patches);
   let freeBytes = room.bytes - Number(found.rows[0]?.bytes);
   const refused: P[] = [];
   for (const patch of patches) {
     const run = joined(patch.operation);
-    if (free < 1 || run.length > freeBytes) {
+    const ofRun = (ofRuns.get(patch.runId) ?? 0) + run.length;
+    if (free < 1 || run.length > freeBytes || ofRun > room.bytesOfRun) {
       refused.push(patch);
       continue;
     }
     free--;
     freeBytes -= run.length;
+    ofRuns.set(patch.runId, ofRun);
     await client.query(
       'INSERT INTO run_patches_waiting (tenant_id, run_id, project_id, run) VALUES ($1, $2, $3, $4)',
       [tenantId, patch.runId, patch.projectId ?? null, run],
@@ -101,6 +106,49 @@ export async function countWaiting(db: Queryable): Promise<number> {
     'SELECT count(*)::int AS count FROM run_patches_waiting',
   );
   return rows[0]?.count ?? 0;
+}
+
+/** Bytes that wait for each of these runs; those with none are left out. */
+async function bytesOfRuns(
+  client: Connection,
+  tenantId: string,
+  runIds: readonly string[],
+): Promise<Map<string, number>> {
+  const { rows } = await client.query<{ run_id: string; bytes: string }>(
+    `SELECT run_id, sum(octet_length(run)) AS bytes FROM run_patches_waiting
+    WHERE tenant_id = $1 AND run_id = ANY($2::uuid[]) GROUP BY run_id`,
+    [tenantId, runIds],
+  );
+  return new Map(rows.map((row) => [row.run_id, Number(row.bytes)]));
+}
+
+/**
+ * Cuts a list of new runs into portions whose waiting updates may be held in memory together.
+ * @param maxBytes of a portion; a run with more is a portion of its own
+ */
+export async function portionsByWaiting<T extends { readonly place: { readonly id: string } }>(
+  client: Connection,
+  tenantId: string,
+  fresh: readonly T[],
+  maxBytes: number,
+): Promise<readonly (readonly T[])[]> {
+  const bytes = await bytesOfRuns(
+    client,
+    tenantId,
+    fresh.map(({ place }) => place.id),
+  );
+  const portions: T[][] = [[]];
+  let held = 0;
+  for (const one of fresh) {
+    const own = bytes.get(one.place.id) ?? 0;
+    if (held > 0 && held + own > maxBytes) {
+      portions.push([]);
+      held = 0;
+    }
+    portions.at(-1)?.push(one);
+    held += own;
+  }
+  return portions;
 }
 
 /** Takes the updates that wait for these runs, oldest first. */
