@@ -15,8 +15,8 @@ export const CONFIG = {
   kubeconfigPath: optionalText('KUBECONFIG', 'kubeconfig of a cluster of one’s own'),
   podUsers: text(
     'AGENTPLANE_POD_USERS',
-    'numbers of users for pods where the platform is root, FIRST-LAST; none: pods run as root',
-    { fallback: '60706-61183' },
+    'numbers of users for pods where the platform is root, FIRST-LAST with commas between ranges, used up in this order; none: pods run as root',
+    { fallback: '60706-61183,1900000000-1999999999' },
   ),
   nodePort: integer('AGENTPLANE_NODE_PORT', 'port of the node’s log endpoint', { fallback: 0, max: 65_535 }),
   storePort: integer('AGENTPLANE_OBJECT_STORE_PORT', 'port of the object store', {

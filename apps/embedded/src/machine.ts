@@ -51,7 +51,7 @@ export async function startMachine(
       port: config.nodePort,
       version: PLATFORM_VERSION,
       nodeArguments: NODE_ARGUMENTS,
-      users: { range: podUsers(config.podUsers), programs: programsOf(config) },
+      users: { ranges: podUsers(config.podUsers), programs: programsOf(config) },
     }),
   );
 
@@ -66,13 +66,15 @@ export async function startMachine(
   context.own(await startControllers({ informers, controllers: [proxy.controller], log, clock }));
 }
 
-/** `FIRST-LAST`; undefined for `none`. */
-function podUsers(text: string): UserRange | undefined {
-  if (text === 'none') return undefined;
-  const [first = 0, last = 0] = /^(\d+)-(\d+)$/.exec(text)?.slice(1).map(Number) ?? [];
-  if (first < 1 || last < first || last > MAX_USER)
-    throw new Error(`AGENTPLANE_POD_USERS must be FIRST-LAST or none, but is ${JSON.stringify(text)}`);
-  return { first, last };
+/** `FIRST-LAST,…`; no range for `none`. */
+function podUsers(text: string): readonly UserRange[] {
+  if (text === 'none') return [];
+  return text.split(',').map((range) => {
+    const [first = 0, last = 0] = /^(\d+)-(\d+)$/.exec(range)?.slice(1).map(Number) ?? [];
+    if (first < 1 || last < first || last > MAX_USER)
+      throw new Error(`AGENTPLANE_POD_USERS must be FIRST-LAST,… or none, but is ${JSON.stringify(text)}`);
+    return { first, last };
+  });
 }
 
 /** What pods read beside their own folders. */

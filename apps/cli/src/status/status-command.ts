@@ -3,7 +3,7 @@ import { findDiskTrouble } from '#lib/data-folder';
 import { isJsonObject } from '#lib/json';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
-import { CONDITION, findCondition, NODES, RESOURCES } from '#lib/resources';
+import { CONDITION, findCondition, NODES, PODS_RUN_AS_ROOT, RESOURCES } from '#lib/resources';
 import { resolveTarget, type TargetFlags } from '../context/target.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
@@ -83,7 +83,14 @@ async function resourceStates(kubeconfig: string): Promise<Part[]> {
         const ready = status?.conditions?.some(
           ({ type, status: is }) => type === CONDITION.ready && is === 'True',
         );
-        return { part: `node/${metadata.name}`, state: ready ? 'ready' : 'NotReady', detail: '' };
+        const open = status?.conditions?.find(
+          ({ type, status: is }) => type === PODS_RUN_AS_ROOT && is === 'True',
+        );
+        return {
+          part: `node/${metadata.name}`,
+          state: ready ? 'ready' : 'NotReady',
+          detail: open?.message ?? '',
+        };
       }),
       ...listeners.items.map((item) => stateOf('listener', item)),
       ...deployments.items.map((item) => stateOf('deployment', item)),

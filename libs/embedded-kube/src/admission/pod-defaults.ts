@@ -12,7 +12,8 @@ const UNREACHABLE_SECONDS = 300;
 export function admitPod(pod: KubeObject, { type, namespace, store }: Admission): KubeObject {
   const spec = recordAt(pod, 'spec');
   const serviceAccountName = textAt(spec, ['serviceAccountName']) || 'default';
-  if (!store.get({ resource: 'serviceaccounts', namespace, name: serviceAccountName })) {
+  const account = store.get({ resource: 'serviceaccounts', namespace, name: serviceAccountName });
+  if (!account) {
     const why = `error looking up service account ${namespace}/${serviceAccountName}: serviceaccount "${serviceAccountName}" not found`;
     throw forbidden(type, pod.metadata.name ?? '', why);
   }
@@ -20,6 +21,10 @@ export function admitPod(pod: KubeObject, { type, namespace, store }: Admission)
   return withField(pod, 'spec', {
     preemptionPolicy: 'PreemptLowerPriority',
     priority: 0,
+    // the account's wish, where the pod has none: a cluster leaves the token volume out, here the node reads the field
+    ...(at(account.object, 'automountServiceAccountToken') === false
+      ? { automountServiceAccountToken: false }
+      : {}),
     ...spec,
     serviceAccountName,
     serviceAccount: serviceAccountName,

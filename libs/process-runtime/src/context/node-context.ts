@@ -23,6 +23,8 @@ export interface Users {
    * sign of where it came from. Answers how many those were.
    */
   endProcesses(ended?: PodUser): number;
+  /** Why pods of this node, which is root, run as root; undefined when they do not. */
+  readonly problem?: string | undefined;
 }
 
 /** What every part of the node works with. */

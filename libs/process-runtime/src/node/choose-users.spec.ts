@@ -23,21 +23,25 @@ if (!isRoot)
     const folder = join(data, 'node');
     const podsFolder = join(folder, 'pods');
     mkdirSync(podsFolder, { recursive: true, mode: 0o700 });
-    const { uid } = chooseUsers(options, { folder, podsFolder, log }).of(POD);
+    const users = chooseUsers(options, { folder, podsFolder, log });
+    const { uid } = users.of(POD);
+    expect(users.problem === undefined).toBe(uid !== 0);
     expect(readdirSync(folder).filter((name) => name.includes('probe'))).toEqual([]);
     expect(existsSync(join(folder, 'users.json'))).toBe(uid !== 0);
     return uid;
   }
 
   it('gives pods users of the range', () => {
-    expect(uidWith({ range: RANGE, programs: [] })).toBe(RANGE.first);
+    expect(uidWith({ ranges: [RANGE], programs: [] })).toBe(RANGE.first);
+    const unknown = { first: 60_800, last: 2 ** 31 };
+    expect(uidWith({ ranges: [unknown, { first: 60_820, last: 60_829 }], programs: [] })).toBe(60_820);
   });
 
   it.each<[string, UserOptions, number]>([
-    ['is configured without users', { range: undefined, programs: [] }, 0o711],
-    ['has its data folder where others cannot pass', { range: RANGE, programs: [] }, 0o700],
-    ['has a program that others cannot read', { range: RANGE, programs: ['/etc/shadow'] }, 0o711],
-    ['cannot become such a user', { range: { first: 60_800, last: 2 ** 31 }, programs: [] }, 0o711],
+    ['is configured without users', { ranges: [], programs: [] }, 0o711],
+    ['has its data folder where others cannot pass', { ranges: [RANGE], programs: [] }, 0o700],
+    ['has a program that others cannot read', { ranges: [RANGE], programs: ['/etc/shadow'] }, 0o711],
+    ['cannot become such a user', { ranges: [{ first: 60_800, last: 2 ** 31 }], programs: [] }, 0o711],
   ])('lets pods run as root, as ever, when it %s', (_what, options, mode) => {
     expect(uidWith(options, mode)).toBe(0);
   });

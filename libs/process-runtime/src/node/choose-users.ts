@@ -6,34 +6,42 @@ import type { Logger } from '#lib/telemetry';
 import type { Users } from '../context/node-context.js';
 import { nodeUser } from '../user/pod-user.js';
 import { closedPart } from './closed-part.js';
-import { PodUsers, type UserRange } from './pod-users.js';
+import type { UserRange } from '../user/foreign-ranges.js';
+import { PodUsers } from './pod-users.js';
 
-const AS_NODE: Users = { of: nodeUser, endProcesses: () => 0 };
+function asNode(problem?: string): Users {
+  return { of: nodeUser, endProcesses: () => 0, problem };
+}
 
 export interface UserOptions {
-  /** Undefined: pods run as the node's own user. */
-  readonly range: UserRange | undefined;
+  /** Used up in this order, those that the machine has. None: pods run as the node's own user. */
+  readonly ranges: readonly UserRange[];
   /** What every pod must be able to read: the programs of this installation. */
   readonly programs: readonly string[];
 }
 
 /**
  * Users of their own for pods where this process is root. Where a pod could not reach the programs or its own folder (an
- * installation below /root), it runs as root as ever, and the log says what is in the way.
+ * installation below /root), it runs as root as ever; the log and `problem` say what is in the way.
  */
 export function chooseUsers(
-  { range, programs }: UserOptions,
+  { ranges, programs }: UserOptions,
   { folder, podsFolder, log }: { readonly folder: string; readonly podsFolder: string; readonly log: Logger },
 ): Users {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0 || !range) return AS_NODE;
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return asNode();
+  if (ranges.length === 0) return asNode('users of their own are switched off by AGENTPLANE_POD_USERS=none');
   for (const path of [folder, podsFolder]) chmodSync(path, 0o711);
-  const problem = problemOf(range, folder);
-  if (problem !== undefined) {
+  // a container may know the small numbers alone
+  const problems = ranges.map((range) => problemOf(range, folder));
+  const usable = ranges.filter((_, at) => problems[at] === undefined);
+  if (usable.length === 0) {
     log.warn(
-      { problem, ...range },
+      { problems, ranges },
       'pods run as root: this machine gives processes no such users; set AGENTPLANE_POD_USERS to numbers that it has',
     );
-    return AS_NODE;
+    return asNode(
+      `processes cannot become users of AGENTPLANE_POD_USERS (${problems[0]}); set it to numbers that the machine has`,
+    );
   }
   for (const path of [process.execPath, ...programs, podsFolder]) {
     const closed = closedPart(realpathSync(path));
@@ -42,9 +50,11 @@ export function chooseUsers(
       { closed, needed: path },
       'pods run as root: users of their own cannot pass this folder; install Agentplane and its data folder outside of it',
     );
-    return AS_NODE;
+    return asNode(
+      `users of their own cannot pass ${closed}; install Agentplane and its data folder outside of it`,
+    );
   }
-  return new PodUsers(folder, podsFolder, range);
+  return new PodUsers(folder, podsFolder, usable);
 }
 
 /** Root of a container may lack the right to become others, or know fewer numbers than the machine. */

@@ -149,6 +149,12 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     expect(found.metadata.labels?.['agentplane.dev/runtime']).toBe('process');
     expect(Number(found.status?.capacity?.cpu)).toBeGreaterThanOrEqual(4);
     expect(found.status?.conditions?.find(({ type }) => type === 'Ready')?.status).toBe('True');
+    const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+    expect(found.status?.conditions?.find(({ type }) => type === 'PodsRunAsRoot')?.message).toEqual(
+      isRoot
+        ? expect.stringMatching(/^pods run as root and can read everything here: .*switched off/)
+        : undefined,
+    );
     const lease = await client.get(LEASES, { namespace: 'kube-node-lease', name: node.nodeName });
     expect(lease.spec).toMatchObject({ holderIdentity: node.nodeName, leaseDurationSeconds: 40 });
   });

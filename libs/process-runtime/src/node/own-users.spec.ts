@@ -27,7 +27,7 @@ if (!isRoot)
     mkdirSync(join(folder, 'secrets'), { mode: 0o700 });
     mkdirSync(open, { mode: 0o755 });
     for (const file of [secret, join(open, 'note')]) writeFileSync(file, SECRET, { mode: 0o644 });
-    const users = { range: { first: FIRST, last: FIRST + 9 }, programs: [] };
+    const users = { ranges: [{ first: FIRST, last: FIRST + 9 }], programs: [] };
     desk = new PodDesk(server.kubeconfigPath, folder, { users });
     await desk.open('red', 'blue', 'green');
     const line = 'cd; echo mine > private; umask 022; echo open > note; echo ready; exec sleep 1000';

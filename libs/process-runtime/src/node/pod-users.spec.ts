@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import type { Pod } from '#lib/resources';
 import { temporaryFolder } from '#lib/testing';
+import { foreignRanges } from '../user/foreign-ranges.js';
 import { PodUsers } from './pod-users.js';
 
 const RANGE = { first: 60_800, last: 60_802 };
@@ -18,10 +19,10 @@ function pod(namespace: string, account?: string): Pod {
 
 describe('PodUsers', () => {
   const folder = temporaryFolder();
-  const [second, third] = [temporaryFolder(), temporaryFolder()];
+  const [second, third, own] = [temporaryFolder(), temporaryFolder(), temporaryFolder()];
 
   it('gives a namespace one user, and a service account whose token is held another', () => {
-    const users = new PodUsers(folder, join(folder, 'pods'), RANGE);
+    const users = new PodUsers(folder, join(folder, 'pods'), [RANGE]);
     expect(users.of(pod('a'))).toEqual({ uid: 60_800, gid: 60_800, isOwn: true });
     expect(users.of(pod('a', 'listener'))).toMatchObject({ uid: 60_801 });
     expect(users.of(pod('b'))).toMatchObject({ uid: 60_802 });
@@ -30,14 +31,36 @@ describe('PodUsers', () => {
   });
 
   it('keeps them over restarts, and names the setting when none is left', () => {
-    const users = new PodUsers(folder, join(folder, 'pods'), RANGE);
+    const users = new PodUsers(folder, join(folder, 'pods'), [RANGE]);
     expect(users.of(pod('b'))).toMatchObject({ uid: 60_802 });
     expect(() => users.of(pod('c'))).toThrow(/no user is left for pods of c: .*AGENTPLANE_POD_USERS/);
   });
 
+  it('goes on in the next range when one is used up', () => {
+    const more = [RANGE, { first: 1_900_000_000, last: 1_900_000_001 }];
+    const users = new PodUsers(folder, join(folder, 'pods'), more);
+    expect(users.of(pod('b'))).toMatchObject({ uid: 60_802 });
+    expect([users.of(pod('c')).uid, users.of(pod('d')).uid]).toEqual([1_900_000_000, 1_900_000_001]);
+    expect(() => users.of(pod('e'))).toThrow(/all of 60800-60802,1900000000-1900000001 are given/);
+  });
+
+  it('passes over numbers that the machine has given', () => {
+    const [passwd, subuid] = [join(third, 'passwd'), join(third, 'subuid')];
+    writeFileSync(passwd, 'root:x:0:0:root:/root:/bin/sh\nann:x:60801:60801::/home/ann:/bin/sh\n');
+    writeFileSync(subuid, 'ann:100000:65536\n');
+    expect(foreignRanges(passwd, subuid)).toEqual([
+      { first: 0, last: 0 },
+      { first: 60_801, last: 60_801 },
+      { first: 100_000, last: 165_535 },
+    ]);
+    const users = new PodUsers(own, join(own, 'pods'), [{ first: 0, last: 1_000_000 }]);
+    const { uid } = users.of(pod('a'));
+    expect(foreignRanges().some(({ first, last }) => first <= (uid ?? 0) && (uid ?? 0) <= last)).toBe(false);
+  });
+
   it('gives the service accounts of one namespace no more than their share', () => {
     const wide = { first: 60_810, last: 60_910 };
-    const users = new PodUsers(second, join(folder, 'pods'), wide);
+    const users = new PodUsers(second, join(folder, 'pods'), [wide]);
     const given = Array.from({ length: 16 }, (_, at) => users.of(pod('greedy', `account-${at}`)).uid);
     expect(new Set(given).size).toBe(16);
     expect(() => users.of(pod('greedy', 'one-more'))).toThrow(
@@ -49,13 +72,13 @@ describe('PodUsers', () => {
   });
 
   it('gives a user to a namespace that is named like a part of every object', () => {
-    const users = new PodUsers(third, join(folder, 'pods'), RANGE);
+    const users = new PodUsers(third, join(folder, 'pods'), [RANGE]);
     expect(users.of(pod('constructor'))).toMatchObject({ uid: 60_800 });
   });
 
   it('refuses a damaged file: files of one workspace must not become those of another', () => {
     writeFileSync(join(folder, 'users.json'), '{"users": {');
-    expect(() => new PodUsers(folder, join(folder, 'pods'), RANGE)).toThrow(
+    expect(() => new PodUsers(folder, join(folder, 'pods'), [RANGE])).toThrow(
       /users\.json is not JSON: restore it/,
     );
   });

@@ -4,14 +4,9 @@ import type { Pod } from '#lib/resources';
 import { isAccountMounted } from '../account/is-account-mounted.js';
 import { writeWhole } from '../pod-files/pod-files.js';
 import { endProcessesOf } from '../strays/user-processes.js';
+import { foreignRanges, type UserRange } from '../user/foreign-ranges.js';
 import type { PodUser } from '../user/pod-user.js';
 import type { Users } from '../context/node-context.js';
-
-/** Numbers of users that belong to nobody else on the machine; both ends are included. */
-export interface UserRange {
-  readonly first: number;
-  readonly last: number;
-}
 
 /** Numbers are never given back: one namespace must not use up those of all. */
 const MAX_ACCOUNTS = 16;
@@ -29,13 +24,14 @@ interface Given {
 export class PodUsers implements Users {
   readonly #file: string;
   readonly #podsFolder: string;
-  readonly #range: UserRange;
+  readonly #ranges: readonly UserRange[];
   #users: Readonly<Record<string, number>>;
 
-  constructor(folder: string, podsFolder: string, range: UserRange) {
+  /** @param ranges the first is used up first */
+  constructor(folder: string, podsFolder: string, ranges: readonly UserRange[]) {
     this.#file = join(folder, 'users.json');
     this.#podsFolder = podsFolder;
-    this.#range = range;
+    this.#ranges = ranges;
     this.#users = readGiven(this.#file);
   }
 
@@ -55,26 +51,41 @@ export class PodUsers implements Users {
     return endProcessesOf(uids, this.#podsFolder, this.#file);
   }
 
+  /** Numbers of people and of their containers (`/etc/subuid`) are passed over, whatever the ranges say. */
+  #findFree(): number | undefined {
+    const taken = new Set(Object.values(this.#users));
+    const foreign = foreignRanges();
+    for (const { first, last } of this.#ranges)
+      for (let uid = first; uid <= last; uid++) {
+        const owner = foreign.find((range) => range.first <= uid && uid <= range.last);
+        if (owner) uid = owner.last;
+        else if (!taken.has(uid)) return uid;
+      }
+    return undefined;
+  }
+
   #give(key: string, namespace: string): number {
-    const { first, last } = this.#range;
     const accounts = Object.keys(this.#users).filter((one) => one.startsWith(`${namespace}/`));
     if (key !== namespace && accounts.length >= MAX_ACCOUNTS)
       throw new Error(
         `no user is left for pods of ${key}: ${accounts.length} service accounts of ${namespace} have had one; ` +
           'use one of these, or set automountServiceAccountToken to false',
       );
-    const taken = new Set(Object.values(this.#users));
-    let uid = first;
-    while (taken.has(uid)) uid++;
-    if (uid > last)
+    const uid = this.#findFree();
+    if (uid === undefined)
       throw new Error(
-        `no user is left for pods of ${key}: all of ${first}-${last} are given; widen AGENTPLANE_POD_USERS and restart`,
+        `no user is left for pods of ${key}: all of ${rangesText(this.#ranges)} are given or belong to others; ` +
+          'add a range to AGENTPLANE_POD_USERS and restart',
       );
     const users = { ...this.#users, [key]: uid };
     writeWhole(this.#file, `${JSON.stringify({ users } satisfies Given, undefined, 2)}\n`);
     this.#users = users;
     return uid;
   }
+}
+
+function rangesText(ranges: readonly UserRange[]): string {
+  return ranges.map(({ first, last }) => `${first}-${last}`).join(',');
 }
 
 function readGiven(file: string): Given['users'] {

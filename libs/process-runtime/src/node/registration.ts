@@ -3,7 +3,7 @@ import type { KubeClient } from '#lib/kube';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { LABEL, type Node, type NodeCondition, NODES } from '#lib/resources';
+import { PODS_RUN_AS_ROOT, LABEL, type Node, type NodeCondition, NODES } from '#lib/resources';
 import { kubeTime } from '../kube-time.js';
 
 export interface RegistrationOptions {
@@ -12,6 +12,8 @@ export interface RegistrationOptions {
   /** Port of the log server. */
   readonly port: number;
   readonly version: string;
+  /** Why pods run as root; undefined when they do not. */
+  readonly rootProblem: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -43,7 +45,7 @@ export class Registration {
 
   /** Writes the status now. */
   async report(): Promise<void> {
-    const { client, nodeName, port, version, clock } = this.#options;
+    const { client, nodeName, port, version, rootProblem, clock } = this.#options;
     const resources = {
       cpu: String(Math.max(LEAST_CPUS, availableParallelism())),
       memory: `${Math.floor(totalmem() / 1024)}Ki`,
@@ -56,7 +58,7 @@ export class Registration {
         status: {
           capacity: resources,
           allocatable: resources,
-          conditions: conditions(kubeTime(clock.now())),
+          conditions: conditions(kubeTime(clock.now()), rootProblem),
           addresses: [
             { type: 'InternalIP', address: '127.0.0.1' },
             { type: 'Hostname', address: nodeName },
@@ -104,7 +106,7 @@ export class Registration {
   }
 }
 
-function conditions(now: string): NodeCondition[] {
+function conditions(now: string, rootProblem: string | undefined): NodeCondition[] {
   const good = (type: string, reason: string, status: 'True' | 'False'): NodeCondition => ({
     ...{ type, reason, status },
     message: 'process runtime is posting ready status',
@@ -116,5 +118,13 @@ function conditions(now: string): NodeCondition[] {
     good('DiskPressure', 'ProcessRuntime', 'False'),
     good('PIDPressure', 'ProcessRuntime', 'False'),
     good('Ready', 'ProcessRuntimeReady', 'True'),
+    ...(rootProblem === undefined
+      ? []
+      : [
+          {
+            ...good(PODS_RUN_AS_ROOT, 'NoUsersOfTheirOwn', 'True'),
+            message: `pods run as root and can read everything here: ${rootProblem}`,
+          },
+        ]),
   ];
 }

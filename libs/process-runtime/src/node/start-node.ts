@@ -62,7 +62,7 @@ const INHERITED = [
   'SSL_CERT_DIR',
 ];
 
-const OWN_USER: UserOptions = { range: undefined, programs: [] };
+const OWN_USER: UserOptions = { ranges: [], programs: [] };
 const STOP_GRACE_MS = 10_000;
 
 /**
@@ -105,7 +105,10 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     log,
   });
   const port = await logServer.listen(options.port);
-  const registration = new Registration({ client, nodeName: identity.name, port, version, clock, log });
+  const registration = new Registration({
+    ...{ client, nodeName: identity.name, port, version, clock, log },
+    rootProblem: users.problem,
+  });
   const lease = new NodeLease({
     ...{ client: leaseClient, nodeName: identity.name, holder: identity.leaseHolder, clock, log },
   });

@@ -34,3 +34,6 @@ export const NODES: ResourceRef<Node> = {
   kind: 'Node',
   namespaced: false,
 };
+
+/** Condition of a Node of the process runtime, only while true: its pods run as root and can read everything there. */
+export const PODS_RUN_AS_ROOT = 'PodsRunAsRoot';
