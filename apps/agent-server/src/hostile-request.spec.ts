@@ -91,7 +91,6 @@ describe('a body', () => {
     ],
     ['to begin after the end of time', '/runs', `{${RUN}, "after_seconds": 1e300}`, 422],
     ['to begin in three million years', '/runs', `{${RUN}, "after_seconds": 1e14}`, 422],
-    ['with a webhook, which is not supported', '/runs', `{${RUN}, "webhook": "https://x.test"}`, 422],
     [
       'with a stream mode that is not supported',
       '/runs',
