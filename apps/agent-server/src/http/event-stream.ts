@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '#lib/time';
-import type { OutputReader, Reading } from '../run/run-reader.js';
+import { OUTPUT_LOST, type OutputReader, type Reading } from '../run/run-reader.js';
 import { eventNamesOf, type StreamMode } from '../stream/stream-modes.js';
 import type { UnsentAnswer, UnsentOutput } from './unsent-output.js';
 
@@ -16,13 +16,7 @@ const MAX_AT_CONNECTION_BYTES = 256 * 1024;
 /** Events are put together up to this size: each write costs as much as some kilobytes. */
 const GATHER_BYTES = 64 * 1024;
 
-const LOST = Buffer.from(
-  `event: error\ndata: ${JSON.stringify({
-    error: 'OutputLost',
-    message:
-      'What comes next in this output is no longer kept; read the state of the thread, or join again from now on',
-  })}\n\n`,
-);
+const LOST = Buffer.from(`event: ${OUTPUT_LOST.event}\ndata: ${OUTPUT_LOST.data}\n\n`);
 
 export interface StreamParts {
   readonly clock: Clock;

@@ -5,6 +5,12 @@ import { PublicError } from '#lib/errors';
 import type { ReadFrom } from '../log/event-log.js';
 import { parsePosition } from '../log/position.js';
 import type { RunReader } from '../run/run-reader.js';
+import {
+  parseThreadPosition,
+  THREAD_MODES,
+  ThreadReading,
+  type ThreadPosition,
+} from '../run/thread-reading.js';
 import { UUID_PATTERN } from '#lib/resources';
 import { parseBody, parseInput } from '../run/request-shapes.js';
 import { parseRequestedRun } from '../run/requested-run.js';
@@ -14,6 +20,8 @@ import { listActiveRuns } from '../store/run/list-active-runs.js';
 import { listRuns } from '../store/run/list-runs.js';
 import { removeRun } from '../store/run/remove-run.js';
 import type { Sql } from '../store/sql.js';
+import { getThread } from '../store/thread/get-thread.js';
+import type { Logger } from '#lib/telemetry';
 import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { callerFields } from './caller-fields.js';
 import { scopeOf } from './caller-scope.js';
@@ -26,6 +34,7 @@ import { WaitingReply } from './waiting-reply.js';
 export interface RunRouteParts extends StreamParts {
   readonly runs: RunService;
   readonly sql: Sql;
+  readonly log: Logger;
 }
 
 type Begun = RunReader & {
@@ -71,17 +80,36 @@ function locations(
 /** What clients send for everything that is kept. */
 const EVERYTHING = ['-1', '-', '0'];
 
-/** @throws PublicError `bad_request` */
-function readFrom({ headers }: FastifyRequest): ReadFrom {
+function lastEventId({ headers }: FastifyRequest): string {
   const given = headers['last-event-id'];
-  if (typeof given !== 'string' || given === '') return { kind: 'now' };
+  return typeof given === 'string' ? given : '';
+}
+
+function unknownEvent(given: string, of: string): PublicError {
+  return new PublicError(
+    'bad_request',
+    `Last-Event-ID: "${given.slice(0, 80)}" is not the id of an event of ${of}; send the id of the last event received, or -1 for everything that is kept`,
+  );
+}
+
+/** @throws PublicError `bad_request` */
+function threadReadFrom(request: FastifyRequest): 'now' | 'kept' | ThreadPosition {
+  const given = lastEventId(request);
+  if (given === '') return 'now';
+  if (EVERYTHING.includes(given)) return 'kept';
+  const position = parseThreadPosition(given);
+  if (position) return position;
+  throw unknownEvent(given, 'a thread');
+}
+
+/** @throws PublicError `bad_request` */
+function readFrom(request: FastifyRequest): ReadFrom {
+  const given = lastEventId(request);
+  if (given === '') return { kind: 'now' };
   if (EVERYTHING.includes(given)) return { kind: 'kept' };
   const position = parsePosition(given);
   if (position) return { kind: 'after', position };
-  throw new PublicError(
-    'bad_request',
-    `Last-Event-ID: "${given.slice(0, 40)}" is not the id of an event of a run; send the id of the last event received, or -1 for everything that is kept`,
-  );
+  throw unknownEvent(given, 'a run');
 }
 
 /** A list of a query: one, repeated, or a JSON array, as the client lines differ. */
@@ -109,6 +137,10 @@ const runList = z.object({
 });
 const joinModes = z.object({
   stream_mode: z.preprocess(listOf, z.array(z.enum(STREAM_MODE_NAMES)).nullish()),
+});
+
+const threadModes = z.object({
+  stream_mode: z.preprocess(listOf, z.array(z.enum(THREAD_MODES)).nullish()),
 });
 
 function modesOf(given: unknown): StreamMode[] | undefined {
@@ -199,6 +231,9 @@ export class RunRoutes {
       });
       return runs.map((run) => selected(run, query.select));
     });
+    app.get('/threads/:thread_id/stream', access('threads:read'), (request, reply) =>
+      this.#joinedThread(request, reply),
+    );
     app.delete('/threads/:thread_id/runs/:run_id', access('threads:delete'), async (request, reply) => {
       const [runId, threadId] = [pathId(request, 'run_id'), pathId(request, 'thread_id')];
       await this.parts.runs.get(scopeOf(request), runId, threadId);
@@ -273,6 +308,38 @@ export class RunRoutes {
     return reply;
   }
 
+  /** All runs of a thread, those that are yet to come too. */
+  async #joinedThread(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const of = { scope: scopeOf(request), threadId: pathId(request, 'thread_id') };
+    const wanted = threadReadFrom(request);
+    const { stream_mode: given } = parseInput(
+      threadModes,
+      { stream_mode: queryOf(request)['stream_mode'] },
+      'query',
+    );
+    const modes = new Set(given && given.length > 0 ? given : (['run_modes'] as const));
+    await getThread(of.scope, this.parts.sql, of.threadId);
+    const stream = new EventStream(reply.raw, this.parts);
+    let reading: ThreadReading;
+    try {
+      reading = await ThreadReading.open(of, { modes, wanted }, () => stream.more(), this.parts);
+    } catch (error) {
+      stream.abandon();
+      throw error;
+    }
+    stream.attach(reading);
+    reply.hijack();
+    this.#leaveOnClose(
+      reply,
+      stream,
+      () => reading.close(),
+      () => undefined,
+    );
+    const query = new URLSearchParams([...modes].map((mode): [string, string] => ['stream_mode', mode]));
+    stream.begin({ location: `/threads/${of.threadId}/stream?${query.toString()}` });
+    return reply;
+  }
+
   #leaveOnClose(
     { raw }: FastifyReply,
     reader: Begun,
@@ -328,4 +395,4 @@ export class RunRoutes {
 }
 
 /** What requests bring, for the description of the routes. */
-export const RUN_SHAPES = { runList, joinModes, cancellation };
+export const RUN_SHAPES = { runList, joinModes, threadModes, cancellation };

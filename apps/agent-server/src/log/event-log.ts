@@ -165,7 +165,7 @@ export class EventLog {
 
   /** What a reader that begins after `position` gets first, so that it knows the run and the attempt. */
   openingAt(position: Position | undefined): LoggedEvent | undefined {
-    return this.#opening && new LoggedEvent(this.#opening, position ?? BEGINNING, position);
+    return this.#opening && new LoggedEvent(this.#opening, position ?? BEGINNING, position ? undefined : '');
   }
 
   /** Every event that is here and comes after a position. */

@@ -14,10 +14,10 @@ export class LoggedEvent {
   constructor(
     { event, data }: RunEvent,
     readonly position: Position,
-    /** Undefined: a reader that comes back cannot begin after it. */
-    id: Position | undefined = position,
+    /** As readers are sent it. Empty: one that comes back cannot begin after it. */
+    id = positionText(position),
   ) {
-    const head = `${id ? `id: ${positionText(id)}\n` : ''}event: ${event}\ndata: `;
+    const head = `${id === '' ? '' : `id: ${id}\n`}event: ${event}\ndata: `;
     this.event = event;
     this.#dataAt = Buffer.byteLength(head);
     this.frame = Buffer.from(`${head}${data}\n\n`);

@@ -1,5 +1,6 @@
 import type { RunResult } from '../log/event-log.js';
 import type { LoggedEvent } from '../log/logged-event.js';
+import type { RunEvent } from '../stream/run-event.js';
 
 /** A way through the output of a run that its reader takes at its own pace. */
 export interface Reading {
@@ -11,6 +12,16 @@ export interface Reading {
   readonly hasEnd: boolean;
   close(): void;
 }
+
+/** What a reader gets in the place of output that is kept nowhere any more. */
+export const OUTPUT_LOST: RunEvent = {
+  event: 'error',
+  data: JSON.stringify({
+    error: 'OutputLost',
+    message:
+      'What comes next in this output is no longer kept; read the state of the thread, or join again from now on',
+  }),
+};
 
 /** Reads the output of a run. */
 export interface OutputReader {

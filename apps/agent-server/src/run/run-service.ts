@@ -72,7 +72,25 @@ const NOTHING_LEFT: Reading = { take: () => undefined, state: 'ended', hasEnd: t
 
 /** Runs, as requests see them. Every method speaks for a caller. */
 export class RunService {
+  /** By thread: who is told of runs that are made here. */
+  readonly #listeners = new Map<string, Set<() => void>>();
+
   constructor(private readonly parts: RunServiceParts) {}
+
+  /** Tells of each run that is made on a thread here, whose output is recorded from its first event. */
+  onSubmitted(threadId: string, listener: () => void): () => void {
+    const listeners = this.#listeners.get(threadId) ?? new Set();
+    this.#listeners.set(threadId, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#listeners.delete(threadId);
+    };
+  }
+
+  /** Whether output of the run is kept here. */
+  hasOutput(runId: string): boolean {
+    return this.parts.logs.find(runId)?.events.isRecording ?? false;
+  }
 
   /**
    * Makes a run and begins it here when a place is free.
@@ -85,14 +103,18 @@ export class RunService {
     const run = await this.#storedRun(asker, request, reader?.kind === 'output');
     const queueing = this.#queueing(asker, request, reader !== undefined);
     const stopReading = reader ? this.#attach(logs.open(run.runId), reader, { kind: 'now' }) : NOTHING;
+    const listeners = this.#listeners.get(run.threadId);
+    if (listeners) logs.record(logs.open(run.runId));
     try {
       const queued = await this.#queue(asker.scope, run, queueing);
       if (queued.status === 'running') worker.startReserved(asClaimed(run));
       else this.#waitForTurn(run.runId, queueing);
+      for (const listener of listeners ?? []) listener();
       return { run: onWire(run, queueing, queued), isTemporary: run.isTemporary, stopReading };
     } catch (error) {
       if (queueing.startsHere) worker.release();
       stopReading();
+      logs.release(logs.open(run.runId));
       throw error;
     }
   }

@@ -35,6 +35,7 @@ import { requireAdmitted } from './metadata/require-admitted.js';
 import { cancelRun } from './run/cancel-run.js';
 import { findRun } from './run/find-run.js';
 import { hasActiveRun } from './run/has-active-run.js';
+import { listNewestRuns } from './run/list-newest-runs.js';
 import { listRuns } from './run/list-runs.js';
 import { removeRun } from './run/remove-run.js';
 import { submitRun } from './run/submit-run.js';
@@ -332,6 +333,10 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   },
   listActiveRuns: {
     ask: (scope, { threadId }) => listActiveRuns(scope, store.sql, 'running', threadId),
+    absent: [],
+  },
+  listNewestRuns: {
+    ask: (scope, { threadId }) => listNewestRuns(scope, store.sql, threadId, 0n),
     absent: [],
   },
   listRuns: {

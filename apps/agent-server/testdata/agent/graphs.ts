@@ -58,6 +58,21 @@ export function stubborn(): Promise<unknown> {
   return new Promise(() => undefined);
 }
 
+const Ticks = Annotation.Root({ count: Annotation<number>, waitMs: Annotation<number>, said: Annotation<number> });
+
+/** Says its numbers one after the other. */
+export const ticking = new StateGraph(Ticks)
+  .addNode('tick', async ({ count, waitMs }, config: LangGraphRunnableConfig) => {
+    for (let tick = 0; tick < count; tick++) {
+      config.writer?.({ tick });
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
+    return { said: count };
+  })
+  .addEdge(START, 'tick')
+  .addEdge('tick', END)
+  .compile();
+
 export const failing = new StateGraph(Log)
   .addNode('good', () => ({ steps: ['good'] }))
   .addNode('bad', () => {

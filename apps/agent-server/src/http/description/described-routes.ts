@@ -110,6 +110,11 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   'POST /threads/:thread_id/history': { about: 'List states, newest first', body: THREAD_SHAPES.history },
 
   ...runRoutes('/threads/:thread_id', 'on a thread'),
+  'GET /threads/:thread_id/stream': {
+    about: 'Stream everything that happens on a thread from now on',
+    query: RUN_SHAPES.threadModes,
+    answers: 'events',
+  },
   'GET /threads/:thread_id/runs': { about: 'List the runs of a thread', query: RUN_SHAPES.runList },
   'DELETE /threads/:thread_id/runs/:run_id': { about: 'Delete a run that has ended', answers: 'nothing' },
   ...runRoutes('', 'without a thread'),
