@@ -95,6 +95,7 @@ export class AgentServer {
       ...{
         config,
         webhookSettings: agent.webhooks,
+        threadTtl: agent.threadTtl,
         database,
         graphs,
         store,
@@ -136,12 +137,14 @@ export class AgentServer {
     await awaitDatabase({ uri, patienceMs, readiness, secrets, clock, log }, async () => {
       await database.migrate();
       await assistants.ensure(graphs.ids);
+      await services.threadSweeper.prepare();
     });
     await notifications.start();
     worker.start();
     keeper.start();
     sweeper.start();
     webhooks.start();
+    services.threadSweeper.start();
     services.ticker.start();
     readiness.started();
     const endReadings = readRuns({ worker, logs: services.logs, sql, server: services.server, http });
@@ -165,6 +168,7 @@ export class AgentServer {
     await services.keeper.stop();
     await sweeper.stop();
     await services.webhooks.stop();
+    await services.threadSweeper.stop();
     await services.ticker.stop();
     services.follower.stop();
     await setImmediate(); // streams of runs that have just ended are written in the next turn

@@ -156,7 +156,6 @@ describe('what a search may ask of threads and runs', () => {
   });
 
   it.each<[string, string, object]>([
-    ['the time to live of a thread', '/threads', { ttl: { ttl: 5 } }],
     ['a field that threads do not have', '/threads/search', { select: ['nope'] }],
     ['a path that is none', '/threads/search', { extract: { a: 'values..x' } }],
     [

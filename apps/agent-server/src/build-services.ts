@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { BaseStore } from '@langchain/langgraph-checkpoint';
-import type { WebhookSettings } from '#lib/graph-configuration';
+import type { ThreadTtlSettings, WebhookSettings } from '#lib/graph-configuration';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Assistants } from './assistant/assistants.js';
@@ -17,6 +17,7 @@ import { RunService } from './run/run-service.js';
 import { TemporaryRuns } from './run/temporary-runs.js';
 import { Worker } from './run/worker.js';
 import { buildWebhooks } from './webhook/build-webhooks.js';
+import { ThreadSweeper } from './upkeep/thread-sweeper.js';
 import type { WebhookSender } from './webhook/webhook-sender.js';
 import type { Database } from './store/database.js';
 import type { ServerIdentity } from './store/server-identity.js';
@@ -26,6 +27,8 @@ export interface ServiceParts {
   readonly config: ServerConfig;
   /** What `langgraph.json` says about webhooks. */
   readonly webhookSettings: WebhookSettings;
+  /** What it says about the lives of threads. */
+  readonly threadTtl: ThreadTtlSettings;
   /** With its schema. */
   readonly database: Database;
   readonly graphs: GraphRegistry;
@@ -48,6 +51,7 @@ export interface Services {
   readonly webhooks: WebhookSender;
   readonly crons: CronService;
   readonly ticker: CronTicker;
+  readonly threadSweeper: ThreadSweeper;
   readonly state: ThreadState;
 }
 
@@ -91,6 +95,7 @@ export function buildServices(parts: ServiceParts): Services {
       ...{ sql, assistants, webhooks: webhooks.policy, clock },
       limits: { maxCrons: config.maxCrons, minIntervalSeconds: config.cronMinIntervalSeconds },
     }),
+    threadSweeper: new ThreadSweeper({ sql, settings: parts.threadTtl, clock, log }),
     ticker: new CronTicker({ sql, server, assistants, clock, log }),
     runs: new RunService({
       ...{ sql, server, assistants, graphs, temporary, logs, follower, worker, clock, log },

@@ -4,4 +4,5 @@ export {
   type GraphEntry,
 } from './parse-graph-configuration.js';
 export type { StoreIndex, StoreSettings, StoreTtl } from './store-settings.js';
+export type { ThreadTtlSettings, ThreadTtlStrategy } from './checkpointer-settings.js';
 export { webhookHeaders, webhookVariables, type WebhookSettings } from './parse-webhook-settings.js';

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { storeRefusal } from './store-settings.js';
+import { checkpointerRefusal } from './checkpointer-settings.js';
 import { parseWebhookSettings } from './parse-webhook-settings.js';
 
 type Judgement = { readonly refusal: string } | { readonly note: string } | undefined;
@@ -34,6 +35,11 @@ function judgeDependencies(value: unknown): Judgement {
       };
 }
 
+function judgeCheckpointer(value: unknown): Judgement {
+  const refusal = checkpointerRefusal(value);
+  return refusal === undefined ? undefined : { refusal };
+}
+
 function judgeWebhooks(webhooks: unknown): Judgement {
   const { problems } = parseWebhookSettings({ webhooks });
   return problems.length === 0 ? undefined : { refusal: problems.join('; ') };
@@ -64,7 +70,7 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
     const refusal = storeRefusal(value);
     return refusal === undefined ? undefined : { refusal };
   },
-  checkpointer: refuse('checkpoints are kept in the database of the deployment; remove it'),
+  checkpointer: judgeCheckpointer,
   encryption: refuse('custom encryption cannot be run yet; remove it'),
   webhooks: judgeWebhooks,
   dockerfile_lines: (value) =>

@@ -18,6 +18,7 @@ describe('langgraph.json', () => {
       store: { ttl: { refreshesOnRead: true, sweepIntervalMinutes: 5 } },
       isStoreServed: true,
       webhooks: expect.objectContaining({ isDisabled: false, headers: {}, maxUrlLength: 2_048 }),
+      threadTtl: expect.objectContaining({ defaultMinutes: undefined }),
       notes: [],
     });
   });
@@ -53,7 +54,12 @@ describe('langgraph.json', () => {
     [{ store: { index: { dims: 3, embed: 'a:b', fields: [] } } }, /index\.fields must be a list/],
     [{ store: { ttl: { default_ttl: '5', refresh: true } } }, /ttl\.default_ttl must .*ttl\.refresh is not/],
     [{ store: { path: './store.ts:store', x: 1 } }, /path cannot be used.*x is not a known setting/],
-    [{ checkpointer: { ttl: {} } }, /"checkpointer": checkpoints are kept/],
+    [{ checkpointer: { path: './a.ts:b' } }, /"checkpointer": path cannot be used: checkpoints are kept/],
+    [{ checkpointer: { ttl: { strategy: 'archive' } } }, /ttl\.strategy must be "delete" or "keep_latest"/],
+    [
+      { checkpointer: { ttl: { default_ttl: 0, sweep_limit: 1.5, a: 1 } } },
+      /default_ttl .*sweep_limit .*ttl\.a/,
+    ],
     [{ webhooks: { url: { require_http: true } } }, /"webhooks": url: require_http is not a known setting/],
     [{ webhooks: { headers: { 'webhook-id': 'x' } } }, /"webhooks": headers: "webhook-id" cannot be set/],
     [{ webhooks: { headers: { a: 'b\r\nc: d' } } }, /"webhooks": headers: a must be one line of text/],
@@ -84,6 +90,14 @@ describe('langgraph.json', () => {
       },
       isStoreServed: false,
     });
+  });
+
+  it('takes how long threads live', () => {
+    const ttl = { strategy: 'keep_latest', default_ttl: 60, sweep_interval_minutes: 0.5, sweep_limit: 10 };
+    expect(parse({ checkpointer: { ttl } }).threadTtl).toEqual({
+      ...{ strategy: 'keep_latest', defaultMinutes: 60, sweepIntervalMinutes: 0.5, sweepLimit: 10 },
+    });
+    expect(parse({ checkpointer: {} }).threadTtl).toMatchObject({ strategy: 'delete', sweepLimit: 1_000 });
   });
 
   it('takes the settings of webhooks', () => {

@@ -1,6 +1,7 @@
 import { TerminalError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { REASON } from '#lib/resources';
+import { parseThreadTtl, type ThreadTtlSettings } from './checkpointer-settings.js';
 import { judgeSettings } from './judge-settings.js';
 import { parseStoreSettings, type StoreSettings } from './store-settings.js';
 import { parseWebhookSettings, type WebhookSettings } from './parse-webhook-settings.js';
@@ -23,6 +24,7 @@ export interface GraphConfiguration {
   /** Whether requests reach the store; graphs always do. */
   readonly isStoreServed: boolean;
   readonly webhooks: WebhookSettings;
+  readonly threadTtl: ThreadTtlSettings;
   /** A sentence for each setting that is let through and drives nothing. */
   readonly notes: readonly string[];
 }
@@ -88,6 +90,7 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
     store: parseStoreSettings(store),
     isStoreServed: !(isJsonObject(http) && http['disable_store'] === true),
     webhooks: parseWebhookSettings(settings).webhooks,
+    threadTtl: parseThreadTtl(settings['checkpointer']),
     notes,
   };
 }

@@ -17,7 +17,10 @@ export interface GraphSource {
 }
 
 /** What the server does with a `langgraph.json`. */
-export interface GraphFolder extends Pick<GraphConfiguration, 'store' | 'isStoreServed' | 'webhooks'> {
+export interface GraphFolder extends Pick<
+  GraphConfiguration,
+  'store' | 'isStoreServed' | 'threadTtl' | 'webhooks'
+> {
   /** Real path of the agent's folder. */
   readonly folder: string;
   readonly graphs: readonly GraphSource[];
@@ -61,7 +64,7 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
   } catch (error) {
     throw failed('the file cannot be read', error);
   }
-  const { graphs, env, notes, store, isStoreServed, webhooks } = parseGraphConfiguration(text);
+  const { graphs, env, notes, store, isStoreServed, threadTtl, webhooks } = parseGraphConfiguration(text);
   const read = await readVariables(real, env);
   return {
     folder: real,
@@ -73,6 +76,7 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
       .map((file) => resolve(real, file))
       .filter((file) => existsSync(file)),
     isStoreServed,
+    threadTtl,
     webhooks,
     notes: [...notes, ...read.notes],
   };

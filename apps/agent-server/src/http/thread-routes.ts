@@ -11,9 +11,14 @@ import {
   unsupported,
 } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
+import type { Scope } from '../store/scope.js';
+import type { WireThread } from '../store/row/thread-row.js';
+import type { ThreadTtl } from '../store/row/thread-ttl.js';
 import type { ThreadSearch } from '../store/row/thread-conditions.js';
 import type { Sql } from '../store/sql.js';
 import { countThreads } from '../store/thread/count-threads.js';
+import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
+import { setThreadTtl } from '../store/ttl/set-thread-ttl.js';
 import { createThread } from '../store/thread/create-thread.js';
 import { getThread } from '../store/thread/get-thread.js';
 import { patchThread } from '../store/thread/patch-thread.js';
@@ -27,21 +32,31 @@ import { paginate, selected } from './search-answer.js';
 import type { AskedThread, ThreadState } from './thread-state.js';
 import { registerThreadUpkeep } from './thread-upkeep.js';
 
+/** A thousand years. */
+const MAX_TTL_MINUTES = 525_960_000;
+
 const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
+
+const minutes = z.number().positive().max(MAX_TTL_MINUTES);
+/** Minutes, or more about them. */
+const lifetime = z.union([
+  minutes,
+  z.object({ ttl: minutes, strategy: z.enum(['delete', 'keep_latest']).nullish() }),
+]);
 
 const creation = z.object({
   thread_id: uuid.nullish(),
   metadata: document.nullish(),
   if_exists: z.enum(['raise', 'do_nothing']).nullish(),
   supersteps: unsupported,
-  ttl: unsupported,
+  ttl: lifetime.nullish(),
 });
-const change = z.object({ metadata: document.nullish(), ttl: unsupported });
+const change = z.object({ metadata: document.nullish(), ttl: lifetime.nullish() });
 const FIELDS = [
   ...['thread_id', 'created_at', 'updated_at', 'state_updated_at', 'metadata'],
   ...['status', 'config', 'values', 'interrupts', 'error'],
 ] as const;
-const inclusion = z.object({ include: z.union([unsupported, z.literal('')]) });
+const inclusion = z.object({ include: z.enum(['ttl', '']).nullish() });
 const search = z.object({
   ids: z.array(uuid).nullish(),
   metadata: document.nullish(),
@@ -68,6 +83,12 @@ const history = z.object({
   checkpoint: checkpointShape.nullish(),
 });
 
+function ttlOf(given: z.infer<typeof lifetime> | null | undefined): ThreadTtl | undefined {
+  if (given === null || given === undefined) return undefined;
+  if (typeof given === 'number') return { strategy: 'delete', minutes: given };
+  return { strategy: given.strategy ?? 'delete', minutes: given.ttl };
+}
+
 function searchOf(body: z.infer<typeof search>): ThreadSearch {
   return {
     ids: body.ids ?? undefined,
@@ -89,18 +110,30 @@ export interface ThreadRouteParts {
   readonly clock: Clock;
 }
 
+/** Writes a thread, and how long it lives where that is given, whole or not at all. */
+async function withTtl(
+  scope: Scope,
+  sql: Sql,
+  ttl: ThreadTtl | undefined,
+  write: (within: Sql) => Promise<WireThread>,
+): Promise<WireThread> {
+  if (!ttl) return write(sql);
+  return sql.transaction(async (inside) => {
+    const thread = await write(inside);
+    await setThreadTtl(scope, inside, thread.thread_id, ttl);
+    return thread;
+  });
+}
+
 /** Routes about threads and their states. */
 export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRouteParts): void {
   const { sql, clock } = parts;
   app.post('/threads', access('threads:create'), async (request) => {
-    const { thread_id, metadata, if_exists } = parseBody(creation, request.body);
-    return createThread(
-      scopeOf(request),
-      sql,
-      thread_id?.toLowerCase() ?? uuid7(clock.now()),
-      metadata ?? {},
-      if_exists ?? 'raise',
-    );
+    const { thread_id, metadata, if_exists, ttl } = parseBody(creation, request.body);
+    const threadId = thread_id?.toLowerCase() ?? uuid7(clock.now());
+    const create = (within: Sql): Promise<WireThread> =>
+      createThread(scopeOf(request), within, threadId, metadata ?? {}, if_exists ?? 'raise');
+    return withTtl(scopeOf(request), sql, ttlOf(ttl), create);
   });
   app.post('/threads/search', access('threads:search'), async (request, reply) => {
     const body = parseBody(search, request.body);
@@ -123,12 +156,16 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
     countThreads(scopeOf(request), sql, searchOf(parseBody(search, request.body))),
   );
   app.get('/threads/:thread_id', access('threads:read'), async (request) => {
-    parseInput(inclusion, request.query, 'query');
-    return getThread(scopeOf(request), sql, pathId(request, 'thread_id'));
+    const { include } = parseInput(inclusion, request.query, 'query');
+    const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
+    const thread = await getThread(scope, sql, threadId);
+    return include ? { ...thread, ttl: (await findThreadTtl(scope, sql, threadId)) ?? null } : thread;
   });
   app.patch('/threads/:thread_id', access('threads:update'), async (request, reply) => {
-    const { metadata } = parseBody(change, request.body);
-    const thread = await patchThread(scopeOf(request), sql, pathId(request, 'thread_id'), metadata ?? {});
+    const { metadata, ttl } = parseBody(change, request.body);
+    const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
+    const patch = (within: Sql): Promise<WireThread> => patchThread(scope, within, threadId, metadata ?? {});
+    const thread = await withTtl(scope, sql, ttlOf(ttl), patch);
     return request.headers['prefer'] === 'return=minimal' ? reply.code(204).send() : thread;
   });
   app.delete('/threads/:thread_id', access('threads:delete'), async (request, reply) => {

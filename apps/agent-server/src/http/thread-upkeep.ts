@@ -12,6 +12,7 @@ import type { Sql } from '../store/sql.js';
 import { copyThread } from '../store/thread/copy-thread.js';
 import { findThread } from '../store/thread/find-thread.js';
 import { getThread } from '../store/thread/get-thread.js';
+import { listThreadIds } from '../store/thread/list-thread-ids.js';
 import { lockThread } from '../store/thread/lock-thread.js';
 import { pruneThread } from '../store/thread/prune-thread.js';
 import { removeThread } from '../store/thread/remove-thread.js';
@@ -19,10 +20,23 @@ import { scopeOf } from './caller-scope.js';
 import { pathId } from './request-parts.js';
 import { access } from './route-access.js';
 
-const pruning = z.object({
-  thread_ids: z.array(z.string().regex(UUID_PATTERN, 'must be a uuid')).max(1_000),
-  strategy: z.enum(['delete', 'keep_latest']).nullish(),
-});
+/** Threads of one request. */
+const MAX_PRUNED = 1_000;
+
+const pruning = z
+  .object({
+    thread_ids: z.array(z.string().regex(UUID_PATTERN, 'must be a uuid')).max(MAX_PRUNED).nullish(),
+    metadata: document.nullish(),
+    strategy: z.enum(['delete', 'keep_latest']).nullish(),
+  })
+  .refine(
+    ({ thread_ids, metadata }) => Boolean(thread_ids) !== Boolean(metadata),
+    'needs either thread_ids or metadata',
+  )
+  .refine(
+    ({ metadata, strategy }) => !metadata || (Object.keys(metadata).length > 0 && strategy !== 'keep_latest'),
+    'metadata must name something, and goes with the strategy delete alone',
+  );
 const statePatch = z.object({ metadata: document });
 
 /** Answers whether the thread was there; those that are gone already are what was asked for. */
@@ -53,10 +67,12 @@ export function registerThreadUpkeep(
     copyThread(scopeOf(request), sql, pathId(request, 'thread_id'), uuid7(clock.now())),
   );
   app.post('/threads/prune', access('threads:delete'), async (request) => {
-    const { thread_ids, strategy } = parseBody(pruning, request.body);
-    const ids = new Set(thread_ids.map((id) => id.toLowerCase()));
+    const { thread_ids, metadata, strategy } = parseBody(pruning, request.body);
+    const scope = scopeOf(request);
+    const found = metadata ? await listThreadIds(scope, sql, { metadata }, MAX_PRUNED) : [];
+    const ids = new Set((thread_ids ?? found).map((id) => id.toLowerCase()));
     let pruned = 0;
-    for (const id of ids) if (await prune(scopeOf(request), sql, id, strategy === 'keep_latest')) pruned += 1;
+    for (const id of ids) if (await prune(scope, sql, id, strategy === 'keep_latest')) pruned += 1;
     return { pruned_count: pruned };
   });
   app.patch('/threads/:thread_id/state', access('threads:update'), async (request) => {

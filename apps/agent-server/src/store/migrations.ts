@@ -6,6 +6,7 @@ import { SUBMIT_RUN } from './functions/submit-run.js';
 import { ITEMS } from './schema/items.js';
 import { RUN_LOGS } from './schema/run-logs.js';
 import { CRONS } from './schema/crons.js';
+import { THREAD_TTLS } from './schema/thread-ttls.js';
 import { WEBHOOKS } from './schema/webhooks.js';
 
 /** Schema of everything the server keeps, the checkpointer's own tables included. */
@@ -127,4 +128,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 4, name: 'webhooks of runs', sql: [SEARCHABLE, WEBHOOKS, SUBMIT_RUN].join('\n') },
   { version: 5, name: 'logs of runs', sql: RUN_LOGS },
   { version: 6, name: 'crons', sql: CRONS },
+  { version: 7, name: 'time to live of threads', sql: THREAD_TTLS },
 ];

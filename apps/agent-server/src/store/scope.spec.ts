@@ -23,6 +23,8 @@ import { searchAssistants } from './assistant/search-assistants.js';
 import { openThreadState } from './checkpoint/open-thread-state.js';
 import { copyThread } from './thread/copy-thread.js';
 import { pruneThread } from './thread/prune-thread.js';
+import { findThreadTtl } from './ttl/find-thread-ttl.js';
+import { setThreadTtl } from './ttl/set-thread-ttl.js';
 import { changeCron } from './cron/change-cron.js';
 import { countCrons } from './cron/count-crons.js';
 import { createCron } from './cron/create-cron.js';
@@ -55,6 +57,7 @@ import { countThreads } from './thread/count-threads.js';
 import { createThread } from './thread/create-thread.js';
 import { findThread } from './thread/find-thread.js';
 import { getThread } from './thread/get-thread.js';
+import { listThreadIds } from './thread/list-thread-ids.js';
 import { lockThread } from './thread/lock-thread.js';
 import { patchThread } from './thread/patch-thread.js';
 import { removeThread } from './thread/remove-thread.js';
@@ -106,6 +109,7 @@ async function rowsOf(owner: string): Promise<Owned> {
   const item = { namespace: ['of', newId()], key: 'item' };
   await putItem(WORKER, sql, { ...item, value: metadata, ttlMinutes: 60, vectors: VECTORS });
   const [found] = await searchItems(WORKER, sql, { prefix: item.namespace, filter: undefined }, PAGE);
+  await setThreadTtl(WORKER, sql, threadId, { strategy: 'keep_latest', minutes: 60 });
   const cronId = newId();
   await createCron(WORKER, sql, cronWith(marked, cronId, assistantId), 1_000);
   const calledRunId = newId();
@@ -154,6 +158,7 @@ async function everyRow(): Promise<unknown> {
     'store_items',
     'store_vectors',
     'webhooks',
+    'thread_ttls',
     'crons',
   ];
   const rows = await Promise.all(
@@ -285,6 +290,10 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     ask: (scope, { threadId }) => countThreads(scope, store.sql, { ids: [threadId] }),
     absent: 0,
   },
+  listThreadIds: {
+    ask: (scope, { threadId }) => listThreadIds(scope, store.sql, { ids: [threadId] }, 10),
+    absent: [],
+  },
   setThreadState: {
     ask: (scope, { threadId }) =>
       setThreadState(scope, store.sql, threadId, { values: '{}', status: 'idle', interrupts: {} }),
@@ -326,6 +335,15 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     absent: 'not_found',
   },
   removeCron: { ask: (scope, { cronId }) => removeCron(scope, store.sql, cronId), absent: false },
+  findThreadTtl: {
+    ask: (scope, { threadId }) => findThreadTtl(scope, store.sql, threadId),
+    absent: undefined,
+  },
+  setThreadTtl: {
+    ask: (scope, { threadId }) =>
+      setThreadTtl(scope, store.sql, threadId, { strategy: 'delete', minutes: 5 }),
+    absent: false,
+  },
   findWebhook: {
     ask: (scope, { endedRunId, calledRunId }) =>
       Promise.all([endedRunId, calledRunId].map((runId) => findWebhook(scope, store.sql, runId))),
@@ -410,6 +428,7 @@ const MAKING_STATEMENTS = [
 const WORKER_STATEMENTS = [
   'appendRunEvents',
   'claimCron',
+  'claimExpiredThreads',
   'claimRuns',
   'claimWebhooks',
   'countQueuedRuns',
@@ -430,6 +449,8 @@ const WORKER_STATEMENTS = [
   'putWrites',
   'readRunEvents',
   'renewLeases',
+  'restThreadTtl',
+  'setDefaultTtl',
   'settleCron',
   'settleWebhook',
   'sweepItems',

@@ -20,6 +20,11 @@ const OWNED = [
 export async function removeThread(scope: Scope, sql: Sql, threadId: string): Promise<void> {
   await sql.transaction(async (inside) => {
     await lockThread(scope, inside, threadId);
+    await inside.inScope(scope, {
+      text: `DELETE FROM agentplane.run_events e USING agentplane.runs r, agentplane.threads t
+        WHERE t.thread_id = $2 AND r.thread_id = t.thread_id AND e.run_id = r.run_id AND ${visible('t.metadata')}`,
+      values: [threadId],
+    });
     for (const [table, owner] of OWNED)
       await inside.inScope(scope, {
         text: `DELETE FROM agentplane.${table} o USING agentplane.threads t

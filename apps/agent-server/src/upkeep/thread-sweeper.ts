@@ -1,0 +1,93 @@
+import { errorText, PublicError } from '#lib/errors';
+import type { ThreadTtlSettings } from '#lib/graph-configuration';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { databaseTime } from '../store/cron/database-time.js';
+import { hasActiveRun } from '../store/run/has-active-run.js';
+import type { Sql } from '../store/sql.js';
+import { lockThread } from '../store/thread/lock-thread.js';
+import { pruneThread } from '../store/thread/prune-thread.js';
+import { removeThread } from '../store/thread/remove-thread.js';
+import { claimExpiredThreads, type ExpiredThread } from '../store/ttl/claim-expired-threads.js';
+import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
+import { restThreadTtl } from '../store/ttl/rest-thread-ttl.js';
+import { setDefaultTtl } from '../store/ttl/set-default-ttl.js';
+import { WORKER } from '../store/worker-scope.js';
+
+const MS_PER_MINUTE = 60_000;
+
+/** Threads of one statement; between two, other work gets its turn. */
+const BATCH = 50;
+
+export interface ThreadSweeperParts {
+  readonly sql: Sql;
+  readonly settings: ThreadTtlSettings;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * Removes threads whose time is over, by the time of the database, or all their states but the last. Several servers
+ * share the work; a thread with a run that waits or is at work is left alone, however old.
+ */
+export class ThreadSweeper {
+  #cancel: (() => void) | undefined;
+  #isStopped = false;
+  #sweeping: Promise<void> = Promise.resolve();
+
+  constructor(private readonly parts: ThreadSweeperParts) {}
+
+  /** Makes what `langgraph.json` says hold for threads made from now on; once there is a schema. */
+  async prepare(): Promise<void> {
+    const { strategy, defaultMinutes: minutes } = this.parts.settings;
+    await setDefaultTtl(WORKER, this.parts.sql, minutes === undefined ? undefined : { strategy, minutes });
+  }
+
+  start(): void {
+    const delayMs = this.parts.settings.sweepIntervalMinutes * MS_PER_MINUTE;
+    this.#cancel = this.parts.clock.after(delayMs, () => {
+      this.#sweeping = this.#sweep().finally(() => {
+        if (!this.#isStopped) this.start();
+      });
+    });
+  }
+
+  /** Resolves when nothing is under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel?.();
+    await this.#sweeping;
+  }
+
+  async #sweep(): Promise<void> {
+    const { sql, settings, log } = this.parts;
+    try {
+      for (let left = settings.sweepLimit; left > 0 && !this.#isStopped;) {
+        const limit = Math.min(left, BATCH);
+        const { seen, expired } = await claimExpiredThreads(WORKER, sql, limit);
+        for (const thread of expired) await this.#end(thread);
+        if (seen < limit) return;
+        left -= seen;
+      }
+    } catch (error) {
+      log.warn({ error: errorText(error) }, 'removing expired threads failed');
+    }
+  }
+
+  async #end({ threadId, strategy }: ExpiredThread): Promise<void> {
+    try {
+      await this.parts.sql.transaction(async (inside) => {
+        await lockThread(WORKER, inside, threadId);
+        if (await hasActiveRun(WORKER, inside, threadId)) return;
+        const ttl = await findThreadTtl(WORKER, inside, threadId);
+        const now = await databaseTime(WORKER, inside);
+        if (!ttl || new Date(ttl.expires_at) > now) return; // changed meanwhile
+        if (strategy === 'delete') return removeThread(WORKER, inside, threadId);
+        await pruneThread(WORKER, inside, threadId);
+        await restThreadTtl(WORKER, inside, threadId);
+      });
+    } catch (error) {
+      if (!(error instanceof PublicError) || error.code !== 'not_found') throw error; // a caller removed it
+    }
+  }
+}
