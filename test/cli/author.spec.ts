@@ -1,5 +1,13 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
@@ -45,6 +53,7 @@ describe("an author's loop", () => {
   const parent = mkdtempSync(join(tmpdir(), 'agentplane-author-'));
   const folder = join(parent, 'my-first');
   const rules = join(folder, 'src', 'rule-model.ts');
+  chmodSync(parent, 0o755); // Postgres of root is another user, whose files would lie elsewhere
   let dev: Dev;
   let url: string;
   let client: Client;
