@@ -29,6 +29,34 @@ const ITEM = { namespace: ['kept'], key: 'item' };
 const CREATE_CRON: RouteRequest = {
   bodies: () => [{ assistant_id: 'agent', schedule: '@yearly', input, enabled: false }],
 };
+const message = {
+  kind: 'message',
+  messageId: 'attack',
+  role: 'user',
+  parts: [{ kind: 'text', text: 'hello' }],
+};
+/** Calls of the own agent with foreign ids wherever a body can name them. */
+const CALL_AGENT: RouteRequest = {
+  path: () => ({ assistant_id: 'agent' }),
+  bodies: ({ ids }) =>
+    [
+      ['tasks/get', { id: ids.thread_run_id }],
+      ['tasks/cancel', { id: ids.thread_run_id }],
+      ['SubscribeToTask', { id: ids.thread_run_id }],
+      ['ListTasks', { contextId: ids.thread_id }],
+      ['message/send', { message: { ...message, taskId: ids.thread_run_id } }],
+    ].map(([method, params]) => ({ jsonrpc: '2.0', id: 1, method, params })),
+};
+const CALL_TOOL: RouteRequest = {
+  bodies: ({ ids }) => [
+    {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: ids.assistant_id, arguments: input },
+    },
+  ],
+};
 
 /** What is sent to each route of the agent server; a route without an entry fails the matrix. */
 export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
@@ -52,6 +80,10 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /assistants/:assistant_id/subgraphs': NOTHING,
   'GET /assistants/:assistant_id/subgraphs/:namespace': { path: () => ({ namespace: 'model' }) },
   'POST /assistants/:assistant_id/versions': EMPTY,
+  'GET /.well-known/agent-card.json': { query: 'assistant_id=agent' },
+  'GET /a2a/:assistant_id/.well-known/agent-card.json': NOTHING,
+  'POST /a2a/:assistant_id': CALL_AGENT,
+  'POST /mcp': CALL_TOOL,
   'POST /assistants/count': EMPTY,
   'POST /assistants/search': EMPTY,
   'POST /runs/crons/search': EMPTY,

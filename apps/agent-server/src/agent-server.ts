@@ -37,6 +37,12 @@ import { SecretWords } from './wire/secret-words.js';
 /** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
 const CHANCES_PER_SECOND = 10;
 
+/**
+ * Version of the interface's agent server whose routes and answers this one has, by which clients decide what they may
+ * use: A2A needs 0.4.21.
+ */
+const SERVER_VERSION = '0.16.7';
+
 export interface AgentServerOptions {
   readonly config: ServerConfig;
   /** Folder with `langgraph.json`. */
@@ -105,7 +111,7 @@ export class AgentServer {
         log,
       },
     });
-    const { worker, keeper, follower, runs, state, crons, webhooks } = services;
+    const { worker, keeper, follower, runs, state, crons, webhooks, agents, tasks } = services;
     const http = new HttpSide({
       verifier,
       sql,
@@ -115,6 +121,9 @@ export class AgentServer {
       crons,
       state,
       items: agent.isStoreServed ? items : undefined,
+      a2a: { agents, tasks, publicUrl: config.publicUrl, trustsForwarded: config.trustForwarded === 'on' },
+      disabled: agent.disabled,
+      version: PLATFORM_VERSION,
       corsOrigins: config.corsOrigins,
       info: infoOf(config),
       readiness,
@@ -224,7 +233,8 @@ export function secretsOf(config: ServerConfig): SecretWords {
 
 function infoOf(config: ServerConfig): unknown {
   return {
-    version: PLATFORM_VERSION,
+    version: SERVER_VERSION,
+    agentplane_version: PLATFORM_VERSION,
     context: 'js',
     deployment: config.deployment ?? null,
     revision: config.revision ?? null,

@@ -3,6 +3,8 @@ import type { BaseStore } from '@langchain/langgraph-checkpoint';
 import type { ThreadTtlSettings, WebhookSettings } from '#lib/graph-configuration';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { Agents } from './a2a/agents.js';
+import { Tasks } from './a2a/tasks.js';
 import type { Assistants } from './assistant/assistants.js';
 import type { ServerConfig } from './config.js';
 import type { GraphRegistry } from './graph/graph-registry.js';
@@ -53,6 +55,8 @@ export interface Services {
   readonly ticker: CronTicker;
   readonly threadSweeper: ThreadSweeper;
   readonly state: ThreadState;
+  readonly agents: Agents;
+  readonly tasks: Tasks;
 }
 
 /** Puts everything that the routes call together, and what works beside them. Nothing is started. */
@@ -84,6 +88,12 @@ export function buildServices(parts: ServiceParts): Services {
     followed: follower,
     log,
   });
+  const runs = new RunService({
+    ...{ sql, server, assistants, graphs, temporary, logs, follower, worker, clock, log },
+    webhooks: webhooks.policy,
+    maxRecursionLimit: config.maxRecursionLimit,
+  });
+  const state = new ThreadState({ sql, assistants, graphs, store, secrets });
   return {
     server,
     logs,
@@ -97,11 +107,9 @@ export function buildServices(parts: ServiceParts): Services {
     }),
     threadSweeper: new ThreadSweeper({ sql, settings: parts.threadTtl, clock, log }),
     ticker: new CronTicker({ sql, server, assistants, clock, log }),
-    runs: new RunService({
-      ...{ sql, server, assistants, graphs, temporary, logs, follower, worker, clock, log },
-      webhooks: webhooks.policy,
-      maxRecursionLimit: config.maxRecursionLimit,
-    }),
-    state: new ThreadState({ sql, assistants, graphs, store, secrets }),
+    runs,
+    state,
+    agents: new Agents(assistants, graphs),
+    tasks: new Tasks({ sql, runs, states: state, clock }),
   };
 }

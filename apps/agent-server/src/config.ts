@@ -40,6 +40,16 @@ const fields = {
     { fallback: ['*'] },
   ),
 
+  publicUrl: url('AGENTPLANE_PUBLIC_URL', 'Where clients call this server; agent cards name it.', {
+    fallback: '',
+  }),
+  trustForwarded: choice(
+    'AGENTPLANE_TRUST_FORWARDED',
+    '`on` when a proxy in front of every request sets `x-forwarded-host`, `-proto` and `-prefix` itself.',
+    ['off', 'on'],
+    { fallback: 'off' },
+  ),
+
   wrongKeysPerMinute: integer(
     'AGENTPLANE_WRONG_KEYS_PER_MINUTE',
     'Wrong API keys from one address, or with one public part, that are answered 401 in a minute; more get 429.',

@@ -1,5 +1,6 @@
 export {
   parseGraphConfiguration,
+  type DisabledRoutes,
   type GraphConfiguration,
   type GraphEntry,
 } from './parse-graph-configuration.js';

@@ -20,6 +20,10 @@ const NODE_VERSIONS = ['20', '22', '24'];
 const HTTP_SWITCHES = ['disable_a2a', 'disable_mcp', 'disable_ui', 'disable_store', 'disable_webhooks'];
 
 function judgeHttp(value: unknown): Judgement {
+  const unclear = Object.entries(isJsonObject(value) ? value : {})
+    .filter(([key, given]) => HTTP_SWITCHES.includes(key) && typeof given !== 'boolean' && given !== null)
+    .map(([key]) => key);
+  if (unclear.length > 0) return { refusal: `${unclear.join(', ')} must be true or false` };
   const refused = Object.entries(isJsonObject(value) ? value : {})
     .filter(([key, given]) => !HTTP_SWITCHES.includes(key) && given !== false && given !== null)
     .map(([key]) => key);

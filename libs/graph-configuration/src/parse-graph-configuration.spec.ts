@@ -19,6 +19,7 @@ describe('langgraph.json', () => {
       isStoreServed: true,
       webhooks: expect.objectContaining({ isDisabled: false, headers: {}, maxUrlLength: 2_048 }),
       threadTtl: expect.objectContaining({ defaultMinutes: undefined }),
+      disabled: { a2a: false, mcp: false },
       notes: [],
     });
   });
@@ -47,6 +48,7 @@ describe('langgraph.json', () => {
     [{ auth: { path: './auth.ts:auth' } }, /"auth": an authentication handler of an agent cannot be run yet/],
     [{ http: { app: './app.ts:app', disable_a2a: true } }, /"http": app cannot be served/],
     [{ http: { cors: {}, disable_threads: true } }, /"http": cors, disable_threads cannot be served/],
+    [{ http: { disable_a2a: 'yes' } }, /"http": disable_a2a must be true or false/],
     [{ ui: { agent: './ui.tsx' } }, /"ui": generative UI/],
     [{ store: { index: {} } }, /"store": index\.dims is missing, index\.embed is missing/],
     [{ store: { index: { dims: 0, embed: 'x' } } }, /index\.dims must be a whole .*index\.embed must be/],
@@ -98,6 +100,13 @@ describe('langgraph.json', () => {
       ...{ strategy: 'keep_latest', defaultMinutes: 60, sweepIntervalMinutes: 0.5, sweepLimit: 10 },
     });
     expect(parse({ checkpointer: {} }).threadTtl).toMatchObject({ strategy: 'delete', sweepLimit: 1_000 });
+  });
+
+  it('says which routes are switched off', () => {
+    expect(parse({ http: { disable_a2a: true } }).disabled).toEqual({ a2a: true, mcp: false });
+    expect(parse({ http: { disable_mcp: true, disable_a2a: false } }).disabled).toEqual({
+      ...{ a2a: false, mcp: true },
+    });
   });
 
   it('takes the settings of webhooks', () => {

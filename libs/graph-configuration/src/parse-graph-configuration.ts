@@ -25,8 +25,16 @@ export interface GraphConfiguration {
   readonly isStoreServed: boolean;
   readonly webhooks: WebhookSettings;
   readonly threadTtl: ThreadTtlSettings;
+  /** What `http` switches off. */
+  readonly disabled: DisabledRoutes;
   /** A sentence for each setting that is let through and drives nothing. */
   readonly notes: readonly string[];
+}
+
+/** Routes that an agent does not want to be served. */
+export interface DisabledRoutes {
+  readonly a2a: boolean;
+  readonly mcp: boolean;
 }
 
 const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
@@ -64,6 +72,11 @@ function parseEnv(given: unknown): GraphConfiguration['env'] {
   return given as Record<string, string>;
 }
 
+function disabledRoutes(http: unknown): DisabledRoutes {
+  const { disable_a2a, disable_mcp } = isJsonObject(http) ? http : {};
+  return { a2a: disable_a2a === true, mcp: disable_mcp === true };
+}
+
 /**
  * Reads the text of a `langgraph.json`. What this version cannot do is refused by name, never let through: an agent
  * that counts on its own authentication must not run without it.
@@ -91,6 +104,7 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
     isStoreServed: !(isJsonObject(http) && http['disable_store'] === true),
     webhooks: parseWebhookSettings(settings).webhooks,
     threadTtl: parseThreadTtl(settings['checkpointer']),
+    disabled: disabledRoutes(settings['http']),
     notes,
   };
 }

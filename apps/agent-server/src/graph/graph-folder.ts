@@ -19,7 +19,7 @@ export interface GraphSource {
 /** What the server does with a `langgraph.json`. */
 export interface GraphFolder extends Pick<
   GraphConfiguration,
-  'store' | 'isStoreServed' | 'threadTtl' | 'webhooks'
+  'store' | 'isStoreServed' | 'threadTtl' | 'disabled' | 'webhooks'
 > {
   /** Real path of the agent's folder. */
   readonly folder: string;
@@ -64,7 +64,8 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
   } catch (error) {
     throw failed('the file cannot be read', error);
   }
-  const { graphs, env, notes, store, isStoreServed, threadTtl, webhooks } = parseGraphConfiguration(text);
+  const { graphs, env, notes, store, isStoreServed, threadTtl, disabled, webhooks } =
+    parseGraphConfiguration(text);
   const read = await readVariables(real, env);
   return {
     folder: real,
@@ -78,6 +79,7 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
     isStoreServed,
     threadTtl,
     webhooks,
+    disabled,
     notes: [...notes, ...read.notes],
   };
 }

@@ -58,7 +58,8 @@ export interface HttpServerParts {
   readonly limits?: ServerLimits;
 }
 
-function publicErrorOf(error: unknown): PublicError | undefined {
+/** What a caller may see of anything thrown; undefined for faults of the server. */
+export function publicErrorOf(error: unknown): PublicError | undefined {
   if (error instanceof PublicError) return error;
   const trouble = postgresTrouble(error);
   switch (trouble) {

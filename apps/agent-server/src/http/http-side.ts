@@ -1,14 +1,17 @@
 import type { FastifyInstance } from 'fastify';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
+import type { DisabledRoutes } from '#lib/graph-configuration';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Readiness } from '../start/readiness.js';
+import { A2aRoutes, type A2aRouteParts } from './a2a-routes.js';
 import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
 import type { KeyVerifier } from './authenticate.js';
 import { registerDescription } from './description/description-routes.js';
 import { registerCronRoutes, type CronRouteParts } from './cron-routes.js';
 import { buildHttpServer } from './http-server.js';
+import { McpRoutes } from './mcp-routes.js';
 import { OpenReplies } from './open-replies.js';
 import { RunRoutes, type RunRouteParts } from './run-routes.js';
 import { registerStoreRoutes, type StoreRouteParts } from './store-routes.js';
@@ -17,6 +20,16 @@ import { UnsentOutput } from './unsent-output.js';
 
 /** Milliseconds that answers get to be read to their end. */
 const CLOSE_GRACE_MS = 5_000;
+
+/** Routes of what an agent may switch off; they are answered with 404, and described nowhere. */
+const DISABLED_NAMES: Readonly<Record<keyof DisabledRoutes, RegExp>> = {
+  a2a: /\/(a2a\/|\.well-known\/agent-card)/,
+  mcp: /\/mcp$/,
+};
+
+function isDisabled(name: string, disabled: DisabledRoutes): boolean {
+  return (disabled.a2a && DISABLED_NAMES.a2a.test(name)) || (disabled.mcp && DISABLED_NAMES.mcp.test(name));
+}
 
 /** How often is looked which clients read, while more waits than may. */
 const LOOK_MS = 500;
@@ -28,6 +41,11 @@ export interface HttpSideParts
     AssistantRouteParts,
     CronRouteParts,
     StoreRouteParts {
+  readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'trustsForwarded'>;
+  /** Routes that the agent does not want to be served. */
+  readonly disabled: DisabledRoutes;
+  /** Version that the server says it has. */
+  readonly version: string;
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
   /** Origins of pages that may read answers; `*` for any. */
@@ -47,6 +65,8 @@ export class HttpSide {
   readonly routes: string[] = [];
   readonly #app: FastifyInstance;
   readonly #routes: RunRoutes;
+  readonly #a2a: A2aRoutes;
+  readonly #mcp: McpRoutes;
   readonly #replies = new OpenReplies();
   readonly #unsent: UnsentOutput;
   readonly #clock: Clock;
@@ -77,7 +97,19 @@ export class HttpSide {
     registerAssistantRoutes(this.#app, parts);
     registerCronRoutes(this.#app, parts);
     registerStoreRoutes(this.#app, parts);
-    registerDescription(this.#app, () => this.routes);
+    const { a2a, disabled } = parts;
+    const needsKey = verifier !== undefined;
+    this.#a2a = new A2aRoutes({
+      ...parts,
+      ...a2a,
+      unsent: this.#unsent,
+      isDisabled: disabled?.a2a,
+      needsKey,
+    });
+    this.#a2a.register(this.#app);
+    this.#mcp = new McpRoutes({ ...parts, unsent: this.#unsent, isDisabled: disabled?.mcp });
+    this.#mcp.register(this.#app);
+    registerDescription(this.#app, () => this.routes.filter((name) => !isDisabled(name, disabled)));
   }
 
   /** Bytes that clients have not read yet. */
@@ -104,6 +136,8 @@ export class HttpSide {
   /** Cuts off those who wait for runs that end elsewhere, lets finished answers be read, and closes. */
   async close(): Promise<void> {
     this.#routes.stop();
+    this.#a2a.stop();
+    this.#mcp.stop();
     await this.#replies.arrived(this.#clock, CLOSE_GRACE_MS);
     await this.#app.close();
   }

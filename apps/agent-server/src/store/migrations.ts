@@ -8,6 +8,7 @@ import { RUN_LOGS } from './schema/run-logs.js';
 import { CRONS } from './schema/crons.js';
 import { THREAD_TTLS } from './schema/thread-ttls.js';
 import { WEBHOOKS } from './schema/webhooks.js';
+import { TASK_INDEX } from './schema/tasks.js';
 
 /** Schema of everything the server keeps, the checkpointer's own tables included. */
 export const SCHEMA = 'agentplane';
@@ -129,4 +130,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'logs of runs', sql: RUN_LOGS },
   { version: 6, name: 'crons', sql: CRONS },
   { version: 7, name: 'time to live of threads', sql: THREAD_TTLS },
+  { version: 8, name: 'tasks', sql: TASK_INDEX },
 ];

@@ -53,6 +53,10 @@ import { readVectors } from './item/read-vectors.js';
 import { refreshItems } from './item/refresh-items.js';
 import { removeItem } from './item/remove-item.js';
 import { searchItems } from './item/search-items.js';
+import { cancelWaitingTask } from './task/cancel-waiting-task.js';
+import { countTasks } from './task/count-tasks.js';
+import { listTaskRuns } from './task/list-task-runs.js';
+import { listTasks } from './task/list-tasks.js';
 import { countThreads } from './thread/count-threads.js';
 import { createThread } from './thread/create-thread.js';
 import { findThread } from './thread/find-thread.js';
@@ -79,6 +83,8 @@ interface Owned {
   readonly runId: string;
   /** On the thread, ended. */
   readonly endedRunId: string;
+  /** An ended run of a task that waits, on a thread of its own; its assistant is `assistantId`. */
+  readonly task: { readonly runId: string; readonly threadId: string };
   readonly item: ItemPlace;
   readonly itemId: string;
   /** Without a thread, ended; its webhook is due, as is that of `endedRunId`. */
@@ -120,7 +126,7 @@ async function rowsOf(owner: string): Promise<Owned> {
   );
   return {
     ...{ threadId, assistantId, runId: run.runId, endedRunId, calledRunId, cronId, temporary },
-    ...{ item, itemId: found?.itemId ?? '' },
+    ...{ item, itemId: found?.itemId ?? '', task: await taskOf(owner, assistantId) },
   };
 }
 
@@ -143,6 +149,18 @@ function cronWith(metadata: Readonly<Record<string, unknown>>, cronId = newId(),
     },
     ...{ metadata, nextRunDate: undefined },
   };
+}
+
+/** A task that waits for input. */
+async function taskOf(owner: string, assistantId: string): Promise<Owned['task']> {
+  const { sql, pool } = store;
+  const { runId, threadId } = await runAtWork(sql, { owner });
+  await pool.query(
+    `UPDATE agentplane.runs SET status = 'success', assistant_id = $2, metadata = '{"a2a": {}}' WHERE run_id = $1`,
+    [runId, assistantId],
+  );
+  await pool.query(`UPDATE agentplane.threads SET status = 'interrupted' WHERE thread_id = $1`, [threadId]);
+  return { runId, threadId };
 }
 
 /** The whole database, to see that nothing of it changed. */
@@ -204,7 +222,12 @@ const ABSENT: Owned = {
   temporary: { runId: newId(), threadId: newId() },
   item: { namespace: ['of', newId()], key: 'item' },
   itemId: '0',
+  task: { runId: newId(), threadId: newId() },
 };
+
+function taskSearch(assistantId: string) {
+  return { assistantId, contextId: undefined, state: undefined, since: undefined };
+}
 
 const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   findAssistant: {
@@ -367,6 +390,23 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
       await cancelRun(scope, store.sql, temporary.runId, temporary.threadId, 'rollback'),
     ],
     absent: ['no_run', 'no_run'],
+  },
+  listTaskRuns: {
+    ask: (scope, { task, assistantId }) => listTaskRuns(scope, store.sql, task.runId, assistantId),
+    absent: [],
+  },
+  listTasks: {
+    ask: (scope, { assistantId }) =>
+      listTasks(scope, store.sql, taskSearch(assistantId), { limit: 10, after: undefined }),
+    absent: [],
+  },
+  countTasks: {
+    ask: (scope, { assistantId }) => countTasks(scope, store.sql, taskSearch(assistantId)),
+    absent: 0,
+  },
+  cancelWaitingTask: {
+    ask: (scope, { task }) => cancelWaitingTask(scope, store.sql, task.runId, task.threadId),
+    absent: false,
   },
   removeRun: {
     ask: (scope, { endedRunId, threadId }) => removeRun(scope, store.sql, endedRunId, threadId),

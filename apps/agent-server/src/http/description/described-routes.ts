@@ -25,6 +25,13 @@ const leaves = z.object({ cancel_on_disconnect: z.enum(['0', '1', 'true', 'false
 const depth = z.object({ xray: z.string().optional() });
 const recursion = z.object({ recurse: z.enum(['true', 'false']).optional() });
 const subgraphs = z.object({ subgraphs: z.enum(['true', 'false']).optional() });
+const rpc = z.object({
+  jsonrpc: z.literal('2.0'),
+  id: z.union([z.string(), z.int()]).optional(),
+  method: z.string(),
+  params: z.record(z.string(), z.unknown()).optional(),
+});
+const card = z.object({ assistant_id: z.string() });
 const deletion = z.object({ delete_threads: z.enum(['true', 'false']).optional() });
 
 /** Runs of a thread and runs without one are asked for alike. */
@@ -139,6 +146,16 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   'DELETE /store/items': { about: 'Delete an item', body: STORE_SHAPES.place, answers: 'nothing' },
   'POST /store/items/search': { about: 'List items below a namespace', body: STORE_SHAPES.searching },
   'POST /store/namespaces': { about: 'List namespaces', body: STORE_SHAPES.listing },
+
+  'POST /a2a/:assistant_id': {
+    about: 'Call an agent by A2A 0.3 or 1.0; message/stream and tasks/resubscribe answer server-sent events',
+    body: rpc,
+  },
+  'GET /.well-known/agent-card.json': { about: 'Get the A2A card of an assistant', query: card },
+  'GET /a2a/:assistant_id/.well-known/agent-card.json': { about: 'Get the A2A card of an assistant' },
+  'POST /mcp': { about: 'Call assistants as tools of the Model Context Protocol', body: rpc },
+  'GET /mcp': { about: 'Refused with 405: the server has no stream of its own' },
+  'DELETE /mcp': { about: 'Refused with 404: there are no sessions' },
 
   'GET /ok': { about: 'Whether the server takes work' },
   'GET /info': { about: 'Version, deployment and revision of the server' },

@@ -1,0 +1,63 @@
+import { isJsonObject } from '#lib/json';
+import type { Assistants } from '../assistant/assistants.js';
+import type { GraphRegistry } from '../graph/graph-registry.js';
+import { readGraphSchemas } from '../graph/graph-schemas.js';
+import type { WireAssistant } from '../store/row/assistant-row.js';
+import type { Scope } from '../store/scope.js';
+
+/** An assistant as other agents see it. */
+export interface Agent {
+  readonly assistant: WireAssistant;
+  readonly description: string;
+  /** Its state has `messages`, without which it cannot talk. */
+  readonly canTalk: boolean;
+  /** What its input may hold; undefined where the graph does not say. */
+  readonly inputKeys: ReadonlySet<string> | undefined;
+}
+
+type Reading = Pick<Agent, 'canTalk' | 'inputKeys'>;
+
+function keysOf(schema: unknown): string[] | undefined {
+  const properties = isJsonObject(schema) ? schema['properties'] : undefined;
+  return isJsonObject(properties) ? Object.keys(properties) : undefined;
+}
+
+/** Assistants as agents. What a graph's schemas say is read once. */
+export class Agents {
+  readonly #readings = new Map<string, Promise<Reading>>();
+
+  constructor(
+    private readonly assistants: Assistants,
+    private readonly graphs: GraphRegistry,
+  ) {}
+
+  /** @throws PublicError `not_found` */
+  async get(scope: Scope, idOrGraph: string): Promise<Agent> {
+    const assistant = await this.assistants.get(scope, idOrGraph);
+    const { graph_id: graphId, description } = assistant;
+    const source = this.graphs.sources.find((one) => one.graphId === graphId);
+    return {
+      assistant,
+      description: description ?? source?.description ?? `The agent "${assistant.name}"`,
+      ...(await this.#reading(graphId)),
+    };
+  }
+
+  #reading(graphId: string): Promise<Reading> {
+    let reading = this.#readings.get(graphId);
+    if (!reading) {
+      reading = this.#read(graphId);
+      this.#readings.set(graphId, reading);
+      reading.catch(() => this.#readings.delete(graphId)); // a factory may work the next time
+    }
+    return reading;
+  }
+
+  async #read(graphId: string): Promise<Reading> {
+    const graph = await this.graphs.get(graphId);
+    const schemas = await readGraphSchemas(graph, graphId, this.graphs.fileOf(graphId));
+    const input = keysOf(schemas.input_schema);
+    const known = [...(input ?? []), ...(keysOf(schemas.state_schema) ?? [])];
+    return { canTalk: known.includes('messages'), inputKeys: input && new Set(input) };
+  }
+}

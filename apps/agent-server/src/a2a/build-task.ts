@@ -1,0 +1,140 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+import type { TaskRun } from '../store/row/task-run.js';
+import { contentText } from './answer-text.js';
+import { questionsOf } from './graph-request.js';
+import { stateOfRun } from './task-states.js';
+import {
+  answerArtifact,
+  type Message,
+  type Part,
+  type Task,
+  type TaskName,
+  type TaskStatus,
+} from './task.js';
+
+/** What the protocol keeps in the metadata of a run. */
+export interface TaskMarks {
+  readonly context_id: string;
+  /** The task that the run continues. */
+  readonly task_id?: string;
+  /** The head of the message that made the run. */
+  readonly message: JsonObject;
+  /** Of the request. */
+  readonly metadata?: JsonObject;
+}
+
+export function nameOf({ taskId, threadId, marks }: TaskRun): TaskName {
+  const { context_id: contextId } = marks;
+  return { id: taskId, contextId: typeof contextId === 'string' ? contextId : threadId };
+}
+
+/** Id that the human message of a run has in the state of its graph. */
+export function inputIdOf({ kwargs }: Pick<TaskRun, 'kwargs'>): string | undefined {
+  const id = inputMessage(kwargs.input)?.['id'];
+  return typeof id === 'string' ? id : undefined;
+}
+
+function inputMessage(input: unknown): JsonObject | undefined {
+  const messages = isJsonObject(input) ? input['messages'] : undefined;
+  const first: unknown = Array.isArray(messages) ? messages[0] : undefined;
+  return isJsonObject(first) ? first : undefined;
+}
+
+function textPartsOf(content: unknown): Part[] {
+  const blocks: unknown[] = Array.isArray(content) ? content : [content];
+  return blocks.map((block) => ({
+    kind: 'text',
+    text: typeof block === 'string' ? block : contentText([block]),
+  }));
+}
+
+/** The parts that a run was given, read from its input. */
+function givenParts({ input, command }: TaskRun['kwargs']): Part[] {
+  if (command) return [partOf(command.resume)];
+  const message = inputMessage(input);
+  const { messages: _, ...data } = isJsonObject(input) ? input : {};
+  const hasData = message === undefined || Object.keys(data).length > 0;
+  return [
+    ...(message ? textPartsOf(message['content']) : []),
+    ...(hasData ? [{ kind: 'data', data } as const] : []),
+  ];
+}
+
+function partOf(value: unknown): Part {
+  if (typeof value === 'string') return { kind: 'text', text: value };
+  return { kind: 'data', data: isJsonObject(value) ? value : { value } };
+}
+
+/** The message that made a run. */
+function userMessage(run: TaskRun): Message {
+  const head = isJsonObject(run.marks['message']) ? run.marks['message'] : {};
+  const { id: taskId, contextId } = nameOf(run);
+  return { messageId: run.runId, ...head, role: 'user', parts: givenParts(run.kwargs), contextId, taskId };
+}
+
+/** What the agent says with a status. */
+function statusParts(state: TaskStatus['state'], run: TaskRun, answer: string | undefined): readonly Part[] {
+  switch (state) {
+    case 'completed':
+      return answer === undefined ? [] : [{ kind: 'text', text: answer }];
+    case 'input-required':
+      return questionParts(run.interrupts);
+    case 'failed':
+      return [{ kind: 'text', text: 'The agent failed to answer' }];
+    case 'canceled':
+      return [{ kind: 'text', text: 'The task was canceled' }];
+    case 'submitted':
+    case 'working':
+      return [];
+    default:
+      return state satisfies never;
+  }
+}
+
+/** Questions in words where they are texts, and all of them with the ids by which they are answered. */
+function questionParts(interrupts: JsonObject): readonly Part[] {
+  const questions = questionsOf(interrupts);
+  const texts = questions.flatMap(({ value }): Part[] =>
+    typeof value === 'string' ? [{ kind: 'text', text: value }] : [],
+  );
+  const data = { interrupts: questions.map(({ id, value }) => ({ ...(id ? { id } : {}), value })) };
+  return [
+    ...(texts.length > 0 ? texts : [{ kind: 'text', text: 'The agent asks for input' } as const]),
+    ...(questions.length > 0 ? [{ kind: 'data', data } as const] : []),
+  ];
+}
+
+/**
+ * A task out of its runs.
+ * @param runs of the task, oldest first, at least one
+ * @param answer what the newest of them answered
+ */
+export function buildTask(runs: readonly [TaskRun, ...TaskRun[]], answer: string | undefined): Task {
+  const run = runs.at(-1) ?? runs[0];
+  const name = nameOf(run);
+  const state = stateOfRun(run);
+  const parts = statusParts(state, run, answer);
+  const message: Message | undefined =
+    parts.length === 0
+      ? undefined
+      : {
+          messageId: `${run.runId}-${state}`,
+          role: 'agent',
+          parts,
+          contextId: name.contextId,
+          taskId: name.id,
+        };
+  const asked = runs.map(userMessage);
+  return {
+    ...name,
+    status: { state, timestamp: run.updatedAt.toISOString(), ...(message ? { message } : {}) },
+    artifacts: answer === undefined ? [] : [answerArtifact(name.id, answer)],
+    history: state === 'completed' && message ? [...asked, message] : asked,
+  };
+}
+
+/** The task with as much of its history as was asked for. */
+export function withHistory(task: Task, length: number | undefined): Task {
+  if (length === undefined || length >= task.history.length) return task;
+  return { ...task, history: length === 0 ? [] : task.history.slice(-length) };
+}

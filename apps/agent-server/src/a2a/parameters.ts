@@ -1,0 +1,262 @@
+import { z } from 'zod';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { A2aError, invalidParam, type Violation } from './a2a-error.js';
+import { isTaskState } from './task-states.js';
+import type { MessageHead, Part } from './task.js';
+
+/** A message that a client sends. */
+export interface SentMessage extends MessageHead {
+  readonly parts: readonly Part[];
+  readonly contextId: string | undefined;
+  readonly taskId: string | undefined;
+}
+
+export interface SendParameters {
+  readonly message: SentMessage;
+  readonly metadata: JsonObject | undefined;
+  /** Answer once the task has come to an end or asks for input; otherwise as soon as it is made. */
+  readonly isBlocking: boolean;
+  readonly historyLength: number | undefined;
+}
+
+export interface TaskParameters {
+  readonly id: string;
+  readonly contextId: string | undefined;
+  readonly historyLength: number | undefined;
+}
+
+export interface ListParameters {
+  readonly contextId: string | undefined;
+  /** By its name of 0.3. */
+  readonly state: string | undefined;
+  readonly since: Date | undefined;
+  readonly pageSize: number;
+  readonly pageToken: string | undefined;
+  readonly historyLength: number;
+  readonly hasArtifacts: boolean;
+}
+
+const MAX_PAGE = 100;
+const PAGE = 50;
+
+/** Texts that become part of rows and of every answer. */
+const text = z
+  .string()
+  .max(1_024, 'must not be longer than 1024 characters')
+  .regex(/^[^\u0000]*$/, 'must not hold a NUL character');
+/** An object as it came: a record of the library would lose a member called `__proto__` without a word. */
+const record = z.custom<JsonObject>(isJsonObject, 'must be an object');
+const name = text.max(255, 'must not be longer than 255 characters');
+/** Clients of 1.0 may send an empty text for none. */
+const optionalName = name.nullish().transform((given) => given || undefined);
+const historyLength = z
+  .int()
+  .min(0)
+  .nullish()
+  .transform((given) => given ?? undefined);
+const names = z
+  .array(name)
+  .max(32, 'must not have more than 32 entries')
+  .nullish()
+  .transform((given) => (given && given.length > 0 ? given : undefined));
+
+const messageHead = {
+  messageId: text.min(1, 'must not be empty'),
+  contextId: optionalName,
+  taskId: optionalName,
+  metadata: record.nullish(),
+  extensions: names,
+  referenceTaskIds: names,
+};
+const parts = <T extends z.ZodType>(part: T) => z.array(part).min(1, 'must have at least one part');
+
+const part03 = z.discriminatedUnion('kind', [
+  z.looseObject({ kind: z.literal('text'), text: z.string() }),
+  z.looseObject({ kind: z.literal('data'), data: record }),
+]);
+const part10 = z
+  .looseObject({ text: z.string().optional(), data: record.optional() })
+  .refine(
+    (given) => (given.text === undefined) !== (given.data === undefined),
+    'must have exactly one of text and data',
+  );
+
+const configuration = {
+  acceptedOutputModes: z.array(text).nullish(),
+  historyLength,
+};
+const send03 = z.looseObject({
+  message: z.looseObject({
+    ...messageHead,
+    kind: z.literal('message').nullish(),
+    role: z.literal('user'),
+    parts: parts(part03),
+  }),
+  configuration: z
+    .looseObject({
+      ...configuration,
+      blocking: z.boolean().nullish(),
+      pushNotificationConfig: z.unknown().optional(),
+    })
+    .nullish(),
+  metadata: record.nullish(),
+});
+const send10 = z.looseObject({
+  tenant: z.literal('').nullish(),
+  message: z.looseObject({ ...messageHead, role: z.literal('ROLE_USER'), parts: parts(part10) }),
+  configuration: z
+    .looseObject({
+      ...configuration,
+      returnImmediately: z.boolean().nullish(),
+      taskPushNotificationConfig: z.unknown().optional(),
+    })
+    .nullish(),
+  metadata: record.nullish(),
+});
+const task = z.looseObject({
+  tenant: z.literal('').nullish(),
+  id: text.min(1, 'must not be empty'),
+  contextId: optionalName,
+  historyLength,
+});
+const list = z.looseObject({
+  tenant: z.literal('').nullish(),
+  contextId: optionalName,
+  status: text.nullish(),
+  pageSize: z.int().min(1).max(MAX_PAGE).nullish(),
+  pageToken: text.nullish(),
+  historyLength,
+  statusTimestampAfter: z.iso.datetime({ offset: true }).nullish(),
+  includeArtifacts: z.boolean().nullish(),
+});
+
+/** @throws A2aError `invalidParams` naming every wrong field */
+function parse<T>(shape: z.ZodType<T>, given: unknown): T {
+  const parsed = shape.safeParse(given ?? {});
+  if (parsed.success) return parsed.data;
+  const violations = parsed.error.issues.map((issue): Violation => {
+    return { field: fieldOf(issue.path), description: issue.message };
+  });
+  const shown = violations.slice(0, 20);
+  const what = shown.map(({ field, description }) => `${field}: ${description}`).join('; ');
+  throw new A2aError('invalidParams', `Invalid params: ${what}`, shown);
+}
+
+function fieldOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .slice(1);
+}
+
+/** Files are never taken, and never fetched. */
+function refuseFiles(given: unknown): void {
+  const message = isJsonObject(given) ? given['message'] : undefined;
+  const found = isJsonObject(message) ? message['parts'] : undefined;
+  const hasFile = (Array.isArray(found) ? found : []).some(
+    (part: unknown) => isJsonObject(part) && (part['kind'] === 'file' || 'raw' in part || 'url' in part),
+  );
+  if (hasFile)
+    throw new A2aError('contentTypeNotSupported', 'File parts are not supported; send text or data parts');
+}
+
+function refuseOutputModes(modes: readonly string[] | null | undefined): void {
+  const isFine =
+    !modes || modes.length === 0 || modes.some((mode) => /^(\*\/\*|text(\/(plain|\*))?)$/.test(mode));
+  if (!isFine)
+    throw new A2aError(
+      'contentTypeNotSupported',
+      'This agent answers text/plain, which acceptedOutputModes does not allow',
+    );
+}
+
+function refusePush(config: unknown): void {
+  if (config !== undefined && config !== null)
+    throw new A2aError('pushNotSupported', 'Push notifications are not supported');
+}
+
+function sentMessage({
+  messageId,
+  contextId,
+  taskId,
+  metadata,
+  extensions,
+  referenceTaskIds,
+  parts: given,
+}: z.infer<z.ZodObject<typeof messageHead>> & { readonly parts: readonly Part[] }): SentMessage {
+  return {
+    messageId,
+    contextId,
+    taskId,
+    parts: given,
+    ...(metadata ? { metadata } : {}),
+    ...(extensions ? { extensions } : {}),
+    ...(referenceTaskIds ? { referenceTaskIds } : {}),
+  };
+}
+
+/** Parameters of `message/send` and `message/stream`. @throws A2aError */
+export function parseSend03(given: unknown): SendParameters {
+  refuseFiles(given);
+  const { message, configuration: wanted, metadata } = parse(send03, given);
+  refusePush(wanted?.pushNotificationConfig);
+  refuseOutputModes(wanted?.acceptedOutputModes);
+  const taken = message.parts.map((part): Part =>
+    part.kind === 'text' ? { kind: 'text', text: part.text } : { kind: 'data', data: part.data },
+  );
+  return {
+    message: sentMessage({ ...message, parts: taken }),
+    metadata: metadata ?? undefined,
+    isBlocking: wanted?.blocking ?? true,
+    historyLength: wanted?.historyLength,
+  };
+}
+
+/** Parameters of `SendMessage` and `SendStreamingMessage`. @throws A2aError */
+export function parseSend10(given: unknown): SendParameters {
+  refuseFiles(given);
+  const { message, configuration: wanted, metadata } = parse(send10, given);
+  refusePush(wanted?.taskPushNotificationConfig);
+  refuseOutputModes(wanted?.acceptedOutputModes);
+  const taken = message.parts.map((part): Part =>
+    part.text === undefined ? { kind: 'data', data: part.data ?? {} } : { kind: 'text', text: part.text },
+  );
+  return {
+    message: sentMessage({ ...message, parts: taken }),
+    metadata: metadata ?? undefined,
+    isBlocking: !(wanted?.returnImmediately ?? false),
+    historyLength: wanted?.historyLength,
+  };
+}
+
+/** Parameters of whatever names one task. @throws A2aError */
+export function parseTask(given: unknown): TaskParameters {
+  const { id, contextId, historyLength: length } = parse(task, given);
+  return { id, contextId, historyLength: length };
+}
+
+/** Parameters of `ListTasks`. @throws A2aError */
+export function parseList(given: unknown): ListParameters {
+  const found = parse(list, given);
+  return {
+    contextId: found.contextId,
+    state: stateOf(found.status),
+    since: found.statusTimestampAfter ? new Date(found.statusTimestampAfter) : undefined,
+    pageSize: found.pageSize ?? PAGE,
+    pageToken: found.pageToken || undefined,
+    historyLength: found.historyLength ?? 0,
+    hasArtifacts: found.includeArtifacts ?? false,
+  };
+}
+
+/** `TASK_STATE_INPUT_REQUIRED` by its name of 0.3. */
+function stateOf(status: string | null | undefined): string | undefined {
+  if (!status || status === 'TASK_STATE_UNSPECIFIED') return undefined;
+  const state = status
+    .replace(/^TASK_STATE_/, '')
+    .toLowerCase()
+    .replaceAll('_', '-');
+  if (!status.startsWith('TASK_STATE_') || !isTaskState(state))
+    throw invalidParam('status', 'must be a state of a task, for example TASK_STATE_COMPLETED');
+  return state;
+}

@@ -1,0 +1,62 @@
+import type { JsonObject } from '#lib/json';
+import { isUuid } from '#lib/resources';
+import type { Scope } from '../store/scope.js';
+import type { Sql } from '../store/sql.js';
+import { countTasks } from '../store/task/count-tasks.js';
+import { listTasks, type TaskCursor } from '../store/task/list-tasks.js';
+import { invalidParam } from './a2a-error.js';
+import type { Agent } from './agents.js';
+import { buildTask, withHistory } from './build-task.js';
+import type { ListParameters } from './parameters.js';
+import type { Task } from './task.js';
+import type { Tasks } from './tasks.js';
+
+/** @throws A2aError `invalidParams` */
+function parseToken(token: string | undefined): TaskCursor | undefined {
+  if (token === undefined) return undefined;
+  const [at, runId] = Buffer.from(token, 'base64url').toString('latin1').split(' ');
+  const updatedAt = new Date(Number(at ?? Number.NaN));
+  if (Number.isNaN(updatedAt.getTime()) || !isUuid(runId))
+    throw invalidParam('pageToken', 'must be the nextPageToken of an earlier page');
+  return { updatedAt, runId };
+}
+
+function tokenOf({ updatedAt, runId }: TaskCursor): string {
+  return Buffer.from(`${updatedAt.getTime()} ${runId}`, 'latin1').toString('base64url');
+}
+
+export interface ListOptions {
+  readonly sql: Sql;
+  readonly tasks: Tasks;
+  readonly renderTask: (task: Task) => JsonObject;
+}
+
+/** One page of an agent's tasks. Artifacts and history are read only when asked for. */
+export async function renderTaskList(
+  scope: Scope,
+  agent: Agent,
+  parameters: ListParameters,
+  { sql, tasks, renderTask }: ListOptions,
+): Promise<JsonObject> {
+  const { contextId, state, since, pageSize, historyLength, hasArtifacts } = parameters;
+  const search = { assistantId: agent.assistant.assistant_id, contextId, state, since };
+  const page = { limit: pageSize + 1, after: parseToken(parameters.pageToken) };
+  const found = await listTasks(scope, sql, search, page);
+  const shown = found.slice(0, pageSize);
+  const last = shown.at(-1);
+  const rendered: JsonObject[] = [];
+  for (const run of shown) {
+    const needsWhole = hasArtifacts || historyLength > 0;
+    const task = needsWhole
+      ? await tasks.get(scope, agent, run.taskId).catch(() => buildTask([run], undefined))
+      : buildTask([run], undefined);
+    const { artifacts, ...rest } = renderTask(withHistory(task, historyLength));
+    rendered.push(hasArtifacts && artifacts !== undefined ? { ...rest, artifacts } : rest);
+  }
+  return {
+    tasks: rendered,
+    nextPageToken: last && found.length > pageSize ? tokenOf(last) : '',
+    pageSize,
+    totalSize: await countTasks(scope, sql, search),
+  };
+}

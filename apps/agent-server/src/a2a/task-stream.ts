@@ -1,0 +1,124 @@
+import { isJsonObject } from '#lib/json';
+import type { Clock } from '#lib/time';
+import type { OutputReader, Reading } from '../run/run-reader.js';
+import { A2aError } from './a2a-error.js';
+import { contentText, isOfModel } from './answer-text.js';
+import { answerArtifact, type Task, type TaskEvent } from './task.js';
+
+export interface TaskStreamParts {
+  readonly clock: Clock;
+  readonly emit: (event: TaskEvent) => void;
+  /** The client takes more; otherwise `more` is to be called when it does. */
+  readonly hasRoom: () => boolean;
+  /** Reads the task once its run has ended. */
+  readonly readTask: (taskId: string) => Promise<Task>;
+  /** Nothing more comes; with an error when the task could not be read. */
+  readonly ended: (error?: unknown) => void;
+}
+
+/**
+ * The output of a run as events of its task: `task`, `working`, pieces of the answer, the state in which it ended.
+ *
+ * What was sent of the answer always folds to what is stored: another message of the model, or another attempt of the
+ * run, takes the place of what was sent before, and at the end so does the stored text where it differs.
+ */
+export class TaskStream implements OutputReader {
+  readonly kind = 'output';
+  #task: Task | undefined;
+  #isWorking = false;
+  #messageId: unknown;
+  #sent: string | undefined;
+  #reading: Reading | undefined;
+  #isPumping = false;
+  #isFinished = false;
+
+  constructor(private readonly parts: TaskStreamParts) {}
+
+  attach(reading: Reading): void {
+    this.#reading = reading;
+  }
+
+  /** Before it, the output waits. */
+  begin(task: Task): void {
+    this.#task = task;
+    this.#isWorking = task.status.state === 'working';
+    this.parts.emit({ kind: 'task', task });
+    this.more();
+  }
+
+  /** What comes in one turn of the event loop is taken together. */
+  more(): void {
+    if (this.#isPumping || this.#isFinished || !this.#task) return;
+    this.#isPumping = true;
+    setImmediate(() => this.#pump());
+  }
+
+  #pump(): void {
+    this.#isPumping = false;
+    const reading = this.#reading;
+    if (!reading || this.#isFinished) return;
+    while (this.parts.hasRoom()) {
+      const next = reading.take();
+      if (next) this.#take(next.event, next.data);
+      else if (reading.state === 'waiting') return;
+      else return void this.#finish();
+    }
+  }
+
+  #take(event: string, data: string): void {
+    if (event === 'metadata') this.#began();
+    else if (event === 'messages') this.#token(data);
+  }
+
+  /** An attempt begins: what an earlier one sent is said anew. */
+  #began(): void {
+    this.#messageId = undefined;
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    const timestamp = this.parts.clock.now().toISOString();
+    this.#emitStatus({ state: 'working', timestamp }, false);
+  }
+
+  #token(data: string): void {
+    const [message]: unknown[] = JSON.parse(data) as unknown[];
+    if (!isJsonObject(message) || !isOfModel(message)) return;
+    const text = contentText(message['content']);
+    if (text === '') return;
+    const isSame = this.#messageId !== undefined && this.#messageId === message['id'];
+    this.#messageId = message['id'] ?? this.#messageId;
+    this.#emitText(text, isSame && this.#sent !== undefined, false);
+  }
+
+  async #finish(): Promise<void> {
+    this.#isFinished = true;
+    try {
+      const task = await this.parts.readTask(this.#task?.id ?? '');
+      if (task.status.state === 'submitted' || task.status.state === 'working')
+        throw new A2aError('internal', 'What comes next in this output is no longer kept; subscribe again');
+      const [artifact] = task.artifacts;
+      const [part] = artifact?.parts ?? [];
+      if (part?.kind === 'text') {
+        const isSent = part.text === this.#sent;
+        this.#emitText(isSent ? '' : part.text, isSent, true);
+      }
+      this.#emitStatus(task.status, true);
+      this.parts.ended();
+    } catch (error) {
+      this.parts.ended(error);
+    }
+  }
+
+  #emitText(text: string, isAppended: boolean, isLastChunk: boolean): void {
+    if (!this.#task) return;
+    this.#sent = isAppended ? (this.#sent ?? '') + text : text;
+    const { id, contextId } = this.#task;
+    const artifact = answerArtifact(id, text);
+    this.parts.emit({ kind: 'artifact', of: { id, contextId }, artifact, isAppended, isLastChunk });
+  }
+
+  #emitStatus(status: Task['status'], isLast: boolean): void {
+    if (!this.#task) return;
+    const { id, contextId } = this.#task;
+    this.parts.emit({ kind: 'status', of: { id, contextId }, status, isLast });
+  }
+}

@@ -1,0 +1,75 @@
+import type { JsonObject } from '#lib/json';
+
+/** State of a task, by the names of protocol 0.3. */
+export type TaskState = 'submitted' | 'working' | 'input-required' | 'completed' | 'canceled' | 'failed';
+
+/** A piece of a message or of an artifact. */
+export type Part =
+  { readonly kind: 'text'; readonly text: string } | { readonly kind: 'data'; readonly data: JsonObject };
+
+/** What a message carries beside its parts. */
+export interface MessageHead {
+  readonly messageId: string;
+  readonly metadata?: JsonObject;
+  readonly extensions?: readonly string[];
+  readonly referenceTaskIds?: readonly string[];
+}
+
+export interface Message extends MessageHead {
+  readonly role: 'user' | 'agent';
+  readonly parts: readonly Part[];
+  readonly contextId?: string;
+  readonly taskId?: string;
+}
+
+export interface TaskStatus {
+  readonly state: TaskState;
+  /** ISO 8601, UTC. */
+  readonly timestamp: string;
+  readonly message?: Message;
+}
+
+export interface Artifact {
+  readonly artifactId: string;
+  readonly name: string;
+  readonly parts: readonly Part[];
+}
+
+/** A task in neither wire's words. */
+export interface Task {
+  readonly id: string;
+  readonly contextId: string;
+  readonly status: TaskStatus;
+  readonly artifacts: readonly Artifact[];
+  readonly history: readonly Message[];
+}
+
+/** What a stream says of a task; a task is said whole once, at the beginning. */
+export type TaskEvent =
+  | { readonly kind: 'task'; readonly task: Task }
+  | { readonly kind: 'status'; readonly of: TaskName; readonly status: TaskStatus; readonly isLast: boolean }
+  | {
+      readonly kind: 'artifact';
+      readonly of: TaskName;
+      readonly artifact: Artifact;
+      /** Follows what came before; otherwise it takes its place. */
+      readonly isAppended: boolean;
+      readonly isLastChunk: boolean;
+    };
+
+export interface TaskName {
+  readonly id: string;
+  readonly contextId: string;
+}
+
+const TERMINAL: readonly TaskState[] = ['completed', 'canceled', 'failed'];
+
+/** Nothing more happens to the task. */
+export function isTerminal(state: TaskState): boolean {
+  return TERMINAL.includes(state);
+}
+
+/** The one artifact of a task: what the agent answered. */
+export function answerArtifact(taskId: string, text: string): Artifact {
+  return { artifactId: `${taskId}-answer`, name: 'answer', parts: [{ kind: 'text', text }] };
+}

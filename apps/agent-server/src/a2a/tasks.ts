@@ -1,0 +1,273 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { PublicError } from '#lib/errors';
+import { isUuid } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import { parseRequestedRun, type RequestedRun } from '../run/requested-run.js';
+import type { OutputReader, RunReader } from '../run/run-reader.js';
+import type { Asker, RunService, Submitted } from '../run/run-service.js';
+import { uuid7 } from '../run/uuid7.js';
+import { TASK_KEY, type TaskRun } from '../store/row/task-run.js';
+import type { Scope } from '../store/scope.js';
+import type { Sql } from '../store/sql.js';
+import { cancelWaitingTask } from '../store/task/cancel-waiting-task.js';
+import { listTaskRuns } from '../store/task/list-task-runs.js';
+import { findThread } from '../store/thread/find-thread.js';
+import { A2aError, invalidParam, taskNotFound } from './a2a-error.js';
+import type { Agent } from './agents.js';
+import { answerText } from './answer-text.js';
+import { buildTask, inputIdOf, nameOf, type TaskMarks } from './build-task.js';
+import { threadsOfContext } from './context-thread.js';
+import { graphInputOf, questionsOf, resumeOf } from './graph-request.js';
+import type { SendParameters } from './parameters.js';
+import { stateOfRun } from './task-states.js';
+import { isTerminal, type Task } from './task.js';
+
+/** The states of a thread that its checkpoints hold. */
+export interface PastStates {
+  /** JSON text of a list, newest first. @throws PublicError `not_found` */
+  history(
+    asked: { readonly scope: Scope; readonly threadId: string },
+    query: {
+      readonly limit: number;
+      readonly before: undefined;
+      readonly metadata: JsonObject;
+      readonly checkpoint: undefined;
+    },
+  ): Promise<string>;
+}
+
+export interface TaskParts {
+  readonly sql: Sql;
+  readonly runs: RunService;
+  readonly states: PastStates;
+  readonly clock: Clock;
+}
+
+/** Who asks, without a thread: the context says which. */
+export type Caller = Omit<Asker, 'threadId'>;
+
+type TaskRuns = readonly [TaskRun, ...TaskRun[]];
+
+export interface BegunTask {
+  readonly runId: string;
+  readonly task: Task;
+  /** Stops the reading; nothing when no reader was given. */
+  readonly stopReading: () => void;
+}
+
+export interface SendOptions {
+  /** Whether a message to a finished task begins another in its context. */
+  readonly restartsTasks: boolean;
+  /** Tokens are wanted: models stream, which takes them longer. */
+  readonly isStreamed: boolean;
+}
+
+/** What a message leads to. */
+interface Plan {
+  readonly contextId: string;
+  /** Threads to try, in this order. */
+  readonly threadIds: readonly string[];
+  readonly request: RequestedRun;
+  readonly continued: TaskRuns | undefined;
+}
+
+/** Tasks of the protocol as runs on threads. */
+export class Tasks {
+  constructor(private readonly parts: TaskParts) {}
+
+  /**
+   * Begins a task, or continues one that waits for input.
+   * @throws A2aError, PublicError
+   */
+  async send(
+    caller: Caller,
+    agent: Agent,
+    { restartsTasks, isStreamed }: SendOptions,
+    parameters: SendParameters,
+    reader?: RunReader,
+  ): Promise<BegunTask> {
+    const made = await this.#plan(caller.scope, agent, restartsTasks, parameters);
+    const stream_mode: RequestedRun['stream_mode'] = isStreamed ? ['messages-tuple'] : ['values'];
+    const plan = { ...made, request: { ...made.request, stream_mode } };
+    const { run, stopReading } = await this.#submit(caller, plan, reader);
+    const begun: TaskRun = {
+      taskId: plan.continued?.[0].taskId ?? run.run_id,
+      runId: run.run_id,
+      threadId: run.thread_id,
+      status: 'pending', // whoever reads from the beginning sees it begin
+      isWaiting: false,
+      isNewest: true,
+      marks: marksOf(plan.request),
+      kwargs: { input: plan.request.input, command: plan.request.command ?? null },
+      interrupts: {},
+      createdAt: new Date(run.created_at),
+      updatedAt: new Date(run.created_at),
+    };
+    const task = buildTask(plan.continued ? [...plan.continued, begun] : [begun], undefined);
+    return { runId: run.run_id, task, stopReading };
+  }
+
+  /** The first thread that the caller can use; another's is as if it did not exist. */
+  async #submit(caller: Caller, { threadIds, request }: Plan, reader?: RunReader): Promise<Submitted> {
+    const [first = uuid7(this.parts.clock.now()), ...others] = threadIds;
+    try {
+      return await this.parts.runs.submit({ ...caller, threadId: first }, request, reader);
+    } catch (error) {
+      const [next] = others;
+      if (next === undefined || !(error instanceof PublicError) || error.code !== 'not_found') throw error;
+      return this.parts.runs.submit({ ...caller, threadId: next }, request, reader);
+    }
+  }
+
+  async #plan(
+    scope: Scope,
+    agent: Agent,
+    restartsTasks: boolean,
+    { message, metadata }: SendParameters,
+  ): Promise<Plan> {
+    const { taskId, parts, ...rest } = message;
+    const earlier = taskId === undefined ? undefined : await this.#runsOf(scope, agent, taskId);
+    if (earlier) requireContext(earlier, message.contextId);
+    const newest = earlier?.at(-1);
+    const state = newest && stateOfRun(newest);
+    const contextId = newest
+      ? nameOf(newest).contextId
+      : (message.contextId ?? uuid7(this.parts.clock.now()));
+    const head = headOf(rest);
+    if (!newest || !state || (isTerminal(state) && restartsTasks)) {
+      const references = newest
+        ? [...new Set([...(message.referenceTaskIds ?? []), newest.taskId])]
+        : undefined;
+      const marks = {
+        context_id: contextId,
+        message: { ...head, ...(references ? { referenceTaskIds: references } : {}) },
+        ...(metadata ? { metadata } : {}),
+      };
+      const inputId = uuid7(this.parts.clock.now());
+      const input = graphInputOf(parts, inputId, agent);
+      const threadIds = newest ? [newest.threadId] : threadsOfContext(scope, contextId);
+      return {
+        contextId,
+        threadIds,
+        request: requestOf(agent, marks, { input, if_not_exists: newest ? 'reject' : 'create' }),
+        continued: undefined,
+      };
+    }
+    if (state !== 'input-required')
+      throw new A2aError(
+        'unsupportedOperation',
+        isTerminal(state)
+          ? `The task is ${state}; send the message without taskId`
+          : 'The task is at work; wait for its end',
+      );
+    const resume = resumeOf(parts, questionsOf(newest.interrupts));
+    const marks = {
+      context_id: contextId,
+      task_id: newest.taskId,
+      message: head,
+      ...(metadata ? { metadata } : {}),
+    };
+    return {
+      contextId,
+      threadIds: [newest.threadId],
+      request: requestOf(agent, marks, { command: { resume }, multitask_strategy: 'reject' }),
+      continued: earlier,
+    };
+  }
+
+  /** @throws A2aError `taskNotFound` */
+  async #runsOf(scope: Scope, { assistant }: Agent, taskId: string): Promise<TaskRuns> {
+    if (!isUuid(taskId)) throw taskNotFound();
+    const runs = await listTaskRuns(scope, this.parts.sql, taskId.toLowerCase(), assistant.assistant_id);
+    const [first, ...others] = runs;
+    if (!first) throw taskNotFound();
+    return [first, ...others];
+  }
+
+  /** @throws A2aError `taskNotFound`, `invalidParams` when the task is of another context */
+  async get(scope: Scope, agent: Agent, taskId: string, contextId?: string): Promise<Task> {
+    const runs = await this.#runsOf(scope, agent, taskId);
+    requireContext(runs, contextId);
+    return buildTask(runs, await this.#answerOf(scope, runs));
+  }
+
+  /**
+   * Reads what becomes of a task from now on; one that has ended ends the reader at once.
+   * @param mayHaveEnded otherwise an ended one is an error
+   * @returns the task as it is, to begin with
+   */
+  async read(
+    scope: Scope,
+    agent: Agent,
+    taskId: string,
+    mayHaveEnded: boolean,
+    reader: OutputReader,
+  ): Promise<BegunTask> {
+    const runs = await this.#runsOf(scope, agent, taskId);
+    const newest = runs.at(-1) ?? runs[0];
+    const state = stateOfRun(newest);
+    if (isTerminal(state) && !mayHaveEnded)
+      throw new A2aError('unsupportedOperation', `The task is ${state}; read it by GetTask`);
+    const task = buildTask(runs, await this.#answerOf(scope, runs));
+    const stopReading = await this.parts.runs.read(scope, newest.runId, newest.threadId, reader);
+    return { runId: newest.runId, task, stopReading };
+  }
+
+  /** @throws A2aError `taskNotFound`, `taskNotCancelable` */
+  async cancel(scope: Scope, agent: Agent, taskId: string): Promise<Task> {
+    const runs = await this.#runsOf(scope, agent, taskId);
+    const { runId, threadId } = runs.at(-1) ?? runs[0];
+    const state = stateOfRun(runs.at(-1) ?? runs[0]);
+    if (state === 'input-required') await cancelWaitingTask(scope, this.parts.sql, runId, threadId);
+    else if (!isTerminal(state)) {
+      const { ended } = await this.parts.runs.wait(scope, runId, threadId);
+      await this.parts.runs.cancel(scope, runId, threadId, 'interrupt');
+      await ended;
+    }
+    const task = await this.get(scope, agent, taskId);
+    if (isTerminal(state) || task.status.state !== 'canceled')
+      throw new A2aError('taskNotCancelable', `The task is ${task.status.state}`);
+    return task;
+  }
+
+  /** What the newest run of a task answered, as it is stored. */
+  async #answerOf(scope: Scope, runs: TaskRuns): Promise<string | undefined> {
+    const run = runs.at(-1) ?? runs[0];
+    if (run.status !== 'success' || (run.isWaiting && !run.isNewest)) return undefined;
+    const values = await this.#valuesOf(scope, run);
+    if (!isJsonObject(values) || !Array.isArray(values['messages']))
+      throw new A2aError('invalidAgentResponse', 'The agent ended without "messages" in its state');
+    return answerText(values, inputIdOf(run));
+  }
+
+  async #valuesOf(scope: Scope, { runId, threadId, isNewest }: TaskRun): Promise<unknown> {
+    if (isNewest) return (await findThread(scope, this.parts.sql, threadId))?.values;
+    const query = { limit: 1, before: undefined, metadata: { run_id: runId }, checkpoint: undefined };
+    const states: unknown = JSON.parse(await this.parts.states.history({ scope, threadId }, query));
+    const [state]: unknown[] = Array.isArray(states) ? states : [];
+    return isJsonObject(state) ? state['values'] : undefined;
+  }
+}
+
+function requireContext(runs: TaskRuns, contextId: string | undefined): void {
+  if (contextId !== undefined && nameOf(runs[0]).contextId !== contextId)
+    throw invalidParam('contextId', 'is not the context of the task');
+}
+
+function headOf(message: Omit<SendParameters['message'], 'parts' | 'taskId'>): JsonObject {
+  const { contextId: _, ...head } = message;
+  return head;
+}
+
+function marksOf({ metadata }: RequestedRun): JsonObject {
+  const marks = metadata?.[TASK_KEY];
+  return isJsonObject(marks) ? marks : {};
+}
+
+function requestOf({ assistant }: Agent, marks: TaskMarks, more: Partial<RequestedRun>): RequestedRun {
+  return parseRequestedRun({
+    assistant_id: assistant.assistant_id,
+    metadata: { [TASK_KEY]: marks },
+    ...more,
+  });
+}

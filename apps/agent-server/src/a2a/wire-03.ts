@@ -1,0 +1,72 @@
+import type { JsonObject } from '#lib/json';
+import { parseSend03 } from './parameters.js';
+import type { Artifact, Message, Task, TaskEvent, TaskStatus } from './task.js';
+import type { Wire } from './wire.js';
+
+function renderMessage(message: Message): JsonObject {
+  return { kind: 'message', ...message };
+}
+
+function renderStatus({ state, timestamp, message }: TaskStatus): JsonObject {
+  return { state, timestamp, ...(message ? { message: renderMessage(message) } : {}) };
+}
+
+function renderArtifact({ artifactId, name, parts }: Artifact): JsonObject {
+  return { artifactId, name, parts };
+}
+
+function renderTask({ id, contextId, status, artifacts, history }: Task): JsonObject {
+  return {
+    kind: 'task',
+    id,
+    contextId,
+    status: renderStatus(status),
+    artifacts: artifacts.map(renderArtifact),
+    history: history.map(renderMessage),
+  };
+}
+
+function renderEvent(event: TaskEvent): JsonObject {
+  if (event.kind === 'task') return renderTask(event.task);
+  const { id: taskId, contextId } = event.of;
+  if (event.kind === 'status')
+    return {
+      kind: 'status-update',
+      taskId,
+      contextId,
+      status: renderStatus(event.status),
+      final: event.isLast,
+    };
+  return {
+    kind: 'artifact-update',
+    taskId,
+    contextId,
+    artifact: renderArtifact(event.artifact),
+    append: event.isAppended,
+    lastChunk: event.isLastChunk,
+  };
+}
+
+/** Protocol 0.3: methods with slashes, objects that name their kind. */
+export const WIRE_03: Wire = {
+  version: '0.3',
+  methods: new Map([
+    ['message/send', 'send'],
+    ['message/stream', 'stream'],
+    ['tasks/get', 'get'],
+    ['tasks/cancel', 'cancel'],
+    ['tasks/resubscribe', 'subscribe'],
+    ['tasks/pushNotificationConfig/set', 'push'],
+    ['tasks/pushNotificationConfig/get', 'push'],
+    ['tasks/pushNotificationConfig/list', 'push'],
+    ['tasks/pushNotificationConfig/delete', 'push'],
+    ['agent/getAuthenticatedExtendedCard', 'extendedCard'],
+  ]),
+  parseSend: parseSend03,
+  renderTask,
+  renderSent: renderTask,
+  renderEvent,
+  renderErrorData: ({ violations }) => (violations.length > 0 ? { fieldViolations: violations } : undefined),
+  restartsTasks: true,
+  refusesFinished: false,
+};

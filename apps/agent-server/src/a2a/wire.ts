@@ -1,0 +1,24 @@
+import type { JsonObject } from '#lib/json';
+import type { A2aError } from './a2a-error.js';
+import type { SendParameters } from './parameters.js';
+import type { Task, TaskEvent } from './task.js';
+
+/** What a method asks for; both wires have their own names for it. */
+export type Operation = 'send' | 'stream' | 'get' | 'list' | 'cancel' | 'subscribe' | 'push' | 'extendedCard';
+
+/** One version of the protocol on the wire. */
+export interface Wire {
+  readonly version: '0.3' | '1.0';
+  readonly methods: ReadonlyMap<string, Operation>;
+  /** @throws A2aError */
+  readonly parseSend: (params: unknown) => SendParameters;
+  readonly renderTask: (task: Task) => JsonObject;
+  /** The result of a sent message. */
+  readonly renderSent: (task: Task) => JsonObject;
+  readonly renderEvent: (event: TaskEvent) => JsonObject;
+  readonly renderErrorData: (error: A2aError) => unknown;
+  /** Whether a message to a finished task begins a new one in its context. */
+  readonly restartsTasks: boolean;
+  /** Whether reading a finished task is an error. */
+  readonly refusesFinished: boolean;
+}

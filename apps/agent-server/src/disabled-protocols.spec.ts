@@ -1,0 +1,46 @@
+import { join } from 'node:path';
+import { testPostgres } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const postgres = testPostgres();
+let server: ServerProcess;
+
+beforeAll(async () => {
+  const { uri } = await postgres.freshDatabase();
+  const folder = join(import.meta.dirname, '..', 'testdata', 'silent-agent');
+  server = await ServerProcess.start({ uri, folder });
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+const ping = {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: '{"jsonrpc":"2.0","id":1}',
+};
+
+describe('an agent that switches protocols off', () => {
+  it.each([
+    ['/.well-known/agent-card.json?assistant_id=echo', {}],
+    ['/a2a/echo/.well-known/agent-card.json', {}],
+    ['/a2a/echo', ping],
+    ['/mcp', ping],
+    ['/mcp', {}],
+    ['/mcp', { method: 'DELETE' }],
+  ])('answers 404 at %s', async (path, init) => {
+    expect((await fetch(server.url + path, init)).status).toBe(404);
+  });
+
+  it('describes nothing of them, and serves the rest', async () => {
+    const document = await (await fetch(`${server.url}/openapi.json`)).text();
+    expect(document).toContain('/threads/{thread_id}/runs/stream');
+    expect(document).not.toMatch(/a2a|agent-card|mcp/i);
+    const { thread_id } = await server.client().threads.create();
+    const input = { messages: [{ role: 'user', content: 'x' }] };
+    expect(await server.client().runs.wait(thread_id, 'echo', { input })).toMatchObject({
+      messages: [{ type: 'human' }, { type: 'ai', content: 'hello' }],
+    });
+  });
+});

@@ -1,0 +1,266 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import { A2aError } from '../a2a/a2a-error.js';
+import type { Agent } from '../a2a/agents.js';
+import { withHistory } from '../a2a/build-task.js';
+import { chooseMethod, wireOfVersion } from '../a2a/choose-wire.js';
+import { idOf, parseEnvelope, type RpcId } from '../a2a/envelope.js';
+import { requireTalk } from '../a2a/graph-request.js';
+import { parseList, parseTask } from '../a2a/parameters.js';
+import { a2aErrorOf, renderError, renderResult } from '../a2a/render-error.js';
+import { renderTaskList } from '../a2a/task-list.js';
+import { TaskStream } from '../a2a/task-stream.js';
+import type { BegunTask, Caller, Tasks } from '../a2a/tasks.js';
+import { WIRE_03 } from '../a2a/wire-03.js';
+import { WIRE_10 } from '../a2a/wire-10.js';
+import type { Operation, Wire } from '../a2a/wire.js';
+import type { OutputReader } from '../run/run-reader.js';
+import type { Sql } from '../store/sql.js';
+import { callerFields } from './caller-fields.js';
+import { authorize } from './caller-scope.js';
+import { registerCardRoutes, versionOf, type CardParts } from './card-routes.js';
+import type { StreamParts } from './event-stream.js';
+import { publicErrorOf } from './http-server.js';
+import { pathPart } from './request-parts.js';
+import { access, type Access } from './route-access.js';
+import { RpcEventStream } from './rpc-event-stream.js';
+import { SlowAnswers } from './slow-answer.js';
+
+export interface A2aRouteParts extends StreamParts, CardParts {
+  readonly tasks: Tasks;
+  readonly sql: Sql;
+  readonly log: Logger;
+}
+
+const ACCESS: Readonly<Record<Operation, Access>> = {
+  send: 'threads:create_run',
+  stream: 'threads:create_run',
+  get: 'threads:read',
+  list: 'threads:read',
+  subscribe: 'threads:read',
+  cancel: 'threads:update',
+  push: 'threads:read',
+  extendedCard: 'threads:read',
+};
+
+/** One call of a method. */
+interface Call {
+  readonly id: RpcId;
+  readonly wire: Wire;
+  readonly operation: Operation;
+  readonly params: unknown;
+  readonly caller: Caller;
+  readonly agent: Agent;
+  readonly reply: FastifyReply;
+}
+
+/** The A2A endpoint of each assistant, and its cards. */
+export class A2aRoutes {
+  readonly #slow: SlowAnswers;
+  /** Streams that have not ended. */
+  readonly #streams = new Map<ServerResponse, RpcEventStream>();
+
+  constructor(private readonly parts: A2aRouteParts) {
+    this.#slow = new SlowAnswers(parts);
+  }
+
+  register(app: FastifyInstance): void {
+    registerCardRoutes(app, this.parts);
+    app.post(
+      '/a2a/:assistant_id',
+      {
+        ...access('any'),
+        errorHandler: (error, _request, reply) => this.#refuse(error, reply),
+      },
+      (request, reply) => this.#answer(request, reply),
+    );
+  }
+
+  /** Cuts off who waits for runs that will end at another server. */
+  stop(): void {
+    this.#slow.stop();
+    for (const [response, stream] of this.#streams) if (!stream.isEnded) response.destroy();
+  }
+
+  /** What came before the handler: authentication is left to the server, a body that cannot be read is answered here. */
+  #refuse(error: unknown, reply: FastifyReply): void {
+    const found = bodyError(error);
+    if (!found) throw error;
+    void reply.code(found.status).send(renderError(WIRE_03, null, found.error));
+  }
+
+  async #answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const id = idOf(request.body);
+    let wire: Wire = WIRE_03;
+    try {
+      requireJson(request);
+      // who names a version knows errors as 1.0 has them, also of a version that is not known
+      if (versionOf(request)?.trim()) wire = WIRE_10;
+      wire = wireOfVersion(versionOf(request));
+      if (this.parts.isDisabled) throw new PublicError('not_found', 'A2A is disabled on this server');
+      const { method, params } = parseEnvelope(request.body);
+      const chosen = chooseMethod(method);
+      wire = chosen.wire;
+      const scope = await authorize(request, ACCESS[chosen.operation]);
+      const agent = await this.parts.agents.get(scope, pathPart(request, 'assistant_id'));
+      requireTalk(agent);
+      const caller = { scope, fields: callerFields(request.headers, request.caller) };
+      const begun = await this.#perform({ ...chosen, id, params, caller, agent, reply });
+      return begun;
+    } catch (thrown) {
+      const error = this.#shown(thrown);
+      return reply.code(statusOf(error)).send(renderError(wire, id, error));
+    }
+  }
+
+  async #perform(call: Call): Promise<unknown> {
+    const { tasks, sql } = this.parts;
+    const { id, wire, operation, params, agent, reply } = call;
+    const { scope } = call.caller;
+    switch (operation) {
+      case 'send':
+        return this.#send(call);
+      case 'stream':
+        return this.#stream(call, (reader) => {
+          const options = { restartsTasks: wire.restartsTasks, isStreamed: true };
+          return tasks.send(call.caller, agent, options, wire.parseSend(params), reader);
+        });
+      case 'subscribe':
+        return this.#stream(call, (reader) =>
+          tasks.read(scope, agent, parseTask(params).id, !wire.refusesFinished, reader),
+        );
+      case 'get': {
+        const { id: taskId, contextId, historyLength } = parseTask(params);
+        const task = await tasks.get(scope, agent, taskId, contextId);
+        return renderResult(id, wire.renderTask(withHistory(task, historyLength)));
+      }
+      case 'list': {
+        const options = { sql, tasks, renderTask: wire.renderTask };
+        return renderResult(id, await renderTaskList(scope, agent, parseList(params), options));
+      }
+      case 'cancel': {
+        const cancelled = tasks.cancel(scope, agent, parseTask(params).id);
+        return this.#whenKnown(call, reply, cancelled.then(wire.renderTask), () => undefined);
+      }
+      case 'push':
+        throw new A2aError('pushNotSupported', 'Push notifications are not supported');
+      case 'extendedCard':
+        throw wire.version === '1.0'
+          ? new A2aError('unsupportedOperation', 'This agent has no extended card')
+          : new A2aError('extendedCardNotConfigured', 'This agent has no extended card');
+      default:
+        return operation satisfies never;
+    }
+  }
+
+  async #send(call: Call): Promise<unknown> {
+    const { tasks } = this.parts;
+    const { id, wire, agent, caller, reply } = call;
+    const parameters = wire.parseSend(call.params);
+    const { isBlocking, historyLength } = parameters;
+    const options = { restartsTasks: wire.restartsTasks, isStreamed: !isBlocking };
+    if (!isBlocking) {
+      const { task } = await tasks.send(caller, agent, options, parameters);
+      return renderResult(id, wire.renderSent(withHistory(task, historyLength)));
+    }
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const reader = { kind: 'result', ended: () => resolve() } as const;
+    const begun = await tasks.send(caller, agent, options, parameters, reader);
+    const result = ended.then(async () => {
+      const task = await tasks.get(caller.scope, agent, begun.task.id);
+      return wire.renderSent(withHistory(task, historyLength));
+    });
+    return this.#whenKnown(call, reply, result, begun.stopReading);
+  }
+
+  /** Answers with a result that may come much later. */
+  async #whenKnown(
+    { id, wire }: Call,
+    reply: FastifyReply,
+    result: Promise<ReturnType<Wire['renderTask']>>,
+    onLeft: () => void,
+  ): Promise<FastifyReply> {
+    const answer = result
+      .then((known) => renderResult(id, known))
+      .catch((error: unknown) => renderError(wire, id, this.#shown(error)));
+    await this.#slow.send(reply, answer.then(JSON.stringify), onLeft);
+    return reply;
+  }
+
+  /** What is wrong before the first event is a plain answer. */
+  async #stream(
+    { id, wire, agent, caller, reply }: Call,
+    begin: (reader: OutputReader) => Promise<BegunTask>,
+  ): Promise<FastifyReply> {
+    const { raw } = reply;
+    const stream = new RpcEventStream(raw, this.parts, () => reader.more());
+    const reader: TaskStream = new TaskStream({
+      clock: this.parts.clock,
+      hasRoom: () => stream.hasRoom,
+      emit: (event) => stream.send(JSON.stringify(renderResult(id, wire.renderEvent(event)))),
+      readTask: (taskId) => this.parts.tasks.get(caller.scope, agent, taskId),
+      ended: (error) => {
+        if (error !== undefined) stream.send(JSON.stringify(renderError(wire, id, this.#shown(error))));
+        stream.end();
+      },
+    });
+    const { task, stopReading } = await begin(reader);
+    reply.hijack();
+    const left = (): void => {
+      this.#streams.delete(raw);
+      stopReading();
+    };
+    if (raw.destroyed) {
+      left();
+      return reply;
+    }
+    this.#streams.set(raw, stream);
+    raw.once('close', left);
+    stream.begin();
+    reader.begin(task);
+    return reply;
+  }
+
+  /** What the client may see; the rest is for the log. */
+  #shown(thrown: unknown): A2aError {
+    const error = a2aErrorOf(thrown instanceof A2aError ? thrown : (publicErrorOf(thrown) ?? thrown));
+    if (error.kind !== 'internal') return error;
+    if (error.cause instanceof PublicError)
+      this.parts.log.warn({ error: errorText(thrown) }, 'dependency unavailable for a request');
+    else this.parts.log.error({ err: thrown, path: '/a2a/:assistant_id', method: 'POST' }, 'request failed');
+    return error;
+  }
+}
+
+/** Errors of the protocol are answers; those of HTTP keep their status. */
+function statusOf({ kind, cause }: A2aError): number {
+  if (kind === 'contentTypeNotSupported' && cause instanceof WrongContentType) return 415;
+  if (!(cause instanceof PublicError)) return 200;
+  return ['not_found', 'forbidden'].includes(cause.code) ? HTTP_STATUS[cause.code] : 200;
+}
+
+class WrongContentType extends Error {}
+
+/** @throws A2aError `contentTypeNotSupported` */
+function requireJson({ headers, body }: FastifyRequest): void {
+  if (body === undefined) throw new A2aError('parse', 'The body is empty');
+  if (/^application\/json\b/i.test(headers['content-type'] ?? '')) return;
+  throw new A2aError('contentTypeNotSupported', 'The content type of the body must be application/json', [], {
+    cause: new WrongContentType(),
+  });
+}
+
+/** What was wrong with a body before it was JSON; undefined for what is no matter of the body. */
+function bodyError(error: unknown): { readonly status: number; readonly error: A2aError } | undefined {
+  const isWrongType = error instanceof Error && 'statusCode' in error && error.statusCode === 415;
+  if (isWrongType) {
+    const message = 'The content type of the body must be application/json';
+    return { status: 415, error: new A2aError('contentTypeNotSupported', message) };
+  }
+  const shown = publicErrorOf(error);
+  if (shown?.code === 'bad_request') return { status: 200, error: new A2aError('parse', shown.message) };
+  if (shown?.code === 'invalid') return { status: 200, error: a2aErrorOf(shown) };
+  return shown?.code === 'too_large' ? { status: 413, error: a2aErrorOf(shown) } : undefined;
+}

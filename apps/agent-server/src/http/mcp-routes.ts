@@ -1,0 +1,188 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
+import type { JsonObject } from '#lib/json';
+import type { Logger } from '#lib/telemetry';
+import { isKnownVersion, renderInitialized } from '../mcp/initialize.js';
+import { CODE, McpError, mcpError, mcpIdOf, mcpResult, parseMessage, type McpMessage } from '../mcp/rpc.js';
+import { parseToolCall, renderRefusal, renderTools, renderToolResult, type ToolParts } from '../mcp/tools.js';
+import { parseRequestedRun } from '../run/requested-run.js';
+import type { RunResult } from '../log/event-log.js';
+import type { RunService, Submitted } from '../run/run-service.js';
+import type { Scope } from '../store/scope.js';
+import { callerFields } from './caller-fields.js';
+import { authorize } from './caller-scope.js';
+import type { StreamParts } from './event-stream.js';
+import { publicErrorOf } from './http-server.js';
+import { access } from './route-access.js';
+import { SlowAnswers } from './slow-answer.js';
+
+export interface McpRouteParts extends StreamParts, ToolParts {
+  readonly runs: RunService;
+  readonly isDisabled: boolean;
+  /** Version that the server says it has. */
+  readonly version: string;
+  readonly log: Logger;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+/** Assistants as tools of the Model Context Protocol: Streamable HTTP without sessions, answers as JSON. */
+export class McpRoutes {
+  readonly #slow: SlowAnswers;
+
+  constructor(private readonly parts: McpRouteParts) {
+    this.#slow = new SlowAnswers(parts);
+  }
+
+  register(app: FastifyInstance): void {
+    app.post(
+      '/mcp',
+      { ...access('any'), errorHandler: (error, _request, reply) => refuse(error, reply) },
+      (request, reply) => this.#answer(request, reply),
+    );
+    // there is no stream of the server's own, and no session to end
+    app.get('/mcp', access('any'), (_request, reply) => {
+      this.#requireEnabled();
+      return reply.code(405).header('allow', 'POST').send({ detail: 'Send messages by POST' });
+    });
+    app.delete('/mcp', access('any'), (_request, reply) => {
+      this.#requireEnabled();
+      return reply.code(404).send({ detail: 'There are no sessions' });
+    });
+  }
+
+  /** Cuts off who waits for runs that will end at another server. */
+  stop(): void {
+    this.#slow.stop();
+  }
+
+  #requireEnabled(): void {
+    if (this.parts.isDisabled) throw new PublicError('not_found', 'MCP is disabled on this server');
+  }
+
+  async #answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const { body } = request;
+    try {
+      this.#requireEnabled();
+      requireVersion(request);
+      if (body === undefined) throw new McpError(CODE.parse, 'The body is empty');
+      const message = parseMessage(body);
+      // notifications and answers are taken and not answered
+      if (message.id === undefined) return await reply.code(202).send();
+      return await this.#perform(message, message.id, request, reply);
+    } catch (error) {
+      const found = this.#shown(error, mcpIdOf(body));
+      return reply.code(found.status).send(found.body);
+    }
+  }
+
+  async #perform(
+    { method = '', params }: McpMessage,
+    id: string | number | null,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<unknown> {
+    switch (method) {
+      case 'initialize':
+        return mcpResult(id, renderInitialized(params, this.parts.version));
+      case 'ping':
+        return mcpResult(id, {});
+      case 'tools/list': {
+        const scope = await authorize(request, 'assistants:search');
+        return mcpResult(id, await renderTools(scope, params, this.parts));
+      }
+      case 'tools/call':
+        return this.#call(id, params, request, reply);
+      default:
+        throw new McpError(CODE.methodNotFound, `Method "${method.slice(0, 100)}" not found`);
+    }
+  }
+
+  /** Runs an assistant without a thread; a client that leaves ends the run. */
+  async #call(
+    id: string | number | null,
+    params: JsonObject,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<unknown> {
+    const scope = await authorize(request, 'threads:create_run');
+    const { assistantId, input } = await parseToolCall(scope, params, this.parts);
+    const { promise: ended, resolve } = Promise.withResolvers<RunResult>();
+    const wanted = parseRequestedRun({ assistant_id: assistantId, input });
+    const asker = {
+      scope,
+      threadId: undefined,
+      fields: callerFields(request.headers, request.caller),
+    };
+    let submitted: Submitted;
+    try {
+      submitted = await this.parts.runs.submit(asker, wanted, { kind: 'result', ended: resolve });
+    } catch (error) {
+      if (error instanceof PublicError && error.code === 'invalid')
+        return mcpResult(id, renderRefusal(error));
+      throw error;
+    }
+    const answer = ended
+      .then((result) => mcpResult(id, renderToolResult(result)))
+      .catch((error: unknown) => this.#shown(error, id).body);
+    await this.#slow.send(reply, answer.then(JSON.stringify), () => {
+      submitted.stopReading();
+      this.#cancel(scope, submitted);
+    });
+    return reply;
+  }
+
+  #cancel(scope: Scope, { run }: Submitted): void {
+    void this.parts.runs.cancel(scope, run.run_id, run.thread_id, 'interrupt').catch(() => undefined); // it ended in the meantime
+  }
+
+  #shown(thrown: unknown, id: string | number | null): Answer {
+    if (thrown instanceof McpError)
+      return { status: thrown.code === CODE.parse ? 400 : statusOf(thrown), body: mcpError(id, thrown) };
+    const shown = publicErrorOf(thrown);
+    if (shown?.code === 'unavailable')
+      this.parts.log.warn({ error: errorText(thrown) }, 'dependency unavailable for a request');
+    if (shown)
+      return {
+        status: ['not_found', 'forbidden', 'unavailable'].includes(shown.code)
+          ? HTTP_STATUS[shown.code]
+          : 200,
+        body: mcpError(id, new McpError(CODE.internal, shown.message)),
+      };
+    this.parts.log.error({ err: thrown, path: '/mcp', method: 'POST' }, 'request failed');
+    return { status: 500, body: mcpError(id, new McpError(CODE.internal, 'Internal error')) };
+  }
+}
+
+/** Requests that cannot be read are refused by HTTP as well; methods and parameters are not its matter. */
+function statusOf({ code }: McpError): number {
+  return code === CODE.invalidRequest ? 400 : 200;
+}
+
+/** @throws McpError for a revision that this server does not speak */
+function requireVersion({ headers }: FastifyRequest): void {
+  const given = headers['mcp-protocol-version'];
+  if (given === undefined || (typeof given === 'string' && isKnownVersion(given))) return;
+  throw new McpError(
+    CODE.invalidRequest,
+    `MCP-Protocol-Version "${String(given).slice(0, 40)}" is not supported`,
+  );
+}
+
+/** What came before the handler: authentication is left to the server, a body that cannot be read is answered here. */
+function refuse(error: unknown, reply: FastifyReply): void {
+  if (error instanceof Error && 'statusCode' in error && error.statusCode === 415) {
+    const found = new McpError(CODE.invalidRequest, 'The content type must be application/json');
+    return void reply.code(415).send(mcpError(null, found));
+  }
+  const shown = publicErrorOf(error);
+  if (shown?.code !== 'bad_request' && shown?.code !== 'invalid') throw error;
+  void reply.code(400).send(mcpError(null, new McpError(CODE.parse, detailOf(shown))));
+}
+
+function detailOf({ message, problems }: PublicError): string {
+  return problems.length === 0 ? message : problems.map(({ msg }) => msg).join('; ');
+}

@@ -1,0 +1,44 @@
+import { publicUrlOf } from './public-url.js';
+
+const settings = { publicUrl: undefined, trustsForwarded: false };
+const forwarded = {
+  host: '10.0.0.1:8000',
+  'x-forwarded-host': 'agents.example.com, inner',
+  'x-forwarded-proto': 'https',
+  'x-forwarded-prefix': '/team/',
+};
+
+describe('the public URL', () => {
+  it('stays the configured one whatever a request holds', () => {
+    const configured = { publicUrl: 'https://agents.example.com/x/', trustsForwarded: true };
+    expect(publicUrlOf(forwarded, configured)).toBe('https://agents.example.com/x');
+  });
+
+  it('takes forwarded headers only where they are trusted', () => {
+    expect(publicUrlOf(forwarded, settings)).toBeUndefined();
+    expect(publicUrlOf(forwarded, { ...settings, trustsForwarded: true })).toBe(
+      'https://agents.example.com/team',
+    );
+  });
+
+  it.each([
+    { 'x-forwarded-host': 'evil.example.com/path?' },
+    { 'x-forwarded-host': 'a b' },
+    { 'x-forwarded-proto': 'javascript' },
+    { 'x-forwarded-prefix': '/../x y' },
+  ])('refuses forwarded headers that make no URL: %j', (wrong) => {
+    expect(publicUrlOf({ ...forwarded, ...wrong }, { ...settings, trustsForwarded: true })).toBeUndefined();
+  });
+
+  it.each([
+    ['localhost:8000', 'http://localhost:8000'],
+    ['127.0.0.1:80', 'http://127.0.0.1:80'],
+    ['[::1]:80', 'http://[::1]:80'],
+    ['agents.example.com', undefined],
+    ['127.0.0.1.example.com', undefined],
+    ['localhost:80@example.com', undefined],
+    ['', undefined],
+  ])('takes a host of this machine alone: %j', (host, url) => {
+    expect(publicUrlOf({ host }, settings)).toBe(url);
+  });
+});

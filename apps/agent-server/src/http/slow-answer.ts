@@ -1,0 +1,60 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import type { StreamParts } from './event-stream.js';
+
+/** Newlines before the JSON keep the connection alive; JSON parsers skip them. */
+const KEEP_ALIVE_MS = 5_000;
+
+/** JSON answers that may take as long as a run does. */
+export class SlowAnswers {
+  /** Connections whose answers have begun and are not known yet. */
+  readonly #waiting = new Set<ServerResponse>();
+
+  constructor(private readonly parts: StreamParts) {}
+
+  /** Cuts off who still waits: what they wait for ends at another server. */
+  stop(): void {
+    for (const response of this.#waiting) response.destroy();
+  }
+
+  /**
+   * Answers with the JSON text that comes, by status 200.
+   * @param answer never rejects
+   * @param onLeft called when the client leaves before
+   */
+  async send(reply: FastifyReply, answer: Promise<string>, onLeft: () => void): Promise<void> {
+    const { raw } = reply;
+    const left = (): void => {
+      this.#waiting.delete(raw);
+      onLeft();
+    };
+    raw.once('close', left);
+    this.#waiting.add(raw);
+    let cancelBeat: (() => void) | undefined;
+    const beatLater = (): void => {
+      cancelBeat = this.parts.clock.after(KEEP_ALIVE_MS, () => {
+        if (raw.destroyed) return;
+        if (!raw.headersSent) raw.writeHead(200, { 'content-type': 'application/json; charset=utf-8' });
+        raw.write('\n');
+        beatLater();
+      });
+    };
+    reply.hijack();
+    if (raw.destroyed) left();
+    else beatLater();
+    raw.once('close', () => cancelBeat?.());
+    const body = await answer;
+    cancelBeat?.();
+    this.#waiting.delete(raw);
+    raw.off('close', left);
+    if (raw.destroyed) return;
+    const bytes = Buffer.byteLength(body);
+    this.parts.unsent.open(raw).owe(bytes);
+    if (!raw.headersSent)
+      raw.writeHead(200, {
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': String(bytes),
+      });
+    raw.end(body);
+  }
+}

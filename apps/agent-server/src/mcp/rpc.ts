@@ -1,0 +1,68 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+
+/** An error of JSON-RPC, as the client of the Model Context Protocol sees it. */
+export class McpError extends Error {
+  override readonly name = 'McpError';
+
+  constructor(
+    readonly code: number,
+    message: string,
+    readonly data?: JsonObject,
+  ) {
+    super(message);
+  }
+}
+
+export const CODE = {
+  parse: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+} as const;
+
+type McpId = string | number | null;
+
+export interface McpMessage {
+  /** Undefined for notifications and answers, which get none. */
+  readonly id: McpId | undefined;
+  /** Undefined for an answer to a request that this server never makes. */
+  readonly method: string | undefined;
+  readonly params: JsonObject;
+}
+
+function isId(id: unknown): id is string | number {
+  return typeof id === 'string' || Number.isSafeInteger(id);
+}
+
+/**
+ * One JSON-RPC message of a body.
+ * @throws McpError
+ */
+export function parseMessage(body: unknown): McpMessage {
+  const invalid = (found: string): McpError => new McpError(CODE.invalidRequest, `Invalid request: ${found}`);
+  if (Array.isArray(body)) throw invalid('a batch is not supported; send one message');
+  if (!isJsonObject(body)) throw invalid('the body must be a JSON object');
+  const { jsonrpc, id, method, params = {} } = body;
+  if (jsonrpc !== '2.0') throw invalid('jsonrpc must be "2.0"');
+  if (id !== undefined && !isId(id)) throw invalid('id must be a text or an integer');
+  if (method === undefined && ('result' in body || 'error' in body))
+    return { id: undefined, method: undefined, params: {} };
+  if (typeof method !== 'string') throw invalid('method must be a text');
+  if (!isJsonObject(params)) throw new McpError(CODE.invalidParams, 'params must be an object');
+  return { id, method, params };
+}
+
+/** The id of a body, as far as one can be made out. */
+export function mcpIdOf(body: unknown): McpId {
+  const id = isJsonObject(body) ? body['id'] : null;
+  return isId(id) ? id : null;
+}
+
+export function mcpResult(id: McpId, result: JsonObject): JsonObject {
+  return { jsonrpc: '2.0', id, result };
+}
+
+export function mcpError(id: McpId, { code, message, data }: McpError): JsonObject {
+  return { jsonrpc: '2.0', id, error: { code, message, ...(data ? { data } : {}) } };
+}

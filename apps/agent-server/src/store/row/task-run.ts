@@ -1,0 +1,81 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+import type { RunStatus } from './run-row.js';
+import type { StoredRun } from './stored-run.js';
+
+/** Key of a run's metadata that makes it part of a task of the A2A protocol. */
+export const TASK_KEY = 'a2a';
+
+/** A run of a task, as it and its thread stand. */
+export interface TaskRun {
+  /** Id of the task's first run. */
+  readonly taskId: string;
+  readonly runId: string;
+  readonly threadId: string;
+  readonly status: RunStatus;
+  /** It stopped to ask for something. */
+  readonly isWaiting: boolean;
+  /** No other run came to its thread after it. */
+  readonly isNewest: boolean;
+  /** What the protocol has of it. */
+  readonly marks: JsonObject;
+  readonly kwargs: Pick<StoredRun['kwargs'], 'input' | 'command'>;
+  /** What its thread asks for, as long as it is the newest. */
+  readonly interrupts: JsonObject;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+export interface TaskRunRow {
+  readonly task_id: string;
+  readonly run_id: string;
+  readonly thread_id: string;
+  readonly status: RunStatus;
+  readonly is_waiting: boolean;
+  readonly is_newest: boolean;
+  readonly marks: unknown;
+  readonly kwargs: TaskRun['kwargs'];
+  readonly interrupts: unknown;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+/** The task of a run `r` that has the key. */
+export function taskOf(run: string): string {
+  return `coalesce(${run}.metadata -> '${TASK_KEY}' ->> 'task_id', ${run}.run_id::text)`;
+}
+
+/**
+ * Columns of a run `r` with its thread `t`. A run that is the newest waits when its thread does; an older one waited when
+ * it left a question behind.
+ */
+export const TASK_RUN_COLUMNS = `${taskOf('r')} AS task_id, r.run_id, r.thread_id, r.status, r.metadata -> '${TASK_KEY}' AS marks,
+  r.kwargs, r.created_at, r.updated_at, newest.is_newest,
+  CASE WHEN r.status <> 'success' THEN false WHEN newest.is_newest THEN t.status = 'interrupted'
+    ELSE EXISTS (SELECT 1 FROM agentplane.checkpoint_writes w
+      WHERE w.thread_id = r.thread_id::text AND w.run_id = r.run_id AND w.channel = '__interrupt__') END AS is_waiting,
+  CASE WHEN newest.is_newest THEN t.interrupts END AS interrupts`;
+
+/** Where those columns come from; conditions follow. */
+export const TASK_RUNS = `agentplane.runs r JOIN agentplane.threads t ON t.thread_id = r.thread_id
+  CROSS JOIN LATERAL (SELECT NOT EXISTS (SELECT 1 FROM agentplane.runs n
+    WHERE n.thread_id = r.thread_id AND n.ordinal > r.ordinal) AS is_newest) newest`;
+
+/** A run `r` after which no other of its task came. */
+export const IS_LAST_OF_TASK = `NOT EXISTS (SELECT 1 FROM agentplane.runs n
+  WHERE n.thread_id = r.thread_id AND n.ordinal > r.ordinal AND n.metadata ? '${TASK_KEY}' AND ${taskOf('n')} = ${taskOf('r')})`;
+
+export function taskRun(row: TaskRunRow): TaskRun {
+  return {
+    taskId: row.task_id,
+    runId: row.run_id,
+    threadId: row.thread_id,
+    status: row.status,
+    isWaiting: row.is_waiting,
+    isNewest: row.is_newest,
+    marks: isJsonObject(row.marks) ? row.marks : {},
+    kwargs: row.kwargs,
+    interrupts: isJsonObject(row.interrupts) ? row.interrupts : {},
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,23 @@
+import { TASK_KEY, TASK_RUN_COLUMNS, TASK_RUNS, taskOf, taskRun } from '../row/task-run.js';
+import type { TaskRun, TaskRunRow } from '../row/task-run.js';
+import type { Scope } from '../scope.js';
+import type { Sql } from '../sql.js';
+import { visible } from '../visible.js';
+
+/** The runs of a task of an assistant, oldest first; none where the caller may not see it. */
+export async function listTaskRuns(
+  scope: Scope,
+  sql: Sql,
+  taskId: string,
+  assistantId: string,
+): Promise<TaskRun[]> {
+  const { rows } = await sql.inScope<TaskRunRow>(scope, {
+    name: 'list-task-runs',
+    text: `SELECT ${TASK_RUN_COLUMNS} FROM ${TASK_RUNS}
+      WHERE r.thread_id = (SELECT f.thread_id FROM agentplane.runs f WHERE f.run_id = $2) AND r.assistant_id = $3
+        AND NOT r.temporary AND r.metadata ? '${TASK_KEY}' AND ${taskOf('r')} = $2::text AND ${visible('t.metadata')}
+      ORDER BY r.ordinal`,
+    values: [taskId, assistantId],
+  });
+  return rows.map(taskRun);
+}

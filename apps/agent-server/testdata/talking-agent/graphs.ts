@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AIMessage, type BaseMessage } from '@langchain/core/messages';
+import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
+import {
+  Annotation,
+  END,
+  interrupt,
+  MessagesAnnotation,
+  START,
+  StateGraph,
+  type LangGraphRunnableConfig,
+} from '@langchain/langgraph';
+
+interface Said {
+  readonly messages: BaseMessage[];
+}
+
+/** A model that answers this, word by word. */
+function answers(text: string): FakeStreamingChatModel {
+  return new FakeStreamingChatModel({ responses: [new AIMessage(text)], sleep: 1 });
+}
+
+function lastText({ messages }: Said): string {
+  return String(messages.at(-1)?.text ?? '');
+}
+
+/** Repeats the last message. */
+export const echo = new StateGraph(MessagesAnnotation)
+  .addNode('say', async (state): Promise<Said> => ({
+    messages: [await answers(`${state.messages.length}: ${lastText(state)}`).invoke(state.messages)],
+  }))
+  .addEdge(START, 'say')
+  .addEdge('say', END)
+  .compile();
+
+/** Asks for something before it answers. */
+export const asking = new StateGraph(MessagesAnnotation)
+  .addNode('ask', async (state): Promise<Said> => {
+    const answer: unknown = interrupt('Which colour?');
+    return { messages: [await answers(`painted ${JSON.stringify(answer)}`).invoke(state.messages)] };
+  })
+  .addEdge(START, 'ask')
+  .addEdge('ask', END)
+  .compile();
+
+const Twofold = Annotation.Root({
+  ...MessagesAnnotation.spec,
+  answers: Annotation<string[]>({ reducer: (left, right) => [...left, ...right], default: () => [] }),
+});
+
+/** Asks two questions at once. */
+export const twofold = new StateGraph(Twofold)
+  .addNode('left', () => ({ answers: [`left ${String(interrupt('left?'))}`] }))
+  .addNode('right', () => ({ answers: [`right ${String(interrupt('right?'))}`] }))
+  .addNode('say', (state) => ({ messages: [new AIMessage([...state.answers].sort().join(', '))] }))
+  .addEdge(START, 'left')
+  .addEdge(START, 'right')
+  .addEdge('left', 'say')
+  .addEdge('right', 'say')
+  .addEdge('say', END)
+  .compile();
+
+const Topical = Annotation.Root({ ...MessagesAnnotation.spec, topic: Annotation<unknown> });
+
+/** Says what its input and its caller are. */
+export const topical = new StateGraph(Topical)
+  .addNode('say', (state, config: LangGraphRunnableConfig) => {
+    const { graph_auth_user: user, 'x-tag': tag } = config.configurable ?? {};
+    const said = { topic: state.topic, user: (user as { identity?: string } | undefined)?.identity, tag };
+    return { messages: [new AIMessage(JSON.stringify(said))] };
+  })
+  .addEdge(START, 'say')
+  .addEdge('say', END)
+  .compile();
+
+/** Says half of something and gives up. */
+export const failing = new StateGraph(MessagesAnnotation)
+  .addNode('say', async (state): Promise<Said> => {
+    await answers('half of').invoke(state.messages);
+    throw new RangeError('secret of the agent');
+  })
+  .addEdge(START, 'say')
+  .addEdge('say', END)
+  .compile();
+
+/** Takes two seconds. */
+export const slow = new StateGraph(MessagesAnnotation)
+  .addNode('say', async (_state, config: LangGraphRunnableConfig): Promise<Said> => {
+    await sleep(2_000, undefined, { ...(config.signal ? { signal: config.signal } : {}) });
+    return { messages: [new AIMessage('at last')] };
+  })
+  .addEdge(START, 'say')
+  .addEdge('say', END)
+  .compile();
+
+/** Thinks aloud with one model, and answers with what another said in other words. */
+export const restless = new StateGraph(MessagesAnnotation)
+  .addNode('say', async (state): Promise<Said> => {
+    await answers('thinking about it').invoke(state.messages);
+    const { text } = await answers('the draft').invoke(state.messages);
+    return { messages: [new AIMessage(`${text}, corrected`)] };
+  })
+  .addEdge(START, 'say')
+  .addEdge('say', END)
+  .compile();
+
+const Steps = Annotation.Root({ steps: Annotation<number> });
+
+/** Cannot talk: its state has no messages. */
+export const mute = new StateGraph(Steps)
+  .addNode('count', (state) => ({ steps: (state.steps ?? 0) + 1 }))
+  .addEdge(START, 'count')
+  .addEdge('count', END)
+  .compile();
