@@ -75,12 +75,14 @@ export function buildServices(parts: ServiceParts): Services {
   const relay = new RunRelay(sql, log);
   const temporary = new TemporaryRuns(sql, server, clock);
   const follower = new RunFollower({ sql, server, logs, clock, log });
+  const runLimits = { perAssistant: config.runsPerAssistant, perCaller: config.runsPerCaller };
   const webhooks = buildWebhooks(parts);
   const execution = { sql, graphs, store, secrets, clock };
   const worker = new Worker({
     ...execution,
     server,
     concurrency,
+    limits: runLimits,
     runTimeoutMs: config.runTimeoutSeconds * 1000,
     temporary,
     relay,
@@ -92,6 +94,7 @@ export function buildServices(parts: ServiceParts): Services {
     ...{ sql, server, assistants, graphs, temporary, logs, follower, worker, clock, log },
     webhooks: webhooks.policy,
     maxRecursionLimit: config.maxRecursionLimit,
+    limits: runLimits,
   });
   const state = new ThreadState({ sql, assistants, graphs, store, secrets });
   return {

@@ -62,6 +62,16 @@ const fields = {
     'Seconds after which a run is stopped with the status `timeout`, its attempts together.',
     { fallback: 3_600, min: 1, max: 2_000_000 },
   ),
+  runsPerAssistant: integer(
+    'MAX_RUNS_PER_ASSISTANT',
+    'Runs of one assistant at work at all servers together; 0 for no limit.',
+    { fallback: 0, max: 1_000_000 },
+  ),
+  runsPerCaller: integer(
+    'MAX_RUNS_PER_CALLER',
+    'Runs of one caller at work at all servers together; 0 for no limit.',
+    { fallback: 0, max: 1_000_000 },
+  ),
   maxRecursionLimit: integer(
     'MAX_RECURSION_LIMIT',
     'Highest `recursion_limit` that a run may ask for: steps of its graph.',

@@ -60,6 +60,48 @@ describe('the time limit of runs', () => {
   });
 });
 
+describe('the limit of runs of an assistant', () => {
+  it('holds at two servers, delays no other assistant, and is named by the runs that wait', async () => {
+    const { uri } = await postgres.freshDatabase();
+    const env = { MAX_RUNS_PER_ASSISTANT: '2' };
+    const servers = await Promise.all([ServerProcess.start({ uri, env }), ServerProcess.start({ uri, env })]);
+    const [first, second] = servers;
+    try {
+      const begin = async (server: ServerProcess) => {
+        const { thread_id: threadId } = await server.client().threads.create();
+        const input = { waitMs: 600 };
+        const { run_id: runId } = await server.client().runs.create(threadId, 'slow', { input });
+        return { threadId, runId };
+      };
+      const begun = await Promise.all([first, second, first, second, first, second].map(begin));
+      const look = () =>
+        Promise.all(begun.map(({ threadId, runId }) => first.client().runs.get(threadId, runId)));
+      await waitFor(
+        async () => (await look()).filter(({ status }) => status === 'running').length === 2,
+        PATIENT,
+      );
+      const waiting = (await look()).filter(({ status }) => status === 'pending');
+      expect(waiting.length).toBeGreaterThan(0);
+      for (const run of waiting) expect(run).toMatchObject({ waiting_for: 'assistant_limit' });
+      expect(await second.client().runs.wait(null, 'counter', { input: {} })).toMatchObject({
+        steps: ['step 1'],
+      });
+      let most = 0;
+      await waitFor(
+        async () => {
+          const states = (await look()).map(({ status }) => status);
+          most = Math.max(most, states.filter((status) => status === 'running').length);
+          return states.every((status) => status === 'success');
+        },
+        { timeoutMs: 60_000 },
+      );
+      expect(most).toBe(2);
+    } finally {
+      await Promise.all(servers.map((server) => server.stop('SIGKILL')));
+    }
+  });
+});
+
 describe('the limit of steps', () => {
   it('refuses a recursion_limit above its setting by name', async () => {
     const server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri, env: IMPATIENT });

@@ -11,6 +11,8 @@ import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
 import { hasEnded, type CancelAction, type RunRecord, type WireRun } from '../store/row/run-row.js';
 import type { StoredRun } from '../store/row/stored-run.js';
 import { cancelRun } from '../store/run/cancel-run.js';
+import type { RunLimits } from '../store/run/claim-limited-runs.js';
+import { findObstacle } from '../store/run/find-obstacle.js';
 import { findRun } from '../store/run/find-run.js';
 import { findWebhook } from '../store/webhook/find-webhook.js';
 import { submitRun } from '../store/run/submit-run.js';
@@ -58,6 +60,7 @@ export interface RunServiceParts {
   readonly worker: Worker;
   readonly webhooks: WebhookPolicy;
   readonly maxRecursionLimit: number;
+  readonly limits: RunLimits;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -184,10 +187,15 @@ export class RunService {
     return record;
   }
 
-  /** A run on the wire, with how far its webhook is once it has ended. @throws PublicError `not_found` */
+  /** A run on the wire, with what it waits for, and how far its webhook is once it has ended. @throws PublicError `not_found` */
   async describe(scope: Scope, runId: string, threadId?: string): Promise<object> {
     const { wire } = await this.get(scope, runId, threadId);
-    const webhook = await findWebhook(scope, this.parts.sql, runId);
+    const { sql, limits } = this.parts;
+    if (wire.status === 'pending') {
+      const obstacle = await findObstacle(scope, sql, runId, limits);
+      return obstacle ? { ...wire, waiting_for: obstacle } : wire;
+    }
+    const webhook = await findWebhook(scope, sql, runId);
     return webhook ? { ...wire, webhook } : wire;
   }
 

@@ -5,6 +5,7 @@ import { BEGINNING, type Position } from '../log/position.js';
 import { persevere } from '../store/persevere.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { Acceptance } from '../store/row/run-end.js';
+import { claimLimitedRuns, type RunLimits } from '../store/run/claim-limited-runs.js';
 import { claimRuns } from '../store/run/claim-runs.js';
 import { finishRun } from '../store/run/finish-run.js';
 import { handBackRuns } from '../store/run/hand-back-runs.js';
@@ -37,6 +38,7 @@ export interface WorkerParts extends ExecutionParts {
   readonly concurrency: number;
   /** Of one run, over all its attempts. */
   readonly runTimeoutMs: number;
+  readonly limits: RunLimits;
   readonly temporary: TemporaryRuns;
   readonly relay: RunRelay;
   readonly logs: RunLogs;
@@ -90,13 +92,19 @@ export class Worker {
     return this.#isDraining ? 0 : this.parts.concurrency - this.#atWork.size - this.#reserved;
   }
 
+  /** Counting needs the queue: a run cannot begin where it is made. */
+  get #hasLimits(): boolean {
+    const { perAssistant, perCaller } = this.parts.limits;
+    return perAssistant > 0 || perCaller > 0;
+  }
+
   find(runId: string): RunExecution | undefined {
     return this.#atWork.get(runId)?.execution;
   }
 
   /** A place for a run that a request is about to make, unless others wait. Give it to `start…` or `release`. */
   reserve(): boolean {
-    if (this.freePlaces <= 0 || this.#mayHaveWaiting) return false;
+    if (this.freePlaces <= 0 || this.#mayHaveWaiting || this.#hasLimits) return false;
     this.#reserved++;
     return true;
   }
@@ -162,7 +170,10 @@ export class Worker {
   async #claimInto(places: number): Promise<ClaimedRun[]> {
     this.#reserved += places;
     try {
-      return await claimRuns(WORKER, this.parts.sql, this.parts.server, places);
+      const { sql, server, limits } = this.parts;
+      return this.#hasLimits
+        ? await claimLimitedRuns(WORKER, sql, server, places, limits)
+        : await claimRuns(WORKER, sql, server, places);
     } finally {
       this.#reserved -= places;
     }

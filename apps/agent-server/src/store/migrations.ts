@@ -1,5 +1,6 @@
 import type { Migration } from '#lib/postgres';
 import { CANCEL_RUN } from './functions/cancel-run.js';
+import { CLAIM_LIMITED_RUNS } from './functions/claim-limited-runs.js';
 import { FINISH_RUN } from './functions/finish-run.js';
 import { SEARCHABLE } from './functions/searchable.js';
 import { SUBMIT_RUN } from './functions/submit-run.js';
@@ -131,4 +132,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 6, name: 'crons', sql: CRONS },
   { version: 7, name: 'time to live of threads', sql: THREAD_TTLS },
   { version: 8, name: 'tasks', sql: TASK_INDEX },
+  { version: 9, name: 'limits of runs at work', sql: CLAIM_LIMITED_RUNS },
 ];

@@ -35,6 +35,7 @@ import { patchCheckpoint } from './checkpoint/patch-checkpoint.js';
 import { listActiveRuns } from './run/list-active-runs.js';
 import { requireAdmitted } from './metadata/require-admitted.js';
 import { cancelRun } from './run/cancel-run.js';
+import { findObstacle } from './run/find-obstacle.js';
 import { findRun } from './run/find-run.js';
 import { hasActiveRun } from './run/has-active-run.js';
 import { listNewestRuns } from './run/list-newest-runs.js';
@@ -313,6 +314,11 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     ask: (scope, { threadId }) => countThreads(scope, store.sql, { ids: [threadId] }),
     absent: 0,
   },
+  findObstacle: {
+    ask: (scope, { temporary }) =>
+      findObstacle(scope, store.sql, temporary.runId, { perAssistant: 0, perCaller: 0 }),
+    absent: undefined,
+  },
   listThreadIds: {
     ask: (scope, { threadId }) => listThreadIds(scope, store.sql, { ids: [threadId] }, 10),
     absent: [],
@@ -469,6 +475,7 @@ const WORKER_STATEMENTS = [
   'appendRunEvents',
   'claimCron',
   'claimExpiredThreads',
+  'claimLimitedRuns',
   'claimRuns',
   'claimWebhooks',
   'countQueuedRuns',
