@@ -11,7 +11,7 @@ import { mayPass } from '../store/may-pass.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { Queueing } from '../store/row/queued-run.js';
 import type { StoredRun } from '../store/row/stored-run.js';
-import { temporaryRow } from '../store/row/temporary-row.js';
+import { TemporaryRow } from '../store/row/temporary-row.js';
 import { submitRun } from '../store/run/submit-run.js';
 import { submitTemporaryRuns } from '../store/run/submit-temporary-runs.js';
 import type { ServerIdentity } from '../store/server-identity.js';
@@ -121,7 +121,7 @@ export class CronTicker {
       ...{ delayMs: 0, startsHere: false, isWatched: false, createsThread: false },
     };
     if (run.isTemporary) {
-      await submitTemporaryRuns(WORKER, inside, server, [temporaryRow({ scope: WORKER, run, queueing })]);
+      await submitTemporaryRuns(WORKER, inside, server, [new TemporaryRow({ scope: WORKER, run, queueing })]);
       return;
     }
     if (due.threadId === undefined)

@@ -18,6 +18,12 @@ const GATHER_BYTES = 64 * 1024;
 
 const LOST = Buffer.from(`event: ${OUTPUT_LOST.event}\ndata: ${OUTPUT_LOST.data}\n\n`);
 
+/** What is written at once, and what is held in memory no longer once that has been taken. */
+interface Part {
+  readonly bytes: Buffer;
+  readonly holds: number;
+}
+
 export interface StreamParts {
   readonly clock: Clock;
   readonly unsent: UnsentOutput;
@@ -29,8 +35,9 @@ export class EventStream implements OutputReader {
   readonly #names: ReadonlySet<string> | undefined;
   readonly #account: UnsentAnswer;
   #reading: Reading | undefined;
-  /** Rest of a frame larger than what the connection is given at once. */
+  /** Rest of a large frame, all of which is held until the last of it has been taken. */
   #rest: Buffer | undefined;
+  #restHolds = 0;
   #bytesAtConnection = 0;
   #isFlushing = false;
   #isEnded = false;
@@ -98,11 +105,11 @@ export class EventStream implements OutputReader {
     while (this.#bytesAtConnection < MAX_AT_CONNECTION_BYTES) {
       const part = this.#nextPart();
       if (!part) break;
-      this.#write(part);
+      this.#write(part.bytes, part.holds);
     }
     if (this.#rest || this.#bytesAtConnection >= MAX_AT_CONNECTION_BYTES) return;
     const state = this.#reading?.state;
-    if (state === 'lost') this.#write(LOST);
+    if (state === 'lost') this.#write(LOST, 0);
     if (state === 'lost' || state === 'ended') this.#end();
   }
 
@@ -114,7 +121,7 @@ export class EventStream implements OutputReader {
   }
 
   /** Some events, or a part of a large one. */
-  #nextPart(): Buffer | undefined {
+  #nextPart(): Part | undefined {
     if (this.#rest) return this.#slice(this.#rest);
     const frames: Buffer[] = [];
     let bytes = 0;
@@ -123,18 +130,21 @@ export class EventStream implements OutputReader {
       if (!frame) break;
       if (frame.length >= GATHER_BYTES) {
         this.#rest = frame;
+        this.#restHolds = frame.length;
         break;
       }
       frames.push(frame);
       bytes += frame.length;
     }
-    if (frames.length > 0) return frames.length === 1 ? frames[0] : Buffer.concat(frames, bytes);
+    const [first] = frames;
+    if (first) return { bytes: frames.length === 1 ? first : Buffer.concat(frames, bytes), holds: bytes };
     return this.#rest && this.#slice(this.#rest);
   }
 
-  #slice(frame: Buffer): Buffer {
-    this.#rest = frame.length > MAX_AT_CONNECTION_BYTES ? frame.subarray(MAX_AT_CONNECTION_BYTES) : undefined;
-    return frame.subarray(0, MAX_AT_CONNECTION_BYTES);
+  #slice(frame: Buffer): Part {
+    const isLast = frame.length <= MAX_AT_CONNECTION_BYTES;
+    this.#rest = isLast ? undefined : frame.subarray(MAX_AT_CONNECTION_BYTES);
+    return { bytes: frame.subarray(0, MAX_AT_CONNECTION_BYTES), holds: isLast ? this.#restHolds : 0 };
   }
 
   #nextFrame(): Buffer | undefined {
@@ -148,12 +158,12 @@ export class EventStream implements OutputReader {
     }
   }
 
-  #write(part: Buffer): void {
+  #write(part: Buffer, holds: number): void {
     const bytes = part.length;
     this.#bytesAtConnection += bytes;
     this.response.write(part, () => {
       this.#bytesAtConnection -= bytes;
-      this.#account.paid(bytes);
+      this.#account.paid(holds);
       if (!this.#isFlushing) this.#flush();
     });
   }

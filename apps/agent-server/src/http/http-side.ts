@@ -31,6 +31,9 @@ function isDisabled(name: string, disabled: DisabledRoutes): boolean {
   return (disabled.a2a && DISABLED_NAMES.a2a.test(name)) || (disabled.mcp && DISABLED_NAMES.mcp.test(name));
 }
 
+/** Above so many times what may wait, clients that read are disconnected too. */
+const HARD_FACTOR = 4;
+
 /** How often is looked which clients read, while more waits than may. */
 const LOOK_MS = 500;
 
@@ -78,7 +81,7 @@ export class HttpSide {
     this.#clock = clock;
     this.#unsent = new UnsentOutput({
       clock,
-      limits: { softBytes: unreadBytes, hardBytes: 2 * unreadBytes, lookMs: LOOK_MS },
+      limits: { softBytes: unreadBytes, hardBytes: HARD_FACTOR * unreadBytes, lookMs: LOOK_MS },
       onCut: recordCuts(log, 'agent'),
     });
     this.#app = buildHttpServer({

@@ -248,7 +248,7 @@ describe('UnsentOutput', () => {
     const idle: Stalled[] = [];
     for (let n = 0; n < 5; n++) idle.push(await stalled());
     send(reading, 34); // owed most
-    for (const one of idle) send(one, 33);
+    for (const one of idle) send(one, 30);
     await waitFor(() => unsent.bytes > 150 * MIB, PATIENCE);
     const all = unsent.bytes;
     reading.resume();

@@ -19,6 +19,7 @@ import type { CancelAction } from '../store/row/run-row.js';
 import { listActiveRuns } from '../store/run/list-active-runs.js';
 import { listRuns } from '../store/run/list-runs.js';
 import { removeRun } from '../store/run/remove-run.js';
+import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { getThread } from '../store/thread/get-thread.js';
 import type { Logger } from '#lib/telemetry';
@@ -44,6 +45,16 @@ type Begun = RunReader & {
   /** Nothing is sent any more. */
   abandon(): void;
 };
+
+/** What an answer needs of the run that it shows. */
+interface Shown {
+  readonly scope: Scope;
+  readonly runId: string;
+  readonly threadId: string;
+  readonly stopReading: () => void;
+  readonly path: string;
+  readonly shouldCancel: boolean;
+}
 
 type Make = (reply: FastifyReply) => Begun;
 
@@ -272,12 +283,26 @@ export class RunRoutes {
       throw error;
     }
     reply.hijack();
-    const shouldCancel = wanted.on_disconnect === 'cancel';
-    this.#leaveOnClose(reply, reader, submitted.stopReading, () =>
-      shouldCancel ? this.#cancelLeft(request, submitted) : undefined,
-    );
-    reader.begin(locations(pathOf(submitted), reader.kind, { shouldCancel }));
+    request.body = undefined; // the answer may last for hours, and inputs are large
+    const { run, isTemporary, stopReading } = submitted;
+    this.#show(reply, reader, {
+      ...{ scope: scopeOf(request), runId: run.run_id, threadId: run.thread_id, stopReading },
+      path: pathOf({ run, isTemporary }),
+      shouldCancel: wanted.on_disconnect === 'cancel',
+    });
     return reply;
+  }
+
+  /** Begins the answer of a request that made a run; holds nothing of the request. */
+  #show(
+    reply: FastifyReply,
+    reader: Begun,
+    { scope, runId, threadId, stopReading, path, shouldCancel }: Shown,
+  ): void {
+    this.#leaveOnClose(reply, reader, stopReading, () =>
+      shouldCancel ? this.parts.runs.cancel(scope, runId, threadId, 'interrupt') : undefined,
+    );
+    reader.begin(locations(path, reader.kind, { shouldCancel }));
   }
 
   async #joined(

@@ -4,7 +4,7 @@ import { Batch } from '../store/batch.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { QueuedRun } from '../store/row/queued-run.js';
 import type { Acceptance, RunEnd } from '../store/row/run-end.js';
-import { temporaryRow, type TemporaryRow, type TemporarySubmission } from '../store/row/temporary-row.js';
+import { TemporaryRow, type TemporarySubmission } from '../store/row/temporary-row.js';
 import { endCalledRun } from '../store/run/end-called-run.js';
 import { endTemporaryRuns, type TemporaryEnd } from '../store/run/end-temporary-runs.js';
 import { submitTemporaryRuns } from '../store/run/submit-temporary-runs.js';
@@ -30,7 +30,8 @@ export class TemporaryRuns {
     ): Promise<(row: TemporaryRow) => QueuedRun> => {
       const made = await submitTemporaryRuns(WORKER, sql, server, submissions);
       const createdAt = clock.now();
-      return ({ run: { runId }, queueing }) => {
+      return ({ submission: { run, queueing } }) => {
+        const { runId } = run;
         if (made.has(runId)) return { status: queueing.startsHere ? 'running' : 'pending', createdAt };
         throw new PublicError(
           'forbidden',
@@ -50,7 +51,7 @@ export class TemporaryRuns {
 
   /** @throws PublicError `forbidden` when its metadata is outside of the scope */
   submit(submission: TemporarySubmission): Promise<QueuedRun> {
-    return this.#submissions.add(temporaryRow(submission));
+    return this.#submissions.add(new TemporaryRow(submission));
   }
 
   /**

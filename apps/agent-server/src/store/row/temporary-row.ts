@@ -10,21 +10,26 @@ export interface TemporarySubmission {
   readonly queueing: Pick<Queueing, 'delayMs' | 'startsHere' | 'isWatched'>;
 }
 
-/** One on its way into the database: its text is made once, and counts where many share a statement. */
-export interface TemporaryRow extends TemporarySubmission {
+/** One on its way into the database: its text is made once, when its turn comes, since inputs may be large. */
+export class TemporaryRow {
+  #text: string | undefined;
+
+  constructor(readonly submission: TemporarySubmission) {}
+
   /** JSON. */
-  readonly text: string;
+  get text(): string {
+    return (this.#text ??= rowText(this.submission));
+  }
 }
 
-export function temporaryRow(submission: TemporarySubmission): TemporaryRow {
-  const { scope, run, queueing } = submission;
+function rowText({ scope, run, queueing }: TemporarySubmission): string {
   const filter = scope.kind === 'worker' ? '' : `,"visible":[${scope.filter.alternatives.join(',')}]`;
   // as a text: taking rows out of JSON decodes what is in them, and inputs may hold NUL and lone surrogates
   const kwargs = JSON.stringify(jsonText(run.kwargs));
-  const text =
+  return (
     `{"run_id":"${run.runId}","thread_id":"${run.threadId}","assistant_id":"${run.assistantId}",` +
     `"graph_id":${JSON.stringify(run.graphId)},"metadata":${jsonbText(run.metadata)},` +
     `"kwargs":${kwargs},"delay_ms":${queueing.delayMs},"start_here":${queueing.startsHere},` +
-    `"is_watched":${queueing.isWatched}${filter}}`;
-  return { ...submission, text };
+    `"is_watched":${queueing.isWatched}${filter}}`
+  );
 }

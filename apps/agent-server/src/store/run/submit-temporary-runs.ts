@@ -33,7 +33,7 @@ export async function submitTemporaryRuns(
     text: INSERT,
     values: [`[${submissions.map(({ text }) => text).join(',')}]`, serverId, leaseMs],
   });
-  if (submissions.some(({ queueing }) => !queueing.startsHere))
+  if (submissions.some(({ submission }) => !submission.queueing.startsHere))
     void notifyPending(scope, sql).catch(() => undefined); // a hint: looking once a second finds them too
   return new Set(rows.map((row) => row.run_id));
 }

@@ -1,0 +1,71 @@
+import type { StreamEvent } from '@langchain/core/tracers/log_stream';
+import type { StreamMode } from '@langchain/langgraph-sdk';
+import { testPostgres } from '#lib/testing';
+import { nested, slow } from '../testdata/agent/graphs.js';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const GRAPHS = { nested, slow } as const;
+const INPUT = { steps: [], waitMs: 5 };
+
+const postgres = testPostgres();
+let server: ServerProcess;
+
+beforeAll(async () => {
+  const { uri } = await postgres.freshDatabase();
+  server = await ServerProcess.start({ uri });
+});
+
+afterAll(() => server?.stop());
+
+/** What a client gets, in order: modes, and for library events their kinds. */
+async function served(
+  graph: keyof typeof GRAPHS,
+  modes: StreamMode[],
+  subgraphs: boolean,
+): Promise<string[]> {
+  const client = server.client();
+  const { thread_id } = await client.threads.create();
+  const options = { input: INPUT, streamMode: modes, streamSubgraphs: subgraphs };
+  const seen: string[] = [];
+  for await (const { event, data } of client.runs.stream(thread_id, graph, options)) {
+    const [mode = ''] = event.split('|');
+    const { event: kind } = data as { event?: string };
+    if (mode !== 'metadata') seen.push(mode === 'events' ? `events ${kind}` : mode);
+  }
+  return seen;
+}
+
+describe('the order of a stream', () => {
+  it.each([
+    ['slow', ['values', 'updates', 'custom'], false],
+    ['slow', ['custom', 'tasks', 'updates', 'values'], false],
+    ['nested', ['updates', 'values', 'tasks'], true],
+  ] as const)('equals that of the engine: %s in %j', async (name, modes, subgraphs) => {
+    const made: string[] = [];
+    const options = { streamMode: [...modes], subgraphs } as const;
+    for await (const chunk of await GRAPHS[name].stream(INPUT, options as object))
+      made.push(String((chunk as unknown[]).at(-2)));
+    expect(await served(name, [...modes], subgraphs)).toEqual(made);
+  });
+
+  it.each([
+    ['slow', ['events', 'values', 'custom']],
+    ['slow', ['updates', 'events']],
+  ] as const)('equals that of the engine with its events: %s in %j', async (name, modes) => {
+    const made: string[] = [];
+    const streamMode = [...new Set(['values', ...modes])].filter((mode) => mode !== 'events');
+    const runId = '11111111-1111-4111-8111-111111111111';
+    const options = { version: 'v2', streamMode, runId } as const;
+    const stream = GRAPHS[name].streamEvents(
+      INPUT,
+      options as never,
+    ) as unknown as AsyncIterable<StreamEvent>;
+    for await (const event of stream) {
+      const chunk: unknown = event.event === 'on_chain_stream' && event.run_id === runId && event.data.chunk;
+      const mode = Array.isArray(chunk) ? String(chunk[0]) : '';
+      if ((modes as readonly string[]).includes(mode)) made.push(mode);
+      made.push(`events ${event.event}`);
+    }
+    expect(await served(name, [...modes], false)).toEqual(made);
+  });
+});
