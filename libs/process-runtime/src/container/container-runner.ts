@@ -12,6 +12,7 @@ import type { ProcessRecord } from '../strays/end-strays.js';
 import { ContainerProcess, type ProcessExit } from './container-process.js';
 import type { ContainerPhase, ContainerView, Termination } from './container-view.js';
 import { ContainerConfigError } from './environment.js';
+import { ExpansionError } from './expand.js';
 import type { Launch } from '../user/launch.js';
 import { ImageMissingError, type PodSurroundings, prepareLaunch } from './prepare-launch.js';
 import { RestartBackoff } from './restart-backoff.js';
@@ -325,5 +326,6 @@ function durationText(ms: number): string {
 
 function reasonOf(error: unknown): string {
   if (error instanceof ImageMissingError) return 'ErrImagePull';
-  return error instanceof ContainerConfigError ? 'CreateContainerConfigError' : 'CreateContainerError';
+  const isOfSpec = error instanceof ContainerConfigError || error instanceof ExpansionError;
+  return isOfSpec ? 'CreateContainerConfigError' : 'CreateContainerError';
 }

@@ -1,6 +1,6 @@
 import type { KubeClient } from '#lib/kube';
 import { CONFIG_MAPS, type EnvironmentVariable, type Pod, type PodContainer, SECRETS } from '#lib/resources';
-import { expand } from './expand.js';
+import type { Expander } from './expand.js';
 
 /** A reference that cannot be resolved now; the pod waits with this text and tries again. */
 export class ContainerConfigError extends Error {
@@ -12,11 +12,13 @@ type Values = Readonly<Record<string, string>>;
 /**
  * The variables that a container's spec asks for, in Kubernetes' order: `envFrom`, then `env`, later ones winning.
  * @throws ContainerConfigError when a Secret, ConfigMap or key that is not optional is missing
+ * @throws ExpansionError
  */
 export async function resolveEnvironment(
   client: KubeClient,
   pod: Pod,
   container: PodContainer,
+  expander: Expander,
 ): Promise<Record<string, string>> {
   const references = new References(client, pod.metadata.namespace ?? '');
   const resolved: Record<string, string> = {};
@@ -29,7 +31,8 @@ export async function resolveEnvironment(
   }
   for (const variable of container.env ?? []) {
     const value = await valueOf(variable, pod, references);
-    if (value !== undefined) resolved[variable.name] = variable.valueFrom ? value : expand(value, resolved);
+    if (value !== undefined)
+      resolved[variable.name] = variable.valueFrom ? value : expander.expand(value, resolved);
   }
   return resolved;
 }

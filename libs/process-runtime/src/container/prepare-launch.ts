@@ -6,7 +6,7 @@ import type { PodFiles } from '../pod-files/pod-files.js';
 import type { PodUser } from '../user/pod-user.js';
 import { NODE_MARKER, POD_MARKER } from '../strays/process-marker.js';
 import { ContainerConfigError, resolveEnvironment } from './environment.js';
-import { expand } from './expand.js';
+import { Expander } from './expand.js';
 import { FIRST_SOCKET, type Launch } from '../user/launch.js';
 
 /** What a pod has before any of its containers runs. */
@@ -29,6 +29,7 @@ export class ImageMissingError extends Error {
  * Volumes are not made: processes share the machine's file system, so there is nothing to mount them into.
  * @throws ImageMissingError
  * @throws ContainerConfigError when its environment or working directory is missing now
+ * @throws ExpansionError
  */
 export async function prepareLaunch(
   context: NodeContext,
@@ -39,7 +40,8 @@ export async function prepareLaunch(
   const { files, user } = surroundings;
   const image = context.images.resolve(container.image ?? '');
   if (!image) throw new ImageMissingError(missingImage(container.image ?? ''));
-  const wanted = await resolveEnvironment(context.client, pod, container);
+  const expander = new Expander();
+  const wanted = await resolveEnvironment(context.client, pod, container, expander);
   const sockets = await holdSockets(context, container, surroundings);
   const environment = {
     ...context.environment,
@@ -63,8 +65,8 @@ export async function prepareLaunch(
       `workingDir ${folder} needs the command env of this machine; install coreutils`,
     );
 
-  const args = (container.args ?? []).map((text) => expand(text, environment));
-  const [command, ...before] = (container.command ?? []).map((text) => expand(text, environment));
+  const args = (container.args ?? []).map((text) => expander.expand(text, environment));
+  const [command, ...before] = (container.command ?? []).map((text) => expander.expand(text, environment));
   if (command !== undefined) return { command, args: [...before, ...args], ...how };
   const { command: node, args: flags } = context.runtime;
   return { command: node, args: [...flags, image.entryPoint, ...args], ...how };

@@ -59,4 +59,19 @@ describe('a pod that asks for what a process cannot have', () => {
     expect(mainOf(still)?.state?.waiting?.reason).toBe('CreateContainerConfigError');
     await desk.remove(pod);
   });
+
+  it('waits, while the node goes on, when its variables expand to more text than there is memory', async () => {
+    const env = Array.from({ length: 40 }, (_, at) => ({
+      name: `V${at}`,
+      value: at === 0 ? 'x'.repeat(1_000) : `$(V${at - 1})$(V${at - 1})`,
+    }));
+    const pod = await desk.run('here', { env }, { restartPolicy: 'Always' } as object);
+    const waiting = await desk.until(
+      pod,
+      'to wait',
+      (now) => mainOf(now)?.state?.waiting?.reason === 'CreateContainerConfigError',
+    );
+    expect(mainOf(waiting)?.state?.waiting?.message).toMatch(/more text than a process can be given/);
+    await desk.remove(pod);
+  });
 });
