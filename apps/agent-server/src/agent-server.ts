@@ -9,21 +9,16 @@ import type { Clock } from '#lib/time';
 import { Assistants } from './assistant/assistants.js';
 import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
-import { callStoreDirectly } from './graph/call-store-directly.js';
 import { readGraphFolder, type GraphFolder } from './graph/graph-folder.js';
-import { GraphRegistry } from './graph/graph-registry.js';
-import { loadEmbedder } from './graph/load-embedder.js';
-import { LoadProgress } from './graph/load-progress.js';
-import { offerLogger } from './graph/offer-logger.js';
+import { GraphHosts } from './hosting/graph-hosts.js';
 import { KeyVerifier } from './http/authenticate.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
-import { GraphStore } from './memory/graph-store.js';
-import { ItemIndex, type Embedder } from './memory/item-index.js';
+import { hostEmbedder } from './hosting/host-embedder.js';
+import { ItemIndex } from './memory/item-index.js';
 import { ItemStore } from './memory/item-store.js';
 import { ItemSweeper } from './memory/item-sweeper.js';
 import { readRuns } from './run/observe-runs.js';
-import { flushTraces } from './run/flush-traces.js';
 import { awaitDatabase } from './start/await-database.js';
 import { openLoadingDoor } from './start/loading-door.js';
 import type { ParentReports } from './start/parent-reports.js';
@@ -31,7 +26,6 @@ import { Readiness } from './start/readiness.js';
 import { Database } from './store/database.js';
 import { CHANNEL } from './store/channel.js';
 import { signingSecretsOf } from './webhook/build-webhooks.js';
-import { WORKER } from './store/worker-scope.js';
 import { SecretWords } from './wire/secret-words.js';
 
 /** Look-ups that are left for unknown keys of sources that sent too many wrong ones. */
@@ -54,7 +48,7 @@ export interface AgentServerOptions {
 
 /** What runs and has to be stopped. */
 interface Running extends AgentServerOptions {
-  readonly graphs: GraphRegistry;
+  readonly hosts: GraphHosts;
   readonly database: Database;
   readonly services: Services;
   readonly sweeper: ItemSweeper;
@@ -83,8 +77,9 @@ export class AgentServer {
   static async start(options: AgentServerOptions): Promise<AgentServer> {
     const { config, clock, log } = options;
     const verifier = buildVerifier(config, clock);
-    const { agent, graphs, embedder } = await loadGraphs(options);
-    const { postgresUri: uri, poolSize } = config;
+    const { agent, graphs, hosts } = await loadGraphs(options);
+    const { postgresUri: uri } = config;
+    const poolSize = config.poolSize - hostPool(config) * config.graphHosts;
     const database = new Database({ uri, poolSize, clock, log });
     const { sql } = database;
     const assistants = new Assistants(sql);
@@ -92,24 +87,12 @@ export class AgentServer {
 
     const secrets = secretsOf(config);
     const { ttl, index: settings } = agent.store;
-    const index = settings && embedder && new ItemIndex({ ...settings, embedder, clock });
+    const index = settings && new ItemIndex({ ...settings, embedder: hostEmbedder(hosts), clock });
     const items = new ItemStore({ sql, ttl, index, log });
-    const store = new GraphStore(items, WORKER);
-    for (const { file } of graphs.sources) await callStoreDirectly(file, store);
     const sweeper = new ItemSweeper({ sql, intervalMinutes: ttl.sweepIntervalMinutes, clock, log });
+    const { webhooks: webhookSettings, threadTtl } = agent;
     const services = buildServices({
-      ...{
-        config,
-        webhookSettings: agent.webhooks,
-        threadTtl: agent.threadTtl,
-        database,
-        graphs,
-        store,
-        assistants,
-        secrets,
-        clock,
-        log,
-      },
+      ...{ config, webhookSettings, threadTtl, database, graphs, hosts, assistants, secrets, clock, log },
     });
     const { worker, keeper, follower, runs, state, crons, webhooks, agents, tasks } = services;
     const http = new HttpSide({
@@ -117,6 +100,7 @@ export class AgentServer {
       sql,
       assistants,
       graphs,
+      hosts,
       runs,
       crons,
       state,
@@ -145,7 +129,7 @@ export class AgentServer {
     const { startPatienceMs: patienceMs } = config;
     await awaitDatabase({ uri, patienceMs, readiness, secrets, clock, log }, async () => {
       await database.migrate();
-      await assistants.ensure(graphs.ids);
+      await assistants.ensure([...graphs]);
       await services.threadSweeper.prepare();
     });
     await notifications.start();
@@ -159,7 +143,7 @@ export class AgentServer {
     const endReadings = readRuns({ worker, logs: services.logs, sql, server: services.server, http });
     return new AgentServer(port, {
       ...options,
-      ...{ graphs, database, services, sweeper, http, notifications, endReadings },
+      ...{ hosts, database, services, sweeper, http, notifications, endReadings },
     });
   }
 
@@ -169,8 +153,7 @@ export class AgentServer {
 
   /** Ends in order; runs that are not done by then are handed back to the queue. */
   async stop(): Promise<void> {
-    const { config, clock, graphs, database, services, sweeper, http, notifications, endReadings } =
-      this.running;
+    const { config, hosts, database, services, sweeper, http, notifications, endReadings } = this.running;
     endReadings();
     http.drain();
     await services.worker.drain(config.drainMs);
@@ -182,7 +165,7 @@ export class AgentServer {
     services.follower.stop();
     await setImmediate(); // streams of runs that have just ended are written in the next turn
     await http.close();
-    await flushTraces(graphs, clock);
+    await hosts.stop();
     await notifications.stop();
     await database.close();
   }
@@ -201,34 +184,57 @@ function buildVerifier(config: ServerConfig, clock: Clock): KeyVerifier | undefi
   return new KeyVerifier(authUrl, { tenantId, deployment }, wrongKeys, clock);
 }
 
+/** Database connections of each graph host: together with the server's own they are what the settings allow. */
+function hostPool({ poolSize, graphHosts }: ServerConfig): number {
+  return Math.max(2, Math.floor(poolSize / 2 / graphHosts));
+}
+
 async function loadGraphs({ config, folder, reports, clock, log }: AgentServerOptions): Promise<{
   readonly agent: GraphFolder;
-  readonly graphs: GraphRegistry;
-  readonly embedder: Embedder | undefined;
+  readonly graphs: ReadonlySet<string>;
+  readonly hosts: GraphHosts;
 }> {
   const agent = await readGraphFolder(folder);
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // what the deployment sets comes first
   adoptEnvironment({ ...agent.variables, ...inheritedEnvironment(Object.keys(agent.variables)) });
-  offerLogger(log);
-  const progress = new LoadProgress(clock);
-  const inFolder = (text: string): string => text.replaceAll(`${agent.folder}/`, '');
-  const close = await openLoadingDoor(config, () => inFolder(progress.describe() ?? 'starting'));
+  const hosts = new GraphHosts({
+    order: {
+      folder: agent.folder,
+      graphs: agent.graphs,
+      postgresUri: config.postgresUri,
+      poolSize: hostPool(config),
+      logLevel: config.logLevel,
+      secrets: secretWords(config),
+      store: agent.store,
+      modules: agent.modules,
+    },
+    reports,
+    count: config.graphHosts,
+    clock,
+    log,
+  });
+  const close = await openLoadingDoor(config, () => hosts.describeLoad());
   try {
-    const graphs = await GraphRegistry.load(agent, progress, reports);
-    for (const graphId of graphs.withOwnStore)
-      log.warn({ graphId }, 'graph was compiled with a store of its own; the one of the server is used');
-    const { index } = agent.store;
-    const embedder = index && (await loadEmbedder(agent.folder, index));
-    return { agent, graphs, embedder };
+    await hosts.load();
+  } catch (error) {
+    await hosts.stop();
+    throw error;
   } finally {
     await close();
   }
+  return { agent, graphs: new Set(agent.graphs.map(({ graphId }) => graphId)), hosts };
+}
+
+function secretWords(config: ServerConfig): string[] {
+  const { postgresUri, platformKey } = config;
+  const words = [postgresUri, platformKey, ...signingSecretsOf(config)];
+  return words.filter((word) => word !== undefined);
 }
 
 /** What must not stand in any text that leaves the server. */
 export function secretsOf(config: ServerConfig): SecretWords {
-  return new SecretWords([config.postgresUri, config.platformKey, ...signingSecretsOf(config)]);
+  return new SecretWords(secretWords(config));
 }
 
 function infoOf(config: ServerConfig): unknown {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { BaseStore } from '@langchain/langgraph-checkpoint';
 import type { ThreadTtlSettings, WebhookSettings } from '#lib/graph-configuration';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -7,7 +6,7 @@ import { Agents } from './a2a/agents.js';
 import { Tasks } from './a2a/tasks.js';
 import type { Assistants } from './assistant/assistants.js';
 import type { ServerConfig } from './config.js';
-import type { GraphRegistry } from './graph/graph-registry.js';
+import type { GraphHosts } from './hosting/graph-hosts.js';
 import { ThreadState } from './http/thread-state.js';
 import { CronService } from './cron/cron-service.js';
 import { CronTicker } from './cron/cron-ticker.js';
@@ -33,9 +32,9 @@ export interface ServiceParts {
   readonly threadTtl: ThreadTtlSettings;
   /** With its schema. */
   readonly database: Database;
-  readonly graphs: GraphRegistry;
-  /** What graphs find as `config.store`. */
-  readonly store: BaseStore;
+  /** Ids of the graphs of this revision. */
+  readonly graphs: ReadonlySet<string>;
+  readonly hosts: GraphHosts;
   readonly assistants: Assistants;
   readonly secrets: SecretWords;
   readonly clock: Clock;
@@ -61,10 +60,10 @@ export interface Services {
 
 /** Puts everything that the routes call together, and what works beside them. Nothing is started. */
 export function buildServices(parts: ServiceParts): Services {
-  const { config, database, graphs, store, assistants, secrets, clock, log } = parts;
+  const { config, database, graphs, hosts, assistants, clock, log } = parts;
   const { sql, renewals } = database;
   const { concurrency, leaseMs, maxTakeovers } = config;
-  const server = { serverId: randomUUID(), leaseMs, maxTakeovers, graphIds: graphs.ids };
+  const server = { serverId: randomUUID(), leaseMs, maxTakeovers, graphIds: [...graphs] };
   const limits = {
     runBytes: config.runLogMegabytes * 2 ** 20,
     processBytes: config.logMegabytes * 2 ** 20,
@@ -77,9 +76,9 @@ export function buildServices(parts: ServiceParts): Services {
   const follower = new RunFollower({ sql, server, logs, clock, log });
   const runLimits = { perAssistant: config.runsPerAssistant, perCaller: config.runsPerCaller };
   const webhooks = buildWebhooks(parts);
-  const execution = { sql, graphs, store, secrets, clock };
   const worker = new Worker({
-    ...execution,
+    sql,
+    hosts,
     server,
     concurrency,
     limits: runLimits,
@@ -88,6 +87,7 @@ export function buildServices(parts: ServiceParts): Services {
     relay,
     logs,
     followed: follower,
+    clock,
     log,
   });
   const runs = new RunService({
@@ -96,7 +96,7 @@ export function buildServices(parts: ServiceParts): Services {
     maxRecursionLimit: config.maxRecursionLimit,
     limits: runLimits,
   });
-  const state = new ThreadState({ sql, assistants, graphs, store, secrets });
+  const state = new ThreadState({ sql, assistants, graphs, hosts });
   return {
     server,
     logs,
@@ -112,7 +112,7 @@ export function buildServices(parts: ServiceParts): Services {
     ticker: new CronTicker({ sql, server, assistants, clock, log }),
     runs,
     state,
-    agents: new Agents(assistants, graphs),
+    agents: new Agents(assistants, hosts),
     tasks: new Tasks({ sql, runs, states: state, clock }),
   };
 }

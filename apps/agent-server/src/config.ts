@@ -144,11 +144,20 @@ const fields = {
     'Seconds that the output of a run with `stream_resumable` is kept after its end.',
     { fallback: 600, min: 1, max: 86_400 },
   ),
-  poolSize: integer('AGENTPLANE_POOL_SIZE', 'Database connections for queries; two more are kept aside.', {
-    fallback: 7,
-    min: 2,
-    max: 50,
-  }),
+  poolSize: integer(
+    'AGENTPLANE_POOL_SIZE',
+    'Database connections for queries, half of them for graphs; two more are kept aside.',
+    {
+      fallback: 7,
+      min: 4,
+      max: 50,
+    },
+  ),
+  graphHosts: integer(
+    'AGENTPLANE_GRAPH_HOSTS',
+    'Processes that run graphs; a node that computes without a pause harms the runs of its own process only.',
+    { fallback: 1, min: 1, max: 16 },
+  ),
 };
 
 /** The settings of this program, parsed once. */

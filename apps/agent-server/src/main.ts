@@ -5,7 +5,6 @@ import { createLogger, readTelemetrySettings, startTelemetry } from '#lib/teleme
 import { systemClock } from '#lib/time';
 import { AgentServer, secretsOf } from './agent-server.js';
 import { readServerConfig } from './config.js';
-import { forbidExit } from './graph/forbid-exit.js';
 import { writeTerminationMessage } from './graph/write-termination-message.js';
 import { ParentReports } from './start/parent-reports.js';
 
@@ -32,7 +31,6 @@ runProgram({ log, stopTimeoutMs: 25_000, unhandledRejections: 'log' }, async (co
       settings: readTelemetrySettings(undefined, 'AGENTPLANE_'),
     }),
   );
-  context.signal.addEventListener('abort', forbidExit(), { once: true });
   try {
     const folder = process.cwd();
     const server = await AgentServer.start({ config, folder, reports, clock: systemClock, log });

@@ -188,6 +188,22 @@ export const METRICS = catalogue({
     programs: ['agent-server'],
   },
 
+  agentGraphHostEnds: {
+    kind: 'counter',
+    name: 'agentplane_agent_graph_host_ends_total',
+    help: 'Ends of processes that run graphs, other than with their server: code of the agent ended or exhausted them.',
+    labels: {},
+    programs: ['agent-server'],
+  },
+  agentGraphHostSilence: {
+    kind: 'gauge',
+    name: 'agentplane_agent_graph_host_silence_seconds',
+    help: 'Time since the quietest process that runs graphs was heard of; they report four times a second unless a node computes without a pause.',
+    labels: {},
+    merge: 'max',
+    programs: ['agent-server'],
+  },
+
   ingestOperations: {
     kind: 'counter',
     name: 'agentplane_ingest_operations_total',

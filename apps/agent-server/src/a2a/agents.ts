@@ -1,7 +1,6 @@
 import { isJsonObject } from '#lib/json';
 import type { Assistants } from '../assistant/assistants.js';
-import type { GraphRegistry } from '../graph/graph-registry.js';
-import { readGraphSchemas } from '../graph/graph-schemas.js';
+import type { DescribedGraphs } from '../graph/described-graphs.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { Scope } from '../store/scope.js';
 
@@ -28,17 +27,16 @@ export class Agents {
 
   constructor(
     private readonly assistants: Assistants,
-    private readonly graphs: GraphRegistry,
+    private readonly graphs: DescribedGraphs,
   ) {}
 
   /** @throws PublicError `not_found` */
   async get(scope: Scope, idOrGraph: string): Promise<Agent> {
     const assistant = await this.assistants.get(scope, idOrGraph);
     const { graph_id: graphId, description } = assistant;
-    const source = this.graphs.sources.find((one) => one.graphId === graphId);
     return {
       assistant,
-      description: description ?? source?.description ?? `The agent "${assistant.name}"`,
+      description: description ?? this.graphs.descriptionOf(graphId) ?? `The agent "${assistant.name}"`,
       ...(await this.#reading(graphId)),
     };
   }
@@ -54,8 +52,7 @@ export class Agents {
   }
 
   async #read(graphId: string): Promise<Reading> {
-    const graph = await this.graphs.get(graphId);
-    const schemas = await readGraphSchemas(graph, graphId, this.graphs.fileOf(graphId));
+    const schemas = await this.graphs.schemasOf(graphId);
     const input = keysOf(schemas.input_schema);
     const known = [...(input ?? []), ...(keysOf(schemas.state_schema) ?? [])];
     return { canTalk: known.includes('messages'), inputKeys: input && new Set(input) };

@@ -1,4 +1,3 @@
-import type { Clock } from '#lib/time';
 import type { CompiledSources } from './compile-sources.js';
 import { EVALUATED } from './compile-sources.js';
 import type { GraphSource } from './graph-folder.js';
@@ -15,14 +14,27 @@ const RESOURCES: Readonly<Record<string, string>> = {
   FSReqCallback: 'a file',
 };
 
-/** Which graph is being loaded, since when, and in which of the agent's files its evaluation is. */
+/** What a load is at. */
+export interface LoadPlace {
+  readonly graphId: string;
+  /** The agent's file that is being evaluated. */
+  readonly file: string;
+  /** What the process waits for, in words; empty for nothing that Node knows of. */
+  readonly waitsFor: readonly string[];
+}
+
+/** Which graph is being loaded, and in which of the agent's files its evaluation is. */
 export class LoadProgress {
-  #loading: { readonly source: GraphSource; readonly sinceMs: number } | undefined;
+  #loading: GraphSource | undefined;
   #sources: CompiledSources | undefined;
   readonly #evaluated = new Set<string>();
 
-  constructor(private readonly clock: Clock) {
-    Reflect.set(globalThis, EVALUATED, (path: string) => this.#evaluated.add(path));
+  /** @param onChange called as soon as another graph or file is at work: the next may never return */
+  constructor(private readonly onChange: (place: LoadPlace) => void = () => undefined) {
+    Reflect.set(globalThis, EVALUATED, (path: string) => {
+      this.#evaluated.add(path);
+      this.report();
+    });
   }
 
   follow(sources: CompiledSources): void {
@@ -30,16 +42,19 @@ export class LoadProgress {
   }
 
   begin(source: GraphSource): void {
-    this.#loading = { source, sinceMs: this.clock.monotonicMs() };
+    this.#loading = source;
+    this.report();
   }
 
-  /** A sentence about the graph that is being loaded; undefined when none is. */
-  describe(): string | undefined {
-    if (!this.#loading) return undefined;
-    const { source, sinceMs } = this.#loading;
-    const seconds = Math.floor((this.clock.monotonicMs() - sinceMs) / 1000);
-    const file = this.#pendingFile(source.file) ?? source.file;
-    return `graph "${source.graphId}" has been loading for ${seconds} s; it is in ${file}${waitsFor()}`;
+  /** Everything is loaded; what agents import later is their own affair. */
+  end(): void {
+    this.#loading = undefined;
+  }
+
+  report(): void {
+    if (!this.#loading) return;
+    const { graphId, file } = this.#loading;
+    this.onChange({ graphId, file: this.#pendingFile(file) ?? file, waitsFor: waitsFor() });
   }
 
   /** The file whose evaluation is not complete while that of all it imports is. */
@@ -54,8 +69,7 @@ export class LoadProgress {
   }
 }
 
-function waitsFor(): string {
-  const found = new Set(process.getActiveResourcesInfo().map((name) => RESOURCES[name]));
-  found.delete(undefined);
-  return found.size === 0 ? '' : `, which waits for ${[...found].join(' and ')}`;
+function waitsFor(): string[] {
+  const found = process.getActiveResourcesInfo().flatMap((name) => RESOURCES[name] ?? []);
+  return [...new Set(found)];
 }

@@ -1,14 +1,13 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import type { GraphRegistry } from '../graph/graph-registry.js';
+import type { Questions } from '../protocol/questions.js';
 import { document, parseBody, text } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { Assistants } from '../assistant/assistants.js';
 import { createAssistant } from '../store/assistant/create-assistant.js';
-import { readGraphSchemas, readSubgraphSchemas } from '../graph/graph-schemas.js';
 import { countAssistants } from '../store/assistant/count-assistants.js';
 import { searchAssistants } from '../store/assistant/search-assistants.js';
 import type { AssistantSearch } from '../store/row/assistant-conditions.js';
@@ -17,7 +16,7 @@ import type { Sql } from '../store/sql.js';
 import { scopeOf } from './caller-scope.js';
 import { hasPathPart, isTrue, pageOf, pathPart, queryOf } from './request-parts.js';
 import { access } from './route-access.js';
-import { paginate, selected } from './search-answer.js';
+import { asJson, paginate, selected } from './search-answer.js';
 
 const FIELDS = [
   ...['assistant_id', 'graph_id', 'name', 'description', 'config', 'context'],
@@ -67,8 +66,16 @@ function searchOf({ graph_id, name, metadata }: z.infer<z.ZodObject<typeof match
 export interface AssistantRouteParts {
   readonly sql: Sql;
   readonly assistants: Assistants;
-  readonly graphs: GraphRegistry;
+  /** Ids of the graphs of this revision. */
+  readonly graphs: ReadonlySet<string>;
+  readonly hosts: GraphSource;
   readonly clock: Clock;
+}
+
+/** Whom graphs are asked of. */
+interface GraphSource {
+  /** @returns JSON text */
+  ask<K extends 'drawing' | 'schemas' | 'subgraphs'>(kind: K, question: Questions[K]): Promise<string>;
 }
 
 /** Routes about assistants: configured graphs. */
@@ -149,26 +156,23 @@ function registerChanges(
 }
 
 /** What an assistant's graph is made of. */
-function registerDescriptions(app: FastifyInstance, { assistants, graphs }: AssistantRouteParts): void {
-  app.get('/assistants/:assistant_id/graph', access('assistants:read'), async (request) => {
-    const graph = await graphs.get((await assistants.get(...named(request))).graph_id);
+function registerDescriptions(app: FastifyInstance, { assistants, hosts }: AssistantRouteParts): void {
+  app.get('/assistants/:assistant_id/graph', access('assistants:read'), async (request, reply) => {
+    const { graph_id: graphId } = await assistants.get(...named(request));
     const { xray } = queryOf(request);
     const depth = Number(xray);
-    const drawn = await graph.getGraphAsync?.({
-      xray: Number.isInteger(depth) && depth > 1 ? depth : isTrue(xray),
-    });
-    return drawn?.toJSON() ?? { nodes: [], edges: [] };
+    const levels = Number.isInteger(depth) && depth > 1 ? depth : isTrue(xray);
+    return asJson(reply, await hosts.ask('drawing', { graphId, xray: levels }));
   });
-  app.get('/assistants/:assistant_id/schemas', access('assistants:read'), async (request) => {
+  app.get('/assistants/:assistant_id/schemas', access('assistants:read'), async (request, reply) => {
     const { graph_id: graphId } = await assistants.get(...named(request));
-    return readGraphSchemas(await graphs.get(graphId), graphId, graphs.fileOf(graphId));
+    return asJson(reply, await hosts.ask('schemas', { graphId }));
   });
-  const subgraphs = async (request: FastifyRequest): Promise<unknown> => {
+  const subgraphs = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { graph_id: graphId } = await assistants.get(...named(request));
     const namespace = hasPathPart(request, 'namespace') ? pathPart(request, 'namespace') : undefined;
     const recurse = isTrue(queryOf(request)['recurse']);
-    const asked = { namespace, recurse, file: graphs.fileOf(graphId) };
-    return readSubgraphSchemas(await graphs.get(graphId), asked);
+    return asJson(reply, await hosts.ask('subgraphs', { graphId, namespace, recurse }));
   };
   app.get('/assistants/:assistant_id/subgraphs', access('assistants:read'), subgraphs);
   app.get('/assistants/:assistant_id/subgraphs/:namespace', access('assistants:read'), subgraphs);

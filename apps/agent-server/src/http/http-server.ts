@@ -51,6 +51,8 @@ export interface HttpServerParts {
   /** Origins of pages that may read answers; `*` for any. */
   readonly corsOrigins: readonly string[];
   readonly info: () => unknown;
+  /** What is wrong while requests are served all the same. */
+  readonly note?: () => string | undefined;
   /** Learns of every route as it is registered, for example `GET /threads/:thread_id`. */
   readonly onRoute?: (name: string) => void;
   readonly log: Logger;
@@ -106,6 +108,7 @@ function namedIn({ params }: FastifyRequest): Readonly<Record<string, string>> {
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   const { verifier, readiness, replies, unsent, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
+  const { note = () => undefined } = parts;
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
     http: { ...GUARDED_SERVER, ...serverOptions(limits) },
@@ -178,7 +181,9 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
 
   app.get('/ok', access('open'), async (_request, reply) => {
     const { notReady } = readiness;
-    return notReady ? reply.code(503).send(formatNotReady(notReady)) : { ok: true };
+    if (notReady) return reply.code(503).send(formatNotReady(notReady));
+    const found = note();
+    return found === undefined ? { ok: true } : { ok: true, note: found };
   });
   app.get('/info', access('open'), async () => info());
   return app;

@@ -4,6 +4,7 @@ import { claimAddress } from '#lib/held-sockets';
 import type { DisabledRoutes } from '#lib/graph-configuration';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import type { DescribedGraphs } from '../graph/described-graphs.js';
 import type { Readiness } from '../start/readiness.js';
 import { A2aRoutes, type A2aRouteParts } from './a2a-routes.js';
 import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
@@ -56,6 +57,7 @@ export interface HttpSideParts
   /** Body of `GET /info`. */
   readonly info: unknown;
   readonly readiness: Readiness;
+  readonly hosts: AssistantRouteParts['hosts'] & DescribedGraphs & { readonly note: string | undefined };
   /** Bytes that may wait for clients that do not read. */
   readonly unreadBytes: number;
   readonly clock: Clock;
@@ -91,6 +93,7 @@ export class HttpSide {
       corsOrigins,
       readiness,
       info: () => info,
+      note: () => parts.hosts.note,
       log,
       onRoute: (name) => this.routes.push(name),
     });

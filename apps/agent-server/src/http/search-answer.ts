@@ -17,3 +17,8 @@ export function paginate(
   if (page.offset + found < total && found > 0)
     reply.header('x-pagination-next', String(page.offset + found));
 }
+
+/** Answers with a text that is JSON already. */
+export function asJson(reply: FastifyReply, text: string): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(text);
+}

@@ -28,7 +28,7 @@ import { scopeOf } from './caller-scope.js';
 import { extraction, extractValues } from './extract-values.js';
 import { isTrue, pageOf, pathId, pathText, queryOf } from './request-parts.js';
 import { access } from './route-access.js';
-import { paginate, selected } from './search-answer.js';
+import { asJson, paginate, selected } from './search-answer.js';
 import type { AskedThread, ThreadState } from './thread-state.js';
 import { registerThreadUpkeep } from './thread-upkeep.js';
 
@@ -181,16 +181,17 @@ function askedOf(request: FastifyRequest): AskedThread {
 }
 
 function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
-  app.get('/threads/:thread_id/state', access('threads:read'), async (request) =>
-    state.get(askedOf(request), undefined, isTrue(queryOf(request)['subgraphs'])),
+  app.get('/threads/:thread_id/state', access('threads:read'), async (request, reply) =>
+    asJson(reply, await state.get(askedOf(request), undefined, isTrue(queryOf(request)['subgraphs']))),
   );
-  app.get('/threads/:thread_id/state/:checkpoint_id', access('threads:read'), async (request) => {
+  app.get('/threads/:thread_id/state/:checkpoint_id', access('threads:read'), async (request, reply) => {
     const checkpoint_id = pathText(request, 'checkpoint_id');
-    return state.get(askedOf(request), { checkpoint_id }, isTrue(queryOf(request)['subgraphs']));
+    const hasSubgraphs = isTrue(queryOf(request)['subgraphs']);
+    return asJson(reply, await state.get(askedOf(request), { checkpoint_id }, hasSubgraphs));
   });
-  app.post('/threads/:thread_id/state/checkpoint', access('threads:read'), async (request) => {
+  app.post('/threads/:thread_id/state/checkpoint', access('threads:read'), async (request, reply) => {
     const body = parseBody(stateQuery, request.body);
-    return state.get(askedOf(request), body.checkpoint, body.subgraphs ?? false);
+    return asJson(reply, await state.get(askedOf(request), body.checkpoint, body.subgraphs ?? false));
   });
   app.post('/threads/:thread_id/state', access('threads:update'), async (request) => {
     const body = parseBody(update, request.body);
@@ -214,7 +215,7 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
       metadata: query.metadata ?? undefined,
       checkpoint: query.checkpoint ?? undefined,
     });
-    return reply.type('application/json; charset=utf-8').send(text);
+    return asJson(reply, text);
   };
   app.get('/threads/:thread_id/history', access('threads:read'), (request, reply) =>
     list(request, reply, 'query'),

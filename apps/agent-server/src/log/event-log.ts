@@ -26,6 +26,8 @@ export interface EventLogOptions {
   readonly maxBytes: number;
   /** Learns of every change of its size. */
   readonly onChange?: (change: number) => void;
+  /** Learns that output is kept or waited for now, or no more. */
+  readonly onWanted?: () => void;
 }
 
 /**
@@ -58,12 +60,15 @@ export class EventLog {
 
   /** Events are kept from now on; before, they are counted only. */
   record(): void {
+    if (this.#isRecording) return;
     this.#isRecording = true;
+    this.options.onWanted?.();
   }
 
   /** Keeps nothing any more. */
   stopRecording(): void {
     this.#isRecording = false;
+    this.options.onWanted?.();
     this.clear();
   }
 
@@ -148,7 +153,10 @@ export class EventLog {
   whenEnded(waiter: (result: RunResult) => void): () => void {
     if (this.#result) waiter(this.#result);
     else this.#waiters.add(waiter);
-    return () => this.#waiters.delete(waiter);
+    this.options.onWanted?.();
+    return () => {
+      if (this.#waiters.delete(waiter)) this.options.onWanted?.();
+    };
   }
 
   /** Reads from a place on; `onMore` is called when there may be more to take. */

@@ -4,8 +4,7 @@ import { UUID_PATTERN } from '#lib/resources';
 import { answerText } from '../a2a/answer-text.js';
 import { questionsOf } from '../a2a/graph-request.js';
 import type { Assistants } from '../assistant/assistants.js';
-import type { GraphRegistry } from '../graph/graph-registry.js';
-import { readGraphSchemas } from '../graph/graph-schemas.js';
+import type { DescribedGraphs } from '../graph/described-graphs.js';
 import { systemAssistantId } from '../assistant/system-assistant-id.js';
 import type { RunResult } from '../log/event-log.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
@@ -17,7 +16,9 @@ import { CODE, McpError } from './rpc.js';
 export interface ToolParts {
   readonly sql: Sql;
   readonly assistants: Assistants;
-  readonly graphs: GraphRegistry;
+  /** Ids of the graphs of this revision. */
+  readonly graphs: ReadonlySet<string>;
+  readonly hosts: DescribedGraphs;
 }
 
 const PAGE = 100;
@@ -35,16 +36,17 @@ function inputSchemaOf(schema: unknown): JsonObject {
   return isJsonObject(schema) && schema['type'] === 'object' ? schema : { type: 'object' };
 }
 
-async function toolOf(assistant: WireAssistant, { graphs }: ToolParts): Promise<JsonObject | undefined> {
+async function toolOf(
+  assistant: WireAssistant,
+  { graphs, hosts }: ToolParts,
+): Promise<JsonObject | undefined> {
   const { graph_id: graphId, name } = assistant;
   if (!graphs.has(graphId)) return undefined; // of another revision
-  const graph = await graphs.get(graphId);
-  const schemas = await readGraphSchemas(graph, graphId, graphs.fileOf(graphId));
-  const source = graphs.sources.find((one) => one.graphId === graphId);
+  const schemas = await hosts.schemasOf(graphId);
   return {
     name: nameOf(assistant),
     title: name,
-    description: assistant.description ?? source?.description ?? `Calls the agent "${name}"`,
+    description: assistant.description ?? hosts.descriptionOf(graphId) ?? `Calls the agent "${name}"`,
     inputSchema: inputSchemaOf(schemas.input_schema),
   };
 }

@@ -8,6 +8,7 @@ import { renewLeases } from '../store/lease/renew-leases.js';
 import { takeOverRuns } from '../store/lease/take-over-runs.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import { finishRun } from '../store/run/finish-run.js';
+import { serverLost } from '../store/row/server-lost.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
@@ -15,7 +16,7 @@ import type { LogLimits } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
 import type { TemporaryRuns } from './temporary-runs.js';
 import type { Worker } from './worker.js';
-import { runLogFields } from './run-log-fields.js';
+import { runLogFields } from '../wire/run-log-fields.js';
 
 /** Heartbeats in the time of one lease. */
 const BEATS_PER_LEASE = 4;
@@ -136,10 +137,7 @@ export class LeaseKeeper {
 
   async #giveUp(run: ClaimedRun): Promise<void> {
     const { sql, temporary, relay, log } = this.parts;
-    const error = {
-      error: 'ServerLost',
-      message: `The run failed: its server was lost ${run.attempt} times; look for what ends the process`,
-    };
+    const error = serverLost(run.attempt);
     const end = { status: 'error', threadStatus: 'error', error } as const;
     if (run.isTemporary) await temporary.end(run, end, run.isStreamed);
     else await finishRun(WORKER, sql, run, end);

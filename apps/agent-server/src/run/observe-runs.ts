@@ -5,7 +5,7 @@ import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { countQueuedRuns } from '../store/run/count-queued-runs.js';
 import { WORKER } from '../store/worker-scope.js';
-import type { Outcome } from './run-execution.js';
+import type { Outcome } from '../protocol/execution.js';
 import { readEventLoop } from './observe-event-loop.js';
 import type { RunLogs } from './run-logs.js';
 
@@ -21,6 +21,7 @@ function outcomeOf(outcome: Outcome): RunOutcome {
     case 'handed-back':
       return 'handed_back';
     case 'lost':
+    case 'crashed':
       return 'lost';
     default:
       return outcome satisfies never;

@@ -49,6 +49,8 @@ export class RunLogs {
   readonly #logs = new Map<string, RunLog>();
   #bytes = 0;
   #cancelSweep: (() => void) | undefined;
+  /** Called when the output of a run may be wanted now where it was not, or the other way round. */
+  onWanted: ((runId: string) => void) | undefined;
 
   constructor(
     private readonly clock: Clock,
@@ -79,6 +81,7 @@ export class RunLogs {
       const events = new EventLog(runId, {
         maxBytes: this.limits.runBytes,
         onChange: (change) => this.#changed(change),
+        onWanted: () => this.onWanted?.(runId),
       });
       log = { runId, events, ...FRESH };
       this.#logs.set(runId, log);

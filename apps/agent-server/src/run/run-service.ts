@@ -3,7 +3,6 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
-import type { GraphRegistry } from '../graph/graph-registry.js';
 import type { ReadFrom, RunResult } from '../log/event-log.js';
 import { BEGINNING } from '../log/position.js';
 import { markStreamed } from '../store/event/mark-streamed.js';
@@ -22,7 +21,7 @@ import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import { kwargsOf } from './kwargs-of.js';
 import type { RequestedRun } from './requested-run.js';
-import { CANCELLED } from './run-execution.js';
+import { CANCELLED } from '../protocol/execution.js';
 import type { RunFollower } from './run-follower.js';
 import type { RunLog, RunLogs } from './run-logs.js';
 import type { Reading, RunReader } from './run-reader.js';
@@ -53,7 +52,8 @@ export interface RunServiceParts {
   readonly sql: Sql;
   readonly server: ServerIdentity;
   readonly assistants: Assistants;
-  readonly graphs: GraphRegistry;
+  /** Ids of the graphs of this revision. */
+  readonly graphs: ReadonlySet<string>;
   readonly temporary: TemporaryRuns;
   readonly logs: RunLogs;
   readonly follower: RunFollower;

@@ -6,14 +6,17 @@ import { persevere } from '../store/persevere.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { Acceptance } from '../store/row/run-end.js';
 import { claimLimitedRuns, type RunLimits } from '../store/run/claim-limited-runs.js';
+import { serverLost } from '../store/row/server-lost.js';
 import { claimRuns } from '../store/run/claim-runs.js';
 import { finishRun } from '../store/run/finish-run.js';
 import { handBackRuns } from '../store/run/hand-back-runs.js';
+import { retryRun } from '../store/run/retry-run.js';
 import type { ServerIdentity } from '../store/server-identity.js';
+import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import { observedAttempt } from './observe-runs.js';
-import { runLogFields } from './run-log-fields.js';
-import { RunExecution, type ExecutionParts, type OutputSink, type Outcome } from './run-execution.js';
+import { runLogFields } from '../wire/run-log-fields.js';
+import type { Execution, Outcome, OutputSink } from '../protocol/execution.js';
 import type { RunEvent } from '../stream/run-event.js';
 import type { RunLog, RunLogs } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
@@ -33,7 +36,14 @@ export interface Followed {
   unfollow(runId: string): boolean;
 }
 
-export interface WorkerParts extends ExecutionParts {
+/** Where graphs run. */
+export interface Hosts {
+  execution(run: ClaimedRun, sink: OutputSink): Execution;
+}
+
+export interface WorkerParts {
+  readonly sql: Sql;
+  readonly hosts: Hosts;
   readonly server: ServerIdentity;
   readonly concurrency: number;
   /** Of one run, over all its attempts. */
@@ -48,7 +58,7 @@ export interface WorkerParts extends ExecutionParts {
 }
 
 interface AtWork {
-  readonly execution: RunExecution;
+  readonly execution: Execution;
   readonly done: Promise<void>;
   readonly log: RunLog;
   isRelayed: boolean;
@@ -73,7 +83,9 @@ export class Worker {
   #isDraining = false;
   #cancelPoll: (() => void) | undefined;
 
-  constructor(private readonly parts: WorkerParts) {}
+  constructor(private readonly parts: WorkerParts) {
+    parts.logs.onWanted = (runId) => this.#atWork.get(runId)?.execution.wantedChanged();
+  }
 
   start(): void {
     const poll = (): void => {
@@ -98,7 +110,7 @@ export class Worker {
     return perAssistant > 0 || perCaller > 0;
   }
 
-  find(runId: string): RunExecution | undefined {
+  find(runId: string): Execution | undefined {
     return this.#atWork.get(runId)?.execution;
   }
 
@@ -184,7 +196,7 @@ export class Worker {
     const { clock, server } = this.parts;
     const isRelayed = run.watchers.some((watcher) => watcher !== server.serverId);
     const log = this.#openLog(run, isRelayed);
-    const execution = new RunExecution(run, this.parts, this.#sink(run, log));
+    const execution = this.parts.hosts.execution(run, this.#sink(run, log));
     const entry: AtWork = {
       execution,
       log,
@@ -217,7 +229,8 @@ export class Worker {
   #sink(run: ClaimedRun, { events }: RunLog): OutputSink {
     const { clock } = this.parts;
     return {
-      isWanted: () => events.isRecording || events.isAwaited,
+      isWanted: () => events.isRecording,
+      isAwaited: () => events.isAwaited,
       emit: (event) => {
         const entry = this.#atWork.get(run.runId);
         if (entry?.execution.run !== run) return;
@@ -248,7 +261,7 @@ export class Worker {
     if (events.result) void this.parts.relay.end(runId, { attempt, n: n + 1 }, events.result.body);
   }
 
-  async #perform(execution: RunExecution): Promise<void> {
+  async #perform(execution: Execution): Promise<void> {
     const { run } = execution;
     const { clock, log, runTimeoutMs: limitMs } = this.parts;
     const leftMs = Math.max(0, limitMs - run.ranMs);
@@ -290,9 +303,29 @@ export class Worker {
       case 'lost':
         log.warn({ attempt: run.attempt, error: errorText(outcome.error) }, 'run lost');
         return this.#moved(run);
+      case 'crashed':
+        return this.#retry(run, outcome);
       default:
         outcome satisfies never;
     }
+  }
+
+  /** The process of a run ended under it, and this server lives: it goes on here at once, as its next attempt. */
+  async #retry(run: ClaimedRun, { isCharged, error }: Extract<Outcome, { kind: 'crashed' }>): Promise<void> {
+    const { clock, log, server, sql } = this.parts;
+    const { runId, attempt } = run;
+    log.warn({ runId, attempt, isCharged, error: errorText(error) }, 'the process of a run ended');
+    const next = await persevere(clock, FINISH_PATIENCE_MS, () =>
+      retryRun(WORKER, sql, server, run, isCharged),
+    );
+    if (next) return this.begin(next);
+    const lost = serverLost(attempt);
+    const body = JSON.stringify({ __error__: lost });
+    await this.#settle(run, {
+      kind: 'ended',
+      body,
+      end: { status: 'error', threadStatus: 'error', error: lost },
+    });
   }
 
   #finish(run: ClaimedRun, outcome: Extract<Outcome, { kind: 'ended' }>): Promise<Acceptance> {

@@ -1,8 +1,9 @@
-import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
 import { migrate, openPool, type Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { MIGRATIONS, SCHEMA } from './migrations.js';
+import { MIGRATIONS } from './migrations.js';
+import { CHECKPOINTER_TABLES } from './schema/checkpointer-tables.js';
+import { SCHEMA } from './schema/schema-name.js';
 import { Sql } from './sql.js';
 
 /** Any constant: only servers of one deployment share a database. */
@@ -49,7 +50,7 @@ export class Database {
       schema: SCHEMA,
       table: 'migrations',
       // the checkpointer's tables come first: some migrations add to them
-      prepare: () => new PostgresSaver(this.#pool, undefined, { schema: SCHEMA }).setup(),
+      prepare: async () => void (await this.#pool.query(CHECKPOINTER_TABLES)),
       clock,
       log,
     });

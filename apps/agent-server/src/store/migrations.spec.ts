@@ -1,9 +1,11 @@
-import { openPool } from '#lib/postgres';
+import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
+import { openPool, type Pool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { Database } from './database.js';
-import { MIGRATIONS, SCHEMA } from './migrations.js';
+import { MIGRATIONS } from './migrations.js';
+import { SCHEMA } from './schema/schema-name.js';
 
 const postgres = testPostgres();
 const log = createLogger('test', 'silent');
@@ -19,6 +21,25 @@ async function migrated(times: number) {
 }
 
 describe('the schema', () => {
+  it('has the tables of the public checkpointer as the library itself makes them', async () => {
+    const { uri } = await postgres.freshDatabase();
+    const [ours, theirs] = [await migrated(1), openPool({ uri, applicationName: 'test', log })];
+    await theirs.query(`CREATE SCHEMA ${SCHEMA}`);
+    await new PostgresSaver(theirs, undefined, { schema: SCHEMA }).setup();
+    const shape = async (pool: Pool): Promise<unknown> => {
+      const columns = await pool.query(`SELECT table_name, column_name, data_type, is_nullable, column_default
+        FROM information_schema.columns WHERE table_schema = '${SCHEMA}' AND table_name LIKE 'checkpoint%'
+        AND column_name <> 'run_id' ORDER BY 1, 2`);
+      const keys = await pool.query(`SELECT indexdef FROM pg_indexes
+        WHERE schemaname = '${SCHEMA}' AND tablename LIKE 'checkpoint%' ORDER BY 1`);
+      const versions = await pool.query(`SELECT v FROM ${SCHEMA}.checkpoint_migrations ORDER BY 1`);
+      return [columns.rows, keys.rows, versions.rows];
+    };
+    expect(await shape(ours)).toEqual(await shape(theirs));
+    await ours.end();
+    await theirs.end();
+  });
+
   it('creates the schema once when several servers start on one database', async () => {
     const pool = await migrated(2);
     const { rows } = await pool.query(`SELECT version FROM ${SCHEMA}.migrations ORDER BY version`);

@@ -11,9 +11,6 @@ import { THREAD_TTLS } from './schema/thread-ttls.js';
 import { WEBHOOKS } from './schema/webhooks.js';
 import { TASK_INDEX } from './schema/tasks.js';
 
-/** Schema of everything the server keeps, the checkpointer's own tables included. */
-export const SCHEMA = 'agentplane';
-
 const TABLES = `
 CREATE TABLE agentplane.assistants (
   assistant_id uuid PRIMARY KEY,

@@ -20,7 +20,7 @@ import { listAssistantVersions } from './assistant/list-assistant-versions.js';
 import { patchAssistant } from './assistant/patch-assistant.js';
 import { removeAssistant } from './assistant/remove-assistant.js';
 import { searchAssistants } from './assistant/search-assistants.js';
-import { openThreadState } from './checkpoint/open-thread-state.js';
+import { ThreadSaver } from './checkpoint/thread-saver.js';
 import { copyThread } from './thread/copy-thread.js';
 import { pruneThread } from './thread/prune-thread.js';
 import { findThreadTtl } from './ttl/find-thread-ttl.js';
@@ -328,10 +328,6 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
       setThreadState(scope, store.sql, threadId, { values: '{}', status: 'idle', interrupts: {} }),
     absent: undefined,
   },
-  openThreadState: {
-    ask: (scope, { threadId }) => openThreadState(scope, store.sql, threadId),
-    absent: 'not_found',
-  },
   hasActiveRun: { ask: (scope, { threadId }) => hasActiveRun(scope, store.sql, threadId), absent: false },
   submitRun: {
     ask: (scope, { threadId }) =>
@@ -497,6 +493,7 @@ const WORKER_STATEMENTS = [
   'readRunEvents',
   'renewLeases',
   'restThreadTtl',
+  'retryRun',
   'setDefaultTtl',
   'settleCron',
   'settleWebhook',
@@ -658,12 +655,12 @@ describe('the assistant of a graph', () => {
 describe('the checkpoints of an open thread', () => {
   it('reads the checkpoints of the open thread alone', async () => {
     const [mine, theirs] = [await rowsOf('alice'), await rowsOf('bob')];
-    const { saver } = await openThreadState(alice, store.sql, mine.threadId);
+    const saver = new ThreadSaver(store.sql.poolOfCheckpointer(WORKER), mine.threadId);
     const config = { configurable: { thread_id: theirs.threadId } };
     await expect(saver.getTuple(config)).rejects.toThrow(mine.threadId);
     await expect(saver.list({ configurable: {} }).next()).rejects.toThrow(mine.threadId);
     await expect(saver.putWrites(config, [], 'task')).rejects.toThrow(mine.threadId);
-    await expect(saver.deleteThread(mine.threadId)).rejects.toThrow('cannot delete');
+    await expect(saver.deleteThread()).rejects.toThrow('cannot delete');
     expect(await saver.getTuple({ configurable: { thread_id: mine.threadId } })).toBeUndefined();
   });
 });

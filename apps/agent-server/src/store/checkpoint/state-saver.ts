@@ -3,7 +3,7 @@ import { PostgresSaver } from '@langchain/langgraph-checkpoint-postgres';
 import type { Pool } from '#lib/postgres';
 import { stateSerializer } from '../../state/state-serializer.js';
 import { jsonbText } from '../json-text.js';
-import { SCHEMA } from '../migrations.js';
+import { SCHEMA } from '../schema/schema-name.js';
 
 /** The public Postgres checkpointer over the server's tables, with a serialiser that makes no class from stored text. */
 export class StateSaver extends PostgresSaver {

@@ -10,9 +10,14 @@ import { AttemptSaver } from '../store/checkpoint/attempt-saver.js';
 import { TransientSaver } from '../store/checkpoint/transient-saver.js';
 import { FencedError } from '../store/fenced-error.js';
 import { mayPass } from '../store/may-pass.js';
+import {
+  CANCELLED,
+  timedOut,
+  type Outcome,
+  type OutputSink,
+  type StopReason,
+} from '../protocol/execution.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
-import type { RunEnd } from '../store/row/run-end.js';
-import type { CancelAction } from '../store/row/run-row.js';
 import type { Sql } from '../store/sql.js';
 import { hasProgress, requireCheckpoint } from './attempt-start.js';
 import { checkpointMetadata } from './checkpoint-metadata.js';
@@ -20,26 +25,18 @@ import { errorForLog } from './error-for-log.js';
 import { graphInput } from './graph-input.js';
 import { graphOptions } from './graph-options.js';
 import { interruptsByTask, isAtBreakpoint } from './interrupts.js';
-import type { RunEvent } from '../stream/run-event.js';
 import { usesLibraryEvents } from '../stream/stream-modes.js';
 import { StreamOutput } from '../stream/stream-output.js';
 import type { SecretWords } from '../wire/secret-words.js';
 import { errorOnWire, wireJson, type WireError } from '../wire/wire-value.js';
 
-/** Why a run at work was stopped from outside. */
-export type StopReason =
-  | { readonly kind: 'cancelled'; readonly action: CancelAction }
-  | { readonly kind: 'timed-out'; readonly limitMs: number }
-  | { readonly kind: 'handed-back' } // the server stops; another goes on
-  | { readonly kind: 'lost'; readonly error: unknown } // its lease ran out or its database is unavailable
-  | { readonly kind: 'unstorable'; readonly error: unknown }; // the database refuses its state
+/** Why a run stops here: it was asked to, or the database refuses its state. */
+type StopCause = StopReason | { readonly kind: 'unstorable'; readonly error: unknown };
 
-/** What became of a run on this server. */
-export type Outcome =
-  | { readonly kind: 'ended'; readonly end: RunEnd; readonly body: string }
-  | Exclude<StopReason, { kind: 'cancelled' | 'unstorable' | 'timed-out' }>;
+/** What became of an attempt whose host lives. */
+type HostOutcome = Exclude<Outcome, { kind: 'crashed' }>;
 
-/** What an execution needs of the server. */
+/** What an execution needs of its host. */
 export interface ExecutionParts {
   readonly sql: Sql;
   readonly graphs: GraphRegistry;
@@ -51,9 +48,9 @@ export interface ExecutionParts {
 }
 
 /** Where the output goes. */
-export interface OutputSink {
-  emit(event: RunEvent): void;
-  isWanted(): boolean;
+export interface HostSink extends OutputSink {
+  /** Resolves when there is room for more; undefined while there is. */
+  room(): Promise<void> | undefined;
 }
 
 interface RootChunk {
@@ -70,44 +67,34 @@ function isRootChunk(event: unknown, runId: string): event is RootChunk {
   );
 }
 
-/** What readers and waiters get of a run that was cancelled. */
-export const CANCELLED: WireError = { error: 'UserInterrupt', message: 'The run was cancelled' };
-
 /** How long a stopped graph may take to notice; then the run ends without it, and what it still writes is refused. */
 const STOP_GRACE_MS = 5_000;
-
-function timedOut(limitMs: number): WireError {
-  return {
-    error: 'RunTimeout',
-    message: `The run was stopped at its time limit of ${limitMs / 1000} s; BG_JOB_TIMEOUT_SECS of the deployment sets it`,
-  };
-}
 
 /** One attempt of a run at work in this process. */
 export class RunExecution {
   readonly #abort = new AbortController();
-  #stopReason: StopReason | undefined;
+  #stopReason: StopCause | undefined;
 
   constructor(
     readonly run: ClaimedRun,
     private readonly parts: ExecutionParts,
-    private readonly sink: OutputSink,
+    private readonly sink: HostSink,
   ) {
     if (run.cancel) this.stop({ kind: 'cancelled', action: run.cancel });
   }
 
   /** Stops the graph; the first reason counts. */
-  stop(reason: StopReason): void {
+  stop(reason: StopCause): void {
     if (this.#stopReason) return;
     this.#stopReason = reason;
     this.#abort.abort(new Error(`the run was stopped: ${reason.kind}`));
   }
 
   /** Runs the graph to its end, to a stop, or to the end of the patience with a graph that does not stop. Never rejects. */
-  async perform(): Promise<Outcome> {
+  async perform(): Promise<HostOutcome> {
     const { clock } = this.parts;
     const output = this.#output();
-    const { promise: abandoned, resolve } = Promise.withResolvers<Outcome>();
+    const { promise: abandoned, resolve } = Promise.withResolvers<HostOutcome>();
     let endGrace: (() => void) | undefined;
     const onStop = (): void => {
       endGrace = clock.after(STOP_GRACE_MS, () => {
@@ -132,7 +119,7 @@ export class RunExecution {
     );
   }
 
-  async #perform(output: StreamOutput): Promise<Outcome> {
+  async #perform(output: StreamOutput): Promise<HostOutcome> {
     const { run } = this;
     try {
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
@@ -193,16 +180,26 @@ export class RunExecution {
     output: StreamOutput,
   ): Promise<void> {
     if (!usesLibraryEvents(this.run.kwargs.stream_mode)) {
-      for await (const chunk of await graph.stream(input, options)) output.chunk(chunk);
+      for await (const chunk of await graph.stream(input, options)) {
+        output.chunk(chunk);
+        const room = this.sink.room();
+        if (room) await room;
+      }
       return;
     }
     for await (const event of graph.streamEvents(input, { ...options, version: 'v2' })) {
       if (isRootChunk(event, this.run.runId)) output.chunk(event.data['chunk']);
       output.libraryEvent(event);
+      const room = this.sink.room();
+      if (room) await room;
     }
   }
 
-  async #finished(graph: RunnableGraph, saver: BaseCheckpointSaver, output: StreamOutput): Promise<Outcome> {
+  async #finished(
+    graph: RunnableGraph,
+    saver: BaseCheckpointSaver,
+    output: StreamOutput,
+  ): Promise<HostOutcome> {
     const { run } = this;
     const values = this.#valuesText(output);
     if (!output.interrupts)
@@ -221,7 +218,7 @@ export class RunExecution {
     };
   }
 
-  #stopped(output: StreamOutput, reason: StopReason): Outcome {
+  #stopped(output: StreamOutput, reason: StopCause): HostOutcome {
     if (reason.kind === 'unstorable')
       return this.#failed(output, { error: 'StateNotStored', message: errorText(reason.error) }, 'error');
     if (reason.kind === 'timed-out') return this.#failed(output, timedOut(reason.limitMs), 'timeout');
@@ -231,7 +228,7 @@ export class RunExecution {
     return { ...outcome, end: { status: 'interrupted', threadStatus: 'idle', isRollback: true } };
   }
 
-  #failed(output: StreamOutput, thrown: WireError, status: 'error' | 'interrupted' | 'timeout'): Outcome {
+  #failed(output: StreamOutput, thrown: WireError, status: 'error' | 'interrupted' | 'timeout'): HostOutcome {
     const error = { error: thrown.error, message: this.parts.secrets.hide(thrown.message) };
     if (this.sink.isWanted()) this.sink.emit({ event: 'error', data: JSON.stringify(error) });
     return {
@@ -250,7 +247,8 @@ export class RunExecution {
   #valuesText(output: StreamOutput): string | undefined {
     if (output.lastValues === undefined) return undefined;
     const { isTemporary, kwargs } = this.run;
-    return isTemporary && !this.sink.isWanted() && !kwargs.webhook ? undefined : wireJson(output.lastValues);
+    const isRead = this.sink.isWanted() || this.sink.isAwaited();
+    return isTemporary && !isRead && !kwargs.webhook ? undefined : wireJson(output.lastValues);
   }
 }
 

@@ -1,0 +1,232 @@
+import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import { errorText, PublicError, TerminalError } from '#lib/errors';
+import { postgresTrouble } from '#lib/postgres';
+import { type Logger, withLogFields } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { callStoreDirectly } from '../graph/call-store-directly.js';
+import { GraphRegistry } from '../graph/graph-registry.js';
+import { loadEmbedder } from '../graph/load-embedder.js';
+import { LoadProgress } from '../graph/load-progress.js';
+import { offerLogger } from '../graph/offer-logger.js';
+import type { Channel } from '../protocol/channel.js';
+import type { Frame } from '../protocol/frame.js';
+import type { StopReason } from '../protocol/execution.js';
+import {
+  fromHost,
+  parseToHost,
+  type FromHost,
+  type LoadOrder,
+  type ToHost,
+  type Trouble,
+  type Wanted,
+} from '../protocol/messages.js';
+import type { QuestionKind, Questions } from '../protocol/questions.js';
+import { renderOutcome } from '../protocol/wire-outcome.js';
+import { GraphStore } from '../memory/graph-store.js';
+import { ItemIndex } from '../memory/item-index.js';
+import { ItemStore } from '../memory/item-store.js';
+import { Database } from '../store/database.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { WORKER } from '../store/worker-scope.js';
+import { runLogFields } from '../wire/run-log-fields.js';
+import { SecretWords } from '../wire/secret-words.js';
+import { flushTraces } from './flush-traces.js';
+import { GraphQuestions } from './graph-questions.js';
+import { RunExecution, type ExecutionParts, type HostSink } from './run-execution.js';
+import { whileAtWork } from './who-is-at-work.js';
+
+/** How often the server hears that this process answers, and how late it is. */
+const HEALTH_MS = 250;
+
+export interface GraphHostParts {
+  readonly channel: Channel;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Ends the process. */
+  readonly exit: (code: number) => void;
+}
+
+interface AtWork {
+  readonly execution: RunExecution;
+  wanted: Wanted;
+}
+
+interface Loaded extends ExecutionParts {
+  readonly questions: GraphQuestions;
+}
+
+/**
+ * Loads the graphs of one agent and runs them, as its server asks by frames. Everything that has an agent's objects in
+ * it lives here; the server sees texts.
+ */
+export class GraphHost {
+  readonly #parts: GraphHostParts;
+  readonly #runs = new Map<number, AtWork>();
+  readonly #delay: IntervalHistogram;
+  #loaded: Loaded | undefined;
+
+  constructor(parts: GraphHostParts) {
+    this.#parts = parts;
+    this.#delay = monitorEventLoopDelay({ resolution: 10 });
+    this.#delay.enable();
+  }
+
+  /** What the server sends. */
+  receive(frame: Frame): void {
+    const { message, id, body } = parseToHost(frame);
+    switch (message.kind) {
+      case 'load':
+        return void this.#load(message);
+      case 'perform':
+        return void this.#perform(id, JSON.parse(body) as ClaimedRun, message);
+      case 'stop':
+        return this.#runs.get(id)?.execution.stop(reasonOf(message));
+      case 'wanted': {
+        const run = this.#runs.get(id);
+        if (run) run.wanted = message;
+        return undefined;
+      }
+      case 'ask':
+        return void this.#answer(id, message.question, body);
+      case 'leave':
+        return void this.#leave();
+      default:
+        return message satisfies never;
+    }
+  }
+
+  #send(message: FromHost, id = 0, body = ''): void {
+    this.#parts.channel.send(fromHost(message, id, body));
+  }
+
+  async #load(order: LoadOrder): Promise<void> {
+    const { channel, clock, log } = this.#parts;
+    log.level = order.logLevel;
+    offerLogger(log);
+    const progress = new LoadProgress((place) => {
+      this.#send({ kind: 'loading', ...place });
+      channel.flush(); // the file that is evaluated next may never return
+    });
+    const cancelReports = repeat(clock, HEALTH_MS, () => progress.report());
+    try {
+      const packages = new Set<string>();
+      const graphs = await GraphRegistry.load(order, progress, {
+        sources: (files) => this.#send({ kind: 'sources', files }),
+        package: (url) => packages.add(url),
+      });
+      for (const graphId of graphs.withOwnStore)
+        log.warn({ graphId }, 'graph was compiled with a store of its own; the one of the server is used');
+      this.#loaded = await this.#open(order, graphs);
+      this.#send({ kind: 'loaded', packages: [...packages] });
+      repeat(clock, HEALTH_MS, () => this.#sendHealth());
+    } catch (error) {
+      const message = error instanceof TerminalError ? error.message : errorText(error);
+      this.#send({ kind: 'refused', message });
+    } finally {
+      cancelReports();
+      progress.end();
+    }
+  }
+
+  async #open(order: LoadOrder, graphs: GraphRegistry): Promise<Loaded> {
+    const { clock, log } = this.#parts;
+    const secrets = new SecretWords(order.secrets);
+    const { sql } = new Database({ uri: order.postgresUri, poolSize: order.poolSize, clock, log });
+    const { ttl, index: settings } = order.store;
+    const embedder = settings && (await loadEmbedder(order.folder, settings));
+    const index = settings && embedder && new ItemIndex({ ...settings, embedder, clock });
+    const store = new GraphStore(new ItemStore({ sql, ttl, index, log }), WORKER);
+    for (const { file } of graphs.sources) await callStoreDirectly(file, store);
+    const parts = { sql, graphs, store, secrets, embedder };
+    return { ...parts, clock, log, questions: new GraphQuestions(parts) };
+  }
+
+  async #perform(id: number, run: ClaimedRun, wanted: Wanted): Promise<void> {
+    const loaded = this.#loaded;
+    if (!loaded) throw new Error('a run came before the graphs were loaded');
+    const { channel } = this.#parts;
+    const sink: HostSink = {
+      emit: ({ event, data }) => this.#send({ kind: 'event', event }, id, data),
+      isWanted: () => atWork.wanted.isWanted,
+      isAwaited: () => atWork.wanted.isAwaited,
+      room: () => channel.room(),
+    };
+    const atWork: AtWork = { execution: new RunExecution(run, loaded, sink), wanted };
+    this.#runs.set(id, atWork);
+    const { outcome, body } = renderOutcome(
+      await withLogFields(runLogFields(run), () => whileAtWork(run, () => atWork.execution.perform())),
+    );
+    this.#runs.delete(id);
+    this.#send({ kind: 'outcome', outcome }, id, body);
+  }
+
+  async #answer(id: number, question: QuestionKind, body: string): Promise<void> {
+    try {
+      const questions = this.#loaded?.questions;
+      if (!questions) throw new PublicError('unavailable', 'The graphs are not loaded yet; retry');
+      const asked = JSON.parse(body) as Questions[QuestionKind];
+      const answers: { readonly [K in QuestionKind]: (asked: never) => Promise<string> } = {
+        state: (one: Questions['state']) => questions.state(one),
+        history: (one: Questions['history']) => questions.history(one),
+        update: (one: Questions['update']) => questions.update(one),
+        drawing: (one: Questions['drawing']) => questions.drawing(one),
+        schemas: (one: Questions['schemas']) => questions.schemas(one),
+        subgraphs: (one: Questions['subgraphs']) => questions.subgraphs(one),
+        embed: (one: Questions['embed']) => questions.embed(one),
+      };
+      this.#send({ kind: 'answer' }, id, await answers[question](asked as never));
+    } catch (error) {
+      this.#send({ kind: 'trouble', trouble: troubleOf(error) }, id);
+    }
+  }
+
+  #sendHealth(): void {
+    const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+    const lagMs = this.#delay.count === 0 ? 0 : Math.max(0, this.#delay.mean / 1e6 - 10);
+    this.#delay.reset();
+    this.#send({ kind: 'health', lagMs, heapShare: used / limit });
+  }
+
+  async #leave(): Promise<void> {
+    const { clock, exit } = this.#parts;
+    if (this.#loaded) await flushTraces(this.#loaded.graphs, clock);
+    exit(0);
+  }
+}
+
+function reasonOf(message: Extract<ToHost, { kind: 'stop' }>): StopReason {
+  switch (message.reason) {
+    case 'cancelled':
+      return { kind: 'cancelled', action: message.action };
+    case 'timed-out':
+      return { kind: 'timed-out', limitMs: message.limitMs };
+    case 'lost':
+      return { kind: 'lost', error: new Error('the server stopped the run') };
+    case 'handed-back':
+      return { kind: 'handed-back' };
+    default:
+      return message satisfies never;
+  }
+}
+
+function repeat(clock: Clock, ms: number, action: () => void): () => void {
+  let cancel: () => void;
+  const next = (): void => {
+    cancel = clock.after(ms, () => {
+      action();
+      next();
+    });
+  };
+  next();
+  return () => cancel();
+}
+
+function troubleOf(error: unknown): Trouble {
+  if (error instanceof PublicError) return { kind: 'public', code: error.code, message: error.message };
+  const message = errorText(error);
+  const trouble = postgresTrouble(error);
+  if (trouble !== undefined)
+    return { kind: 'database', trouble: trouble === 'refused' ? 'refused' : 'unavailable', message };
+  return { kind: 'failed', message, stack: error instanceof Error ? (error.stack ?? message) : message };
+}

@@ -1,0 +1,175 @@
+import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
+import { errorText, PublicError } from '#lib/errors';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { postgresTrouble, sqlState } from '#lib/postgres';
+import { CHECKPOINTER_KEY } from '../graph/configurable-of.js';
+import type { GraphRegistry } from '../graph/graph-registry.js';
+import { readGraphSchemas, readSubgraphSchemas } from '../graph/graph-schemas.js';
+import type { GraphConfig, HistoryOptions, RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
+import type {
+  DrawingQuestion,
+  EmbedQuestion,
+  HistoryQuestion,
+  Questions,
+  SchemasQuestion,
+  StatePlace,
+  StateQuestion,
+  SubgraphsQuestion,
+  UpdatedState,
+  UpdateQuestion,
+} from '../protocol/questions.js';
+import type { Embedder } from '../memory/item-index.js';
+import { ThreadSaver } from '../store/checkpoint/thread-saver.js';
+import { jsonbText } from '../store/json-text.js';
+import type { Sql } from '../store/sql.js';
+import { WORKER } from '../store/worker-scope.js';
+import { checkpointOf } from '../wire/checkpoint-on-wire.js';
+import type { SecretWords } from '../wire/secret-words.js';
+import { wireJson } from '../wire/wire-value.js';
+import { interruptsByTask } from './interrupts.js';
+import { stateOnWire } from './state-on-wire.js';
+
+/** Of an answer with more than one state: each has all the values of its thread. */
+const MAX_HISTORY_CHARS = 32 * 1024 * 1024;
+
+type Answers = { readonly [K in keyof Questions]: (question: Questions[K]) => Promise<string> };
+
+export interface GraphQuestionParts {
+  readonly sql: Sql;
+  readonly graphs: GraphRegistry;
+  /** What graphs find as `config.store`. */
+  readonly store: BaseStore;
+  readonly secrets: SecretWords;
+  /** Undefined: the agent's store finds nothing by what it means. */
+  readonly embedder: Embedder | undefined;
+}
+
+/** Answers about graphs, and about states through the graphs that made them. */
+export class GraphQuestions implements Answers {
+  constructor(private readonly parts: GraphQuestionParts) {}
+
+  /** @throws PublicError `not_found` when the thread has no such checkpoint */
+  async state(question: StateQuestion): Promise<string> {
+    const { graph, config } = await this.#open(question);
+    const state = await graph.getState(config, { subgraphs: question.subgraphs });
+    const { checkpoint_id: id } = question.checkpoint ?? {};
+    if (id && state.createdAt === undefined)
+      throw new PublicError('not_found', `Thread ${question.threadId} has no checkpoint ${String(id)}`);
+    return this.#shown(state);
+  }
+
+  /** Newest first. It ends early where it would become too long; the rest is `before` the last. */
+  async history(question: HistoryQuestion): Promise<string> {
+    const { graph, config } = await this.#open(question);
+    const states: string[] = [];
+    let length = 0;
+    for await (const state of graph.getStateHistory(config, historyOptions(question))) {
+      const text = this.#shown(state);
+      length += text.length;
+      if (length > MAX_HISTORY_CHARS && states.length > 0) break;
+      states.push(text);
+    }
+    return `[${states.join(',')}]`;
+  }
+
+  /** @throws PublicError `bad_request` for what the graph does not take */
+  async update(question: UpdateQuestion): Promise<string> {
+    const { graph, config, saver } = await this.#open(question);
+    const { threadId, values, asNode } = question;
+    const made = await graph.updateState(config, values, asNode).catch((error: unknown) => {
+      throw this.#refused(threadId, error);
+    });
+    const newest = { ...configOf(saver, { ...question, checkpoint: undefined }), store: this.parts.store };
+    const state = await graph.getState(newest);
+    const updated: UpdatedState = {
+      checkpoint: checkpointOf({ configurable: { thread_id: threadId, ...made.configurable } }),
+      values: wireJson(state.values),
+      hasNext: state.next.length > 0,
+      interrupts: interruptsByTask(state),
+    };
+    return JSON.stringify(updated);
+  }
+
+  async drawing({ graphId, xray }: DrawingQuestion): Promise<string> {
+    const graph = await this.parts.graphs.get(graphId);
+    const drawn = await graph.getGraphAsync?.({ xray });
+    return JSON.stringify(drawn?.toJSON() ?? { nodes: [], edges: [] });
+  }
+
+  async schemas({ graphId }: SchemasQuestion): Promise<string> {
+    const { graphs } = this.parts;
+    return JSON.stringify(await readGraphSchemas(await graphs.get(graphId), graphId, graphs.fileOf(graphId)));
+  }
+
+  async subgraphs({ graphId, namespace, recurse }: SubgraphsQuestion): Promise<string> {
+    const { graphs } = this.parts;
+    const asked = { namespace, recurse, file: graphs.fileOf(graphId) };
+    return JSON.stringify(await readSubgraphSchemas(await graphs.get(graphId), asked));
+  }
+
+  async embed({ texts, isQuery }: EmbedQuestion): Promise<string> {
+    const { embedder } = this.parts;
+    if (!embedder) throw new Error('embedding texts: the agent has no "store.index"');
+    const [text = ''] = texts;
+    return JSON.stringify(
+      (await (isQuery ? embedder.embedQuery(text) : embedder.embedDocuments(texts))) ?? null,
+    );
+  }
+
+  async #open(place: StatePlace): Promise<{
+    readonly graph: RunnableGraph;
+    readonly config: GraphConfig;
+    readonly saver: BaseCheckpointSaver;
+  }> {
+    // whom the thread belongs to was seen by the server that asks
+    const saver = new ThreadSaver(this.parts.sql.poolOfCheckpointer(WORKER), place.threadId);
+    const config = { ...configOf(saver, place), store: this.parts.store };
+    return { graph: await this.parts.graphs.get(place.graphId, config), config, saver };
+  }
+
+  /** Errors of tasks may quote secrets of the server. */
+  #shown(state: StateSnapshot): string {
+    const text = JSON.stringify(stateOnWire(state));
+    return state.tasks.some((task) => task.error !== undefined) ? this.parts.secrets.hide(text) : text;
+  }
+
+  /** What a graph's reducers do not take is a mistake of the caller; a database that fails is not. */
+  #refused(threadId: string, error: unknown): unknown {
+    if (error instanceof PublicError || sqlState(error) !== undefined || postgresTrouble(error)) return error;
+    const found = this.parts.secrets.hide(errorText(error));
+    return new PublicError('bad_request', `Updating the state of thread ${threadId} failed: ${found}`, [], {
+      cause: error,
+    });
+  }
+}
+
+/** Configuration of a look at a thread's state. */
+function configOf(
+  saver: BaseCheckpointSaver,
+  { threadId, configurable, checkpoint }: StatePlace,
+): GraphConfig {
+  const given = Object.entries(checkpoint ?? {}).filter(([, value]) => value !== null);
+  return {
+    configurable: {
+      ...configurable,
+      checkpoint_ns: '',
+      ...Object.fromEntries(given),
+      thread_id: threadId,
+      [CHECKPOINTER_KEY]: saver,
+    },
+  };
+}
+
+function historyOptions({ limit, before, metadata }: HistoryQuestion): HistoryOptions {
+  return {
+    limit,
+    ...(before ? { before: { configurable: before } } : {}),
+    ...(metadata ? { filter: storedJson(metadata) } : {}),
+  };
+}
+
+/** Metadata in the form in which it was stored. */
+function storedJson(metadata: JsonObject): JsonObject {
+  const stored: unknown = JSON.parse(jsonbText(metadata));
+  return isJsonObject(stored) ? stored : {};
+}

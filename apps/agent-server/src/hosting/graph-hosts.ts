@@ -1,0 +1,171 @@
+import { metrics } from '#lib/telemetry';
+import { PublicError } from '#lib/errors';
+import type { DescribedGraphs } from '../graph/described-graphs.js';
+import type { GraphSchemas } from '../graph/graph-schemas.js';
+import type { Execution, OutputSink } from '../protocol/execution.js';
+import type { QuestionKind, Questions } from '../protocol/questions.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { GoneWith, GraphProcess, GraphProcessParts } from './graph-process.js';
+import { HostedExecution, type Place } from './hosted-execution.js';
+import { Quarantine } from './quarantine.js';
+import { Seat } from './seat.js';
+
+/** A host that was not heard of for so long executes one thing and nothing else. */
+const SILENT_MS = 5_000;
+
+/** Questions wait for a host so long; a history of a large state takes its time. */
+const QUESTION_MS = 30_000;
+
+const LOOK_MS = 1_000;
+
+export interface GraphHostsParts extends GraphProcessParts {
+  /** Hosts at a time. */
+  readonly count: number;
+}
+
+/**
+ * The graph hosts of this server: where the graphs of the agent are loaded and run, apart from everything else, so that
+ * code of others can harm no more than the runs beside it.
+ */
+export class GraphHosts implements DescribedGraphs {
+  readonly #parts: GraphHostsParts;
+  readonly #seats: readonly Seat[];
+  readonly #quarantine: Quarantine;
+  /** Ends of hosts whose runs are accused already. */
+  readonly #blamed = new WeakSet<Error>();
+  readonly #endReading: () => void;
+  #cancelLook: (() => void) | undefined;
+  #reported: readonly GraphProcess[] = [];
+
+  /** Starts loading. */
+  constructor(parts: GraphHostsParts) {
+    this.#parts = parts;
+    this.#seats = Array.from({ length: parts.count }, () => new Seat(parts));
+    this.#quarantine = new Quarantine(parts);
+    this.#endReading = metrics.agentGraphHostSilence.read(() => this.#silentMs / 1000);
+    this.#look();
+  }
+
+  /** @throws TerminalError `GraphLoadFailed` */
+  async load(): Promise<void> {
+    await Promise.all(this.#seats.map((seat) => seat.firstLoad));
+  }
+
+  /** What the load is at. */
+  describeLoad(): string {
+    return this.#seats[0]?.describeLoad() ?? 'starting';
+  }
+
+  /** What is wrong with the hosts while the server goes on; undefined while all is well. */
+  get note(): string | undefined {
+    const hung = this.#hung[0];
+    if (hung) {
+      const seconds = Math.floor(hung.silentMs / 1000);
+      return `graph host has not answered for ${seconds} s; a node of one of its ${hung.runs.length} runs executes without a pause`;
+    }
+    return this.#seats.find(({ trouble }) => trouble !== undefined)?.trouble;
+  }
+
+  /** How late the hosts' timers are: that of the best one. */
+  get lagMs(): number {
+    return Math.min(...this.#ready.map(({ silentMs, lagMs }) => Math.max(lagMs, silentMs - 500)));
+  }
+
+  /** Used part of its heap: of the host that has most room. */
+  get heapShare(): number {
+    return Math.min(...this.#ready.map(({ heapShare }) => heapShare));
+  }
+
+  get #ready(): GraphProcess[] {
+    return this.#seats.flatMap(({ ready }) => ready ?? []);
+  }
+
+  get #hung(): GraphProcess[] {
+    return this.#ready.filter(({ silentMs }) => silentMs > SILENT_MS);
+  }
+
+  get #silentMs(): number {
+    return Math.max(0, ...this.#ready.map(({ silentMs }) => silentMs));
+  }
+
+  execution(run: ClaimedRun, sink: OutputSink): Execution {
+    const enter = (): Place => (this.#quarantine.has(run.runId) ? this.#apart(run) : this.#together());
+    return new HostedExecution(run, enter, sink, this.#parts.clock);
+  }
+
+  /**
+   * Asks about a graph or a state.
+   * @returns JSON text
+   * @throws PublicError
+   */
+  async ask<K extends QuestionKind>(kind: K, question: Questions[K]): Promise<string> {
+    const host = this.#best();
+    if (!host) throw new PublicError('unavailable', 'The graph host is starting; retry');
+    return host.ask(kind, question);
+  }
+
+  descriptionOf(graphId: string): string | undefined {
+    return this.#parts.order.graphs.find((graph) => graph.graphId === graphId)?.description;
+  }
+
+  async schemasOf(graphId: string): Promise<GraphSchemas> {
+    return JSON.parse(await this.ask('schemas', { graphId })) as GraphSchemas;
+  }
+
+  async stop(): Promise<void> {
+    this.#cancelLook?.();
+    this.#endReading();
+    await Promise.all(this.#seats.map((seat) => seat.stop()));
+  }
+
+  /** The host that answers and has the fewest runs. */
+  #best(): GraphProcess | undefined {
+    const ready = this.#ready;
+    const answering = ready.filter(({ silentMs }) => silentMs < SILENT_MS / 2);
+    const [best] = (answering.length > 0 ? answering : ready).toSorted(
+      (one, other) => one.runCount - other.runCount,
+    );
+    return best;
+  }
+
+  #together(): Place {
+    const best = this.#best();
+    const host = best ? Promise.resolve(best) : Promise.race(this.#seats.map((seat) => seat.nextReady));
+    return { host, leave: (end) => ({ isCharged: this.#blame(end) }) };
+  }
+
+  #apart({ runId }: ClaimedRun): Place {
+    const { host, leave } = this.#quarantine.enter(runId);
+    return {
+      host,
+      leave: (end) => {
+        leave(end === undefined);
+        return { isCharged: this.#blame(end) };
+      },
+    };
+  }
+
+  /** What follows for the runs that were in a host when it ended; this is called for each of them. */
+  #blame(end: GoneWith | undefined): boolean {
+    if (!end || end.wasKilled) return false;
+    if (!this.#blamed.has(end.error)) {
+      this.#blamed.add(end.error);
+      this.#quarantine.accuse(end.runs.map(({ runId }) => runId));
+    }
+    return end.runs.length === 1;
+  }
+
+  /** Names hosts that hang, once each time. */
+  #look(): void {
+    const { clock, log } = this.#parts;
+    const hung = this.#hung;
+    for (const host of hung) {
+      if (host.silentMs > QUESTION_MS) host.giveUpQuestions();
+      if (this.#reported.includes(host)) continue;
+      const runs = host.runs.map(({ runId, graphId }) => ({ runId, graphId }));
+      log.warn({ silentMs: Math.round(host.silentMs), runs }, 'graph host has not answered for 5 s');
+    }
+    this.#reported = hung;
+    this.#cancelLook = clock.after(LOOK_MS, () => this.#look());
+  }
+}

@@ -1,0 +1,295 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Duplex, Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { wholeEnvironment } from '#lib/config';
+import { PublicError, TerminalError } from '#lib/errors';
+import { REASON } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { SeenSources } from '../graph/graph-registry.js';
+import { Channel } from '../protocol/channel.js';
+import { FRAMES_FD, WATCH_FD } from '../protocol/descriptors.js';
+import type { Outcome, OutputSink } from '../protocol/execution.js';
+import type { Frame } from '../protocol/frame.js';
+import { parseFromHost, toHost, type LoadOrder, type ToHost, type Trouble } from '../protocol/messages.js';
+import type { QuestionKind, Questions } from '../protocol/questions.js';
+import { parseOutcome } from '../protocol/wire-outcome.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { LastLines } from './last-lines.js';
+import { LoadView } from './load-view.js';
+
+const PROGRAM = fileURLToPath(new URL('../host/main.js', import.meta.url));
+
+/** How long a host may take to send what waits elsewhere when it is to end. */
+const LEAVE_MS = 5_000;
+
+export interface GraphProcessParts {
+  readonly order: LoadOrder;
+  /** Learns what the graphs are made of. */
+  readonly reports: SeenSources;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+interface RunThere {
+  readonly run: ClaimedRun;
+  readonly sink: OutputSink;
+  readonly resolve: (outcome: Outcome | GoneWith) => void;
+}
+
+interface Asked {
+  readonly resolve: (answer: string) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The process ended under a run. */
+export interface GoneWith {
+  readonly kind: 'gone';
+  /** Runs that were in it, this one included. */
+  readonly runs: readonly ClaimedRun[];
+  /** The server ended it, for whatever one of the runs did. */
+  readonly wasKilled: boolean;
+  /** The same for all of them. */
+  readonly error: Error;
+}
+
+/** Where a host hangs, as its watch saw it. */
+interface Hang {
+  readonly stack: readonly string[];
+  readonly runId?: string;
+  readonly graphId?: string;
+  readonly node?: string;
+}
+
+/** One graph host: a process that has an agent's graphs loaded, and the channel to it. */
+export class GraphProcess {
+  /** Resolves once every graph is loaded; rejects with a TerminalError when one does not load, or when the process ends. */
+  readonly loaded: Promise<void>;
+  /** Resolves with how it ended. */
+  readonly ended: Promise<Error>;
+  readonly #parts: GraphProcessParts;
+  readonly #child: ChildProcess;
+  readonly #channel: Channel;
+  readonly #runs = new Map<number, RunThere>();
+  readonly #asked = new Map<number, Asked>();
+  readonly #load: LoadView;
+  readonly #stderr = new LastLines();
+  readonly #loading = Promise.withResolvers<void>();
+  #nextId = 1;
+  #end: Error | undefined;
+  #heardAtMs: number;
+  #lagMs = 0;
+  #heapShare = 0;
+  #isLoaded = false;
+  #wasKilled = false;
+
+  constructor(parts: GraphProcessParts) {
+    this.#parts = parts;
+    const { order, clock } = parts;
+    this.#load = new LoadView(order.folder, clock);
+    this.#heardAtMs = clock.monotonicMs();
+    this.#child = spawn(process.execPath, [...process.execArgv, PROGRAM], {
+      cwd: order.folder,
+      stdio: ['ignore', 'inherit', 'pipe', 'pipe', 'pipe'],
+      env: wholeEnvironment({}),
+    });
+    this.loaded = this.#loading.promise;
+    this.loaded.catch(() => undefined); // whoever waits for it hears of it
+    this.#channel = new Channel(this.#child.stdio[FRAMES_FD] as Duplex);
+    this.#channel.listen(
+      (frame) => this.#receive(frame),
+      () => undefined, // its end follows
+    );
+    this.#channel.send(toHost({ kind: 'load', ...order }));
+    this.#channel.flush();
+    this.#readLines();
+    this.ended = new Promise((resolve) => {
+      this.#child.once('error', (error) => resolve(this.#gone(error)));
+      // not `exit`: what it wrote last is read first
+      this.#child.once('close', (code, signal) => resolve(this.#gone(endOf(code, signal))));
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Runs at work there. */
+  get runs(): ClaimedRun[] {
+    return [...this.#runs.values()].map(({ run }) => run);
+  }
+
+  get runCount(): number {
+    return this.#runs.size;
+  }
+
+  /** Milliseconds since it was last heard of; it reports four times a second. */
+  get silentMs(): number {
+    return this.#isLoaded ? this.#parts.clock.monotonicMs() - this.#heardAtMs : 0;
+  }
+
+  /** How late its timers are on average. */
+  get lagMs(): number {
+    return this.#lagMs;
+  }
+
+  /** Used part of the heap that it may use. */
+  get heapShare(): number {
+    return this.#heapShare;
+  }
+
+  /** What the load is at; undefined once it is complete. */
+  describeLoad(): string | undefined {
+    return this.#isLoaded ? undefined : this.#load.describe();
+  }
+
+  /** Begins a run there. @returns its number, and its end */
+  begin(
+    run: ClaimedRun,
+    sink: OutputSink,
+  ): { readonly id: number; readonly ended: Promise<Outcome | GoneWith> } {
+    const id = this.#nextId++;
+    const ended = new Promise<Outcome | GoneWith>((resolve) => {
+      if (this.#end) return resolve({ kind: 'gone', runs: [], wasKilled: true, error: this.#end });
+      this.#runs.set(id, { run, sink, resolve });
+      const wanted = { isWanted: sink.isWanted(), isAwaited: sink.isAwaited() };
+      this.send({ kind: 'perform', ...wanted }, id, JSON.stringify(run));
+    });
+    return { id, ended };
+  }
+
+  send(message: ToHost, id: number, body = ''): void {
+    this.#channel.send(toHost(message, id, body));
+  }
+
+  /**
+   * @returns JSON text
+   * @throws PublicError; Error for what failed inside
+   */
+  ask<K extends QuestionKind>(kind: K, question: Questions[K]): Promise<string> {
+    return new Promise((resolve, reject) => {
+      if (this.#end) return reject(unavailable());
+      const id = this.#nextId++;
+      this.#asked.set(id, { resolve, reject });
+      this.send({ kind: 'ask', question: kind }, id, JSON.stringify(question));
+    });
+  }
+
+  /** Gives up the questions that wait for a host that does not answer. */
+  giveUpQuestions(): void {
+    for (const { reject } of this.#asked.values()) reject(unavailable());
+    this.#asked.clear();
+  }
+
+  kill(): void {
+    this.#wasKilled = true;
+    this.#child.kill('SIGKILL');
+  }
+
+  /** Lets it send what waits elsewhere and end; kills it when that takes too long. */
+  async leave(): Promise<void> {
+    this.#channel.send(toHost({ kind: 'leave' }));
+    this.#channel.flush();
+    const cancel = this.#parts.clock.after(LEAVE_MS, () => this.kill());
+    await this.ended;
+    cancel();
+  }
+
+  #receive(frame: Frame): void {
+    const { message, id, body } = parseFromHost(frame);
+    this.#heardAtMs = this.#parts.clock.monotonicMs();
+    switch (message.kind) {
+      case 'event':
+        return this.#runs.get(id)?.sink.emit({ event: message.event, data: body });
+      case 'outcome': {
+        const there = this.#runs.get(id);
+        this.#runs.delete(id);
+        return there?.resolve(parseOutcome(message.outcome, body));
+      }
+      case 'answer':
+        return this.#takeAsked(id)?.resolve(body);
+      case 'trouble':
+        return this.#takeAsked(id)?.reject(errorOf(message.trouble));
+      case 'health':
+        this.#lagMs = message.lagMs;
+        this.#heapShare = message.heapShare;
+        return undefined;
+      case 'loading':
+        return this.#load.see(message);
+      case 'sources':
+        return this.#parts.reports.sources(message.files);
+      case 'loaded':
+        for (const url of message.packages) this.#parts.reports.package(url);
+        this.#isLoaded = true;
+        return this.#loading.resolve();
+      case 'refused':
+        return this.#loading.reject(new TerminalError(REASON.graphLoadFailed, message.message));
+      default:
+        return message satisfies never;
+    }
+  }
+
+  #takeAsked(id: number): Asked | undefined {
+    const asked = this.#asked.get(id);
+    this.#asked.delete(id);
+    return asked;
+  }
+
+  #readLines(): void {
+    const { log } = this.#parts;
+    // whole lines: those of the server go to the same place
+    createInterface({ input: this.#child.stderr as Readable }).on('line', (line) => {
+      this.#stderr.add(line);
+      process.stderr.write(`${line}\n`);
+    });
+    createInterface({ input: this.#child.stdio[WATCH_FD] as Readable }).on('line', (line) => {
+      const hang = JSON.parse(line) as Hang;
+      const at = this.#load.inFolder(hang.stack.join(' < '));
+      this.#load.seeHang(at);
+      log.warn({ ...hang, stack: at, runs: this.runs.map(({ runId }) => runId) }, 'graph host hangs');
+    });
+  }
+
+  #gone(end: string | Error): Error {
+    const said = this.#stderr.text;
+    const how = typeof end === 'string' ? end : end.message;
+    const error = new Error(`graph host ended: ${how}${said === '' ? '' : `; it wrote: ${said}`}`);
+    this.#end = error;
+    this.#loading.reject(error);
+    const { runs } = this;
+    for (const { resolve } of this.#runs.values())
+      resolve({ kind: 'gone', runs, wasKilled: this.#wasKilled, error });
+    this.#runs.clear();
+    this.giveUpQuestions();
+    return error;
+  }
+}
+
+function endOf(code: number | null, signal: NodeJS.Signals | null): string {
+  return signal === null ? `exit code ${code ?? 'unknown'}` : `signal ${signal}`;
+}
+
+function unavailable(): PublicError {
+  return new PublicError('unavailable', 'The graph host does not answer; retry', [], {
+    retryAfterSeconds: 1,
+  });
+}
+
+function errorOf(trouble: Trouble): Error {
+  switch (trouble.kind) {
+    case 'public':
+      return new PublicError(trouble.code, trouble.message);
+    case 'database':
+      return trouble.trouble === 'refused'
+        ? new PublicError('bad_request', 'The request holds a value that cannot be stored or searched for')
+        : new PublicError('unavailable', 'Database unavailable; retry');
+    case 'failed': {
+      const error = new Error(trouble.message);
+      error.stack = trouble.stack;
+      return error;
+    }
+    default:
+      return trouble satisfies never;
+  }
+}

@@ -1,0 +1,126 @@
+import type { Clock } from '#lib/time';
+import {
+  stoppedOutcome,
+  type Execution,
+  type Outcome,
+  type OutputSink,
+  type StopReason,
+} from '../protocol/execution.js';
+import type { ToHost, Wanted } from '../protocol/messages.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { GraphProcess, type GoneWith } from './graph-process.js';
+
+/** How long a host gets to stop a run; a graph that does not listen gets 5 s there. */
+const STOP_PATIENCE_MS = 7_000;
+
+/** Where one attempt is performed. */
+export interface Place {
+  /** Rejects when there will be none. */
+  readonly host: Promise<GraphProcess>;
+  /**
+   * Gives the place back.
+   * @param end of the host, when it ended under the run
+   * @returns whether the run is to blame for that end
+   */
+  leave(end: GoneWith | undefined): { readonly isCharged: boolean };
+}
+
+/** One attempt of a run in a graph host. */
+export class HostedExecution implements Execution {
+  readonly #stopped = Promise.withResolvers<Outcome>();
+  #stopReason: StopReason | undefined;
+  #at: { readonly host: GraphProcess; readonly id: number } | undefined;
+  #wanted: Wanted = { isWanted: false, isAwaited: false };
+
+  constructor(
+    readonly run: ClaimedRun,
+    private readonly enter: () => Place,
+    private readonly sink: OutputSink,
+    private readonly clock: Clock,
+  ) {
+    if (run.cancel) this.stop({ kind: 'cancelled', action: run.cancel });
+  }
+
+  stop(reason: StopReason): void {
+    if (this.#stopReason) return;
+    this.#stopReason = reason;
+    if (!this.#at) return this.#stopped.resolve(stoppedOutcome(reason));
+    const { host, id } = this.#at;
+    host.send(stopMessage(reason), id);
+    this.clock.after(STOP_PATIENCE_MS, () => this.#insist(host, reason));
+  }
+
+  /** A host that executes one node and nothing else hears of no stop. */
+  #insist(host: GraphProcess, reason: StopReason): void {
+    // the run is another's by now: whatever this host still writes of it is refused
+    if (reason.kind === 'lost' || reason.kind === 'handed-back')
+      return this.#stopped.resolve(stoppedOutcome(reason));
+    if (!this.#at) return;
+    if (host.silentMs > STOP_PATIENCE_MS / 2) host.kill();
+    else this.clock.after(STOP_PATIENCE_MS, () => this.#insist(host, reason));
+  }
+
+  wantedChanged(): void {
+    if (!this.#at) return;
+    const [before, now] = [this.#wanted, this.#lookWanted()];
+    if (before.isWanted === now.isWanted && before.isAwaited === now.isAwaited) return;
+    this.#at.host.send({ kind: 'wanted', ...now }, this.#at.id);
+  }
+
+  #lookWanted(): Wanted {
+    this.#wanted = { isWanted: this.sink.isWanted(), isAwaited: this.sink.isAwaited() };
+    return this.#wanted;
+  }
+
+  async perform(): Promise<Outcome> {
+    if (this.#stopReason) return this.#shown(stoppedOutcome(this.#stopReason));
+    const place = this.enter();
+    try {
+      const host = await Promise.race([place.host, this.#stopped.promise]);
+      if (host instanceof GraphProcess) return await this.#performIn(host, place);
+      place.leave(undefined);
+      return this.#shown(host);
+    } catch (error) {
+      place.leave(undefined);
+      return { kind: 'crashed', isCharged: false, error };
+    }
+  }
+
+  async #performIn(host: GraphProcess, place: Place): Promise<Outcome> {
+    this.#lookWanted();
+    const { id, ended } = host.begin(this.run, this.sink);
+    this.#at = { host, id };
+    const outcome = await Promise.race([ended, this.#stopped.promise]);
+    this.#at = undefined;
+    const { isCharged } = place.leave(outcome.kind === 'gone' ? outcome : undefined);
+    if (outcome.kind !== 'gone') return this.#own(outcome);
+    if (this.#stopReason) return this.#shown(stoppedOutcome(this.#stopReason));
+    return { kind: 'crashed', isCharged, error: outcome.error };
+  }
+
+  /** Why it was lost is known here, where it was stopped. */
+  #own(outcome: Outcome): Outcome {
+    return outcome.kind === 'lost' && this.#stopReason?.kind === 'lost' ? this.#stopReason : outcome;
+  }
+
+  /** An end that no host has shown to readers. */
+  #shown(outcome: Outcome): Outcome {
+    if (outcome.kind === 'ended' && outcome.end.error && this.sink.isWanted())
+      this.sink.emit({ event: 'error', data: JSON.stringify(outcome.end.error) });
+    return outcome;
+  }
+}
+
+function stopMessage(reason: StopReason): ToHost {
+  switch (reason.kind) {
+    case 'cancelled':
+      return { kind: 'stop', reason: 'cancelled', action: reason.action };
+    case 'timed-out':
+      return { kind: 'stop', reason: 'timed-out', limitMs: reason.limitMs };
+    case 'handed-back':
+    case 'lost':
+      return { kind: 'stop', reason: reason.kind };
+    default:
+      return reason satisfies never;
+  }
+}

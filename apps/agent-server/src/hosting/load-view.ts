@@ -1,0 +1,39 @@
+import type { Clock } from '#lib/time';
+import type { LoadPlace } from '../graph/load-progress.js';
+
+/** What a host said last about the graph that it loads, with how long ago that graph was begun. */
+export class LoadView {
+  #place: LoadPlace | undefined;
+  #hang: string | undefined;
+  #sinceMs = 0;
+
+  constructor(
+    private readonly folder: string,
+    private readonly clock: Clock,
+  ) {}
+
+  see(place: LoadPlace): void {
+    if (place.graphId !== this.#place?.graphId) this.#sinceMs = this.clock.monotonicMs();
+    this.#place = place;
+    this.#hang = undefined;
+  }
+
+  /** The host executes this and nothing else. */
+  seeHang(at: string): void {
+    this.#hang = at;
+  }
+
+  /** Files by their names in the agent's folder, as their author knows them. */
+  inFolder(text: string): string {
+    return text.replaceAll(`file://${this.folder}/`, '').replaceAll(`${this.folder}/`, '');
+  }
+
+  describe(): string {
+    if (!this.#place) return 'starting';
+    const { graphId, file, waitsFor } = this.#place;
+    const seconds = Math.floor((this.clock.monotonicMs() - this.#sinceMs) / 1000);
+    const waits = waitsFor.length === 0 ? '' : `, which waits for ${waitsFor.join(' and ')}`;
+    const hangs = this.#hang === undefined ? waits : `, which executes ${this.#hang}`;
+    return this.inFolder(`graph "${graphId}" has been loading for ${seconds} s; it is in ${file}${hangs}`);
+  }
+}

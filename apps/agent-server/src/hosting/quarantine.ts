@@ -1,0 +1,75 @@
+import { Turns } from '../store/turns.js';
+import { GraphProcess, type GraphProcessParts } from './graph-process.js';
+
+/** Runs that are tried again together in a host of their own. */
+interface Group {
+  users: number;
+  host: Promise<GraphProcess> | undefined;
+  release: (() => void) | undefined;
+}
+
+/** A run's place in a host of its group. */
+export interface QuarantinePlace {
+  /** Rejects when the host does not start. */
+  readonly host: Promise<GraphProcess>;
+  /** @param isCleared the run has ended, and its host has not */
+  leave(isCleared: boolean): void;
+}
+
+/**
+ * Where runs go that were in a host when it ended, since one of them may have ended it.
+ *
+ * When several were there none is to blame yet: they are divided into groups, as many as a group has members, and tried
+ * again, a group at a time, in a host apart from those of other runs. A group whose host ends again is divided again, so
+ * that after two or three times the culprit is alone; a run that was alone in its host pays for the end with one of its
+ * attempts. Others lose time, and nothing else.
+ */
+export class Quarantine {
+  readonly #groups = new Map<string, Group>();
+  readonly #turns = new Turns(1);
+
+  constructor(private readonly parts: GraphProcessParts) {}
+
+  /** The host of these runs ended; they come back as further attempts, or never. */
+  accuse(runIds: readonly string[]): void {
+    const size = Math.max(1, Math.floor(Math.sqrt(runIds.length)));
+    for (let at = 0; at < runIds.length; at += size) {
+      const group: Group = { users: 0, host: undefined, release: undefined };
+      for (const runId of runIds.slice(at, at + size)) this.#groups.set(runId, group);
+    }
+  }
+
+  has(runId: string): boolean {
+    return this.#groups.has(runId);
+  }
+
+  /** Waits for the turn of the run's group, whose host it then shares. */
+  enter(runId: string): QuarantinePlace {
+    const group = this.#groups.get(runId) ?? { users: 0, host: undefined, release: undefined };
+    this.#groups.set(runId, group);
+    group.users++;
+    group.host ??= this.#open(group);
+    return {
+      host: group.host,
+      leave: (isCleared) => {
+        if (isCleared && this.#groups.get(runId) === group) this.#groups.delete(runId);
+        group.users--;
+        if (group.users === 0) group.release?.();
+      },
+    };
+  }
+
+  #open(group: Group): Promise<GraphProcess> {
+    return new Promise((resolve, reject) => {
+      void this.#turns.take(async () => {
+        const over = new Promise<void>((done) => (group.release = done));
+        if (group.users === 0) group.release?.(); // everybody left while it waited
+        const process = new GraphProcess(this.parts);
+        await process.loaded.then(() => resolve(process), reject);
+        await over;
+        group.host = undefined;
+        await process.leave();
+      });
+    });
+  }
+}

@@ -1,0 +1,78 @@
+import type { Duplex } from 'node:stream';
+import { encodeFrames, FrameReader, type Frame } from './frame.js';
+
+/** More than this unsent, and a sender should wait. */
+const HIGH_WATER_BYTES = 4 * 2 ** 20;
+
+/** Texts of a turn that are together longer leave at once: several buffers instead of one huge one. */
+const FLUSH_CHARS = 2 ** 20;
+
+/** Frames over a socket or pipe. What is sent in one turn of the event loop leaves in one write. */
+export class Channel {
+  readonly #socket: Duplex;
+  #waiting: Frame[] = [];
+  #waitingChars = 0;
+  #isScheduled = false;
+  #drained: Promise<void> | undefined;
+
+  constructor(socket: Duplex) {
+    this.#socket = socket;
+  }
+
+  /** Reads until the other side closes or breaks off; `onClosed` comes once. */
+  listen(onFrame: (frame: Frame) => void, onClosed: (error: Error | undefined) => void): void {
+    const reader = new FrameReader();
+    let failure: Error | undefined;
+    this.#socket.on('data', (piece: Buffer) => {
+      try {
+        for (const frame of reader.read(piece)) onFrame(frame);
+      } catch (error) {
+        this.#socket.destroy(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+    this.#socket.on('error', (error) => (failure = error));
+    this.#socket.on('close', () => onClosed(failure));
+    this.#socket.on('end', () => this.#socket.destroy());
+  }
+
+  /** To nobody once the other side has closed. */
+  send(frame: Frame): void {
+    if (this.#socket.destroyed) return;
+    this.#waiting.push(frame);
+    this.#waitingChars += frame.body.length;
+    if (this.#waitingChars > FLUSH_CHARS) return this.flush();
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.flush());
+  }
+
+  /** Sends what waits now, not at the end of this turn: for what must arrive even if this process then hangs. */
+  flush(): void {
+    this.#isScheduled = false;
+    if (this.#waiting.length === 0 || this.#socket.destroyed) return;
+    const frames = this.#waiting.splice(0);
+    this.#waitingChars = 0;
+    this.#socket.write(encodeFrames(frames));
+  }
+
+  /** Undefined while there is room; otherwise resolves when there is room again, or nobody left to send to. */
+  room(): Promise<void> | undefined {
+    if (this.#socket.writableLength < HIGH_WATER_BYTES || this.#socket.destroyed) return undefined;
+    this.#drained ??= new Promise((resolve) => {
+      const done = (): void => {
+        this.#socket.off('drain', done);
+        this.#socket.off('close', done);
+        this.#drained = undefined;
+        resolve();
+      };
+      this.#socket.once('drain', done);
+      this.#socket.once('close', done);
+    });
+    return this.#drained;
+  }
+
+  close(): void {
+    this.flush();
+    this.#socket.end();
+  }
+}

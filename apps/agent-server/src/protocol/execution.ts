@@ -1,0 +1,73 @@
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { RunEnd } from '../store/row/run-end.js';
+import type { CancelAction } from '../store/row/run-row.js';
+import type { RunEvent } from '../stream/run-event.js';
+
+/** Why a run at work is stopped from outside. */
+export type StopReason =
+  | { readonly kind: 'cancelled'; readonly action: CancelAction }
+  | { readonly kind: 'timed-out'; readonly limitMs: number }
+  | { readonly kind: 'handed-back' } // the server stops; another goes on
+  | { readonly kind: 'lost'; readonly error: unknown }; // its lease ran out or its database is unavailable
+
+/** What became of an attempt. */
+export type Outcome =
+  | { readonly kind: 'ended'; readonly end: RunEnd; readonly body: string }
+  | Exclude<StopReason, { kind: 'cancelled' | 'timed-out' }>
+  /** Its process ended under it; `isCharged`: the run was alone there, so the process ended because of it. */
+  | { readonly kind: 'crashed'; readonly isCharged: boolean; readonly error: unknown };
+
+/** Where the output of an attempt goes. */
+export interface OutputSink {
+  emit(event: RunEvent): void;
+  /** Whether the output has readers; unread output need not become text. */
+  isWanted(): boolean;
+  /** Whether somebody waits for the result: a run without a thread keeps none. */
+  isAwaited(): boolean;
+}
+
+/** One attempt of a run. */
+export interface Execution {
+  readonly run: ClaimedRun;
+  /** Runs the graph to its end or to a stop. Never rejects. */
+  perform(): Promise<Outcome>;
+  /** Stops the graph; the first reason counts. */
+  stop(reason: StopReason): void;
+  /** The answers of the sink's `isWanted` and `isAwaited` may be others now. */
+  wantedChanged(): void;
+}
+
+/** What readers and waiters get of a run that was cancelled. */
+export const CANCELLED = { error: 'UserInterrupt', message: 'The run was cancelled' } as const;
+
+/** What readers and waiters get of a run that took too long. */
+export function timedOut(limitMs: number): { readonly error: string; readonly message: string } {
+  return {
+    error: 'RunTimeout',
+    message: `The run was stopped at its time limit of ${limitMs / 1000} s; BG_JOB_TIMEOUT_SECS of the deployment sets it`,
+  };
+}
+
+/** The end of a run that was stopped where no graph could answer. */
+export function stoppedOutcome(reason: StopReason): Outcome {
+  switch (reason.kind) {
+    case 'cancelled':
+      return reason.action === 'rollback'
+        ? {
+            ...ended({ status: 'interrupted', threadStatus: 'interrupted', error: CANCELLED }),
+            end: { status: 'interrupted', threadStatus: 'idle', isRollback: true },
+          }
+        : ended({ status: 'interrupted', threadStatus: 'interrupted', error: CANCELLED });
+    case 'timed-out':
+      return ended({ status: 'timeout', threadStatus: 'error', error: timedOut(reason.limitMs) });
+    case 'handed-back':
+    case 'lost':
+      return reason;
+    default:
+      return reason satisfies never;
+  }
+}
+
+function ended(end: RunEnd): Extract<Outcome, { kind: 'ended' }> {
+  return { kind: 'ended', body: JSON.stringify({ __error__: end.error }), end };
+}

@@ -1,0 +1,83 @@
+/**
+ * One message between the server and a graph host: a kind, the run or question it belongs to, a small JSON document and
+ * a text that neither side parses on the way (the data of an event, an answer).
+ *
+ * On the wire, integers little-endian, texts UTF-8:
+ * `length of what follows: u32 | kind: u8 | id: u32 | length of head: u32 | head | body`
+ */
+export interface Frame {
+  /** Number of its kind, see `messages.ts`. */
+  readonly kind: number;
+  /** Number of the run or the question; 0 for what belongs to neither. */
+  readonly id: number;
+  /** JSON text of an object, or empty. */
+  readonly head: string;
+  readonly body: string;
+}
+
+const LENGTH_BYTES = 4;
+const FIXED_BYTES = 9;
+
+/** A length beyond it is no length: the other side speaks something else. */
+const MAX_FRAME_BYTES = 2 ** 31 - 1;
+
+/** Frames as bytes, in one piece: what is sent in one turn leaves in one write. */
+export function encodeFrames(frames: readonly Frame[]): Buffer {
+  const sizes = frames.map(({ head, body }) => [Buffer.byteLength(head), Buffer.byteLength(body)] as const);
+  const total = sizes.reduce((sum, [head, body]) => sum + LENGTH_BYTES + FIXED_BYTES + head + body, 0);
+  const bytes = Buffer.allocUnsafe(total);
+  let at = 0;
+  for (const [index, { kind, id, head, body }] of frames.entries()) {
+    const [headBytes, bodyBytes] = sizes[index] ?? [0, 0];
+    at = bytes.writeUInt32LE(FIXED_BYTES + headBytes + bodyBytes, at);
+    at = bytes.writeUInt8(kind, at);
+    at = bytes.writeUInt32LE(id, at);
+    at = bytes.writeUInt32LE(headBytes, at);
+    at += bytes.write(head, at, 'utf8');
+    at += bytes.write(body, at, 'utf8');
+  }
+  return bytes;
+}
+
+/** Makes frames of bytes that arrive in any pieces. */
+export class FrameReader {
+  #pieces: Buffer[] = [];
+  #held = 0;
+  #needed = LENGTH_BYTES;
+
+  /**
+   * @returns the frames that are complete now
+   * @throws when the bytes are no frames
+   */
+  read(piece: Buffer): Frame[] {
+    this.#pieces.push(piece);
+    this.#held += piece.length;
+    // a large frame comes in many pieces: they are joined once, when it is whole
+    if (this.#held < this.#needed) return [];
+    const bytes = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces, this.#held);
+    const frames: Frame[] = [];
+    let at = 0;
+    for (;;) {
+      const left = bytes.length - at;
+      this.#needed = left < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + bytes.readUInt32LE(at);
+      if (this.#needed > MAX_FRAME_BYTES) throw new Error(`a frame of ${this.#needed} bytes was announced`);
+      if (left < this.#needed) break;
+      frames.push(parseFrame(bytes.subarray(at + LENGTH_BYTES, at + this.#needed)));
+      at += this.#needed;
+    }
+    this.#held = bytes.length - at;
+    this.#pieces = this.#held > 0 ? [bytes.subarray(at)] : [];
+    return frames;
+  }
+}
+
+function parseFrame(bytes: Buffer): Frame {
+  const bodyFrom = FIXED_BYTES + (bytes.length < FIXED_BYTES ? 0 : bytes.readUInt32LE(5));
+  if (bytes.length < bodyFrom) throw new Error(`a frame of ${bytes.length} bytes has no room for its head`);
+  return {
+    kind: bytes.readUInt8(0),
+    id: bytes.readUInt32LE(1),
+    head: bytes.toString('utf8', FIXED_BYTES, bodyFrom),
+    body: bytes.toString('utf8', bodyFrom),
+  };
+}

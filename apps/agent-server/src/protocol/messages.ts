@@ -1,0 +1,128 @@
+import type { PublicErrorCode } from '#lib/errors';
+import type { StoreSettings } from '#lib/graph-configuration';
+import type { JsonObject } from '#lib/json';
+import type { GraphSource } from '../graph/graph-folder.js';
+import type { CancelAction } from '../store/row/run-row.js';
+import type { Frame } from './frame.js';
+import type { QuestionKind } from './questions.js';
+import type { RunEnd } from '../store/row/run-end.js';
+
+/** What a host is told before anything else. */
+export interface LoadOrder {
+  /** Real path of the agent's folder. */
+  readonly folder: string;
+  readonly graphs: readonly GraphSource[];
+  /** `postgres://…`. Secret. */
+  readonly postgresUri: string;
+  /** Database connections of this host. */
+  readonly poolSize: number;
+  readonly logLevel: string;
+  /** Words that must not stand in what leaves the host. */
+  readonly secrets: readonly string[];
+  /** Other files of the agent that are imported. */
+  readonly modules: readonly string[];
+  readonly store: StoreSettings;
+}
+
+/** What went wrong with a question. */
+export type Trouble =
+  | { readonly kind: 'public'; readonly code: PublicErrorCode; readonly message: string }
+  | { readonly kind: 'database'; readonly trouble: 'unavailable' | 'refused'; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string; readonly stack: string };
+
+/** The end of an attempt; its texts stand in the body, the result first. */
+export type WireOutcome =
+  | {
+      readonly kind: 'ended';
+      readonly end: Omit<RunEnd, 'values'>;
+      /** Characters of the result. */
+      readonly bodyChars: number;
+      /** Where the values stand: they often are the result. */
+      readonly values: 'none' | 'body' | 'behind';
+    }
+  | { readonly kind: 'handed-back' }
+  | { readonly kind: 'lost'; readonly message: string };
+
+/** Whether output has readers, and whether somebody waits for the result. */
+export interface Wanted {
+  readonly isWanted: boolean;
+  readonly isAwaited: boolean;
+}
+
+type Message<K extends string, H = object> = { readonly kind: K } & Readonly<H>;
+
+/** What a server sends: id is the run's number, or the question's. */
+export type ToHost =
+  | Message<'load', LoadOrder>
+  /** Body: the run as JSON. */
+  | Message<'perform', Wanted>
+  | Message<
+      'stop',
+      | { reason: 'handed-back' | 'lost' }
+      | { reason: 'cancelled'; action: CancelAction }
+      | { reason: 'timed-out'; limitMs: number }
+    >
+  | Message<'wanted', Wanted>
+  | Message<'ask', { question: QuestionKind }>
+  /** Send what waits elsewhere, and end. */
+  | Message<'leave'>;
+
+/** What a host sends. */
+export type FromHost =
+  | Message<'loading', { graphId: string; file: string; waitsFor: readonly string[] }>
+  /** The agent's own files compile: these. */
+  | Message<'sources', { files: readonly string[] }>
+  /** With the modules of packages that they import, as URLs. */
+  | Message<'loaded', { packages: readonly string[] }>
+  | Message<'refused', { message: string }>
+  /** Body: the event's data. */
+  | Message<'event', { event: string }>
+  | Message<'outcome', { outcome: WireOutcome }>
+  /** Body: the answer. */
+  | Message<'answer'>
+  | Message<'trouble', { trouble: Trouble }>
+  /** Sent twice a second: how late its timers are, and its heap. */
+  | Message<'health', { lagMs: number; heapShare: number }>;
+
+const TO_HOST = ['load', 'perform', 'stop', 'wanted', 'ask', 'leave'] as const;
+const FROM_HOST = [
+  ...['sources', 'loading', 'loaded', 'refused', 'event', 'outcome', 'answer', 'trouble', 'health'],
+] as const;
+
+interface Sent<M> {
+  readonly id: number;
+  readonly message: M;
+  readonly body: string;
+}
+
+function render(
+  kinds: readonly string[],
+  id: number,
+  { kind, ...head }: { kind: string },
+  body: string,
+): Frame {
+  return { kind: kinds.indexOf(kind), id, head: JSON.stringify(head), body };
+}
+
+function parse(kinds: readonly string[], { kind, id, head, body }: Frame): Sent<JsonObject> {
+  const name = kinds[kind];
+  if (name === undefined) throw new Error(`a frame of the unknown kind ${kind} arrived`);
+  return { id, body, message: { ...(JSON.parse(head) as JsonObject), kind: name } };
+}
+
+export function toHost(message: ToHost, id = 0, body = ''): Frame {
+  return render(TO_HOST, id, message, body);
+}
+
+export function fromHost(message: FromHost, id = 0, body = ''): Frame {
+  return render(FROM_HOST, id, message, body);
+}
+
+// Both sides are of one build: what arrives is what was sent.
+export function parseToHost(frame: Frame): Sent<ToHost> {
+  return parse(TO_HOST, frame) as Sent<JsonObject> as Sent<ToHost>;
+}
+
+export function parseFromHost(frame: Frame): Sent<FromHost> {
+  return parse(FROM_HOST, frame) as Sent<JsonObject> as Sent<FromHost>;
+}

@@ -1,0 +1,74 @@
+import type { JsonObject } from '#lib/json';
+
+/** A state to look at. The server has seen that the caller reaches the thread. */
+export interface StatePlace {
+  readonly graphId: string;
+  readonly threadId: string;
+  /** Of the assistant that the thread is used with. */
+  readonly configurable: JsonObject;
+  /** An earlier state, or one of a subgraph; undefined for the newest. */
+  readonly checkpoint?: JsonObject | undefined;
+}
+
+export interface StateQuestion extends StatePlace {
+  readonly subgraphs: boolean;
+}
+
+export interface HistoryQuestion extends StatePlace {
+  readonly limit: number;
+  readonly before?: JsonObject | undefined;
+  readonly metadata?: JsonObject | undefined;
+}
+
+export interface UpdateQuestion extends StatePlace {
+  readonly values: unknown;
+  readonly asNode?: string | undefined;
+}
+
+/** What a state is after a change from outside. */
+export interface UpdatedState {
+  readonly checkpoint: JsonObject | null;
+  /** JSON text of all values. */
+  readonly values: string;
+  readonly hasNext: boolean;
+  readonly interrupts: JsonObject;
+}
+
+export interface DrawingQuestion {
+  readonly graphId: string;
+  /** Subgraphs too, or that many levels of them. */
+  readonly xray: boolean | number;
+}
+
+export interface SchemasQuestion {
+  readonly graphId: string;
+}
+
+export interface SubgraphsQuestion {
+  readonly graphId: string;
+  readonly namespace?: string | undefined;
+  readonly recurse: boolean;
+}
+
+/** Texts to be made vectors by the model of the agent's store. */
+export interface EmbedQuestion {
+  readonly texts: readonly string[];
+  /** One text, that is searched for; the answer is one vector. */
+  readonly isQuery: boolean;
+}
+
+/**
+ * What is asked about graphs and states. Each is answered with a JSON text: the body of the HTTP answer, but for
+ * `update` (an `UpdatedState`).
+ */
+export interface Questions {
+  readonly state: StateQuestion;
+  readonly history: HistoryQuestion;
+  readonly update: UpdateQuestion;
+  readonly drawing: DrawingQuestion;
+  readonly schemas: SchemasQuestion;
+  readonly subgraphs: SubgraphsQuestion;
+  readonly embed: EmbedQuestion;
+}
+
+export type QuestionKind = keyof Questions;
