@@ -125,7 +125,8 @@ interface Deployment {
         users.filter(([, isAgent]) => isAgent),
         users.filter(([, isAgent]) => !isAgent),
       ];
-      expect([agents.length, others.length]).toEqual([1, 1]);
+      // the server and its graph host; the node
+      expect([agents.length, others.length]).toEqual([2, 1]);
       expect(new Set([0, ...users.map(([uid]) => uid)]).size).toBe(3);
     });
 

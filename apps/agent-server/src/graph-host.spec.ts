@@ -72,7 +72,7 @@ describe('a node that computes for seconds', () => {
     expect(times[Math.floor(times.length * 0.9)]).toBeLessThan(500);
   });
 
-  it('is named with its run while it computes for longer, and its run can be cancelled', async () => {
+  it('shows its run, node and line when it computes for longer, and ends when its run is cancelled', async () => {
     const { thread_id } = await client.threads.create();
     const neighbour = await client.threads.create();
     const slow = await client.runs.create(neighbour.thread_id, 'slow', { input: { waitMs: 500 } });
@@ -141,7 +141,7 @@ describe('a graph host that ends', () => {
     expect(hostsOf(server.child.pid)).not.toContain(host);
   });
 
-  it('ends with its server, also in the middle of a computation', async () => {
+  it('outlives no server, even in the middle of a computation', async () => {
     const env = { AGENTPLANE_RUN_LEASE_MS: '600000' }; // nobody takes the run over
     const other = await ServerProcess.start({ uri, env });
     const [host] = hostsOf(other.child.pid);
@@ -155,7 +155,7 @@ describe('a graph host that ends', () => {
 });
 
 describe('a graph that computes without end while it loads', () => {
-  it('is named with its line by a server that answers', async () => {
+  it('shows its line through a server that answers', async () => {
     const path = join(folder, 'spins');
     mkdirSync(path);
     writeFileSync(join(path, 'langgraph.json'), JSON.stringify({ graphs: { agent: './agent.ts:graph' } }));

@@ -37,7 +37,8 @@ function stackAtWork(): string[] {
   Error.stackTraceLimit = stackTraceLimit;
   // above it stand this look itself and the expression that asks
   const asked = lines.findIndex((line) => line.includes('eval'));
-  return lines.slice(asked + 1, asked + 1 + SHOWN_FRAMES);
+  const theirs = lines.slice(asked + 1).filter((line) => !line.includes('node:internal'));
+  return theirs.slice(0, SHOWN_FRAMES);
 }
 
 /** Lets the watch ask. */

@@ -120,9 +120,9 @@ export function fromHost(message: FromHost, id = 0, body = ''): Frame {
 
 // Both sides are of one build: what arrives is what was sent.
 export function parseToHost(frame: Frame): Sent<ToHost> {
-  return parse(TO_HOST, frame) as Sent<JsonObject> as Sent<ToHost>;
+  return parse(TO_HOST, frame) as Sent<ToHost>;
 }
 
 export function parseFromHost(frame: Frame): Sent<FromHost> {
-  return parse(FROM_HOST, frame) as Sent<JsonObject> as Sent<FromHost>;
+  return parse(FROM_HOST, frame) as Sent<FromHost>;
 }
