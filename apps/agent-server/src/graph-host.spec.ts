@@ -131,7 +131,7 @@ describe('a graph host that ends', () => {
     }
   }, 180_000);
 
-  it('is replaced when it was killed, and its run goes on as the next attempt', async () => {
+  it('hands its run to the next host when it is killed', async () => {
     const [host] = hostsOf(server.child.pid);
     const { thread_id } = await client.threads.create();
     const run = client.runs.wait(thread_id, 'slow', { input: { waitMs: 600 } });
