@@ -38,6 +38,12 @@ describe('databases of deployments, made by an administrator that is no superuse
     await expect(query(uri.replace('second', 'first'), 'SELECT 1')).rejects.toThrow(/password/);
   });
 
+  it('demands of the server what the administrator demands of it', async () => {
+    const demanding = { adminUri: `${adminUri}?require_auth=scram-sha-256`, name: 'dep_demanding' };
+    const { uri } = await deploymentDatabases.ensure(demanding);
+    expect(uri).toMatch(/\/dep_demanding\?require_auth=scram-sha-256$/);
+  });
+
   it('makes a database while another session holds template1', async () => {
     const holder = new pg.Client({ connectionString: postgres.uri.replace(/[^/]*$/, 'template1') });
     await holder.connect();

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import { openConnection, type OwnConnection } from '#lib/postgres';
 
 /** A database with the one role that owns it. */
 export interface DatabaseRequest {
@@ -48,7 +48,7 @@ export async function ensureAdministrator(
 }
 
 async function ensureRole(
-  client: pg.Client,
+  client: OwnConnection,
   request: { role: string; password: string; connectionLimit: number },
   rights: string,
 ): Promise<void> {
@@ -61,9 +61,8 @@ async function ensureRole(
   );
 }
 
-async function withClient<T>(uri: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: uri, application_name: 'agentplane-setup' });
-  await client.connect();
+async function withClient<T>(uri: string, use: (client: OwnConnection) => Promise<T>): Promise<T> {
+  const client = await openConnection({ uri, applicationName: 'agentplane-setup' });
   try {
     return await use(client);
   } finally {

@@ -25,8 +25,9 @@ export function embeddedDatabases({
   readonly port: number;
 }): EmbeddedDatabases {
   const passwords = new Passwords(join(dataDir, 'secrets', 'postgres.json'));
+  // A program that took the port while the server restarts must not be given a password.
   const uri = (role: string, secret: string, database: string): string =>
-    `postgres://${role}:${encodeURIComponent(secret)}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
+    `postgres://${role}:${encodeURIComponent(secret)}@127.0.0.1:${port}/${encodeURIComponent(database)}?require_auth=scram-sha-256`;
   const superuserUri = uri(SUPERUSER, passwords.ensure(SUPERUSER), 'postgres');
   return {
     superuserUri,

@@ -55,6 +55,12 @@ describe('startEmbeddedPostgres', () => {
     postgres = await start();
     pgdata = pgdataOf(dataDir);
     const uri = await postgres.ensureDatabase({ database: 'kube', role: 'kube', connectionLimit: 3 });
+    for (const made of [
+      uri,
+      postgres.superuserUri,
+      await postgres.ensureAdministrator({ role: 'deployments' }),
+    ])
+      expect(made).toMatch(/\?require_auth=scram-sha-256$/);
     await query(uri, 'CREATE TABLE kept AS SELECT 42 AS answer');
     expect(statSync(join(dataDir, 'secrets', 'postgres.json')).mode & 0o777).toBe(0o600);
     // only the user of the server may pass through the data folder
@@ -93,7 +99,9 @@ describe('startEmbeddedPostgres', () => {
     await holder.end();
     // the place of a connection is free a moment after its client has gone
     const refusal = await waitFor(async () => {
-      const error: unknown = await query(uri.replace(/kube$/, 'other'), 'SELECT 1').catch((thrown) => thrown);
+      const error: unknown = await query(uri.replace(/kube(?=\?)/, 'other'), 'SELECT 1').catch(
+        (thrown) => thrown,
+      );
       return !String(error).includes('too many connections') && String(error);
     });
     expect(refusal).toMatch(/permission denied/);

@@ -1,17 +1,21 @@
 import pg from 'pg';
 import { failLongRows } from './fail-long-rows.js';
 import { namedFailure, throwNamed } from './named-failure.js';
+import { requiredLogin, requireScram } from './require-scram.js';
 
 /**
  * A connection that cannot end the process: it always listens to its own `error` event, since a pool listens to idle
  * connections only and one that breaks while it is lent out would throw. Nor can a row that is too long to be read.
- * Failures without an answer of the server are NoAnswerErrors.
+ * Failures without an answer of the server are NoAnswerErrors; a server that does not log in as the URI's
+ * `require_auth` demands counts as one that gave none.
  */
 export class GuardedClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
     this.on('error', () => undefined);
     failLongRows(this.connection);
+    const uri = typeof config === 'string' ? config : config?.connectionString;
+    if (requiredLogin(uri) !== undefined) requireScram(this.connection);
   }
 
   // pool.query hands an `error` event on as the failure of its statement
