@@ -191,6 +191,25 @@ describe('control plane', () => {
     expect(await revisions('secretive')).toHaveLength(2);
   });
 
+  it('makes the tracing project again that was deleted, and reports its id', async () => {
+    await deploy('projectless');
+    await serve('projectless', 1);
+    const { traces, tenantId, client } = plane;
+    const projectId = async () =>
+      (await client.get(RESOURCES.AgentDeployment, at('projectless'))).status?.tracingProjectId;
+    const first = await projectId();
+    expect(await traces.projects.delete(tenantId, first ?? '')).toBe(true);
+    await client.merge(RESOURCES.AgentDeployment, at('projectless'), {
+      metadata: { annotations: { touched: 'yes' } },
+    });
+    const second = await waitFor(async () => {
+      const found = await projectId();
+      return found !== first && found;
+    });
+    expect(await traces.projects.find(tenantId, { id: second })).toMatchObject({ id: second });
+    expect(await revisions('projectless')).toHaveLength(1);
+  });
+
   const destinationWith = (name: string, secret: string) =>
     plane.client.create(RESOURCES.BulkExportDestination, {
       metadata: at(name),

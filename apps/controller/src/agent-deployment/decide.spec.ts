@@ -38,6 +38,16 @@ describe('decideDeployment', () => {
       { kind: 'ensure-project' },
     ],
     [
+      'ensures a project that was deleted',
+      { tracingProjectId: undefined, revisions: [READY] },
+      { kind: 'ensure-project', tenantId: 't' },
+    ],
+    [
+      'takes over a project that was deleted and made again',
+      { tracingProjectId: 'p2', revisions: [READY] },
+      { kind: 'ensure-project' },
+    ],
+    [
       'ensures the database after the project',
       without({ ...PROVISIONED, conditions: PROVISIONED?.conditions?.slice(0, 1) ?? [] }),
       { kind: 'ensure-key-and-database', tenantId: 't' },
@@ -100,7 +110,11 @@ describe('decideDeployment', () => {
       },
       { kind: 'forget-revisions', revisions: [{ metadata: { name: 'a-1' } }] },
     ],
-    ['settles', { revisions: [READY] }, { kind: 'settled', lookAgainMs: undefined }],
+    [
+      'settles, and looks at the tracing project every minute',
+      { revisions: [READY] },
+      { kind: 'settled', lookAgainMs: 60_000 },
+    ],
     [
       'settles while suspended without making a revision',
       { deployment: deployment({ suspend: true }) },

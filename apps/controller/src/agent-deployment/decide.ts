@@ -29,9 +29,11 @@ export type DeploymentDecision =
     }
   | { readonly kind: 'store-variables'; readonly revision: AgentRevision; readonly variables: Variables }
   | { readonly kind: 'forget-revisions'; readonly revisions: readonly AgentRevision[] }
-  | { readonly kind: 'settled'; readonly lookAgainMs: number | undefined };
+  | { readonly kind: 'settled'; readonly lookAgainMs: number };
 
 const REFUSED_MS = 10_000;
+/** Nothing wakes a deployment when its tracing project is deleted. */
+const PROJECT_LOOK_MS = 60_000;
 
 /**
  * In the order in which one thing needs the other: tracing project, platform key and database, revision, its variables.
@@ -43,7 +45,8 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
   if (admitted.refusal) return refuse(admitted.refusal);
   const { tenantId } = admitted.workspace.spec;
   if (
-    deployment.status?.tracingProjectId === undefined ||
+    world.tracingProjectId === undefined ||
+    deployment.status?.tracingProjectId !== world.tracingProjectId ||
     !isEnsured(deployment, CONDITION.tracingProjectReady)
   )
     return { kind: 'ensure-project', tenantId };
@@ -60,7 +63,10 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
     const listenerName = listener.metadata.name;
     return { kind: 'make-revision', revision: next.revision, tenantId, listenerName, hash };
   }
-  return decideVariables(world, environment) ?? decideForgetting(world) ?? { kind: 'settled', lookAgainMs };
+  return (
+    decideVariables(world, environment) ??
+    decideForgetting(world) ?? { kind: 'settled', lookAgainMs: lookAgainMs ?? PROJECT_LOOK_MS }
+  );
 }
 
 /** Whether the condition was made true for this very generation: the spec may ask for something else since. */

@@ -76,7 +76,7 @@ export class DeploymentReconciler {
     }
     const held = await addFinalizer(client, RESOURCES.AgentDeployment, found, FINALIZER.deployment);
     const deployment = await ensureId(client, RESOURCES.AgentDeployment, held, this.#caches.deployments);
-    const world = await observeDeployment(client, this.#caches, deployment);
+    const world = await observeDeployment(client, this.#caches, provisioning, deployment);
     const decision = decideDeployment(world);
     try {
       await this.#report(world, decision, await this.#act(deployment, decision));
@@ -144,7 +144,7 @@ function resultOf(decision: DeploymentDecision): Result {
     case 'refuse':
       return wait(decision.refusal.reason, decision.lookAgainMs);
     case 'settled':
-      return decision.lookAgainMs === undefined ? done() : after(decision.lookAgainMs);
+      return after(decision.lookAgainMs);
     case 'ensure-project':
     case 'ensure-key-and-database':
     case 'make-revision':

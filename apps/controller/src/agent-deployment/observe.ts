@@ -1,5 +1,6 @@
 import type { KubeClient } from '#lib/kube';
 import { PLATFORM_KEY } from '#lib/manifests';
+import { postgresTrouble } from '#lib/postgres';
 import { isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
@@ -19,6 +20,7 @@ import { type Caches, workspaceOf } from '../caches.js';
 import { isHandled } from './decide-revision.js';
 import { listRevisions } from './list-revisions.js';
 import { isSecretOfPlatform } from './platform-secrets.js';
+import type { DeploymentProvisioning } from './provision.js';
 import { secretValue } from './secret-value.js';
 
 export type DeploymentCaches = Pick<
@@ -36,6 +38,8 @@ export interface DeploymentWorld {
   /** By number, oldest first. */
   readonly revisions: readonly AgentRevision[];
   readonly listener: Listener | undefined;
+  /** The tracing project of the deployment's name as it is now, or as it was seen last while the store is unavailable. */
+  readonly tracingProjectId: string | undefined;
   /** The other deployments of the namespace. */
   readonly siblings: readonly AgentDeployment[];
   /** The deployment's own key; undefined before it was minted. */
@@ -65,10 +69,11 @@ export function hasVariables({ status }: AgentRevision): boolean {
   return isConditionTrue(status?.conditions, CONDITION.variablesReady);
 }
 
-/** Reads only: caches, and by name the Secrets that no cache may hold. */
+/** Reads only: caches, the tracing project, and by name the Secrets that no cache may hold. */
 export async function observeDeployment(
   client: KubeClient,
   caches: DeploymentCaches,
+  provisioning: Pick<DeploymentProvisioning, 'findProject'>,
   deployment: AgentDeployment,
 ): Promise<DeploymentWorld> {
   const { namespace = '', name, uid } = deployment.metadata;
@@ -79,9 +84,11 @@ export async function observeDeployment(
   const platformSecret = await findSecret(platformSecretName(name));
   const { secretsRef } = deployment.spec;
   const named = secretsRef && (await findSecret(secretsRef.name));
+  const workspace = workspaceOf(caches.workspaces, namespace);
   return {
     deployment,
-    workspace: workspaceOf(caches.workspaces, namespace),
+    workspace,
+    tracingProjectId: await presentProject(provisioning, deployment, workspace?.spec.tenantId),
     revisions,
     listener: listeners.find(({ metadata }) => metadata.name === listenerName),
     siblings: caches.deployments.list(namespace).filter(({ metadata }) => metadata.uid !== uid),
@@ -103,6 +110,23 @@ async function presentRevisions(
   if (from === undefined || isHandled(deployment, cached) || cached.some((one) => idOf(one) === from))
     return cached;
   return (await listRevisions(client, deployment)).filter((revision) => !isDeleting(revision));
+}
+
+/** Once made, a project may be deleted by anyone with a key of the workspace; nothing wakes the deployment then. */
+async function presentProject(
+  provisioning: Pick<DeploymentProvisioning, 'findProject'>,
+  deployment: AgentDeployment,
+  tenantId: string | undefined,
+): Promise<string | undefined> {
+  const known = deployment.status?.tracingProjectId;
+  if (known === undefined || tenantId === undefined) return known;
+  try {
+    return await provisioning.findProject(deployment, tenantId);
+  } catch (error) {
+    // revisions are made and suspended without the trace store
+    if (postgresTrouble(error) === 'unavailable') return known;
+    throw error;
+  }
 }
 
 async function repeatedVariables(

@@ -19,7 +19,7 @@ import { wireName } from './wire-name.js';
 
 /** Where the parts of a deployment outside the cluster are made. */
 export interface ProvisioningStores {
-  readonly projects: Pick<Projects, 'ensure'>;
+  readonly projects: Pick<Projects, 'ensure' | 'find'>;
   readonly apiKeys: Pick<ApiKeys, 'mint' | 'revokeOfDeployment'>;
   readonly databases: DeploymentDatabases;
   /** A server where databases and roles may be created. */
@@ -39,6 +39,11 @@ export class DeploymentProvisioning {
   /** The id of the tracing project of the deployment's name. */
   async ensureProject(deployment: AgentDeployment, tenantId: string): Promise<string> {
     return (await this.#stores.projects.ensure(tenantId, wireName(deployment))).id;
+  }
+
+  /** The id of that project; undefined when it was deleted. */
+  async findProject(deployment: AgentDeployment, tenantId: string): Promise<string | undefined> {
+    return (await this.#stores.projects.find(tenantId, { name: wireName(deployment) }))?.id;
   }
 
   /** The deployment's own key, minted once into its Secret. */

@@ -5,7 +5,7 @@ import { type Outcome, revisionCondition, summarizeDeployment } from './summariz
 import { deployment, PROVISIONED, revision, world } from './testdata/sample-world.js';
 
 const NOW = new Date('2026-01-01T00:00:00Z');
-const SETTLED: DeploymentDecision = { kind: 'settled', lookAgainMs: undefined };
+const SETTLED: DeploymentDecision = { kind: 'settled', lookAgainMs: 60_000 };
 const DONE: Outcome = { kind: 'done' };
 
 const wordsOf = ({ conditions = [] }: AgentDeploymentStatus): readonly string[] =>
