@@ -13,32 +13,46 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** 24.8 days; what asks for more is called back at once by Node. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** In as many parts as it takes. The result cancels it. */
+function startTimer(
+  ms: number,
+  callback: () => void,
+  prepare: (timer: NodeJS.Timeout) => unknown = () => undefined,
+): () => void {
+  const part = Math.min(ms, LONGEST_TIMER_MS);
+  let cancel = (): void => clearTimeout(timer);
+  const timer = setTimeout(() => {
+    if (ms <= part) return callback();
+    cancel = startTimer(ms - part, callback, prepare);
+  }, part);
+  prepare(timer);
+  return () => cancel();
+}
+
 /** The machine's own clock. */
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
-  after(ms, callback) {
-    const timer = setTimeout(callback, ms).unref();
-    return () => clearTimeout(timer);
-  },
+  after: (ms, callback) => startTimer(ms, callback, (timer) => timer.unref()),
   sleep(ms, signal) {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason as Error);
-      const timer = setTimeout(done, ms);
+      const cancel = startTimer(ms, done);
       function done(): void {
         signal?.removeEventListener('abort', aborted);
         resolve();
       }
       function aborted(): void {
-        clearTimeout(timer);
+        cancel();
         reject(signal?.reason as Error);
       }
       signal?.addEventListener('abort', aborted, { once: true });
     });
   },
 };
-
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Keeps the process alive until the result is called. A program that lives until it is told to stop needs this: its
