@@ -7,6 +7,8 @@ import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { Assistants } from './assistant/assistants.js';
+import type { Authorization } from './authorization/authorization.js';
+import { loadAuthorization } from './authorization/load-authorization.js';
 import { buildServices, type Services } from './build-services.js';
 import type { ServerConfig } from './config.js';
 import { readGraphFolder, type GraphFolder } from './graph/graph-folder.js';
@@ -77,7 +79,7 @@ export class AgentServer {
   static async start(options: AgentServerOptions): Promise<AgentServer> {
     const { config, clock, log } = options;
     const verifier = buildVerifier(config, clock);
-    const { agent, graphs, hosts } = await loadGraphs(options);
+    const { agent, graphs, hosts, authorization } = await loadAgent(options);
     const { postgresUri: uri } = config;
     const poolSize = config.poolSize - hostPool(config) * config.graphHosts;
     const database = new Database({ uri, poolSize, clock, log });
@@ -96,7 +98,7 @@ export class AgentServer {
     });
     const { worker, keeper, follower, runs, state, crons, webhooks, agents, tasks } = services;
     const http = new HttpSide({
-      verifier,
+      ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       sql,
       assistants,
       graphs,
@@ -189,11 +191,15 @@ function hostPool({ poolSize, graphHosts }: ServerConfig): number {
   return Math.max(2, Math.floor(poolSize / 2 / graphHosts));
 }
 
-async function loadGraphs({ config, folder, reports, clock, log }: AgentServerOptions): Promise<{
+/** What an agent's folder brings. */
+interface LoadedAgent {
   readonly agent: GraphFolder;
   readonly graphs: ReadonlySet<string>;
   readonly hosts: GraphHosts;
-}> {
+  readonly authorization: Authorization | undefined;
+}
+
+async function loadAgent({ config, folder, reports, clock, log }: AgentServerOptions): Promise<LoadedAgent> {
   const agent = await readGraphFolder(folder);
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // what the deployment sets comes first
@@ -214,8 +220,11 @@ async function loadGraphs({ config, folder, reports, clock, log }: AgentServerOp
     clock,
     log,
   });
+  let authorization: Authorization | undefined;
   const close = await openLoadingDoor(config, () => hosts.describeLoad());
   try {
+    const { auth } = agent;
+    authorization = auth && (await loadAuthorization(agent.folder, auth, { clock, log, reports }));
     await hosts.load();
   } catch (error) {
     await hosts.stop();
@@ -223,7 +232,7 @@ async function loadGraphs({ config, folder, reports, clock, log }: AgentServerOp
   } finally {
     await close();
   }
-  return { agent, graphs: new Set(agent.graphs.map(({ graphId }) => graphId)), hosts };
+  return { agent, graphs: new Set(agent.graphs.map(({ graphId }) => graphId)), hosts, authorization };
 }
 
 function secretWords(config: ServerConfig): string[] {

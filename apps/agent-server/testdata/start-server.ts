@@ -12,6 +12,9 @@ const main = join(root, 'dist', 'apps', 'agent-server', 'src', 'main.js');
 /** The agent whose graphs the tests use. */
 const TEST_AGENT = join(root, 'apps', 'agent-server', 'testdata', 'agent');
 export const SAMPLE_AGENT = join(root, 'examples', 'agent');
+export const JWT_AGENT = join(root, 'examples', 'jwt-auth');
+/** An agent with handlers of its own. */
+export const GUARDED_AGENT = join(root, 'apps', 'agent-server', 'testdata', 'guarded');
 
 export interface ServerOptions {
   readonly uri: string;

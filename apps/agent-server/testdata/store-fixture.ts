@@ -80,7 +80,7 @@ export function queueing(given: Partial<Queueing> = {}): Queueing {
     delayMs: 0,
     startsHere: false,
     isWatched: false,
-    createsThread: false,
+    newThread: undefined,
     ...given,
   };
 }

@@ -64,9 +64,10 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
           refusal: `${JSON.stringify(value)} is not one of ${NODE_VERSIONS.join(', ')}; agents run on Node 24`,
         },
   dependencies: judgeDependencies,
-  auth: refuse(
-    'an authentication handler of an agent cannot be run yet; callers need an API key of the workspace',
-  ),
+  auth: (value) =>
+    isJsonObject(value) && isJsonObject(value['openapi'])
+      ? { note: 'its openapi is shown nowhere, as the server publishes no document' }
+      : undefined,
   http: judgeHttp,
   ui: refuse('generative UI cannot be served yet; remove it'),
   ui_config: refuse('generative UI cannot be served yet; remove it'),

@@ -20,12 +20,29 @@ describe('langgraph.json', () => {
       webhooks: expect.objectContaining({ isDisabled: false, headers: {}, maxUrlLength: 2_048 }),
       threadTtl: expect.objectContaining({ defaultMinutes: undefined }),
       disabled: { a2a: false, mcp: false },
+      auth: undefined,
       notes: [],
     });
   });
 
   it.each([['.env'], [{ A: '1', B: '' }]])('takes variables from %j', (env) => {
     expect(parse({ env }).env).toEqual(env);
+  });
+
+  it('reads who says who calls', () => {
+    const cache = { cache_keys: ['Authorization'], ttl_seconds: 5 };
+    expect(parse({ auth: { path: './auth.ts:auth', disable_studio_auth: true, cache } }).auth).toEqual({
+      file: './auth.ts',
+      exportName: 'auth',
+      admitsStudio: false,
+      cache: { headers: ['authorization'], ttlSeconds: 5, maxSize: 1_000 },
+    });
+    expect(parse({ auth: { path: './auth.mjs' } }).auth).toEqual({
+      file: './auth.mjs',
+      exportName: 'default',
+      admitsStudio: true,
+      cache: undefined,
+    });
   });
 
   it.each<[string, string]>([
@@ -45,7 +62,17 @@ describe('langgraph.json', () => {
     [{ graphs: { a: './agent.rb:graph' } }, /agent\.rb is no TypeScript or JavaScript file/],
     [{ env: ['A'] }, /"env" must be the name of a file or an object of texts/],
     [{ env: { A: 1 } }, /"env" must be the name of a file or an object of texts/],
-    [{ auth: { path: './auth.ts:auth' } }, /"auth": an authentication handler of an agent cannot be run yet/],
+    [{ auth: './auth.ts:auth' }, /"auth" must be an object/],
+    [{ auth: { disable_studio_auth: true } }, /"auth.path" must be "FILE:EXPORT"/],
+    [{ auth: { path: './auth.py:auth' } }, /"auth.path": .\/auth.py is Python/],
+    [{ auth: { path: './auth.ts', disable_studio: true } }, /"auth": disable_studio is unknown/],
+    [{ auth: { path: './auth.ts', disable_studio_auth: 'yes' } }, /"auth.disable_studio_auth" must be true/],
+    [{ auth: { path: './auth.ts', cache: { cache_keys: [] } } }, /"auth.cache.cache_keys" must be a list/],
+    [{ auth: { path: './auth.ts', cache: { cache_keys: ['a'], ttl: 1 } } }, /"auth.cache": ttl is unknown/],
+    [
+      { auth: { path: './auth.ts', cache: { cache_keys: ['a'], ttl_seconds: 0 } } },
+      /"auth.cache.ttl_seconds" must be a number from 1 to 86400/,
+    ],
     [{ http: { app: './app.ts:app', disable_a2a: true } }, /"http": app cannot be served/],
     [{ http: { cors: {}, disable_threads: true } }, /"http": cors, disable_threads cannot be served/],
     [{ http: { disable_a2a: 'yes' } }, /"http": disable_a2a must be true or false/],

@@ -1,17 +1,15 @@
-import { TerminalError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
-import { REASON } from '#lib/resources';
 import { parseThreadTtl, type ThreadTtlSettings } from './checkpointer-settings.js';
+import { failed } from './failed.js';
 import { judgeSettings } from './judge-settings.js';
 import { parseStoreSettings, type StoreSettings } from './store-settings.js';
 import { parseWebhookSettings, type WebhookSettings } from './parse-webhook-settings.js';
+import { parseAuthSettings, type AuthSettings } from './parse-auth-settings.js';
+import { parseExport, type ModuleExport } from './parse-export.js';
 
 /** One graph that `langgraph.json` names. */
-export interface GraphEntry {
+export interface GraphEntry extends ModuleExport {
   readonly graphId: string;
-  /** As written, relative to the folder. */
-  readonly file: string;
-  readonly exportName: string;
   readonly description?: string;
 }
 
@@ -27,6 +25,8 @@ export interface GraphConfiguration {
   readonly threadTtl: ThreadTtlSettings;
   /** What `http` switches off. */
   readonly disabled: DisabledRoutes;
+  /** Undefined when the agent brings no handlers of its own. */
+  readonly auth: AuthSettings | undefined;
   /** A sentence for each setting that is let through and drives nothing. */
   readonly notes: readonly string[];
 }
@@ -37,30 +37,13 @@ export interface DisabledRoutes {
   readonly mcp: boolean;
 }
 
-const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
-
-function failed(message: string, cause?: unknown): TerminalError {
-  return new TerminalError(REASON.graphLoadFailed, `langgraph.json: ${message}`, { cause });
-}
-
 function parseGraph(graphId: string, given: unknown): GraphEntry {
   const { path, description } = isJsonObject(given) ? given : { path: given };
   if (typeof path !== 'string' || path === '')
     throw failed(`graph "${graphId}" must be "FILE:EXPORT", for example "./src/agent.ts:graph"`);
-  const colon = path.lastIndexOf(':');
-  const file = colon > 0 ? path.slice(0, colon) : path;
-  if (!SOURCE_FILE.test(file)) {
-    const isPython = /\.py$/.test(file) || /^[\w.]+$/.test(file);
-    throw failed(
-      isPython
-        ? `graph "${graphId}": ${file} is Python; agents are written in TypeScript or JavaScript, named as "FILE:EXPORT"`
-        : `graph "${graphId}": ${file} is no TypeScript or JavaScript file; name one as "FILE:EXPORT"`,
-    );
-  }
   return {
     graphId,
-    file,
-    exportName: (colon > 0 && path.slice(colon + 1)) || 'default',
+    ...parseExport(`graph "${graphId}"`, path),
     ...(typeof description === 'string' ? { description } : {}),
   };
 }
@@ -90,7 +73,7 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
     throw failed('it cannot be read as JSON', error);
   }
   const settings: JsonObject = isJsonObject(document) ? document : {};
-  const { graphs, env, store, http } = settings;
+  const { graphs, env, store, http, auth } = settings;
   if (!isJsonObject(graphs) || Object.keys(graphs).length === 0)
     throw failed('it names no graph: it needs {"graphs": {"NAME": "FILE:EXPORT"}}');
   // first: what else a Python project says makes no sense here
@@ -105,6 +88,7 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
     webhooks: parseWebhookSettings(settings).webhooks,
     threadTtl: parseThreadTtl(settings['checkpointer']),
     disabled: disabledRoutes(settings['http']),
+    auth: parseAuthSettings(auth),
     notes,
   };
 }

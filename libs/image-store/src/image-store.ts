@@ -133,9 +133,11 @@ function requireImportable(name: string, source: string): void {
   const configuration = join(source, 'langgraph.json');
   if (!existsSync(configuration))
     throw new TerminalError('NotAnAgent', `${source} has no langgraph.json; an agent's folder needs one`);
-  for (const { graphId, file } of parseGraphConfiguration(readFileSync(configuration, 'utf8')).graphs)
+  const { graphs, auth } = parseGraphConfiguration(readFileSync(configuration, 'utf8'));
+  const named = graphs.map(({ graphId, file }) => ({ what: `graph "${graphId}"`, file }));
+  for (const { what, file } of [...named, ...(auth ? [{ what: '"auth.path"', file: auth.file }] : [])])
     if (!existsSync(join(source, file)))
-      throw new TerminalError('NotAnAgent', `langgraph.json: graph "${graphId}": ${file} does not exist`);
+      throw new TerminalError('NotAnAgent', `langgraph.json: ${what}: ${file} does not exist`);
 }
 
 /** What imports left that were killed. */

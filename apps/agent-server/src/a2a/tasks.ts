@@ -44,7 +44,10 @@ export interface TaskParts {
 }
 
 /** Who asks, without a thread: the context says which. */
-export type Caller = Omit<Asker, 'threadId'>;
+export interface Caller extends Omit<Asker, 'threadId'> {
+  /** What handlers of the agent stamp on what this caller makes. */
+  readonly metadata?: JsonObject;
+}
 
 type TaskRuns = readonly [TaskRun, ...TaskRun[]];
 
@@ -108,7 +111,12 @@ export class Tasks {
   }
 
   /** The first thread that the caller can use; another's is as if it did not exist. */
-  async #submit(caller: Caller, { threadIds, request }: Plan, reader?: RunReader): Promise<Submitted> {
+  async #submit(
+    caller: Caller,
+    { threadIds, request: planned }: Plan,
+    reader?: RunReader,
+  ): Promise<Submitted> {
+    const request = { ...planned, metadata: { ...planned.metadata, ...caller.metadata } };
     const [first = uuid7(this.parts.clock.now()), ...others] = threadIds;
     try {
       return await this.parts.runs.submit({ ...caller, threadId: first }, request, reader);

@@ -43,26 +43,40 @@ export class Assistants {
     return found;
   }
 
+  /**
+   * The assistant that a run names. A graph's own belongs to every caller; for any other the scope is asked for.
+   * @throws PublicError `not_found`
+   */
+  async forRun(
+    idOrGraph: string,
+    scopeFor: (assistantId: string) => Scope | Promise<Scope>,
+  ): Promise<WireAssistant> {
+    return this.#ofGraph(idOrGraph) ?? this.get(await scopeFor(idOrGraph), idOrGraph);
+  }
+
+  /** An assistant that every caller may use: a graph's own. */
+  #ofGraph(idOrGraph: string): WireAssistant | undefined {
+    return this.#system.get(isUuid(idOrGraph) ? idOrGraph.toLowerCase() : systemAssistantId(idOrGraph));
+  }
+
   /** @param idOrGraph uuid of an assistant, or the name of a graph */
   async find(scope: Scope, idOrGraph: string): Promise<WireAssistant | undefined> {
-    const hasId = isUuid(idOrGraph);
-    const id = hasId ? idOrGraph.toLowerCase() : systemAssistantId(idOrGraph);
-    const known = this.#system.get(id);
-    if (known || !hasId) return known;
-    return findAssistant(scope, this.sql, id);
+    const known = this.#ofGraph(idOrGraph);
+    return known || !isUuid(idOrGraph) ? known : findAssistant(scope, this.sql, idOrGraph.toLowerCase());
   }
 
   /**
-   * @param hasThreads removes its threads as well, first: what a crash leaves can be removed again
+   * @param ofThreads removes those of its threads that this scope reaches as well, first: what a crash leaves can be
+   *   removed again
    * @throws PublicError `not_found`, `bad_request` for a graph's own assistant
    */
-  async remove(scope: Scope, idOrGraph: string, hasThreads: boolean): Promise<void> {
+  async remove(scope: Scope, idOrGraph: string, ofThreads: Scope | undefined): Promise<void> {
     const id = await this.#own(scope, idOrGraph, 'deleted');
     const page = { limit: 100, offset: 0, sortBy: 'thread_id', isAscending: true } as const;
-    while (hasThreads) {
-      const threads = await searchThreads(scope, this.sql, { metadata: { assistant_id: id } }, page);
+    while (ofThreads) {
+      const threads = await searchThreads(ofThreads, this.sql, { metadata: { assistant_id: id } }, page);
       if (threads.length === 0) break;
-      for (const { thread_id: threadId } of threads) await removeThread(scope, this.sql, threadId);
+      for (const { thread_id: threadId } of threads) await removeThread(ofThreads, this.sql, threadId);
     }
     if (!(await removeAssistant(scope, this.sql, id))) throw assistantNotFound(id);
   }

@@ -32,6 +32,10 @@ export interface CronMaker {
   readonly threadId: string | undefined;
   /** Headers and the caller, as graphs see them in `configurable`. */
   readonly fields: JsonObject;
+  /** The scope for runs on the thread; by default that of the cron. */
+  readonly threadScope?: Scope | undefined;
+  /** The scope for an assistant that a caller made; by default that of the cron. */
+  readonly assistantScope?: (assistantId: string) => Promise<Scope>;
 }
 
 function refused(field: string, why: string): PublicError {
@@ -45,11 +49,12 @@ export class CronService {
   constructor(private readonly parts: CronServiceParts) {}
 
   /** @throws PublicError `invalid`, `not_found` (assistant, thread), `forbidden` (scope), `conflict` (too many) */
-  async create({ scope, threadId, fields }: CronMaker, body: unknown): Promise<WireCron> {
+  async create(maker: CronMaker, body: unknown): Promise<WireCron> {
+    const { scope, threadId, fields, threadScope, assistantScope } = maker;
     const { sql, assistants, clock, limits } = this.parts;
     const asked = parseNewCron(body);
-    const assistant = await assistants.get(scope, asked.run.assistant_id);
-    if (threadId !== undefined) await getThread(scope, sql, threadId);
+    const assistant = await assistants.forRun(asked.run.assistant_id, assistantScope ?? (() => scope));
+    if (threadId !== undefined) await getThread(threadScope ?? scope, sql, threadId);
     const isEnabled = asked.enabled ?? true;
     const timing = timingOf(asked.schedule, asked);
     const nextRunDate = await this.#firstFire(timing);

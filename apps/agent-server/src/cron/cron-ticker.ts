@@ -118,7 +118,7 @@ export class CronTicker {
     const request = parseRequestedRun(due.payload);
     const queueing: Queueing = {
       strategy: request.multitask_strategy ?? 'enqueue',
-      ...{ delayMs: 0, startsHere: false, isWatched: false, createsThread: false },
+      ...{ delayMs: 0, startsHere: false, isWatched: false, newThread: undefined },
     };
     if (run.isTemporary) {
       await submitTemporaryRuns(WORKER, inside, server, [new TemporaryRow({ scope: WORKER, run, queueing })]);

@@ -6,6 +6,14 @@ export const CHECKPOINTER_KEY = '__pregel_checkpointer';
 /** `__` keys steer the library itself, and where a run begins stands in a place of its own. */
 const RESERVED = /^(__|checkpoint_(id|ns|map)$)/;
 
+/** Who calls is the server's to say, and set by it alone. */
+const CALLER = /^(langgraph_auth_(user|user_id|permissions)|graph_auth_user)$/;
+
+/** What requests and assistants may not claim: who calls. */
+export function withoutCaller(given: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(given).filter(([key]) => !CALLER.test(key)));
+}
+
 /**
  * The `configurable` of a run or of a look at a state.
  * @param given by requests and assistants; reserved keys are left out: an attempt that continues from where another
@@ -16,6 +24,8 @@ export function configurableOf(
   given: JsonObject | null | undefined,
   ...own: readonly JsonObject[]
 ): Record<string, unknown> {
-  const permitted = Object.fromEntries(Object.entries(given ?? {}).filter(([key]) => !RESERVED.test(key)));
+  const permitted = Object.fromEntries(
+    Object.entries(withoutCaller(given ?? {})).filter(([key]) => !RESERVED.test(key)),
+  );
   return Object.assign(permitted, ...own);
 }

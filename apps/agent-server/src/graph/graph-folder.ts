@@ -17,10 +17,7 @@ export interface GraphSource {
 }
 
 /** What the server does with a `langgraph.json`. */
-export interface GraphFolder extends Pick<
-  GraphConfiguration,
-  'store' | 'isStoreServed' | 'threadTtl' | 'disabled' | 'webhooks'
-> {
+export interface GraphFolder extends Omit<GraphConfiguration, 'graphs' | 'env'> {
   /** Real path of the agent's folder. */
   readonly folder: string;
   readonly graphs: readonly GraphSource[];
@@ -28,8 +25,6 @@ export interface GraphFolder extends Pick<
   readonly modules: readonly string[];
   /** What `env` sets, below the variables that the process was started with. */
   readonly variables: Readonly<Record<string, string>>;
-  /** A sentence for each setting that drives nothing. */
-  readonly notes: readonly string[];
 }
 
 function failed(message: string, cause?: unknown): TerminalError {
@@ -64,22 +59,19 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
   } catch (error) {
     throw failed('the file cannot be read', error);
   }
-  const { graphs, env, notes, store, isStoreServed, threadTtl, disabled, webhooks } =
-    parseGraphConfiguration(text);
+  const { env, ...configuration } = parseGraphConfiguration(text);
+  const { graphs, auth, store, notes } = configuration;
   const read = await readVariables(real, env);
   return {
+    ...configuration,
     folder: real,
     graphs: graphs.map((graph) => ({ ...graph, file: resolve(real, graph.file) })),
+    auth: auth && { ...auth, file: resolve(real, auth.file) },
     variables: read.variables,
-    store,
     modules: [store.index?.source?.file]
       .filter((file) => file !== undefined)
       .map((file) => resolve(real, file))
       .filter((file) => existsSync(file)),
-    isStoreServed,
-    threadTtl,
-    webhooks,
-    disabled,
     notes: [...notes, ...read.notes],
   };
 }

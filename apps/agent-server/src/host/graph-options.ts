@@ -1,5 +1,5 @@
 import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
-import { CHECKPOINTER_KEY, configurableOf } from '../graph/configurable-of.js';
+import { CHECKPOINTER_KEY, configurableOf, withoutCaller } from '../graph/configurable-of.js';
 import type { GraphOptions } from '../graph/runnable-graph.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import { definitionsOf, libraryModesOf } from '../stream/stream-modes.js';
@@ -26,7 +26,7 @@ export function graphOptions({ run, saver, store, signal, continues }: Attempt):
   const { kwargs } = run;
   const identity = runIdentity(run);
   const { tags, recursion_limit: recursionLimit, run_name: runName, metadata } = kwargs.config ?? {};
-  const context = kwargs.context ?? {};
+  const context = withoutCaller(kwargs.context ?? {});
   const durability = durabilityOf(run);
   return {
     streamMode: libraryModesOf(kwargs.stream_mode),

@@ -19,6 +19,8 @@ import type { Operation, Wire } from '../a2a/wire.js';
 import type { OutputReader } from '../run/run-reader.js';
 import type { Sql } from '../store/sql.js';
 import { callerFields } from './caller-fields.js';
+import { isJsonObject, type MutableJsonObject } from '#lib/json';
+import { AuthRefusal } from '../authorization/auth-refusal.js';
 import { authorize } from './caller-scope.js';
 import { registerCardRoutes, versionOf, type CardParts } from './card-routes.js';
 import type { StreamParts } from './event-stream.js';
@@ -103,13 +105,19 @@ export class A2aRoutes {
       const { method, params } = parseEnvelope(request.body);
       const chosen = chooseMethod(method);
       wire = chosen.wire;
-      const scope = await authorize(request, ACCESS[chosen.operation]);
+      const asked: MutableJsonObject = {
+        assistant_id: pathPart(request, 'assistant_id'),
+        metadata: {},
+      };
+      const scope = await authorize(request, ACCESS[chosen.operation], asked);
       const agent = await this.parts.agents.get(scope, pathPart(request, 'assistant_id'));
       requireTalk(agent);
-      const caller = { scope, fields: callerFields(request.headers, request.caller) };
+      const stamped = isJsonObject(asked['metadata']) ? asked['metadata'] : {};
+      const caller = { scope, fields: callerFields(request.headers, request.caller), metadata: stamped };
       const begun = await this.#perform({ ...chosen, id, params, caller, agent, reply });
       return begun;
     } catch (thrown) {
+      if (thrown instanceof AuthRefusal) throw thrown; // authorization is left to the server
       const error = this.#shown(thrown);
       return reply.code(statusOf(error)).send(renderError(wire, id, error));
     }

@@ -13,7 +13,7 @@ import { searchAssistants } from '../store/assistant/search-assistants.js';
 import type { AssistantSearch } from '../store/row/assistant-conditions.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { scopeOf } from './caller-scope.js';
+import { authorize, scopeOf } from './caller-scope.js';
 import { hasPathPart, isTrue, pageOf, pathPart, queryOf } from './request-parts.js';
 import { access } from './route-access.js';
 import { asJson, paginate, selected } from './search-answer.js';
@@ -150,7 +150,9 @@ function registerChanges(
     assistants.choose(...named(request), parseBody(choice, request.body).version),
   );
   app.delete('/assistants/:assistant_id', access('assistants:delete'), async (request, reply) => {
-    await assistants.remove(...named(request), isTrue(queryOf(request)['delete_threads']));
+    const hasThreads = isTrue(queryOf(request)['delete_threads']);
+    const ofThreads = hasThreads ? await authorize(request, 'threads:delete', {}) : undefined;
+    await assistants.remove(...named(request), ofThreads);
     return reply.code(204).send();
   });
 }

@@ -1,14 +1,26 @@
 import type { FastifyRequest } from 'fastify';
+import type { MutableJsonObject } from '#lib/json';
+import type { AuthUser } from '../authorization/auth-user.js';
+import type { Authorization } from '../authorization/authorization.js';
 import type { CallerScope } from '../store/scope.js';
 import { EVERY_ROW } from '../store/sql-filter.js';
+import { askedValue, runValue } from './asked-value.js';
 import type { Access } from './route-access.js';
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Undefined when the agent brings no handlers: every caller reaches everything of the deployment. */
+    readonly authorization: Authorization | undefined;
+  }
   interface FastifyRequest {
+    /** The authenticated caller; undefined where authentication is off. */
+    caller: AuthUser | undefined;
     /** What the caller reaches by this request; undefined on routes whose access is `open` or `any`. */
     scope: CallerScope | undefined;
   }
 }
+
+const EVERYTHING: CallerScope = { kind: 'caller', filter: EVERY_ROW };
 
 /** The scope of a request, made from the access that its route names. */
 export function scopeOf({ scope, routeOptions }: FastifyRequest): CallerScope {
@@ -17,10 +29,45 @@ export function scopeOf({ scope, routeOptions }: FastifyRequest): CallerScope {
 }
 
 /**
- * Asks for one more thing than the access of the route says: for routes that learn from their body what they do, and
- * for those that do two things. A key of the workspace reaches everything of its deployment; what an auth handler of the
- * agent answers becomes the filter here.
+ * Asks what the caller reaches by one thing more than the access of the route says: for routes that learn from their body
+ * what they do, and for those that do two things. A key of the workspace reaches everything of its deployment, unless a
+ * handler of the agent answers a filter.
+ * @param value what is asked for, which the handler may change
+ * @throws AuthRefusal, PublicError `unavailable`
  */
-export async function authorize(_request: FastifyRequest, _access: Access): Promise<CallerScope> {
-  return { kind: 'caller', filter: EVERY_ROW };
+export async function authorize(
+  request: FastifyRequest,
+  access: Access,
+  value: MutableJsonObject,
+): Promise<CallerScope> {
+  const { caller, server } = request;
+  if (!server.authorization) return EVERYTHING;
+  if (!caller) throw new Error('a request with handlers of the agent has no caller');
+  const filter = await server.authorization.authorize(access, caller, value);
+  return filter ? { kind: 'caller', filter } : EVERYTHING;
+}
+
+/** Asks for the access of a route; what a handler changes is changed in the request. */
+export async function authorizeRoute(request: FastifyRequest, access: Access): Promise<CallerScope> {
+  if (!request.server.authorization) return EVERYTHING;
+  if (request.method !== 'GET') request.body ??= {}; // handlers stamp metadata on requests without a body too
+  const { value, keep } = askedValue(request, access);
+  const scope = await authorize(request, access, value);
+  keep();
+  return scope;
+}
+
+/**
+ * Asks for a run.
+ * @param body of `POST /runs`, which gets what a handler changes
+ */
+export async function authorizeRun(
+  request: FastifyRequest,
+  body: MutableJsonObject,
+  threadId: string | undefined,
+): Promise<CallerScope> {
+  const { value, keep } = runValue(body, threadId);
+  const scope = await authorize(request, 'threads:create_run', value);
+  keep();
+  return scope;
 }

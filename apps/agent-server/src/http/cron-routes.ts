@@ -1,12 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { CronService } from '../cron/cron-service.js';
+import { isJsonObject } from '#lib/json';
+import type { CronMaker, CronService } from '../cron/cron-service.js';
 import { parseCronSearch, type CronSearchBody } from '../cron/requested-cron.js';
 import { countCrons } from '../store/cron/count-crons.js';
 import { searchCrons } from '../store/cron/search-crons.js';
 import type { CronSearch } from '../store/row/cron-conditions.js';
+import type { CallerScope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { callerFields } from './caller-fields.js';
-import { authorize, scopeOf } from './caller-scope.js';
+import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { hasPathPart, pageOf, pathId } from './request-parts.js';
 import { access } from './route-access.js';
 import { paginate, selected } from './search-answer.js';
@@ -25,13 +27,24 @@ function searchOf(body: CronSearchBody): CronSearch {
   };
 }
 
+/** What is changed in a run of now is not changed in those of the cron: its handler is `crons:create`. */
+function authorizeThread(request: FastifyRequest, threadId: string): Promise<CallerScope> {
+  const body = isJsonObject(request.body) ? structuredClone(request.body) : {};
+  return authorizeRun(request, body, threadId);
+}
+
 /** Routes about crons: runs that are made again and again. */
 export function registerCronRoutes(app: FastifyInstance, { sql, crons }: CronRouteParts): void {
   const create = async (request: FastifyRequest): Promise<unknown> => {
     const threadId = hasPathPart(request, 'thread_id') ? pathId(request, 'thread_id') : undefined;
-    if (threadId !== undefined) await authorize(request, 'threads:create_run');
-    const fields = callerFields(request.headers, request.caller);
-    return crons.create({ scope: scopeOf(request), threadId, fields }, request.body);
+    const maker: CronMaker = {
+      scope: scopeOf(request),
+      threadId,
+      fields: callerFields(request.headers, request.caller),
+      threadScope: threadId === undefined ? undefined : await authorizeThread(request, threadId),
+      assistantScope: (id) => authorize(request, 'assistants:read', { assistant_id: id }),
+    };
+    return crons.create(maker, request.body);
   };
   app.post('/runs/crons', access('crons:create'), create);
   app.post('/threads/:thread_id/runs/crons', access('crons:create'), create);

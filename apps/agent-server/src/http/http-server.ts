@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
@@ -20,8 +19,11 @@ import { type Logger, observeRequests, recordCuts, withLogFields } from '#lib/te
 import { postgresTrouble } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import type { Readiness } from '../start/readiness.js';
+import { AuthRefusal } from '../authorization/auth-refusal.js';
+import type { Authorization } from '../authorization/authorization.js';
 import type { KeyVerifier } from './authenticate.js';
-import { authorize } from './caller-scope.js';
+import { Authentication } from './authentication.js';
+import { authorizeRoute } from './caller-scope.js';
 import { allowOrigins } from './cors.js';
 import { parseJsonBody } from './json-body.js';
 import type { OpenReplies } from './open-replies.js';
@@ -45,6 +47,10 @@ const KEEP_ALIVE_MS = 75_000;
 export interface HttpServerParts {
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
+  /** Handlers of the agent; undefined when it brings none. */
+  readonly authorization?: Authorization | undefined;
+  /** Whether a studio may call beside the agent's own users; yes by default. */
+  readonly admitsStudio?: boolean;
   readonly readiness: Pick<Readiness, 'notReady' | 'notStarted'>;
   readonly replies: OpenReplies;
   readonly unsent: UnsentOutput;
@@ -89,13 +95,6 @@ function httpErrorOf(error: unknown): PublicError | undefined {
   return undefined;
 }
 
-/** The API key of a request: in `x-api-key`, or as `Authorization: Bearer KEY`. */
-function keyOf(headers: IncomingHttpHeaders): string | undefined {
-  const key = headers['x-api-key'];
-  if (typeof key === 'string') return key;
-  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
-}
-
 /** The run and the thread that a request names, for the log lines of its work. */
 function namedIn({ params }: FastifyRequest): Readonly<Record<string, string>> {
   const given = isJsonObject(params) ? params : {};
@@ -107,7 +106,9 @@ function namedIn({ params }: FastifyRequest): Readonly<Record<string, string>> {
 
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
-  const { verifier, readiness, replies, unsent, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
+  const { readiness, replies, unsent, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
+  const { verifier, authorization, admitsStudio = true } = parts;
+  const authentication = new Authentication({ verifier, authorization, admitsStudio });
   const { note = () => undefined } = parts;
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -130,6 +131,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   });
   observeRequests(app);
   guardServer(app);
+  app.decorate('authorization', authorization);
   app.decorateRequest('caller', undefined);
   app.decorateRequest('scope', undefined);
 
@@ -150,15 +152,14 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     if (request.routeOptions.config.access === 'open') return undefined;
     const { notStarted } = readiness;
     if (notStarted) throw new PublicError('unavailable', notStarted.detail);
-    if (!verifier) return undefined;
-    request.caller = await verifier.verify(keyOf(request.headers), request.socket.remoteAddress);
+    request.caller = await authentication.callerOf(request);
     return undefined;
   });
 
   app.addHook('preHandler', (request, _reply, done) => withLogFields(namedIn(request), done));
   app.addHook('preHandler', async (request: FastifyRequest) => {
     const { access: asked } = request.routeOptions.config;
-    if (asked && asked !== 'open' && asked !== 'any') request.scope = await authorize(request, asked);
+    if (asked && asked !== 'open' && asked !== 'any') request.scope = await authorizeRoute(request, asked);
   });
 
   app.addHook('onSend', async (_request, reply, payload) => {
@@ -167,6 +168,8 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   });
 
   app.setErrorHandler((error, request, reply) => {
+    if (error instanceof AuthRefusal)
+      return reply.code(error.status).headers(error.headers).send({ detail: error.detail });
     const shown = publicErrorOf(error);
     if (shown?.code === 'unavailable')
       log.warn({ error: errorText(error) }, 'dependency unavailable for a request');

@@ -6,6 +6,7 @@ import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { DescribedGraphs } from '../graph/described-graphs.js';
 import type { Readiness } from '../start/readiness.js';
+import type { Authorization } from '../authorization/authorization.js';
 import { A2aRoutes, type A2aRouteParts } from './a2a-routes.js';
 import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
 import type { KeyVerifier } from './authenticate.js';
@@ -52,6 +53,10 @@ export interface HttpSideParts
   readonly version: string;
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
+  /** Handlers of the agent; undefined when it brings none. */
+  readonly authorization: Authorization | undefined;
+  /** Whether a studio may call beside the agent's own users. */
+  readonly admitsStudio: boolean;
   /** Origins of pages that may read answers; `*` for any. */
   readonly corsOrigins: readonly string[];
   /** Body of `GET /info`. */
@@ -78,7 +83,8 @@ export class HttpSide {
   readonly #readiness: Readiness;
 
   constructor(parts: HttpSideParts) {
-    const { verifier, corsOrigins, info, readiness, unreadBytes, clock, log } = parts;
+    const { verifier, authorization, admitsStudio, corsOrigins, info, readiness, unreadBytes, clock, log } =
+      parts;
     this.#readiness = readiness;
     this.#clock = clock;
     this.#unsent = new UnsentOutput({
@@ -88,6 +94,8 @@ export class HttpSide {
     });
     this.#app = buildHttpServer({
       verifier,
+      authorization,
+      admitsStudio,
       replies: this.#replies,
       unsent: this.#unsent,
       corsOrigins,

@@ -4,6 +4,8 @@ import type { JsonObject } from '#lib/json';
 export interface ApiCaller {
   readonly tenantId: string;
   readonly keyId: string;
+  /** What the key was made for. */
+  readonly scope: 'workspace' | 'invoke' | 'deployment';
 }
 
 /** Whose keys open a server. */
@@ -43,18 +45,18 @@ function forbidden(found: string): KeyVerdict {
 export function judgeKey(answer: JsonObject | undefined, identity: ServerIdentity): KeyVerdict {
   const { tenant_id: tenantId, key_id: keyId, scope, project } = answer ?? {};
   if (tenantId !== identity.tenantId) return INVALID;
-  const admitted: KeyVerdict = {
+  const admitted = (by: ApiCaller['scope']): KeyVerdict => ({
     kind: 'admitted',
-    caller: { tenantId: identity.tenantId, keyId: typeof keyId === 'string' ? keyId : '' },
-  };
+    caller: { tenantId: identity.tenantId, keyId: typeof keyId === 'string' ? keyId : '', scope: by },
+  });
   switch (scope) {
     case 'workspace':
     case 'invoke':
-      return admitted;
+      return admitted(scope);
     case 'deployment':
       // the tracing project of a deployment bears the name by which the server knows itself
       return typeof project === 'string' && project === identity.deployment
-        ? admitted
+        ? admitted(scope)
         : forbidden('it is the own key of another deployment');
     case 'ingest':
     case 'read':

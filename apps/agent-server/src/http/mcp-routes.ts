@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
-import type { JsonObject } from '#lib/json';
+import type { JsonObject, MutableJsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import { isKnownVersion, renderInitialized } from '../mcp/initialize.js';
 import { CODE, McpError, mcpError, mcpIdOf, mcpResult, parseMessage, type McpMessage } from '../mcp/rpc.js';
@@ -10,7 +10,8 @@ import type { RunResult } from '../log/event-log.js';
 import type { RunService, Submitted } from '../run/run-service.js';
 import type { Scope } from '../store/scope.js';
 import { callerFields } from './caller-fields.js';
-import { authorize } from './caller-scope.js';
+import { AuthRefusal } from '../authorization/auth-refusal.js';
+import { authorize, authorizeRun } from './caller-scope.js';
 import type { StreamParts } from './event-stream.js';
 import { publicErrorOf } from './http-server.js';
 import { access } from './route-access.js';
@@ -74,6 +75,7 @@ export class McpRoutes {
       if (message.id === undefined) return await reply.code(202).send();
       return await this.#perform(message, message.id, request, reply);
     } catch (error) {
+      if (error instanceof AuthRefusal) throw error; // authorization is left to the server
       const found = this.#shown(error, mcpIdOf(body));
       return reply.code(found.status).send(found.body);
     }
@@ -91,7 +93,7 @@ export class McpRoutes {
       case 'ping':
         return mcpResult(id, {});
       case 'tools/list': {
-        const scope = await authorize(request, 'assistants:search');
+        const scope = await authorize(request, 'assistants:search', {});
         return mcpResult(id, await renderTools(scope, params, this.parts));
       }
       case 'tools/call':
@@ -108,10 +110,11 @@ export class McpRoutes {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
-    const scope = await authorize(request, 'threads:create_run');
+    const asked: MutableJsonObject = { assistant_id: params['name'], metadata: {} };
+    const scope = await authorizeRun(request, asked, undefined);
     const { assistantId, input } = await parseToolCall(scope, params, this.parts);
     const { promise: ended, resolve } = Promise.withResolvers<RunResult>();
-    const wanted = parseRequestedRun({ assistant_id: assistantId, input });
+    const wanted = parseRequestedRun({ assistant_id: assistantId, input, metadata: asked['metadata'] });
     const asker = {
       scope,
       threadId: undefined,

@@ -2,14 +2,6 @@ import type { FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { isUuid } from '#lib/resources';
-import type { ApiCaller } from './judge-key.js';
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The authenticated caller; undefined where authentication is off. */
-    caller: ApiCaller | undefined;
-  }
-}
 
 const MAX_PAGE = 1_000;
 

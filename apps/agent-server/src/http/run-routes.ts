@@ -13,7 +13,7 @@ import {
 } from '../run/thread-reading.js';
 import { UUID_PATTERN } from '#lib/resources';
 import { parseBody, parseInput } from '../run/request-shapes.js';
-import { parseRequestedRun } from '../run/requested-run.js';
+import { parseRequestedRun, type RequestedRun } from '../run/requested-run.js';
 import type { Asker, RunService, Submitted } from '../run/run-service.js';
 import type { CancelAction } from '../store/row/run-row.js';
 import { listActiveRuns } from '../store/run/list-active-runs.js';
@@ -25,7 +25,7 @@ import { getThread } from '../store/thread/get-thread.js';
 import type { Logger } from '#lib/telemetry';
 import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { callerFields } from './caller-fields.js';
-import { scopeOf } from './caller-scope.js';
+import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { hasPathPart, pageOf, pathId, queryOf } from './request-parts.js';
 import { access } from './route-access.js';
@@ -189,11 +189,12 @@ function threadIdOf(request: FastifyRequest): string | undefined {
   return hasPathPart(request, 'thread_id') ? pathId(request, 'thread_id') : undefined;
 }
 
-function askerOf(request: FastifyRequest): Asker {
+function askerOf(request: FastifyRequest, scope: Scope = scopeOf(request)): Asker {
   return {
-    scope: scopeOf(request),
+    scope,
     threadId: threadIdOf(request),
     fields: callerFields(request.headers, request.caller),
+    assistantScope: (assistantId) => authorize(request, 'assistants:read', { assistant_id: assistantId }),
   };
 }
 
@@ -233,8 +234,8 @@ export class RunRoutes {
       await this.#cancelMany(request);
       return reply.code(204).send();
     });
-    app.post('/runs/batch', access('threads:create_run'), (request) => this.#createAll(request));
-    app.get('/threads/:thread_id/runs', access('threads:read'), async (request) => {
+    app.post('/runs/batch', access('any'), (request) => this.#createAll(request));
+    app.get('/threads/:thread_id/runs', access('threads:search'), async (request) => {
       const query = parseInput(runList, request.query, 'query');
       const runs = await listRuns(scopeOf(request), this.parts.sql, pathId(request, 'thread_id'), {
         ...pageOf(query),
@@ -264,10 +265,14 @@ export class RunRoutes {
     if (!Array.isArray(request.body)) throw new PublicError('bad_request', 'The body must be a list of runs');
     if (request.body.length > MAX_BATCH)
       throw new PublicError('too_large', `A batch can have at most ${MAX_BATCH} runs`);
-    const wanted = request.body.map(parseRequestedRun); // all are checked before the first is made
+    const wanted = request.body.map(parseRequestedRun); // all are checked before anything is asked or made
     for (const { webhook } of wanted) if (webhook) await this.parts.runs.admitWebhook(webhook);
-    const asker = askerOf(request);
-    const made = await Promise.all(wanted.map((run) => this.parts.runs.submit(asker, run)));
+    const orders: { readonly asker: Asker; readonly run: RequestedRun }[] = [];
+    for (const body of request.body) {
+      const scope = await authorizeRun(request, body, undefined);
+      orders.push({ asker: askerOf(request, scope), run: parseRequestedRun(body) });
+    }
+    const made = await Promise.all(orders.map(({ asker, run }) => this.parts.runs.submit(asker, run)));
     return made.map(({ run }) => run);
   }
 
@@ -312,6 +317,11 @@ export class RunRoutes {
     modes?: readonly StreamMode[],
   ): Promise<unknown> {
     const [runId, threadId] = [pathId(request, 'run_id'), threadIdOf(request)];
+    const shouldCancel = [queryOf(request)['cancel_on_disconnect']]
+      .flat()
+      .some((given) => ['1', 'true'].includes(String(given)));
+    const asked = { thread_id: threadId, action: 'interrupt', metadata: { run_ids: [runId] } };
+    const toCancel = shouldCancel ? await authorize(request, 'threads:update', asked) : undefined;
     let stopReading: () => void;
     try {
       stopReading = await this.parts.runs.read(scopeOf(request), runId, threadId, reader, readFrom(request));
@@ -320,13 +330,10 @@ export class RunRoutes {
       throw error;
     }
     reply.hijack();
-    const shouldCancel = [queryOf(request)['cancel_on_disconnect']]
-      .flat()
-      .some((given) => ['1', 'true'].includes(String(given)));
     this.#leaveOnClose(reply, reader, stopReading, async () => {
-      if (!shouldCancel) return;
-      const { wire: run } = await this.parts.runs.get(scopeOf(request), runId, threadId);
-      await this.#cancelLeft(request, { run });
+      if (!toCancel) return;
+      const { wire: run } = await this.parts.runs.get(toCancel, runId, threadId);
+      await this.#cancelLeft(toCancel, { run });
     });
     const path = threadId === undefined ? `/runs/${runId}` : `/threads/${threadId}/runs/${runId}`;
     reader.begin(locations(path, reader.kind, { shouldCancel, modes }));
@@ -386,8 +393,8 @@ export class RunRoutes {
     for (const [response, reader] of this.#open) if (!reader.isEnded) response.destroy();
   }
 
-  #cancelLeft(request: FastifyRequest, { run }: Pick<Submitted, 'run'>): Promise<void> {
-    return this.parts.runs.cancel(scopeOf(request), run.run_id, run.thread_id, 'interrupt');
+  #cancelLeft(scope: Scope, { run }: Pick<Submitted, 'run'>): Promise<void> {
+    return this.parts.runs.cancel(scope, run.run_id, run.thread_id, 'interrupt');
   }
 
   async #cancelMany(request: FastifyRequest): Promise<void> {

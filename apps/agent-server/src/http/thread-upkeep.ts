@@ -7,6 +7,7 @@ import { document, parseBody } from '../run/request-shapes.js';
 import { uuid7 } from '../run/uuid7.js';
 import { patchCheckpoint } from '../store/checkpoint/patch-checkpoint.js';
 import { hasActiveRun } from '../store/run/has-active-run.js';
+import { requireAdmitted } from '../store/metadata/require-admitted.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { copyThread } from '../store/thread/copy-thread.js';
@@ -16,7 +17,7 @@ import { listThreadIds } from '../store/thread/list-thread-ids.js';
 import { lockThread } from '../store/thread/lock-thread.js';
 import { pruneThread } from '../store/thread/prune-thread.js';
 import { removeThread } from '../store/thread/remove-thread.js';
-import { scopeOf } from './caller-scope.js';
+import { authorize, scopeOf } from './caller-scope.js';
 import { pathId } from './request-parts.js';
 import { access } from './route-access.js';
 
@@ -63,16 +64,25 @@ export function registerThreadUpkeep(
   app: FastifyInstance,
   { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
 ): void {
-  app.post('/threads/:thread_id/copy', access('threads:create'), (request) =>
-    copyThread(scopeOf(request), sql, pathId(request, 'thread_id'), uuid7(clock.now())),
-  );
-  app.post('/threads/prune', access('threads:delete'), async (request) => {
+  app.post('/threads/:thread_id/copy', access('threads:read'), async (request) => {
+    const [scope, copyId] = [scopeOf(request), uuid7(clock.now())];
+    const { thread_id: threadId, metadata } = await getThread(scope, sql, pathId(request, 'thread_id'));
+    const copy = { thread_id: copyId, metadata: { ...metadata } };
+    const toCreate = await authorize(request, 'threads:create', copy);
+    await requireAdmitted(toCreate, sql, copy.metadata, `Copy of thread ${threadId}`);
+    return copyThread(scope, sql, threadId, copy);
+  });
+  app.post('/threads/prune', access('any'), async (request) => {
     const { thread_ids, metadata, strategy } = parseBody(pruning, request.body);
-    const scope = scopeOf(request);
-    const found = metadata ? await listThreadIds(scope, sql, { metadata }, MAX_PRUNED) : [];
+    const found = metadata
+      ? await listThreadIds(await authorize(request, 'threads:delete', {}), sql, { metadata }, MAX_PRUNED)
+      : [];
     const ids = new Set((thread_ids ?? found).map((id) => id.toLowerCase()));
+    const scopes: [string, Scope][] = []; // all are asked for before the first is pruned
+    for (const id of ids) scopes.push([id, await authorize(request, 'threads:delete', { thread_id: id })]);
     let pruned = 0;
-    for (const id of ids) if (await prune(scope, sql, id, strategy === 'keep_latest')) pruned += 1;
+    for (const [id, scope] of scopes)
+      if (await prune(scope, sql, id, strategy === 'keep_latest')) pruned += 1;
     return { pruned_count: pruned };
   });
   app.patch('/threads/:thread_id/state', access('threads:update'), async (request) => {

@@ -7,7 +7,13 @@ import type { ReadFrom, RunResult } from '../log/event-log.js';
 import { BEGINNING } from '../log/position.js';
 import { markStreamed } from '../store/event/mark-streamed.js';
 import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
-import { hasEnded, type CancelAction, type RunRecord, type WireRun } from '../store/row/run-row.js';
+import {
+  hasEnded,
+  shownKwargs,
+  type CancelAction,
+  type RunRecord,
+  type WireRun,
+} from '../store/row/run-row.js';
 import type { StoredRun } from '../store/row/stored-run.js';
 import { cancelRun } from '../store/run/cancel-run.js';
 import type { RunLimits } from '../store/run/claim-limited-runs.js';
@@ -39,6 +45,8 @@ export interface Asker {
   readonly threadId: string | undefined;
   /** Headers and the caller, as graphs see them in `configurable`. */
   readonly fields: JsonObject;
+  /** The scope for an assistant that a caller made; by default that of the run. */
+  readonly assistantScope?: (assistantId: string) => Promise<Scope>;
 }
 
 export interface Submitted {
@@ -122,13 +130,10 @@ export class RunService {
     }
   }
 
-  async #storedRun(
-    { scope, threadId, fields }: Asker,
-    request: RequestedRun,
-    isStreamed: boolean,
-  ): Promise<StoredRun> {
+  async #storedRun(asker: Asker, request: RequestedRun, isStreamed: boolean): Promise<StoredRun> {
+    const { scope, assistantScope, threadId, fields } = asker;
     const { assistants, graphs, webhooks, clock } = this.parts;
-    const assistant = await assistants.get(scope, request.assistant_id);
+    const assistant = await assistants.forRun(request.assistant_id, assistantScope ?? (() => scope));
     if (!graphs.has(assistant.graph_id))
       throw new PublicError('not_found', `Graph "${assistant.graph_id}" is not part of this deployment`);
     this.#requireDepth(request.config?.recursion_limit ?? 1);
@@ -161,7 +166,8 @@ export class RunService {
       delayMs,
       startsHere: delayMs === 0 && this.parts.worker.reserve(),
       isWatched,
-      createsThread: threadId === undefined || request.if_not_exists === 'create',
+      newThread:
+        threadId === undefined || request.if_not_exists === 'create' ? (request.metadata ?? {}) : undefined,
     };
   }
 
@@ -338,7 +344,7 @@ function onWire(run: StoredRun, { strategy }: Queueing, { status, createdAt }: Q
     updated_at: at,
     status,
     metadata: run.metadata,
-    kwargs: run.kwargs,
+    kwargs: shownKwargs(run.kwargs),
     multitask_strategy: strategy,
   };
 }

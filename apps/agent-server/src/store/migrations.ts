@@ -130,4 +130,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: 'time to live of threads', sql: THREAD_TTLS },
   { version: 8, name: 'tasks', sql: TASK_INDEX },
   { version: 9, name: 'limits of runs at work', sql: CLAIM_LIMITED_RUNS },
+  { version: 10, name: 'metadata of threads that are made for runs', sql: SUBMIT_RUN },
 ];

@@ -279,7 +279,8 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     absent: 'not_found',
   },
   copyThread: {
-    ask: (scope, { threadId }) => copyThread(scope, store.sql, threadId, newId()),
+    ask: (scope, { threadId }) =>
+      copyThread(scope, store.sql, threadId, { thread_id: newId(), metadata: {} }),
     absent: 'not_found',
   },
   pruneThread: {
@@ -581,7 +582,7 @@ describe('a new row', () => {
     expect(await answerOf(createCron(alice, sql, cronWith(theirs), 1_000))).toBe('forbidden');
     expect(await answerOf(createAssistant(alice, sql, assistantWith(theirs), 'raise'))).toBe('forbidden');
     expect(await answerOf(requireAdmitted(alice, sql, theirs, 'Thread'))).toBe('forbidden');
-    const onNewThread = queueing({ createsThread: true });
+    const onNewThread = queueing({ newThread: theirs });
     expect(await answerOf(submitRun(alice, sql, serverOf('one'), storedRun(), onNewThread))).toBe(
       'forbidden',
     );
@@ -591,6 +592,9 @@ describe('a new row', () => {
     expect(await answerOf(putItem(alice, sql, { ...item, value: mine }))).toBeUndefined();
     expect(await answerOf(putItem(alice, sql, { ...item, value: theirs }))).toBe('forbidden');
     expect(await getItem(alice, sql, item, false)).toMatchObject({ value: mine });
+    const run = storedRun();
+    await submitRun(alice, sql, serverOf('one'), run, queueing({ newThread: mine }));
+    expect(await findThread(alice, sql, run.threadId)).toMatchObject({ metadata: mine });
     expect(await createThread(alice, sql, newId(), mine, 'raise')).toMatchObject({ metadata: mine });
     expect(await createCron(alice, sql, cronWith(mine), 1_000)).toMatchObject({ metadata: mine });
     expect(await createAssistant(alice, sql, assistantWith(mine), 'raise')).toMatchObject({ metadata: mine });

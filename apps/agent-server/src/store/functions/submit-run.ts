@@ -7,7 +7,8 @@ import { CHANNEL } from '../channel.js';
 export const SUBMIT_RUN = `
 CREATE OR REPLACE FUNCTION agentplane.submit_run(
   visible jsonb[], new_run uuid, on_thread uuid, by_assistant uuid, of_graph text, with_metadata jsonb, with_kwargs json,
-  strategy text, delay_ms bigint, starter uuid, lease_ms int, watcher uuid, create_thread boolean
+  strategy text, delay_ms bigint, starter uuid, lease_ms int, watcher uuid, create_thread boolean,
+  thread_metadata jsonb
 ) RETURNS TABLE (outcome text, new_status text, made_at timestamptz) LANGUAGE plpgsql AS $$
 DECLARE
   others int;
@@ -17,13 +18,13 @@ DECLARE
   moment timestamptz;
 BEGIN
   IF create_thread THEN
-    INSERT INTO agentplane.threads (thread_id) SELECT on_thread WHERE '{}'::jsonb @> ANY (visible)
-      ON CONFLICT DO NOTHING;
+    INSERT INTO agentplane.threads (thread_id, metadata)
+      SELECT on_thread, thread_metadata WHERE thread_metadata @> ANY (visible) ON CONFLICT DO NOTHING;
   END IF;
   PERFORM 1 FROM agentplane.threads t WHERE t.thread_id = on_thread AND t.metadata @> ANY (visible) FOR UPDATE;
   IF NOT FOUND THEN
-    RETURN QUERY SELECT CASE WHEN create_thread AND NOT '{}'::jsonb @> ANY (visible) THEN 'forbidden' ELSE 'no_thread' END,
-      NULL::text, NULL::timestamptz;
+    RETURN QUERY SELECT CASE WHEN create_thread AND NOT thread_metadata @> ANY (visible)
+      THEN 'forbidden' ELSE 'no_thread' END, NULL::text, NULL::timestamptz;
     RETURN;
   END IF;
   moment := clock_timestamp();

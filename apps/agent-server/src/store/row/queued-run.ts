@@ -1,3 +1,4 @@
+import type { JsonObject } from '#lib/json';
 import type { RunStatus } from './run-row.js';
 
 /** How a new run enters the queue. */
@@ -9,8 +10,8 @@ export interface Queueing {
   readonly startsHere: boolean;
   /** A reader of this server waits for its output. */
   readonly isWatched: boolean;
-  /** Make the thread when it does not exist. */
-  readonly createsThread: boolean;
+  /** Metadata of the thread, which is made when it does not exist; undefined: it must exist. */
+  readonly newThread: JsonObject | undefined;
 }
 
 /** What became of a new run. */

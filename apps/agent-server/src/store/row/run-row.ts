@@ -1,4 +1,4 @@
-import type { JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject } from '#lib/json';
 import { withWireTimes } from './wire-time.js';
 
 export type RunStatus = 'pending' | 'running' | 'success' | 'error' | 'timeout' | 'interrupted';
@@ -43,7 +43,21 @@ export function hasEnded({ wire }: RunRecord): boolean {
   return ENDED.includes(wire.status);
 }
 
+/**
+ * What readers of a run see of how it was asked for. The caller is left out: its headers and the fields of its user may be
+ * tokens, and others may read the thread.
+ */
+export function shownKwargs(kwargs: unknown): JsonObject {
+  const { caller: _caller, ...shown } = isJsonObject(kwargs) ? kwargs : {};
+  return shown;
+}
+
 export function runRecord(row: RunRow): RunRecord {
   const { temporary, attempt, error, ...run } = row;
-  return { wire: withWireTimes(run), isTemporary: temporary, attempt, error: error ?? undefined };
+  return {
+    wire: { ...withWireTimes(run), kwargs: shownKwargs(run.kwargs) },
+    isTemporary: temporary,
+    attempt,
+    error: error ?? undefined,
+  };
 }

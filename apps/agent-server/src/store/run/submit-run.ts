@@ -9,7 +9,7 @@ import type { Sql } from '../sql.js';
 import { isUniqueViolation } from '../unique-violation.js';
 
 const SUBMIT = `SELECT outcome, new_status, made_at
-  FROM agentplane.submit_run($1::jsonb[], $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
+  FROM agentplane.submit_run($1::jsonb[], $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`;
 
 interface Submitted {
   readonly outcome: 'created' | 'busy' | 'no_thread' | 'forbidden';
@@ -61,7 +61,8 @@ async function submit(
       queueing.startsHere ? serverId : null,
       leaseMs,
       queueing.isWatched ? serverId : null,
-      queueing.createsThread,
+      queueing.newThread !== undefined,
+      jsonbText(queueing.newThread ?? {}),
     ],
   });
   const submitted = rows[0];

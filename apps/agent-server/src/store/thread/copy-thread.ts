@@ -1,3 +1,5 @@
+import type { JsonObject } from '#lib/json';
+import { jsonbText } from '../json-text.js';
 import {
   THREAD_COLUMNS,
   threadNotFound,
@@ -16,7 +18,7 @@ const STATE = [
 ] as const;
 
 /**
- * Makes a thread with the state of another, as one statement sees it: a run at work writes on to the first alone. The
+ * Makes a thread with the state of another and metadata of its own, as one statement sees it: a run at work writes on to the first alone. The
  * runs stay with the first; so do the ids of what they wrote, that a rollback there finds nothing here.
  * @throws PublicError `not_found`
  */
@@ -24,7 +26,7 @@ export async function copyThread(
   scope: Scope,
   sql: Sql,
   threadId: string,
-  copyId: string,
+  copy: { readonly thread_id: string; readonly metadata: JsonObject },
 ): Promise<WireThread> {
   const from = `FROM agentplane.threads t JOIN`;
   const ofThread = `WHERE t.thread_id = $2::uuid AND ${visible('t.metadata')}`;
@@ -42,10 +44,10 @@ export async function copyThread(
         ${from} agentplane.checkpoints o ON o.thread_id = t.thread_id::text ${ofThread})
       INSERT INTO agentplane.threads
         (thread_id, metadata, status, resting_status, config, values, interrupts, error, state_updated_at)
-      SELECT $3::text::uuid, t.metadata, CASE t.status WHEN 'busy' THEN t.resting_status ELSE t.status END,
+      SELECT $3::text::uuid, $4::jsonb, CASE t.status WHEN 'busy' THEN t.resting_status ELSE t.status END,
         t.resting_status, t.config, t.values, t.interrupts, t.error, t.state_updated_at
       FROM agentplane.threads t ${ofThread} RETURNING ${THREAD_COLUMNS}`,
-    values: [threadId, copyId],
+    values: [threadId, copy.thread_id, jsonbText(copy.metadata)],
   });
   if (!rows[0]) throw threadNotFound(threadId);
   return wireThread(rows[0]);

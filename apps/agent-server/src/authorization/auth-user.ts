@@ -1,0 +1,53 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+
+/** Who calls, as graphs and handlers see it; more fields come from the agent's own handler. It is JSON throughout. */
+export interface AuthUser extends JsonObject {
+  readonly identity: string;
+  readonly display_name: string;
+  readonly is_authenticated: boolean;
+  readonly permissions: readonly string[];
+}
+
+/** It is stored with every run of the caller. */
+const MAX_USER_BYTES = 64 * 1024;
+
+function user(identity: string, more: JsonObject): AuthUser {
+  return { display_name: identity, is_authenticated: true, permissions: [], ...more, identity };
+}
+
+/** The owner of an API key. */
+export function userOfKey({ keyId, tenantId }: { keyId: string; tenantId: string }): AuthUser {
+  return user(keyId, { tenant_id: tenantId });
+}
+
+/** A person in a studio who holds a key of the workspace. */
+export const STUDIO_USER: AuthUser = user('langgraph-studio-user', { kind: 'StudioUser' });
+
+/** Whoever calls a server that authenticates nobody. */
+export const ANONYMOUS: AuthUser = { ...user('anonymous', {}), is_authenticated: false };
+
+/**
+ * The user that an authentication handler answered: an identity, or an object with one.
+ * @throws Error saying what is wrong with the answer
+ */
+export function parseUser(answer: unknown): AuthUser {
+  if (typeof answer === 'string' && answer !== '') return user(answer, {});
+  if (!isJsonObject(answer)) throw new Error('it answered neither an identity nor a user');
+  const text = JSON.stringify(answer);
+  if (Buffer.byteLength(text) > MAX_USER_BYTES)
+    throw new Error(`its user is larger than ${MAX_USER_BYTES} bytes as JSON`);
+  // what is not JSON is left out: the user is stored with runs
+  const given = JSON.parse(text) as JsonObject;
+  const { identity, permissions, display_name: name, is_authenticated: isAuthenticated } = given;
+  if (typeof identity !== 'string' || identity === '')
+    throw new Error('the "identity" of its user is not a text');
+  const isList = Array.isArray(permissions) && permissions.every((one) => typeof one === 'string');
+  if (permissions !== undefined && permissions !== null && !isList)
+    throw new Error('the "permissions" of its user are not a list of texts');
+  return {
+    ...user(identity, given),
+    display_name: typeof name === 'string' ? name : identity,
+    is_authenticated: isAuthenticated !== false,
+    permissions: isList ? permissions : [],
+  };
+}

@@ -1,0 +1,77 @@
+import type { JsonObject } from '#lib/json';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { SqlFilter } from '../store/sql-filter.js';
+import { findCallback, type AuthHandlers } from './auth-handlers.js';
+import { AuthRefusal } from './auth-refusal.js';
+import { parseUser, type AuthUser } from './auth-user.js';
+import { HandlerCalls } from './handler-calls.js';
+import { filterOf } from './metadata-filter.js';
+import { UserCache, type CacheSettings } from './user-cache.js';
+
+export interface AuthorizationParts {
+  readonly handlers: AuthHandlers;
+  /** Undefined: every request is authenticated anew. */
+  readonly cache: CacheSettings | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const FORBIDDEN = 'This caller may not do this';
+
+/** An agent's own word on who calls and what they may do. */
+export class Authorization {
+  readonly #handlers: AuthHandlers;
+  readonly #calls: HandlerCalls;
+  readonly #cache: UserCache | undefined;
+
+  constructor({ handlers, cache, clock, log }: AuthorizationParts) {
+    this.#handlers = handlers;
+    this.#calls = new HandlerCalls({ clock, log });
+    this.#cache = cache && new UserCache(cache, clock);
+  }
+
+  /** Whether the agent says itself who calls; otherwise the platform does. */
+  get authenticates(): boolean {
+    return this.#handlers.authenticate !== undefined;
+  }
+
+  /**
+   * @param build the request for the handler: its address and headers, no body
+   * @throws AuthRefusal, PublicError `unavailable`
+   */
+  async authenticate(build: (signal: AbortSignal) => Request, headers: JsonObject): Promise<AuthUser> {
+    const { authenticate } = this.#handlers;
+    if (!authenticate) throw new AuthRefusal(401, 'Unauthorized');
+    const key = this.#cache?.keyOf(headers);
+    const known = key === undefined ? undefined : this.#cache?.find(key);
+    if (known) return known;
+    const user = await this.#calls.perform(
+      'The authentication handler',
+      (signal) => authenticate(build(signal)),
+      parseUser,
+    );
+    if (key !== undefined) this.#cache?.keep(key, user);
+    return user;
+  }
+
+  /**
+   * What a caller may reach by one thing that it asks for; without a handler for it, everything.
+   * @param event `resource:action`
+   * @param value of the request; the handler may change it
+   * @throws AuthRefusal, PublicError `unavailable`
+   */
+  async authorize(event: string, user: AuthUser, value: JsonObject): Promise<SqlFilter | undefined> {
+    const callback = findCallback(this.#handlers, event);
+    if (!callback) return undefined;
+    const [resource = '', action = ''] = event.split(':');
+    const given = structuredClone(user);
+    const filter = await this.#calls.perform(
+      `The authorization handler for ${event}`,
+      () => callback({ event, resource, action, value, permissions: given.permissions, user: given }),
+      (answer) => filterOf(answer) ?? 'refused',
+    );
+    if (filter === 'refused') throw new AuthRefusal(403, FORBIDDEN);
+    return filter;
+  }
+}

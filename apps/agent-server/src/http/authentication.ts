@@ -1,0 +1,70 @@
+import type { FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
+import { PublicError } from '#lib/errors';
+import { ANONYMOUS, STUDIO_USER, userOfKey, type AuthUser } from '../authorization/auth-user.js';
+import type { Authorization } from '../authorization/authorization.js';
+import type { KeyVerifier } from './authenticate.js';
+
+export interface AuthenticationParts {
+  /** Undefined: the platform does not authenticate. */
+  readonly verifier: KeyVerifier | undefined;
+  readonly authorization: Authorization | undefined;
+  /** Whether a studio may call beside the agent's own users. */
+  readonly admitsStudio: boolean;
+}
+
+/** The API key of a request: in `x-api-key`, or as `Authorization: Bearer KEY`. */
+function keyOf(headers: IncomingHttpHeaders): string | undefined {
+  const key = headers['x-api-key'];
+  if (typeof key === 'string') return key;
+  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+}
+
+/** Its address and headers; the body has not arrived when a caller is authenticated. */
+function handlerRequest({ headers, method, url }: FastifyRequest, signal: AbortSignal): Request {
+  const copied = new Headers();
+  for (const [name, value] of Object.entries(headers))
+    for (const one of [value ?? []].flat()) copied.append(name, one);
+  const base = URL.canParse(`http://${headers.host ?? ''}`)
+    ? `http://${headers.host ?? ''}`
+    : 'http://localhost';
+  return new Request(new URL(url, base), { method, headers: copied, signal });
+}
+
+/**
+ * Says who calls. With an authentication handler of the agent that is the handler's word alone: what a request carries
+ * goes to it untouched, and keys of the platform open nothing by themselves. One exception: a studio
+ * (`x-auth-scheme: langsmith`) shows a key of the scope `workspace`, which the handler does not get.
+ */
+export class Authentication {
+  constructor(private readonly parts: AuthenticationParts) {}
+
+  /**
+   * @returns undefined where nobody authenticates
+   * @throws PublicError `unauthenticated`, `forbidden`, `unavailable`, `too_many`; AuthRefusal of the handler
+   */
+  async callerOf(request: FastifyRequest): Promise<AuthUser | undefined> {
+    const { authorization, admitsStudio } = this.parts;
+    const { headers } = request;
+    if (!authorization) return this.#ownerOfKey(request);
+    if (admitsStudio && headers['x-auth-scheme'] === 'langsmith') return this.#studio(request);
+    if (!authorization.authenticates) return (await this.#ownerOfKey(request)) ?? ANONYMOUS;
+    return authorization.authenticate((signal) => handlerRequest(request, signal), headers);
+  }
+
+  async #ownerOfKey({ headers, socket }: FastifyRequest): Promise<AuthUser | undefined> {
+    const caller = await this.parts.verifier?.verify(keyOf(headers), socket.remoteAddress);
+    return caller && userOfKey(caller);
+  }
+
+  /** Anybody can send the header; it is the key that counts. */
+  async #studio({ headers, socket }: FastifyRequest): Promise<AuthUser> {
+    const caller = await this.parts.verifier?.verify(keyOf(headers), socket.remoteAddress);
+    if (caller && caller.scope !== 'workspace')
+      throw new PublicError(
+        'forbidden',
+        `API key refused for a studio: its scope is ${caller.scope}; use a key of the scope workspace`,
+      );
+    return STUDIO_USER;
+  }
+}

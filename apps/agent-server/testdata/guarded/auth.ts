@@ -1,0 +1,55 @@
+import { Auth, HTTPException } from '@langchain/langgraph-sdk/auth';
+import { appendFileSync } from 'node:fs';
+
+/** As the errors of a library that verifies tokens. */
+class TokenExpired extends Error {
+  readonly code = 'ERR_JWT_EXPIRED';
+}
+
+/** What each token is worth. The tokens of people are `NAME` or `NAME:PERMISSION,PERMISSION`. */
+const SPECIAL: Readonly<Record<string, () => unknown>> = {
+  hang: () => new Promise(() => undefined),
+  broken: () => {
+    throw new Error('the secret of the identity provider is hunter2');
+  },
+  expired: () => {
+    throw new TokenExpired('"exp" claim timestamp check failed');
+  },
+  teapot: () => {
+    throw new HTTPException(418, { message: 'I am a teapot', headers: { 'x-tea': 'green' } });
+  },
+  nobody: () => ({ permissions: [] }),
+  text: () => 'mallory',
+};
+
+export const auth = new Auth()
+  .authenticate(async (request) => {
+    if (process.env['CALLS_FILE']) appendFileSync(process.env['CALLS_FILE'], `${request.method} ${request.url}\n`);
+    const token = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1];
+    if (token === undefined)
+      throw new HTTPException(401, { message: 'Show a token', headers: { 'www-authenticate': 'Bearer' } });
+    const special = SPECIAL[token];
+    if (special) return (await special()) as string;
+    const [identity = '', permissions = ''] = token.split(':');
+    return { identity, permissions: permissions.split(',').filter(Boolean), secret: `secret-of-${identity}`, team: 'a' };
+  })
+  .on('*', ({ value, user }) => {
+    if (user.permissions.includes('admin')) return undefined;
+    if ('metadata' in value) {
+      value.metadata ??= {};
+      value.metadata['owner'] = user.identity;
+    }
+    return { owner: user.identity };
+  })
+  .on('threads:delete', ({ user }) => (user.permissions.includes('keep') ? false : { owner: user.identity }))
+  .on('store', ({ value, user }) => {
+    if (user.permissions.includes('admin')) return true;
+    const namespace = [...(value.namespace ?? [])];
+    if (namespace[0] !== user.identity) value.namespace = [user.identity, ...namespace];
+    return true;
+  })
+  .on('assistants:search', ({ user }) => {
+    if (user.permissions.includes('odd')) return { owner: { $like: 'a%' } } as never;
+    if (user.permissions.includes('broken')) throw new Error('the search handler broke');
+    return { owner: user.identity };
+  });

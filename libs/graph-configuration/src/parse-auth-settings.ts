@@ -1,0 +1,71 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { failed } from './failed.js';
+import { parseExport, type ModuleExport } from './parse-export.js';
+
+/** `auth` of `langgraph.json`. */
+export interface AuthSettings extends ModuleExport {
+  /** Whether a studio may call beside the agent's own users. */
+  readonly admitsStudio: boolean;
+  /** How long the answer of the authentication handler holds for requests with the same headers. */
+  readonly cache:
+    | {
+        /** In lower case. */
+        readonly headers: readonly string[];
+        readonly ttlSeconds: number;
+        readonly maxSize: number;
+      }
+    | undefined;
+}
+
+const KEYS = ['path', 'disable_studio_auth', 'openapi', 'cache'];
+const CACHE_KEYS = ['cache_keys', 'ttl_seconds', 'max_size'];
+const DEFAULT_TTL_SECONDS = 60;
+const LONGEST_TTL_SECONDS = 86_400;
+const DEFAULT_SIZE = 1_000;
+const LARGEST_SIZE = 100_000;
+
+function requireKeys(what: string, given: JsonObject, known: readonly string[]): void {
+  const others = Object.keys(given).filter((key) => !known.includes(key));
+  // a misspelt key of what protects an agent must not be let through
+  if (others.length > 0) throw failed(`${what}: ${others.join(', ')} is unknown; use ${known.join(', ')}`);
+}
+
+function numberOf(what: string, given: unknown, fallback: number, [least, most]: [number, number]): number {
+  const value = given ?? fallback;
+  if (typeof value === 'number' && value >= least && value <= most) return value;
+  throw failed(`${what} must be a number from ${least} to ${most}`);
+}
+
+function parseCache(given: unknown): AuthSettings['cache'] {
+  if (given === undefined || given === null) return undefined;
+  if (!isJsonObject(given)) throw failed('"auth.cache" must be an object');
+  requireKeys('"auth.cache"', given, CACHE_KEYS);
+  const { cache_keys: keys, ttl_seconds: ttl, max_size: size } = given;
+  const isList = Array.isArray(keys) && keys.length > 0 && keys.every((key) => typeof key === 'string');
+  if (!isList)
+    throw failed(
+      '"auth.cache.cache_keys" must be a list of the headers that say who calls, such as ["authorization"]',
+    );
+  return {
+    headers: keys.map((key: string) => key.toLowerCase()),
+    ttlSeconds: numberOf('"auth.cache.ttl_seconds"', ttl, DEFAULT_TTL_SECONDS, [1, LONGEST_TTL_SECONDS]),
+    maxSize: Math.floor(numberOf('"auth.cache.max_size"', size, DEFAULT_SIZE, [1, LARGEST_SIZE])),
+  };
+}
+
+/**
+ * @returns undefined when the agent brings no handlers
+ * @throws TerminalError (`GraphLoadFailed`)
+ */
+export function parseAuthSettings(given: unknown): AuthSettings | undefined {
+  if (given === undefined || given === null) return undefined;
+  if (!isJsonObject(given)) throw failed('"auth" must be an object such as {"path": "./src/auth.ts:auth"}');
+  requireKeys('"auth"', given, KEYS);
+  const { path, disable_studio_auth: isStudioOff = false, cache } = given;
+  if (typeof isStudioOff !== 'boolean') throw failed('"auth.disable_studio_auth" must be true or false');
+  if (typeof path !== 'string' || path === '')
+    throw failed(
+      '"auth.path" must be "FILE:EXPORT", for example "./src/auth.ts:auth"; without one remove "auth"',
+    );
+  return { ...parseExport('"auth.path"', path), admitsStudio: !isStudioOff, cache: parseCache(cache) };
+}

@@ -1,0 +1,29 @@
+import { failed } from './failed.js';
+
+/** What a module exports. */
+export interface ModuleExport {
+  /** As written, relative to the folder. */
+  readonly file: string;
+  readonly exportName: string;
+}
+
+const SOURCE_FILE = /\.([cm]?[jt]s|[jt]sx)$/;
+
+/**
+ * Parses `FILE:EXPORT`; without an export it is the default one.
+ * @param what names it in messages
+ * @throws TerminalError (`GraphLoadFailed`)
+ */
+export function parseExport(what: string, path: string): ModuleExport {
+  const colon = path.lastIndexOf(':');
+  const file = colon > 0 ? path.slice(0, colon) : path;
+  if (!SOURCE_FILE.test(file)) {
+    const isPython = /\.py$/.test(file) || /^[\w.]+$/.test(file);
+    throw failed(
+      isPython
+        ? `${what}: ${file} is Python; agents are written in TypeScript or JavaScript, named as "FILE:EXPORT"`
+        : `${what}: ${file} is no TypeScript or JavaScript file; name one as "FILE:EXPORT"`,
+    );
+  }
+  return { file, exportName: (colon > 0 && path.slice(colon + 1)) || 'default' };
+}
