@@ -42,7 +42,7 @@ export interface ImageStore {
   /**
    * Copies a folder with a `langgraph.json` and points the name to it. The same content again is the same image.
    * @param onInstall called before npm begins to install what a lock file names, which may take minutes
-   * @throws TerminalError when the name or the folder cannot be an image, or its dependencies cannot be installed
+   * @throws WaitingError when the package registry is unavailable, TerminalError when the name or the folder cannot be an image, or its dependencies cannot be installed
    */
   import(name: string, source: string, onInstall?: () => void): Promise<StoredImage>;
   /** By name. */

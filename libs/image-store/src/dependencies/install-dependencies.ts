@@ -94,7 +94,7 @@ function requireFromPlatform(manifest: JsonObject, platformModules: string): voi
 /**
  * Gives an image its `node_modules`: from its own lock file (npm, pnpm or yarn), or else the platform's. What a lock
  * file names is installed once, so that an edit of the code installs nothing again.
- * @throws TerminalError with the end of the output when the lock file cannot be installed, or one is missing
+ * @throws WaitingError when the package registry is unavailable, TerminalError with the end of the output when the lock file cannot be installed, or one is missing
  */
 export async function installDependencies(options: InstallOptions): Promise<void> {
   const { folder, platformModules } = options;

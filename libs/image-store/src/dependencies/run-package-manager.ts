@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { delimiter, dirname } from 'node:path';
 import { inheritedEnvironment } from '#lib/config';
-import { TerminalError } from '#lib/errors';
+import { TerminalError, WaitingError } from '#lib/errors';
 import { withUmask } from '#lib/process-identity';
 import type { PackageManager } from './package-manager.js';
+import { registryOutage } from './registry-outage.js';
 
 /** What leads npm to its registry here as it does everywhere else on this machine, and nothing that is a secret of ours. */
 const INHERITED = [
@@ -19,7 +20,16 @@ const INHERITED = [
   'YARN_NPM_REGISTRY_SERVER',
 ];
 
-/** @throws TerminalError with the end of the output when what the lock file names cannot be installed */
+/** The code of a failure comes before its stack. */
+const KEPT_CHARACTERS = 20_000;
+const SHOWN_CHARACTERS = 2_000;
+/** The package managers have tried several times, half a minute apart, before they give up. */
+const RETRY_MS = 30_000;
+
+/**
+ * @throws WaitingError when the registry cannot be reached or answers 429 or 5xx, TerminalError with the end of the
+ * output when what the lock file names cannot be installed
+ */
 export function runPackageManager(folder: string, manager: PackageManager): Promise<void> {
   const environment = inheritedEnvironment(INHERITED);
   // packages with install scripts must be built for the Node that will run them
@@ -35,7 +45,7 @@ export function runPackageManager(folder: string, manager: PackageManager): Prom
     );
     let output = '';
     for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-2_000)));
+      stream.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-KEPT_CHARACTERS)));
     child.on('error', (error) =>
       reject(
         new TerminalError('NpmMissing', 'npm could not be started to install dependencies', { cause: error }),
@@ -44,7 +54,17 @@ export function runPackageManager(folder: string, manager: PackageManager): Prom
     child.on('close', (code) => {
       if (code === 0) return resolve();
       const what = `${manager.name} could not install what ${manager.lockFile} names`;
-      reject(new TerminalError('InstallFailed', `${what} (exit code ${code}): ${output.trim()}`));
+      const outage = registryOutage(output);
+      const end = output.trim().slice(-SHOWN_CHARACTERS);
+      reject(
+        outage === undefined
+          ? new TerminalError('InstallFailed', `${what} (exit code ${code}): ${end}`)
+          : new WaitingError(
+              'DependencyUnavailable',
+              `${what}: the package registry is unavailable (${outage}); run the same again once it answers, or check npm's registry and the proxy: ${end}`,
+              RETRY_MS,
+            ),
+      );
     });
   });
 }
