@@ -1,8 +1,9 @@
 import { createRequire } from 'node:module';
 import type * as minio from 'minio';
 import { loadConfig, optionalText } from '#lib/config';
-import { parseEndpoint } from './endpoint.js';
+import { type Endpoint, parseEndpoint } from './endpoint.js';
 import { EndpointGuard } from './endpoint-guard.js';
+import { EndpointRefusedError } from './object-store-error.js';
 import type { ObjectStoreSettings } from './object-store.js';
 import { Transport } from './transport.js';
 
@@ -47,26 +48,44 @@ export function createClient(settings: ObjectStoreSettings, timeoutMs: number): 
     transport,
     transportAgent: transport.agent,
     retryOptions: { disableRetry: true },
-    ...credentialsOf(settings),
+    ...credentialsOf(settings, endpoint),
   };
   const client = isBucketInHost ? new BucketInHostClient(options) : new Client(options);
   return { client, transport };
 }
 
-/** The standard order of lookup: what was given, environment variables, the role of the pod or machine. */
-function credentialsOf(settings: ObjectStoreSettings): Partial<ClientOptions> {
-  const given =
-    settings.accessKeyId === undefined
-      ? loadConfig({
-          accessKeyId: optionalText('AWS_ACCESS_KEY_ID', 'access key'),
-          secretAccessKey: optionalText('AWS_SECRET_ACCESS_KEY', 'secret key', { secret: true }),
-          sessionToken: optionalText('AWS_SESSION_TOKEN', 'session token', { secret: true }),
-        })
-      : settings;
-  if (given.accessKeyId === undefined) return { credentialsProvider: new IamAwsProvider({}) };
+/** Names of S3 itself, its FIPS, accelerated and private ones; none that a customer of AWS can choose the beginning of. */
+const AWS_STORE =
+  /^(?:[a-z0-9.-]+\.)?s3(?:-fips|-accelerate)?(?:\.dualstack)?(?:\.[a-z]{2}(?:-[a-z]+)+-\d)?(?:\.vpce)?\.amazonaws\.com(?:\.cn)?$/;
+const ONLY_AWS =
+  'without credentials of its own, a destination gets the temporary ones of the platform, which are for AWS alone; ' +
+  'give credentials, or leave out the endpoint';
+
+/**
+ * The standard order of lookup: what was given, environment variables, the role of the pod or machine. Temporary
+ * credentials are sent with a token, which whoever wrote the endpoint must not get.
+ * @throws EndpointRefusedError
+ */
+function credentialsOf(
+  settings: ObjectStoreSettings,
+  endpoint: Endpoint | undefined,
+): Partial<ClientOptions> {
+  const isOwn = settings.accessKeyId !== undefined;
+  const given = isOwn
+    ? settings
+    : loadConfig({
+        accessKeyId: optionalText('AWS_ACCESS_KEY_ID', 'access key'),
+        secretAccessKey: optionalText('AWS_SECRET_ACCESS_KEY', 'secret key', { secret: true }),
+        sessionToken: optionalText('AWS_SESSION_TOKEN', 'session token', { secret: true }),
+      });
+  const { accessKeyId, secretAccessKey, sessionToken } = given;
+  const isTemporary = accessKeyId === undefined || sessionToken !== undefined;
+  if (!isOwn && isTemporary && endpoint && !AWS_STORE.test(endpoint.host))
+    throw new EndpointRefusedError('InvalidEndpoint', ONLY_AWS);
+  if (accessKeyId === undefined) return { credentialsProvider: new IamAwsProvider({}) };
   return {
-    accessKey: given.accessKeyId,
-    secretKey: given.secretAccessKey ?? '',
-    ...(given.sessionToken === undefined ? {} : { sessionToken: given.sessionToken }),
+    accessKey: accessKeyId,
+    secretKey: secretAccessKey ?? '',
+    ...(sessionToken === undefined ? {} : { sessionToken }),
   };
 }
