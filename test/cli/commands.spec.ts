@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
-import { RESOURCES, SECRETS } from '#lib/resources';
+import { NODES, PODS_RUN_AS_ROOT, RESOURCES, SECRETS } from '#lib/resources';
 import { findKubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { waitUntil } from '../support/wait-until.js';
@@ -53,6 +53,22 @@ describe('agentplane with a platform', () => {
         expect.arrayContaining(['supervisor', 'rest', 'object-store', 'kubernetes', 'listener/default']),
       );
       expect(parts.every(({ state }) => ['ok', 'ready'].includes(state))).toBe(true);
+    });
+
+    it('reports a node whose pods run as root', async () => {
+      const name = 'node-of-root';
+      const message = 'pods run as root and can read everything here';
+      await client.create(NODES, { metadata: { name } });
+      const times = { lastHeartbeatTime: '2026-01-01T00:00:00Z', lastTransitionTime: '2026-01-01T00:00:00Z' };
+      const conditions = [
+        { type: PODS_RUN_AS_ROOT, status: 'True' as const, reason: 'NoUsersOfTheirOwn', message, ...times },
+      ];
+      await client.merge(NODES, { name }, { status: { conditions } }, { subresource: 'status' });
+      expect((await attempt('status')).output).toMatch(
+        new RegExp(`^node/${name} +NotReady +${message}`, 'm'),
+      );
+      await client.delete(NODES, { name });
+      expect(await run('status')).not.toContain(name);
     });
   });
 
