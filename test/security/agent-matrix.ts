@@ -24,7 +24,7 @@ const REGISTERED = new HttpSide({ items: {} } as HttpSideParts).routes.filter(
 );
 
 /** Answers that last as long as their client wants. */
-const LASTING = ['GET /threads/:thread_id/stream'];
+const LASTING = ['GET /threads/:thread_id/stream', 'POST /threads/:thread_id/stream/events'];
 
 /** In the order of the table: what reads comes first, so that attacks do not make what they look for. */
 const ROUTES = Object.keys(AGENT_REQUESTS);
@@ -54,7 +54,13 @@ export function attackAgents(arena: FindArena): void {
   const send = async (url: string, name: string, of: Named, caller: HttpRequest): Promise<HttpAnswer[]> => {
     const answers: HttpAnswer[] = [];
     for (const { method, path, body } of requests(name, of))
-      answers.push(await arena().transcript.call(method, url + path, { ...caller, body }));
+      answers.push(
+        await arena().transcript.call(method, url + path, {
+          ...caller,
+          body,
+          isLasting: LASTING.includes(name),
+        }),
+      );
     return answers;
   };
 
@@ -134,15 +140,11 @@ export function openAgents(arena: FindArena): void {
     it.each(ROUTES)('answers its owner: %s', async (name) => {
       const { victim } = arena();
       for (const { method, path, body } of requests(name, victim)) {
-        const ask = async (): Promise<{ readonly status: number }> => {
-          if (!LASTING.includes(name))
-            return arena().transcript.call(method, victim.agentUrl + path, { key: victim.keys.invoke, body });
-          const headers = { 'x-api-key': victim.keys.invoke };
-          const answer = await fetch(victim.agentUrl + path, { headers });
-          await answer.body?.cancel();
-          return answer;
-        };
-        const { status } = await ask();
+        const { status } = await arena().transcript.call(method, victim.agentUrl + path, {
+          key: victim.keys.invoke,
+          body,
+          isLasting: LASTING.includes(name),
+        });
         expect([path, status]).toEqual([path, Math.min(status, 299)]);
       }
     });

@@ -71,6 +71,7 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /threads/:thread_id/runs/:run_id/stream': RUN,
   'GET /runs/crons/:cron_id': NOTHING,
   'GET /threads/:thread_id/stream': NOTHING,
+  'POST /threads/:thread_id/stream/events': { bodies: () => [{ channels: ['values', 'lifecycle'] }] },
   'GET /runs/:run_id': RUN,
   'GET /runs/:run_id/join': RUN,
   'GET /runs/:run_id/stream': RUN,
@@ -112,6 +113,13 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'PATCH /threads/:thread_id': { bodies: () => [{ metadata: { owner: 'attacker' } }] },
   'POST /runs/crons': CREATE_CRON,
   'POST /threads/:thread_id/runs/crons': CREATE_CRON,
+  'POST /threads/:thread_id/commands': {
+    bodies: ({ ids }) => [
+      { id: 1, method: 'state.get', params: {} },
+      { id: 2, method: 'run.start', params: { assistant_id: ids.assistant_id, input } },
+      { id: 3, method: 'input.respond', params: { interrupt_id: 'x', response: 1 } },
+    ],
+  },
   'POST /threads/:thread_id/runs': CREATE_ON_THREAD,
   'POST /threads/:thread_id/runs/wait': CREATE_ON_THREAD,
   'POST /threads/:thread_id/runs/stream': CREATE_ON_THREAD,

@@ -10,6 +10,8 @@ export interface HttpRequest {
   readonly tenant?: string | undefined;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** A good answer has no end: its beginning is enough. */
+  readonly isLasting?: boolean;
 }
 
 /** Every answer that the attacks collected, to be searched for secrets at the end. */
@@ -22,7 +24,7 @@ export class Transcript {
 
   /** Calls a server and keeps its answer, headers included. */
   async call(method: string, url: string, request: HttpRequest = {}): Promise<HttpAnswer> {
-    const { key, tenant, body, headers } = request;
+    const { key, tenant, body, headers, isLasting } = request;
     const answer = await fetch(url, {
       method,
       redirect: 'manual',
@@ -34,7 +36,9 @@ export class Transcript {
       },
       ...(body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) }),
     });
-    const text = await answer.text();
+    const isEndless = isLasting === true && answer.ok;
+    if (isEndless) await answer.body?.cancel();
+    const text = isEndless ? '' : await answer.text();
     const head = Object.fromEntries(answer.headers);
     this.add(`${method} ${url}`, `${JSON.stringify(head)}\n${text}`);
     return { status: answer.status, headers: head, text };

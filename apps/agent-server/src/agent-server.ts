@@ -96,7 +96,7 @@ export class AgentServer {
     const services = buildServices({
       ...{ config, webhookSettings, threadTtl, database, graphs, hosts, assistants, secrets, clock, log },
     });
-    const { worker, keeper, follower, runs, state, crons, webhooks, agents, tasks } = services;
+    const { worker, keeper, follower, runs, state, crons, webhooks, agents, tasks, threads } = services;
     const http = new HttpSide({
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       sql,
@@ -106,6 +106,8 @@ export class AgentServer {
       runs,
       crons,
       state,
+      wakes: threads,
+      keptMs: config.resumableSeconds * 1000,
       items: agent.isStoreServed ? items : undefined,
       a2a: { agents, tasks, publicUrl: config.publicUrl, trustsForwarded: config.trustForwarded === 'on' },
       disabled: agent.disabled,
@@ -124,7 +126,7 @@ export class AgentServer {
       clock,
       log,
     });
-    connectNotifications(notifications, { sql, worker, follower, webhooks });
+    connectNotifications(notifications, { sql, worker, follower, webhooks, threads });
 
     // before the database answers: `GET /ok` says what the server waits for
     const port = await http.listen(config.host, config.port);

@@ -16,6 +16,7 @@ import { RunLogs } from './run/run-logs.js';
 import { RunRelay } from './run/run-relay.js';
 import { RunService } from './run/run-service.js';
 import { TemporaryRuns } from './run/temporary-runs.js';
+import { ThreadWakes } from './run/thread-wakes.js';
 import { Worker } from './run/worker.js';
 import { buildWebhooks } from './webhook/build-webhooks.js';
 import { ThreadSweeper } from './upkeep/thread-sweeper.js';
@@ -56,6 +57,7 @@ export interface Services {
   readonly state: ThreadState;
   readonly agents: Agents;
   readonly tasks: Tasks;
+  readonly threads: ThreadWakes;
 }
 
 /** Puts everything that the routes call together, and what works beside them. Nothing is started. */
@@ -104,6 +106,7 @@ export function buildServices(parts: ServiceParts): Services {
     follower,
     keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, kept: limits, clock, log }),
     webhooks: webhooks.sender,
+    threads: new ThreadWakes(),
     crons: new CronService({
       ...{ sql, assistants, webhooks: webhooks.policy, clock },
       limits: { maxCrons: config.maxCrons, minIntervalSeconds: config.cronMinIntervalSeconds },

@@ -6,7 +6,11 @@ export interface RunnableGraph {
   /** Of its own, from when it was compiled. */
   readonly store?: unknown;
   stream(input: unknown, options: GraphOptions): Promise<AsyncIterable<unknown>>;
-  streamEvents(input: unknown, options: GraphOptions): AsyncIterable<unknown>;
+  /** Version 3 answers a promise. */
+  streamEvents(
+    input: unknown,
+    options: GraphOptions,
+  ): AsyncIterable<unknown> | Promise<AsyncIterable<unknown>>;
   getState(config: GraphConfig, options?: { subgraphs?: boolean }): Promise<StateSnapshot>;
   getStateHistory(config: GraphConfig, options?: HistoryOptions): AsyncIterable<StateSnapshot>;
   updateState(config: GraphConfig, values: unknown, asNode?: string): Promise<GraphConfig>;

@@ -25,8 +25,11 @@ import { errorForLog } from './error-for-log.js';
 import { graphInput } from './graph-input.js';
 import { graphOptions } from './graph-options.js';
 import { interruptsByTask, isAtBreakpoint } from './interrupts.js';
+import { ProtocolOutput } from '../stream/protocol-output.js';
+import type { RunOutput } from '../stream/run-output.js';
 import { usesLibraryEvents } from '../stream/stream-modes.js';
 import { StreamOutput } from '../stream/stream-output.js';
+import type { RunEvent } from '../stream/run-event.js';
 import type { SecretWords } from '../wire/secret-words.js';
 import { errorOnWire, wireJson, type WireError } from '../wire/wire-value.js';
 
@@ -110,16 +113,14 @@ export class RunExecution {
     }
   }
 
-  #output(): StreamOutput {
-    return new StreamOutput(
-      this.run.kwargs.stream_mode,
-      (event) => this.sink.emit(event),
-      () => this.sink.isWanted(),
-      this.parts.secrets,
-    );
+  #output(): StreamOutput | ProtocolOutput {
+    const { graphId, kwargs } = this.run;
+    const emit = (event: RunEvent): void => this.sink.emit(event);
+    if (kwargs.protocol) return new ProtocolOutput(graphId, emit, this.parts.secrets, this.parts.clock);
+    return new StreamOutput(kwargs.stream_mode, emit, () => this.sink.isWanted(), this.parts.secrets);
   }
 
-  async #perform(output: StreamOutput): Promise<HostOutcome> {
+  async #perform(output: StreamOutput | ProtocolOutput): Promise<HostOutcome> {
     const { run } = this;
     try {
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
@@ -177,8 +178,16 @@ export class RunExecution {
     graph: RunnableGraph,
     options: GraphOptions,
     input: unknown,
-    output: StreamOutput,
+    output: StreamOutput | ProtocolOutput,
   ): Promise<void> {
+    if (output instanceof ProtocolOutput) {
+      for await (const event of await protocolEvents(graph, input, options)) {
+        output.event(event);
+        const room = this.sink.room();
+        if (room) await room;
+      }
+      return;
+    }
     if (!usesLibraryEvents(this.run.kwargs.stream_mode)) {
       for await (const chunk of await graph.stream(input, options)) {
         output.chunk(chunk);
@@ -187,7 +196,7 @@ export class RunExecution {
       }
       return;
     }
-    for await (const event of graph.streamEvents(input, { ...options, version: 'v2' })) {
+    for await (const event of await graph.streamEvents(input, { ...options, version: 'v2' })) {
       if (isRootChunk(event, this.run.runId)) output.chunk(event.data['chunk']);
       output.libraryEvent(event);
       const room = this.sink.room();
@@ -195,12 +204,9 @@ export class RunExecution {
     }
   }
 
-  async #finished(
-    graph: RunnableGraph,
-    saver: BaseCheckpointSaver,
-    output: StreamOutput,
-  ): Promise<HostOutcome> {
+  async #finished(graph: RunnableGraph, saver: BaseCheckpointSaver, output: RunOutput): Promise<HostOutcome> {
     const { run } = this;
+    output.finished();
     const values = this.#valuesText(output);
     if (!output.interrupts)
       return {
@@ -218,7 +224,7 @@ export class RunExecution {
     };
   }
 
-  #stopped(output: StreamOutput, reason: StopCause): HostOutcome {
+  #stopped(output: RunOutput, reason: StopCause): HostOutcome {
     if (reason.kind === 'unstorable')
       return this.#failed(output, { error: 'StateNotStored', message: errorText(reason.error) }, 'error');
     if (reason.kind === 'timed-out') return this.#failed(output, timedOut(reason.limitMs), 'timeout');
@@ -228,7 +234,7 @@ export class RunExecution {
     return { ...outcome, end: { status: 'interrupted', threadStatus: 'idle', isRollback: true } };
   }
 
-  #failed(output: StreamOutput, thrown: WireError, status: 'error' | 'interrupted' | 'timeout'): HostOutcome {
+  #failed(output: RunOutput, thrown: WireError, status: 'error' | 'interrupted' | 'timeout'): HostOutcome {
     const error = { error: thrown.error, message: this.parts.secrets.hide(thrown.message) };
     if (this.sink.isWanted()) this.sink.emit({ event: 'error', data: JSON.stringify(error) });
     return {
@@ -244,11 +250,31 @@ export class RunExecution {
   }
 
   /** Only a thread keeps values, and only a reader or a webhook wants them. */
-  #valuesText(output: StreamOutput): string | undefined {
+  #valuesText(output: RunOutput): string | undefined {
     if (output.lastValues === undefined) return undefined;
     const { isTemporary, kwargs } = this.run;
     const isRead = this.sink.isWanted() || this.sink.isAwaited();
     return isTemporary && !isRead && !kwargs.webhook ? undefined : wireJson(output.lastValues);
+  }
+}
+
+/** Copies of the library before 1.3 know versions 1 and 2. */
+const NO_PROTOCOL = /Only versions "v1" and "v2"/;
+
+/** @throws Error saying what to do when the agent's copy of the library does not know the protocol */
+async function protocolEvents(
+  graph: RunnableGraph,
+  input: unknown,
+  options: GraphOptions,
+): Promise<AsyncIterable<unknown>> {
+  try {
+    return await graph.streamEvents(input, { ...options, version: 'v3' });
+  } catch (error) {
+    if (!NO_PROTOCOL.test(errorText(error))) throw error;
+    throw new Error(
+      'the thread stream protocol needs @langchain/langgraph 1.3 or later in the agent; update it, or stream the run by /runs/stream',
+      { cause: error },
+    );
   }
 }
 

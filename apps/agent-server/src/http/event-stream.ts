@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '#lib/time';
-import { OUTPUT_LOST, type OutputReader, type Reading } from '../run/run-reader.js';
+import { OUTPUT_LOST, type OutputReader } from '../run/run-reader.js';
 import { eventNamesOf, type StreamMode } from '../stream/stream-modes.js';
 import type { UnsentAnswer, UnsentOutput } from './unsent-output.js';
 
@@ -29,12 +29,22 @@ export interface StreamParts {
   readonly unsent: UnsentOutput;
 }
 
+/** Where the events come from. */
+export interface FrameSource {
+  /** The next event; without one, `state` says why. */
+  take(): { readonly frame: Buffer; readonly event: string } | undefined;
+  readonly state: 'waiting' | 'ended' | 'lost';
+  /** Nothing more comes: what there is to take is here. */
+  readonly hasEnd: boolean;
+  close(): void;
+}
+
 /** A run's output as server-sent events, taken from its log as fast as the client reads. */
 export class EventStream implements OutputReader {
   readonly kind = 'output';
   readonly #names: ReadonlySet<string> | undefined;
   readonly #account: UnsentAnswer;
-  #reading: Reading | undefined;
+  #reading: FrameSource | undefined;
   /** Rest of a large frame, all of which is held until the last of it has been taken. */
   #rest: Buffer | undefined;
   #restHolds = 0;
@@ -55,7 +65,7 @@ export class EventStream implements OutputReader {
     this.#cancelHeartbeat = this.#beatLater();
   }
 
-  attach(reading: Reading): void {
+  attach(reading: FrameSource): void {
     this.#reading = reading;
   }
 

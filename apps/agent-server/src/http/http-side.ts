@@ -18,6 +18,7 @@ import { OpenReplies } from './open-replies.js';
 import { RunRoutes, type RunRouteParts } from './run-routes.js';
 import { registerStoreRoutes, type StoreRouteParts } from './store-routes.js';
 import { registerThreadRoutes, type ThreadRouteParts } from './thread-routes.js';
+import { ThreadStreamRoutes, type ThreadStreamParts } from './thread-stream-routes.js';
 import { UnsentOutput } from './unsent-output.js';
 
 /** Milliseconds that answers get to be read to their end. */
@@ -42,6 +43,7 @@ const LOOK_MS = 500;
 export interface HttpSideParts
   extends
     Omit<RunRouteParts, 'unsent'>,
+    Omit<ThreadStreamParts, 'unsent' | 'state'>,
     ThreadRouteParts,
     AssistantRouteParts,
     CronRouteParts,
@@ -77,6 +79,7 @@ export class HttpSide {
   readonly #routes: RunRoutes;
   readonly #a2a: A2aRoutes;
   readonly #mcp: McpRoutes;
+  readonly #threadStreams: ThreadStreamRoutes;
   readonly #replies = new OpenReplies();
   readonly #unsent: UnsentOutput;
   readonly #clock: Clock;
@@ -107,6 +110,8 @@ export class HttpSide {
     });
     this.#routes = new RunRoutes({ ...parts, unsent: this.#unsent });
     this.#routes.register(this.#app);
+    this.#threadStreams = new ThreadStreamRoutes({ ...parts, unsent: this.#unsent });
+    this.#threadStreams.register(this.#app);
     registerThreadRoutes(this.#app, parts);
     registerAssistantRoutes(this.#app, parts);
     registerCronRoutes(this.#app, parts);
@@ -152,6 +157,7 @@ export class HttpSide {
     this.#routes.stop();
     this.#a2a.stop();
     this.#mcp.stop();
+    this.#threadStreams.stop();
     await this.#replies.arrived(this.#clock, CLOSE_GRACE_MS);
     await this.#app.close();
   }

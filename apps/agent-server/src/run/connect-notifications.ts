@@ -4,22 +4,24 @@ import { findCancel } from '../store/run/find-cancel.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { RunFollower } from './run-follower.js';
+import type { ThreadWakes } from './thread-wakes.js';
 import type { Worker } from './worker.js';
 
 /** What servers notify one another of; hints only, polling finds out the same a little later. */
-export type NotificationWord = 'pending' | 'cancel' | 'watch' | 'events' | 'webhook';
+export type NotificationWord = 'pending' | 'cancel' | 'watch' | 'events' | 'webhook' | 'thread';
 
 interface Listeners {
   readonly sql: Sql;
   readonly worker: Worker;
   readonly follower: RunFollower;
   readonly webhooks: { wake(): void };
+  readonly threads: ThreadWakes;
 }
 
 /** Hands notifications to the parts that they are for. */
 export function connectNotifications(
   notifications: Notifications<NotificationWord>,
-  { sql, worker, follower, webhooks }: Listeners,
+  { sql, worker, follower, webhooks, threads }: Listeners,
 ): void {
   async function cancel(runId: string): Promise<void> {
     if (!worker.find(runId)) return;
@@ -34,4 +36,5 @@ export function connectNotifications(
   });
   notifications.on('events', (runId) => follower.wake(runId));
   notifications.on('webhook', () => webhooks.wake());
+  notifications.on('thread', (threadId) => threads.wake(threadId));
 }

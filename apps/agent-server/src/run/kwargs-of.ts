@@ -15,6 +15,8 @@ export interface Submitter {
   readonly webhook: string | undefined;
   /** The request reads the output. */
   readonly isStreamed: boolean;
+  /** Set for runs whose readers read the thread. */
+  readonly protocol?: Kwargs['protocol'];
 }
 
 /** The checkpoint to begin from, in whichever of three places it stands. */
@@ -38,7 +40,7 @@ function contextOf({ context }: RequestedRun, assistant: WireAssistant): Kwargs[
 /** The part of a run that its attempts need: the request over the assistant's configuration. */
 export function kwargsOf(
   request: RequestedRun,
-  { assistant, caller, webhook, isStreamed }: Submitter,
+  { assistant, caller, webhook, isStreamed, protocol }: Submitter,
 ): Kwargs {
   const modes = request.stream_mode ?? [];
   return {
@@ -50,6 +52,7 @@ export function kwargsOf(
     subgraphs: request.stream_subgraphs ?? false,
     ...(isStreamed ? { streamed: true } : {}),
     resumable: request.stream_resumable ?? false,
+    ...(protocol === undefined ? {} : { protocol }),
     interrupt_before: request.interrupt_before,
     interrupt_after: request.interrupt_after,
     checkpoint: checkpointOf(request),

@@ -25,7 +25,7 @@ import type { Scope } from '../store/scope.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
-import { kwargsOf } from './kwargs-of.js';
+import { kwargsOf, type Submitter } from './kwargs-of.js';
 import type { RequestedRun } from './requested-run.js';
 import { CANCELLED } from '../protocol/execution.js';
 import type { RunFollower } from './run-follower.js';
@@ -106,12 +106,13 @@ export class RunService {
   /**
    * Makes a run and begins it here when a place is free.
    * @param reader gets all its output, from the first event
+   * @param protocol of the output; readers of its thread need `v2`
    * @throws PublicError `not_found` (assistant, thread), `conflict` (strategy `reject`), `forbidden` (scope), `invalid`
    *   (webhook)
    */
-  async submit(asker: Asker, request: RequestedRun, reader?: RunReader): Promise<Submitted> {
+  async submit(asker: Asker, request: RequestedRun, reader?: RunReader, protocol?: 'v2'): Promise<Submitted> {
     const { logs, worker } = this.parts;
-    const run = await this.#storedRun(asker, request, reader?.kind === 'output');
+    const run = await this.#storedRun(asker, request, { isStreamed: reader?.kind === 'output', protocol });
     const queueing = this.#queueing(asker, request, reader !== undefined);
     const stopReading = reader ? this.#attach(logs.open(run.runId), reader, { kind: 'now' }) : NOTHING;
     const listeners = this.#listeners.get(run.threadId);
@@ -130,8 +131,11 @@ export class RunService {
     }
   }
 
-  async #storedRun(asker: Asker, request: RequestedRun, isStreamed: boolean): Promise<StoredRun> {
-    const { scope, assistantScope, threadId, fields } = asker;
+  async #storedRun(
+    { scope, assistantScope, threadId, fields }: Asker,
+    request: RequestedRun,
+    output: Pick<Submitter, 'isStreamed' | 'protocol'>,
+  ): Promise<StoredRun> {
     const { assistants, graphs, webhooks, clock } = this.parts;
     const assistant = await assistants.forRun(request.assistant_id, assistantScope ?? (() => scope));
     if (!graphs.has(assistant.graph_id))
@@ -146,7 +150,7 @@ export class RunService {
       assistantId: assistant.assistant_id,
       graphId: assistant.graph_id,
       metadata: { ...assistant.metadata, ...request.config?.metadata, ...request.metadata },
-      kwargs: kwargsOf(request, { assistant, caller: fields, webhook, isStreamed }),
+      kwargs: kwargsOf(request, { assistant, caller: fields, webhook, ...output }),
     };
   }
 

@@ -39,6 +39,7 @@ import { findObstacle } from './run/find-obstacle.js';
 import { findRun } from './run/find-run.js';
 import { hasActiveRun } from './run/has-active-run.js';
 import { listNewestRuns } from './run/list-newest-runs.js';
+import { listProtocolRuns } from './run/list-protocol-runs.js';
 import { listRuns } from './run/list-runs.js';
 import { removeRun } from './run/remove-run.js';
 import { submitRun } from './run/submit-run.js';
@@ -101,7 +102,8 @@ async function rowsOf(owner: string): Promise<Owned> {
   const ended = await runAtWork(sql, metadata);
   const { runId: endedRunId, threadId } = ended;
   await pool.query(`UPDATE agentplane.runs SET status = 'success' WHERE run_id = $1`, [endedRunId]);
-  const run = storedRun({ threadId, metadata });
+  const plain = storedRun({ threadId, metadata });
+  const run = { ...plain, kwargs: { ...plain.kwargs, protocol: 'v2' as const } };
   await submitRun(WORKER, sql, serverOf('one'), run, queueing({ startsHere: true }));
   const temporary = storedRun({ isTemporary: true, metadata });
   await new TemporaryRuns(sql, serverOf('one'), systemClock).submit({
@@ -383,6 +385,13 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     ask: (scope, { threadId }) => listNewestRuns(scope, store.sql, threadId, 0n),
     absent: [],
   },
+  listProtocolRuns: {
+    ask: (scope, { threadId }) =>
+      listProtocolRuns(scope, store.sql, threadId, { ordinal: 0, keptMs: 1e9 }).then((runs) =>
+        runs.map(({ runId }) => runId),
+      ),
+    absent: [],
+  },
   listRuns: {
     ask: (scope, { threadId }) => listRuns(scope, store.sql, threadId, { ...PAGE, status: undefined }),
     absent: [],
@@ -489,6 +498,7 @@ const WORKER_STATEMENTS = [
   'listWornOutRuns',
   'markStreamed',
   'notifyPending',
+  'notifyThread',
   'putCheckpoint',
   'putWrites',
   'readRunEvents',

@@ -1,7 +1,8 @@
-import { isJsonObject } from '#lib/json';
 import type { SecretWords } from '../wire/secret-words.js';
 import type { LibraryChunk, LibrarySource, Render } from './render.js';
+import { LastState } from './last-state.js';
 import type { RunEvent } from './run-event.js';
+import type { RunOutput } from './run-output.js';
 import { definitionsOf, type StreamMode } from './stream-modes.js';
 
 /** One way in which payloads of a source are shown. */
@@ -31,10 +32,9 @@ function parseChunk(chunk: unknown): (LibraryChunk & { readonly source: unknown 
 }
 
 /** Turns what a graph streams into events of the wire, as far as they were asked for. */
-export class StreamOutput {
+export class StreamOutput implements RunOutput {
   readonly #outlets: ReadonlyMap<string, readonly Outlet[]>;
-  #lastValues: unknown;
-  #interrupts: unknown[] | undefined;
+  readonly #state = new LastState();
 
   constructor(
     modes: readonly StreamMode[],
@@ -47,21 +47,19 @@ export class StreamOutput {
     this.#outlets = outletsOf(modes);
   }
 
-  /** The newest full state of the outermost graph. */
   get lastValues(): unknown {
-    return this.#lastValues;
+    return this.#state.values;
   }
 
-  /** What the graph stopped for; undefined when it went on to its end. */
   get interrupts(): readonly unknown[] | undefined {
-    return this.#interrupts;
+    return this.#state.interrupts;
   }
 
   /** One chunk of `stream`. */
   chunk(given: unknown): void {
     const chunk = parseChunk(given);
     if (!chunk || typeof chunk.source !== 'string') return;
-    if (chunk.source === 'values' && chunk.namespace.length === 0) this.#note(chunk.payload);
+    if (chunk.source === 'values' && chunk.namespace.length === 0) this.#state.note(chunk.payload);
     this.#show(chunk.source, chunk);
   }
 
@@ -71,10 +69,12 @@ export class StreamOutput {
     this.#show(source, { payload: event, namespace: [] });
   }
 
-  /** The graph is not called at all: it had stopped in this state already. */
   stopped(values: unknown): void {
-    this.#lastValues = values;
-    this.#interrupts = [];
+    this.#state.stopped(values);
+  }
+
+  finished(): void {
+    // the answer ends with the run
   }
 
   /** A source without an outlet was streamed for the result only (`values`). */
@@ -84,15 +84,5 @@ export class StreamOutput {
       for (const { event, data } of render(chunk))
         this.emit({ event, data: mayCarryErrors ? this.secrets.hide(data) : data });
     }
-  }
-
-  #note(values: unknown): void {
-    if (!isJsonObject(values) || !Array.isArray(values['__interrupt__'])) {
-      this.#lastValues = values;
-      return;
-    }
-    const { __interrupt__: interrupts, ...rest } = values;
-    this.#interrupts = [...(this.#interrupts ?? []), ...(Array.isArray(interrupts) ? interrupts : [])];
-    if (Object.keys(rest).length > 0) this.#lastValues = rest;
   }
 }

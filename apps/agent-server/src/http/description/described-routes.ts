@@ -4,6 +4,7 @@ import { requestedRun } from '../../run/requested-run.js';
 import { ASSISTANT_SHAPES } from '../assistant-routes.js';
 import { RUN_SHAPES } from '../run-routes.js';
 import { STORE_SHAPES } from '../store-routes.js';
+import { THREAD_STREAM_SHAPES } from '../thread-stream-routes.js';
 import { THREAD_SHAPES } from '../thread-routes.js';
 import { UPKEEP_SHAPES } from '../thread-upkeep.js';
 
@@ -116,6 +117,15 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   'GET /threads/:thread_id/history': { about: 'List states, newest first', query: THREAD_SHAPES.history },
   'POST /threads/:thread_id/history': { about: 'List states, newest first', body: THREAD_SHAPES.history },
 
+  'POST /threads/:thread_id/commands': {
+    about: 'Command a thread: run.start, input.respond, state.get',
+    body: THREAD_STREAM_SHAPES.command,
+  },
+  'POST /threads/:thread_id/stream/events': {
+    about: 'Follow what all runs of a thread say',
+    body: THREAD_STREAM_SHAPES.eventRequest,
+    answers: 'events',
+  },
   ...runRoutes('/threads/:thread_id', 'on a thread'),
   'GET /threads/:thread_id/stream': {
     about: 'Stream everything that happens on a thread from now on',

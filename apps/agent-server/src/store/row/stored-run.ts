@@ -37,6 +37,8 @@ export interface StoredRun {
     readonly streamed?: boolean;
     /** Its output may be read from its beginning, also later. */
     readonly resumable?: boolean;
+    /** Its output is that of the thread stream protocol. */
+    readonly protocol?: 'v2';
     readonly interrupt_before?: Breakpoints;
     readonly interrupt_after?: Breakpoints;
     readonly checkpoint?: {

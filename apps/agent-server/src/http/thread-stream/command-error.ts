@@ -1,0 +1,22 @@
+/** What a command of the thread stream protocol is refused for. */
+export type CommandErrorCode =
+  | 'invalid_argument'
+  | 'unknown_command'
+  | 'no_such_run'
+  | 'no_such_subscription'
+  | 'no_such_interrupt'
+  | 'permission_denied'
+  | 'not_supported';
+
+/** A command that is refused; the message is for the caller. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+
+  constructor(
+    readonly code: CommandErrorCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}

@@ -1,0 +1,204 @@
+import { z } from 'zod';
+import { PublicError } from '#lib/errors';
+import { isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
+import { unsupported } from '../../run/request-shapes.js';
+import { announceRun } from '../../run/announce-run.js';
+import { requestedRun, type RequestedRun } from '../../run/requested-run.js';
+import type { Asker, RunService } from '../../run/run-service.js';
+import type { ThreadWakes } from '../../run/thread-wakes.js';
+import type { WireThread } from '../../store/row/thread-row.js';
+import type { Scope } from '../../store/scope.js';
+import type { Sql } from '../../store/sql.js';
+import { findThread } from '../../store/thread/find-thread.js';
+import type { ThreadState } from '../thread-state.js';
+import { CommandError, type CommandErrorCode } from './command-error.js';
+
+/** A command as it arrives. */
+export const command = z.object({
+  id: z.int().min(0),
+  method: z.string().max(100),
+  params: z.unknown().optional(),
+});
+
+export type Command = z.infer<typeof command>;
+
+const config = requestedRun.shape.config;
+const metadata = requestedRun.shape.metadata;
+
+const runStart = z.looseObject({
+  assistant_id: z.string().min(1),
+  input: z.unknown().optional(),
+  config,
+  metadata,
+  multitaskStrategy: requestedRun.shape.multitask_strategy,
+  langsmith_tracer: unsupported,
+});
+
+const answer = z.looseObject({ interrupt_id: z.string().min(1), response: z.unknown().optional() });
+const inputRespond = z.looseObject({
+  interrupt_id: z.string().min(1).nullish(),
+  response: z.unknown().optional(),
+  responses: z.array(answer).min(1).max(1_000).nullish(),
+  update: z.unknown().optional(),
+  goto: z.unknown().optional(),
+  config,
+  metadata,
+});
+
+const stateGet = z.looseObject({ keys: z.array(z.string()).max(1_000).nullish() });
+
+export interface CommandParts {
+  readonly sql: Sql;
+  readonly runs: RunService;
+  readonly state: Pick<ThreadState, 'get'>;
+  readonly wakes: ThreadWakes;
+}
+
+/** Who gives a command, on which thread. */
+export interface Commander extends Pick<Asker, 'fields' | 'assistantScope'> {
+  readonly threadId: string;
+  /** Asks for a run; a handler of the agent may change what is asked for. */
+  authorizeRun(body: MutableJsonObject): Promise<Scope>;
+  authorizeRead(): Promise<Scope>;
+}
+
+/** What it refuses, in the protocol's words. */
+const CODES: Readonly<Partial<Record<PublicError['code'], CommandErrorCode>>> = {
+  forbidden: 'permission_denied',
+  invalid: 'invalid_argument',
+  bad_request: 'invalid_argument',
+  not_found: 'invalid_argument',
+  conflict: 'invalid_argument',
+  too_large: 'invalid_argument',
+};
+
+/** Performs the commands of the thread stream protocol that both of its transports have. */
+export class ThreadCommands {
+  constructor(private readonly parts: CommandParts) {}
+
+  /**
+   * @returns what the command answers as `result`; undefined when it is no command of a thread
+   * @throws CommandError
+   */
+  async perform(commander: Commander, { method, params = {} }: Command): Promise<JsonObject | undefined> {
+    try {
+      switch (method) {
+        case 'run.start':
+          return await this.#start(commander, parse(runStart, params));
+        case 'input.respond':
+          return await this.#respond(commander, parse(inputRespond, params));
+        case 'state.get':
+          return await this.#state(commander, parse(stateGet, params));
+        default:
+          return undefined;
+      }
+    } catch (error) {
+      const code = error instanceof PublicError ? CODES[error.code] : undefined;
+      if (!code || !(error instanceof PublicError)) throw error;
+      throw new CommandError(code, error.message, { cause: error });
+    }
+  }
+
+  async #start(commander: Commander, params: z.infer<typeof runStart>): Promise<JsonObject> {
+    const { multitaskStrategy, ...rest } = params;
+    const body: MutableJsonObject = { ...rest, multitask_strategy: multitaskStrategy };
+    const scope = await commander.authorizeRun(body);
+    const thread = await findThread(scope, this.parts.sql, commander.threadId);
+    const { input, ...run } = requestedRun.parse(body);
+    // a thread that waits for an answer takes what comes as one
+    const isAnswer = input !== undefined && input !== null && pendingOf(thread).length > 0;
+    return this.#submit(commander, scope, {
+      ...run,
+      ...(isAnswer ? { command: { resume: input } } : { input }),
+    });
+  }
+
+  async #respond(commander: Commander, params: z.infer<typeof inputRespond>): Promise<JsonObject> {
+    const { update, goto, config: configured, metadata: given } = params;
+    const body: MutableJsonObject = { assistant_id: '', config: configured, metadata: given };
+    const scope = await commander.authorizeRun(body);
+    const thread = await findThread(scope, this.parts.sql, commander.threadId);
+    const assistantId = thread?.metadata['assistant_id'];
+    if (!thread || typeof assistantId !== 'string')
+      throw new CommandError('no_such_run', 'This thread has no run yet; start one by run.start');
+    const pending = pendingOf(thread);
+    if (pending.length === 0)
+      throw new CommandError('no_such_interrupt', 'No run of this thread waits for an answer');
+    const resume = resumeOf(params, pending);
+    await this.#submit(commander, scope, {
+      ...requestedRun.parse({ ...body, assistant_id: assistantId }),
+      command: { resume, ...(update ? { update } : {}), ...(goto ? { goto } : {}) },
+    });
+    return {};
+  }
+
+  async #submit(
+    { threadId, fields, assistantScope }: Commander,
+    scope: Scope,
+    wanted: RequestedRun,
+  ): Promise<{ run_id: string }> {
+    const { sql, runs, wakes } = this.parts;
+    const asker: Asker = { scope, threadId, fields, assistantScope };
+    const request = {
+      ...wanted,
+      stream_resumable: true,
+      stream_subgraphs: true,
+      if_not_exists: 'create',
+    } as const;
+    const { run } = await runs.submit(asker, request, undefined, 'v2');
+    await announceRun(sql, wakes, threadId);
+    return { run_id: run.run_id };
+  }
+
+  async #state(commander: Commander, { keys }: z.infer<typeof stateGet>): Promise<JsonObject> {
+    const scope = await commander.authorizeRead();
+    const text = await this.parts.state.get({ scope, threadId: commander.threadId }, undefined, true);
+    const state: unknown = JSON.parse(text);
+    const { values, checkpoint } = isJsonObject(state) ? state : {};
+    const shown = keys && isJsonObject(values) ? pick(values, keys) : values;
+    return { values: shown, ...(isJsonObject(checkpoint) ? { checkpoint: checkpointOf(checkpoint) } : {}) };
+  }
+}
+
+function parse<T>(shape: z.ZodType<T>, params: unknown): T {
+  const parsed = shape.safeParse(params);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const where = issue?.path.join('.') ?? '';
+  throw new CommandError(
+    'invalid_argument',
+    `params${where === '' ? '' : `.${where}`}: ${issue?.message ?? 'is not valid'}`,
+  );
+}
+
+/** Ids of the questions that a thread waits with. */
+function pendingOf(thread: WireThread | undefined): string[] {
+  return Object.values(thread?.interrupts ?? {})
+    .flat()
+    .flatMap((given) => (isJsonObject(given) && typeof given['id'] === 'string' ? [given['id']] : []));
+}
+
+/** The answers by the question that they are for. */
+function resumeOf(
+  { interrupt_id: id, response, responses }: z.infer<typeof inputRespond>,
+  pending: readonly string[],
+): JsonObject {
+  const answers = responses ?? (id ? [{ interrupt_id: id, response }] : []);
+  if (answers.length === 0)
+    throw new CommandError('invalid_argument', 'params needs interrupt_id with response, or responses');
+  const unknown = answers.find(({ interrupt_id }) => !pending.includes(interrupt_id));
+  if (unknown)
+    throw new CommandError(
+      'no_such_interrupt',
+      `No run of this thread waits for an answer to ${unknown.interrupt_id}`,
+    );
+  return Object.fromEntries(answers.map((one) => [one.interrupt_id, one.response ?? null]));
+}
+
+function pick(values: JsonObject, keys: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(values).filter(([key]) => keys.includes(key)));
+}
+
+function checkpointOf({ checkpoint_id: id, checkpoint_ns: ns }: JsonObject): JsonObject {
+  return { id, ...(typeof ns === 'string' ? { ns } : {}) };
+}

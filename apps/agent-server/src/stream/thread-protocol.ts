@@ -1,0 +1,55 @@
+import { isJsonObject } from '#lib/json';
+
+/** Channels that readers of a thread subscribe to; `custom:NAME` is one of its own. */
+const CHANNELS = [
+  ...(['values', 'updates', 'messages', 'tools', 'lifecycle'] as const),
+  ...(['input', 'checkpoints', 'tasks', 'custom'] as const),
+];
+
+const BASE: ReadonlySet<string> = new Set(CHANNELS);
+
+/** Before the names of these events in the output of a run; readers of a single run see them under it. */
+const PREFIX = 'protocol/';
+
+/** What kind of event it is and which part of the graph it comes from. */
+export interface EventAddress {
+  /** One of `CHANNELS`, or `custom:NAME`. */
+  readonly channel: string;
+  readonly namespace: readonly string[];
+}
+
+export function isChannel(name: string): boolean {
+  return BASE.has(name) || (name.startsWith('custom:') && name.length > 'custom:'.length);
+}
+
+/** The name under which an event stands in the output of its run: it tells who wants the event before its data is read. */
+export function eventNameOf({ channel, namespace }: EventAddress): string {
+  return PREFIX + [channel, ...namespace].map(encodeURIComponent).join('|');
+}
+
+/** Undefined for an event of a run that does not speak the protocol. */
+export function addressOf(eventName: string): EventAddress | undefined {
+  if (!eventName.startsWith(PREFIX)) return undefined;
+  const [channel = '', ...namespace] = eventName.slice(PREFIX.length).split('|').map(decodeURIComponent);
+  return { channel, namespace };
+}
+
+/** An event as `streamEvents` of version 3 yields it. */
+export interface LibraryProtocolEvent {
+  readonly method: string;
+  readonly params: {
+    readonly namespace: readonly string[];
+    readonly timestamp?: unknown;
+    readonly node?: unknown;
+    readonly data: unknown;
+  };
+}
+
+export function isLibraryProtocolEvent(given: unknown): given is LibraryProtocolEvent {
+  return (
+    isJsonObject(given) &&
+    typeof given['method'] === 'string' &&
+    isJsonObject(given['params']) &&
+    Array.isArray(given['params']['namespace'])
+  );
+}
