@@ -206,6 +206,16 @@ describe('the model of an agent', () => {
     expect(items.map(({ key, score }) => [key, typeof score])).toEqual([['k', 'number']]);
   });
 
+  it('starts no index where the agent disables the routes of the store', async () => {
+    const { uri } = await postgres.freshDatabase();
+    const settings = { graphs: { a: './a.ts:graph' }, http: { disable_store: true } };
+    const agent = await agentWith('unused:model', { 'langgraph.json': JSON.stringify(settings) });
+    const running = await ServerProcess.start({ uri, folder: agent });
+    const { status } = await fetch(`${running.url}/store/items?namespace=a&key=k`);
+    await running.stop();
+    expect(status).toBe(404);
+  });
+
   it.each<[string, RegExp, Readonly<Record<string, string>>]>([
     ['./none.ts:embed', /names a file that does not exist/, {}],
     [

@@ -1,0 +1,109 @@
+// The store of an agent: puts, reads and searches by REST, durable Postgres; searches by meaning read every vector.
+// node test/bench/store.mjs [VECTORS]
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { startEmbeddedPostgres } from '#lib/embedded-postgres';
+import { createLogger } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+
+const root = join(import.meta.dirname, '..', '..');
+const vectors = Number(process.argv[2] ?? 10_000);
+const OPERATIONS = 2_000;
+const SEARCHES = 10;
+
+const folder = mkdtempSync(join(tmpdir(), 'agentplane-bench-'));
+const postgres = await startEmbeddedPostgres({
+  dataDir: folder,
+  port: 0,
+  log: createLogger('bench', 'error'),
+  clock: systemClock,
+});
+const uri = await postgres.ensureDatabase({ database: 'agent', role: 'agent', connectionLimit: 10 });
+const server = spawn(process.execPath, [join(root, 'dist', 'apps', 'agent-server', 'src', 'main.js')], {
+  cwd: join(import.meta.dirname, 'agents', 'memory'),
+  stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  env: { PATH: process.env.PATH, HOST: '127.0.0.1', PORT: '0', POSTGRES_URI: uri, AGENTPLANE_AUTH: 'off' },
+});
+const port = await new Promise((resolve, reject) => {
+  createInterface({ input: server.stderr }).on('line', (line) => {
+    const entry = JSON.parse(line);
+    if (entry.msg === 'ready') resolve(entry.port);
+  });
+  server.on('exit', () => reject(new Error('the server ended')));
+});
+
+async function call(method, path, body) {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+    method,
+    ...(body === undefined
+      ? {}
+      : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return text;
+}
+
+async function measure(title, count, callers, operation) {
+  const tookMs = [];
+  let next = 0;
+  const started = performance.now();
+  await Promise.all(
+    Array.from({ length: callers }, async () => {
+      while (next < count) {
+        const began = performance.now();
+        await operation(next++);
+        tookMs.push(performance.now() - began);
+      }
+    }),
+  );
+  const perSecond = (count / (performance.now() - started)) * 1_000;
+  tookMs.sort((one, other) => one - other);
+  const at = (part) => tookMs[Math.floor((tookMs.length - 1) * part)].toFixed(1);
+  process.stdout.write(
+    `| ${title} | ${callers} | ${at(0.5)} ms | ${at(0.95)} ms | ${perSecond.toFixed(perSecond < 10 ? 1 : 0)} |\n`,
+  );
+}
+
+const plain = (key) => ({
+  namespace: ['plain', String(key % 100)],
+  key: String(key),
+  value: { n: key, kind: 'note' },
+});
+const embedded = (key) => ({
+  namespace: ['texts', String(key % 10)],
+  key: String(key),
+  value: { text: `text ${key}` },
+});
+try {
+  process.stdout.write('| | callers | p50 | p95 | per second |\n|---|---|---|---|---|\n');
+  for (const callers of [1, 32])
+    await measure('put', OPERATIONS, callers, (key) => call('PUT', '/store/items', plain(key)));
+  for (const callers of [1, 32])
+    await measure('get', OPERATIONS, callers, (key) =>
+      call('GET', `/store/items?namespace=plain.${key % 100}&key=${key}`),
+    );
+  await measure('search with a filter, 2,000 items', 200, 1, () =>
+    call('POST', '/store/items/search', { namespace_prefix: ['plain'], filter: { n: { $gt: 1_000 } } }),
+  );
+  await measure('put with a vector of 1,536', vectors, 32, (key) =>
+    call('PUT', '/store/items', embedded(key)),
+  );
+  const query = { query: 'anything' };
+  for (const callers of [1, 4])
+    await measure(`search by meaning, ${vectors} vectors`, SEARCHES, callers, () =>
+      call('POST', '/store/items/search', { namespace_prefix: ['texts'], ...query }),
+    );
+  await measure(`the same, a tenth of them by namespace`, SEARCHES, 1, () =>
+    call('POST', '/store/items/search', { namespace_prefix: ['texts', '1'], ...query }),
+  );
+} finally {
+  server.kill('SIGTERM');
+  await new Promise((resolve) => server.once('exit', resolve));
+  await postgres.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+process.exit(0);
