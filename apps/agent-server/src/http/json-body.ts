@@ -4,8 +4,8 @@ import { findInvalidUtf8, findJsonTrouble, renderTrouble, type JsonRules, type J
 const RULES: JsonRules = {
   /** Levels of lists and objects. */
   maxDepth: 128,
-  /** What graphs get, and values to search for: data of callers, kept as JSON has it. */
-  payload: new Set(['input', 'command', 'values', 'context']),
+  /** What graphs and the store get, and values to search for: data of callers, kept as JSON has it. */
+  payload: new Set(['input', 'command', 'values', 'context', 'value', 'filter']),
   /** Kept as JSON has them, in configurations; metadata hold U+FFFD in their place, as their store has no such texts. */
   allowInStrings: ['nul', 'surrogate'],
 };
