@@ -6,9 +6,18 @@ export function errorText(thrown: unknown): string {
       parts.push(at.message || at.name);
       at = at.cause;
     } else {
-      parts.push(String(at));
+      parts.push(textOf(at));
       break;
     }
   }
   return parts.join(': ');
+}
+
+/** Anything may be thrown, also what no text can be made of. */
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return 'something was thrown that cannot be shown';
+  }
 }

@@ -154,8 +154,12 @@ export class GraphHost {
     };
     const atWork: AtWork = { execution: new RunExecution(run, loaded, sink), wanted };
     this.#runs.set(id, atWork);
+    const performed = withLogFields(runLogFields(run), () =>
+      whileAtWork(run, () => atWork.execution.perform()),
+    );
+    // whatever goes wrong here, the server hears of it: another attempt goes on
     const { outcome, body } = renderOutcome(
-      await withLogFields(runLogFields(run), () => whileAtWork(run, () => atWork.execution.perform())),
+      await performed.catch((error: unknown) => ({ kind: 'lost', error })),
     );
     this.#runs.delete(id);
     this.#send({ kind: 'outcome', outcome }, id, body);
