@@ -107,7 +107,7 @@ describe('agentplane', () => {
   it('warns about an agent without a lock file', async () => {
     const agent = mkdtempSync(join(folder, 'agent-'));
     writeFileSync(join(agent, 'langgraph.json'), '{"graphs": {"agent": "./agent.ts:graph"}}');
-    writeFileSync(join(agent, 'agent.ts'), '');
+    writeFileSync(join(agent, 'agent.ts'), 'export const graph = 1;');
     writeFileSync(join(agent, 'package.json'), '{"dependencies": {"yaml": "*"}}');
     const ending = await agentplane('image', 'add', 'unlocked', agent, '--data', folder);
     expect(ending.complained).toMatch(/no lock file/);

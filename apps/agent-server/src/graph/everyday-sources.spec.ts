@@ -206,11 +206,11 @@ describe('an agent that does not load', () => {
       /graph "agent" of src\/nope\.ts failed to load: the file does not exist/,
     ],
     [
-      'an authentication handler that it cannot run',
+      'an authentication handler that does not exist',
       {
         'langgraph.json': '{"graphs": {"agent": "./src/graph.ts:graph"}, "auth": {"path": "./auth.ts:auth"}}',
       },
-      /langgraph\.json: "auth": an authentication handler of an agent cannot be run yet/,
+      /"auth\.path" of langgraph\.json: auth\.ts failed to load: the file does not exist/,
     ],
     [
       'an export that does not exist',
