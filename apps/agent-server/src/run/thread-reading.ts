@@ -82,7 +82,12 @@ export class ThreadReading implements Reading {
     const found = await listNewestRuns(of.scope, parts.sql, of.threadId, 0n);
     reading.#after = found.at(-1)?.ordinal ?? 0n;
     reading.#stopHearing = parts.runs.onSubmitted(of.threadId, () => void reading.#look());
-    await reading.#begin(found, wanted);
+    try {
+      await reading.#begin(found, wanted);
+    } catch (error) {
+      reading.close();
+      throw error;
+    }
     reading.#lookLater();
     return reading;
   }
