@@ -139,6 +139,12 @@ describe('a graph that harms its server', () => {
     expect(server.child.exitCode).toBeNull();
   });
 
+  it.each(['{}', 'no JSON', '[1]'])('says nothing in the words of its watch: %s', async (line) => {
+    expect(await run(`watch:${line}`)).toMatchObject({ value: line.length + 1 });
+    expect((await run('back')).__error__).toBeUndefined();
+    expect(server.child.exitCode).toBeNull();
+  });
+
   it('keeps its run when it blocks the process for longer than a lease', async () => {
     const slow = await ServerProcess.start({ uri, env: { AGENTPLANE_RUN_LEASE_MS: '400' } });
     try {

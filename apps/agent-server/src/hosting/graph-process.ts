@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import { wholeEnvironment } from '#lib/config';
 import { PublicError, TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
@@ -18,6 +18,7 @@ import { parseOutcome } from '../protocol/wire-outcome.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import { LastLines } from './last-lines.js';
 import { LoadView } from './load-view.js';
+import { onLines } from './on-lines.js';
 
 const PROGRAM = fileURLToPath(new URL('../host/main.js', import.meta.url));
 
@@ -55,11 +56,21 @@ export interface GoneWith {
 }
 
 /** Where a host hangs, as its watch saw it. */
-interface Hang {
-  readonly stack: readonly string[];
-  readonly runId?: string;
-  readonly graphId?: string;
-  readonly node?: string;
+const hangShape = z.object({
+  stack: z.array(z.string()),
+  runId: z.string().optional(),
+  graphId: z.string().optional(),
+  node: z.string().optional(),
+});
+type Hang = z.infer<typeof hangShape>;
+
+/** The graphs have the watch's descriptor too: what else comes over it is nothing. */
+function parseHang(line: string): Hang | undefined {
+  try {
+    return hangShape.safeParse(JSON.parse(line)).data;
+  } catch {
+    return undefined;
+  }
 }
 
 /** One graph host: a process that has an agent's graphs loaded, and the channel to it. */
@@ -239,12 +250,13 @@ export class GraphProcess {
   #readLines(): void {
     const { log } = this.#parts;
     // whole lines: those of the server go to the same place
-    createInterface({ input: this.#child.stderr as Readable }).on('line', (line) => {
+    onLines(this.#child.stderr as Readable, (line) => {
       this.#stderr.add(line);
       process.stderr.write(`${line}\n`);
     });
-    createInterface({ input: this.#child.stdio[WATCH_FD] as Readable }).on('line', (line) => {
-      const hang = JSON.parse(line) as Hang;
+    onLines(this.#child.stdio[WATCH_FD] as Readable, (line) => {
+      const hang = parseHang(line);
+      if (!hang) return;
       const at = this.#load.inFolder(hang.stack.join(' < '));
       this.#load.seeHang(at);
       log.warn({ ...hang, stack: at, runs: this.runs.map(({ runId }) => runId) }, 'graph host hangs');

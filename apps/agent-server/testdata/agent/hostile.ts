@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import { Annotation, END, interrupt, START, StateGraph, type LangGraphRunnableConfig } from '@langchain/langgraph';
 
 const Anything = Annotation.Root({
@@ -47,6 +48,9 @@ function perform(act: string, config: LangGraphRunnableConfig): unknown {
       return interrupt(THINGS[word]?.());
     case 'exit':
       return process.exit(Number(word));
+    case 'watch':
+      // what the watch of its process would say
+      return writeSync(4, `${word}\n`);
     case 'block':
       return block(Number(word));
     case 'configurable':
