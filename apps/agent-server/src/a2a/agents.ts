@@ -32,7 +32,22 @@ export class Agents {
 
   /** @throws PublicError `not_found` */
   async get(scope: Scope, idOrGraph: string): Promise<Agent> {
-    const assistant = await this.assistants.get(scope, idOrGraph);
+    return this.#describe(await this.assistants.get(scope, idOrGraph));
+  }
+
+  /**
+   * The agent that a task is for.
+   * @param scopeFor asked for an assistant that a caller made
+   * @throws PublicError `not_found`
+   */
+  async forTask(
+    idOrGraph: string,
+    scopeFor: (assistantId: string) => Scope | Promise<Scope>,
+  ): Promise<Agent> {
+    return this.#describe(await this.assistants.forRun(idOrGraph, scopeFor));
+  }
+
+  async #describe(assistant: WireAssistant): Promise<Agent> {
     const { graph_id: graphId, description } = assistant;
     return {
       assistant,

@@ -54,6 +54,14 @@ export class Assistants {
     return this.#ofGraph(idOrGraph) ?? this.get(await scopeFor(idOrGraph), idOrGraph);
   }
 
+  /** The same; undefined when there is none. */
+  async findForRun(
+    idOrGraph: string,
+    scopeFor: (assistantId: string) => Scope | Promise<Scope>,
+  ): Promise<WireAssistant | undefined> {
+    return this.#ofGraph(idOrGraph) ?? this.find(await scopeFor(idOrGraph), idOrGraph);
+  }
+
   /** An assistant that every caller may use: a graph's own. */
   #ofGraph(idOrGraph: string): WireAssistant | undefined {
     return this.#system.get(isUuid(idOrGraph) ? idOrGraph.toLowerCase() : systemAssistantId(idOrGraph));

@@ -17,6 +17,7 @@ import { WIRE_03 } from '../a2a/wire-03.js';
 import { WIRE_10 } from '../a2a/wire-10.js';
 import type { Operation, Wire } from '../a2a/wire.js';
 import type { OutputReader } from '../run/run-reader.js';
+import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { callerFields } from './caller-fields.js';
 import { isJsonObject, type MutableJsonObject } from '#lib/json';
@@ -110,10 +111,13 @@ export class A2aRoutes {
         metadata: {},
       };
       const scope = await authorize(request, ACCESS[chosen.operation], asked);
-      const agent = await this.parts.agents.get(scope, pathPart(request, 'assistant_id'));
+      const assistantScope = (assistantId: string): Promise<Scope> =>
+        authorize(request, 'assistants:read', { assistant_id: assistantId });
+      const agent = await this.parts.agents.forTask(pathPart(request, 'assistant_id'), assistantScope);
       requireTalk(agent);
       const stamped = isJsonObject(asked['metadata']) ? asked['metadata'] : {};
-      const caller = { scope, fields: callerFields(request.headers, request.caller), metadata: stamped };
+      const fields = callerFields(request.headers, request.caller);
+      const caller = { scope, assistantScope, fields, metadata: stamped };
       const begun = await this.#perform({ ...chosen, id, params, caller, agent, reply });
       return begun;
     } catch (thrown) {

@@ -112,11 +112,14 @@ export class McpRoutes {
   ): Promise<unknown> {
     const asked: MutableJsonObject = { assistant_id: params['name'], metadata: {} };
     const scope = await authorizeRun(request, asked, undefined);
-    const { assistantId, input } = await parseToolCall(scope, params, this.parts);
+    const assistantScope = (assistantId: string): Promise<Scope> =>
+      authorize(request, 'assistants:read', { assistant_id: assistantId });
+    const { assistantId, input } = await parseToolCall(assistantScope, params, this.parts);
     const { promise: ended, resolve } = Promise.withResolvers<RunResult>();
     const wanted = parseRequestedRun({ assistant_id: assistantId, input, metadata: asked['metadata'] });
     const asker = {
       scope,
+      assistantScope,
       threadId: undefined,
       fields: callerFields(request.headers, request.caller),
     };

@@ -77,11 +77,15 @@ export interface ToolCall {
 }
 
 /** @throws McpError for a tool that does not exist, or arguments that are no object */
-export async function parseToolCall(scope: Scope, params: JsonObject, parts: ToolParts): Promise<ToolCall> {
+export async function parseToolCall(
+  scopeFor: (assistantId: string) => Promise<Scope>,
+  params: JsonObject,
+  parts: ToolParts,
+): Promise<ToolCall> {
   const { name, arguments: input = {} } = params;
   if (typeof name !== 'string') throw new McpError(CODE.invalidParams, 'name must be a text');
   if (!isJsonObject(input)) throw new McpError(CODE.invalidParams, 'arguments must be an object');
-  const assistant = await parts.assistants.find(scope, name);
+  const assistant = await parts.assistants.findForRun(name, scopeFor);
   if (!assistant || !parts.graphs.has(assistant.graph_id))
     throw new McpError(CODE.invalidParams, `Unknown tool: ${name.slice(0, 100)}`);
   return { assistantId: assistant.assistant_id, input };
