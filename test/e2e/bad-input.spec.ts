@@ -196,7 +196,10 @@ describe('bad input', () => {
     const folder = join(dataFolder, 'broken-agent');
     mkdirSync(folder);
     writeFileSync(join(folder, 'langgraph.json'), JSON.stringify({ graphs: { agent: './agent.ts:graph' } }));
-    writeFileSync(join(folder, 'agent.ts'), 'throw new Error("the flux is not set");\n');
+    writeFileSync(
+      join(folder, 'agent.ts'),
+      'throw new Error("the flux is not set");\nexport const graph = 1;\n',
+    );
     const addImage = (): string =>
       execFileSync(
         process.execPath,

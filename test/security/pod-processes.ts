@@ -35,10 +35,12 @@ async function findTargets({ platform, kube, attacker }: Arena) {
   const own = items
     .filter(({ spec }) => spec.automountServiceAccountToken === false)
     .map(({ metadata }) => metadata.uid ?? '');
-  const ownPids = own.flatMap((uid) => {
+  const agents = own.flatMap((uid) => {
     const file = at(`node/pods/${uid}/agent.process.json`);
     return existsSync(file) ? [(JSON.parse(readFileSync(file, 'utf8')) as { readonly pid: number }).pid] : [];
   });
+  // with the processes that run their graphs
+  const ownPids = new Set(agents.flatMap((pid) => [pid, ...descendants(pid).map((child) => child.pid)]));
   const pods = readdirSync(at('node/pods'))
     .filter((uid) => !own.includes(uid))
     .map((uid) => at(`node/pods/${uid}`));
@@ -62,7 +64,7 @@ async function findTargets({ platform, kube, attacker }: Arena) {
     ],
     pids: descendants(process.pid ?? 0)
       .map(({ pid }) => pid)
-      .filter((pid) => !ownPids.includes(pid)),
+      .filter((pid) => !ownPids.has(pid)),
   };
 }
 

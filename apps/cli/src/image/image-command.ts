@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { dataPaths, findRunningPlatform, INSTALLATION, nothingRuns } from '#lib/data-folder';
-import { errorText, WaitingError } from '#lib/errors';
+import { WaitingError } from '#lib/errors';
 import { hasLockFile, openImageStore, type StoredImage } from '#lib/image-store';
 import { EXIT } from '#lib/lifecycle';
 import { systemClock } from '#lib/time';
@@ -46,7 +46,7 @@ export async function addImage(
   } catch (error) {
     // a script may run the same again after this code
     const exit = error instanceof WaitingError ? 'unreachable' : 'failed';
-    throw new CommandError(exit, `adding ${folder} failed: ${errorText(error)}`, { cause: error });
+    throw new CommandError(exit, `adding ${folder} failed`, { cause: error });
   }
 }
 
