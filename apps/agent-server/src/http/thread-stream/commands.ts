@@ -114,21 +114,25 @@ export class ThreadCommands {
   }
 
   async #respond(commander: Commander, params: z.infer<typeof inputRespond>): Promise<JsonObject> {
-    const { update, goto, config: configured, metadata: given } = params;
-    const body: MutableJsonObject = { assistant_id: '', config: configured, metadata: given };
-    const scope = await commander.authorizeRun(body);
-    const thread = await findThread(scope, this.parts.sql, commander.threadId);
+    const { threadId } = commander;
+    const thread = await findThread(await commander.authorizeRead(), this.parts.sql, threadId);
     const assistantId = thread?.metadata['assistant_id'];
     if (!thread || typeof assistantId !== 'string')
       throw new CommandError('no_such_run', 'This thread has no run yet; start one by run.start');
     const pending = pendingOf(thread);
     if (pending.length === 0)
       throw new CommandError('no_such_interrupt', 'No run of this thread waits for an answer');
+    const { update, goto, config: configured, metadata: given } = params;
     const resume = resumeOf(params, pending);
-    await this.#submit(commander, scope, {
-      ...requestedRun.parse({ ...body, assistant_id: assistantId }),
+    // a handler of the agent judges the run as it will be, and may change it
+    const body: MutableJsonObject = {
+      assistant_id: assistantId,
       command: { resume, ...(update ? { update } : {}), ...(goto ? { goto } : {}) },
-    });
+      config: configured,
+      metadata: given,
+    };
+    const scope = await commander.authorizeRun(body);
+    await this.#submit(commander, scope, requestedRun.parse(body));
     return {};
   }
 
