@@ -126,7 +126,7 @@ const fields = {
   ),
   runLogMegabytes: integer(
     'AGENTPLANE_RUN_LOG_MB',
-    'Megabytes of output that are kept of one run. A reader that falls further behind is cut off.',
+    'Megabytes of output that are kept of one run. A reader that falls further behind is cut off, one that still takes events only above AGENTPLANE_LOG_MB.',
     { fallback: 32, min: 1, max: 100_000 },
   ),
   logMegabytes: integer(

@@ -53,6 +53,30 @@ describe('EventLog', () => {
     expect(taken(cursor)).toEqual(['1-0 metadata', '1-1 read']);
   });
 
+  it('keeps what waits for a reader that reads, above the limit too', async () => {
+    let nowMs = 0;
+    const log = new EventLog('run', { maxBytes: 3_000, patience: { ms: 100, nowMs: () => nowMs } });
+    log.record();
+    log.open(1, OPENING);
+    const slow = log.read({ kind: 'now' }, NOTHING);
+    const stalled = log.read({ kind: 'now' }, NOTHING);
+    expect([taken(slow), taken(stalled)]).toEqual([['1-0 metadata'], ['1-0 metadata']]);
+    nowMs = 1_000; // a pause of the run is no pause of its readers
+    const grow = async (...names: string[]): Promise<void> => {
+      for (const name of names) {
+        say(log, name, 2_000);
+        await setImmediate();
+        nowMs += 30;
+      }
+    };
+    await grow('a', 'b', 'c');
+    expect(taken(slow)).toEqual(['1-1 a', '1-2 b', '1-3 c']);
+    await grow('d', 'e');
+    expect(taken(slow)).toEqual(['1-4 d', '1-5 e']);
+    expect(stalled.state).toBe('behind');
+    expect(log.bytes).toBeLessThan(5_000);
+  });
+
   it('reports a dropped place to the reader that lost it alone', async () => {
     const log = logOf(3_000);
     const slow = log.read({ kind: 'now' }, NOTHING);

@@ -22,18 +22,26 @@ export type ReadFrom =
 export type CursorState = 'waiting' | 'behind' | 'ended';
 
 export interface EventLogOptions {
-  /** Above it the oldest events go. */
+  /** Above it the oldest events go, unless somebody is about to read them. */
   readonly maxBytes: number;
+  /** What waits for a reader that took something a moment ago stays above the limit too. Without it, nothing does. */
+  readonly patience?: Patience;
   /** Learns of every change of its size. */
   readonly onChange?: (change: number) => void;
   /** Learns that output is kept or waited for now, or no more. */
   readonly onWanted?: () => void;
 }
 
+/** How long a reader that lags counts as one that reads. */
+export interface Patience {
+  readonly ms: number;
+  readonly nowMs: () => number;
+}
+
 /**
  * The newest output of one run: appended by whoever performs or follows the run, read by any number of cursors. A slow
- * reader costs its position; what it has not taken when the log is full is gone for it, and it learns that. The newest
- * event stays whatever its size, so that one of any size reaches a reader who reads.
+ * reader costs its position; what it has not taken when the log is full is gone for it, and it learns that: at once when
+ * it takes nothing, later when it reads and only lags. The newest event stays whatever its size, so that one of any size reaches a reader who reads.
  *
  * `append`, `read(from)`, `end(result)` are the whole of it; the rest says where the log stands.
  */
@@ -132,6 +140,7 @@ export class EventLog {
       return undefined;
     }
     this.#before ??= { ...position, n: position.n - 1 };
+    this.#noteWhoLags();
     const logged = new LoggedEvent(event, position);
     this.#events.push(logged);
     this.#grow(logged.bytes);
@@ -181,6 +190,11 @@ export class EventLog {
     return this.#events.filter((event) => isAfter(event.position, position));
   }
 
+  /** Undefined where nobody asks. */
+  get nowMs(): number | undefined {
+    return this.options.patience?.nowMs();
+  }
+
   get firstIndex(): number {
     return this.#dropped;
   }
@@ -216,12 +230,31 @@ export class EventLog {
     return true;
   }
 
+  /** Readers that have taken everything begin to lag with the next event. */
+  #noteWhoLags(): void {
+    const { patience } = this.options;
+    if (!patience || this.#cursors.size === 0) return;
+    const nowMs = patience.nowMs();
+    const end = this.#dropped + this.#events.length;
+    for (const cursor of this.#cursors) if (cursor.index >= end) cursor.tookMs = nowMs;
+  }
+
+  /** A reader that takes one event after the other comes to the oldest soon. */
+  get #isOldestAwaited(): boolean {
+    const { patience } = this.options;
+    if (!patience) return false;
+    const sinceMs = patience.nowMs() - patience.ms;
+    for (const { index, tookMs } of this.#cursors)
+      if (index <= this.#dropped && tookMs !== undefined && tookMs >= sinceMs) return true;
+    return false;
+  }
+
   #trim(): void {
     if (this.#firstOfTurn === undefined) {
       this.#firstOfTurn = this.#dropped + this.#events.length - 1;
       setImmediate(() => (this.#firstOfTurn = undefined));
     }
-    while (this.#bytes > this.options.maxBytes && this.dropOldest());
+    while (this.#bytes > this.options.maxBytes && !this.#isOldestAwaited && this.dropOldest());
   }
 
   #grow(change: number): void {
@@ -233,6 +266,8 @@ export class EventLog {
 
 /** How far one reader has come. */
 export class LogCursor {
+  /** When it took an event last, or began to lag. */
+  tookMs: number | undefined;
   #index: number;
   #position: Position | undefined;
   #opening: LoggedEvent | undefined;
@@ -243,6 +278,7 @@ export class LogCursor {
     readonly onMore: () => void,
   ) {
     this.#index = log.firstIndex;
+    this.tookMs = log.nowMs;
     if (from.kind === 'after') {
       this.#position = from.position;
       return;
@@ -251,6 +287,11 @@ export class LogCursor {
     // one that begins with the opening of an attempt gets it anyway
     if (from.kind === 'now' || log.at(this.#index)?.position.n !== 0)
       this.#opening = log.openingAt(this.#position);
+  }
+
+  /** Number of the next event to take, counted from the beginning of the log. */
+  get index(): number {
+    return this.#index;
   }
 
   /** The last position taken; undefined when it is not known where the log begins. */
@@ -281,6 +322,7 @@ export class LogCursor {
     if (next) {
       this.#index++;
       this.#position = next.position;
+      this.tookMs = this.log.nowMs;
     }
     return next;
   }

@@ -4,8 +4,11 @@ import { EventLog, type RunResult } from '../log/event-log.js';
 /** Milliseconds between two looks at which logs have been kept long enough. */
 const SWEEP_MS = 5_000;
 
+/** How long a reader that took something last counts as one that reads: a large event takes a slow client seconds. */
+const PATIENCE_MS = 10_000;
+
 export interface LogLimits {
-  /** Of the output of one run. */
+  /** Of the output of one run; more only while somebody reads it who lags. */
   readonly runBytes: number;
   /** Of all output that is kept in this process. */
   readonly processBytes: number;
@@ -80,6 +83,7 @@ export class RunLogs {
     if (!log) {
       const events = new EventLog(runId, {
         maxBytes: this.limits.runBytes,
+        patience: { ms: PATIENCE_MS, nowMs: () => this.clock.monotonicMs() },
         onChange: (change) => this.#changed(change),
         onWanted: () => this.onWanted?.(runId),
       });
