@@ -277,6 +277,14 @@ describe('UnsentOutput', () => {
     await waitFor(() => unsent.bytes === 0, PATIENCE);
   });
 
+  it('counts nothing for an answer that had closed before its account was opened', async () => {
+    const { response, leave } = await connected();
+    leave();
+    await once(response, 'close');
+    unsent.open(response).owe(MIB);
+    expect(unsent.bytes).toBe(0);
+  });
+
   it('gives the readers of an event the same bytes', async () => {
     const log = logOf();
     log.open(1, OPENING);

@@ -39,9 +39,14 @@ export class UnsentOutput {
     return this.#bytes;
   }
 
-  /** The account of one answer; it ends with the answer. */
+  /** The account of one answer; it ends with the answer. One that has closed already is owed nothing. */
   open(response: ServerResponse): UnsentAnswer {
     const account = new UnsentAnswer(response, (change) => this.#changed(change));
+    // `close` comes once: whoever listens after it would wait for ever
+    if (response.closed) {
+      account.clear();
+      return account;
+    }
     this.#accounts.add(account);
     response.once('close', () => {
       account.clear();
