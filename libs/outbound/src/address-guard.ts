@@ -1,13 +1,7 @@
-import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
+import type { LookupAddress, LookupOptions } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { type Reach, reachOf } from './address-reach.js';
-
-/** Finds all addresses of a name: the machine's own resolver, or a test's. */
-export type Resolve = (
-  name: string,
-  options: LookupOptions & { readonly all: true },
-  callback: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
-) => void;
+import { processNames, type Resolve } from './name-resolver.js';
 
 /** Why an address must not be dialled; `unresolved`: the name has no address. */
 export type Refusal = Exclude<Reach, 'public'> | 'unresolved';
@@ -17,6 +11,7 @@ export interface AddressGuardOptions {
   readonly allowPrivate: boolean;
   /** The error of whoever dials. */
   readonly refuse: (why: Refusal) => Error;
+  /** Instead of {@link processNames}. */
   readonly resolve?: Resolve;
 }
 
@@ -43,7 +38,7 @@ export class AddressGuard {
   readonly #refuse: (why: Refusal) => Error;
   readonly #resolve: Resolve;
 
-  constructor({ allowPrivate, refuse, resolve = lookup }: AddressGuardOptions) {
+  constructor({ allowPrivate, refuse, resolve = processNames.resolve }: AddressGuardOptions) {
     this.#allowPrivate = allowPrivate;
     this.#refuse = refuse;
     this.#resolve = resolve;

@@ -1,3 +1,4 @@
 /** Connections to addresses that somebody else wrote: which may be dialled, and how they get there through a proxy. */
-export { AddressGuard, type Refusal, type Resolve } from './address-guard.js';
+export { AddressGuard, type Refusal } from './address-guard.js';
+export type { Resolve } from './name-resolver.js';
 export { proxyAgent } from './proxy-agent.js';

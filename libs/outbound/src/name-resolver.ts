@@ -1,0 +1,191 @@
+import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
+import { systemClock, type Clock } from '#lib/time';
+import { HostsFile } from './hosts-file.js';
+
+/** Finds all addresses of a name. Errors have the codes of `getaddrinfo`. */
+export type Resolve = (
+  name: string,
+  options: LookupOptions & { readonly all: true },
+  callback: (error: NodeJS.ErrnoException | null, found: LookupAddress[]) => void,
+) => void;
+
+/** From the question to the answer, all name servers and the machine's own resolver together. */
+const DEADLINE_MS = 5_000;
+
+/** Of one question to one name server, which gets it twice. */
+const QUESTION = { timeout: 1_500, tries: 2 };
+
+/** After an answer of one family, how long that of the other is waited for. */
+const OTHER_FAMILY_MS = 500;
+
+/** Names at a time; each is two questions to the name servers. */
+const MAX_NAMES = 256;
+
+/** Node has two threads for names (half of its pool), and `getaddrinfo` cannot be cancelled: one is for the process itself. */
+const MAX_THREADS = 1;
+
+/** Name servers are read again from the machine's settings, which change when a laptop moves. */
+const SETTINGS_MS = 10_000;
+
+/** Of all name servers: addresses, none that they know of, or nothing in time. */
+type Answer = readonly LookupAddress[] | 'unknown' | 'silent';
+
+export interface NameResolverOptions {
+  readonly clock?: Clock;
+  /** Instead of those of the machine: addresses with an optional port. */
+  readonly servers?: readonly string[];
+  readonly hostsFile?: string;
+  /** Knows the names that name servers do not: search domains, mDNS, plugins of the machine. */
+  readonly system?: Resolve;
+}
+
+/**
+ * Finds the addresses of names that callers write. `dns.lookup` would let them stop every other lookup of the process,
+ * that of its database included: each holds one of two threads for as long as a name server is silent.
+ *
+ * 1. The hosts file, then `localhost` and names below it.
+ * 2. The name servers, by UDP, without a thread. One that is silent ends the search at the deadline.
+ * 3. Names that they do not have: `getaddrinfo`, one after the other.
+ *
+ * A name that is being looked for is not looked for twice.
+ */
+export class NameResolver {
+  readonly #clock: Clock;
+  readonly #servers: readonly string[] | undefined;
+  readonly #hosts: HostsFile;
+  readonly #system: Resolve;
+  readonly #underWay = new Map<string, Promise<readonly LookupAddress[]>>();
+  readonly #waiting: (() => void)[] = [];
+  #busyThreads = 0;
+  #resolver: { readonly resolver: Resolver; readonly madeAtMs: number } | undefined;
+
+  constructor({
+    clock = systemClock,
+    servers,
+    hostsFile = '/etc/hosts',
+    system = lookup,
+  }: NameResolverOptions = {}) {
+    this.#clock = clock;
+    this.#servers = servers;
+    this.#hosts = new HostsFile(hostsFile, clock);
+    this.#system = system;
+  }
+
+  readonly resolve: Resolve = (name, { family = 0 }, callback) => {
+    const wanted = family === 'IPv4' ? 4 : family === 'IPv6' ? 6 : family;
+    this.#find(name).then(
+      (found) => {
+        const fitting = wanted === 0 ? [...found] : found.filter((address) => address.family === wanted);
+        if (fitting.length > 0) callback(null, fitting);
+        else callback(failure('ENOTFOUND', name), []);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
+  };
+
+  #find(given: string): Promise<readonly LookupAddress[]> {
+    const name = given.toLowerCase().replace(/\.+$/, '');
+    const known = this.#hosts.addressesOf(name);
+    if (known.length > 0) return Promise.resolve(known);
+    if (name === 'localhost' || name.endsWith('.localhost')) return Promise.resolve(LOOPBACK);
+    const underWay = this.#underWay.get(name);
+    if (underWay) return underWay;
+    if (this.#underWay.size >= MAX_NAMES) return Promise.reject(failure('EAI_AGAIN', name));
+    const search = this.#search(name).finally(() => this.#underWay.delete(name));
+    this.#underWay.set(name, search);
+    return search;
+  }
+
+  async #search(name: string): Promise<readonly LookupAddress[]> {
+    const over = new AbortController();
+    const tooLate = this.#clock.sleep(DEADLINE_MS, over.signal).then(
+      () => 'silent' as const,
+      () => 'silent' as const,
+    );
+    try {
+      const answer = await Promise.race([this.#askServers(name), tooLate]);
+      if (answer === 'silent') throw failure('EAI_AGAIN', name);
+      if (answer !== 'unknown') return answer;
+      const found = await Promise.race([this.#askSystem(name, over.signal), tooLate]);
+      if (found === 'silent') throw failure('EAI_AGAIN', name);
+      return found;
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #askServers(name: string): Promise<Answer> {
+    const resolver = this.#currentResolver();
+    const ask = (question: Promise<string[]>, family: 4 | 6): Promise<Answer> =>
+      question.then(
+        (addresses) => addresses.map((address) => ({ address, family })),
+        ({ code }: NodeJS.ErrnoException) => (code === 'ETIMEOUT' ? 'silent' : 'unknown'),
+      );
+    const questions = [ask(resolver.resolve4(name), 4), ask(resolver.resolve6(name), 6)];
+    const first = await Promise.race(questions);
+    // some name servers answer one family only
+    const both = Promise.all(questions);
+    const answers =
+      typeof first === 'string' ? await both : await Promise.race([both, this.#patience([first])]);
+    const found = answers.flatMap((answer) => (typeof answer === 'string' ? [] : answer));
+    if (found.length > 0) return found;
+    return answers.includes('silent') ? 'silent' : 'unknown';
+  }
+
+  async #patience(answers: Answer[]): Promise<Answer[]> {
+    await this.#clock.sleep(OTHER_FAMILY_MS);
+    return answers;
+  }
+
+  #currentResolver(): Resolver {
+    const nowMs = this.#clock.monotonicMs();
+    if (!this.#resolver || nowMs - this.#resolver.madeAtMs > SETTINGS_MS) {
+      const resolver = new Resolver(QUESTION);
+      if (this.#servers) resolver.setServers(this.#servers);
+      this.#resolver = { resolver, madeAtMs: nowMs };
+    }
+    return this.#resolver.resolver;
+  }
+
+  async #askSystem(name: string, over: AbortSignal): Promise<readonly LookupAddress[]> {
+    await this.#takeThread();
+    if (over.aborted) {
+      this.#giveThread();
+      return []; // the deadline has passed, and nothing waits for this answer
+    }
+    return new Promise((resolve, reject) => {
+      this.#system(name, { all: true }, (error, found) => {
+        this.#giveThread();
+        if (error) reject(error);
+        else resolve(found);
+      });
+    });
+  }
+
+  #takeThread(): Promise<void> {
+    if (this.#busyThreads >= MAX_THREADS) return new Promise((resolve) => this.#waiting.push(resolve));
+    this.#busyThreads++;
+    return Promise.resolve();
+  }
+
+  /** To the name that waits longest. */
+  #giveThread(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#busyThreads--;
+  }
+}
+
+const LOOPBACK: readonly LookupAddress[] = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];
+
+function failure(code: 'ENOTFOUND' | 'EAI_AGAIN', name: string): NodeJS.ErrnoException {
+  const why = code === 'ENOTFOUND' ? 'the name has no address' : 'no name server answered in time';
+  return Object.assign(new Error(`resolving ${name} failed: ${why}`), { code, hostname: name });
+}
+
+/** That of this process: its threads are shared by all. */
+export const processNames = new NameResolver();
