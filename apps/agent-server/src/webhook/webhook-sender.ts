@@ -3,8 +3,9 @@ import { errorText } from '#lib/errors';
 import type { AddressGuard } from '#lib/outbound';
 import { metrics, type Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { shownKwargs } from '../store/row/run-row.js';
 import type { Sql } from '../store/sql.js';
-import { claimWebhooks, type DueWebhook } from '../store/webhook/claim-webhooks.js';
+import { claimWebhooks, type DueWebhook, type WebhookPlaces } from '../store/webhook/claim-webhooks.js';
 import { settleWebhook, type WebhookResult } from '../store/webhook/settle-webhook.js';
 import { sweepWebhooks } from '../store/webhook/sweep-webhooks.js';
 import { WORKER } from '../store/worker-scope.js';
@@ -21,6 +22,15 @@ const SWEEP_EVERY = 720;
 /** Calls at a time: of this process, and to one host, so that one that hangs keeps nobody else waiting. */
 const PLACES = 16;
 const PLACES_PER_HOST = 4;
+
+/** Of these, for repetitions and hosts that are slow or not known yet, so that many that hang leave room for the others. */
+const SLOW_PLACES = 12;
+
+/** A host that answered its last call within this time is quick; any other gets one call at a time. */
+const QUICK_MS = 2_000;
+
+/** Quick hosts that are remembered. */
+const MAX_QUICK_HOSTS = 1_000;
 
 /** Longer than a call takes: after it another server makes the call of one that died. */
 const LEASE_MS = 15_000;
@@ -48,6 +58,9 @@ export interface WebhookSenderParts {
  */
 export class WebhookSender {
   readonly #byHost = new Map<string, number>();
+  /** The one that was called longest ago first. */
+  readonly #quickHosts = new Set<string>();
+  #slowCalls = 0;
   readonly #calls = new Set<Promise<void>>();
   #isClaiming = false;
   #shouldLookAgain = false;
@@ -97,31 +110,48 @@ export class WebhookSender {
     }
   }
 
-  #places() {
+  #places(): WebhookPlaces {
     const room = [...this.#byHost.values()].reduce(
       (least, calls) => Math.min(least, PLACES_PER_HOST - calls),
       PLACES_PER_HOST,
     );
-    const busyHosts = [...this.#byHost].filter(([, calls]) => calls >= PLACES_PER_HOST).map(([host]) => host);
+    const isBusy = ([host, calls]: readonly [string, number]): boolean =>
+      calls >= (this.#quickHosts.has(host) ? PLACES_PER_HOST : 1);
     return {
       limit: PLACES - this.#calls.size,
+      slowLimit: Math.max(0, SLOW_PLACES - this.#slowCalls),
+      quickHosts: [...this.#quickHosts],
       perHost: Math.max(1, room),
-      busyHosts,
+      busyHosts: [...this.#byHost].filter(isBusy).map(([host]) => host),
       leaseMs: LEASE_MS,
     };
   }
 
   #begin(webhook: DueWebhook): void {
-    const { host } = webhook;
+    const { host, attempt } = webhook;
+    const isSlow = attempt > 1 || !this.#quickHosts.has(host);
+    if (isSlow) this.#slowCalls++;
     this.#byHost.set(host, (this.#byHost.get(host) ?? 0) + 1);
+    const beganMs = this.parts.clock.monotonicMs();
     const call = this.#call(webhook).finally(() => {
       const left = (this.#byHost.get(host) ?? 1) - 1;
       if (left > 0) this.#byHost.set(host, left);
       else this.#byHost.delete(host);
+      if (isSlow) this.#slowCalls--;
+      this.#remember(host, this.parts.clock.monotonicMs() - beganMs <= QUICK_MS);
       this.#calls.delete(call);
       this.wake();
     });
     this.#calls.add(call);
+  }
+
+  #remember(host: string, isQuick: boolean): void {
+    this.#quickHosts.delete(host);
+    if (!isQuick) return;
+    this.#quickHosts.add(host);
+    const [longestAgo] = this.#quickHosts;
+    if (this.#quickHosts.size > MAX_QUICK_HOSTS && longestAgo !== undefined)
+      this.#quickHosts.delete(longestAgo);
   }
 
   async #call(webhook: DueWebhook): Promise<void> {
@@ -173,6 +203,7 @@ function pauseAfter(attempt: number): number {
 }
 
 function bodyOf({ run, values }: DueWebhook, sentAt: Date): string {
-  const told = JSON.stringify({ ...run, webhook_sent_at: sentAt.toISOString() });
+  const kwargs = shownKwargs(run['kwargs']); // the receiver is no caller of the agent
+  const told = JSON.stringify({ ...run, kwargs, webhook_sent_at: sentAt.toISOString() });
   return `${told.slice(0, -1)},"values":${values ?? 'null'}}`;
 }

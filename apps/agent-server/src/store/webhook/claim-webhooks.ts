@@ -18,7 +18,11 @@ export interface DueWebhook {
 
 export interface WebhookPlaces {
   readonly limit: number;
-  /** Calls of one host at a time. */
+  /** Of these, calls that may take long: all but the first calls of quick hosts. */
+  readonly slowLimit: number;
+  /** Those that lately answered quickly. */
+  readonly quickHosts: readonly string[];
+  /** Calls of a quick host at a time. */
   readonly perHost: number;
   /** Hosts that have all the calls they may. */
   readonly busyHosts: readonly string[];
@@ -36,16 +40,24 @@ interface Row {
   readonly values: string | null;
 }
 
+const DUE = "w.state = 'pending' AND w.next_attempt_at <= clock_timestamp()";
+
+const oldest = (isSlow: boolean, which: string): string => `
+  (SELECT w.run_id, w.host, w.next_attempt_at, ${isSlow} AS is_slow FROM agentplane.webhooks w
+  WHERE ${DUE} AND w.host <> ALL ($2) AND ${which} ORDER BY w.next_attempt_at LIMIT 200)`;
+
 const CLAIM = `
 WITH oldest AS (
-  SELECT w.run_id, w.host, w.next_attempt_at FROM agentplane.webhooks w
-  WHERE w.state = 'pending' AND w.next_attempt_at <= clock_timestamp() AND w.host <> ALL ($2)
-  ORDER BY w.next_attempt_at LIMIT 200),
+  ${oldest(false, 'w.attempts = 0 AND w.host = ANY ($5)')}
+  UNION ALL ${oldest(true, '(w.attempts > 0 OR w.host <> ALL ($5))')}),
+of_hosts AS (
+  SELECT o.*, row_number() OVER (PARTITION BY o.host ORDER BY o.next_attempt_at) AS place FROM oldest o),
 placed AS (
-  SELECT o.run_id, row_number() OVER (PARTITION BY o.host ORDER BY o.next_attempt_at) AS place FROM oldest o),
+  SELECT o.run_id, o.is_slow, row_number() OVER (PARTITION BY o.is_slow ORDER BY o.next_attempt_at) AS place
+  FROM of_hosts o WHERE o.place <= CASE WHEN o.is_slow THEN 1 ELSE $3 END),
 due AS (
   SELECT w.run_id FROM agentplane.webhooks w JOIN placed p ON p.run_id = w.run_id
-  WHERE p.place <= $3 AND w.state = 'pending' AND w.next_attempt_at <= clock_timestamp()
+  WHERE (NOT p.is_slow OR p.place <= $6) AND ${DUE} ORDER BY w.next_attempt_at
   LIMIT $1 FOR UPDATE OF w SKIP LOCKED)
 UPDATE agentplane.webhooks w SET attempts = w.attempts + 1,
   next_attempt_at = clock_timestamp() + $4 * interval '1 millisecond'
@@ -53,16 +65,19 @@ FROM due WHERE w.run_id = due.run_id
 RETURNING w.run_id, w.url, w.host, w.attempts, w.run, w.run_values::text AS values,
   (extract(epoch FROM clock_timestamp() - w.created_at) * 1000)::float8 AS age_ms`;
 
-/** Takes calls that are due, those that wait longest first. */
+/**
+ * Takes calls that are due, those that wait longest first. Calls that may take long cannot have all places: repetitions,
+ * and calls of hosts that are slow or not known yet.
+ */
 export async function claimWebhooks(
   scope: WorkerScope,
   sql: Sql,
-  { limit, perHost, busyHosts, leaseMs }: WebhookPlaces,
+  { limit, slowLimit, quickHosts, perHost, busyHosts, leaseMs }: WebhookPlaces,
 ): Promise<DueWebhook[]> {
   const { rows } = await sql.asWorker<Row>(scope, {
     name: 'claim-webhooks',
     text: CLAIM,
-    values: [limit, busyHosts, perHost, leaseMs],
+    values: [limit, busyHosts, perHost, leaseMs, quickHosts, slowLimit],
   });
   return rows.map((row) => ({
     runId: row.run_id,
