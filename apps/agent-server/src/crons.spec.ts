@@ -108,6 +108,22 @@ describe('the crons of the SDK', () => {
     expect(info.body).toMatchObject({ flags: { crons: true } });
   });
 
+  it('keeps both of two changes that are made at the same time', async () => {
+    const server = await serve();
+    const { crons } = server.client();
+    const { cron_id: cronId } = await crons.create('counter', { schedule: '@daily', input: {} });
+    for (let at = 1; at <= 10; at++) {
+      await Promise.all([
+        crons.update(cronId, { input: { at } }),
+        crons.update(cronId, { context: { at } }),
+        crons.update(cronId, { metadata: { at } }),
+      ]);
+      expect((await send(server, 'GET', `/runs/crons/${cronId}`)).body).toMatchObject({
+        ...{ payload: { input: { at }, context: { at } }, metadata: { at } },
+      });
+    }
+  });
+
   it('refuses what cannot fire or belongs to a run, by field and reason', async () => {
     const server = await serve({ CRON_MIN_INTERVAL_SECONDS: '60', MAX_CRONS: '1' });
     const create = (more: object) =>

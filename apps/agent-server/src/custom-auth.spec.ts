@@ -248,6 +248,33 @@ describe('an authorization handler', () => {
     expect(causes.some((line) => line.includes('$like is not an operator'))).toBe(true);
   });
 
+  it('makes who changes the runs of a cron their caller, who must reach the thread', async () => {
+    const [alice, bob] = [clientOf('alice'), clientOf('bob:crons', { 'x-from': 'bob' })];
+    const schedule = '@yearly';
+    const { thread_id: threadId } = await alice.threads.create();
+    const onThread = await alice.crons.createForThread(threadId, 'who', { schedule, input: {} });
+    const { cron_id: cronId } = await alice.crons.create('who', { schedule, input: { waitMs: 1 } });
+    const callerOf = async () => {
+      const { rows } = await pool.query<{ of: string; from: string; user_id: string }>(
+        `SELECT caller ->> 'langgraph_auth_user_id' AS of, caller ->> 'x-from' AS from, user_id
+        FROM agentplane.crons WHERE cron_id = $1`,
+        [cronId],
+      );
+      return rows[0];
+    };
+    await bob.crons.update(cronId, { schedule: '@monthly', enabled: true });
+    await bob.crons.update(onThread.cron_id, { enabled: false });
+    expect(await callerOf()).toEqual({ of: 'alice', from: null, user_id: 'alice' });
+    await expect(bob.crons.update(onThread.cron_id, { input: { waitMs: 9 } })).rejects.toMatchObject(
+      NOT_FOUND,
+    );
+    expect(await bob.crons.update(cronId, { input: { waitMs: 2 } })).toMatchObject({ user_id: 'bob' });
+    expect(await callerOf()).toEqual({ of: 'bob', from: 'bob', user_id: 'bob' });
+    expect(await alice.crons.update(cronId, { webhook: 'https://example.com/' })).toMatchObject({
+      user_id: 'alice',
+    });
+  });
+
   it('moves items of the store where they belong', async () => {
     const [alice, bob, admin] = [clientOf('alice'), clientOf('bob'), clientOf('root:admin')];
     await alice.store.putItem(['notes'], 'one', { text: 'mine' });

@@ -2,6 +2,7 @@ import { PublicError } from '#lib/errors';
 import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
+import type { RequestedRun } from '../run/requested-run.js';
 import { uuid7 } from '../run/uuid7.js';
 import { changeCron } from '../store/cron/change-cron.js';
 import { createCron } from '../store/cron/create-cron.js';
@@ -38,6 +39,12 @@ export interface CronMaker {
   readonly assistantScope?: (assistantId: string) => Promise<Scope>;
 }
 
+/** Who changes a cron. */
+export interface CronChanger extends Pick<CronMaker, 'scope' | 'fields' | 'assistantScope'> {
+  /** The scope for runs on its thread; by default that of the cron. */
+  readonly threadScope?: (threadId: string) => Promise<Scope>;
+}
+
 function refused(field: string, why: string): PublicError {
   return new PublicError('invalid', `${field}: ${why}`, [
     { loc: ['body', field], msg: why, type: 'value_error' },
@@ -58,7 +65,6 @@ export class CronService {
     const isEnabled = asked.enabled ?? true;
     const timing = timingOf(asked.schedule, asked);
     const nextRunDate = await this.#firstFire(timing);
-    const { langgraph_auth_user_id: userId } = fields;
     return createCron(
       scope,
       sql,
@@ -71,7 +77,7 @@ export class CronService {
         isEnabled,
         payload: await this.#payload({ ...asked.run, assistant_id: assistant.assistant_id }),
         caller: fields,
-        userId: typeof userId === 'string' ? userId : undefined,
+        userId: userIdOf(fields),
         metadata: asked.metadata ?? {},
         nextRunDate: isEnabled ? nextRunDate : undefined,
       },
@@ -87,13 +93,18 @@ export class CronService {
   }
 
   /**
-   * Changes what the request names. A cron that is switched on, or whose times change, fires next after now.
-   * @throws PublicError `not_found`, `invalid`, `forbidden` (scope), `too_large`
+   * Changes what the request names. A cron that is switched on, or whose times change, fires next after now. Whoever
+   * changes what its runs do is the caller of those that follow: nobody acts in the name of another by their cron.
+   * @throws PublicError `not_found` (also of its thread and assistant), `invalid`, `forbidden` (scope), `too_large`
    */
-  async change(scope: Scope, cronId: string, body: unknown): Promise<WireCron> {
+  async change(changer: CronChanger, cronId: string, body: unknown): Promise<WireCron> {
+    const { scope, fields } = changer;
     const before = await this.get(scope, cronId);
-    const payload = await this.#payload(parseChangedCron(body, before.payload).run);
+    const { run, changesRun } = parseChangedCron(body, before.payload);
+    if (changesRun) await this.#requireReach(changer, before);
+    const admitted = run.webhook === before.payload['webhook'] ? run : await this.#payload(run);
     return this.parts.sql.transaction(async (inside) => {
+      // what has changed since then stays, but for what the request names
       const kept = await findCron(scope, inside, cronId, true);
       if (!kept) throw cronNotFound(cronId);
       const asked = parseChangedCron(body, kept.payload);
@@ -108,11 +119,23 @@ export class CronService {
         ...timing,
         onRunCompleted: asked.on_run_completed ?? kept.on_run_completed,
         isEnabled,
-        payload,
+        payload: asked.run.webhook === run.webhook ? { ...asked.run, webhook: admitted.webhook } : asked.run,
+        caller: changesRun ? fields : undefined,
+        userId: userIdOf(fields),
         metadata: { ...kept.metadata, ...asked.metadata },
         nextRunDate: isEnabled ? nextRunDate : undefined,
       });
     });
+  }
+
+  /** What a cron runs on must be there for whoever changes its runs. @throws PublicError `not_found` */
+  async #requireReach(
+    { scope, threadScope, assistantScope }: CronChanger,
+    { thread_id: threadId, assistant_id: assistantId }: WireCron,
+  ): Promise<void> {
+    const { sql, assistants } = this.parts;
+    await assistants.forRun(assistantId, assistantScope ?? (() => scope));
+    if (threadId !== null) await getThread((await threadScope?.(threadId)) ?? scope, sql, threadId);
   }
 
   /** @throws PublicError `not_found` */
@@ -121,9 +144,8 @@ export class CronService {
   }
 
   /** @throws PublicError `invalid` for a webhook that must not be called */
-  async #payload(run: JsonObject & { readonly webhook?: string | null | undefined }): Promise<JsonObject> {
-    const webhook = run.webhook ? await this.parts.webhooks.admit(run.webhook) : undefined;
-    return webhook === undefined ? run : { ...run, webhook };
+  async #payload(run: RequestedRun): Promise<RequestedRun> {
+    return run.webhook ? { ...run, webhook: await this.parts.webhooks.admit(run.webhook) } : run;
   }
 
   /** @throws PublicError `invalid` for times that cannot be read, or lie too close, or are all over */
@@ -136,6 +158,10 @@ export class CronService {
       throw refused('end_time', `nothing fires from now until ${timing.endTime?.toISOString() ?? 'then'}`);
     return first;
   }
+}
+
+function userIdOf({ langgraph_auth_user_id: userId }: JsonObject): string | undefined {
+  return typeof userId === 'string' ? userId : undefined;
 }
 
 function dateOf(text: string | null): Date | undefined {

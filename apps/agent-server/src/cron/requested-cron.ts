@@ -95,6 +95,12 @@ function runOf(given: Readonly<Record<string, unknown>>): RequestedRun {
   return parseRequestedRun(Object.fromEntries(named.map((name) => [name, given[name]])));
 }
 
+/** A change of a cron. */
+export interface RequestedChange extends RequestedCron {
+  /** It names a part of the runs. */
+  readonly changesRun: boolean;
+}
+
 /** @throws PublicError `invalid` */
 export function parseNewCron(body: unknown): RequestedCron & { readonly schedule: string } {
   const fields = parseBody(creation, body);
@@ -105,11 +111,15 @@ export function parseNewCron(body: unknown): RequestedCron & { readonly schedule
  * @param kept what its runs are made of so far; parts that the request names replace those
  * @throws PublicError `invalid`
  */
-export function parseChangedCron(body: unknown, kept: Readonly<Record<string, unknown>>): RequestedCron {
+export function parseChangedCron(body: unknown, kept: Readonly<Record<string, unknown>>): RequestedChange {
   const fields = parseBody(change, body);
   const given = z.looseObject({}).parse(body);
   const named = Object.entries(given).filter(([name, value]) => name !== 'assistant_id' && value !== null);
-  return { ...fields, run: runOf({ ...kept, ...Object.fromEntries(named) }) };
+  return {
+    ...fields,
+    run: runOf({ ...kept, ...Object.fromEntries(named) }),
+    changesRun: named.some(([name]) => Object.hasOwn(RUN_FIELDS, name)),
+  };
 }
 
 /** @throws PublicError `invalid` */

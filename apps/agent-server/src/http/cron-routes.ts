@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { isJsonObject } from '#lib/json';
-import type { CronMaker, CronService } from '../cron/cron-service.js';
+import type { CronChanger, CronMaker, CronService } from '../cron/cron-service.js';
 import { parseCronSearch, type CronSearchBody } from '../cron/requested-cron.js';
 import { countCrons } from '../store/cron/count-crons.js';
 import { searchCrons } from '../store/cron/search-crons.js';
@@ -31,6 +31,15 @@ function searchOf(body: CronSearchBody): CronSearch {
 function authorizeThread(request: FastifyRequest, threadId: string): Promise<CallerScope> {
   const body = isJsonObject(request.body) ? structuredClone(request.body) : {};
   return authorizeRun(request, body, threadId);
+}
+
+function changerOf(request: FastifyRequest): CronChanger {
+  return {
+    scope: scopeOf(request),
+    fields: callerFields(request.headers, request.caller),
+    threadScope: (threadId) => authorizeThread(request, threadId),
+    assistantScope: (id) => authorize(request, 'assistants:read', { assistant_id: id }),
+  };
 }
 
 /** Routes about crons: runs that are made again and again. */
@@ -66,7 +75,7 @@ export function registerCronRoutes(app: FastifyInstance, { sql, crons }: CronRou
     crons.get(scopeOf(request), pathId(request, 'cron_id')),
   );
   app.patch('/runs/crons/:cron_id', access('crons:update'), async (request) =>
-    crons.change(scopeOf(request), pathId(request, 'cron_id'), request.body),
+    crons.change(changerOf(request), pathId(request, 'cron_id'), request.body),
   );
   app.delete('/runs/crons/:cron_id', access('crons:delete'), async (request, reply) => {
     await crons.remove(scopeOf(request), pathId(request, 'cron_id'));

@@ -41,6 +41,9 @@ export const auth = new Auth()
     }
     return { owner: user.identity };
   })
+  .on('crons:update', ({ user }) =>
+    ['admin', 'crons'].some((name) => user.permissions.includes(name)) ? undefined : { owner: user.identity },
+  )
   .on('threads:delete', ({ user }) => (user.permissions.includes('keep') ? false : { owner: user.identity }))
   .on('store', ({ value, user }) => {
     if (user.permissions.includes('admin')) return true;

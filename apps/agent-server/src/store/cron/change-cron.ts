@@ -15,6 +15,10 @@ export interface ChangedCron {
   readonly endTime: Date | undefined;
   readonly isEnabled: boolean;
   readonly payload: JsonObject;
+  /** Of its runs from now on; undefined: as before. */
+  readonly caller: JsonObject | undefined;
+  /** Of that caller. */
+  readonly userId: string | undefined;
   readonly metadata: JsonObject;
   readonly nextRunDate: Date | undefined;
 }
@@ -32,7 +36,8 @@ export async function changeCron(
   const { rows } = await sql.inScope<CronRow>(scope, {
     text: `UPDATE agentplane.crons c SET on_run_completed = $3, schedule = $4, timezone = $5, end_time = $6,
         enabled = $7::boolean, disabled_reason = CASE WHEN $7::boolean THEN NULL ELSE c.disabled_reason END,
-        payload = $8, metadata = $9::jsonb, next_run_date = $10, updated_at = clock_timestamp()
+        payload = $8, metadata = $9::jsonb, next_run_date = $10, caller = coalesce($11::json, c.caller),
+        user_id = CASE WHEN $11::json IS NULL THEN c.user_id ELSE $12::text END, updated_at = clock_timestamp()
       WHERE c.cron_id = $2 AND ${visible('c.metadata')} AND ${visible('$9::jsonb')} AND ${fitsRow('$9::jsonb')}
       RETURNING ${CRON_COLUMNS}`,
     values: [
@@ -45,6 +50,8 @@ export async function changeCron(
       jsonText(cron.payload),
       jsonbText(cron.metadata),
       cron.nextRunDate ?? null,
+      cron.caller ? jsonText(cron.caller) : null,
+      cron.userId ?? null,
     ],
   });
   if (rows[0]) return wireCron(rows[0]);
