@@ -13,8 +13,8 @@ import {
 } from '../run/thread-reading.js';
 import { UUID_PATTERN } from '#lib/resources';
 import { parseBody, parseInput } from '../run/request-shapes.js';
-import { parseRequestedRun, type RequestedRun } from '../run/requested-run.js';
-import type { Asker, RunService, Submitted } from '../run/run-service.js';
+import { parseRequestedRun } from '../run/requested-run.js';
+import type { Asker, RunOrder, RunService, Submitted } from '../run/run-service.js';
 import type { CancelAction } from '../store/row/run-row.js';
 import { listActiveRuns } from '../store/run/list-active-runs.js';
 import { listRuns } from '../store/run/list-runs.js';
@@ -265,15 +265,13 @@ export class RunRoutes {
     if (!Array.isArray(request.body)) throw new PublicError('bad_request', 'The body must be a list of runs');
     if (request.body.length > MAX_BATCH)
       throw new PublicError('too_large', `A batch can have at most ${MAX_BATCH} runs`);
-    const wanted = request.body.map(parseRequestedRun); // all are checked before anything is asked or made
-    for (const { webhook } of wanted) if (webhook) await this.parts.runs.admitWebhook(webhook);
-    const orders: { readonly asker: Asker; readonly run: RequestedRun }[] = [];
+    request.body.forEach(parseRequestedRun); // all are checked before anything is asked or made
+    const orders: RunOrder[] = [];
     for (const body of request.body) {
       const scope = await authorizeRun(request, body, undefined);
-      orders.push({ asker: askerOf(request, scope), run: parseRequestedRun(body) });
+      orders.push({ asker: askerOf(request, scope), request: parseRequestedRun(body) });
     }
-    const made = await Promise.all(orders.map(({ asker, run }) => this.parts.runs.submit(asker, run)));
-    return made.map(({ run }) => run);
+    return this.parts.runs.submitAll(orders);
   }
 
   /** Makes a run whose output goes into this answer. */

@@ -6,6 +6,7 @@ import type { Assistants } from '../assistant/assistants.js';
 import type { ReadFrom, RunResult } from '../log/event-log.js';
 import { BEGINNING } from '../log/position.js';
 import { markStreamed } from '../store/event/mark-streamed.js';
+import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
 import {
   hasEnded,
@@ -54,6 +55,20 @@ export interface Submitted {
   readonly isTemporary: boolean;
   /** Stops the reading; nothing when no reader was given. */
   readonly stopReading: () => void;
+}
+
+/** One of several runs that are asked for together. */
+export interface RunOrder {
+  /** Without a thread. */
+  readonly asker: Asker;
+  readonly request: RequestedRun;
+}
+
+/** A run on its way into the database. */
+interface Submission {
+  readonly scope: Scope;
+  readonly run: StoredRun;
+  readonly queueing: Queueing;
 }
 
 export interface RunServiceParts {
@@ -111,18 +126,20 @@ export class RunService {
    *   (webhook)
    */
   async submit(asker: Asker, request: RequestedRun, reader?: RunReader, protocol?: 'v2'): Promise<Submitted> {
-    const { logs, worker } = this.parts;
-    const run = await this.#storedRun(asker, request, { isStreamed: reader?.kind === 'output', protocol });
+    const { logs, webhooks, worker } = this.parts;
+    const output = { isStreamed: reader?.kind === 'output', protocol };
+    const assistant = await this.#assistantOf(asker, request);
+    const webhook = request.webhook ? await webhooks.admit(request.webhook) : undefined;
+    const run = this.#storedRun(asker, request, { ...output, assistant, webhook });
     const queueing = this.#queueing(asker, request, reader !== undefined);
     const stopReading = reader ? this.#attach(logs.open(run.runId), reader, { kind: 'now' }) : NOTHING;
     const listeners = this.#listeners.get(run.threadId);
     if (listeners) logs.record(logs.open(run.runId));
     try {
       const queued = await this.#queue(asker.scope, run, queueing);
-      if (queued.status === 'running') worker.startReserved(asClaimed(run));
-      else this.#waitForTurn(run.runId, queueing);
+      const begun = this.#begun({ run, queueing }, queued);
       for (const listener of listeners ?? []) listener();
-      return { run: onWire(run, queueing, queued), isTemporary: run.isTemporary, stopReading };
+      return { run: begun, isTemporary: run.isTemporary, stopReading };
     } catch (error) {
       if (queueing.startsHere) worker.release();
       stopReading();
@@ -131,18 +148,81 @@ export class RunService {
     }
   }
 
-  async #storedRun(
-    { scope, assistantScope, threadId, fields }: Asker,
-    request: RequestedRun,
-    output: Pick<Submitter, 'isStreamed' | 'protocol'>,
-  ): Promise<StoredRun> {
-    const { assistants, graphs, webhooks, clock } = this.parts;
+  /**
+   * Makes runs that name no thread: all of them, or none.
+   * @throws PublicError as of {@link submit}, for the first that is refused
+   */
+  async submitAll(orders: readonly RunOrder[]): Promise<WireRun[]> {
+    const { sql, webhooks, worker } = this.parts;
+    const called = orders.flatMap(({ request: { webhook } }) => (webhook ? [webhook] : []));
+    const admitted = await webhooks.admitAll(called);
+    const urls = new Map(called.map((given, at) => [given, admitted[at]]));
+    const found = await Promise.all(
+      orders.map(async (order) => ({
+        ...order,
+        assistant: await this.#assistantOf(order.asker, order.request),
+      })),
+    );
+    const submissions = found.map(({ asker, request, assistant }): Submission => {
+      const webhook = request.webhook ? urls.get(request.webhook) : undefined;
+      return {
+        scope: asker.scope,
+        run: this.#storedRun(asker, request, { assistant, webhook, isStreamed: false }),
+        queueing: this.#queueing(asker, request, false),
+      };
+    });
+    let queued: readonly (readonly [Submission, QueuedRun])[];
+    try {
+      queued = await sql.transaction((inside) => this.#queueAll(inside, submissions));
+    } catch (error) {
+      for (const { queueing } of submissions) if (queueing.startsHere) worker.release();
+      throw error;
+    }
+    return queued.map(([submission, outcome]) => this.#begun(submission, outcome));
+  }
+
+  async #queueAll(
+    inside: Sql,
+    submissions: readonly Submission[],
+  ): Promise<(readonly [Submission, QueuedRun])[]> {
+    const { server, temporary } = this.parts;
+    const passing = await temporary.submitAll(
+      inside,
+      submissions.filter(({ run }) => run.isTemporary),
+    );
+    const queued: [Submission, QueuedRun][] = [];
+    for (const submission of submissions) {
+      const { scope, run, queueing } = submission;
+      const outcome = passing.get(run.runId) ?? (await submitRun(scope, inside, server, run, queueing));
+      queued.push([submission, outcome]);
+    }
+    return queued;
+  }
+
+  /** A run whose row is written begins, or waits for its turn. */
+  #begun({ run, queueing }: Omit<Submission, 'scope'>, queued: QueuedRun): WireRun {
+    if (queued.status === 'running') this.parts.worker.startReserved(asClaimed(run));
+    else this.#waitForTurn(run.runId, queueing);
+    return onWire(run, queueing, queued);
+  }
+
+  /** @throws PublicError `not_found`, `invalid` (recursion limit) */
+  async #assistantOf({ scope, assistantScope }: Asker, request: RequestedRun): Promise<WireAssistant> {
+    const { assistants, graphs } = this.parts;
     const assistant = await assistants.forRun(request.assistant_id, assistantScope ?? (() => scope));
     if (!graphs.has(assistant.graph_id))
       throw new PublicError('not_found', `Graph "${assistant.graph_id}" is not part of this deployment`);
     this.#requireDepth(request.config?.recursion_limit ?? 1);
-    const webhook = request.webhook ? await webhooks.admit(request.webhook) : undefined;
-    const now = clock.now();
+    return assistant;
+  }
+
+  #storedRun(
+    { threadId, fields }: Asker,
+    request: RequestedRun,
+    found: Omit<Submitter, 'caller'>,
+  ): StoredRun {
+    const { assistant } = found;
+    const now = this.parts.clock.now();
     return {
       runId: uuid7(now),
       threadId: threadId ?? uuid7(now),
@@ -150,7 +230,7 @@ export class RunService {
       assistantId: assistant.assistant_id,
       graphId: assistant.graph_id,
       metadata: { ...assistant.metadata, ...request.config?.metadata, ...request.metadata },
-      kwargs: kwargsOf(request, { assistant, caller: fields, webhook, ...output }),
+      kwargs: kwargsOf(request, { ...found, caller: fields }),
     };
   }
 
@@ -207,11 +287,6 @@ export class RunService {
     }
     const webhook = await findWebhook(scope, sql, runId);
     return webhook ? { ...wire, webhook } : wire;
-  }
-
-  /** @throws PublicError `invalid` for an address that must not be called */
-  async admitWebhook(webhook: string): Promise<void> {
-    await this.parts.webhooks.admit(webhook);
   }
 
   /**

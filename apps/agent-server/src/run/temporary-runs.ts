@@ -22,23 +22,10 @@ export class TemporaryRuns {
 
   constructor(
     private readonly sql: Sql,
-    server: ServerIdentity,
-    clock: Clock,
+    private readonly server: ServerIdentity,
+    private readonly clock: Clock,
   ) {
-    const submit = async (
-      submissions: readonly TemporaryRow[],
-    ): Promise<(row: TemporaryRow) => QueuedRun> => {
-      const made = await submitTemporaryRuns(WORKER, sql, server, submissions);
-      const createdAt = clock.now();
-      return ({ submission: { run, queueing } }) => {
-        const { runId } = run;
-        if (made.has(runId)) return { status: queueing.startsHere ? 'running' : 'pending', createdAt };
-        throw new PublicError(
-          'forbidden',
-          `Run ${runId}: its metadata is outside what this caller may access`,
-        );
-      };
-    };
+    const submit = (submissions: readonly TemporaryRow[]) => this.#insert(sql, submissions);
     this.#submissions = new Batch(submit, {
       maxBytes: MAX_STATEMENT_BYTES,
       bytesOf: ({ text }) => text.length,
@@ -52,6 +39,43 @@ export class TemporaryRuns {
   /** @throws PublicError `forbidden` when its metadata is outside of the scope */
   submit(submission: TemporarySubmission): Promise<QueuedRun> {
     return this.#submissions.add(new TemporaryRow(submission));
+  }
+
+  /**
+   * Makes runs in a transaction of the caller.
+   * @throws PublicError `forbidden` when the metadata of one is outside of its scope
+   */
+  async submitAll(
+    inside: Sql,
+    submissions: readonly TemporarySubmission[],
+  ): Promise<ReadonlyMap<string, QueuedRun>> {
+    const queued = new Map<string, QueuedRun>();
+    let rows: TemporaryRow[] = [];
+    let bytes = 0;
+    const flush = async (): Promise<void> => {
+      const outcomeOf = await this.#insert(inside, rows);
+      for (const row of rows) queued.set(row.submission.run.runId, outcomeOf(row));
+      [rows, bytes] = [[], 0];
+    };
+    for (const submission of submissions) {
+      const row = new TemporaryRow(submission);
+      if (rows.length > 0 && bytes + row.text.length > MAX_STATEMENT_BYTES) await flush();
+      rows.push(row);
+      bytes += row.text.length;
+    }
+    if (rows.length > 0) await flush();
+    return queued;
+  }
+
+  /** @returns what became of each; throws for one whose metadata is outside of its scope */
+  async #insert(sql: Sql, submissions: readonly TemporaryRow[]): Promise<(row: TemporaryRow) => QueuedRun> {
+    const made = await submitTemporaryRuns(WORKER, sql, this.server, submissions);
+    const createdAt = this.clock.now();
+    return ({ submission: { run, queueing } }) => {
+      const { runId } = run;
+      if (made.has(runId)) return { status: queueing.startsHere ? 'running' : 'pending', createdAt };
+      throw new PublicError('forbidden', `Run ${runId}: its metadata is outside what this caller may access`);
+    };
   }
 
   /**

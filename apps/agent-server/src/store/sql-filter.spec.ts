@@ -35,6 +35,13 @@ describe('sqlFilter', () => {
       true,
     ],
     ['$contains with some of several', { members: { $contains: ['a', 'b'] } }, { members: ['a'] }, false],
+    ['$contains with no member at all', { members: { $contains: [] } }, { members: ['a'] }, false],
+    [
+      '$contains with no member at all, of an empty list',
+      { members: { $contains: [] } },
+      { members: [] },
+      false,
+    ],
     ['every key of several', { owner: 'alice', team: 'x' }, { owner: 'alice', team: 'x' }, true],
     ['one key of several', { owner: 'alice', team: 'x' }, { owner: 'alice' }, false],
     ['no condition at all', {}, { owner: 'bob' }, true],

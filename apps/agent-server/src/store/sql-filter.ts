@@ -36,8 +36,10 @@ function condition(key: string, given: Scalar | FilterOperators): Scalar | reado
     throw new Error(`filter on ${key}: ${names.join(', ')} is not an operator; use $eq or $contains`);
   if ($eq === undefined && $contains === undefined)
     throw new Error(`filter on ${key}: no operator given; use $eq or $contains`);
-  if ($eq === undefined) return listed($contains ?? []);
-  return $contains === undefined ? $eq : undefined; // a scalar contains nothing
+  if ($contains === undefined) return $eq;
+  const members = listed($contains);
+  // a scalar contains nothing; and an empty list would let every list through, where a handler found no member to name
+  return $eq === undefined && members.length > 0 ? members : undefined;
 }
 
 function documentOf(filter: MetadataFilter): string | undefined {

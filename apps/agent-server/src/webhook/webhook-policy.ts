@@ -3,8 +3,11 @@ import type { WebhookSettings } from '#lib/graph-configuration';
 import type { AddressGuard } from '#lib/outbound';
 import type { Clock } from '#lib/time';
 
-/** Longer than resolvers take; a name that is not known by then is judged when it is called. */
+/** Longer than name servers take; a name that is not known by then is judged when it is called. */
 const RESOLVE_MS = 2_000;
+
+/** Of one request: each is a question to name servers, asked on behalf of somebody else. */
+const MAX_HOSTS = 32;
 
 function refused(why: string): PublicError {
   const msg = `the webhook cannot be called: ${why}`;
@@ -24,15 +27,42 @@ export class WebhookPolicy {
    * @throws PublicError `invalid` with the reason
    */
   async admit(given: string): Promise<string> {
-    const url = this.#judge(given);
-    const host = hostOf(url);
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    const cancel = this.clock.after(RESOLVE_MS, () => resolve(undefined));
-    this.guard.judgeAhead(host, resolve);
-    const refusal = await promise;
-    cancel();
+    const [url = given] = await this.admitAll([given]);
+    return url;
+  }
+
+  /**
+   * The same for all webhooks of one request: each of their hosts is resolved once, all at the same time.
+   * @throws PublicError `invalid` with the reason of the first that is refused, or for too many hosts
+   */
+  async admitAll(given: readonly string[]): Promise<string[]> {
+    const urls = given.map((text) => this.#judge(text));
+    const hosts = [...new Set(urls.map(hostOf))];
+    if (hosts.length > MAX_HOSTS)
+      throw refused(
+        `the request names ${hosts.length} hosts of webhooks; name at most ${MAX_HOSTS}, and send the other runs in a request of their own`,
+      );
+    const refusals = await this.#judgeHosts(hosts);
+    const refusal = refusals.find((found) => found !== undefined);
     if (refusal) throw refused(refusal.message);
-    return url.href;
+    return urls.map(({ href }) => href);
+  }
+
+  async #judgeHosts(hosts: readonly string[]): Promise<(Error | undefined)[]> {
+    const { promise: tooLate, resolve } = Promise.withResolvers<undefined>();
+    const cancel = this.clock.after(RESOLVE_MS, () => resolve(undefined));
+    try {
+      return await Promise.all(
+        hosts.map((host) =>
+          Promise.race([
+            tooLate,
+            new Promise<Error | undefined>((judged) => this.guard.judgeAhead(host, judged)),
+          ]),
+        ),
+      );
+    } finally {
+      cancel();
+    }
   }
 
   #judge(given: string): URL {
