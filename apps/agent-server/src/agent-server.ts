@@ -96,7 +96,7 @@ export class AgentServer {
     const services = buildServices({
       ...{ config, webhookSettings, threadTtl, database, graphs, hosts, assistants, secrets, clock, log },
     });
-    const { worker, keeper, follower, runs, state, crons, webhooks, agents, tasks, threads } = services;
+    const { worker, keeper, follower, runs, state, crons, webhooks, agents, tasks, watch } = services;
     const http = new HttpSide({
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       sql,
@@ -106,7 +106,7 @@ export class AgentServer {
       runs,
       crons,
       state,
-      wakes: threads,
+      watch,
       keptMs: config.resumableSeconds * 1000,
       items: agent.isStoreServed ? items : undefined,
       a2a: { agents, tasks, publicUrl: config.publicUrl, trustsForwarded: config.trustForwarded === 'on' },
@@ -126,7 +126,7 @@ export class AgentServer {
       clock,
       log,
     });
-    connectNotifications(notifications, { sql, worker, follower, webhooks, threads });
+    connectNotifications(notifications, { sql, worker, follower, webhooks, watch });
 
     // before the database answers: `GET /ok` says what the server waits for
     const port = await http.listen(config.host, config.port);

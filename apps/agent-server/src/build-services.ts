@@ -16,7 +16,7 @@ import { RunLogs } from './run/run-logs.js';
 import { RunRelay } from './run/run-relay.js';
 import { RunService } from './run/run-service.js';
 import { TemporaryRuns } from './run/temporary-runs.js';
-import { ThreadWakes } from './run/thread-wakes.js';
+import { ThreadWatch } from './run/thread-watch.js';
 import { Worker } from './run/worker.js';
 import { buildWebhooks } from './webhook/build-webhooks.js';
 import { ThreadSweeper } from './upkeep/thread-sweeper.js';
@@ -57,7 +57,7 @@ export interface Services {
   readonly state: ThreadState;
   readonly agents: Agents;
   readonly tasks: Tasks;
-  readonly threads: ThreadWakes;
+  readonly watch: ThreadWatch;
 }
 
 /** Puts everything that the routes call together, and what works beside them. Nothing is started. */
@@ -92,8 +92,9 @@ export function buildServices(parts: ServiceParts): Services {
     clock,
     log,
   });
+  const watch = new ThreadWatch({ sql, clock, log });
   const runs = new RunService({
-    ...{ sql, server, assistants, graphs, temporary, logs, follower, worker, clock, log },
+    ...{ sql, server, assistants, graphs, temporary, logs, follower, worker, watch, clock, log },
     webhooks: webhooks.policy,
     maxRecursionLimit: config.maxRecursionLimit,
     limits: runLimits,
@@ -106,13 +107,13 @@ export function buildServices(parts: ServiceParts): Services {
     follower,
     keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, kept: limits, clock, log }),
     webhooks: webhooks.sender,
-    threads: new ThreadWakes(),
+    watch,
     crons: new CronService({
       ...{ sql, assistants, webhooks: webhooks.policy, clock },
       limits: { maxCrons: config.maxCrons, minIntervalSeconds: config.cronMinIntervalSeconds },
     }),
     threadSweeper: new ThreadSweeper({ sql, settings: parts.threadTtl, clock, log }),
-    ticker: new CronTicker({ sql, server, assistants, clock, log }),
+    ticker: new CronTicker({ sql, server, assistants, watch, clock, log }),
     runs,
     state,
     agents: new Agents(assistants, hosts),

@@ -5,6 +5,7 @@ import type { Assistants } from '../assistant/assistants.js';
 import { nameBasedId } from '../assistant/name-based-id.js';
 import { kwargsOf } from '../run/kwargs-of.js';
 import { parseRequestedRun } from '../run/requested-run.js';
+import type { ThreadWatch } from '../run/thread-watch.js';
 import { claimCron, type DueCron } from '../store/cron/claim-cron.js';
 import { settleCron } from '../store/cron/settle-cron.js';
 import { mayPass } from '../store/may-pass.js';
@@ -30,6 +31,7 @@ export interface CronTickerParts {
   readonly sql: Sql;
   readonly server: ServerIdentity;
   readonly assistants: Assistants;
+  readonly watch: Pick<ThreadWatch, 'announce'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -68,14 +70,16 @@ export class CronTicker {
 
   /** @returns whether a cron was due */
   async #fireOne(): Promise<boolean> {
-    const { sql, server } = this.parts;
+    const { sql, server, watch } = this.parts;
     let due: DueCron | undefined;
     try {
-      return await sql.transaction(async (inside) => {
+      const fired = await sql.transaction(async (inside) => {
         due = await claimCron(WORKER, inside, server.graphIds);
         if (due) await this.#fire(inside, due);
-        return due !== undefined;
+        return due;
       });
+      if (fired?.threadId !== undefined) watch.announce(fired.threadId); // others have no readers yet
+      return fired !== undefined;
     } catch (error) {
       if (!due || mayPass(error)) throw error;
       await this.#skip(sql, due, errorText(error)); // it must not keep those behind it waiting

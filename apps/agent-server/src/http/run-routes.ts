@@ -9,7 +9,8 @@ import {
   parseThreadPosition,
   THREAD_MODES,
   ThreadReading,
-  type ThreadPosition,
+  type ThreadFrom,
+  type ThreadReadingParts,
 } from '../run/thread-reading.js';
 import { UUID_PATTERN } from '#lib/resources';
 import { parseBody, parseInput } from '../run/request-shapes.js';
@@ -32,7 +33,7 @@ import { access } from './route-access.js';
 import { selected } from './search-answer.js';
 import { WaitingReply } from './waiting-reply.js';
 
-export interface RunRouteParts extends StreamParts {
+export interface RunRouteParts extends StreamParts, Pick<ThreadReadingParts, 'watch'> {
   readonly runs: RunService;
   readonly sql: Sql;
   readonly log: Logger;
@@ -104,7 +105,7 @@ function unknownEvent(given: string, of: string): PublicError {
 }
 
 /** @throws PublicError `bad_request` */
-function threadReadFrom(request: FastifyRequest): 'now' | 'kept' | ThreadPosition {
+function threadReadFrom(request: FastifyRequest): ThreadFrom {
   const given = lastEventId(request);
   if (given === '') return 'now';
   if (EVERYTHING.includes(given)) return 'kept';

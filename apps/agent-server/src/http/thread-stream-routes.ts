@@ -10,10 +10,11 @@ import { pathId } from './request-parts.js';
 import { access } from './route-access.js';
 import { CommandError } from './thread-stream/command-error.js';
 import { command, ThreadCommands, type Commander, type CommandParts } from './thread-stream/commands.js';
-import { eventRequest, isWanted } from './thread-stream/subscription.js';
+import { eventRequest, EventFilter } from './thread-stream/subscription.js';
+import type { EventAddress } from '../stream/thread-protocol.js';
 import { ThreadFrames } from './thread-stream/thread-frames.js';
 
-export interface ThreadStreamParts extends StreamParts, CommandParts, ProtocolReadingParts {
+export interface ThreadStreamParts extends StreamParts, CommandParts, Omit<ProtocolReadingParts, 'runs'> {
   readonly log: Logger;
 }
 
@@ -60,16 +61,18 @@ export class ThreadStreamRoutes {
 
   async #events(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { since, ...wanted } = parseBody(eventRequest, request.body);
+    const filter = new EventFilter(wanted);
     const thread = {
       scope: scopeOf(request),
       threadId: pathId(request, 'thread_id'),
       since: since ?? undefined,
-      wants: isWanted.bind(undefined, wanted),
+      wants: (address: EventAddress) => filter.wants(address),
     };
     const stream = new EventStream(reply.raw, this.parts);
     stream.attach(new ThreadFrames(new ProtocolReading(thread, () => stream.more(), this.parts)));
     reply.hijack();
-    this.#open.add(reply.raw);
+    // a client that left before has closed it already
+    if (!reply.raw.destroyed) this.#open.add(reply.raw);
     reply.raw.on('close', () => this.#open.delete(reply.raw));
     stream.begin({});
     return reply;

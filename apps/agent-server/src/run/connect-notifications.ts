@@ -4,7 +4,7 @@ import { findCancel } from '../store/run/find-cancel.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { RunFollower } from './run-follower.js';
-import type { ThreadWakes } from './thread-wakes.js';
+import type { ThreadWatch } from './thread-watch.js';
 import type { Worker } from './worker.js';
 
 /** What servers notify one another of; hints only, polling finds out the same a little later. */
@@ -15,13 +15,13 @@ interface Listeners {
   readonly worker: Worker;
   readonly follower: RunFollower;
   readonly webhooks: { wake(): void };
-  readonly threads: ThreadWakes;
+  readonly watch: Pick<ThreadWatch, 'wake'>;
 }
 
 /** Hands notifications to the parts that they are for. */
 export function connectNotifications(
   notifications: Notifications<NotificationWord>,
-  { sql, worker, follower, webhooks, threads }: Listeners,
+  { sql, worker, follower, webhooks, watch }: Listeners,
 ): void {
   async function cancel(runId: string): Promise<void> {
     if (!worker.find(runId)) return;
@@ -36,5 +36,5 @@ export function connectNotifications(
   });
   notifications.on('events', (runId) => follower.wake(runId));
   notifications.on('webhook', () => webhooks.wake());
-  notifications.on('thread', (threadId) => threads.wake(threadId));
+  notifications.on('thread', (threadId) => watch.wake(threadId));
 }

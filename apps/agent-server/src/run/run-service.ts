@@ -35,6 +35,7 @@ import type { Reading, RunReader } from './run-reader.js';
 import { RunReading } from './run-reading.js';
 import { runResult } from './run-result.js';
 import type { TemporaryRuns } from './temporary-runs.js';
+import type { ThreadWatch } from './thread-watch.js';
 import { uuid7 } from './uuid7.js';
 import type { WebhookPolicy } from '../webhook/webhook-policy.js';
 import type { Worker } from './worker.js';
@@ -81,6 +82,7 @@ export interface RunServiceParts {
   readonly logs: RunLogs;
   readonly follower: RunFollower;
   readonly worker: Worker;
+  readonly watch: Pick<ThreadWatch, 'follows' | 'announce'>;
   readonly webhooks: WebhookPolicy;
   readonly maxRecursionLimit: number;
   readonly limits: RunLimits;
@@ -98,20 +100,7 @@ const NOTHING_LEFT: Reading = { take: () => undefined, state: 'ended', hasEnd: t
 
 /** Runs, as requests see them. Every method speaks for a caller. */
 export class RunService {
-  /** By thread: who is told of runs that are made here. */
-  readonly #listeners = new Map<string, Set<() => void>>();
-
   constructor(private readonly parts: RunServiceParts) {}
-
-  /** Tells of each run that is made on a thread here, whose output is recorded from its first event. */
-  onSubmitted(threadId: string, listener: () => void): () => void {
-    const listeners = this.#listeners.get(threadId) ?? new Set();
-    this.#listeners.set(threadId, listeners.add(listener));
-    return () => {
-      listeners.delete(listener);
-      if (listeners.size === 0) this.#listeners.delete(threadId);
-    };
-  }
 
   /** Whether output of the run is kept here. */
   hasOutput(runId: string): boolean {
@@ -126,19 +115,18 @@ export class RunService {
    *   (webhook)
    */
   async submit(asker: Asker, request: RequestedRun, reader?: RunReader, protocol?: 'v2'): Promise<Submitted> {
-    const { logs, webhooks, worker } = this.parts;
+    const { logs, webhooks, worker, watch } = this.parts;
     const output = { isStreamed: reader?.kind === 'output', protocol };
     const assistant = await this.#assistantOf(asker, request);
     const webhook = request.webhook ? await webhooks.admit(request.webhook) : undefined;
     const run = this.#storedRun(asker, request, { ...output, assistant, webhook });
     const queueing = this.#queueing(asker, request, reader !== undefined);
     const stopReading = reader ? this.#attach(logs.open(run.runId), reader, { kind: 'now' }) : NOTHING;
-    const listeners = this.#listeners.get(run.threadId);
-    if (listeners) logs.record(logs.open(run.runId));
+    if (watch.follows(run.threadId)) logs.record(logs.open(run.runId));
     try {
       const queued = await this.#queue(asker.scope, run, queueing);
       const begun = this.#begun({ run, queueing }, queued);
-      for (const listener of listeners ?? []) listener();
+      if (asker.threadId !== undefined) watch.announce(asker.threadId);
       return { run: begun, isTemporary: run.isTemporary, stopReading };
     } catch (error) {
       if (queueing.startsHere) worker.release();

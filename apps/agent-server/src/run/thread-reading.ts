@@ -1,26 +1,30 @@
 import { errorText, PublicError } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
-import type { Clock } from '#lib/time';
+import { Backoff, type Clock } from '#lib/time';
 import type { ReadFrom } from '../log/event-log.js';
 import { LoggedEvent } from '../log/logged-event.js';
 import { BEGINNING, parsePosition, positionText, type Position } from '../log/position.js';
-import { listNewestRuns, type NewestRun } from '../store/run/list-newest-runs.js';
+import { findRunPlace } from '../store/run/find-run-place.js';
+import { listThreadRuns, THREAD_RUN_PAGE, type ThreadRun } from '../store/run/list-thread-runs.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
+import type { WireThread } from '../store/row/thread-row.js';
 import { findThread } from '../store/thread/find-thread.js';
 import type { RunEvent } from '../stream/run-event.js';
 import { OUTPUT_LOST, type Reading } from './run-reader.js';
 import type { RunService } from './run-service.js';
+import { ThreadWalk, type ThreadRunPage } from './thread-walk.js';
+import type { ThreadWatch } from './thread-watch.js';
 
 /** What is shown of a thread: starts and ends of runs, all their output too, or the values after each. */
 export const THREAD_MODES = ['run_modes', 'lifecycle', 'state_update'] as const;
 export type ThreadMode = (typeof THREAD_MODES)[number];
 
-/** Milliseconds between two looks for runs that were made at other servers. */
-const LOOK_MS = 500;
+const PAUSES = { firstMs: 250, longestMs: 10_000 };
 
 export interface ThreadReadingParts {
-  readonly runs: RunService;
+  readonly runs: Pick<RunService, 'read' | 'hasOutput'>;
+  readonly watch: Pick<ThreadWatch, 'follow'>;
   readonly sql: Sql;
   readonly clock: Clock;
   readonly log: Logger;
@@ -34,177 +38,186 @@ export interface ThreadPosition {
 
 /** `RUN:ATTEMPT-N`. */
 export function parseThreadPosition(text: string): ThreadPosition | undefined {
-  const [, runId, rest = ''] = /^([0-9a-f-]{36}):(.*)$/.exec(text) ?? [];
+  const [, runId, rest = ''] = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):(.*)$/.exec(text) ?? [];
   const position = parsePosition(rest);
   return runId === undefined || !position ? undefined : { runId, position };
 }
 
-interface ReadRun {
-  readonly runId: string;
-  readonly reading: Reading | undefined;
-  last: Position;
+/** `kept`: what is kept of the runs that are active. */
+export type ThreadFrom = 'now' | 'kept' | ThreadPosition;
+
+interface OfThread {
+  readonly scope: Scope;
+  readonly threadId: string;
 }
 
 /** Everything that happens on a thread, run after run, for as long as somebody reads. */
 export class ThreadReading implements Reading {
   readonly state = 'waiting';
   readonly hasEnd = false;
-  readonly #runs: ReadRun[] = [];
+  readonly #walk: ThreadWalk;
+  readonly #backoff: Backoff;
   /** Events beside the output of runs. */
   readonly #own: LoggedEvent[] = [];
-  #after = 0n;
-  #isLooking = false;
+  /** Of the run that is being read. */
+  #last: Position | undefined;
+  #isReadingState = false;
   #isClosed = false;
-  #cancelLook: () => void = () => undefined;
-  #stopHearing: () => void = () => undefined;
+  #cancelRetry: (() => void) | undefined;
 
   private constructor(
-    private readonly of: { readonly scope: Scope; readonly threadId: string },
+    private readonly of: OfThread,
     private readonly modes: ReadonlySet<ThreadMode>,
+    /** `newest`: place of the newest run when it began. */
+    private readonly since: { readonly newest: number; readonly wanted: ThreadFrom },
+    from: number,
     private readonly onMore: () => void,
     private readonly parts: ThreadReadingParts,
-  ) {}
+  ) {
+    const { scope, threadId } = of;
+    const way = {
+      ...{ scope, threadId, from, readsAhead: true },
+      list: (place: number) => this.#list(place),
+      beginningOf: (run: ThreadRun) => this.#beginningOf(run),
+    };
+    this.#backoff = new Backoff(parts.clock, PAUSES);
+    this.#walk = new ThreadWalk(way, onMore, parts);
+  }
 
   /**
    * Reads what comes from now on, or what came after an event.
-   * @param wanted `kept`: what is kept of the runs that are active
+   * @throws PublicError `not_found` when the event is of no run of the thread
    */
   static async open(
-    of: { readonly scope: Scope; readonly threadId: string },
-    {
-      modes,
-      wanted,
-    }: { readonly modes: ReadonlySet<ThreadMode>; readonly wanted: 'now' | 'kept' | ThreadPosition },
+    of: OfThread,
+    { modes, wanted }: { readonly modes: ReadonlySet<ThreadMode>; readonly wanted: ThreadFrom },
     onMore: () => void,
     parts: ThreadReadingParts,
   ): Promise<ThreadReading> {
-    const reading = new ThreadReading(of, modes, onMore, parts);
-    const found = await listNewestRuns(of.scope, parts.sql, of.threadId, 0n);
-    reading.#after = found.at(-1)?.ordinal ?? 0n;
-    reading.#stopHearing = parts.runs.onSubmitted(of.threadId, () => void reading.#look());
+    const { scope, threadId } = of;
+    // runs that are made while this looks are recorded from their first event
+    const unfollow = parts.watch.follow(threadId, () => undefined);
+    let reading: ThreadReading | undefined;
     try {
-      await reading.#begin(found, wanted);
+      const newest = (await findRunPlace(scope, parts.sql, threadId)) ?? -1;
+      const from = typeof wanted === 'object' ? await placeOf(of, wanted, parts.sql) : 0;
+      reading = new ThreadReading(of, modes, { newest, wanted }, from, onMore, parts);
+      await reading.#walk.beginNow();
+      return reading;
     } catch (error) {
-      reading.close();
+      reading?.close();
       throw error;
+    } finally {
+      unfollow();
     }
-    reading.#lookLater();
-    return reading;
-  }
-
-  async #begin(found: readonly NewestRun[], wanted: 'now' | 'kept' | ThreadPosition): Promise<void> {
-    if (typeof wanted === 'object') {
-      const index = found.findIndex(({ runId }) => runId === wanted.runId);
-      if (index < 0)
-        throw new PublicError(
-          'not_found',
-          `Last-Event-ID: run ${wanted.runId} is not one of the newest runs of thread ${this.of.threadId}; join without it`,
-        );
-      for (const [place, run] of found.slice(index).entries())
-        await this.#add(run, { kind: 'after', position: place === 0 ? wanted.position : BEGINNING });
-      return;
-    }
-    for (const run of found)
-      if (run.status === 'pending' || run.status === 'running') await this.#add(run, { kind: wanted });
   }
 
   take(): LoggedEvent | undefined {
     for (;;) {
       const own = this.#own.shift();
       if (own) return own;
-      // a thread has one run at work: the next one begins when the first has ended
-      const [run] = this.#runs;
-      if (!run) return undefined;
-      const next = run.reading?.take();
-      if (next) {
-        run.last = next.position;
-        if (this.modes.has('run_modes') || (this.modes.has('lifecycle') && next.event === 'metadata'))
-          return this.#shown(run, { event: next.event, data: next.data });
+      if (this.#isReadingState) return undefined;
+      const step = this.#walk.take();
+      if (!step) return undefined;
+      if (step.kind === 'end') {
+        this.#ended(step.run, step.isLost);
         continue;
       }
-      if (run.reading?.state === 'waiting') return undefined;
-      if (run.reading?.state === 'lost') this.#own.push(this.#shown(run, OUTPUT_LOST));
-      run.reading?.close();
-      this.#runs.shift();
-      this.#ended(run);
+      this.#last = step.event.position;
+      const { event, data } = step.event;
+      if (this.modes.has('run_modes') || (this.modes.has('lifecycle') && event === 'metadata'))
+        return this.#shown(step.run, { event, data });
     }
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#cancelLook();
-    this.#stopHearing();
-    for (const { reading } of this.#runs) reading?.close();
+    this.#cancelRetry?.();
+    this.#walk.close();
   }
 
-  #shown({ runId, last }: ReadRun, event: RunEvent): LoggedEvent {
+  /** Of the runs that were made before it began, the active ones; those that ended too when an event was named. */
+  async #list(place: number): Promise<ThreadRunPage> {
+    const { scope, threadId } = this.of;
+    const { newest, wanted } = this.since;
+    const isPast = place <= newest && typeof wanted !== 'object';
+    const which = { kind: isPast ? ('active' as const) : ('all' as const) };
+    const runs = await listThreadRuns(scope, this.parts.sql, threadId, { from: place, which });
+    const isLast = runs.length < THREAD_RUN_PAGE;
+    const next = (runs.at(-1)?.ordinal ?? place - 1) + 1;
+    if (!isPast) return { runs, next, isLast };
+    const past = runs.filter(({ ordinal }) => ordinal <= newest);
+    return { runs: past, next: isLast ? newest + 1 : Math.min(next, newest + 1), isLast: false };
+  }
+
+  #beginningOf({ runId, status, ordinal }: ThreadRun): ReadFrom | undefined {
+    const { newest, wanted } = this.since;
+    if (typeof wanted === 'object' && runId === wanted.runId)
+      return { kind: 'after', position: wanted.position };
+    const isHere = this.parts.runs.hasOutput(runId);
+    const isOver = status !== 'pending' && status !== 'running';
+    // of a run that ended elsewhere before it was seen, nothing but that is known
+    if (isOver && !isHere) return undefined;
+    if (ordinal <= newest && typeof wanted === 'object') return { kind: 'after', position: BEGINNING };
+    if (ordinal <= newest && typeof wanted === 'string') return { kind: wanted };
+    // one that began elsewhere was not recorded before this server asked for it
+    return isHere ? { kind: 'after', position: BEGINNING } : { kind: 'now' };
+  }
+
+  #shown({ runId, attempt }: ThreadRun, event: RunEvent): LoggedEvent {
+    const last = this.#last ?? { attempt, n: 0 };
     return new LoggedEvent(event, last, `${runId}:${positionText(last)}`);
   }
 
-  #ended(run: ReadRun): void {
-    if (this.modes.has('run_modes') || this.modes.has('lifecycle'))
-      this.#own.push(
-        this.#shown(run, {
-          event: 'metadata',
-          data: JSON.stringify({ status: 'run_done', run_id: run.runId }),
-        }),
-      );
-    if (this.modes.has('state_update')) void this.#showState(run);
+  #ended(run: ThreadRun, isLost: boolean): void {
+    if (isLost) this.#own.push(this.#shown(run, OUTPUT_LOST));
+    const done = { event: 'metadata', data: JSON.stringify({ status: 'run_done', run_id: run.runId }) };
+    if (this.modes.has('run_modes') || this.modes.has('lifecycle')) this.#own.push(this.#shown(run, done));
+    if (this.modes.has('state_update')) this.#showState(run, this.#last);
+    this.#last = undefined;
   }
 
-  async #showState(run: ReadRun): Promise<void> {
+  /** What comes after it waits, until the database answers. */
+  #showState(run: ThreadRun, last: Position | undefined): void {
     const { scope, threadId } = this.of;
-    const thread = await findThread(scope, this.parts.sql, threadId).catch(() => undefined);
-    if (!thread || this.#isClosed) return;
-    const { values, status, interrupts } = thread;
-    const data = JSON.stringify({ thread_id: threadId, run_id: run.runId, status, values, interrupts });
-    this.#own.push(this.#shown(run, { event: 'state_update', data }));
-    this.onMore();
+    this.#isReadingState = true;
+    findThread(scope, this.parts.sql, threadId)
+      .then((thread) => {
+        this.#backoff.reset();
+        this.#isReadingState = false;
+        if (this.#isClosed) return;
+        if (thread) this.#own.push(this.#stateUpdate(run, last, thread));
+        this.onMore();
+      })
+      .catch((error: unknown) => {
+        if (this.#isClosed) return;
+        const retryMs = Math.round(this.#backoff.nextMs());
+        this.parts.log.warn(
+          { threadId, runId: run.runId, retryMs, error: errorText(error) },
+          'reading the values of a followed thread failed; retrying',
+        );
+        this.#cancelRetry = this.parts.clock.after(retryMs, () => this.#showState(run, last));
+      });
   }
 
-  async #add({ runId, status, attempt }: NewestRun, from: ReadFrom): Promise<void> {
-    const { scope, threadId } = this.of;
-    const isOver = status !== 'pending' && status !== 'running';
-    let reading: Reading | undefined;
-    // of a run that ended elsewhere before it was seen, nothing but that is known
-    if (!isOver || this.parts.runs.hasOutput(runId))
-      await this.parts.runs.read(
-        scope,
-        runId,
-        threadId,
-        { kind: 'output', attach: (given) => (reading = given), more: this.onMore },
-        from,
-      );
-    if (this.#isClosed) return reading?.close();
-    this.#runs.push({ runId, reading, last: { attempt, n: 0 } });
-    this.onMore();
+  #stateUpdate(run: ThreadRun, last: Position | undefined, thread: WireThread): LoggedEvent {
+    const { values, status, interrupts, thread_id } = thread;
+    const data = JSON.stringify({ thread_id, run_id: run.runId, status, values, interrupts });
+    const position = last ?? { attempt: run.attempt, n: 0 };
+    return new LoggedEvent(
+      { event: 'state_update', data },
+      position,
+      `${run.runId}:${positionText(position)}`,
+    );
   }
+}
 
-  #lookLater(): void {
-    this.#cancelLook = this.parts.clock.after(LOOK_MS, () => {
-      void this.#look();
-      if (!this.#isClosed) this.#lookLater();
-    });
-  }
-
-  async #look(): Promise<void> {
-    if (this.#isLooking || this.#isClosed) return;
-    this.#isLooking = true;
-    try {
-      const { scope, threadId } = this.of;
-      for (const run of await listNewestRuns(scope, this.parts.sql, threadId, this.#after)) {
-        this.#after = run.ordinal;
-        // one that began elsewhere was not recorded before this server asked for it
-        const isHere = this.parts.runs.hasOutput(run.runId);
-        await this.#add(run, isHere ? { kind: 'after', position: BEGINNING } : { kind: 'now' });
-      }
-    } catch (error) {
-      this.parts.log.warn(
-        { threadId: this.of.threadId, error: errorText(error) },
-        'following a thread failed',
-      );
-    } finally {
-      this.#isLooking = false;
-    }
-  }
+/** @throws PublicError `not_found` */
+async function placeOf({ scope, threadId }: OfThread, { runId }: ThreadPosition, sql: Sql): Promise<number> {
+  const place = await findRunPlace(scope, sql, threadId, runId);
+  if (place !== undefined) return place;
+  throw new PublicError(
+    'not_found',
+    `Last-Event-ID: run ${runId} is not a run of thread ${threadId}; it may have been removed; join without the header`,
+  );
 }

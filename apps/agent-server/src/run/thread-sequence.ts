@@ -1,32 +1,35 @@
 import type { Position } from '../log/position.js';
 
-/** Of the places that one run has in its thread, and of those that one attempt has in its run. */
-const RUN_PLACES = 2 ** 20;
-const ATTEMPT_PLACES = 2 ** 16;
+/** Numbers of one attempt, of one run, and runs of one thread: together what a JavaScript number holds exactly. */
+const ATTEMPT_NUMBERS = 2 ** 23;
+const RUN_NUMBERS = 2 ** 30;
+const MAX_PLACE = 2 ** 23 - 1;
+const MAX_ATTEMPT = RUN_NUMBERS / ATTEMPT_NUMBERS - 1;
 
 /**
  * The number of an event in the stream of its thread: the same at every server, and growing. It is made of the run's
- * place and the event's position, so that no server has to count. A first attempt with more than 65,536 events leaves the
- * order of those of a second one open; their ids differ all the same.
+ * place in its thread and the event's position, so that no server has to count, and it names both again for readers
+ * that come back.
+ * @returns undefined where the numbers end: after 8,388,607 runs of a thread, 127 attempts or 8,388,607 events of one
  */
-export function sequenceOf(ordinal: number, { attempt, n }: Position): number {
-  const place = Math.max(attempt - 1, 0) * ATTEMPT_PLACES + n;
-  return ordinal * RUN_PLACES + Math.min(place, RUN_PLACES - 2);
+export function sequenceOf(place: number, { attempt, n }: Position): number | undefined {
+  // the last number of the last attempt is the one behind everything
+  const fits = place <= MAX_PLACE && attempt <= MAX_ATTEMPT && n < ATTEMPT_NUMBERS - 1;
+  return fits ? place * RUN_NUMBERS + attempt * ATTEMPT_NUMBERS + n : undefined;
 }
 
 /** Behind everything of a run. */
-export function lastSequenceOf(ordinal: number): number {
-  return (ordinal + 1) * RUN_PLACES - 1;
+export function lastSequenceOf(place: number): number {
+  return (Math.min(place, MAX_PLACE) + 1) * RUN_NUMBERS - 1;
 }
 
-/** The run that a number belongs to. */
-export function ordinalOf(sequence: number): number {
-  return Math.floor(sequence / RUN_PLACES);
+/** The place of the run that a number belongs to. */
+export function placeOf(sequence: number): number {
+  return Math.floor(sequence / RUN_NUMBERS);
 }
 
-/** Where in its run an event stands; `attempts`: how many the run has had. */
-export function positionOf(sequence: number, attempts: number): Position {
-  const place = sequence % RUN_PLACES;
-  if (attempts <= 1) return { attempt: 1, n: place };
-  return { attempt: Math.floor(place / ATTEMPT_PLACES) + 1, n: place % ATTEMPT_PLACES };
+/** Where in its run an event stands. */
+export function positionOf(sequence: number): Position {
+  const inRun = sequence % RUN_NUMBERS;
+  return { attempt: Math.floor(inRun / ATTEMPT_NUMBERS), n: inRun % ATTEMPT_NUMBERS };
 }

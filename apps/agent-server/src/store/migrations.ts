@@ -115,6 +115,13 @@ INSERT INTO agentplane.assistant_versions
   FROM agentplane.assistants;
 `;
 
+const PLACES_OF_RUNS = `
+-- counts runs that were removed too
+ALTER TABLE agentplane.threads ADD COLUMN runs_made bigint NOT NULL DEFAULT 0;
+-- among all runs that the thread ever had
+ALTER TABLE agentplane.runs ADD COLUMN place bigint;
+`;
+
 /** Numbered from 1; a landed one is never edited once a release has it. */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -131,4 +138,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 8, name: 'tasks', sql: TASK_INDEX },
   { version: 9, name: 'limits of runs at work', sql: CLAIM_LIMITED_RUNS },
   { version: 10, name: 'metadata of threads that are made for runs', sql: SUBMIT_RUN },
+  { version: 11, name: 'places of runs in their threads', sql: [PLACES_OF_RUNS, SUBMIT_RUN].join('\n') },
 ];

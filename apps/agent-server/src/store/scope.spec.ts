@@ -36,10 +36,10 @@ import { listActiveRuns } from './run/list-active-runs.js';
 import { requireAdmitted } from './metadata/require-admitted.js';
 import { cancelRun } from './run/cancel-run.js';
 import { findObstacle } from './run/find-obstacle.js';
+import { findRunPlace } from './run/find-run-place.js';
 import { findRun } from './run/find-run.js';
 import { hasActiveRun } from './run/has-active-run.js';
-import { listNewestRuns } from './run/list-newest-runs.js';
-import { listProtocolRuns } from './run/list-protocol-runs.js';
+import { listThreadRuns } from './run/list-thread-runs.js';
 import { listRuns } from './run/list-runs.js';
 import { removeRun } from './run/remove-run.js';
 import { submitRun } from './run/submit-run.js';
@@ -381,15 +381,20 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     ask: (scope, { threadId }) => listActiveRuns(scope, store.sql, 'running', threadId),
     absent: [],
   },
-  listNewestRuns: {
-    ask: (scope, { threadId }) => listNewestRuns(scope, store.sql, threadId, 0n),
-    absent: [],
+  findRunPlace: {
+    ask: (scope, { threadId }) => findRunPlace(scope, store.sql, threadId),
+    absent: undefined,
   },
-  listProtocolRuns: {
-    ask: (scope, { threadId }) =>
-      listProtocolRuns(scope, store.sql, threadId, { ordinal: 0, keptMs: 1e9 }).then((runs) =>
-        runs.map(({ runId }) => runId),
-      ),
+  listThreadRuns: {
+    ask: async (scope, { threadId }) => {
+      const kinds = [
+        { kind: 'all' },
+        { kind: 'active' },
+        { kind: 'protocol', keptMs: 1e9, fromPlace: 0 },
+      ] as const;
+      const found = kinds.map((which) => listThreadRuns(scope, store.sql, threadId, { from: 0, which }));
+      return (await Promise.all(found)).flat();
+    },
     absent: [],
   },
   listRuns: {
@@ -494,11 +499,12 @@ const WORKER_STATEMENTS = [
   'findLastEvent',
   'finishRun',
   'handBackRuns',
+  'listNewestPlaces',
   'listRunsByIds',
   'listWornOutRuns',
   'markStreamed',
   'notifyPending',
-  'notifyThread',
+  'notifyThreads',
   'putCheckpoint',
   'putWrites',
   'readRunEvents',

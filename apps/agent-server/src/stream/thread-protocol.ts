@@ -27,11 +27,21 @@ export function eventNameOf({ channel, namespace }: EventAddress): string {
   return PREFIX + [channel, ...namespace].map(encodeURIComponent).join('|');
 }
 
-/** Undefined for an event of a run that does not speak the protocol. */
+/** Names of events are few beside the events: most are met again by the next event, and by the next reader. */
+const MAX_KNOWN = 1_000;
+const MAX_KNOWN_CHARS = 1_000;
+const known = new Map<string, EventAddress>();
+
+/** Undefined for an event of a run that does not speak the protocol. A name gives the same object for as long as it is in use. */
 export function addressOf(eventName: string): EventAddress | undefined {
   if (!eventName.startsWith(PREFIX)) return undefined;
+  const found = known.get(eventName);
+  if (found) return found;
   const [channel = '', ...namespace] = eventName.slice(PREFIX.length).split('|').map(decodeURIComponent);
-  return { channel, namespace };
+  const address = { channel, namespace };
+  if (known.size >= MAX_KNOWN) known.clear();
+  if (eventName.length <= MAX_KNOWN_CHARS) known.set(eventName, address);
+  return address;
 }
 
 /** An event as `streamEvents` of version 3 yields it. */

@@ -2,10 +2,8 @@ import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
 import { unsupported } from '../../run/request-shapes.js';
-import { announceRun } from '../../run/announce-run.js';
 import { requestedRun, type RequestedRun } from '../../run/requested-run.js';
 import type { Asker, RunService } from '../../run/run-service.js';
-import type { ThreadWakes } from '../../run/thread-wakes.js';
 import type { WireThread } from '../../store/row/thread-row.js';
 import type { Scope } from '../../store/scope.js';
 import type { Sql } from '../../store/sql.js';
@@ -51,7 +49,6 @@ export interface CommandParts {
   readonly sql: Sql;
   readonly runs: RunService;
   readonly state: Pick<ThreadState, 'get'>;
-  readonly wakes: ThreadWakes;
 }
 
 /** Who gives a command, on which thread. */
@@ -141,7 +138,6 @@ export class ThreadCommands {
     scope: Scope,
     wanted: RequestedRun,
   ): Promise<{ run_id: string }> {
-    const { sql, runs, wakes } = this.parts;
     const asker: Asker = { scope, threadId, fields, assistantScope };
     const request = {
       ...wanted,
@@ -149,8 +145,7 @@ export class ThreadCommands {
       stream_subgraphs: true,
       if_not_exists: 'create',
     } as const;
-    const { run } = await runs.submit(asker, request, undefined, 'v2');
-    await announceRun(sql, wakes, threadId);
+    const { run } = await this.parts.runs.submit(asker, request, undefined, 'v2');
     return { run_id: run.run_id };
   }
 

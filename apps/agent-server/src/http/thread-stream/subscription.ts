@@ -2,16 +2,26 @@ import { z } from 'zod';
 import type { EventAddress } from '../../stream/thread-protocol.js';
 import { isChannel } from '../../stream/thread-protocol.js';
 
+/** Of all prefixes of a subscription together. */
+const MAX_SEGMENTS = 5_000;
+
 const namespace = z.array(z.string().max(1_000)).max(100);
 
 /** Which events of a thread a reader wants. */
 const subscription = z.strictObject({
   channels: z
-    .array(z.string().refine(isChannel, 'is not a channel of the thread stream protocol'))
+    .array(z.string().max(1_000).refine(isChannel, 'is not a channel of the thread stream protocol'))
     .min(1)
     .max(100),
   /** Events below one of these; all without any. */
-  namespaces: z.array(namespace).max(1_000).nullish(),
+  namespaces: z
+    .array(namespace)
+    .max(1_000)
+    .refine(
+      (given) => given.reduce((sum, { length }) => sum + length, 0) <= MAX_SEGMENTS,
+      `must not have more than ${MAX_SEGMENTS} segments together; subscribe to a prefix that they share`,
+    )
+    .nullish(),
   /** Levels below the namespace. */
   depth: z.int().min(0).nullish(),
 });
@@ -21,24 +31,70 @@ export const eventRequest = subscription.extend({ since: z.int().min(0).nullish(
 
 export type Subscription = z.infer<typeof subscription>;
 
-/** Segments of a graph have a suffix for each of their runs: `name:id`; a prefix may leave it out. */
-function isSegment(segment: string | undefined, wanted: string): boolean {
-  return segment === wanted || (!wanted.includes(':') && segment?.split(':', 1)[0] === wanted);
+/** A segment of the prefixes, and those that go on after it. */
+interface Node {
+  isEnd: boolean;
+  readonly next: Map<string, Node>;
 }
 
-/** Whether an event is wanted. */
-export function isWanted(
-  { channels, namespaces, depth }: Subscription,
-  { channel, namespace: at }: EventAddress,
-): boolean {
-  const isOfChannel =
-    channels.includes(channel) || (channel.startsWith('custom:') && channels.includes('custom'));
-  if (!isOfChannel) return false;
-  if (!namespaces || namespaces.length === 0) return true;
-  return namespaces.some(
-    (prefix) =>
-      prefix.length <= at.length &&
-      prefix.every((segment, index) => isSegment(at[index], segment)) &&
-      (typeof depth !== 'number' || at.length - prefix.length <= depth),
-  );
+function treeOf(prefixes: readonly (readonly string[])[]): Node {
+  const root: Node = { isEnd: false, next: new Map() };
+  for (const prefix of prefixes) {
+    let node = root;
+    for (const segment of prefix) {
+      const next = node.next.get(segment) ?? { isEnd: false, next: new Map() };
+      node.next.set(segment, next);
+      node = next;
+    }
+    node.isEnd = true;
+  }
+  return root;
+}
+
+/** What a subscription lets through. An address is judged once, however many events come from it. */
+export class EventFilter {
+  readonly #channels: ReadonlySet<string>;
+  readonly #prefixes: Node | undefined;
+  readonly #depth: number;
+  readonly #judged = new WeakMap<EventAddress, boolean>();
+
+  constructor({ channels, namespaces, depth }: Subscription) {
+    this.#channels = new Set(channels);
+    this.#prefixes = namespaces && namespaces.length > 0 ? treeOf(namespaces) : undefined;
+    this.#depth = depth ?? Infinity;
+  }
+
+  wants(address: EventAddress): boolean {
+    let isWanted = this.#judged.get(address);
+    if (isWanted === undefined) {
+      isWanted = this.#judge(address);
+      this.#judged.set(address, isWanted);
+    }
+    return isWanted;
+  }
+
+  #judge({ channel, namespace: at }: EventAddress): boolean {
+    const isOfChannel =
+      this.#channels.has(channel) || (channel.startsWith('custom:') && this.#channels.has('custom'));
+    return isOfChannel && (!this.#prefixes || this.#isBelow(this.#prefixes, at));
+  }
+
+  /** Level by level, by the prefixes that fit so far: never more than there are. */
+  #isBelow(root: Node, at: readonly string[]): boolean {
+    let fitting: readonly Node[] = [root];
+    for (let level = 0; fitting.length > 0; level++) {
+      if (at.length - level <= this.#depth && fitting.some(({ isEnd }) => isEnd)) return true;
+      const segment = at[level];
+      if (segment === undefined) return false;
+      fitting = fitting.flatMap(({ next }) => nextOf(next, segment));
+    }
+    return false;
+  }
+}
+
+/** Segments of a graph have a suffix for each of their runs: `name:id`; a prefix may leave it out. */
+function nextOf(next: ReadonlyMap<string, Node>, segment: string): Node[] {
+  const colon = segment.indexOf(':');
+  const found = [next.get(segment), colon < 0 ? undefined : next.get(segment.slice(0, colon))];
+  return found.filter((node) => node !== undefined);
 }

@@ -15,6 +15,7 @@ DECLARE
   in_the_way int;
   victim record;
   first_status text;
+  place_on_thread bigint;
   moment timestamptz;
 BEGIN
   IF create_thread THEN
@@ -45,8 +46,13 @@ BEGIN
       WHERE r.thread_id = on_thread AND r.status IN ('pending', 'running');
   END IF;
   first_status := CASE WHEN starter IS NOT NULL AND in_the_way = 0 AND delay_ms = 0 THEN 'running' ELSE 'pending' END;
+  UPDATE agentplane.threads t SET status = 'busy', runs_made = t.runs_made + 1, updated_at = moment,
+    resting_status = CASE t.status WHEN 'busy' THEN t.resting_status ELSE t.status END, metadata = t.metadata
+    || jsonb_build_object('graph_id', of_graph, 'assistant_id', by_assistant)
+    WHERE t.thread_id = on_thread RETURNING t.runs_made INTO place_on_thread;
   INSERT INTO agentplane.runs (run_id, thread_id, temporary, assistant_id, graph_id, status, multitask_strategy,
-    metadata, kwargs, created_at, updated_at, start_after, attempt, server_id, lease_until, heartbeat_at, started_at, watchers)
+    metadata, kwargs, created_at, updated_at, start_after, attempt, server_id, lease_until, heartbeat_at, started_at, watchers,
+    place)
   VALUES (new_run, on_thread, false, by_assistant, of_graph, first_status, strategy, with_metadata, with_kwargs,
     moment, moment, moment + delay_ms * interval '1 millisecond',
     CASE first_status WHEN 'running' THEN 1 ELSE 0 END,
@@ -54,11 +60,8 @@ BEGIN
     CASE first_status WHEN 'running' THEN moment + lease_ms * interval '1 millisecond' END,
     CASE first_status WHEN 'running' THEN moment END,
     CASE first_status WHEN 'running' THEN moment END,
-    CASE WHEN watcher IS NULL THEN '{}'::uuid[] ELSE ARRAY[watcher] END);
-  UPDATE agentplane.threads t SET status = 'busy', updated_at = moment,
-    resting_status = CASE t.status WHEN 'busy' THEN t.resting_status ELSE t.status END, metadata = t.metadata
-    || jsonb_build_object('graph_id', of_graph, 'assistant_id', by_assistant)
-    WHERE t.thread_id = on_thread;
+    CASE WHEN watcher IS NULL THEN '{}'::uuid[] ELSE ARRAY[watcher] END,
+    place_on_thread);
   IF first_status = 'pending' THEN PERFORM pg_notify('${CHANNEL}', 'pending:'); END IF;
   RETURN QUERY SELECT 'created'::text, first_status, moment;
 END $$;

@@ -1,0 +1,212 @@
+import { errorText, PublicError } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import { Backoff, type Clock } from '#lib/time';
+import type { ReadFrom } from '../log/event-log.js';
+import type { LoggedEvent } from '../log/logged-event.js';
+import type { ThreadRun } from '../store/run/list-thread-runs.js';
+import type { Scope } from '../store/scope.js';
+import type { Reading } from './run-reader.js';
+import type { RunService } from './run-service.js';
+import type { ThreadWatch } from './thread-watch.js';
+
+/** Runs that are held while their turn has not come; the rest stays in the database. */
+const MAX_WAITING = 1_000;
+
+/** Runs that are opened before their turn. */
+const MAX_AHEAD = 32;
+
+const PAUSES = { firstMs: 250, longestMs: 10_000 };
+
+export interface ThreadWalkParts {
+  readonly runs: Pick<RunService, 'read'>;
+  readonly watch: Pick<ThreadWatch, 'follow'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Some runs of a thread, in the order in which they were made. */
+export interface ThreadRunPage {
+  readonly runs: readonly ThreadRun[];
+  /** Where the next page begins. */
+  readonly next: number;
+  /** There was no more when it was read. */
+  readonly isLast: boolean;
+}
+
+/** Which way a reader goes through a thread. */
+export interface ThreadWay {
+  readonly scope: Scope;
+  readonly threadId: string;
+  /** Place of the first run. */
+  readonly from: number;
+  /** A page of runs from a place on. */
+  readonly list: (from: number) => Promise<ThreadRunPage>;
+  /** Where the output of a run is begun; undefined: only that it ended is known. */
+  readonly beginningOf: (run: ThreadRun) => ReadFrom | undefined;
+  /** The next runs are opened before their turn: their output is not kept for readers that come later. */
+  readonly readsAhead: boolean;
+}
+
+/** What a walk comes upon. */
+export type ThreadStep =
+  | { readonly kind: 'event'; readonly run: ThreadRun; readonly event: LoggedEvent }
+  /** `isLost`: the rest of its output is kept nowhere any more. */
+  | { readonly kind: 'end'; readonly run: ThreadRun; readonly isLost: boolean };
+
+interface Entry {
+  readonly run: ThreadRun;
+  isOpen: boolean;
+  reading: Reading | undefined;
+  stop: (() => void) | undefined;
+}
+
+/**
+ * One reader's way through the output of a thread: run after run, those that are to come included, until it is closed. A
+ * run is left out only when it was removed; while the database is unavailable the walk stands still.
+ */
+export class ThreadWalk {
+  readonly #unfollow: () => void;
+  readonly #backoff: Backoff;
+  readonly #entries: Entry[] = [];
+  #nextOrdinal: number;
+  #shouldList = true;
+  #isWorking = false;
+  #isClosed = false;
+  #cancelRetry: (() => void) | undefined;
+
+  constructor(
+    private readonly way: ThreadWay,
+    private readonly onMore: () => void,
+    private readonly parts: ThreadWalkParts,
+  ) {
+    this.#nextOrdinal = way.from;
+    this.#backoff = new Backoff(parts.clock, PAUSES);
+    this.#unfollow = parts.watch.follow(way.threadId, () => {
+      this.#shouldList = true;
+      this.#work();
+    });
+  }
+
+  /** Begins to look for runs. */
+  begin(): void {
+    this.#work();
+  }
+
+  /** The same, resolved once the runs that there are have been found. @throws what keeps them from being found */
+  async beginNow(): Promise<void> {
+    this.#isWorking = true;
+    try {
+      await this.#advance();
+    } finally {
+      this.#isWorking = false;
+    }
+    if (this.#hasWork) this.#work();
+  }
+
+  /** The next step, as far as there is one now. */
+  take(): ThreadStep | undefined {
+    const [entry] = this.#entries;
+    if (!entry?.isOpen) return undefined;
+    const { run, reading } = entry;
+    const event = reading?.take();
+    if (event) return { kind: 'event', run, event };
+    if (reading?.state === 'waiting') return undefined;
+    const isLost = reading?.state === 'lost';
+    entry.stop?.();
+    this.#entries.shift();
+    this.#work();
+    return { kind: 'end', run, isLost };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelRetry?.();
+    this.#unfollow();
+    for (const { stop } of this.#entries.splice(0)) stop?.();
+  }
+
+  get #unopened(): Entry | undefined {
+    const near = this.#entries.slice(0, this.way.readsAhead ? MAX_AHEAD : 1);
+    return near.find(({ isOpen }) => !isOpen);
+  }
+
+  get #hasWork(): boolean {
+    const mayList = this.#shouldList && this.#entries.length < MAX_WAITING;
+    return !this.#isClosed && (mayList || this.#unopened !== undefined);
+  }
+
+  #work(): void {
+    if (this.#isWorking || this.#cancelRetry || !this.#hasWork) return;
+    this.#isWorking = true;
+    this.#advance()
+      .then(
+        () => this.#backoff.reset(),
+        (error: unknown) => this.#retryLater(error),
+      )
+      .finally(() => {
+        this.#isWorking = false;
+        this.#work();
+      });
+  }
+
+  #retryLater(error: unknown): void {
+    if (this.#isClosed) return;
+    const retryMs = Math.round(this.#backoff.nextMs());
+    const { threadId } = this.way;
+    this.parts.log.warn(
+      { threadId, runId: this.#unopened?.run.runId, retryMs, error: errorText(error) },
+      'following a thread failed; retrying',
+    );
+    this.#cancelRetry = this.parts.clock.after(retryMs, () => {
+      this.#cancelRetry = undefined;
+      this.#work();
+    });
+  }
+
+  async #advance(): Promise<void> {
+    while (this.#hasWork) {
+      const entry = this.#unopened;
+      if (entry) await this.#open(entry);
+      else await this.#list();
+    }
+  }
+
+  async #list(): Promise<void> {
+    this.#shouldList = false;
+    try {
+      const { runs, next, isLast } = await this.way.list(this.#nextOrdinal);
+      if (this.#isClosed) return;
+      this.#nextOrdinal = next;
+      this.#shouldList ||= !isLast;
+      for (const run of runs) this.#entries.push({ run, isOpen: false, reading: undefined, stop: undefined });
+    } catch (error) {
+      this.#shouldList = true;
+      throw error;
+    }
+  }
+
+  async #open(entry: Entry): Promise<void> {
+    const from = this.way.beginningOf(entry.run);
+    const isThere = !from || (await this.#read(entry, from));
+    if (this.#isClosed) return entry.stop?.();
+    if (!isThere) this.#entries.splice(this.#entries.indexOf(entry), 1);
+    entry.isOpen = true;
+    this.onMore();
+  }
+
+  /** Answers whether there is such a run. */
+  async #read(entry: Entry, from: ReadFrom): Promise<boolean> {
+    const { scope, threadId } = this.way;
+    const { runId } = entry.run;
+    const attach = (reading: Reading): void => void (entry.reading = reading);
+    const reader = { kind: 'output' as const, attach, more: this.onMore };
+    try {
+      entry.stop = await this.parts.runs.read(scope, runId, threadId, reader, from);
+      return true;
+    } catch (error) {
+      if (!(error instanceof PublicError) || error.code !== 'not_found') throw error;
+      this.parts.log.debug({ threadId, runId }, 'run of a followed thread was removed');
+      return false;
+    }
+  }
+}
