@@ -112,6 +112,9 @@ export class ControlPlane {
       AGENTPLANE_API_URL: 'http://127.0.0.1:9',
       AGENTPLANE_ADDRESSES: 'loopback',
       AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
+      // the platform's own, which destinations without a Secret use where the workspace may
+      AWS_ACCESS_KEY_ID: STORE_KEYS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: STORE_KEYS.secretAccessKey,
       AGENTPLANE_EXPORT_RETRIES: '1',
       AGENTPLANE_EXPORT_RETRY_DELAY_MS: '300',
       AGENTPLANE_EXPORT_CONCURRENT_RUNS: '2',

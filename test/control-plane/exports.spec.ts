@@ -313,6 +313,38 @@ describe('the controller’s exports', () => {
     await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
   });
 
+  it('uses the credentials of the platform only while the Workspace allows it', async () => {
+    const { spec } = await plane.client.get(RESOURCES.BulkExportDestination, at('local'));
+    const { credentialsSecretRef: _, ...bare } = spec;
+    await plane.client.create(RESOURCES.BulkExportDestination, { metadata: at('bare'), spec: bare });
+    const validated = async () => {
+      const { status } = await plane.client.get(RESOURCES.BulkExportDestination, at('bare'));
+      return findCondition(status?.conditions, 'Validated');
+    };
+    const allow = (isAllowed: boolean) =>
+      plane.client.merge(
+        RESOURCES.Workspace,
+        { name: NAMESPACE.slice('ws-'.length) },
+        { spec: { allowEnvironmentCredentials: isAllowed } },
+      );
+    const refused = await waitFor(validated, BEFORE_ANY_LOOK);
+    expect(refused).toMatchObject({
+      status: 'False',
+      reason: 'CredentialsMissing',
+      message: expect.stringContaining('spec.allowEnvironmentCredentials of Workspace default'),
+    });
+    await allow(true);
+    await waitFor(async () => (await validated())?.status === 'True', BEFORE_ANY_LOOK);
+    await begin('bare', true);
+    await saying(1, 'Running', 'Queued');
+    await allow(false);
+    await waitFor(async () => (await validated())?.reason === 'CredentialsMissing', BEFORE_ANY_LOOK);
+    await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { suspend: false } });
+    await saying(1, 'Running', 'CredentialsMissing');
+    expect(await jobs()).toEqual([]);
+    await plane.client.merge(RESOURCES.BulkExport, at(name), { spec: { cancel: true } });
+  });
+
   it('leaves nothing behind when an export is deleted under way', async () => {
     await begin();
     await under(1);
@@ -350,6 +382,7 @@ describe('the controller’s exports', () => {
       spec: {
         type: 'object_store',
         config: { bucketName: 'bucket', endpointUrl: 'http://169.254.169.254', includeBucketInPrefix: true },
+        credentialsSecretRef: { name: 'store' },
       },
     });
     const { message } = await waitFor(

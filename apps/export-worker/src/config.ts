@@ -14,6 +14,11 @@ export const CONFIG = {
   sessionToken: optionalText('AGENTPLANE_STORE_SESSION_TOKEN', 'session token of the destination', {
     secret: true,
   }),
+  allowEnvironmentCredentials: flag(
+    'AGENTPLANE_STORE_ENVIRONMENT_CREDENTIALS',
+    'whether the worker’s own credentials serve where the destination has none',
+    { fallback: false },
+  ),
   allowPrivateEndpoints: flag(
     'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS',
     'whether the destination may lead into private networks and to this machine',

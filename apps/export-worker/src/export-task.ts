@@ -62,7 +62,7 @@ function timeOf(text: string): Instant {
   return micros;
 }
 
-/** How to reach the destination; without credentials it is the environment's own. */
+/** How to reach the destination. */
 export function destinationOf(config: WorkerConfig): ObjectStoreSettings {
   const { allowPrivateEndpoints } = config;
   return { ...destinationSettings(config.spec.destination.config, config), allowPrivateEndpoints };

@@ -99,12 +99,15 @@ function workerEnvironment(
   settings: PlatformSettings,
 ): readonly EnvironmentVariable[] {
   const { run, number } = attempt;
+  const isOfEnvironment = run.spec.destination.credentialsSecretName === undefined;
   return [
     { name: 'AGENTPLANE_EXPORT_RUN_UID', value: run.metadata.uid ?? '' },
     { name: 'AGENTPLANE_EXPORT_ATTEMPT', value: String(number) },
     // no secrets in it: credentials are named in the spec and lie in the Secret
     { name: 'AGENTPLANE_EXPORT_SPEC', value: JSON.stringify(run.spec) },
     { name: 'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS', value: String(settings.allowPrivateEndpoints ?? false) },
+    // never where a Secret was named: one without keys must not turn into the platform's own
+    { name: 'AGENTPLANE_STORE_ENVIRONMENT_CREDENTIALS', value: String(isOfEnvironment) },
     ...telemetryEnvironment(settings),
     ...(attempt.traceParent === undefined ? [] : [{ name: 'TRACEPARENT', value: attempt.traceParent }]),
     ...Object.entries(SECRET_VARIABLES).map(([name, key]) => ({

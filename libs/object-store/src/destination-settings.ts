@@ -1,12 +1,23 @@
 import type { DestinationConfig } from '#lib/resources';
 import type { ObjectStoreSettings } from './object-store.js';
 
-/** Keys of a store; absent: the environment's own. */
-export type StoreKeys = Pick<ObjectStoreSettings, 'accessKeyId' | 'secretAccessKey' | 'sessionToken'>;
+/** Keys of a store, or whether those of this program's environment may serve. */
+export type StoreKeys = Pick<
+  ObjectStoreSettings,
+  'accessKeyId' | 'secretAccessKey' | 'sessionToken' | 'allowEnvironmentCredentials'
+>;
 
 /** How to reach a destination as these keys. */
 export function destinationSettings(config: DestinationConfig, keys: StoreKeys): ObjectStoreSettings {
   const { endpointUrl, region, includeBucketInPrefix } = config;
-  const { accessKeyId, secretAccessKey, sessionToken } = keys;
-  return { endpoint: endpointUrl, region, includeBucketInPrefix, accessKeyId, secretAccessKey, sessionToken };
+  const { accessKeyId, secretAccessKey, sessionToken, allowEnvironmentCredentials } = keys;
+  return {
+    endpoint: endpointUrl,
+    region,
+    includeBucketInPrefix,
+    accessKeyId,
+    secretAccessKey,
+    sessionToken,
+    allowEnvironmentCredentials,
+  };
 }

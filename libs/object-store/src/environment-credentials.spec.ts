@@ -34,15 +34,29 @@ describe('the credentials of the environment', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  async function offer(environment: Readonly<Record<string, string>>) {
+  async function offer(environment: Readonly<Record<string, string>>, allowEnvironmentCredentials = true) {
     const asked: IncomingHttpHeaders[] = [];
     const endpoint = await serve('', asked);
     Object.assign(process.env, environment);
     return {
       asked,
-      check: await testDestination({ endpoint, allowPrivateEndpoints: true }, 'bucket', undefined),
+      check: await testDestination(
+        { endpoint, allowPrivateEndpoints: true, allowEnvironmentCredentials },
+        'bucket',
+        undefined,
+      ),
     };
   }
+
+  it('serves nobody who was not allowed to use them', async () => {
+    const { asked, check } = await offer({ AWS_ACCESS_KEY_ID: 'A', AWS_SECRET_ACCESS_KEY: 'B' }, false);
+    expect(asked).toEqual([]);
+    expect(check).toMatchObject({
+      kind: 'refused',
+      message: 'Access denied',
+      advice: expect.stringMatching(/spec\.allowEnvironmentCredentials of the Workspace/),
+    });
+  });
 
   it('keeps those of a role from the server of a tenant', async () => {
     const role = await serve(JSON.stringify(ROLE));
@@ -76,7 +90,7 @@ describe('the credentials of the environment', () => {
     ['https://s3.amazonaws.com.evil.example', false],
     ['https://evils3.amazonaws.com', false],
   ])('decides for %s whether a role is used: %s', (endpoint, isUsed) => {
-    const open = (): void => openObjectStore({ endpoint }).close();
+    const open = (): void => openObjectStore({ endpoint, allowEnvironmentCredentials: true }).close();
     if (isUsed) expect(open).not.toThrow();
     else expect(open).toThrow();
   });

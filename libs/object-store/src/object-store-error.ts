@@ -77,6 +77,15 @@ export class EndpointRefusedError extends ObjectStoreError {
   }
 }
 
+/** Nothing is dialled: there are no credentials to sign with; `advice` says why and what to do. */
+export class CredentialsRefusedError extends ObjectStoreError {
+  constructor(readonly advice: string) {
+    super('AccessDenied', 'sign requests to the endpoint');
+    this.name = 'CredentialsRefusedError';
+    this.message = `Access denied: ${advice}`;
+  }
+}
+
 /** Gives anything the client throws its code. The cause is kept for logs of programs, not for statuses. */
 export function classify(thrown: unknown, attempted: string): ObjectStoreError {
   if (thrown instanceof ObjectStoreError) return thrown;

@@ -7,10 +7,12 @@ export interface ObjectStoreSettings {
   /** Absolute http or https URL; absent: AWS, found by `region`. */
   readonly endpoint?: string;
   readonly region?: string;
-  /** Absent: the environment's own credentials (environment variables, role of the pod or machine). */
+  /** Absent: the environment's own credentials, where `allowEnvironmentCredentials`. */
   readonly accessKeyId?: string;
   readonly secretAccessKey?: string;
   readonly sessionToken?: string;
+  /** Whether the credentials of this program (environment variables, role of the pod or machine) serve. Default false. */
+  readonly allowEnvironmentCredentials?: boolean;
   /** False when the endpoint's host already names the bucket. Default true. */
   readonly includeBucketInPrefix?: boolean;
   /** Whether the endpoint may lead into a private network or to this machine. Default false. */

@@ -22,6 +22,7 @@ const PAGE = 1000;
 /**
  * Opens a store; no request is made yet.
  * @throws EndpointRefusedError on an endpoint that cannot be one or leads where it must not
+ * @throws CredentialsRefusedError without credentials, unless those of the environment may be used
  */
 export function openObjectStore(settings: ObjectStoreSettings, clock: Clock = systemClock): ObjectStore {
   const { client, transport } = createClient(settings, settings.timeoutMs ?? DEFAULT_TIMEOUT_MS);

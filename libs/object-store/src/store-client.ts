@@ -3,7 +3,7 @@ import type * as minio from 'minio';
 import { loadConfig, optionalText } from '#lib/config';
 import { type Endpoint, parseEndpoint } from './endpoint.js';
 import { EndpointGuard } from './endpoint-guard.js';
-import { EndpointRefusedError } from './object-store-error.js';
+import { CredentialsRefusedError, EndpointRefusedError } from './object-store-error.js';
 import type { ObjectStoreSettings } from './object-store.js';
 import { Transport } from './transport.js';
 
@@ -31,7 +31,7 @@ export interface StoreClient {
   readonly transport: Transport;
 }
 
-/** @throws EndpointRefusedError */
+/** @throws EndpointRefusedError, CredentialsRefusedError */
 export function createClient(settings: ObjectStoreSettings, timeoutMs: number): StoreClient {
   const endpoint = settings.endpoint === undefined ? undefined : parseEndpoint(settings.endpoint);
   const isTls = endpoint?.isTls ?? true;
@@ -60,17 +60,21 @@ const AWS_STORE =
 const ONLY_AWS =
   'without credentials of its own, a destination gets the temporary ones of the platform, which are for AWS alone; ' +
   'give credentials, or leave out the endpoint';
+const NOT_ALLOWED =
+  'the destination has no credentials of its own, and the workspace may not use those of the platform; ' +
+  'give credentials, or set spec.allowEnvironmentCredentials of the Workspace';
 
 /**
  * The standard order of lookup: what was given, environment variables, the role of the pod or machine. Temporary
  * credentials are sent with a token, which whoever wrote the endpoint must not get.
- * @throws EndpointRefusedError
+ * @throws EndpointRefusedError, CredentialsRefusedError
  */
 function credentialsOf(
   settings: ObjectStoreSettings,
   endpoint: Endpoint | undefined,
 ): Partial<ClientOptions> {
   const isOwn = settings.accessKeyId !== undefined;
+  if (!isOwn && settings.allowEnvironmentCredentials !== true) throw new CredentialsRefusedError(NOT_ALLOWED);
   const given = isOwn
     ? settings
     : loadConfig({

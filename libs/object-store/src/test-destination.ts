@@ -1,4 +1,4 @@
-import { EndpointRefusedError } from './object-store-error.js';
+import { CredentialsRefusedError, EndpointRefusedError } from './object-store-error.js';
 import type { DestinationCheck, ObjectStoreSettings } from './object-store.js';
 import { openObjectStore } from './open-object-store.js';
 
@@ -15,9 +15,11 @@ export async function testDestination(
   try {
     store = openObjectStore({ ...IMPATIENT, ...settings });
   } catch (error) {
-    if (!(error instanceof EndpointRefusedError)) throw error;
+    const isOfCredentials = error instanceof CredentialsRefusedError;
+    if (!isOfCredentials && !(error instanceof EndpointRefusedError)) throw error;
     const { code, advice } = error;
-    return { kind: 'refused', message: 'Invalid endpoint', detail: code, advice, retryable: false };
+    const message = isOfCredentials ? 'Access denied' : 'Invalid endpoint';
+    return { kind: 'refused', message, detail: code, advice, retryable: false };
   }
   try {
     return await store.checkDestination(bucket, prefix);

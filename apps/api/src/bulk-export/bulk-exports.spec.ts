@@ -110,6 +110,30 @@ describe('the bulk export routes', () => {
     },
   );
 
+  it('lends the credentials of the platform only to workspaces that may use them', async () => {
+    const create = async (of: TestTenant) =>
+      of.call('POST', '/api/v1/bulk-exports/destinations', { ...destination(), credentials: null });
+    const other = await api.workspace();
+    Object.assign(process.env, {
+      AWS_ACCESS_KEY_ID: KEYS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: KEYS.secretAccessKey,
+    });
+    try {
+      const refused = await create(other);
+      expect([refused.status, refused.json.detail]).toEqual([
+        400,
+        expect.stringContaining('spec.allowEnvironmentCredentials of the Workspace'),
+      ]);
+      const name = other.namespace.slice('ws-'.length);
+      await api.client.merge(RESOURCES.Workspace, { name }, { spec: { allowEnvironmentCredentials: true } });
+      await waitFor(async () => (await create(other)).status === 200);
+      expect((await create(tenant)).status).toBe(400);
+    } finally {
+      delete process.env['AWS_ACCESS_KEY_ID'];
+      delete process.env['AWS_SECRET_ACCESS_KEY'];
+    }
+  });
+
   it('reports every wrong field of a destination', async () => {
     const sent = {
       destination_type: 's3',

@@ -65,6 +65,8 @@ export class CreateDestinationRequest {
   @Nested(() => DestinationConfigRequest, { required: true })
   config: DestinationConfigRequest;
 
-  @Nested(() => DestinationCredentialsRequest, { about: 'Absent: those of the environment' })
+  @Nested(() => DestinationCredentialsRequest, {
+    about: 'Absent: those of the platform, where the Workspace allows it (spec.allowEnvironmentCredentials)',
+  })
   credentials?: DestinationCredentialsRequest | null;
 }

@@ -21,6 +21,10 @@ import type {
   DestinationCredentialsRequest,
 } from './destination-request.js';
 
+const CREDENTIALS_REQUIRED =
+  'credentials are missing: this workspace may not use those of the platform; ' +
+  'give credentials, or have spec.allowEnvironmentCredentials of the Workspace set';
+
 type Credentials = Readonly<Record<string, string>>;
 
 /** Bulk export needs one of these plans. @throws PublicError forbidden */
@@ -51,7 +55,8 @@ export class Destinations {
   ) {}
 
   async create(caller: Caller, request: CreateDestinationRequest): Promise<DestinationAnswer> {
-    const { namespace } = requireExportPlan(this.workspaces.homeOf(caller.tenantId));
+    const home = requireExportPlan(this.workspaces.homeOf(caller.tenantId));
+    const { namespace } = home;
     const id = randomUUID();
     const name = `${dnsLabel(request.display_name).slice(0, 40).replace(/-+$/, '')}-${id.slice(0, 8)}`;
     const credentials = credentialsOf(request.credentials);
@@ -71,6 +76,8 @@ export class Destinations {
         ...(secretName === undefined ? {} : { credentialsSecretRef: { name: secretName } }),
       },
     };
+    if (!credentials && !home.allowsEnvironmentCredentials)
+      throw new PublicError('bad_request', CREDENTIALS_REQUIRED);
     await this.home.dryRun(draft);
     await this.#mustBeUsable(config, credentials);
     if (credentials && secretName !== undefined)
@@ -101,6 +108,7 @@ export class Destinations {
       accessKeyId: credentials?.['access_key_id'],
       secretAccessKey: credentials?.['secret_access_key'],
       sessionToken: credentials?.['session_token'],
+      allowEnvironmentCredentials: credentials === undefined,
     };
     const { allowPrivateEndpoints } = this;
     const settings = { ...destinationSettings(config, keys), allowPrivateEndpoints };

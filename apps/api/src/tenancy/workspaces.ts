@@ -11,6 +11,8 @@ export interface TenantHome {
   readonly plan: Workspace['spec']['plan'];
   /** Whether secrets may set variables that can run code. */
   readonly allowsDangerousEnvironment: boolean;
+  /** Whether destinations without credentials may use those of the platform. */
+  readonly allowsEnvironmentCredentials: boolean;
 }
 
 /** Finds the workspace of a tenant. */
@@ -30,6 +32,7 @@ export class Workspaces {
       namespace: workspace.status?.namespace ?? workspaceNamespace(workspace.metadata.name),
       plan: workspace.spec.plan,
       allowsDangerousEnvironment: workspace.spec.allowDangerousEnvironment === true,
+      allowsEnvironmentCredentials: workspace.spec.allowEnvironmentCredentials === true,
     };
   }
 

@@ -3,11 +3,12 @@ import {
   type ControllerSpec,
   EventRecorder,
   failureEvents,
+  fromMapped,
   fromObjects,
   isDesiredChange,
   KubeClient,
 } from '#lib/kube';
-import { RESOURCES } from '#lib/resources';
+import { keyOf, type ObjectKey, RESOURCES, type Workspace, workspaceNamespace } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Caches } from '../caches.js';
 import type { ControllerConfig } from '../config.js';
@@ -21,11 +22,20 @@ function destinationController(
   caches: Caches,
   events: EventRecorder,
 ): ControllerSpec {
+  const ofWorkspace = ({ metadata }: Workspace): readonly ObjectKey[] =>
+    caches.destinations
+      .list(workspaceNamespace(metadata.name))
+      .filter(({ spec }) => !spec.credentialsSecretRef)
+      .map((one) => keyOf(one));
   return {
     name: 'bulk-export-destination',
     reconcile: (key) => reconciler.reconcile(key),
     onFailure: failureEvents(events, RESOURCES.BulkExportDestination, caches.destinations),
-    sources: [fromObjects(caches.destinations, isDesiredChange)],
+    sources: [
+      fromObjects(caches.destinations, isDesiredChange),
+      // which may allow or forbid the credentials of the platform
+      fromMapped(caches.workspaces, ofWorkspace, isDesiredChange),
+    ],
   };
 }
 

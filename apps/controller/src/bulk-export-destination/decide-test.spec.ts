@@ -96,19 +96,27 @@ describe('settings of a store', () => {
       region: 'r',
       accessKeyId: 'AKIA',
       secretAccessKey: 'sek',
+      allowEnvironmentCredentials: false,
     });
-    expect(storeSettings(CONFIG, undefined)).toEqual({ includeBucketInPrefix: true });
+    expect(storeSettings(CONFIG, undefined)).toEqual({
+      includeBucketInPrefix: true,
+      allowEnvironmentCredentials: true,
+    });
   });
   it('changes their hash when a test could come out otherwise', () => {
     const secret = { uid: 'u', resourceVersion: '1' };
+    const ground = { secret, allowPrivateEndpoints: false, allowEnvironmentCredentials: false };
     const hashes = [
-      testedHash(CONFIG, secret, false),
-      testedHash(CONFIG, secret, true),
-      testedHash({ ...CONFIG, prefix: 'p' }, secret, false),
-      testedHash({ ...CONFIG, includeBucketInPrefix: false }, secret, false),
-      testedHash(CONFIG, { ...secret, resourceVersion: '2' }, false),
-      testedHash(CONFIG, undefined, false),
+      testedHash(CONFIG, ground),
+      testedHash(CONFIG, { ...ground, allowPrivateEndpoints: true }),
+      testedHash({ ...CONFIG, prefix: 'p' }, ground),
+      testedHash({ ...CONFIG, includeBucketInPrefix: false }, ground),
+      testedHash(CONFIG, { ...ground, secret: { ...secret, resourceVersion: '2' } }),
+      testedHash(CONFIG, { ...ground, secret: undefined }),
+      testedHash(CONFIG, { ...ground, secret: undefined, allowEnvironmentCredentials: true }),
     ];
+    // of a destination with a Secret, whether those of the platform could serve changes nothing
+    expect(testedHash(CONFIG, { ...ground, allowEnvironmentCredentials: true })).toBe(hashes[0]);
     expect(new Set(hashes).size).toBe(hashes.length);
   });
 });

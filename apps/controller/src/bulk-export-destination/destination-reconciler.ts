@@ -14,16 +14,18 @@ import {
   RESOURCES,
   type Secret,
   SECRETS,
+  type Workspace,
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import type { Caches } from '../caches.js';
+import { type Caches, workspaceOf } from '../caches.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { untilSecretLook } from '../secret-look.js';
 import { conditionsOf } from '../status-conditions.js';
 import { outcomeOf, RETEST_REFUSED_MS, type TestOutcome, untilNextTest } from './decide-test.js';
-import { REQUIRED_KEYS, storeSettings, testedHash } from './store-settings.js';
+import { environmentProblem, secretProblem } from './credentials-problem.js';
+import { storeSettings, type TestGround, testedHash } from './store-settings.js';
 
-export type DestinationCaches = Pick<Caches, 'destinations'>;
+export type DestinationCaches = Pick<Caches, 'destinations' | 'workspaces'>;
 
 /** Tests each destination by writing to it, whenever it or its credentials changed. */
 export class DestinationReconciler {
@@ -56,14 +58,20 @@ export class DestinationReconciler {
       this.#caches.destinations,
     );
     const secret = await this.#findSecret(destination);
-    const hash = testedHash(destination.spec.config, secret?.metadata, this.#allowPrivateEndpoints);
+    const workspace = workspaceOf(this.#caches.workspaces, key.namespace);
+    const ground: TestGround = {
+      secret: secret?.metadata,
+      allowPrivateEndpoints: this.#allowPrivateEndpoints,
+      allowEnvironmentCredentials: workspace?.spec.allowEnvironmentCredentials === true,
+    };
+    const hash = testedHash(destination.spec.config, ground);
     const lookMs = untilSecretLook(destination.spec.credentialsSecretRef, secret);
     const waitMs = untilNextTest(destination, hash, this.#clock.now());
     if (waitMs !== 0) {
       await this.#confirm(destination);
       return soonest(waitMs, lookMs);
     }
-    const { condition, testAgainMs } = await this.#test(destination, secret);
+    const { condition, testAgainMs } = await this.#test(destination, secret, workspace);
     await this.#report(destination, condition, hash);
     return soonest(testAgainMs, lookMs);
   }
@@ -75,8 +83,12 @@ export class DestinationReconciler {
     return await this.#client.find(SECRETS, { namespace, name: credentialsSecretRef.name });
   }
 
-  async #test({ spec }: BulkExportDestination, secret: Secret | undefined): Promise<TestOutcome> {
-    const problem = prefixProblem(spec.config.prefix) ?? credentialsProblem(spec, secret);
+  async #test(
+    { spec }: BulkExportDestination,
+    secret: Secret | undefined,
+    workspace: Workspace | undefined,
+  ): Promise<TestOutcome> {
+    const problem = prefixProblem(spec.config.prefix) ?? credentialsProblem(spec, secret, workspace);
     if (problem) return { condition: problem, testAgainMs: RETEST_REFUSED_MS };
     const { bucketName, prefix } = spec.config;
     const settings = storeSettings(spec.config, secret?.data);
@@ -132,17 +144,11 @@ function prefixProblem(prefix: string | undefined): ConditionDraft | undefined {
 function credentialsProblem(
   { credentialsSecretRef }: BulkExportDestination['spec'],
   secret: Secret | undefined,
+  workspace: Workspace | undefined,
 ): ConditionDraft | undefined {
-  if (!credentialsSecretRef) return undefined;
-  const missing = REQUIRED_KEYS.filter((key) => !secret?.data?.[key]);
-  if (missing.length === 0) return undefined;
-  const { name } = credentialsSecretRef;
-  return {
-    type: CONDITION.validated,
-    status: 'False',
-    reason: REASON.credentialsMissing,
-    message: secret
-      ? `Secret ${name} has no ${missing.join(' and no ')}`
-      : `Secret ${name} does not exist in this namespace`,
-  };
+  const message = credentialsSecretRef
+    ? secretProblem(credentialsSecretRef.name, secret)
+    : environmentProblem(workspace);
+  if (message === undefined) return undefined;
+  return { type: CONDITION.validated, status: 'False', reason: REASON.credentialsMissing, message };
 }

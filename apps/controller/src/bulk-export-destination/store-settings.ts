@@ -5,10 +5,7 @@ import type { DestinationConfig } from '#lib/resources';
 /** Values of a destination's Secret, base64 as they come. */
 export type CredentialData = Readonly<Record<string, string>>;
 
-/** Keys that a destination's Secret must have. */
-export const REQUIRED_KEYS = ['access_key_id', 'secret_access_key'] as const;
-
-/** How to reach a destination; without credentials it is the environment's own. */
+/** How to reach a destination; without credentials as the environment's own, which the workspace must allow. */
 export function storeSettings(
   config: DestinationConfig,
   credentials: CredentialData | undefined,
@@ -23,15 +20,21 @@ export function storeSettings(
     accessKeyId: value('access_key_id'),
     secretAccessKey: value('secret_access_key'),
     sessionToken: value('session_token'),
+    allowEnvironmentCredentials: credentials === undefined,
   });
 }
 
-/** Changes whenever a test of the destination could come out otherwise. Secrets by version: a hash of them would leak. */
-export function testedHash(
-  config: DestinationConfig,
-  secret: { readonly uid?: string; readonly resourceVersion?: string } | undefined,
-  allowPrivateEndpoints: boolean,
-): string {
+/** What besides its own settings a test of a destination depends on. */
+export interface TestGround {
+  /** By version: a hash of what it holds would leak. */
+  readonly secret: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
+  readonly allowPrivateEndpoints: boolean;
+  readonly allowEnvironmentCredentials: boolean;
+}
+
+/** Changes whenever a test of the destination could come out otherwise. */
+export function testedHash(config: DestinationConfig, ground: TestGround): string {
+  const { secret, allowPrivateEndpoints, allowEnvironmentCredentials } = ground;
   const { bucketName, prefix, region, endpointUrl, includeBucketInPrefix } = config;
   return createHash('sha256')
     .update(
@@ -44,6 +47,7 @@ export function testedHash(
         allowPrivateEndpoints,
         secret?.uid ?? '',
         secret?.resourceVersion ?? '',
+        ...(secret === undefined && allowEnvironmentCredentials ? ['environment'] : []),
       ]),
     )
     .digest('hex')

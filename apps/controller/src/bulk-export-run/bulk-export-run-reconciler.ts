@@ -30,12 +30,13 @@ import {
 } from '#lib/resources';
 import { currentTraceParent } from '#lib/telemetry';
 import type { TraceStore } from '#lib/trace-store';
+import { environmentProblem, secretProblem } from '../bulk-export-destination/credentials-problem.js';
 import { limitsOf } from '../bulk-export/workspace-limits.js';
 import { isFinished } from '../bulk-export/export-phase.js';
 import { workspaceOf } from '../caches.js';
 import type { DatabaseTime } from '../database-time.js';
 import { isJobFinished } from './attempt-end.js';
-import { blockedBySecret, decideRun, type RunDecision } from './decide.js';
+import { blockedByCredentials, decideRun, type RunDecision } from './decide.js';
 import { countDecision } from './observe-export-runs.js';
 import { summarizeRun } from './run-status.js';
 import type { ExportRunWorld } from './world.js';
@@ -55,6 +56,12 @@ export interface BulkExportRunDependencies {
   readonly runs: Informer<BulkExportRun>;
   /** Of the system namespace, those of export runs. */
   readonly jobs: Informer<Job>;
+}
+
+/** What an attempt signs its requests with. */
+interface AttemptCredentials {
+  readonly store: Readonly<Record<string, string>>;
+  readonly problem: string | undefined;
 }
 
 const SUMMARY_EVERY_MS = 2_000;
@@ -104,7 +111,8 @@ export class BulkExportRunReconciler {
   async #decide(world: ExportRunWorld): Promise<RunDecision> {
     const decision = decideRun(world);
     if (decision.kind !== 'start' && decision.kind !== 'ensureJob') return decision;
-    return (await this.#credentialsOf(world.run)) ? decision : blockedBySecret(world.run);
+    const { problem } = await this.#credentialsOf(world.run);
+    return problem === undefined ? decision : blockedByCredentials(problem);
   }
 
   async #observe(run: BulkExportRun): Promise<ExportRunWorld> {
@@ -187,22 +195,23 @@ export class BulkExportRunReconciler {
       ...{ run, number, systemNamespace, timeoutMs: limits.runTimeoutMs },
       traceParent: currentTraceParent(),
     };
-    const store = await this.#credentialsOf(run);
-    // deleted since the pass began: the next pass reports it
-    if (!store) return;
+    const { store, problem } = await this.#credentialsOf(run);
+    // changed since the pass began: the next pass reports it
+    if (problem !== undefined) return;
     const credentials = { databaseUri, store };
     await ignoring(isAlreadyExists, client.create(SECRETS, buildExportSecret(attempt, credentials)));
     await ignoring(isAlreadyExists, client.create(JOBS, buildExportJob(attempt, settings)));
     if (number > 1) await ignoring(isNotFound, client.delete(SECRETS, this.#jobKey(run, number - 1)));
   }
 
-  /** Of the destination, base64; none for those of the environment, undefined when their Secret is not there. */
-  async #credentialsOf(run: BulkExportRun): Promise<Readonly<Record<string, string>> | undefined> {
+  /** Of the destination, base64, none for those of the environment; and why they cannot serve. */
+  async #credentialsOf(run: BulkExportRun): Promise<AttemptCredentials> {
     const name = run.spec.destination.credentialsSecretName;
-    if (name === undefined) return {};
     const { namespace = '' } = run.metadata;
+    if (name === undefined)
+      return { store: {}, problem: environmentProblem(workspaceOf(this.#deps.workspaces, namespace)) };
     const secret = await this.#deps.client.find(SECRETS, { namespace, name });
-    return secret && (secret.data ?? {});
+    return { store: secret?.data ?? {}, problem: secretProblem(name, secret) };
   }
 
   /** Fences the run's workers off in the database and deletes the Job of the attempt. Failed Jobs keep their logs. */

@@ -1,5 +1,5 @@
 import { decideNextAttempt, isExportOverdue } from '#lib/export-plan';
-import { type BulkExportRun, CONDITION, isConditionTrue, REASON } from '#lib/resources';
+import { CONDITION, isConditionTrue, REASON } from '#lib/resources';
 import { isFinished, runPlace } from '../bulk-export/export-phase.js';
 import { findAttemptEnd } from './attempt-end.js';
 import type { ExportRunWorld } from './world.js';
@@ -62,10 +62,9 @@ function decideAfterEnd(world: ExportRunWorld, attempt: number): RunDecision | u
   }
 }
 
-/** What becomes of a start when the Secret that the export began with is not there (any more). */
-export function blockedBySecret({ spec }: BulkExportRun): RunDecision {
-  const name = spec.destination.credentialsSecretName ?? '';
-  const message = `Secret ${name} of the destination does not exist; create it again, or cancel the export`;
+/** What becomes of a start without credentials: those that the export began with are missing, or not allowed any more. */
+export function blockedByCredentials(problem: string): RunDecision {
+  const message = `${problem}; or cancel the export`;
   return { kind: 'block', reason: REASON.credentialsMissing, message };
 }
 

@@ -49,7 +49,13 @@ export function firstWorkspace(tenantId: string): Workspace {
     apiVersion: API_VERSION,
     kind: 'Workspace',
     metadata: { name: FIRST_WORKSPACE },
-    spec: { tenantId, displayName: 'Default workspace', plan: 'enterprise' },
+    spec: {
+      tenantId,
+      displayName: 'Default workspace',
+      plan: 'enterprise',
+      // of whoever installed the platform, whose credentials they are
+      allowEnvironmentCredentials: true,
+    },
   };
 }
 

@@ -1,7 +1,15 @@
 import { FIRST_WORKSPACE, type StoreCredentials } from '#lib/data-folder';
 import { type KubeClient } from '#lib/kube';
 import type { StoreUserFile } from '#lib/embedded-object-store';
-import { CONDITION, DEFAULT_LISTENER, isConditionTrue, keyOf, RESOURCES, SECRETS } from '#lib/resources';
+import {
+  CONDITION,
+  DEFAULT_LISTENER,
+  isConditionTrue,
+  keyOf,
+  RESOURCES,
+  SECRETS,
+  type Workspace,
+} from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { retryUnserved } from './apply-manifests.js';
 import {
@@ -36,10 +44,23 @@ export async function ensureFirstWorkspace(
 ): Promise<string> {
   return await retryUnserved(clock, async () => {
     const found = await client.find(RESOURCES.Workspace, { name: FIRST_WORKSPACE });
-    if (found) return found.spec.tenantId;
+    if (found) {
+      await allowCredentials(client, found);
+      return found.spec.tenantId;
+    }
     await client.create(RESOURCES.Workspace, firstWorkspace(tenantId));
     return tenantId;
   });
+}
+
+/** A workspace of a time before there was the field could use them; `false` is what its owner says. */
+async function allowCredentials(client: KubeClient, { metadata, spec }: Workspace): Promise<void> {
+  if (spec.allowEnvironmentCredentials !== undefined) return;
+  await client.merge(
+    RESOURCES.Workspace,
+    { name: metadata.name },
+    { spec: { allowEnvironmentCredentials: true } },
+  );
 }
 
 /** The namespace of the first Workspace, once the controller has made it. */

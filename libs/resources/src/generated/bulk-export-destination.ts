@@ -10,7 +10,7 @@ export interface BulkExportDestinationSpec {
   readonly type: 'object_store';
   /** Where the files go. */
   readonly config: DestinationConfig;
-  /** Secret with access_key_id, secret_access_key and perhaps session_token; absent for the credentials of the environment. */
+  /** Secret with access_key_id, secret_access_key and perhaps session_token; absent for the credentials of the platform, where the Workspace sets allowEnvironmentCredentials. */
   readonly credentialsSecretRef?: LocalObjectReference;
 }
 

@@ -197,7 +197,7 @@ export interface RunCounts {
 export interface RunDestination {
   /** Where the files go. */
   readonly config: DestinationConfig;
-  /** Secret with the credentials; absent for those of the environment. */
+  /** Secret with the credentials; absent for those of the platform. */
   readonly credentialsSecretName?: string;
 }
 

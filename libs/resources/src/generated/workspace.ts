@@ -12,6 +12,8 @@ export interface WorkspaceSpec {
   readonly plan: 'developer' | 'plus' | 'enterprise';
   /** Lets secrets of deployments set variables that change how the agent's process is started or whom it trusts: NODE_OPTIONS, PATH, LD_PRELOAD, NODE_TLS_REJECT_UNAUTHORIZED and others of their kind. Default false. */
   readonly allowDangerousEnvironment?: boolean;
+  /** Lets destinations without credentials of their own use those that the platform's programs have in their environment: AWS_ACCESS_KEY_ID and its kind, or the role of the pod or machine. Default false; true for the first workspace of one machine. */
+  readonly allowEnvironmentCredentials?: boolean;
   /** Lower limits than those of the platform. */
   readonly limits?: WorkspaceLimits;
 }
