@@ -41,6 +41,15 @@ const FIELDS = {
     'wrong API keys from one address, or with one public part, that are answered 401 in a minute; more get 429',
     { fallback: 600, min: 1, max: 1_000_000 },
   ),
+  maxKeys: integer(
+    'AGENTPLANE_KEYS_PER_WORKSPACE',
+    'most API keys of a workspace in force, those of deployments not counted',
+    { fallback: 1_000, min: 1 },
+  ),
+  maxProjects: integer('AGENTPLANE_PROJECTS_PER_WORKSPACE', 'most tracing projects of a workspace', {
+    fallback: 10_000,
+    min: 1,
+  }),
   auditLog: optionalText(
     'AGENTPLANE_AUDIT_LOG',
     'file of the audit log, rotated; - for standard output; absent: no audit log',

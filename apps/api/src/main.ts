@@ -17,6 +17,8 @@ async function start(context: ProgramContext): Promise<void> {
   const store = openTraceStore({
     uri: config.databaseUri,
     poolSize: config.databasePoolSize,
+    maxProjects: config.maxProjects,
+    maxApiKeys: config.maxKeys,
     log,
     clock: systemClock,
   });

@@ -1,4 +1,4 @@
-import { choice, type Config, integer, optionalText, text } from '#lib/config';
+import { choice, type Config, integer, list, optionalText, text } from '#lib/config';
 
 /** Settings of the embedded servers. */
 export const CONFIG = {
@@ -17,6 +17,11 @@ export const CONFIG = {
     'AGENTPLANE_POD_USERS',
     'numbers of users for pods where the platform is root, FIRST-LAST with commas between ranges, used up in this order; none: pods run as root',
     { fallback: '60706-61183,1900000000-1999999999' },
+  ),
+  namespaceQuota: list(
+    'AGENTPLANE_NAMESPACE_QUOTA',
+    'what one workspace may hold, NAME=NUMBER with commas between, in place of the defaults of these names: objects (of one kind), megabytes, ports, or a kind as PLURAL.GROUP',
+    { fallback: [] },
   ),
   nodePort: integer('AGENTPLANE_NODE_PORT', 'port of the node’s log endpoint', { fallback: 0, max: 65_535 }),
   storePort: integer('AGENTPLANE_OBJECT_STORE_PORT', 'port of the object store', {

@@ -8,6 +8,7 @@ import type { ProgramContext } from '#lib/lifecycle';
 import type { Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import type { EmbeddedConfig } from './config.js';
+import { parseQuota } from './namespace-quota.js';
 
 /** Namespace of the first Workspace, where a person's commands should go. */
 const FIRST_NAMESPACE = 'ws-default';
@@ -29,6 +30,7 @@ export async function startKubernetes(
     databaseUri: config.kubeDatabaseUri,
     port: config.kubePort,
     pkiFolder: join(config.dataFolder, 'secrets'),
+    quota: parseQuota(config.namespaceQuota),
     clock,
     log,
   });

@@ -2,6 +2,7 @@ import type { AuditLog } from '#lib/audit-log';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Readable } from 'node:stream';
+import type { NamespaceQuota } from './store/namespace-quota.js';
 
 /** What the API server asks a node for when a client reads a pod's log. */
 export interface NodeLogRequest {
@@ -40,6 +41,8 @@ export interface ApiServerOptions {
   readonly nodeLogDialer?: NodeLogDialer;
   /** How many changes a watch can be behind before it gets 410 Gone; default 5000. */
   readonly historyChanges?: number;
+  /** How much a namespace may hold; absent: any number of objects. */
+  readonly quota?: NamespaceQuota;
 }
 
 /** Who a kubeconfig speaks for. */

@@ -76,7 +76,7 @@ class EmbeddedApiServer implements ApiServer {
   }
 
   async start(): Promise<void> {
-    const { pkiFolder, databaseUri, log, historyChanges = DEFAULT_HISTORY_CHANGES } = this.#options;
+    const { pkiFolder, databaseUri, log, quota, historyChanges = DEFAULT_HISTORY_CHANGES } = this.#options;
     const clock = this.#clock;
     const tokens = await TokenIssuer.open(pkiFolder);
     const store = new ObjectStore({
@@ -85,6 +85,7 @@ class EmbeddedApiServer implements ApiServer {
       clock,
       logger: log,
       maxChanges: historyChanges,
+      ...(quota ? { quota } : {}),
     });
     try {
       await store.open();

@@ -11,6 +11,7 @@ export {
   isConflict,
   isInvalid,
   isNotFound,
+  isQuotaExceeded,
   KubeApiError,
   type KubeErrorCause,
 } from './client/kube-api-error.js';

@@ -222,7 +222,9 @@ export const METRICS = catalogue({
     kind: 'counter',
     name: 'agentplane_ingest_refused_total',
     help: 'Creates and updates of traced runs that were refused, by reason.',
-    labels: { reason: ['invalid', 'unknown_project', 'outside_days', 'waiting_room_full'] },
+    labels: {
+      reason: ['invalid', 'unknown_project', 'too_many_projects', 'outside_days', 'waiting_room_full'],
+    },
     programs: ['api'],
   },
   ingestDuration: {

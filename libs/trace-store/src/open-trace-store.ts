@@ -32,7 +32,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     log,
   });
   const control = new ControlTables(pool, loadControlSchema);
-  const projects = new ProjectTable(control);
+  const projects = new ProjectTable(control, options.maxProjects);
   const payloads = new PostgresPayloadStore();
   const ingestion = new Ingestion(
     pool,
@@ -54,7 +54,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       observedIngest(batch, () => ingestion.ingest(tenantId, batch, onlyProject)),
     projects,
     runs: { get: (tenantId, id, projectId) => findRun(pool, payloads, tenantId, id, projectId) },
-    apiKeys: new ApiKeyTable(control, pool),
+    apiKeys: new ApiKeyTable(control, pool, options.maxApiKeys),
     exportProgress: new ExportProgressTable(pool),
     exportSource: new PostgresExportSource(pool),
     async tidy() {

@@ -18,6 +18,10 @@ export interface TraceStoreOptions {
   readonly waiting?: WaitingRoom;
   /** Most partitions for times further ahead than a week; the past and the days around today have no such limit. Default 36. */
   readonly maxMonthsAhead?: number;
+  /** Most projects of a tenant; absent: any number. Requests that come at once may make a few more. */
+  readonly maxProjects?: number;
+  /** Most API keys in force of a tenant, those of deployments not counted, and as many that have ended are kept; absent: any number. */
+  readonly maxApiKeys?: number;
   readonly log: Logger;
   readonly clock: Clock;
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { QueryFailedError } from 'typeorm';
 import { PublicError } from '#lib/errors';
+import { KubeApiError } from '#lib/kube';
 import { openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { answerOf } from './error-answer.js';
@@ -28,6 +29,16 @@ describe('answerOf', () => {
   ])('answers %s, also through TypeORM', (_, code, status) => {
     expect(answerOf(databaseError(code)).status).toBe(status);
     expect(answerOf(new QueryFailedError('SELECT 1', [], databaseError(code))).status).toBe(status);
+  });
+
+  it('answers 403 with the words of a quota', () => {
+    const said = 'services "x" is forbidden: exceeded quota: agentplane, requested: ports=1';
+    expect(answerOf(new KubeApiError(403, 'Forbidden', said))).toEqual({
+      status: 403,
+      body: { detail: said },
+      isOurs: false,
+    });
+    expect(answerOf(new KubeApiError(403, 'Forbidden', 'no right')).status).toBe(500);
   });
 
   it('answers the status of a public error and shows nothing of an internal one', () => {

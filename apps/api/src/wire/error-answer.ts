@@ -5,6 +5,7 @@ import {
   isConflict,
   isInvalid,
   isNotFound,
+  isQuotaExceeded,
   KubeApiError,
   KubeUnreachableError,
 } from '#lib/kube';
@@ -43,6 +44,7 @@ function plain(status: number, detail: string): ErrorAnswer {
 
 function ofKube(error: KubeApiError): ErrorAnswer {
   if (error.code === 429 || error.code >= 500) return UNAVAILABLE;
+  if (isQuotaExceeded(error)) return plain(403, error.message);
   if (isInvalid(error)) return { status: 422, body: { detail: problemsOfInvalid(error) }, isOurs: false };
   if (isNotFound(error)) return plain(404, 'Not Found');
   if (isAlreadyExists(error)) return plain(409, 'A resource with this name already exists');

@@ -46,7 +46,7 @@ export function embeddedEnvironment(from: Surroundings): Environment {
   const { paths, ports, store, kubeDatabaseUri, kubeconfigPath, installation } = from;
   return {
     ...programEnvironment(),
-    ...inheritedEnvironment(['AGENTPLANE_POD_USERS']),
+    ...inheritedEnvironment(['AGENTPLANE_POD_USERS', 'AGENTPLANE_NAMESPACE_QUOTA']),
     // for the pods: the platform's own address is reached without a proxy
     ...proxyEnvironment([from.host, `[${from.host}]`]),
     AGENTPLANE_DATA: paths.root,
@@ -72,7 +72,11 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
     HOST: from.host,
     PORT: String(from.ports.rest),
     AGENTPLANE_AUDIT_LOG: join(from.paths.logs, 'audit-api.log'),
-    ...inheritedEnvironment(['AGENTPLANE_WRONG_KEYS_PER_MINUTE']),
+    ...inheritedEnvironment([
+      'AGENTPLANE_WRONG_KEYS_PER_MINUTE',
+      'AGENTPLANE_KEYS_PER_WORKSPACE',
+      'AGENTPLANE_PROJECTS_PER_WORKSPACE',
+    ]),
     AGENTPLANE_DATA: from.paths.root,
     AGENTPLANE_METRICS_PORT: String(from.ports.apiMetrics),
     AGENTPLANE_DATABASE_URI: from.databaseUri,

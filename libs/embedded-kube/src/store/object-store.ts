@@ -7,6 +7,7 @@ import { type ChangeLog, type ChangeRecord, DatabaseOwnedError, isConnectionFail
 import type { JsonCipher } from './json-cipher.js';
 import { KeyLocks } from './key-locks.js';
 import { ObjectIndex } from './object-index.js';
+import { type NamespaceQuota, NamespaceUsage } from './namespace-quota.js';
 import { keyText, type ResourceKey } from './resource-key.js';
 import type { StoredChange, StoredObject } from './stored-object.js';
 
@@ -22,6 +23,8 @@ export interface ObjectStoreOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly maxChanges: number;
+  /** Absent: namespaces hold any number of objects. */
+  readonly quota?: NamespaceQuota;
 }
 
 interface PendingWrite {
@@ -49,6 +52,7 @@ const OWN_ATTEMPTS = 6;
 export class ObjectStore {
   readonly #options: ObjectStoreOptions;
   readonly #index = new ObjectIndex();
+  readonly #usage: NamespaceUsage;
   readonly #locks = new KeyLocks();
   readonly #listeners = new Set<(change: StoredChange) => void>();
   readonly #stopped = new AbortController();
@@ -61,6 +65,7 @@ export class ObjectStore {
   constructor(options: ObjectStoreOptions) {
     this.#options = options;
     this.history = new ChangeHistory(options.maxChanges);
+    this.#usage = new NamespaceUsage(options.quota);
   }
 
   /** Newest committed revision. */
@@ -74,7 +79,14 @@ export class ObjectStore {
     await this.#own();
     const loaded = await log.load();
     for (const record of loaded.objects) {
-      this.#index.apply({ ...record, type: 'ADDED', after: readRecord(record, cipher), before: undefined });
+      const change = {
+        ...record,
+        type: 'ADDED',
+        after: readRecord(record, cipher),
+        before: undefined,
+      } as const;
+      this.#index.apply(change);
+      this.#usage.add(change);
       this.#revision = Math.max(this.#revision, record.revision);
     }
     const latest = new Map<string, StoredObject>();
@@ -167,7 +179,10 @@ export class ObjectStore {
       try {
         await this.#commit(batch.map(({ change }) => this.#record(change)));
       } catch (error) {
-        for (const { write } of batch) write.done.reject(error);
+        for (const { change, write } of batch) {
+          this.#usage.takeBack(change);
+          write.done.reject(error);
+        }
         continue;
       }
       for (const { change, write } of batch) {
@@ -186,7 +201,10 @@ export class ObjectStore {
     const batch: { write: PendingWrite; change: StoredChange }[] = [];
     for (const write of writes) {
       try {
-        batch.push({ write, change: changeOf(write, this.#revision + 1 + batch.length) });
+        const change = changeOf(write, this.#revision + 1 + batch.length);
+        this.#usage.check(change);
+        this.#usage.add(change);
+        batch.push({ write, change });
       } catch (error) {
         write.done.reject(error);
       }

@@ -49,6 +49,11 @@ export function isExpired(error: unknown): error is KubeApiError {
   return error instanceof KubeApiError && (error.code === 410 || error.reason === 'Expired');
 }
 
+/** A namespace holds as much as it may. Kubernetes has no reason of its own for it, nor a cause: only these words. */
+export function isQuotaExceeded(error: unknown): boolean {
+  return error instanceof KubeApiError && error.code === 403 && error.message.includes('exceeded quota: ');
+}
+
 /** The object is not valid: a person must change it. */
 export function isInvalid(error: unknown): error is KubeApiError {
   return error instanceof KubeApiError && error.code === 422;

@@ -6,6 +6,7 @@ import type { DayPartitions } from './day-partitions.js';
 import { parseOperation } from '../wire/parse-operation.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import type { ProjectDirectory } from '../project/project-directory.js';
+import { TooManyProjectsError } from '../project/too-many-projects-error.js';
 import type { RunBatch } from '../wire/run-operation.js';
 import {
   buildRun,
@@ -51,6 +52,12 @@ interface Opening {
   readonly parentOrder: string | undefined;
 }
 
+interface OpenedGroups {
+  readonly found: readonly Opening[];
+  readonly lost: readonly RunGroup[];
+  readonly projectless: ReadonlyMap<RunGroup, TooManyProjectsError>;
+}
+
 export interface IngestionOptions {
   readonly clock: Clock;
   readonly log: Logger;
@@ -82,7 +89,7 @@ export class Ingestion {
   async ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult> {
     const { operations, refused } = parseBatch(batch);
     const groups = groupByRun(operations);
-    const { lost, dayless, late } = await this.#retry(async () => {
+    const { lost, projectless, dayless, late } = await this.#retry(async () => {
       const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject, groups) };
       const opening = await this.#open(sender, groups.filter(opensRun));
       const hasDay = await this.partitions.ensure(opening.found.map(({ place }) => place.startTime));
@@ -95,21 +102,23 @@ export class Ingestion {
         `BEGIN; SELECT pg_advisory_xact_lock_shared(${waitingLock(tenantId)})`,
       );
       const late = unknown.length > 0 ? await this.#changeOrWait(sender, unknown) : [];
-      return { lost: opening.lost, dayless, late };
+      return { lost: opening.lost, projectless: opening.projectless, dayless, late };
     });
     const problems = [
       ...refused,
       ...lost.flatMap(unknownProject),
+      ...[...projectless].flatMap(([group, error]) => tooManyProjects(group, error)),
       ...dayless.flatMap((group) => tooFarAhead(group, this.partitions.maxMonthsAhead)),
       ...late.map(tooManyWaiting),
     ];
     const offered = batch.post.length + batch.patch.length;
     metrics.ingestRefused.add(offered - operations.length, { reason: 'invalid' });
     metrics.ingestRefused.add(operationsOf(lost), { reason: 'unknown_project' });
+    metrics.ingestRefused.add(operationsOf([...projectless.keys()]), { reason: 'too_many_projects' });
     metrics.ingestRefused.add(operationsOf(dayless), { reason: 'outside_days' });
     metrics.ingestRefused.add(late.length, { reason: 'waiting_room_full' });
     return {
-      accepted: operations.length - operationsOf([...lost, ...dayless]) - late.length,
+      accepted: operations.length - operationsOf([...lost, ...projectless.keys(), ...dayless]) - late.length,
       refused: problems.slice(0, MAX_PROBLEMS),
     };
   }
@@ -153,18 +162,23 @@ export class Ingestion {
     }
   }
 
-  /** Finds project and trace of each run to be made. Lost are those whose project id does not exist. */
-  async #open(
-    { tenantId, own }: Sender,
-    groups: readonly RunGroup[],
-  ): Promise<{ readonly found: readonly Opening[]; readonly lost: readonly RunGroup[] }> {
+  /**
+   * Finds project and trace of each run to be made. Lost are those whose project id does not exist, projectless those
+   * whose project would be one too many.
+   */
+  async #open({ tenantId, own }: Sender, groups: readonly RunGroup[]): Promise<OpenedGroups> {
     const now = instantOf(this.options.clock.now());
     const parents = await this.#parents({ tenantId, own }, groups);
     const traces = new Map<string, string>();
     const found: Opening[] = [];
     const lost: RunGroup[] = [];
+    const projectless = new Map<RunGroup, TooManyProjectsError>();
     for (const group of groups) {
-      const projectId = own?.id ?? (await this.projects.resolve(tenantId, firstOf(group, 'project')));
+      const projectId = own?.id ?? (await this.#project(tenantId, group));
+      if (projectId instanceof TooManyProjectsError) {
+        projectless.set(group, projectId);
+        continue;
+      }
       if (projectId === undefined) {
         lost.push(group);
         continue;
@@ -182,7 +196,16 @@ export class Ingestion {
         parentOrder: parent?.dottedOrder,
       });
     }
-    return { found, lost };
+    return { found, lost, projectless };
+  }
+
+  async #project(tenantId: string, group: RunGroup): Promise<string | TooManyProjectsError | undefined> {
+    try {
+      return await this.projects.resolve(tenantId, firstOf(group, 'project'));
+    } catch (error) {
+      if (error instanceof TooManyProjectsError) return error;
+      throw error;
+    }
   }
 
   /** Stored parents of runs that came without a dotted order of their own. */
@@ -380,5 +403,13 @@ function unknownProject(group: RunGroup): readonly FieldProblem[] {
     loc: [...change.place, 'session_id'],
     msg: 'project not found',
     type: 'not_found',
+  }));
+}
+
+function tooManyProjects(group: RunGroup, { message }: TooManyProjectsError): readonly FieldProblem[] {
+  return group.operations.map(({ change }) => ({
+    loc: [...change.place, 'session_name'],
+    msg: message,
+    type: 'too_many_projects',
   }));
 }

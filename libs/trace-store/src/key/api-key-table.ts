@@ -1,4 +1,5 @@
 import type { Repository } from 'typeorm';
+import { PublicError } from '#lib/errors';
 import type { Pool } from '#lib/postgres';
 import { mintApiKey, parseApiKey, sameHash, type Caller, type KeyGrant, type KeyScope } from '#lib/auth';
 import type { ApiKeyEntity } from './api-key-entity.js';
@@ -29,14 +30,17 @@ function grantOf({ id, scope, deployment, project }: VerifiedRow): KeyGrant {
 export class ApiKeyTable implements ApiKeys {
   readonly #tables: ControlTables;
   readonly #pool: Pool;
+  readonly #max: number;
 
   /** @param pool for `verify`, which every request waits for */
-  constructor(tables: ControlTables, pool: Pool) {
+  constructor(tables: ControlTables, pool: Pool, max = Number.POSITIVE_INFINITY) {
     this.#tables = tables;
     this.#pool = pool;
+    this.#max = max;
   }
 
   async mint(tenantId: string, options: NewApiKey): Promise<{ readonly key: string; readonly id: string }> {
+    if (options.scope !== 'deployment') await this.#makeRoom(tenantId);
     const { key, id, hash } = mintApiKey();
     await (await this.#repository()).insert({ ...options, id, tenantId, hash });
     return { key, id };
@@ -84,6 +88,25 @@ export class ApiKeyTable implements ApiKeys {
       lastUsedAt: shown.lastUsedAt ?? undefined,
       revokedAt: shown.revokedAt ?? undefined,
     }));
+  }
+
+  /** Keys that ended are shown, and the audit log has them all: the oldest of too many are forgotten. */
+  async #makeRoom(tenantId: string): Promise<void> {
+    if (this.#max === Number.POSITIVE_INFINITY) return;
+    const { rows } = await this.#pool.query<{ count: number }>(
+      `WITH ended AS (
+        SELECT id FROM api_keys WHERE tenant_id = $1 AND (revoked_at IS NOT NULL OR expires_at <= now())
+        ORDER BY created_at DESC, id OFFSET $2),
+      forgotten AS (DELETE FROM api_keys WHERE id IN (SELECT id FROM ended))
+      SELECT count(*)::int AS count FROM api_keys WHERE tenant_id = $1 AND scope <> 'deployment'
+        AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+      [tenantId, this.#max],
+    );
+    if ((rows[0]?.count ?? 0) < this.#max) return;
+    throw new PublicError(
+      'forbidden',
+      `creating an API key failed: the workspace has ${this.#max} keys in force, the most that it may; revoke some`,
+    );
   }
 
   async #repository(): Promise<Repository<ApiKeyEntity>> {

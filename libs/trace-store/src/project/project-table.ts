@@ -5,6 +5,7 @@ import { isUuid } from '#lib/resources';
 import type { ControlTables } from '../control/control-tables.js';
 import type { ProjectEntity } from './project-entity.js';
 import type { Project, Projects } from './project.js';
+import { TooManyProjectsError } from './too-many-projects-error.js';
 
 function parse(entity: ProjectEntity): Project {
   return { ...entity, description: entity.description ?? undefined, extra: entity.extra ?? undefined };
@@ -33,9 +34,11 @@ async function* inSlices(
 /** The table `projects`. Ids are those of one tenant: another's are neither shown nor in the way. */
 export class ProjectTable implements Projects {
   readonly #tables: ControlTables;
+  readonly #max: number;
 
-  constructor(tables: ControlTables) {
+  constructor(tables: ControlTables, max = Number.POSITIVE_INFINITY) {
     this.#tables = tables;
+    this.#max = max;
   }
 
   async ensure(
@@ -49,6 +52,8 @@ export class ProjectTable implements Projects {
     for (let attempt = 0; attempt < 5; attempt++) {
       const found = await repository.findOneBy({ tenantId, name });
       if (found) return parse(found);
+      if (this.#max < Number.POSITIVE_INFINITY && (await repository.countBy({ tenantId })) >= this.#max)
+        throw new TooManyProjectsError(name, this.#max);
       await repository
         .createQueryBuilder()
         .insert()

@@ -1,0 +1,92 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { textAt } from '#lib/kube-semantics';
+import { testApi } from '../testdata/test-api.js';
+import type { NamespaceQuota } from './namespace-quota.js';
+
+const QUOTA: NamespaceQuota = {
+  appliesTo: (namespace) => namespace.startsWith('ws-'),
+  objects: 6,
+  kinds: { services: 3, secrets: 2 },
+  letters: 40_000,
+  ports: 5,
+  advice: 'QUOTA',
+};
+
+const service = (name: string, ports: number) => ({
+  metadata: { name },
+  spec: {
+    selector: { app: 'a' },
+    ports: Array.from({ length: ports }, (_, n) => ({ name: `p${n}`, port: 1000 + n })),
+  },
+});
+const map = (name: string, letters = 1) => ({ metadata: { name }, data: { x: 'x'.repeat(letters) } });
+
+describe('a namespace with a quota', () => {
+  const api = testApi({ quota: QUOTA });
+  let count = 0;
+  const path = (namespace: string, kind: string) => `/api/v1/namespaces/${namespace}/${kind}`;
+
+  async function namespace(prefix = 'ws-'): Promise<string> {
+    const name = `${prefix}${++count}`;
+    await api.admin.create('/api/v1/namespaces', { metadata: { name } });
+    return name;
+  }
+  let ns: string;
+  beforeAll(async () => {
+    ns = await namespace();
+  });
+
+  it('holds no more objects of a kind, at whatever speed they come, and frees what is deleted', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => api.admin.create(path(ns, 'configmaps'), map(`m${n}`))),
+    );
+    const made = answers.filter(({ code }) => code === 201);
+    expect([made.length, new Set(answers.map(({ code }) => code))]).toEqual([6, new Set([201, 403])]);
+    const refused = answers.find(({ code }) => code === 403);
+    expect(textAt(refused?.body, ['message'])).toMatch(
+      /^configmaps "m\d+" is forbidden: exceeded quota: agentplane, requested: count\/configmaps=1, used: count\/configmaps=6, limited: count\/configmaps=6; .*\(QUOTA\)$/,
+    );
+    await api.admin.delete(`${path(ns, 'configmaps')}/${textAt(made[0]?.body, ['metadata', 'name'])}`);
+    expect((await api.admin.create(path(ns, 'configmaps'), map('again'))).code).toBe(201);
+    expect((await api.admin.create(path(await namespace(), 'configmaps'), map('other'))).code).toBe(201);
+    expect((await api.admin.create(path(ns, 'secrets'), { metadata: { name: 's' } })).code).toBe(201);
+  });
+
+  it('gives Services and pods no more ports', async () => {
+    const own = await namespace();
+    expect((await api.admin.create(path(own, 'services'), service('a', 3))).code).toBe(201);
+    const refused = await api.admin.create(path(own, 'services'), service('b', 3));
+    expect([refused.code, textAt(refused.body, ['message'])]).toEqual([
+      403,
+      expect.stringContaining('requested: ports=3, used: ports=3, limited: ports=5'),
+    ]);
+    const { spec } = service('a', 6);
+    expect((await api.admin.merge(`${path(own, 'services')}/a`, { spec })).code).toBe(403);
+    const ports = Array.from({ length: 3 }, (_, n) => ({ containerPort: 80 + n }));
+    const pod = { metadata: { name: 'p' }, spec: { containers: [{ name: 'c', image: 'i', ports }] } };
+    await api.admin.create(path(own, 'serviceaccounts'), { metadata: { name: 'default' } });
+    expect((await api.admin.create(path(own, 'pods'), pod)).code).toBe(403);
+    await api.admin.delete(`${path(own, 'services')}/a`);
+    expect((await api.admin.create(path(own, 'pods'), pod)).code).toBe(201);
+  });
+
+  it('holds no more letters, lets what exists report a little, and counts again after a restart', async () => {
+    const own = await namespace();
+    expect((await api.admin.create(path(own, 'configmaps'), map('big', 39_000))).code).toBe(201);
+    expect((await api.admin.create(path(own, 'configmaps'), map('more', 2_000))).code).toBe(403);
+    const grow = (letters: number) =>
+      api.admin.merge(`${path(own, 'configmaps')}/big`, { data: { x: 'x'.repeat(letters) } });
+    expect((await grow(45_000)).code).toBe(200);
+    expect((await grow(60_000)).code).toBe(403);
+    await api.restart();
+    expect((await grow(60_000)).code).toBe(403);
+    expect((await grow(10)).code).toBe(200);
+    expect((await api.admin.create(path(own, 'configmaps'), map('more', 2_000))).code).toBe(201);
+  });
+
+  it('is none of other namespaces', async () => {
+    const own = await namespace('system-');
+    for (let n = 0; n < 7; n++)
+      expect((await api.admin.create(path(own, 'configmaps'), map(`m${n}`, 9_000))).code).toBe(201);
+  });
+});
