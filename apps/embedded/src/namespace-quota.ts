@@ -1,4 +1,7 @@
 import type { NamespaceQuota } from '#lib/embedded-kube';
+import { type ResourceRef, RESOURCES } from '#lib/resources';
+
+const nameOf = ({ plural, group }: Pick<ResourceRef, 'plural' | 'group'>): string => `${plural}.${group}`;
 
 /** What one workspace may hold of one machine, so that no tenant takes all of it. Far above what people need. */
 const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
@@ -8,11 +11,11 @@ const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
   ports: 500,
   pods: 500,
   // each has a database, and pods in turn
-  'agentdeployments.agentplane.dev': 200,
-  'listeners.agentplane.dev': 20,
+  [nameOf(RESOURCES.AgentDeployment)]: 200,
+  [nameOf(RESOURCES.Listener)]: 20,
   // each is written to when it changes, and while it is refused
-  'bulkexportdestinations.agentplane.dev': 200,
-  'bulkexports.agentplane.dev': 2_000,
+  [nameOf(RESOURCES.BulkExportDestination)]: 200,
+  [nameOf(RESOURCES.BulkExport)]: 2_000,
 };
 
 const ADVICE = 'AGENTPLANE_NAMESPACE_QUOTA of the platform';

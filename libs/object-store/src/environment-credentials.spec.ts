@@ -48,7 +48,7 @@ describe('the credentials of the environment', () => {
     };
   }
 
-  it('serves nobody who was not allowed to use them', async () => {
+  it('stays unused where the workspace does not allow it', async () => {
     const { asked, check } = await offer({ AWS_ACCESS_KEY_ID: 'A', AWS_SECRET_ACCESS_KEY: 'B' }, false);
     expect(asked).toEqual([]);
     expect(check).toMatchObject({

@@ -8,7 +8,7 @@ import type { TraceStore } from './trace-store.js';
 
 const postgres = testPostgres();
 
-describe('the limits of a tenant', () => {
+describe('a tenant with limits', () => {
   let store: TraceStore;
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
@@ -18,7 +18,7 @@ describe('the limits of a tenant', () => {
   });
   afterAll(() => store.close());
 
-  it('refuse one project too many, and the runs that would have made it, by name', async () => {
+  it('refuses one project too many, and by name the runs that would have made it', async () => {
     const [tenant, other] = [randomUUID(), randomUUID()];
     const run = (session_name: string) => ({
       ...{ id: randomUUID(), name: 'r', run_type: 'chain', session_name },
@@ -48,7 +48,7 @@ describe('the limits of a tenant', () => {
     await expect(store.projects.ensure(tenant, 'd')).resolves.toMatchObject({ name: 'd' });
   });
 
-  it('refuse one API key too many, and forget the oldest of those that ended', async () => {
+  it('refuses one API key too many, and forgets the oldest of those that ended', async () => {
     const [tenant, other] = [randomUUID(), randomUUID()];
     const mint = (of = tenant) => store.apiKeys.mint(of, { name: 'k', scope: 'workspace' });
     const own = { name: 'd', scope: 'deployment', deployment: 'd', project: 'd' } as const;

@@ -84,7 +84,7 @@ describe('a namespace with a quota', () => {
     expect((await api.admin.create(path(own, 'configmaps'), map('more', 2_000))).code).toBe(201);
   });
 
-  it('is none of other namespaces', async () => {
+  it('bounds no other namespace', async () => {
     const own = await namespace('system-');
     for (let n = 0; n < 7; n++)
       expect((await api.admin.create(path(own, 'configmaps'), map(`m${n}`, 9_000))).code).toBe(201);
