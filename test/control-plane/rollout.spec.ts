@@ -191,6 +191,34 @@ describe('control plane', () => {
     expect(await revisions('secretive')).toHaveLength(2);
   });
 
+  it('replaces the pods of a deployment whose database has another URI, without a revision', async () => {
+    await deploy('moved');
+    await serve('moved', 1);
+    const uri = async () =>
+      Buffer.from(
+        (await plane.client.get(SECRETS, at('moved-database'))).data?.['POSTGRES_URI'] ?? '',
+        'base64',
+      ).toString();
+    const [current, [former]] = [await uri(), await plane.podsOf('moved-00001')];
+    // of an earlier version of the platform
+    await plane.client.merge(SECRETS, at('moved-database'), {
+      data: { POSTGRES_URI: Buffer.from(`${current}?application_name=former`).toString('base64') },
+    });
+    await plane.client.merge(RESOURCES.AgentDeployment, at('moved'), {
+      metadata: { annotations: { touched: 'yes' } },
+    });
+    const next = await waitFor(async () =>
+      (await plane.podsOf('moved-00001')).find(({ metadata }) => metadata.name !== former?.metadata.name),
+    );
+    expect(await uri()).toBe(current);
+    expect((await plane.podsOf('moved-00001')).map(({ metadata }) => metadata.name)).toContain(
+      former?.metadata.name,
+    );
+    await plane.reportPod(next, { ready: true });
+    await waitFor(async () => (await plane.podsOf('moved-00001')).length === 1);
+    expect([await served('moved'), (await revisions('moved')).length]).toEqual(['moved-00001', 1]);
+  });
+
   it('makes the tracing project again that was deleted, and reports its id', async () => {
     await deploy('projectless');
     await serve('projectless', 1);

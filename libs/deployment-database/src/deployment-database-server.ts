@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { TerminalError } from '#lib/errors';
 import { openConnection, type OwnConnection } from '#lib/postgres';
 import { EVENT } from '#lib/resources';
-import type { DeploymentDatabases } from './deployment-databases.js';
+import type { DatabaseLogin, DeploymentDatabases } from './deployment-databases.js';
 
 const MAX_NAME_BYTES = 63;
 const DEFAULT_MAX_CONNECTIONS = 20;
@@ -36,6 +36,15 @@ async function hasRow(server: OwnConnection, sql: string, name: string): Promise
   return ((await server.query(sql, [name])).rowCount ?? 0) > 0;
 }
 
+/** How a deployment reaches its database: on the administrator's server, with what he demands of it. */
+export function databaseUri({ adminUri, name, password }: DatabaseLogin): string {
+  const uri = new URL(adminUri);
+  uri.username = encodeURIComponent(name);
+  uri.password = encodeURIComponent(password);
+  uri.pathname = `/${encodeURIComponent(name)}`;
+  return uri.toString();
+}
+
 /** Makes and removes databases of deployments. */
 export const deploymentDatabases: DeploymentDatabases = {
   async ensure({
@@ -64,11 +73,7 @@ export const deploymentDatabases: DeploymentDatabases = {
         await server.query(`CREATE DATABASE ${quoted} OWNER ${quoted} TEMPLATE template0`);
       }
       await server.query(`REVOKE CONNECT, TEMPORARY ON DATABASE ${quoted} FROM PUBLIC`);
-      const uri = new URL(adminUri);
-      uri.username = encodeURIComponent(name);
-      uri.password = encodeURIComponent(password);
-      uri.pathname = `/${encodeURIComponent(name)}`;
-      return { uri: uri.toString() };
+      return { uri: databaseUri({ adminUri, name, password }) };
     });
   },
 

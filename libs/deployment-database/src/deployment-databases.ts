@@ -1,3 +1,10 @@
+/** Whose database it is, of the same name as its role. */
+export interface DatabaseLogin {
+  readonly adminUri: string;
+  readonly name: string;
+  readonly password: string;
+}
+
 /** Databases of deployed agents, on a server where `adminUri` may create databases and roles. */
 export interface DeploymentDatabases {
   /**

@@ -1,2 +1,2 @@
-export { deploymentDatabases } from './deployment-database-server.js';
+export { databaseUri, deploymentDatabases } from './deployment-database-server.js';
 export type { DeploymentDatabases } from './deployment-databases.js';

@@ -1,5 +1,6 @@
 import {
   type AgentDeployment,
+  ANNOTATION,
   databaseSecretName,
   LABEL,
   platformSecretName,
@@ -21,11 +22,20 @@ export function buildPlatformSecret(deployment: AgentDeployment, key: string): S
   });
 }
 
-/** How the deployment reaches its database. */
-export function buildDatabaseSecret(deployment: AgentDeployment, uri: string): Secret {
-  return secretOf(deployment, databaseSecretName(deployment.metadata.name), {
+/**
+ * How the deployment reaches its database.
+ * @param mark what the deployment's pods carry since the URI replaced another
+ */
+export function buildDatabaseSecret(
+  deployment: AgentDeployment,
+  uri: string,
+  mark: string | undefined,
+): Secret {
+  const secret = secretOf(deployment, databaseSecretName(deployment.metadata.name), {
     [DATABASE_KEY]: encoded(uri),
   });
+  if (mark === undefined) return secret;
+  return { ...secret, metadata: { ...secret.metadata, annotations: { [ANNOTATION.database]: mark } } };
 }
 
 /**

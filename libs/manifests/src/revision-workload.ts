@@ -1,5 +1,6 @@
 import {
   type AgentRevision,
+  ANNOTATION,
   COMPONENT,
   type Container,
   type Deployment,
@@ -47,11 +48,15 @@ export function agentSelector(workload: string): Readonly<Record<string, string>
 /** Pods of a Deployment: a number (0 keeps it without pods), or left to an autoscaler and not written. */
 export type WorkloadReplicas = number | 'autoscaled';
 
-/** The Deployment of a revision, of the revision's name, in its namespace. */
+/**
+ * The Deployment of a revision, of the revision's name, in its namespace.
+ * @param databaseMark of the deployment: pods with another one read a URI of the database that was replaced since
+ */
 export function buildRevisionDeployment(
   revision: AgentRevision,
   replicas: WorkloadReplicas,
   settings: PlatformSettings,
+  databaseMark?: string,
 ): Deployment {
   const { metadata, spec } = revision;
   const wanted = spec.resourceSpec ?? {};
@@ -69,7 +74,14 @@ export function buildRevisionDeployment(
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
       selector: { matchLabels: selector },
       template: {
-        metadata: { labels, annotations: { ...METRICS_ANNOTATIONS, ...wanted.annotations } },
+        metadata: {
+          labels,
+          annotations: {
+            ...METRICS_ANNOTATIONS,
+            ...wanted.annotations,
+            ...(databaseMark === undefined ? {} : { [ANNOTATION.database]: databaseMark }),
+          },
+        },
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,

@@ -6,6 +6,7 @@ export const EVENT = {
   // any kind
   reconcileFailed: 'ReconcileFailed',
   // AgentDeployment
+  databaseAddressChanged: 'DatabaseAddressChanged',
   databaseNameInvalid: 'DatabaseNameInvalid',
   revisionCreated: 'RevisionCreated',
   trafficSwitched: 'TrafficSwitched',

@@ -43,6 +43,8 @@ export const ANNOTATION = {
   applied: 'agentplane.dev/applied',
   /** On a deployment: JSON, requested revisions that were never created because another was requested first. */
   supersededRevisions: 'agentplane.dev/superseded-revisions',
+  /** On a deployment, the Secret of its database and its pods: changes when the URI of the database does. */
+  database: 'agentplane.dev/database',
 } as const;
 
 export const FINALIZER = {

@@ -52,6 +52,25 @@ describe('decideDeployment', () => {
       without({ ...PROVISIONED, conditions: PROVISIONED?.conditions?.slice(0, 1) ?? [] }),
       { kind: 'ensure-key-and-database', tenantId: 't' },
     ],
+    [
+      'writes the URI of the database anew when the server is reached in another way',
+      { database: { isCurrent: false, mark: undefined }, revisions: [READY] },
+      { kind: 'ensure-key-and-database', tenantId: 't' },
+    ],
+    [
+      'replaces pods that have a former URI of the database',
+      { database: { isCurrent: true, mark: 'm' }, revisions: [READY] },
+      { kind: 'mark-pods', mark: 'm' },
+    ],
+    [
+      'replaces no pods twice',
+      {
+        deployment: deployment({}, { annotations: { 'agentplane.dev/database': 'm' } }),
+        database: { isCurrent: true, mark: 'm' },
+        revisions: [READY],
+      },
+      { kind: 'settled' },
+    ],
     ['mints a key that was lost', { platformKey: undefined }, { kind: 'ensure-key-and-database' }],
     [
       'looks for a missing Secret soon',

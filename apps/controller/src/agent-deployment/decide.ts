@@ -1,4 +1,11 @@
-import { type AgentDeployment, type AgentRevision, CONDITION, findCondition, REASON } from '#lib/resources';
+import {
+  type AgentDeployment,
+  type AgentRevision,
+  ANNOTATION,
+  CONDITION,
+  findCondition,
+  REASON,
+} from '#lib/resources';
 import { untilSecretLook } from '../secret-look.js';
 import { decideRevision, type NewRevision } from './decide-revision.js';
 import { type DeploymentWorld, hasVariables, type Variables } from './observe.js';
@@ -13,6 +20,8 @@ export type DeploymentDecision =
   | { readonly kind: 'ensure-project'; readonly tenantId: string }
   /** The platform key and the database, with their Secrets. */
   | { readonly kind: 'ensure-key-and-database'; readonly tenantId: string }
+  /** The URI of the database was replaced: the pods that have the former one are. */
+  | { readonly kind: 'mark-pods'; readonly mark: string }
   | {
       readonly kind: 'make-revision';
       readonly revision: NewRevision;
@@ -40,7 +49,7 @@ const PROJECT_LOOK_MS = 60_000;
  * What runs of a revision is the listener's part, and its image the builder's.
  */
 export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
-  const { deployment, platformKey, revisions } = world;
+  const { deployment, platformKey, database, revisions } = world;
   const admitted = admitDeployment(world);
   if (admitted.refusal) return refuse(admitted.refusal);
   const { tenantId } = admitted.workspace.spec;
@@ -50,8 +59,16 @@ export function decideDeployment(world: DeploymentWorld): DeploymentDecision {
     !isEnsured(deployment, CONDITION.tracingProjectReady)
   )
     return { kind: 'ensure-project', tenantId };
-  if (platformKey === undefined || !isEnsured(deployment, CONDITION.databaseReady))
+  // not current where the platform reaches its server in another way than before, for one after an upgrade
+  if (
+    platformKey === undefined ||
+    database?.isCurrent !== true ||
+    !isEnsured(deployment, CONDITION.databaseReady)
+  )
     return { kind: 'ensure-key-and-database', tenantId };
+  const { mark } = database;
+  if (mark !== undefined && mark !== deployment.metadata.annotations?.[ANNOTATION.database])
+    return { kind: 'mark-pods', mark };
   const lookAgainMs = untilSecretLook(deployment.spec.secretsRef, world.environment);
   const revisable = admitRevision(world);
   if (revisable.refusal) return refuse(revisable.refusal, world.environment ? undefined : lookAgainMs);

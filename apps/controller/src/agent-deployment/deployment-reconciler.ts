@@ -98,6 +98,14 @@ export class DeploymentReconciler {
         await provisioning.ensurePlatformKey(deployment, decision.tenantId);
         await provisioning.ensureDatabase(deployment);
         break;
+      case 'mark-pods':
+        await this.#caches.deployments.seen(await provisioning.markPods(deployment, decision.mark));
+        events.record(RESOURCES.AgentDeployment, deployment, {
+          type: 'Normal',
+          reason: EVENT.databaseAddressChanged,
+          message: 'the URI of the database changed; replacing pods that have the former one',
+        });
+        break;
       case 'make-revision': {
         const made = await makeRevision(client, deployment, decision);
         await this.#caches.revisions.seen(made);
@@ -147,6 +155,7 @@ function resultOf(decision: DeploymentDecision): Result {
       return after(decision.lookAgainMs);
     case 'ensure-project':
     case 'ensure-key-and-database':
+    case 'mark-pods':
     case 'make-revision':
     case 'reject-request':
     case 'store-variables':

@@ -20,7 +20,7 @@ import { type Caches, workspaceOf } from '../caches.js';
 import { isHandled } from './decide-revision.js';
 import { listRevisions } from './list-revisions.js';
 import { isSecretOfPlatform } from './platform-secrets.js';
-import type { DeploymentProvisioning } from './provision.js';
+import type { DeploymentProvisioning, KnownDatabase } from './provision.js';
 import { secretValue } from './secret-value.js';
 
 export type DeploymentCaches = Pick<
@@ -44,6 +44,8 @@ export interface DeploymentWorld {
   readonly siblings: readonly AgentDeployment[];
   /** The deployment's own key; undefined before it was minted. */
   readonly platformKey: string | undefined;
+  /** Undefined before the database was made. */
+  readonly database: KnownDatabase | undefined;
   /** The user's variables; undefined when the Secret in `secretsRef` does not exist. */
   readonly environment: Variables | undefined;
   /** Whether the Secret in `secretsRef` is one of the platform's own, which no agent may have. */
@@ -73,7 +75,7 @@ export function hasVariables({ status }: AgentRevision): boolean {
 export async function observeDeployment(
   client: KubeClient,
   caches: DeploymentCaches,
-  provisioning: Pick<DeploymentProvisioning, 'findProject'>,
+  provisioning: Pick<DeploymentProvisioning, 'findProject' | 'findDatabase'>,
   deployment: AgentDeployment,
 ): Promise<DeploymentWorld> {
   const { namespace = '', name, uid } = deployment.metadata;
@@ -93,6 +95,7 @@ export async function observeDeployment(
     listener: listeners.find(({ metadata }) => metadata.name === listenerName),
     siblings: caches.deployments.list(namespace).filter(({ metadata }) => metadata.uid !== uid),
     platformKey: secretValue(ownedBy(deployment, platformSecret), PLATFORM_KEY),
+    database: await provisioning.findDatabase(deployment),
     environment: secretsRef ? variablesOf(named) : {},
     isSecretOfPlatform: named !== undefined && isSecretOfPlatform(named, caches),
     repeated: await repeatedVariables(findSecret, revisions),

@@ -1,12 +1,17 @@
-import type { DeploymentDatabases } from '#lib/deployment-database';
+import { randomUUID } from 'node:crypto';
+import { databaseUri, type DeploymentDatabases } from '#lib/deployment-database';
 import type { ApiKeys, Projects } from '#lib/trace-store';
 import { applyManaged, type KubeClient } from '#lib/kube';
 import { buildDatabaseSecret, buildPlatformSecret, DATABASE_KEY, PLATFORM_KEY } from '#lib/manifests';
 import { isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
+  ANNOTATION,
+  CONDITION,
   databaseSecretName,
   idOf,
+  isConditionTrue,
+  keyOf,
   platformSecretName,
   RESOURCES,
   type Secret,
@@ -24,6 +29,14 @@ export interface ProvisioningStores {
   readonly databases: DeploymentDatabases;
   /** A server where databases and roles may be created. */
   readonly adminUri: string;
+}
+
+/** What a deployment's Secret says of its database. */
+export interface KnownDatabase {
+  /** Whether its URI is that of the server as the platform reaches it now. */
+  readonly isCurrent: boolean;
+  /** What pods carry that were started since the URI replaced another; undefined while it never did. */
+  readonly mark: string | undefined;
 }
 
 /** Tracing project, platform key and database of a deployment. Every step may be repeated. */
@@ -62,10 +75,27 @@ export class DeploymentProvisioning {
     await this.#applySecret(deployment, buildPlatformSecret(deployment, key), existing);
   }
 
-  /** Database and role, and the Secret with their URI; the password in the Secret stays. */
+  /** What the Secret of the database says; undefined without one. */
+  async findDatabase(deployment: AgentDeployment): Promise<KnownDatabase | undefined> {
+    const { name, namespace = '' } = deployment.metadata;
+    const secret = await this.#client.find(SECRETS, { namespace, name: databaseSecretName(name) });
+    const uri = secret && isOwnedBy(secret, deployment) ? secretValue(secret, DATABASE_KEY) : undefined;
+    if (uri === undefined) return undefined;
+    const login = { adminUri: this.#stores.adminUri, name: databaseName(deployment) };
+    return {
+      isCurrent: uri === databaseUri({ ...login, password: passwordOf(uri) ?? '' }),
+      mark: secret?.metadata.annotations?.[ANNOTATION.database],
+    };
+  }
+
+  /**
+   * Database and role, and the Secret with their URI; the password in the Secret stays. A URI that replaces another gets
+   * a new mark in the same write: pods without it have the former one.
+   */
   async ensureDatabase(deployment: AgentDeployment): Promise<void> {
     const existing = await this.#findOwn(deployment, databaseSecretName(deployment.metadata.name));
-    const password = passwordOf(secretValue(existing, DATABASE_KEY));
+    const before = secretValue(existing, DATABASE_KEY);
+    const password = passwordOf(before);
     const maxConnections = deployment.spec.sourceConfig.resourceSpec?.dbMaxConnections;
     const { uri } = await this.#stores.databases.ensure({
       adminUri: this.#stores.adminUri,
@@ -73,7 +103,18 @@ export class DeploymentProvisioning {
       ...(password === undefined ? {} : { password }),
       ...(maxConnections === undefined ? {} : { maxConnections }),
     });
-    await this.#applySecret(deployment, buildDatabaseSecret(deployment, uri), existing);
+    const wasMade =
+      before !== undefined || isConditionTrue(deployment.status?.conditions, CONDITION.databaseReady);
+    const isReplaced = wasMade && before !== uri;
+    const mark = isReplaced ? randomUUID() : existing?.metadata.annotations?.[ANNOTATION.database];
+    await this.#applySecret(deployment, buildDatabaseSecret(deployment, uri, mark), existing);
+  }
+
+  /** Has the listener replace the deployment's pods by ones that read the URI of the database anew. */
+  async markPods(deployment: AgentDeployment, mark: string): Promise<AgentDeployment> {
+    const key = keyOf(deployment);
+    const annotations = { [ANNOTATION.database]: mark };
+    return await this.#client.merge(RESOURCES.AgentDeployment, key, { metadata: { annotations } });
   }
 
   /**

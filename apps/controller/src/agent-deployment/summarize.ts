@@ -84,6 +84,7 @@ function stageOf(decision: DeploymentDecision): Stage {
       return CONDITION.databaseReady;
     case 'refuse':
       return decision.refusal.type;
+    case 'mark-pods':
     case 'make-revision':
     case 'reject-request':
     case 'store-variables':

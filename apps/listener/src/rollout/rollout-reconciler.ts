@@ -6,7 +6,15 @@ import {
 } from '#lib/manifests';
 import { WaitingError } from '#lib/errors';
 import { after, done, type Result, wait } from '#lib/reconcile';
-import { type AgentRevision, CONDITION, EVENT, findCondition, type ObjectKey, REASON } from '#lib/resources';
+import {
+  type AgentRevision,
+  ANNOTATION,
+  CONDITION,
+  EVENT,
+  findCondition,
+  type ObjectKey,
+  REASON,
+} from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Hub } from '../hub/hub.js';
 import type { Place } from '../place/place.js';
@@ -156,8 +164,12 @@ export class RolloutReconciler {
     const replicas = replicasFor(fate, revision);
     // a revision that never ran gets no Deployment just to be scaled to zero
     if (replicas === undefined || lentTo !== undefined || (replicas === 0 && !workload)) return;
+    const mark = world.deployment.metadata.annotations?.[ANNOTATION.database];
+    // new pods are made for the new URI, which a copy from before does not have
+    if (workload?.spec.template.metadata?.annotations?.[ANNOTATION.database] !== mark)
+      this.#copied.delete(origin.metadata.uid ?? '');
     await this.#copySecrets(world, origin);
-    const desired = buildRevisionDeployment(origin, replicas, this.#deps.settings);
+    const desired = buildRevisionDeployment(origin, replicas, this.#deps.settings, mark);
     await this.#place.applyWorkload(origin, desired, workload);
   }
 

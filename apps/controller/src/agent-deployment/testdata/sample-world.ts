@@ -90,6 +90,7 @@ export function world(more: Partial<DeploymentWorld> = {}): DeploymentWorld {
     tracingProjectId: 'p',
     siblings: [],
     platformKey: 'key',
+    database: { isCurrent: true, mark: undefined },
     environment: {},
     isSecretOfPlatform: false,
     repeated: undefined,
