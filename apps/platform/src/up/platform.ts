@@ -97,19 +97,22 @@ export class Platform {
     const at = { host: options.host, path: paths.ports, clock };
     const names = Object.values(SERVERS).flat();
     const isOwn = options.kubeconfigPath !== undefined;
-    const held = await holdPorts(ports, isOwn ? names.filter((name) => name !== 'kube') : names, at);
-    await requireFreePorts(ports, ['supervisorMetrics'], at);
+    const servers = isOwn ? names.filter((name) => name !== 'kube') : names;
+    await requireFreePorts(ports, [...servers, 'supervisorMetrics'], at);
+    keepPorts(paths.ports, ports);
+    progress.say('starting Postgres');
+    // begun first, since what follows needs none of it, and owned first, so that all else ends before it does
+    const starting = this.#startPostgres(ports);
+    starting.catch(() => undefined); // looked at below, unless something else fails before
+    // loaded while initdb has one of the cores
+    const preparation = context.own(this.#preparation());
+    const held = await holdPorts(ports, servers, at);
     const child = (name: keyof typeof SERVERS): Child =>
       this.#child(name, held.split(SERVERS[name].map((server) => ports[server])));
-    keepPorts(paths.ports, ports);
-    await this.#serveMetrics(ports.supervisorMetrics);
-    progress.say('starting Postgres');
-    // loaded while initdb has one of the cores; owned once more below, so that both end before Postgres does
-    const preparation = context.own(this.#preparation());
     const embedded = context.own(child('embedded'));
     embedded.load();
-    const postgres = await this.#startPostgres(ports);
-    context.own(preparation);
+    await this.#serveMetrics(ports.supervisorMetrics);
+    const postgres = await starting;
     // a server that an earlier start left running has the port it has
     const actual = { ...ports, postgres: postgres.port };
     keepPorts(paths.ports, actual);

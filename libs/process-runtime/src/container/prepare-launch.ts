@@ -41,8 +41,11 @@ export async function prepareLaunch(
   const image = context.images.resolve(container.image ?? '');
   if (!image) throw new ImageMissingError(missingImage(container.image ?? ''));
   const expander = new Expander();
-  const wanted = await resolveEnvironment(context.client, pod, container, expander);
-  const sockets = await holdSockets(context, container, surroundings);
+  const [wanted, sockets] = await Promise.all([
+    resolveEnvironment(context.client, pod, container, expander),
+    // by a process of its own, which takes as long as the server does
+    holdSockets(context, container, surroundings),
+  ]);
   const environment = {
     ...context.environment,
     ...(user.isOwn ? ownPlaces(files) : {}),
