@@ -3,17 +3,18 @@ import { NoAnswerError } from './no-answer-error.js';
 
 /**
  * What a failed statement means to its caller:
- * - `unavailable`: the server could not be asked or was ending; the same statement may succeed a little later, and may
- *   have been performed already.
+ * - `unavailable`: the server could not be asked, let nobody in, or was ending; the same statement may succeed a little
+ *   later, and may have been performed already. A refused login is no last word: a password or a database may be on its
+ *   way, and another program may hold the port while the server starts again.
  * - `conflict`: it met another transaction (deadlock, serialization, a lock not granted in time); nothing of it was
  *   performed, another attempt sees another world.
  * - `refused`: a value is no value of its type; another attempt cannot help.
  */
 export type PostgresTrouble = 'unavailable' | 'conflict' | 'refused';
 
-// classes and codes of SQLSTATE: connection; shutdown, crash, start and idle time-out of the server; disk full, out of
-// memory, too many clients
-const UNAVAILABLE = /^(08|57P0[1235]|53[123]00|25P0[34])/;
+// classes and codes of SQLSTATE: connection; refused login, unknown database; shutdown, crash, start and idle time-out of
+// the server; disk full, out of memory, too many clients
+const UNAVAILABLE = /^(08|28|3D000|57P0[1235]|53[123]00|25P0[34])/;
 const CONFLICT = /^(40|55P03)/;
 const REFUSED = /^22/;
 
@@ -22,9 +23,14 @@ export function postgresTrouble(error: unknown): PostgresTrouble | undefined {
   if (error instanceof NoAnswerError) return 'unavailable';
   const state = sqlState(error);
   if (state === undefined) return undefined;
-  if (UNAVAILABLE.test(state)) return 'unavailable';
+  if (UNAVAILABLE.test(state) || endsSession(error)) return 'unavailable';
   if (CONFLICT.test(state)) return 'conflict';
   return REFUSED.test(state) ? 'refused' : undefined;
+}
+
+/** FATAL and PANIC end the connection, whatever their code; translated servers have words of their own for it. */
+function endsSession(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(FATAL|PANIC)$/.test(error.severity ?? '');
 }
 
 /** Whether the server has no space left for what it was asked to store. */

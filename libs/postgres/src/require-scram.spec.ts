@@ -127,6 +127,28 @@ describe('require_auth', () => {
     expect(server.heard).not.toContain(PASSWORD);
   });
 
+  it.each([
+    ['FATAL', '28P01', NEEDS_SCRAM],
+    ['ERROR', '42P01', NEEDS_SCRAM],
+    ['FATAL', '28P01', ''],
+    ['FATAL', '42501', ''],
+    ['PANIC', 'XX000', ''],
+  ])('takes no %s %s of a server for the last word that proved nothing', async (severity, code, query) => {
+    const fields = `S${severity}\0C${code}\0Mgo away\0\0`;
+    server = new FalseServer(() => message('E', fields));
+    const uri = await server.uri(query);
+    const pool = openPool({ uri, applicationName: 'x', connectTimeoutMs: 2_000, log });
+    const errors = [
+      await thrown(pool.query('SELECT 1')),
+      await thrown(openConnection({ uri, applicationName: 'x', connectTimeoutMs: 2_000 })),
+    ];
+    await pool.end();
+    for (const error of errors) {
+      expect(postgresTrouble(error)).toBe('unavailable');
+      expect(errorText(error)).toContain('go away');
+    }
+  });
+
   it('leaves a server alone whose URI asks for nothing', async () => {
     server = new FalseServer(() => message('R', 3));
     const heard = server;
@@ -152,12 +174,12 @@ describe('require_auth', () => {
       await own.end();
     });
 
-    it('reports a wrong password as before', async () => {
+    it('reports a wrong password, which is waited for', async () => {
       const wrong = new URL(uri);
       wrong.password = 'wrong';
       const error = await thrown(openConnection({ uri: wrong.toString(), applicationName: 'x' }));
-      expect(errorText(error)).toContain('password authentication failed');
-      expect(postgresTrouble(error)).toBeUndefined();
+      expect(errorText(error)).toMatch(/refused the login: password authentication failed .*\(28P01\)/);
+      expect(postgresTrouble(error)).toBe('unavailable');
     });
   });
 

@@ -12,7 +12,7 @@ interface Emitting {
 /** What may happen to a connection whose server has not proved yet that it knows the password's verifier. */
 const BEFORE_PROOF: ReadonlySet<string | symbol> = new Set([
   ...['connect', 'sslconnect', 'error', 'end', 'newListener', 'removeListener', 'message'],
-  ...['errorMessage', 'notice'],
+  'notice',
   ...['authenticationSASL', 'authenticationSASLContinue', 'authenticationSASLFinal'],
 ]);
 
@@ -53,6 +53,11 @@ export function requireScram(connection: pg.Connection): void {
       return emit(event, loginFailure(given[0]));
     }
     if (state === 'broken') return false;
+    if (event === 'errorMessage') {
+      state = 'broken';
+      guarded.stream.destroy(unprovedRefusal(given[0]));
+      return false;
+    }
     if (!BEFORE_PROOF.has(event)) {
       state = 'broken';
       guarded.stream.destroy(refusal(String(event)));
@@ -73,6 +78,15 @@ function isBroken(state: string): boolean {
 /** A message out of turn makes the driver throw a TypeError, which elsewhere is a mistake of the caller. */
 function loginFailure(error: unknown): unknown {
   return error instanceof TypeError ? new Error('the login by SCRAM failed', { cause: error }) : error;
+}
+
+/** Whoever holds the port may send an error; what it says is believed of a server alone that proved itself. */
+function unprovedRefusal(error: unknown): Error {
+  const said = error instanceof Error ? error.message : 'no reason';
+  const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+  return new Error(
+    `the server refused the login: ${said}${code}; correct role, password and database, or end the program that holds the port of the database`,
+  );
 }
 
 function refusal(event: string): Error {

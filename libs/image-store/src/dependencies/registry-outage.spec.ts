@@ -129,6 +129,23 @@ describe('registryOutage', () => {
     [' ERR_PNPM_FETCH_503  GET http://registry/is-number: Service Unavailable - 503', 'E503'],
     [' ERR_PNPM_FETCH_404  GET http://registry/is-number: Not Found - 404', undefined],
     [' ECONNREFUSED  request to http://registry/is-number.tgz failed, reason: connect', 'ECONNREFUSED'],
+    ['error Error: connect ECONNREFUSED 127.0.0.1:9\n    at TCPConnectWrap', 'ECONNREFUSED'],
+    ['error Error: getaddrinfo ENOTFOUND registry.invalid', 'ENOTFOUND'],
+    ['error An unexpected error occurred: "http://r/t.tgz: ESOCKETTIMEDOUT".', 'ESOCKETTIMEDOUT'],
+    ['error Error: http://r/tiny.tgz: Request failed "503 Service Unavailable"', 'E503'],
+    ['error An unexpected error occurred: "http://r/tiny.tgz: Request failed \\"429 Too Many\\"".', 'E429'],
+    ['error Error: http://r/tiny.tgz: Request failed "404 Not Found"', undefined],
+    ['error /x: Command failed.\nOutput: Error: connect ECONNREFUSED of an install script', undefined],
+    ['➤ YN0001: │ RequestError: connect ECONNREFUSED 127.0.0.1:9', 'ECONNREFUSED'],
+    ['➤ YN0001: │ RequestError: getaddrinfo ENOTFOUND registry.invalid', 'ENOTFOUND'],
+    [
+      '➤ YN0035: │ tiny@npm:1.0.0: The registry appears to be down\n➤ YN0035: │   Response Code: 503 (Service Unavailable)',
+      'E503',
+    ],
+    [
+      '➤ YN0035: │ tiny@npm:1.0.0: Package not found\n➤ YN0035: │   Response Code: 404 (Not Found)',
+      undefined,
+    ],
     ['nothing that is known', undefined],
   ])('reads %j as %s', (output, code) => {
     expect(registryOutage(output)).toBe(code);

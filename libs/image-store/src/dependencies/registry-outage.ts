@@ -2,11 +2,16 @@
 const OUTAGE =
   /^(EAI_AGAIN|EAI_FAIL|ENOTFOUND|ECONNREFUSED|ECONNRESET|ECONNABORTED|E(SOCKET)?TIMEDOUT|ERR_SOCKET_TIMEOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|E(429|5\d\d))$/;
 
-/** Where npm and pnpm write why they ended. yarn runs below npm and has no line of its own for that. */
+/** Where npm, pnpm, yarn 1 and later yarns write why they ended; yarn's scripts write nothing in these forms. */
 const CODES = [
   /^npm (?:error|ERR!) code (\S+)/gm,
   /ERR_PNPM_FETCH_(\d{3})\b/g,
   /^ ?(E[A-Z_]+) {2}request to /gm,
+  /^error (?:An unexpected error occurred: ")?(?:Error: )?(?:\S+: )?Request failed \\?"(\d{3})\b/gm,
+  /^error (?:An unexpected error occurred: ")?(?:Error: )?(?:\S+: )?(?:connect|getaddrinfo|read|socket|network) (E[A-Z_]+)/gm,
+  /^error (?:An unexpected error occurred: ")?(?:Error: )?(?:\S+: )?(ESOCKETTIMEDOUT|ETIMEDOUT)/gm,
+  /^➤ YN0035: │ {3}Response Code: (\d{3})\b/gm,
+  /^➤ YN0001: │ (?:\S+: )?RequestError: (?:\w+ )?(E[A-Z_]+)\b/gm,
 ];
 
 /**
