@@ -100,7 +100,7 @@ interface Deployment {
     await new Promise((resolve) => setTimeout(resolve, ASLEEP_MS));
     signal(pids, 'SIGCONT');
 
-    await agent.runs.join(thread.thread_id, run.run_id);
+    expect(await agent.runs.join(thread.thread_id, run.run_id)).not.toHaveProperty('__error__');
     const state = await agent.threads.getState(thread.thread_id);
     const said = (state.values as { messages: { type: string; content: string }[] }).messages;
     expect(said.filter(({ content }) => content === 'before the sleep')).toHaveLength(1);
