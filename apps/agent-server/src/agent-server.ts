@@ -14,6 +14,7 @@ import type { ServerConfig } from './config.js';
 import { readGraphFolder, type GraphFolder } from './graph/graph-folder.js';
 import { GraphHosts } from './hosting/graph-hosts.js';
 import { KeyVerifier } from './http/authenticate.js';
+import { loadCors } from './http/load-cors.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
 import { hostEmbedder } from './hosting/host-embedder.js';
@@ -108,11 +109,11 @@ export class AgentServer {
       state,
       watch,
       keptMs: config.resumableSeconds * 1000,
-      items: agent.isStoreServed ? items : undefined,
+      items,
       a2a: { agents, tasks, publicUrl: config.publicUrl, trustsForwarded: config.trustForwarded === 'on' },
-      disabled: agent.disabled,
+      settings: agent.http,
       version: PLATFORM_VERSION,
-      corsOrigins: config.corsOrigins,
+      cors: await loadCors(config.corsOrigins, agent.http.cors),
       info: infoOf(config),
       readiness,
       unreadBytes: config.unreadMegabytes * 2 ** 20,

@@ -26,6 +26,7 @@ interface LogLine {
   readonly msg: string;
   readonly port?: number;
   readonly error?: string;
+  readonly path?: string;
 }
 
 /** A server as a process of its own. */

@@ -1,9 +1,10 @@
 export {
   parseGraphConfiguration,
-  type DisabledRoutes,
   type GraphConfiguration,
   type GraphEntry,
 } from './parse-graph-configuration.js';
+export type { HeaderChoice, HttpSettings, RouteGroup } from './http-settings.js';
+export type { CorsSettings } from './cors-settings.js';
 export type { StoreIndex, StoreSettings, StoreTtl } from './store-settings.js';
 export type { ThreadTtlSettings, ThreadTtlStrategy } from './checkpointer-settings.js';
 export { webhookHeaders, webhookVariables, type WebhookSettings } from './parse-webhook-settings.js';

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { httpNote, httpRefusal } from './http-settings.js';
 import { storeRefusal } from './store-settings.js';
 import { checkpointerRefusal } from './checkpointer-settings.js';
 import { parseWebhookSettings } from './parse-webhook-settings.js';
@@ -16,18 +17,11 @@ const note =
 
 const NODE_VERSIONS = ['20', '22', '24'];
 
-/** They switch off what is not there, or what can be switched off. */
-const HTTP_SWITCHES = ['disable_a2a', 'disable_mcp', 'disable_ui', 'disable_store', 'disable_webhooks'];
-
 function judgeHttp(value: unknown): Judgement {
-  const unclear = Object.entries(isJsonObject(value) ? value : {})
-    .filter(([key, given]) => HTTP_SWITCHES.includes(key) && typeof given !== 'boolean' && given !== null)
-    .map(([key]) => key);
-  if (unclear.length > 0) return { refusal: `${unclear.join(', ')} must be true or false` };
-  const refused = Object.entries(isJsonObject(value) ? value : {})
-    .filter(([key, given]) => !HTTP_SWITCHES.includes(key) && given !== false && given !== null)
-    .map(([key]) => key);
-  return refused.length === 0 ? undefined : { refusal: `${refused.join(', ')} cannot be served; remove it` };
+  const refusal = httpRefusal(value);
+  if (refusal !== undefined) return { refusal };
+  const found = httpNote(value);
+  return found === undefined ? undefined : { note: found };
 }
 
 function judgeDependencies(value: unknown): Judgement {

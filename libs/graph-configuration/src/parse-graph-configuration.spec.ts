@@ -16,10 +16,15 @@ describe('langgraph.json', () => {
       ],
       env: undefined,
       store: { ttl: { refreshesOnRead: true, sweepIntervalMinutes: 5 } },
-      isStoreServed: true,
       webhooks: expect.objectContaining({ isDisabled: false, headers: {}, maxUrlLength: 2_048 }),
       threadTtl: expect.objectContaining({ defaultMinutes: undefined }),
-      disabled: { a2a: false, mcp: false },
+      http: {
+        disabled: new Set(),
+        cors: undefined,
+        configurableHeaders: { includes: undefined, excludes: [] },
+        loggedHeaders: { includes: undefined, excludes: [] },
+        mountPrefix: '',
+      },
       auth: undefined,
       notes: [],
     });
@@ -74,7 +79,25 @@ describe('langgraph.json', () => {
       /"auth.cache.ttl_seconds" must be a number from 1 to 86400/,
     ],
     [{ http: { app: './app.ts:app', disable_a2a: true } }, /"http": app cannot be served/],
-    [{ http: { cors: {}, disable_threads: true } }, /"http": cors, disable_threads cannot be served/],
+    [{ http: { disable_thread: true } }, /"http": disable_thread cannot be served/],
+    [{ http: [] }, /"http": it must be an object/],
+    [{ http: { cors: true } }, /"http": cors must be an object/],
+    [{ http: { cors: { allow_origin: ['*'] } } }, /cors\.allow_origin is not a known setting/],
+    [{ http: { cors: { allow_origins: ['null'] } } }, /cors\.allow_origins must be a list of origins/],
+    [
+      { http: { cors: { allow_origins: ['*'], allow_credentials: true } } },
+      /cannot be used with the origin "\*"/,
+    ],
+    [{ http: { cors: { expose_headers: ['a\r\nb: c'] } } }, /cors\.expose_headers must be a list of names/],
+    [{ http: { cors: { max_age: -1 } } }, /cors\.max_age must be a whole number of seconds/],
+    [
+      { http: { configurable_headers: { includes: 'x-*' } } },
+      /configurable_headers\.includes must be a list/,
+    ],
+    [{ http: { logging_headers: { only: [] } } }, /logging_headers\.only is not a known setting/],
+    ...['team', '/team/', '//team', '/a/../b', '/a b', '/a%2f', '/.', '/a?b'].map(
+      (mount_prefix): [object, RegExp] => [{ http: { mount_prefix } }, /mount_prefix must be a path such as/],
+    ),
     [{ http: { disable_a2a: 'yes' } }, /"http": disable_a2a must be true or false/],
     [{ ui: { agent: './ui.tsx' } }, /"ui": generative UI/],
     [{ store: { index: {} } }, /"store": index\.dims is missing, index\.embed is missing/],
@@ -109,7 +132,7 @@ describe('langgraph.json', () => {
   it('takes how the store lives and is searched', () => {
     const index = { dims: 3, embed: './embed.ts:embed' };
     const ttl = { default_ttl: 1.5, refresh_on_read: false, sweep_interval_minutes: 1 };
-    expect(parse({ store: { index, ttl }, http: { disable_store: true } })).toMatchObject({
+    expect(parse({ store: { index, ttl } })).toMatchObject({
       store: {
         index: {
           ...{ dims: 3, embed: './embed.ts:embed', fields: ['$'] },
@@ -117,7 +140,6 @@ describe('langgraph.json', () => {
         },
         ttl: { defaultMinutes: 1.5, refreshesOnRead: false, sweepIntervalMinutes: 1 },
       },
-      isStoreServed: false,
     });
   });
 
@@ -130,10 +152,31 @@ describe('langgraph.json', () => {
   });
 
   it('says which routes are switched off', () => {
-    expect(parse({ http: { disable_a2a: true } }).disabled).toEqual({ a2a: true, mcp: false });
-    expect(parse({ http: { disable_mcp: true, disable_a2a: false } }).disabled).toEqual({
-      ...{ a2a: false, mcp: true },
+    const http = { disable_mcp: true, disable_threads: true, disable_a2a: false, disable_meta: null };
+    expect(parse({ http }).http.disabled).toEqual(new Set(['threads', 'mcp']));
+  });
+
+  it('takes who may read answers, and which headers are seen', () => {
+    const cors = {
+      ...{ allow_origins: ['https://Pages.test'], allow_methods: ['GET'], allow_headers: ['*'] },
+      ...{ allow_credentials: true, max_age: 5 },
+    };
+    const headers = { include: ['X-A'], excludes: ['x-*'] };
+    const { http, notes } = parse({
+      http: { cors, configurable_headers: headers, logging_headers: {}, mount_prefix: '/a/b.c' },
     });
+    expect(http).toMatchObject({
+      cors: {
+        ...{ origins: ['https://pages.test'], originPattern: undefined, methods: ['GET'], headers: ['*'] },
+        ...{ exposedHeaders: [], allowsCredentials: true, maxAgeSeconds: 5 },
+      },
+      configurableHeaders: { includes: ['x-a'], excludes: ['x-*'] },
+      loggedHeaders: { includes: undefined, excludes: [] },
+      mountPrefix: '/a/b.c',
+    });
+    expect(notes).toEqual([
+      '"http" of langgraph.json drives nothing: logging_headers includes no header, and none is logged otherwise',
+    ]);
   });
 
   it('takes the settings of webhooks', () => {

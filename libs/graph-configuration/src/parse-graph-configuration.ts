@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import { parseThreadTtl, type ThreadTtlSettings } from './checkpointer-settings.js';
 import { failed } from './failed.js';
+import { parseHttpSettings, type HttpSettings } from './http-settings.js';
 import { judgeSettings } from './judge-settings.js';
 import { parseStoreSettings, type StoreSettings } from './store-settings.js';
 import { parseWebhookSettings, type WebhookSettings } from './parse-webhook-settings.js';
@@ -19,22 +20,13 @@ export interface GraphConfiguration {
   /** A file of `NAME=value` lines, relative to the folder, or the variables themselves. */
   readonly env: string | Readonly<Record<string, string>> | undefined;
   readonly store: StoreSettings;
-  /** Whether requests reach the store; graphs always do. */
-  readonly isStoreServed: boolean;
   readonly webhooks: WebhookSettings;
   readonly threadTtl: ThreadTtlSettings;
-  /** What `http` switches off. */
-  readonly disabled: DisabledRoutes;
+  readonly http: HttpSettings;
   /** Undefined when the agent brings no handlers of its own. */
   readonly auth: AuthSettings | undefined;
   /** A sentence for each setting that is let through and drives nothing. */
   readonly notes: readonly string[];
-}
-
-/** Routes that an agent does not want to be served. */
-export interface DisabledRoutes {
-  readonly a2a: boolean;
-  readonly mcp: boolean;
 }
 
 function parseGraph(graphId: string, given: unknown): GraphEntry {
@@ -53,11 +45,6 @@ function parseEnv(given: unknown): GraphConfiguration['env'] {
   const isMap = isJsonObject(given) && Object.values(given).every((value) => typeof value === 'string');
   if (!isMap) throw failed('"env" must be the name of a file or an object of texts');
   return given as Record<string, string>;
-}
-
-function disabledRoutes(http: unknown): DisabledRoutes {
-  const { disable_a2a, disable_mcp } = isJsonObject(http) ? http : {};
-  return { a2a: disable_a2a === true, mcp: disable_mcp === true };
 }
 
 /**
@@ -84,10 +71,9 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
     graphs: entries,
     env: parseEnv(env),
     store: parseStoreSettings(store),
-    isStoreServed: !(isJsonObject(http) && http['disable_store'] === true),
     webhooks: parseWebhookSettings(settings).webhooks,
     threadTtl: parseThreadTtl(settings['checkpointer']),
-    disabled: disabledRoutes(settings['http']),
+    http: parseHttpSettings(http),
     auth: parseAuthSettings(auth),
     notes,
   };

@@ -102,7 +102,6 @@ export class A2aRoutes {
       // who names a version knows errors as 1.0 has them, also of a version that is not known
       if (versionOf(request)?.trim()) wire = WIRE_10;
       wire = wireOfVersion(versionOf(request));
-      if (this.parts.isDisabled) throw new PublicError('not_found', 'A2A is disabled on this server');
       const { method, params } = parseEnvelope(request.body);
       const chosen = chooseMethod(method);
       wire = chosen.wire;
@@ -116,7 +115,7 @@ export class A2aRoutes {
       const agent = await this.parts.agents.forTask(pathPart(request, 'assistant_id'), assistantScope);
       requireTalk(agent);
       const stamped = isJsonObject(asked['metadata']) ? asked['metadata'] : {};
-      const fields = callerFields(request.headers, request.caller);
+      const fields = callerFields(request);
       const caller = { scope, assistantScope, fields, metadata: stamped };
       const begun = await this.#perform({ ...chosen, id, params, caller, agent, reply });
       return begun;

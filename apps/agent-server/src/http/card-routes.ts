@@ -12,7 +12,6 @@ import { access } from './route-access.js';
 
 export interface CardParts extends PublicUrlSettings {
   readonly agents: Agents;
-  readonly isDisabled: boolean;
   readonly needsKey: boolean;
 }
 
@@ -39,7 +38,6 @@ async function sendCard(
   reply: FastifyReply,
   assistantId: string,
 ): Promise<unknown> {
-  if (parts.isDisabled) throw new PublicError('not_found', 'A2A is disabled on this server');
   const agent = await parts.agents.get(scopeOf(request), assistantId);
   const { name, graph_id: graphId, updated_at: updatedAt } = agent.assistant;
   if (!agent.canTalk)

@@ -1,33 +1,88 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CorsSettings } from '#lib/graph-configuration';
 
-const EXPOSED = 'content-location,location,x-pagination-next,x-pagination-total,x-request-id';
-const METHODS = 'GET,POST,PUT,PATCH,DELETE,OPTIONS';
+/** What the SDKs of pages read. */
+const EXPOSED = ['content-location', 'location', 'x-pagination-next', 'x-pagination-total', 'x-request-id'];
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+const ANY = ['*'];
+/** A scheme, a name of 253 characters and a port: what is longer is no origin. */
+const LONGEST_ORIGIN = 300;
+
+/** Which pages may read answers, and what they may ask for. */
+export interface CorsPolicy {
+  readonly isAny: boolean;
+  admits(origin: string): boolean;
+  readonly exposed: string;
+  readonly methods: string;
+  /** Undefined: those that the page asks for. */
+  readonly headers: string | undefined;
+  readonly allowsCredentials: boolean;
+  readonly maxAgeSeconds: number | undefined;
+}
 
 /**
- * Says which pages may read an answer. Any, unless origins are named: a key is needed for every answer, and browsers send
- * none by themselves.
- * @param origins `*` in it means any
+ * @param origins of the deployment; anything but `*` comes before what the agent says
+ * @param agent `http.cors` of the agent
+ * @param matches whether an origin matches the agent's pattern
+ */
+export function corsPolicyOf(
+  origins: readonly string[],
+  agent?: CorsSettings,
+  matches: (origin: string) => boolean = () => false,
+): CorsPolicy {
+  const isOfAgent = agent !== undefined && origins.includes('*');
+  const allowed = (isOfAgent ? agent.origins : origins).map((origin) => origin.toLowerCase());
+  const listOf = (given: readonly string[] | undefined): readonly string[] =>
+    given && given.length > 0 && !given.includes('*') ? given : [];
+  const methods = listOf(agent?.methods);
+  const headers = listOf(agent?.headers);
+  return {
+    isAny: allowed.includes('*'),
+    admits: (origin) =>
+      origin.length <= LONGEST_ORIGIN &&
+      (allowed.includes(origin.toLowerCase()) || (isOfAgent && matches(origin))),
+    exposed: [
+      ...new Set([...EXPOSED, ...(agent?.exposedHeaders ?? []).map((name) => name.toLowerCase())]),
+    ].join(','),
+    methods: (methods.length > 0 ? methods : METHODS).join(','),
+    headers: headers.length > 0 ? headers.join(',') : undefined,
+    allowsCredentials: agent?.allowsCredentials === true && !allowed.includes('*'),
+    maxAgeSeconds: agent?.maxAgeSeconds,
+  };
+}
+
+/** Any page, as a key is needed for every answer, and browsers send none by themselves. */
+export const ANY_PAGE = corsPolicyOf(ANY);
+
+/**
+ * Says which pages may read an answer.
  * @returns whether the request was a preflight and is to be answered with this alone
  */
 export function allowOrigins(
-  origins: readonly string[],
+  policy: CorsPolicy,
   { method, headers }: FastifyRequest,
   { raw }: FastifyReply,
 ): boolean {
-  const isAny = origins.includes('*');
   const isPreflight = method === 'OPTIONS';
-  const varies = [...(isAny ? [] : ['origin']), ...(isPreflight ? ['access-control-request-headers'] : [])];
+  const varies = [
+    ...(policy.isAny ? [] : ['origin']),
+    ...(isPreflight ? ['access-control-request-headers'] : []),
+  ];
   // set on the raw answer: streams write their own head
   if (varies.length > 0) raw.setHeader('vary', varies.join(', '));
   const { origin } = headers;
-  const allowed = isAny ? '*' : origin !== undefined && origins.includes(origin) ? origin : undefined;
+  const admitted = origin !== undefined && policy.admits(origin) ? origin : undefined;
+  const allowed = policy.isAny ? '*' : admitted;
   if (allowed !== undefined) {
     raw.setHeader('access-control-allow-origin', allowed);
-    raw.setHeader('access-control-expose-headers', EXPOSED);
+    raw.setHeader('access-control-expose-headers', policy.exposed);
+    if (policy.allowsCredentials) raw.setHeader('access-control-allow-credentials', 'true');
   }
   if (isPreflight && allowed !== undefined) {
-    raw.setHeader('access-control-allow-methods', METHODS);
-    raw.setHeader('access-control-allow-headers', headers['access-control-request-headers'] ?? '*');
+    raw.setHeader('access-control-allow-methods', policy.methods);
+    const asked = headers['access-control-request-headers'] ?? '*';
+    raw.setHeader('access-control-allow-headers', policy.headers ?? asked);
+    if (policy.maxAgeSeconds !== undefined) raw.setHeader('access-control-max-age', policy.maxAgeSeconds);
   }
   return isPreflight;
 }

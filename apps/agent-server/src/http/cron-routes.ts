@@ -36,7 +36,7 @@ function authorizeThread(request: FastifyRequest, threadId: string): Promise<Cal
 function changerOf(request: FastifyRequest): CronChanger {
   return {
     scope: scopeOf(request),
-    fields: callerFields(request.headers, request.caller),
+    fields: callerFields(request),
     threadScope: (threadId) => authorizeThread(request, threadId),
     assistantScope: (id) => authorize(request, 'assistants:read', { assistant_id: id }),
   };
@@ -49,7 +49,7 @@ export function registerCronRoutes(app: FastifyInstance, { sql, crons }: CronRou
     const maker: CronMaker = {
       scope: scopeOf(request),
       threadId,
-      fields: callerFields(request.headers, request.caller),
+      fields: callerFields(request),
       threadScope: threadId === undefined ? undefined : await authorizeThread(request, threadId),
       assistantScope: (id) => authorize(request, 'assistants:read', { assistant_id: id }),
     };

@@ -13,6 +13,7 @@ import {
   serverOptions,
   type ServerLimits,
 } from '#lib/http';
+import type { RouteGroup } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
 import { formatNotReady } from '#lib/lifecycle';
 import { type Logger, observeRequests, recordCuts, withLogFields } from '#lib/telemetry';
@@ -24,10 +25,13 @@ import type { Authorization } from '../authorization/authorization.js';
 import type { KeyVerifier } from './authenticate.js';
 import { Authentication } from './authentication.js';
 import { authorizeRoute } from './caller-scope.js';
-import { allowOrigins } from './cors.js';
+import { chosenHeaders } from './caller-fields.js';
+import { allowOrigins, ANY_PAGE, type CorsPolicy } from './cors.js';
 import { parseJsonBody } from './json-body.js';
+import { withoutPrefix } from './mount-prefix.js';
 import type { OpenReplies } from './open-replies.js';
 import { access } from './route-access.js';
+import { disabledBy } from './route-groups.js';
 import type { UnsentOutput } from './unsent-output.js';
 
 /** Graph inputs carry documents and images. */
@@ -54,8 +58,16 @@ export interface HttpServerParts {
   readonly readiness: Pick<Readiness, 'notReady' | 'notStarted'>;
   readonly replies: OpenReplies;
   readonly unsent: UnsentOutput;
-  /** Origins of pages that may read answers; `*` for any. */
-  readonly corsOrigins: readonly string[];
+  /** Which pages may read answers; any by default. */
+  readonly cors?: CorsPolicy;
+  /** Groups of routes that the agent does not want to be served. */
+  readonly disabled?: ReadonlySet<RouteGroup>;
+  /** Before every path; empty by default. */
+  readonly mountPrefix?: string;
+  /** Whether graphs see a header of requests; none by default. */
+  readonly passesHeader?: (name: string) => boolean;
+  /** Whether a header of requests stands in log lines; none by default. */
+  readonly logsHeader?: (name: string) => boolean;
   readonly info: () => unknown;
   /** What is wrong while requests are served all the same. */
   readonly note?: () => string | undefined;
@@ -104,9 +116,34 @@ function namedIn({ params }: FastifyRequest): Readonly<Record<string, string>> {
   );
 }
 
+/** A line for each answered request, with the headers that the agent chose. */
+function logAnswers(app: FastifyInstance, isChosen: (name: string) => boolean, log: Logger): void {
+  app.addHook('onResponse', async (request, { statusCode }) => {
+    const headers = chosenHeaders(request.headers, isChosen) ?? {};
+    const { method, routeOptions } = request;
+    log.info({ method, path: routeOptions.url, status: statusCode, headers }, 'request answered');
+  });
+}
+
+function answerErrors(app: FastifyInstance, log: Logger): void {
+  app.setErrorHandler((error, request, reply) => {
+    if (error instanceof AuthRefusal)
+      return reply.code(error.status).headers(error.headers).send({ detail: error.detail });
+    const shown = publicErrorOf(error);
+    if (shown?.code === 'unavailable')
+      log.warn({ error: errorText(error) }, 'dependency unavailable for a request');
+    if (shown?.retryAfterSeconds !== undefined) void reply.header('retry-after', shown.retryAfterSeconds);
+    if (shown) return reply.code(HTTP_STATUS[shown.code]).send(shown.body);
+    if (error instanceof Error && 'statusCode' in error && error.statusCode === 415)
+      return reply.code(415).send({ detail: 'The content type of the body must be application/json' });
+    log.error({ err: error, path: request.routeOptions.url, method: request.method }, 'request failed');
+    return reply.code(500).send({ detail: 'Internal server error' });
+  });
+}
+
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
-  const { readiness, replies, unsent, corsOrigins, info, log, limits = SERVER_LIMITS } = parts;
+  const { readiness, replies, unsent, cors = ANY_PAGE, info, log, limits = SERVER_LIMITS } = parts;
   const { verifier, authorization, admitsStudio = true } = parts;
   const authentication = new Authentication({ verifier, authorization, admitsStudio });
   const { note = () => undefined } = parts;
@@ -115,6 +152,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     http: { ...GUARDED_SERVER, ...serverOptions(limits) },
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: true,
+    rewriteUrl: ({ url = '/' }) => withoutPrefix(url, parts.mountPrefix ?? ''),
     schemaController: SCHEMALESS,
     logger: false,
     routerOptions: { ignoreTrailingSlash: true },
@@ -127,11 +165,14 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   limitServer(app.server, { limits, onCut: recordCuts(log, 'agent') });
   app.addHook('onRoute', ({ method, url, config }) => {
     if (!config?.access) throw new Error(`route ${String(method)} ${url} does not name its access`);
-    [method].flat().forEach((one) => parts.onRoute?.(`${one} ${url}`));
+    const names = [method].flat().map((one) => `${one} ${url}`);
+    config.disabledBy = disabledBy(names[0] ?? '', parts.disabled ?? new Set());
+    if (config.disabledBy === undefined) names.forEach((name) => parts.onRoute?.(name));
   });
   observeRequests(app);
   guardServer(app);
   app.decorate('authorization', authorization);
+  app.decorate('passesHeader', parts.passesHeader ?? (() => false));
   app.decorateRequest('caller', undefined);
   app.decorateRequest('scope', undefined);
 
@@ -148,15 +189,20 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
 
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     replies.add(reply.raw);
-    if (allowOrigins(corsOrigins, request, reply)) return reply.code(204).send();
-    if (request.routeOptions.config.access === 'open') return undefined;
+    if (allowOrigins(cors, request, reply)) return reply.code(204).send();
+    const { access: asked, disabledBy: group } = request.routeOptions.config;
+    if (asked === 'open' && group === undefined) return undefined;
     const { notStarted } = readiness;
     if (notStarted) throw new PublicError('unavailable', notStarted.detail);
     request.caller = await authentication.callerOf(request);
+    // after authentication: whoever has no key learns nothing of what is served
+    if (group !== undefined)
+      throw new PublicError('not_found', `Not found: http.disable_${group} of langgraph.json is on`);
     return undefined;
   });
 
   app.addHook('preHandler', (request, _reply, done) => withLogFields(namedIn(request), done));
+  if (parts.logsHeader) logAnswers(app, parts.logsHeader, log);
   app.addHook('preHandler', async (request: FastifyRequest) => {
     const { access: asked } = request.routeOptions.config;
     if (asked && asked !== 'open' && asked !== 'any') request.scope = await authorizeRoute(request, asked);
@@ -167,19 +213,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     if (length >= COUNTED_FROM_BYTES) unsent.open(reply.raw).owe(length);
   });
 
-  app.setErrorHandler((error, request, reply) => {
-    if (error instanceof AuthRefusal)
-      return reply.code(error.status).headers(error.headers).send({ detail: error.detail });
-    const shown = publicErrorOf(error);
-    if (shown?.code === 'unavailable')
-      log.warn({ error: errorText(error) }, 'dependency unavailable for a request');
-    if (shown?.retryAfterSeconds !== undefined) void reply.header('retry-after', shown.retryAfterSeconds);
-    if (shown) return reply.code(HTTP_STATUS[shown.code]).send(shown.body);
-    if (error instanceof Error && 'statusCode' in error && error.statusCode === 415)
-      return reply.code(415).send({ detail: 'The content type of the body must be application/json' });
-    log.error({ err: error, path: request.routeOptions.url, method: request.method }, 'request failed');
-    return reply.code(500).send({ detail: 'Internal server error' });
-  });
+  answerErrors(app, log);
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ detail: 'Not found' }));
 
   app.get('/ok', access('open'), async (_request, reply) => {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
-import type { DisabledRoutes } from '#lib/graph-configuration';
+import type { HttpSettings } from '#lib/graph-configuration';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { DescribedGraphs } from '../graph/described-graphs.js';
@@ -10,6 +10,8 @@ import type { Authorization } from '../authorization/authorization.js';
 import { A2aRoutes, type A2aRouteParts } from './a2a-routes.js';
 import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
 import type { KeyVerifier } from './authenticate.js';
+import { headerChooser, isUsualHeader } from './caller-fields.js';
+import type { CorsPolicy } from './cors.js';
 import { registerDescription } from './description/description-routes.js';
 import { registerCronRoutes, type CronRouteParts } from './cron-routes.js';
 import { buildHttpServer } from './http-server.js';
@@ -23,16 +25,6 @@ import { UnsentOutput } from './unsent-output.js';
 
 /** Milliseconds that answers get to be read to their end. */
 const CLOSE_GRACE_MS = 5_000;
-
-/** Routes of what an agent may switch off; they are answered with 404, and described nowhere. */
-const DISABLED_NAMES: Readonly<Record<keyof DisabledRoutes, RegExp>> = {
-  a2a: /\/(a2a\/|\.well-known\/agent-card)/,
-  mcp: /\/mcp$/,
-};
-
-function isDisabled(name: string, disabled: DisabledRoutes): boolean {
-  return (disabled.a2a && DISABLED_NAMES.a2a.test(name)) || (disabled.mcp && DISABLED_NAMES.mcp.test(name));
-}
 
 /** Above so many times what may wait, clients that read are disconnected too. */
 const HARD_FACTOR = 4;
@@ -49,8 +41,8 @@ export interface HttpSideParts
     CronRouteParts,
     StoreRouteParts {
   readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'trustsForwarded'>;
-  /** Routes that the agent does not want to be served. */
-  readonly disabled: DisabledRoutes;
+  /** What the agent says about its routes. */
+  readonly settings: HttpSettings;
   /** Version that the server says it has. */
   readonly version: string;
   /** Undefined: authentication is off. */
@@ -59,8 +51,8 @@ export interface HttpSideParts
   readonly authorization: Authorization | undefined;
   /** Whether a studio may call beside the agent's own users. */
   readonly admitsStudio: boolean;
-  /** Origins of pages that may read answers; `*` for any. */
-  readonly corsOrigins: readonly string[];
+  /** Which pages may read answers. */
+  readonly cors: CorsPolicy;
   /** Body of `GET /info`. */
   readonly info: unknown;
   readonly readiness: Readiness;
@@ -86,7 +78,7 @@ export class HttpSide {
   readonly #readiness: Readiness;
 
   constructor(parts: HttpSideParts) {
-    const { verifier, authorization, admitsStudio, corsOrigins, info, readiness, unreadBytes, clock, log } =
+    const { verifier, authorization, admitsStudio, settings, info, readiness, unreadBytes, clock, log } =
       parts;
     this.#readiness = readiness;
     this.#clock = clock;
@@ -101,7 +93,13 @@ export class HttpSide {
       admitsStudio,
       replies: this.#replies,
       unsent: this.#unsent,
-      corsOrigins,
+      cors: parts.cors,
+      disabled: settings.disabled,
+      mountPrefix: settings.mountPrefix,
+      passesHeader: headerChooser(settings.configurableHeaders, isUsualHeader),
+      ...(settings.loggedHeaders.includes
+        ? { logsHeader: headerChooser(settings.loggedHeaders, () => false) }
+        : {}),
       readiness,
       info: () => info,
       note: () => parts.hosts.note,
@@ -116,19 +114,19 @@ export class HttpSide {
     registerAssistantRoutes(this.#app, parts);
     registerCronRoutes(this.#app, parts);
     registerStoreRoutes(this.#app, parts);
-    const { a2a, disabled } = parts;
+    const { a2a } = parts;
     const needsKey = verifier !== undefined;
     this.#a2a = new A2aRoutes({
       ...parts,
       ...a2a,
       unsent: this.#unsent,
-      isDisabled: disabled?.a2a,
+      mountPrefix: settings.mountPrefix,
       needsKey,
     });
     this.#a2a.register(this.#app);
-    this.#mcp = new McpRoutes({ ...parts, unsent: this.#unsent, isDisabled: disabled?.mcp });
+    this.#mcp = new McpRoutes({ ...parts, unsent: this.#unsent });
     this.#mcp.register(this.#app);
-    registerDescription(this.#app, () => this.routes.filter((name) => !isDisabled(name, disabled)));
+    registerDescription(this.#app, () => ({ names: this.routes, prefix: settings.mountPrefix }));
   }
 
   /** Bytes that clients have not read yet. */

@@ -19,7 +19,6 @@ import { SlowAnswers } from './slow-answer.js';
 
 export interface McpRouteParts extends StreamParts, ToolParts {
   readonly runs: RunService;
-  readonly isDisabled: boolean;
   /** Version that the server says it has. */
   readonly version: string;
   readonly log: Logger;
@@ -46,11 +45,9 @@ export class McpRoutes {
     );
     // there is no stream of the server's own, and no session to end
     app.get('/mcp', access('any'), (_request, reply) => {
-      this.#requireEnabled();
       return reply.code(405).header('allow', 'POST').send({ detail: 'Send messages by POST' });
     });
     app.delete('/mcp', access('any'), (_request, reply) => {
-      this.#requireEnabled();
       return reply.code(404).send({ detail: 'There are no sessions' });
     });
   }
@@ -60,14 +57,9 @@ export class McpRoutes {
     this.#slow.stop();
   }
 
-  #requireEnabled(): void {
-    if (this.parts.isDisabled) throw new PublicError('not_found', 'MCP is disabled on this server');
-  }
-
   async #answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { body } = request;
     try {
-      this.#requireEnabled();
       requireVersion(request);
       if (body === undefined) throw new McpError(CODE.parse, 'The body is empty');
       const message = parseMessage(body);
@@ -121,7 +113,7 @@ export class McpRoutes {
       scope,
       assistantScope,
       threadId: undefined,
-      fields: callerFields(request.headers, request.caller),
+      fields: callerFields(request),
     };
     let submitted: Submitted;
     try {

@@ -1,6 +1,6 @@
 import { publicUrlOf } from './public-url.js';
 
-const settings = { publicUrl: undefined, trustsForwarded: false };
+const settings = { publicUrl: undefined, trustsForwarded: false, mountPrefix: '' };
 const forwarded = {
   host: '10.0.0.1:8000',
   'x-forwarded-host': 'agents.example.com, inner',
@@ -10,7 +10,7 @@ const forwarded = {
 
 describe('the public URL', () => {
   it('stays the configured one whatever a request holds', () => {
-    const configured = { publicUrl: 'https://agents.example.com/x/', trustsForwarded: true };
+    const configured = { ...settings, publicUrl: 'https://agents.example.com/x/', trustsForwarded: true };
     expect(publicUrlOf(forwarded, configured)).toBe('https://agents.example.com/x');
   });
 
@@ -19,6 +19,13 @@ describe('the public URL', () => {
     expect(publicUrlOf(forwarded, { ...settings, trustsForwarded: true })).toBe(
       'https://agents.example.com/team',
     );
+  });
+
+  it('ends with the prefix under which the server is mounted', () => {
+    const mounted = { ...settings, mountPrefix: '/in' };
+    expect(publicUrlOf({ host: 'localhost:80' }, mounted)).toBe('http://localhost:80/in');
+    const configured = { ...mounted, publicUrl: 'https://agents.example.com/in/' };
+    expect(publicUrlOf({}, configured)).toBe('https://agents.example.com/in');
   });
 
   it.each([

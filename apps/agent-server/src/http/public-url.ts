@@ -5,6 +5,8 @@ export interface PublicUrlSettings {
   readonly publicUrl: string | undefined;
   /** Requests come through a proxy that sets `x-forwarded-proto`, `-host` and `-prefix` itself. */
   readonly trustsForwarded: boolean;
+  /** Before every path of the server; proxies and settings do not know it. */
+  readonly mountPrefix: string;
 }
 
 /** `localhost:8000`, `127.0.0.1:8000`, `[::1]:8000`. */
@@ -31,6 +33,11 @@ function forwardedUrl(headers: IncomingHttpHeaders): string | undefined {
  * the client's word: it is taken where it names this machine, as nobody elsewhere can be led astray by it.
  */
 export function publicUrlOf(headers: IncomingHttpHeaders, settings: PublicUrlSettings): string | undefined {
+  const found = rootUrlOf(headers, settings);
+  return found?.endsWith(settings.mountPrefix) === false ? found + settings.mountPrefix : found;
+}
+
+function rootUrlOf(headers: IncomingHttpHeaders, settings: PublicUrlSettings): string | undefined {
   if (settings.publicUrl) return settings.publicUrl.replace(/\/+$/, '');
   const forwarded = settings.trustsForwarded ? forwardedUrl(headers) : undefined;
   if (forwarded) return forwarded;

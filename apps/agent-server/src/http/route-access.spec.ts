@@ -10,7 +10,6 @@ function build(): ReturnType<typeof buildHttpServer> {
   return buildHttpServer({
     verifier: undefined,
     readiness: { notReady: undefined, notStarted: undefined },
-    corsOrigins: [],
     replies: new OpenReplies(),
     unsent: new UnsentOutput({
       clock: systemClock,

@@ -1,4 +1,5 @@
 import type { RouteShorthandOptions } from 'fastify';
+import type { RouteGroup } from '#lib/graph-configuration';
 
 /** What a caller may ask to do, by resource: the events of LangGraph's `Auth.on`. */
 interface Actions {
@@ -21,6 +22,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What the route does; a route without it is refused when it is registered. */
     readonly access?: RouteAccess;
+    /** The setting of the agent that switches the route off. */
+    disabledBy?: RouteGroup | undefined;
   }
 }
 

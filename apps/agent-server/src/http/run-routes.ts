@@ -194,7 +194,7 @@ function askerOf(request: FastifyRequest, scope: Scope = scopeOf(request)): Aske
   return {
     scope,
     threadId: threadIdOf(request),
-    fields: callerFields(request.headers, request.caller),
+    fields: callerFields(request),
     assistantScope: (assistantId) => authorize(request, 'assistants:read', { assistant_id: assistantId }),
   };
 }

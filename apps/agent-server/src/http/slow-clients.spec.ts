@@ -18,7 +18,6 @@ function build(limits: ServerLimits): FastifyInstance {
   return buildHttpServer({
     verifier: undefined,
     readiness: { notReady: undefined, notStarted: undefined },
-    corsOrigins: [],
     replies: new OpenReplies(),
     unsent: new UnsentOutput({
       clock: systemClock,

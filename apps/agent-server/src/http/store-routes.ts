@@ -57,12 +57,11 @@ function onWire({ namespace, key, value, createdAt, updatedAt }: StoredItem): Js
 
 export interface StoreRouteParts {
   /** Undefined: the agent has switched the routes off. */
-  readonly items: ItemStore | undefined;
+  readonly items: ItemStore;
 }
 
 /** Routes of the agent's long-term memory. */
 export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteParts): void {
-  if (items === undefined) return;
   app.put('/store/items', access('store:put'), async (request, reply) => {
     const { namespace, key, value, index, ttl } = parseBody(putting, request.body);
     await items.put(scopeOf(request), { namespace, key, value, index: index ?? undefined, ttlMinutes: ttl });

@@ -83,7 +83,7 @@ function commanderOf(request: FastifyRequest): Commander {
   const threadId = pathId(request, 'thread_id');
   return {
     threadId,
-    fields: callerFields(request.headers, request.caller),
+    fields: callerFields(request),
     assistantScope: (assistantId) => authorize(request, 'assistants:read', { assistant_id: assistantId }),
     authorizeRun: (body) => authorizeRun(request, body, threadId),
     authorizeRead: () => authorize(request, 'threads:read', { thread_id: threadId }),

@@ -3,13 +3,14 @@ import { PublicError } from '#lib/errors';
 import { renderMetrics, renderMetricsJson } from '#lib/telemetry';
 import { queryOf } from '../request-parts.js';
 import { access } from '../route-access.js';
+import type { ServedRoutes } from './openapi-document.js';
 
 /**
  * Routes by which a server describes itself: its numbers, for whoever may call it (those who reach the internal port need
  * no key), and its routes, which are no secret. What they are made with is loaded by the first request.
- * @param routes every route that is registered, read at each request
+ * @param routes those that are served, with what stands before their paths; read at each request
  */
-export function registerDescription(app: FastifyInstance, routes: () => readonly string[]): void {
+export function registerDescription(app: FastifyInstance, routes: () => ServedRoutes): void {
   app.get('/metrics', access('any'), async (request, reply) => {
     const { format = 'prometheus' } = queryOf(request);
     if (format !== 'prometheus' && format !== 'json')

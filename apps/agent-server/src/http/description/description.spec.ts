@@ -1,19 +1,19 @@
+import { parseGraphConfiguration } from '#lib/graph-configuration';
 import { HttpSide, type HttpSideParts } from '../http-side.js';
 import { DESCRIBED_ROUTES } from './described-routes.js';
 import { renderDocsPage } from './docs-page.js';
 import { openapiDocument } from './openapi-document.js';
 
 /** Routes as the server registers them; what they work with is not needed for that. */
-const ROUTES = new HttpSide({ items: {} } as HttpSideParts).routes.filter(
-  (name) => !name.startsWith('HEAD '),
-);
+const { http: settings } = parseGraphConfiguration('{"graphs": {"agent": "./agent.ts"}}');
+const ROUTES = new HttpSide({ settings } as HttpSideParts).routes.filter((name) => !name.startsWith('HEAD '));
 
 type Operation = {
   readonly summary: string;
   readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> };
 };
 
-const document = openapiDocument(ROUTES) as {
+const document = openapiDocument({ names: ROUTES, prefix: '' }) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 };
 

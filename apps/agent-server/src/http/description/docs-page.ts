@@ -66,14 +66,14 @@ function exampleOf(schema: JsonObject | undefined): string {
   return JSON.stringify(example, undefined, 2);
 }
 
-function renderOperation(path: string, method: string, operation: JsonObject): string {
+function renderOperation(prefix: string, path: string, method: string, operation: JsonObject): string {
   const schema = schemaOf(operation);
   const parameters = Array.isArray(operation['parameters']) ? operation['parameters'].map(objectOf) : [];
   const queries = parameters.filter((parameter) => parameter['in'] === 'query');
   return `<details><summary><b>${escape(method.toUpperCase())}</b> <code>${escape(path)}</code> ${escape(operation['summary'])}</summary><div>
 ${queries.map(({ name, schema: of }) => `<p><code>?${escape(name)}</code> <code>${escape(JSON.stringify(of))}</code></p>`).join('')}
 ${schema ? `<details><summary>Schema of the body</summary><pre>${escape(JSON.stringify(schema, undefined, 2))}</pre></details>` : ''}
-<form data-method="${escape(method.toUpperCase())}"><input name="path" value="${escape(path)}" aria-label="path">
+<form data-method="${escape(method.toUpperCase())}"><input name="path" value="${escape(prefix + path)}" aria-label="path">
 ${schema ? `<textarea name="body" rows="6" aria-label="body">${escape(exampleOf(schema))}</textarea>` : ''}
 <button>Send</button><pre></pre></form></div></details>`;
 }
@@ -85,11 +85,13 @@ function hashOf(text: string): string {
 /** A page that shows an OpenAPI document and sends requests by hand. It is whole: no other host and no package is asked. */
 export function renderDocsPage(document: JsonObject): DocsPage {
   const groups = new Map<string, string[]>();
+  const [served] = Array.isArray(document['servers']) ? document['servers'].map(objectOf) : [];
+  const prefix = String(served?.['url'] ?? '');
   for (const [path, methods] of Object.entries(objectOf(document['paths'])))
     for (const [method, given] of Object.entries(objectOf(methods))) {
       const operation = objectOf(given);
       const tag = Array.isArray(operation['tags']) ? String(operation['tags'][0]) : '';
-      groups.set(tag, [...(groups.get(tag) ?? []), renderOperation(path, method, operation)]);
+      groups.set(tag, [...(groups.get(tag) ?? []), renderOperation(prefix, path, method, operation)]);
     }
   const { title, version } = objectOf(document['info']);
   const sections = [...groups].map(([tag, parts]) => `<h2>${escape(tag)}</h2>\n${parts.join('\n')}`);

@@ -4,6 +4,13 @@ import { DESCRIBED_ROUTES, type DescribedRoute } from './described-routes.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
+export interface ServedRoutes {
+  /** As `METHOD /path/:parameter`. */
+  readonly names: readonly string[];
+  /** Before every path; empty without one. */
+  readonly prefix: string;
+}
+
 /** Answered without a key. */
 const OPEN = new Set(['GET /ok', 'GET /info', 'GET /openapi.json', 'GET /docs']);
 
@@ -61,11 +68,10 @@ function operationOf(name: string, path: string): Json {
 /**
  * The OpenAPI document of the routes that a server has registered. Bodies and queries are described by the shapes that
  * check them.
- * @param routes as `METHOD /path/:parameter`
  */
-export function openapiDocument(routes: readonly string[]): Json {
+export function openapiDocument({ names, prefix }: ServedRoutes): Json {
   const paths: Record<string, Record<string, Json>> = {};
-  for (const name of routes) {
+  for (const name of names) {
     const [method = '', path = ''] = name.split(' ');
     if (method === 'HEAD') continue;
     const shown = path.replace(/:([a-z_]+)/g, '{$1}');
@@ -74,6 +80,7 @@ export function openapiDocument(routes: readonly string[]): Json {
   return {
     openapi: '3.1.0',
     info: { title: 'Agent server', version: PLATFORM_VERSION },
+    ...(prefix === '' ? {} : { servers: [{ url: prefix }] }),
     paths,
     components: {
       securitySchemes: {

@@ -1,0 +1,103 @@
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { corsProblems, parseCors, type CorsSettings } from './cors-settings.js';
+
+/** Groups of routes that an agent may switch off. */
+const ROUTE_GROUPS = ['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp'] as const;
+export type RouteGroup = (typeof ROUTE_GROUPS)[number];
+
+/** Headers by their names in lower case, where `*` stands for any characters. What is excluded counts first. */
+export interface HeaderChoice {
+  /** Undefined: those of the server's choice. */
+  readonly includes: readonly string[] | undefined;
+  readonly excludes: readonly string[];
+}
+
+/** `http` of `langgraph.json`. */
+export interface HttpSettings {
+  readonly disabled: ReadonlySet<RouteGroup>;
+  readonly cors: CorsSettings | undefined;
+  /** Headers of requests that graphs find in `configurable`. */
+  readonly configurableHeaders: HeaderChoice;
+  /** Headers of requests that stand in log lines; none unless some are included. */
+  readonly loggedHeaders: HeaderChoice;
+  /** Before every path, as `/team/agent`; empty without one. */
+  readonly mountPrefix: string;
+}
+
+const SWITCHES = [...ROUTE_GROUPS.map((group) => `disable_${group}`), 'disable_ui', 'disable_webhooks'];
+const PATTERN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** Characters that no proxy writes in another way, and no `.` or `..`. */
+const PREFIX = /^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._~-]+)+$/;
+
+/** Lists of headers have two spellings. */
+const LISTS = { includes: ['includes', 'include'], excludes: ['excludes', 'exclude'] } as const;
+
+type Judge = (key: string, value: unknown) => readonly string[];
+
+function isPatterns(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string' && PATTERN.test(one));
+}
+
+const judgeHeaders: Judge = (key, given) => {
+  if (!isJsonObject(given)) return [`${key} must be an object such as {"includes": ["x-user-*"]}`];
+  const known: readonly string[] = Object.values(LISTS).flat();
+  return Object.entries(given).flatMap(([name, value]) => {
+    if (!known.includes(name)) return [`${key}.${name} is not a known setting; remove it`];
+    return value === null || isPatterns(value) ? [] : [`${key}.${name} must be a list of header names`];
+  });
+};
+
+const judgeSwitch: Judge = (key, value) =>
+  typeof value === 'boolean' ? [] : [`${key} must be true or false`];
+
+const JUDGES: Readonly<Record<string, Judge>> = {
+  ...Object.fromEntries(SWITCHES.map((key) => [key, judgeSwitch])),
+  cors: (_key, value) => corsProblems(value),
+  configurable_headers: judgeHeaders,
+  logging_headers: judgeHeaders,
+  mount_prefix: (key, value) =>
+    value === '' || value === '/' || (typeof value === 'string' && PREFIX.test(value))
+      ? []
+      : [`${key} must be a path such as "/team/agent", of letters, digits and . _ ~ - alone`],
+};
+
+/** What of the setting `http` cannot be done; undefined when all of it can. */
+export function httpRefusal(http: unknown): string | undefined {
+  if (!isJsonObject(http)) return 'it must be an object';
+  const problems = Object.entries(http).flatMap(([key, value]) => {
+    if (value === null) return [];
+    const judge = Object.hasOwn(JUDGES, key) ? JUDGES[key] : undefined;
+    if (judge) return judge(key, value);
+    return value === false ? [] : [`${key} cannot be served; remove it`];
+  });
+  return problems.length === 0 ? undefined : problems.join(', ');
+}
+
+/** What of the setting drives nothing. */
+export function httpNote(http: unknown): string | undefined {
+  const { logging_headers: logged } = isJsonObject(http) ? http : {};
+  if (!isJsonObject(logged) || parseHeaders(logged).includes) return undefined;
+  return 'logging_headers includes no header, and none is logged otherwise';
+}
+
+function parseHeaders(given: unknown): HeaderChoice {
+  const choice: JsonObject = isJsonObject(given) ? given : {};
+  const listOf = (names: readonly string[]): string[] | undefined => {
+    const lists = names.map((name) => choice[name]).filter((value) => Array.isArray(value));
+    return lists.length === 0 ? undefined : lists.flat().map((name: string) => name.toLowerCase());
+  };
+  return { includes: listOf(LISTS.includes), excludes: listOf(LISTS.excludes) ?? [] };
+}
+
+/** Reads the setting, which has been judged before. */
+export function parseHttpSettings(given: unknown): HttpSettings {
+  const http: JsonObject = isJsonObject(given) ? given : {};
+  const { mount_prefix: prefix } = http;
+  return {
+    disabled: new Set(ROUTE_GROUPS.filter((group) => http[`disable_${group}`] === true)),
+    cors: parseCors(http['cors']),
+    configurableHeaders: parseHeaders(http['configurable_headers']),
+    loggedHeaders: parseHeaders(http['logging_headers']),
+    mountPrefix: typeof prefix === 'string' && prefix !== '/' ? prefix : '',
+  };
+}
