@@ -97,7 +97,7 @@ export class AgentServer {
     const services = buildServices({
       ...{ config, webhookSettings, threadTtl, database, graphs, hosts, assistants, secrets, clock, log },
     });
-    const { worker, keeper, follower, runs, state, crons, webhooks, agents, tasks, watch } = services;
+    const { worker, watches, keeper, follower, runs, state, crons, webhooks, agents, tasks, watch } = services;
     const http = new HttpSide({
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       sql,
@@ -127,7 +127,7 @@ export class AgentServer {
       clock,
       log,
     });
-    connectNotifications(notifications, { sql, worker, follower, webhooks, watch });
+    connectNotifications(notifications, { sql, worker, watches, follower, webhooks, watch });
 
     // before the database answers: `GET /ok` says what the server waits for
     const port = await http.listen(config.host, config.port);

@@ -17,6 +17,7 @@ import { RunRelay } from './run/run-relay.js';
 import { RunService } from './run/run-service.js';
 import { TemporaryRuns } from './run/temporary-runs.js';
 import { ThreadWatch } from './run/thread-watch.js';
+import { WatchAnswers } from './run/watch-answers.js';
 import { Worker } from './run/worker.js';
 import { buildWebhooks } from './webhook/build-webhooks.js';
 import { ThreadSweeper } from './upkeep/thread-sweeper.js';
@@ -47,6 +48,7 @@ export interface Services {
   readonly server: ServerIdentity;
   readonly logs: RunLogs;
   readonly worker: Worker;
+  readonly watches: WatchAnswers;
   readonly keeper: LeaseKeeper;
   readonly follower: RunFollower;
   readonly runs: RunService;
@@ -104,6 +106,7 @@ export function buildServices(parts: ServiceParts): Services {
     server,
     logs,
     worker,
+    watches: new WatchAnswers({ worker, logs, relay, clock }),
     follower,
     keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, kept: limits, clock, log }),
     webhooks: webhooks.sender,

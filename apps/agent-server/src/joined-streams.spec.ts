@@ -135,6 +135,37 @@ describe.each(SERVERS)('a client that joins a run at %s', (_title, serverOf) => 
 });
 
 describe('Last-Event-ID', () => {
+  it('takes no events from other readers when it names one that no server has made', async () => {
+    const threadId = await newThread();
+    const { run_id } = await startTicking(first.client(), threadId, true);
+    const client = second.client();
+    const forged = listen(client.runs.joinStream(threadId, run_id, { lastEventId: '99-999999' }));
+    await new Promise((resolve) => setTimeout(resolve, 100)); // the log there has begun
+    const honest = listen(client.runs.joinStream(threadId, run_id, { lastEventId: '1-1' }));
+    const later = listen(client.runs.joinStream(threadId, run_id));
+    await Promise.all([forged.done, honest.done, later.done]);
+    expect(ticksOf(honest.heard)).toEqual(upTo(TICKS).slice(1));
+    expect(ticksOf(later.heard).at(-1)).toBe(TICKS - 1);
+    expect(ticksOf(forged.heard)).toEqual([]);
+  });
+
+  it('gives a reader the events that it missed of a run which is quiet meanwhile', async () => {
+    const threadId = await newThread();
+    const { run_id } = await first.client().runs.create(threadId, 'slow', {
+      input: { waitMs: 3_000 },
+      streamMode: ['custom'],
+      streamResumable: true,
+    });
+    const here = listen(first.client().runs.joinStream(threadId, run_id, { lastEventId: '-1' }));
+    await waitFor(() => here.heard.length === 2, PATIENCE);
+    const startedMs = performance.now();
+    const { heard } = listen(second.client().runs.joinStream(threadId, run_id, { lastEventId: '1-0' }));
+    await waitFor(() => heard.length > 0, PATIENCE);
+    expect(heard.map(({ id }) => id)).toEqual(['1-1']);
+    expect(performance.now() - startedMs).toBeLessThan(2_500);
+    await first.client().runs.cancel(threadId, run_id, true);
+  });
+
   it('refuses an id that names no event', async () => {
     const threadId = await newThread();
     const { run_id } = await startTicking(first.client(), threadId);

@@ -185,9 +185,13 @@ export class EventLog {
     return this.#opening && new LoggedEvent(this.#opening, position ?? BEGINNING, position ? undefined : '');
   }
 
-  /** Every event that is here and comes after a position. */
-  after(position: Position): readonly LoggedEvent[] {
-    return this.#events.filter((event) => isAfter(event.position, position));
+  /** The events that are here and come after a position: all of them, or the first up to some bytes, one at least. */
+  after(position: Position, maxBytes = Infinity): readonly LoggedEvent[] {
+    const from = this.#events.findIndex((event) => isAfter(event.position, position));
+    if (from < 0) return [];
+    let bytes = 0;
+    const to = this.#events.findIndex((event, index) => index >= from && (bytes += event.bytes) > maxBytes);
+    return this.#events.slice(from, to < 0 ? undefined : Math.max(to, from + 1));
   }
 
   /** Undefined where nobody asks. */
@@ -208,6 +212,8 @@ export class EventLog {
     this.clear();
     this.#before = position;
     this.#last = position;
+    // who stands before it has something to look for elsewhere
+    for (const cursor of this.#cursors) cursor.onMore();
   }
 
   /** Drops its events; readers that have not taken them are behind. */

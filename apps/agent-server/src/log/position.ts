@@ -14,6 +14,10 @@ export function isAfter(one: Position, other: Position): boolean {
   return one.attempt === other.attempt ? one.n > other.n : one.attempt > other.attempt;
 }
 
+export function earlier(one: Position, other: Position): Position {
+  return isAfter(one, other) ? other : one;
+}
+
 /** Whether nothing can be missing between the two: the next of its attempt, or the opening of a later one. */
 export function isNext(position: Position, before: Position): boolean {
   return position.attempt === before.attempt

@@ -1,27 +1,35 @@
 import type { Notifications } from '#lib/postgres';
-import { parsePosition } from '../log/position.js';
+import { parsePosition, type Position } from '../log/position.js';
 import { findCancel } from '../store/run/find-cancel.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { RunFollower } from './run-follower.js';
 import type { ThreadWatch } from './thread-watch.js';
+import type { WatchAnswers } from './watch-answers.js';
 import type { Worker } from './worker.js';
 
 /** What servers notify one another of; hints only, polling finds out the same a little later. */
-export type NotificationWord = 'pending' | 'cancel' | 'watch' | 'events' | 'webhook' | 'thread';
+export type NotificationWord = 'pending' | 'cancel' | 'watch' | 'at' | 'events' | 'webhook' | 'thread';
 
 interface Listeners {
   readonly sql: Sql;
   readonly worker: Worker;
+  readonly watches: WatchAnswers;
   readonly follower: RunFollower;
   readonly webhooks: { wake(): void };
   readonly watch: Pick<ThreadWatch, 'wake'>;
 }
 
+/** `RUN`, or `RUN:POSITION`. */
+function placeIn(text: string): { readonly runId: string; readonly position: Position | undefined } {
+  const [runId = '', position] = text.split(':', 2);
+  return { runId, position: position === undefined ? undefined : parsePosition(position) };
+}
+
 /** Hands notifications to the parts that they are for. */
 export function connectNotifications(
   notifications: Notifications<NotificationWord>,
-  { sql, worker, follower, webhooks, watch }: Listeners,
+  { sql, worker, watches, follower, webhooks, watch }: Listeners,
 ): void {
   async function cancel(runId: string): Promise<void> {
     if (!worker.find(runId)) return;
@@ -31,8 +39,12 @@ export function connectNotifications(
   notifications.on('pending', () => worker.wake());
   notifications.on('cancel', (runId) => void cancel(runId));
   notifications.on('watch', (wanted) => {
-    const [runId = '', after] = wanted.split(':', 2);
-    worker.relay(runId, after === undefined ? undefined : parsePosition(after));
+    const { runId, position } = placeIn(wanted);
+    void watches.answer(runId, position);
+  });
+  notifications.on('at', (place) => {
+    const { runId, position } = placeIn(place);
+    if (position) follower.standsAt(runId, position);
   });
   notifications.on('events', (runId) => follower.wake(runId));
   notifications.on('webhook', () => webhooks.wake());

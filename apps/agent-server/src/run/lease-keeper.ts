@@ -143,7 +143,7 @@ export class LeaseKeeper {
     else await finishRun(WORKER, sql, run, end);
     if (run.watchers.length > 0 || run.isStreamed) {
       const body = JSON.stringify({ __error__: error });
-      await relay.end(run.runId, { attempt: run.attempt + 1, n: 0 }, body);
+      await relay.endAt(run.runId, { attempt: run.attempt + 1, n: 0 }, body);
     }
     log.error({ ...runLogFields(run), attempt: run.attempt }, 'failed a run that lost its server too often');
   }

@@ -2,7 +2,7 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { RunResult } from '../log/event-log.js';
-import { isAfter, isNext, type Position } from '../log/position.js';
+import { earlier, isAfter, isNext, type Position } from '../log/position.js';
 import { findLastEvent } from '../store/event/find-last-event.js';
 import { readRunEvents } from '../store/event/read-run-events.js';
 import { watchRun } from '../store/event/watch-run.js';
@@ -35,6 +35,14 @@ interface Place {
   looksAtGap: number;
 }
 
+interface FollowOptions {
+  /** The server at work knows of the readers here. */
+  readonly isMarked?: boolean;
+  readonly mayBeginLater?: boolean;
+  /** Where the reader stands that is the first here. */
+  readonly wanted?: Position | undefined;
+}
+
 export interface RunFollowerParts {
   readonly sql: Sql;
   readonly server: ServerIdentity;
@@ -64,14 +72,11 @@ export class RunFollower implements Followed {
   constructor(private readonly parts: RunFollowerParts) {}
 
   /** Goes on after the log's last event; where that is not known, with what comes from now on. */
-  follow(
-    log: RunLog,
-    { isMarked = false, mayBeginLater = false }: { isMarked?: boolean; mayBeginLater?: boolean } = {},
-  ): void {
+  follow(log: RunLog, { isMarked = false, mayBeginLater = false, wanted }: FollowOptions = {}): void {
     if (this.#places.has(log.runId)) return;
     const place: Place = { log, mayBeginLater, isReady: isMarked, looksAfterEnd: 0, looksAtGap: 0 };
     this.#places.set(log.runId, place);
-    if (!isMarked) void this.#prepare(place);
+    if (!isMarked) void this.#prepare(place, wanted);
     if (!this.#cancel) this.#schedule();
   }
 
@@ -102,8 +107,17 @@ export class RunFollower implements Followed {
     this.#cancel?.();
   }
 
-  /** What other readers were relayed is no news for one that reads from now on: it begins after that. */
-  async #prepare(place: Place): Promise<void> {
+  /** The server at work answered where the output stands. A log that has not begun begins there. */
+  standsAt(runId: string, position: Position): void {
+    const { events } = this.#places.get(runId)?.log ?? {};
+    if (events && !events.last) events.restart(position);
+  }
+
+  /**
+   * Where a log begins is never what a client named, but what servers wrote or answer; readers that stand before it
+   * catch up by themselves, and one that stands beyond it harms nobody else.
+   */
+  async #prepare(place: Place, wanted: Position | undefined): Promise<void> {
     const { runId, events } = place.log;
     try {
       if (!events.last) {
@@ -113,7 +127,8 @@ export class RunFollower implements Followed {
     } catch (error) {
       this.parts.log.warn({ run_id: runId, error: errorText(error) }, 'reading relayed output failed');
     }
-    await this.ask(runId, events.last);
+    const { last } = events;
+    await this.ask(runId, wanted && last ? earlier(wanted, last) : (wanted ?? last));
     place.isReady = true;
     this.#look(false);
   }
@@ -179,6 +194,8 @@ export class RunFollower implements Followed {
     }
     place.looksAtGap = 0;
     if (event === END) {
+      // readers that stand before it have something to catch up with
+      if (!last && position.n > 0) events.restart({ ...position, n: position.n - 1 });
       this.#places.delete(runId);
       this.parts.logs.end(runId, { body: data });
     } else if (position.n === 0) events.open(position.attempt, { event, data });

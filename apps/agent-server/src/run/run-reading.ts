@@ -18,6 +18,7 @@ const PAGE_BYTES = 256 * 1024;
 /** Milliseconds between two looks for what another server was asked to repeat, and how often is looked. */
 const LOOK_MS = 250;
 const LOOKS = 20;
+const LOOKS_BETWEEN_QUESTIONS = 8;
 
 export interface ReadingParts {
   readonly sql: Sql;
@@ -99,13 +100,14 @@ export class RunReading implements Reading {
     const found = await readRunEvents(WORKER, this.parts.sql, [{ runId, after }], PAGE_BYTES);
     let last = after;
     for (const { position, event, data } of found) {
-      if (event === END || !isNext(position, last)) break;
-      this.#page.push(new LoggedEvent({ event, data }, position));
+      if (!isNext(position, last)) break;
       last = position;
+      if (event === END) break;
+      this.#page.push(new LoggedEvent({ event, data }, position));
     }
     this.#cursor.moveTo(last);
     const { before } = events;
-    if (this.#page.length > 0) this.#looks = 0;
+    if (last !== after) this.#looks = 0;
     // all that was saved of the attempts before has been read, and the log begins with the opening of its own
     else if (before?.n === -1 && this.runLog.isAtWork) this.#cursor.moveTo(before);
     else if (this.parts.follower.follows(runId)) await this.#lookAgain();
@@ -115,7 +117,8 @@ export class RunReading implements Reading {
   async #lookAgain(): Promise<void> {
     if (this.#looks++ >= LOOKS) this.#isLost = true;
     else {
-      if (this.#looks === 1) await this.parts.follower.ask(this.runLog.runId, this.#cursor.position);
+      if (this.#looks % LOOKS_BETWEEN_QUESTIONS === 1)
+        await this.parts.follower.ask(this.runLog.runId, this.#cursor.position);
       await this.parts.clock.sleep(LOOK_MS);
     }
   }

@@ -2,11 +2,13 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { Batch } from '../store/batch.js';
 import { appendRunEvents } from '../store/event/append-run-events.js';
+import { notifyPosition } from '../store/event/notify-position.js';
 import { END, type RelayedEvent } from '../store/row/run-event-row.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { LoggedEvent } from '../log/logged-event.js';
-import type { Position } from '../log/position.js';
+import { BEGINNING, type Position } from '../log/position.js';
+import type { RunLog } from './run-logs.js';
 
 const MAX_EVENTS = 500;
 
@@ -36,9 +38,11 @@ export class RunRelay {
   readonly #appends: Batch<Waiting, void>;
   readonly #under = new Set<Promise<void>>();
   #waitingBytes = 0;
+  /** Called when something of a run was left out or not written. */
+  onLost: ((runId: string) => void) | undefined;
 
   constructor(
-    sql: Sql,
+    private readonly sql: Sql,
     private readonly log: Logger,
   ) {
     this.#appends = new Batch<Waiting, void>(
@@ -52,7 +56,10 @@ export class RunRelay {
 
   /** Never rejects: what gets lost is asked for again. */
   append(runId: string, logged: RelayedOutput, isRepeated = false): Promise<void> {
-    if (this.#waitingBytes > MAX_WAITING_BYTES) return Promise.resolve();
+    if (this.#waitingBytes > MAX_WAITING_BYTES) {
+      this.onLost?.(runId);
+      return Promise.resolve();
+    }
     this.#waitingBytes += logged.bytes;
     const written = this.#write({ runId, logged, isRepeated }).finally(() => {
       this.#waitingBytes -= logged.bytes;
@@ -67,6 +74,7 @@ export class RunRelay {
       await this.#appends.add(waiting);
     } catch (error) {
       const { runId } = waiting;
+      this.onLost?.(runId);
       this.log.warn({ run_id: runId, error: errorText(error) }, 'relaying output to another server failed');
     }
   }
@@ -76,9 +84,22 @@ export class RunRelay {
     await Promise.all(this.#under);
   }
 
-  /** The end of a run: no output comes after it. */
-  end(runId: string, position: Position, body: string): Promise<void> {
+  /** The end of a run whose log ended here: no output comes after it. */
+  async end({ runId, events }: RunLog): Promise<void> {
+    const { attempt, n } = events.last ?? BEGINNING;
+    if (events.result) await this.endAt(runId, { attempt, n: n + 1 }, events.result.body);
+  }
+
+  /** The end of a run that has no log here. */
+  endAt(runId: string, position: Position, body: string): Promise<void> {
     return this.append(runId, { position, event: END, data: body, bytes: body.length });
+  }
+
+  /** Tells servers that asked where the output of a run stands. */
+  stand(runId: string, position: Position): void {
+    notifyPosition(WORKER, this.sql, runId, position).catch((error: unknown) =>
+      this.log.warn({ run_id: runId, error: errorText(error) }, 'relaying output to another server failed'),
+    );
   }
 
   /** Sends again what a reader elsewhere has missed. */

@@ -312,16 +312,18 @@ export class RunService {
     const log = logs.open(runId);
     const { events } = log;
     if (follower.follows(runId)) return this.#attach(log, reader, from);
-    // what this server made of it before may go on where it stopped
-    if (!log.isMadeHere || from.kind === 'now')
-      events.restart(from.kind === 'now' ? undefined : from.kind === 'after' ? from.position : BEGINNING);
+    // what this server made of it before may go on where it stopped; a position of the client is for its reading alone
+    if (!log.isMadeHere || from.kind === 'now') events.restart(from.kind === 'kept' ? BEGINNING : undefined);
     if (from.kind === 'now' && status === 'running')
       events.describe({
         event: 'metadata',
         data: JSON.stringify({ run_id: runId, attempt: record.attempt }),
       });
     const stopReading = this.#attach(log, reader, from);
-    follower.follow(log, { mayBeginLater: from.kind === 'kept' });
+    follower.follow(log, {
+      mayBeginLater: from.kind === 'kept',
+      wanted: from.kind === 'after' ? from.position : undefined,
+    });
     return stopReading;
   }
 

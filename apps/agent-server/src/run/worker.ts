@@ -1,7 +1,7 @@
 import { errorText } from '#lib/errors';
 import { type Logger, outsideScope, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { BEGINNING, type Position } from '../log/position.js';
+import { BEGINNING } from '../log/position.js';
 import { persevere } from '../store/persevere.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { Acceptance } from '../store/row/run-end.js';
@@ -132,20 +132,12 @@ export class Worker {
     this.begin(run);
   }
 
-  /**
-   * From now on the run's output also goes to readers at other servers.
-   * @param after repeat what came after it, also of a run that has ended
-   */
-  relay(runId: string, after?: Position): void {
-    const { logs, relay } = this.parts;
+  /** From now on the run's output also goes to readers at other servers. */
+  relay(runId: string): void {
     const entry = this.#atWork.get(runId);
-    if (entry) {
-      entry.isRelayed = true;
-      logs.record(entry.log);
-    }
-    const log = entry?.log ?? logs.find(runId);
-    if (after && log && (entry || log.isMadeHere)) void relay.repeat(runId, log.events.after(after));
-    if (log?.isMadeHere && log.events.result) this.#relayEnd(log);
+    if (!entry) return;
+    entry.isRelayed = true;
+    this.parts.logs.record(entry.log);
   }
 
   /** There may be a due run in the queue. */
@@ -256,11 +248,6 @@ export class Worker {
     for (const event of entry.held.splice(0)) this.#show(entry, event);
   }
 
-  #relayEnd({ runId, events }: RunLog): void {
-    const { attempt, n } = events.last ?? BEGINNING;
-    if (events.result) void this.parts.relay.end(runId, { attempt, n: n + 1 }, events.result.body);
-  }
-
   async #perform(execution: Execution): Promise<void> {
     const { run } = execution;
     const { clock, log, runTimeoutMs: limitMs } = this.parts;
@@ -292,7 +279,7 @@ export class Worker {
         this.#free(run);
         if (hasNext) this.wake();
         logs.end(run.runId, { body: outcome.body });
-        if (entry?.isRelayed) this.#relayEnd(entry.log);
+        if (entry?.isRelayed) void this.parts.relay.end(entry.log);
         return;
       }
       case 'handed-back':
@@ -372,7 +359,7 @@ export class Worker {
     );
     for (const log of ended) {
       await this.#save(log.runId);
-      this.#relayEnd(log);
+      void this.parts.relay.end(log);
     }
     await this.parts.relay.flushed();
   }

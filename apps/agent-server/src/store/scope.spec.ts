@@ -504,6 +504,7 @@ const WORKER_STATEMENTS = [
   'listWornOutRuns',
   'markStreamed',
   'notifyPending',
+  'notifyPosition',
   'notifyThreads',
   'putCheckpoint',
   'putWrites',

@@ -1,0 +1,105 @@
+import type { Clock } from '#lib/time';
+import { BEGINNING, isAfter, type Position } from '../log/position.js';
+import type { RunLog, RunLogs } from './run-logs.js';
+import type { RunRelay } from './run-relay.js';
+
+/** What was written for one reader elsewhere need not be written again for the next one so soon. */
+const FRESH_MS = 5_000;
+
+/** Events are taken from the log in pieces, so that none is held longer than the log keeps it. */
+const PIECE_BYTES = 1024 * 1024;
+
+export interface WatchAnswersParts {
+  readonly worker: { relay(runId: string): void };
+  readonly logs: RunLogs;
+  readonly relay: RunRelay;
+  readonly clock: Clock;
+}
+
+/** What of a run was written since somebody asked. */
+interface Written {
+  readonly fromMs: number;
+  /** Everything after it: up to the newest event then, and what came later, which is relayed anyway. */
+  after: Position;
+  hasEnd: boolean;
+  /** Resolves once it is in the database. */
+  done: Promise<void>;
+}
+
+/**
+ * Answers other servers, whose readers want the output of runs here.
+ *
+ * Whoever asks gets what is kept after a position; clients choose that position and ask as often as they like. So what
+ * was written within the last 5 s is not written again, and all runs take turns: of each run at most its log is
+ * written in that time, and of this process at most all its logs, one piece at a time.
+ */
+export class WatchAnswers {
+  readonly #written = new Map<string, Written>();
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(private readonly parts: WatchAnswersParts) {
+    // a reader that notices a gap asks for it: the next answer must not rely on what got lost
+    parts.relay.onLost = (runId) => this.#written.delete(runId);
+  }
+
+  /**
+   * From now on the run's output also goes to readers at other servers.
+   * @param after repeat what came after it, also of a run that has ended
+   */
+  async answer(runId: string, after?: Position): Promise<void> {
+    const { worker, logs, relay } = this.parts;
+    worker.relay(runId);
+    const log = logs.find(runId);
+    if (!log?.isMadeHere) return;
+    const { last = BEGINNING, result } = log.events;
+    await this.#write(log, after ?? last);
+    // a server that lost the run does not know where it stands
+    if (log.isAtWork || result) relay.stand(runId, last);
+  }
+
+  #write(log: RunLog, after: Position): Promise<void> {
+    const { runId, events } = log;
+    this.#forgetOld();
+    const known = this.#written.get(runId);
+    const { last = BEGINNING } = events;
+    const written = known ?? {
+      fromMs: this.parts.clock.monotonicMs(),
+      after: last,
+      hasEnd: false,
+      done: Promise.resolve(),
+    };
+    if (!known) this.#written.set(runId, written);
+    const upTo = written.after;
+    if (isAfter(upTo, after)) {
+      written.after = after;
+      written.done = this.#inTurn(() => this.#repeat(log, after, upTo));
+    }
+    if (events.result && !written.hasEnd) {
+      written.hasEnd = true;
+      written.done = this.#inTurn(() => this.parts.relay.end(log));
+    }
+    return written.done;
+  }
+
+  #inTurn(action: () => Promise<void>): Promise<void> {
+    return (this.#turn = this.#turn.then(action));
+  }
+
+  async #repeat({ runId, events }: RunLog, after: Position, upTo: Position): Promise<void> {
+    for (let from = after; ;) {
+      const piece = events.after(from, PIECE_BYTES).filter(({ position }) => !isAfter(position, upTo));
+      const last = piece.at(-1);
+      if (!last) return;
+      await this.parts.relay.repeat(runId, piece);
+      from = last.position;
+    }
+  }
+
+  #forgetOld(): void {
+    const sinceMs = this.parts.clock.monotonicMs() - FRESH_MS;
+    for (const [runId, { fromMs }] of this.#written) {
+      if (fromMs > sinceMs) return; // the rest is newer
+      this.#written.delete(runId);
+    }
+  }
+}

@@ -1,0 +1,17 @@
+import { positionText, type Position } from '../../log/position.js';
+import { CHANNEL } from '../channel.js';
+import type { WorkerScope } from '../scope.js';
+import type { Sql } from '../sql.js';
+
+/** Answers servers that asked for a run's output: its newest event stands there, and what comes after it is relayed. */
+export async function notifyPosition(
+  scope: WorkerScope,
+  sql: Sql,
+  runId: string,
+  position: Position,
+): Promise<void> {
+  await sql.asWorker(scope, {
+    text: `SELECT pg_notify('${CHANNEL}', 'at:' || $1)`,
+    values: [`${runId}:${positionText(position)}`],
+  });
+}
