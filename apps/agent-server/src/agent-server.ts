@@ -97,7 +97,8 @@ export class AgentServer {
     const services = buildServices({
       ...{ config, webhookSettings, threadTtl, database, graphs, hosts, assistants, secrets, clock, log },
     });
-    const { worker, watches, keeper, follower, runs, state, crons, webhooks, agents, tasks, watch } = services;
+    const { worker, watches, keeper, follower, runs, state, crons, webhooks, agents, tasks, watch } =
+      services;
     const http = new HttpSide({
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       sql,

@@ -1,4 +1,5 @@
 import type { RunEvent } from '../stream/run-event.js';
+import { FrontQueue } from './front-queue.js';
 import { LoggedEvent } from './logged-event.js';
 import { BEGINNING, isAfter, type Position } from './position.js';
 
@@ -46,7 +47,7 @@ export interface Patience {
  * `append`, `read(from)`, `end(result)` are the whole of it; the rest says where the log stands.
  */
 export class EventLog {
-  #events: LoggedEvent[] = [];
+  #events = new FrontQueue<LoggedEvent>();
   /** Number of events that were dropped: the index of the first one that is here. */
   #dropped = 0;
   #bytes = 0;
@@ -187,11 +188,13 @@ export class EventLog {
 
   /** The events that are here and come after a position: all of them, or the first up to some bytes, one at least. */
   after(position: Position, maxBytes = Infinity): readonly LoggedEvent[] {
-    const from = this.#events.findIndex((event) => isAfter(event.position, position));
-    if (from < 0) return [];
+    const found: LoggedEvent[] = [];
     let bytes = 0;
-    const to = this.#events.findIndex((event, index) => index >= from && (bytes += event.bytes) > maxBytes);
-    return this.#events.slice(from, to < 0 ? undefined : Math.max(to, from + 1));
+    for (let at = this.#events.firstWhere((event) => isAfter(event.position, position)); ; at++) {
+      const event = this.#events.at(at);
+      if (!event || ((bytes += event.bytes) > maxBytes && found.length > 0)) return found;
+      found.push(event);
+    }
   }
 
   /** Undefined where nobody asks. */
@@ -204,7 +207,7 @@ export class EventLog {
   }
 
   at(index: number): LoggedEvent | undefined {
-    return this.#events[index - this.#dropped];
+    return this.#events.at(index - this.#dropped);
   }
 
   /** Forgets its events and begins after `position`; undefined: with whatever comes next. */
@@ -219,17 +222,17 @@ export class EventLog {
   /** Drops its events; readers that have not taken them are behind. */
   clear(): void {
     this.#dropped += this.#events.length;
-    this.#events = [];
+    this.#events = new FrontQueue();
     this.#before = this.#last;
     this.#grow(-this.#bytes);
   }
 
   /** Drops the oldest event, unless it is the newest or of this turn. Answers whether it did. */
   dropOldest(): boolean {
-    const [oldest] = this.#events;
+    const oldest = this.#events.at(0);
     if (!oldest || this.#events.length === 1 || this.#dropped >= (this.#firstOfTurn ?? Infinity))
       return false;
-    this.#events.shift();
+    this.#events.takeFirst();
     this.#dropped++;
     this.#before = oldest.position;
     this.#grow(-oldest.bytes);

@@ -7,6 +7,12 @@ const SWEEP_MS = 5_000;
 /** How long a reader that took something last counts as one that reads: a large event takes a slow client seconds. */
 const PATIENCE_MS = 10_000;
 
+/** What a log holds beside its events, about (test/bench/run-logs.mjs). */
+const LOG_BYTES = 1_024;
+
+/** Part of the limit that is freed beyond need, or exceeded in vain: so often and no more are all logs looked at. */
+const RELIEF_PART = 1 / 16;
+
 export interface LogLimits {
   /** Of the output of one run; more only while somebody reads it who lags. */
   readonly runBytes: number;
@@ -50,7 +56,11 @@ const FRESH = {
  */
 export class RunLogs {
   readonly #logs = new Map<string, RunLog>();
+  /** Not at work and not read, in the order in which they became that; some may be in use again. */
+  readonly #spare = new Set<RunLog>();
   #bytes = 0;
+  /** Above it events are dropped. */
+  #reliefAbove: number;
   #cancelSweep: (() => void) | undefined;
   /** Called when the output of a run may be wanted now where it was not, or the other way round. */
   onWanted: ((runId: string) => void) | undefined;
@@ -58,14 +68,16 @@ export class RunLogs {
   constructor(
     private readonly clock: Clock,
     private readonly limits: LogLimits,
-  ) {}
+  ) {
+    this.#reliefAbove = limits.processBytes;
+  }
 
   /** Readers of all logs. */
   get readers(): number {
     return [...this.#logs.values()].reduce((sum, { events }) => sum + events.readers, 0);
   }
 
-  /** Bytes of all logs. */
+  /** Bytes of all logs, and of what they hold beside their events. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -89,6 +101,7 @@ export class RunLogs {
       });
       log = { runId, events, ...FRESH };
       this.#logs.set(runId, log);
+      this.#changed(LOG_BYTES);
     }
     return log;
   }
@@ -116,11 +129,20 @@ export class RunLogs {
     if (log.events.readers > 0 || log.events.isAwaited || (log.isAtWork && !log.events.isRecording)) return;
     if (!log.events.isRecording) return this.#forget(log);
     log.idleSinceMs = this.clock.monotonicMs();
+    if (!log.isAtWork) {
+      this.#spare.delete(log);
+      this.#spare.add(log);
+      this.#forgetSpare();
+    }
     this.#sweepLater();
   }
 
   #forget(log: RunLog): void {
-    if (this.#logs.get(log.runId) === log) this.#logs.delete(log.runId);
+    this.#spare.delete(log);
+    if (this.#logs.get(log.runId) === log) {
+      this.#logs.delete(log.runId);
+      this.#changed(-LOG_BYTES);
+    }
     log.events.stopRecording();
   }
 
@@ -148,23 +170,53 @@ export class RunLogs {
 
   #changed(change: number): void {
     this.#bytes += change;
-    if (change > 0 && this.#bytes > this.limits.processBytes) this.#relieve();
+    if (this.#bytes <= this.limits.processBytes) this.#reliefAbove = this.limits.processBytes;
+    else if (change > 0 && this.#bytes > this.#reliefAbove) this.#relieve();
   }
 
-  /** Forgets what ended first, then the oldest events of the largest log. */
+  /**
+   * Forgets logs that nobody reads first, then the oldest events of the largest. That looks at all logs, so it frees
+   * more than it must; what cannot be freed (the newest event of each) is looked at again once there is more of it.
+   */
   #relieve(): void {
     const { processBytes } = this.limits;
-    const unread = this.all.filter(
-      ({ events, isAtWork }) => !isAtWork && events.readers === 0 && events.bytes > 0,
-    );
-    for (const log of unread.sort((one, other) => (one.endedMs ?? Infinity) - (other.endedMs ?? Infinity))) {
-      if (this.#bytes <= processBytes) return;
-      this.#forget(log);
-    }
-    const largest = this.all.sort((one, other) => other.events.bytes - one.events.bytes);
-    for (const { events } of largest) {
-      while (this.#bytes > processBytes && events.dropOldest());
-      if (this.#bytes <= processBytes) return;
+    this.#forgetSpare();
+    if (this.#bytes > processBytes) this.#lower(processBytes * (1 - RELIEF_PART));
+    this.#reliefAbove = Math.max(processBytes, this.#bytes + processBytes * RELIEF_PART);
+  }
+
+  #forgetSpare(): void {
+    for (const log of this.#spare) {
+      if (this.#bytes <= this.limits.processBytes) return;
+      this.#spare.delete(log);
+      if (!log.isAtWork && log.events.readers === 0 && !log.events.isAwaited) this.#forget(log);
     }
   }
+
+  /** Takes the largest logs down to one size, as far as their newest events allow. */
+  #lower(toBytes: number): void {
+    const logs = this.all
+      .map(({ events }) => events)
+      .filter(({ bytes }) => bytes > 0)
+      .sort((one, other) => other.bytes - one.bytes);
+    const size = commonSize(
+      logs.map(({ bytes }) => bytes),
+      this.#bytes - toBytes,
+    );
+    for (const events of logs) {
+      if (events.bytes <= size) return;
+      while (events.bytes > size && events.dropOldest());
+    }
+  }
+}
+
+/** The size to which the largest have to come down so that together they are smaller by `excess`. */
+function commonSize(descending: readonly number[], excess: number): number {
+  let sum = 0;
+  for (const [index, bytes] of descending.entries()) {
+    sum += bytes;
+    const size = (sum - excess) / (index + 1);
+    if (size >= (descending[index + 1] ?? 0)) return Math.max(0, size);
+  }
+  return 0;
 }
