@@ -1,4 +1,4 @@
-// npm test: unit tests side by side, then everything under test/ one at a time (those start whole platforms).
+// npm test: unit tests, then everything under test/ (those start whole platforms, and wait much): two files at a time.
 // npm test -- ARGUMENTS hands the arguments to Jest.
 // Where reports are asked for (.ci/run), up to three files that failed run once more, alone: a machine that is busy
 // with something else must not refuse a change. Each that passes then is named as FLAKY, so that it gets mended.
@@ -53,5 +53,5 @@ const given = process.argv.slice(2);
 if (given.length > 0) process.exit(jest('given', given) ? 0 : 1);
 const units = suite('units', ['apps', 'libs', '--maxWorkers=2']);
 // clients of the SDKs keep sockets and timers for a while after the last test
-const borders = suite('borders', ['test/', '--runInBand', '--forceExit']);
+const borders = suite('borders', ['test/', '--maxWorkers=2', '--forceExit']);
 process.exit(units && borders ? 0 : 1);
