@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KEY_SCOPES } from '#lib/auth';
+import { parseGraphConfiguration } from '#lib/graph-configuration';
 import { HttpSide, type HttpSideParts } from '../../apps/agent-server/src/http/http-side.js';
 import type { FindArena } from './arena.js';
 import { AGENT_REQUESTS } from './agent-requests.js';
@@ -20,7 +21,8 @@ const NUMBERS = ['GET /metrics'];
 const BARREN = ['GET /mcp', 'DELETE /mcp'];
 
 /** Routes as the server registers them; what they work with is not needed for that. */
-const REGISTERED = new HttpSide({ items: {} } as HttpSideParts).routes.filter(
+const { http: settings } = parseGraphConfiguration('{"graphs": {"agent": "./agent.ts"}}');
+const REGISTERED = new HttpSide({ items: {}, settings } as HttpSideParts).routes.filter(
   (name) => !name.startsWith('HEAD '),
 );
 

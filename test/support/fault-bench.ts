@@ -275,9 +275,9 @@ export class FaultBench {
     const agent = await this.#agent();
     for (const { threadId, runId, text } of runs)
       await until(`run ${runId} (${text}) to succeed`, async () => {
-        const { status } = await agent.runs.get(threadId, runId);
+        const { status, ...run } = await agent.runs.get(threadId, runId);
         if (['error', 'timeout', 'interrupted'].includes(status))
-          throw new FinalError(`run ${text} ended as ${status}`);
+          throw new FinalError(`run ${text} ended as ${status}: ${JSON.stringify(run)}`);
         return status === 'success';
       });
     for (const threadId of new Set(runs.map((one) => one.threadId))) {

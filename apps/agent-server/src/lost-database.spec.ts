@@ -70,6 +70,30 @@ describe('an unavailable database', () => {
     await expectDoneOnce(run);
   });
 
+  it('fails no run that reads its state or the store just then', async () => {
+    const client = server.client();
+    const threads = await Promise.all(Array.from({ length: 40 }, () => client.threads.create()));
+    const runs = await Promise.all(
+      threads.map(async ({ thread_id: threadId }) => {
+        const { run_id: runId } = await client.runs.create(threadId, 'remembering', {
+          input: { word: threadId },
+        });
+        return { threadId, runId };
+      }),
+    );
+    const statuses = (): Promise<string[]> =>
+      Promise.all(runs.map(async ({ threadId, runId }) => (await client.runs.get(threadId, runId)).status));
+    for (let breaks = 0; breaks < 20; breaks++) {
+      await new Promise((resolve) => setTimeout(resolve, 20)); // some of them get on
+      proxy.cut();
+      proxy.mend();
+    }
+    const isOver = async (): Promise<boolean> =>
+      (await statuses()).every((status) => status !== 'pending' && status !== 'running');
+    await waitFor(isOver, { timeoutMs: 50_000 });
+    expect(new Set(await statuses())).toEqual(new Set(['success']));
+  });
+
   it('answers requests with 503, and those that wait for a run with its result', async () => {
     const client = server.client();
     const { thread_id } = await client.threads.create();

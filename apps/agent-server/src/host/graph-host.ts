@@ -136,7 +136,7 @@ export class GraphHost {
     const { ttl, index: settings } = order.store;
     const embedder = settings && (await loadEmbedder(order.folder, settings));
     const index = settings && embedder && new ItemIndex({ ...settings, embedder, clock });
-    const store = new GraphStore(new ItemStore({ sql, ttl, index, log }), WORKER);
+    const store = new GraphStore(new ItemStore({ sql, ttl, index, log }), WORKER, clock);
     for (const { file } of graphs.sources) await callStoreDirectly(file, store);
     const parts = { sql, graphs, store, secrets, embedder };
     return { ...parts, clock, log, questions: new GraphQuestions(parts) };

@@ -140,7 +140,8 @@ export class RunExecution {
       return await this.#finished(graph, saver, output);
     } catch (error) {
       if (this.#stopReason) return this.#stopped(output, this.#stopReason);
-      if (error instanceof FencedError) return { kind: 'lost', error };
+      // what the database did not do for the graph it may do for its next attempt
+      if (isPassing(error)) return { kind: 'lost', error };
       this.parts.log.warn({ err: errorForLog(error, this.parts.secrets) }, 'run failed');
       return this.#failed(output, errorOnWire(error), 'error');
     }

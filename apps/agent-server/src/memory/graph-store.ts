@@ -6,6 +6,8 @@ import {
   type OperationResults,
   type SearchItem,
 } from '@langchain/langgraph-checkpoint';
+import type { Clock } from '#lib/time';
+import { persevere, PATIENCE_MS } from '../store/persevere.js';
 import type { Scope } from '../store/scope.js';
 import type { ItemStore, RankedItem } from './item-store.js';
 
@@ -43,12 +45,19 @@ function labels(matchConditions: readonly MatchCondition[] | undefined, type: st
   return matchConditions?.find(({ matchType }) => matchType === type)?.path ?? [];
 }
 
-/** The items of the store as graphs get them: `config.store`, `runtime.store` and `getStore()`. */
+/**
+ * The items of the store as graphs get them: `config.store`, `runtime.store` and `getStore()`. A database that is
+ * unavailable is waited for: each operation may be performed twice.
+ */
 export class GraphStore extends BaseStore {
   readonly #items: ItemStore;
   readonly #scope: Scope;
 
-  constructor(items: ItemStore, scope: Scope) {
+  constructor(
+    items: ItemStore,
+    scope: Scope,
+    private readonly clock: Clock,
+  ) {
     super();
     this.#items = items;
     this.#scope = scope;
@@ -59,7 +68,10 @@ export class GraphStore extends BaseStore {
     key: string,
     options?: { refreshTtl?: boolean },
   ): Promise<Item | null> {
-    return (await this.#items.get(this.#scope, { namespace, key }, options?.refreshTtl)) ?? null;
+    const found = await this.#wait(() =>
+      this.#items.get(this.#scope, { namespace, key }, options?.refreshTtl),
+    );
+    return found ?? null;
   }
 
   override async put(
@@ -69,33 +81,32 @@ export class GraphStore extends BaseStore {
     index?: false | string[],
     options?: { ttl?: number | null },
   ): Promise<void> {
-    await this.#items.put(this.#scope, { namespace, key, value, index, ttlMinutes: options?.ttl });
+    const item = { namespace, key, value, index, ttlMinutes: options?.ttl };
+    await this.#wait(() => this.#items.put(this.#scope, item));
   }
 
   override async delete(namespace: string[], key: string): Promise<void> {
-    await this.#items.remove(this.#scope, { namespace, key });
+    await this.#wait(() => this.#items.remove(this.#scope, { namespace, key }));
   }
 
   override async search(namespacePrefix: string[], options: SearchOptions = {}): Promise<SearchItem[]> {
     const { filter, limit, offset, query, refreshTtl } = options;
-    const found = await this.#items.search(this.#scope, {
+    const wanted = {
       prefix: namespacePrefix,
       filter,
       query,
       limit: rows(limit, 10),
       offset: rows(offset, 0),
       refreshes: refreshTtl,
-    });
+    };
+    const found = await this.#wait(() => this.#items.search(this.#scope, wanted));
     return found.map(searchItem);
   }
 
   override listNamespaces(options: NamespaceOptions = {}): Promise<string[][]> {
     const { prefix = [], suffix = [], maxDepth, limit, offset } = options;
-    return this.#items.namespaces(this.#scope, {
-      ...{ prefix, suffix, maxDepth },
-      limit: rows(limit, 100),
-      offset: rows(offset, 0),
-    });
+    const page = { limit: rows(limit, 100), offset: rows(offset, 0) };
+    return this.#wait(() => this.#items.namespaces(this.#scope, { prefix, suffix, maxDepth, ...page }));
   }
 
   /** One after the other, as they stand: what a batch writes it also reads. */
@@ -103,6 +114,10 @@ export class GraphStore extends BaseStore {
     const results: unknown[] = [];
     for (const operation of operations) results.push(await this.#perform(operation));
     return results as OperationResults<Op>;
+  }
+
+  #wait<T>(statement: () => Promise<T>): Promise<T> {
+    return persevere(this.clock, PATIENCE_MS, statement);
   }
 
   #perform(operation: Operation): Promise<unknown> {

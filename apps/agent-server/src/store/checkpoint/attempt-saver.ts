@@ -4,13 +4,14 @@ import {
   type ChannelVersions,
   type Checkpoint,
   type CheckpointMetadata,
+  type CheckpointTuple,
   type PendingWrite,
 } from '@langchain/langgraph-checkpoint';
 import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import { FencedError } from '../fenced-error.js';
 import { jsonbText } from '../json-text.js';
-import { persevere } from '../persevere.js';
+import { PATIENCE_MS, persevere } from '../persevere.js';
 import { checkpointPlace } from '../row/checkpoint-place.js';
 import type { Fence } from '../row/fence.js';
 import type { Sql } from '../sql.js';
@@ -18,9 +19,6 @@ import { WORKER } from '../worker-scope.js';
 import { putCheckpoint, type DumpedBlob } from './put-checkpoint.js';
 import { putWrites, type DumpedWrite } from './put-writes.js';
 import { StateSaver } from './state-saver.js';
-
-/** How long a write waits for a database that is unavailable: most restarts are over by then. */
-const PATIENCE_MS = 10_000;
 
 /** What JSON has no text for (a function) comes out of the serialiser empty, and could not be read again. */
 const NO_VALUE = Buffer.from('null');
@@ -55,6 +53,10 @@ export class AttemptSaver extends StateSaver {
    */
   override getNextVersion(current: number | undefined): number {
     return Math.floor(current ?? 0) + 1 + Math.random();
+  }
+
+  override getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    return persevere(this.clock, PATIENCE_MS, () => super.getTuple(config));
   }
 
   override async put(
