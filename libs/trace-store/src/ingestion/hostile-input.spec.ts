@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import type { Queryable } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore, splitBatch, type RunOperation, type TraceStore } from '../index.js';
+import { findRun } from '../query/find-run.js';
+import { findPlaces } from '../run/run-keys.js';
 import { MAX_JSON_DEPTH } from '../wire/json-scanner.js';
 
 const postgres = testPostgres();
@@ -291,5 +294,35 @@ describe('a trace store under hostile input', () => {
       await post({ run: runOf(old.id ?? '') });
       expect(await outputsOf(old.id ?? '')).toBeUndefined();
     });
+  });
+
+  it('reads one place of a run whose id stands in thousands of traces', async () => {
+    const id = randomUUID();
+    await post({ run: runOf(id) });
+    await client.query(
+      `INSERT INTO run_keys SELECT tenant_id, id, gen_random_uuid(), start_time, project_id
+      FROM run_keys, generate_series(1, 3000) WHERE id = $1`,
+      [id],
+    );
+    let rows = 0;
+    const counting = {
+      query: async (query: pg.QueryConfig) => {
+        const result = await client.query(query);
+        rows += result.rows.length;
+        return result;
+      },
+    } as Queryable;
+    const wanted = [
+      { id, traceId: id },
+      { id, traceId: undefined },
+    ];
+    const [own, any] = await findPlaces(counting, TENANT, wanted, { lock: true });
+    expect(own).toMatchObject({ id, traceId: id });
+    expect(any).toMatchObject({ id });
+    expect(rows).toBe(2);
+    await findRun(counting, { get: async () => ({}) }, TENANT, id);
+    expect(rows).toBeLessThanOrEqual(4);
+    const changed = await patch({ id, run: Buffer.from(`{"trace_id":"${id}"}`) });
+    expect(changed).toEqual({ accepted: 1, refused: [] });
   });
 });

@@ -216,8 +216,9 @@ export class Ingestion {
     const ids = groups
       .filter((group) => firstOf(group, 'dottedOrder') === undefined)
       .flatMap((group) => firstOf(group, 'parentRunId') ?? []);
-    const places = [...(await findPlaces(this.pool, tenantId, [...new Set(ids)])).values()].flat();
-    const readable = places.filter(({ projectId }) => own === undefined || projectId === own.id);
+    const wanted = [...new Set(ids)].map((id) => ({ id, traceId: undefined }));
+    const places = await findPlaces(this.pool, tenantId, wanted, { projectId: own?.id });
+    const readable = places.filter((place) => place !== undefined && isReadable(place, own)) as RunPlace[];
     const rows = await selectRuns(this.pool, tenantId, readable);
     return new Map(rows.map((row) => [row.id, { traceId: row.traceId, dottedOrder: row.dottedOrder }]));
   }
@@ -250,9 +251,9 @@ export class Ingestion {
   async #insert(client: Connection, tenantId: string, fresh: readonly Opening[]): Promise<void> {
     if (fresh.length === 0) return;
     const ids = fresh.map(({ place }) => place.id);
-    const waiting = await takeWaiting(client, tenantId, ids);
+    const waiting = Map.groupBy(await takeWaiting(client, tenantId, ids), ({ runId }) => runId);
     const runs = fresh.map(({ group, place, parentOrder }) => {
-      const mine = waiting.filter((patch) => patch.runId === place.id && mayChange(patch, place));
+      const mine = (waiting.get(place.id) ?? []).filter((patch) => mayChange(patch, place));
       const early = groupByRun(parseWaiting(mine))
         .filter((one) => isSameTrace(one, place))
         .flatMap((one) => one.operations);
@@ -279,17 +280,13 @@ export class Ingestion {
     { tenantId, own }: Sender,
     groups: readonly RunGroup[],
   ): Promise<{ readonly unknown: readonly RunGroup[] }> {
-    const places = await findPlaces(
-      client,
-      tenantId,
-      groups.map((group) => group.id),
-      true,
-    );
+    const places = await findPlaces(client, tenantId, groups, { projectId: own?.id, lock: true });
     const known = new Map<RunGroup, RunPlace>();
-    for (const group of groups) {
-      const possible = (places.get(group.id) ?? []).filter((one) => isSameTrace(group, one));
-      const place = own ? own.placeAmong(possible) : possible[0];
-      if (place) known.set(group, place);
+    for (const [at, group] of groups.entries()) {
+      const place = places[at];
+      if (!place) continue;
+      own?.checkPlace(place);
+      known.set(group, place);
     }
     const rows = await selectRuns(client, tenantId, [...known.values()]);
     const byKey = new Map(rows.map((row) => [runKey(row), row] as const));
@@ -352,6 +349,10 @@ function isSameTrace(
   place: { readonly traceId: string },
 ): boolean {
   return group.traceId === undefined || group.traceId === place.traceId;
+}
+
+function isReadable({ projectId }: RunPlace, own: OwnProject | undefined): boolean {
+  return own === undefined || projectId === own.id;
 }
 
 /** A patch that came before its run changes it only where its sender may. */

@@ -33,16 +33,9 @@ export class OwnProject {
     return undefined;
   }
 
-  /**
-   * The run's place in this project.
-   * @returns undefined when the run is stored nowhere
-   * @throws PublicError forbidden when it is stored in another project
-   */
-  placeAmong(places: readonly RunPlace[]): RunPlace | undefined {
-    const own = places.find(({ projectId }) => projectId === this.id);
-    const [other] = places;
-    if (!own && other) throw this.#refusal(other.id, other.projectId);
-    return own;
+  /** @throws PublicError forbidden when the run is stored in another project */
+  checkPlace({ id, projectId }: RunPlace): void {
+    if (projectId !== this.id) throw this.#refusal(id, projectId);
   }
 
   #refusal(runId: string, project: string): PublicError {

@@ -28,26 +28,41 @@ export interface RunUpdate {
   readonly fill: RunPayloads;
 }
 
+/** A group that is being filled. */
+interface OpenGroup {
+  readonly id: string;
+  traceId: string | undefined;
+  readonly operations: ParsedOperation[];
+}
+
+/** The groups of one id: the first of them, which may not name its trace yet, and those that do. */
+interface GroupsOfId {
+  readonly first: OpenGroup;
+  readonly byTrace: Map<string, OpenGroup>;
+}
+
 /** Sorts the operations of a batch by run. The same id in two traces is two runs. */
 export function groupByRun(operations: readonly ParsedOperation[]): readonly RunGroup[] {
-  const groups = new Map<
-    string,
-    { id: string; traceId: string | undefined; operations: ParsedOperation[] }[]
-  >();
+  const groups = new Map<string, GroupsOfId>();
+  const sorted: OpenGroup[] = [];
   for (const parsed of operations) {
     const { id, traceId } = parsed.change;
-    const ofId = groups.get(id) ?? [];
-    groups.set(id, ofId);
-    const group = ofId.find(
-      (one) => traceId === undefined || one.traceId === undefined || one.traceId === traceId,
-    );
-    if (!group) ofId.push({ id, traceId, operations: [parsed] });
-    else {
-      group.traceId ??= traceId;
-      group.operations.push(parsed);
-    }
+    const ofId = groups.get(id);
+    const known = ofId && findGroup(ofId, traceId);
+    const group = known ?? { id, traceId, operations: [] };
+    group.operations.push(parsed);
+    group.traceId ??= traceId;
+    const byTrace = ofId?.byTrace ?? new Map<string, OpenGroup>();
+    if (group.traceId !== undefined) byTrace.set(group.traceId, group);
+    if (!ofId) groups.set(id, { first: group, byTrace });
+    if (!known) sorted.push(group);
   }
-  return [...groups.values()].flat();
+  return sorted;
+}
+
+function findGroup({ first, byTrace }: GroupsOfId, traceId: string | undefined): OpenGroup | undefined {
+  if (traceId === undefined || first.traceId === undefined) return first;
+  return byTrace.get(traceId);
 }
 
 /** The first thing that the group's operations say about `what`. */

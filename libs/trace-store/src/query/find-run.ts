@@ -18,8 +18,8 @@ export async function findRun(
 ): Promise<StoredRun | undefined> {
   if (!isUuid(id)) return undefined;
   const wanted = id.toLowerCase();
-  const places = (await findPlaces(db, tenantId, [wanted])).get(wanted) ?? [];
-  const place = places.find((one) => projectId === undefined || one.projectId === projectId);
-  const [row] = place ? await selectRuns(db, tenantId, [place]) : [];
+  const [place] = await findPlaces(db, tenantId, [{ id: wanted, traceId: undefined }], { projectId });
+  const isHidden = projectId !== undefined && place?.projectId !== projectId;
+  const [row] = place && !isHidden ? await selectRuns(db, tenantId, [place]) : [];
   return row && { row, payloads: await payloads.get(db, row) };
 }

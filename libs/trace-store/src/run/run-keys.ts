@@ -44,33 +44,57 @@ export async function claimPlaces(
   return new Set(result.rows.map((row) => runKey({ id: row.id, traceId: row.trace_id })));
 }
 
+/** A run to be found; without a trace, any run of the id. */
+export interface WantedRun {
+  readonly id: string;
+  readonly traceId: string | undefined;
+}
+
+export interface PlaceSearch {
+  /** Of several runs of one id, one of this project comes first. */
+  readonly projectId?: string | undefined;
+  /** Keeps others from changing these runs until the transaction ends. */
+  readonly lock?: boolean;
+}
+
 /**
- * Places of all runs with these ids, by id; more than one where an id occurs in several traces.
- * @param lock keeps others from changing these runs until the transaction ends
+ * One place for each wanted run, in their order; undefined for runs that are not known. Clients choose ids, so one id may
+ * stand in any number of traces: never are all of them read.
  */
 export async function findPlaces(
   db: Queryable,
   tenantId: string,
-  ids: readonly string[],
-  lock = false,
-): Promise<ReadonlyMap<string, readonly RunPlace[]>> {
-  const found = new Map<string, RunPlace[]>();
-  if (ids.length === 0) return found;
-  const result = await db.query<KeyRow>({
-    text: `SELECT id, trace_id, start_time, project_id FROM run_keys
-      WHERE tenant_id = $1 AND id = ANY($2::uuid[]) ORDER BY id, trace_id ${lock ? 'FOR UPDATE' : ''}`,
-    values: [tenantId, ids],
+  wanted: readonly WantedRun[],
+  { projectId, lock = false }: PlaceSearch = {},
+): Promise<readonly (RunPlace | undefined)[]> {
+  if (wanted.length === 0) return [];
+  // sorted: two batches with the same runs wait for one another instead of deadlocking
+  const result = await db.query<KeyRow & { readonly at: string }>({
+    text: `SELECT w.at, k.* FROM (
+        SELECT * FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS u(id, trace_id, at) ORDER BY id, trace_id
+      ) w CROSS JOIN LATERAL (
+        SELECT id, trace_id, start_time, project_id FROM run_keys
+        WHERE tenant_id = $1 AND id = w.id AND (w.trace_id IS NULL OR trace_id = w.trace_id)
+        ORDER BY ${projectId === undefined ? '' : 'project_id = $4 DESC, '}trace_id LIMIT 1 ${lock ? 'FOR UPDATE' : ''}
+      ) k`,
+    values: [
+      tenantId,
+      wanted.map(({ id }) => id),
+      wanted.map(({ traceId }) => traceId ?? null),
+      ...(projectId === undefined ? [] : [projectId]),
+    ],
     types: textTypes,
   });
-  for (const row of result.rows) {
-    const place: RunPlace = {
-      tenantId,
-      id: row.id,
-      traceId: row.trace_id,
-      startTime: parseInstant(row.start_time, { zone: 'optional' }) ?? 0n,
-      projectId: row.project_id,
-    };
-    found.set(row.id, [...(found.get(row.id) ?? []), place]);
-  }
-  return found;
+  const found = new Map(result.rows.map((row) => [Number(row.at) - 1, placeOf(tenantId, row)]));
+  return wanted.map((_run, at) => found.get(at));
+}
+
+function placeOf(tenantId: string, row: KeyRow): RunPlace {
+  return {
+    tenantId,
+    id: row.id,
+    traceId: row.trace_id,
+    startTime: parseInstant(row.start_time, { zone: 'optional' }) ?? 0n,
+    projectId: row.project_id,
+  };
 }
