@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import {
+  ANNOTATION,
   type AgentDeploymentSpec,
   type AgentRevision,
   DEPLOYMENTS,
@@ -278,6 +280,42 @@ describe('control plane', () => {
       expect(await revisions(`takes-${name}`)).toEqual([]);
     },
   );
+
+  it('keeps the database of a deployment from another that names its id', async () => {
+    const uriOf = async (name: string): Promise<string> => {
+      const secret = await waitFor(() => plane.client.find(SECRETS, at(`${name}-database`)));
+      return Buffer.from(secret.data?.['POSTGRES_URI'] ?? '', 'base64').toString();
+    };
+    const works = async (uri: string): Promise<unknown> => {
+      const client = new pg.Client({ connectionString: uri });
+      await client.connect();
+      return client.query('SELECT 1').finally(() => client.end());
+    };
+    // the thief is the older one, which keeps an id that two have
+    for (const name of ['thief', 'robbed']) {
+      await deploy(name, { suspend: true });
+      await uriOf(name);
+    }
+    const [own, robbed] = [await uriOf('thief'), await uriOf('robbed')];
+    const id = idOf(await plane.client.get(RESOURCES.AgentDeployment, at('robbed'))) ?? '';
+    const steal = { metadata: { annotations: { [ANNOTATION.id]: id } } };
+    await plane.client.merge(RESOURCES.AgentDeployment, at('thief'), {
+      ...steal,
+      spec: { sourceConfig: { resourceSpec: { dbMaxConnections: 3 } } },
+    });
+    await waitFor(async () => {
+      const { metadata, status } = await plane.client.get(RESOURCES.AgentDeployment, at('thief'));
+      const database = findCondition(status?.conditions, 'DatabaseReady');
+      return database?.status === 'True' && database.observedGeneration === metadata.generation;
+    });
+    expect(await uriOf('thief')).toBe(own);
+    await works(robbed);
+    await plane.client.merge(RESOURCES.AgentDeployment, at('thief'), steal);
+    await plane.client.delete(RESOURCES.AgentDeployment, at('thief'));
+    await waitFor(async () => !(await plane.client.find(RESOURCES.AgentDeployment, at('thief'))));
+    await works(robbed);
+    await expect(works(own)).rejects.toThrow();
+  });
 
   it('waits a short while for a Secret that is created later', async () => {
     await deploy('early', { secretsRef: { name: 'late' } });

@@ -18,6 +18,7 @@ import {
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { workspaceOf } from '../caches.js';
+import { ownId } from '../identity/decide-id.js';
 import { ensureId } from '../identity/ensure-id.js';
 import { decideDeployment, type DeploymentDecision } from './decide.js';
 import { finalizeDeployment } from './finalize.js';
@@ -72,7 +73,8 @@ export class DeploymentReconciler {
     if (step === 'gone') return done();
     if (step === 'finalize') {
       const workspace = workspaceOf(this.#caches.workspaces, found.metadata.namespace);
-      return await finalizeDeployment(client, provisioning, found, workspace);
+      const id = ownId(found, this.#caches.deployments.list());
+      return await finalizeDeployment(client, provisioning, found, { id, workspace });
     }
     const held = await addFinalizer(client, RESOURCES.AgentDeployment, found, FINALIZER.deployment);
     const deployment = await ensureId(client, RESOURCES.AgentDeployment, held, this.#caches.deployments);

@@ -17,18 +17,19 @@ const DELETING_MS = 1_000;
 /**
  * Ends a deployment: its pods first, then what they use, since an agent without its database would only report errors.
  * Revisions are listed from the server: one that no cache shows yet would lose its database under its pods.
+ * @param id the deployment's own, by which its database is named
  */
 export async function finalizeDeployment(
   client: KubeClient,
   provisioning: DeploymentProvisioning,
   deployment: AgentDeployment,
-  workspace: Workspace | undefined,
+  { id, workspace }: { readonly id: string; readonly workspace: Workspace | undefined },
 ): Promise<Result> {
   const revisions = await listRevisions(client, deployment);
   const present = revisions.filter((revision) => !isDeleting(revision));
   await forgetRevisions(client, present, 'Foreground');
   if (revisions.length > 0) return wait(REASON.deleting, DELETING_MS);
-  await provisioning.release(deployment, workspace?.spec.tenantId);
+  await provisioning.release(deployment, id, workspace?.spec.tenantId);
   await removeFinalizer(client, RESOURCES.AgentDeployment, deployment, FINALIZER.deployment);
   return done();
 }

@@ -81,7 +81,7 @@ export class DeploymentProvisioning {
     const secret = await this.#client.find(SECRETS, { namespace, name: databaseSecretName(name) });
     const uri = secret && isOwnedBy(secret, deployment) ? secretValue(secret, DATABASE_KEY) : undefined;
     if (uri === undefined) return undefined;
-    const login = { adminUri: this.#stores.adminUri, name: databaseName(deployment) };
+    const login = { adminUri: this.#stores.adminUri, name: databaseName(idOf(deployment) ?? '') };
     return {
       isCurrent: uri === databaseUri({ ...login, password: passwordOf(uri) ?? '' }),
       mark: secret?.metadata.annotations?.[ANNOTATION.database],
@@ -99,7 +99,7 @@ export class DeploymentProvisioning {
     const maxConnections = deployment.spec.sourceConfig.resourceSpec?.dbMaxConnections;
     const { uri } = await this.#stores.databases.ensure({
       adminUri: this.#stores.adminUri,
-      name: databaseName(deployment),
+      name: databaseName(idOf(deployment) ?? ''),
       ...(password === undefined ? {} : { password }),
       ...(maxConnections === undefined ? {} : { maxConnections }),
     });
@@ -120,11 +120,12 @@ export class DeploymentProvisioning {
   /**
    * Removes database, key and Secrets. The tracing project and its runs stay. The Secrets are not left to the garbage
    * collector: the next deployment of the name must not find them.
+   * @param id the deployment's own, whatever its annotation says
    */
-  async release(deployment: AgentDeployment, tenantId: string | undefined): Promise<void> {
+  async release(deployment: AgentDeployment, id: string, tenantId: string | undefined): Promise<void> {
     const { name, namespace = '' } = deployment.metadata;
     const { databases, apiKeys, adminUri } = this.#stores;
-    await databases.drop({ adminUri, name: databaseName(deployment) });
+    await databases.drop({ adminUri, name: databaseName(id) });
     if (tenantId !== undefined) await apiKeys.revokeOfDeployment(tenantId, name);
     for (const secretName of [platformSecretName(name), databaseSecretName(name)]) {
       const key = { namespace, name: secretName };
@@ -155,8 +156,8 @@ export class DeploymentProvisioning {
 }
 
 /** Database and role of a deployment. By its id, which survives a restore of the cluster; names may be used again. */
-function databaseName(deployment: AgentDeployment): string {
-  return `agent_${(idOf(deployment) ?? '').replaceAll('-', '')}`;
+function databaseName(id: string): string {
+  return `agent_${id.replaceAll('-', '')}`;
 }
 
 function passwordOf(uri: string | undefined): string | undefined {

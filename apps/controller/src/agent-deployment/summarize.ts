@@ -42,6 +42,7 @@ export function summarizeDeployment(
   const { found, keeps } = findings(world, decision, outcome);
   return defined({
     observedGeneration: generation,
+    id: idOf(deployment),
     latestRevisionId: latest && idOf(latest),
     latestRevisionName: latest?.metadata.name,
     activeRevisionId: active && idOf(active),

@@ -20,6 +20,8 @@ function object(uid: string, created: string, id?: string) {
 describe('decideId', () => {
   const older = object(A, '2026-01-01T00:00:00Z', CHOSEN);
   const younger = object(B, '2026-01-02T00:00:00Z', CHOSEN);
+  const keeper = { ...object(B, '2026-01-02T00:00:00Z'), status: { id: CHOSEN } };
+  const claimer = { ...object(B, '2025-01-01T00:00:00Z', CHOSEN), status: { id: B } };
   it.each([
     ['assigns the uid to an object without an id', object(A, '2026-01-01T00:00:00Z'), [], A],
     ['keeps a chosen id', older, [older], undefined],
@@ -27,11 +29,15 @@ describe('decideId', () => {
     ['keeps the id of the older of two', older, [older, younger], undefined],
     ['assigns the uid to the younger of two with one id', younger, [older, younger], B],
     [
-      'ignores the id of an object that is being deleted',
-      younger,
-      [{ metadata: { ...older.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } }, younger],
-      undefined,
+      'assigns the uid while an object with the id is being deleted',
+      older,
+      [older, { metadata: { ...younger.metadata, deletionTimestamp: '2026-01-03T00:00:00Z' } }],
+      A,
     ],
+    ['restores the id of the status', { ...older, status: { id: B } }, [older], B],
+    ['keeps the id of the status', { ...older, status: { id: CHOSEN } }, [older, younger], undefined],
+    ['assigns the uid to one that names the id of another status', older, [older, keeper], A],
+    ['keeps an id that another has in its annotation alone', older, [older, claimer], undefined],
   ])('%s', (_, one, all, expected) => {
     expect(decideId(one, all)).toBe(expected);
   });

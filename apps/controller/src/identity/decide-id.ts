@@ -2,27 +2,42 @@ import { ANNOTATION, idOf, isDeleting, isUuid, type ObjectMeta } from '#lib/reso
 
 interface Identified {
   readonly metadata: ObjectMeta;
+  /** Its `id`, where the kind has one: what the object is known by since. The annotation is anybody's who may write it. */
+  readonly status?: object;
 }
 
 /**
  * The id that an object should get, or undefined when it may keep what it has. An id is chosen by the api or is the
- * uid. Of two objects with one id the older keeps it: `get -o yaml | apply` under another name must not make two
- * resources one.
+ * uid. One in the status stays. Of two objects with one id the older keeps it: `get -o yaml | apply` under another name
+ * must not make two resources one. One that is being deleted still has what belongs to its id.
  */
 export function decideId(object: Identified, all: readonly Identified[]): string | undefined {
   const { uid } = object.metadata;
   const given = object.metadata.annotations?.[ANNOTATION.id];
   if (uid === undefined) return undefined;
+  const kept = keptId(object);
+  if (kept !== undefined) return given === kept ? undefined : kept;
   if (given === undefined || !isUuid(given)) return uid;
   if (given === uid) return undefined;
   const isTaken = all.some(
-    (other) =>
-      other.metadata.uid !== uid &&
-      !isDeleting(other) &&
-      idOf(other) === given.toLowerCase() &&
-      isOlder(other.metadata, object.metadata),
+    (other) => other.metadata.uid !== uid && holds(other, given.toLowerCase(), object.metadata),
   );
   return isTaken ? uid : undefined;
+}
+
+/** The id of an object, whatever its annotation says at present. */
+export function ownId(object: Identified, all: readonly Identified[]): string {
+  return decideId(object, all) ?? idOf(object) ?? '';
+}
+
+function holds(other: Identified, id: string, than: ObjectMeta): boolean {
+  const kept = keptId(other);
+  if (kept !== undefined) return kept === id;
+  return idOf(other) === id && (isDeleting(other) || isOlder(other.metadata, than));
+}
+
+function keptId({ status }: Identified): string | undefined {
+  return status && 'id' in status && typeof status.id === 'string' ? status.id : undefined;
 }
 
 /** By creation time; in the same second by uid, so that two readers agree. */

@@ -38,6 +38,8 @@ export interface AgentDeploymentStatus {
   readonly latestRevisionName?: string;
   /** Name of the revision that serves. */
   readonly activeRevisionName?: string;
+  /** Id of the deployment, by which its database is named. What its annotation says later is put back. */
+  readonly id?: string;
   /** The newest revisionRequest.id for which a revision was made. */
   readonly handledRevisionRequestId?: string;
   /** Id of the tracing project. */
