@@ -1,5 +1,5 @@
-import { createReadStream, existsSync } from 'node:fs';
-import { createInterface } from 'node:readline';
+import { existsSync } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
 import type { Clock } from '#lib/time';
 import { within } from '../within.js';
 import { attemptFiles, type LogFile } from './log-file.js';
@@ -44,7 +44,8 @@ export function hasLog(folder: string, attempt: number): boolean {
 
 /**
  * The entries of an attempt's log as text, then (when asked to follow) those that come until the attempt ends or the
- * signal is aborted.
+ * signal is aborted. Never more than one piece of a file is held, however many lines are asked for: the API server of
+ * all workspaces may be in the same process.
  */
 export async function* readLog(
   folder: string,
@@ -53,60 +54,139 @@ export async function* readLog(
   live: LogFile | undefined,
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): AsyncGenerator<string, void, void> {
-  const { older, newest } = attemptFiles(folder, attempt);
   const limit = new ByteLimit(query.limitBytes);
-  const wanted: string[] = [];
   const wake = new Wake();
   const release = live?.onChange(() => wake.now());
-  let position = 0;
-  let rotations = live?.rotations ?? 0;
-  const reached = (read: number): void => void (position = read);
+  let opened = await openLog(folder, attempt, live);
   try {
-    for (const file of [older, newest].filter((path) => existsSync(path))) {
-      for await (const text of entries(file, 0, query, file === newest ? reached : () => undefined)) {
-        if (query.tailLines === undefined) yield* limit.pass(text);
-        else if (wanted.push(text) > query.tailLines) wanted.shift();
+    const sizes = await Promise.all(opened.files.map(async (file) => (await file.stat()).size));
+    const all = opened.files.map((file, at): Part => ({ file, start: 0, end: sizes[at] ?? 0, skip: 0 }));
+    const parts = query.tailLines === undefined ? all : await lastLines(all, query, query.tailLines);
+    let position = 0;
+    for (const { skip, ...part } of parts) {
+      const isNewest = part.file === opened.files.at(-1);
+      if (isNewest) position = part.start;
+      let left = skip;
+      for await (const piece of piecesOf(part)) {
+        const texts = entriesOf(piece.text, query).slice(left);
+        left = 0;
+        yield* limit.pass(texts.join(''));
         if (limit.isReached) return;
+        if (isNewest) position = piece.end;
       }
     }
-    for (const text of wanted) yield* limit.pass(text);
     while (query.follow && live && !signal.aborted && !limit.isReached) {
-      const wasClosed = live.isClosed;
-      const { rotations: now } = live;
-      if (now !== rotations) {
-        // what came before the rotation and was not read yet is in the older file, if it was the last rotation
-        if (now === rotations + 1 && existsSync(older))
-          for await (const text of entries(older, position, query, reached)) yield* limit.pass(text);
-        rotations = now;
-        position = 0;
+      const { isClosed: wasClosed, rotations } = live;
+      const file = opened.files.at(-1);
+      // what came before a rotation is in the file that is open, whatever its name is now
+      for await (const { text, end } of file ? piecesOf({ file, start: position, end: Infinity }) : []) {
+        yield* limit.pass(entriesOf(text, query).join(''));
+        position = end;
       }
-      for await (const text of entries(newest, position, query, reached)) yield* limit.pass(text);
-      if (wasClosed) return;
-      await within(wake.next(), 1_000, clock);
+      if (rotations !== opened.rotations) {
+        await closeLog(opened);
+        opened = await openLog(folder, attempt, live);
+        position = 0;
+      } else if (wasClosed) return;
+      else await within(wake.next(), 1_000, clock);
     }
   } finally {
     release?.();
+    await closeLog(opened);
   }
 }
 
-/** Whole lines from `start`. */
-async function* entries(
-  file: string,
-  start: number,
-  query: LogQuery,
-  reached: (position: number) => void,
-): AsyncGenerator<string, void, void> {
-  let position = start;
-  const input = createReadStream(file, { start, encoding: 'utf8' });
-  for await (const line of createInterface({ input, crlfDelay: 0 })) {
-    position += Buffer.byteLength(line) + 1;
-    reached(position);
-    const entry = /^(\S+) (\S+) ([FP]) (.*)$/s.exec(line);
-    if (!entry) continue;
-    const [, time = '', , tag, text = ''] = entry;
-    if (query.since && new Date(time) < query.since) continue;
-    yield `${query.timestamps ? `${time} ` : ''}${text}${tag === 'F' ? '\n' : ''}`;
+interface OpenedLog {
+  /** The older one first, where there is one. */
+  readonly files: readonly FileHandle[];
+  readonly rotations: number;
+}
+
+async function openLog(folder: string, attempt: number, live: LogFile | undefined): Promise<OpenedLog> {
+  const { older, newest } = attemptFiles(folder, attempt);
+  for (;;) {
+    const rotations = live?.rotations ?? 0;
+    const found = await Promise.all([older, newest].map(openIfThere));
+    const opened = { files: found.filter((file) => file !== undefined), rotations };
+    // else the older one may be that which was the newest a moment ago
+    if (rotations === (live?.rotations ?? 0)) return opened;
+    await closeLog(opened);
   }
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function closeLog({ files }: OpenedLog): Promise<void> {
+  await Promise.all(files.map((file) => file.close()));
+}
+
+/** Bytes of a file, `end` exclusive. */
+interface Range {
+  readonly file: FileHandle;
+  readonly start: number;
+  readonly end: number;
+}
+
+interface Part extends Range {
+  /** Entries to leave out. */
+  readonly skip: number;
+}
+
+/** Where the last entries begin. They are counted first and read again, which holds none of them. */
+async function lastLines(parts: readonly Part[], query: LogQuery, wanted: number): Promise<readonly Part[]> {
+  const counted: { readonly part: Part; readonly start: number; readonly entries: number }[] = [];
+  for (const part of parts) {
+    let { start } = part;
+    for await (const { text, end } of piecesOf(part)) {
+      counted.push({ part, start, entries: entriesOf(text, query).length });
+      start = end;
+    }
+  }
+  let found = 0;
+  for (const { part, start, entries } of counted.toReversed()) {
+    found += entries;
+    if (found < wanted) continue;
+    return [{ ...part, start, skip: found - wanted }, ...parts.slice(parts.indexOf(part) + 1)];
+  }
+  return parts;
+}
+
+const PIECE_BYTES = 65_536;
+const LINE_END = 0x0a;
+
+/** Whole lines as they lie in the file, a piece at a time. A line that is being written is left for later. */
+async function* piecesOf({
+  file,
+  start,
+  end,
+}: Range): AsyncGenerator<{ readonly text: string; readonly end: number }, void, void> {
+  let rest = Buffer.alloc(0);
+  for (let at = start; at < end;) {
+    const room = Buffer.allocUnsafe(Math.min(PIECE_BYTES, end - at));
+    const { bytesRead } = await file.read(room, 0, room.length, at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    const read = Buffer.concat([rest, room.subarray(0, bytesRead)]);
+    const whole = read.lastIndexOf(LINE_END) + 1;
+    rest = read.subarray(whole);
+    if (whole > 0) yield { text: read.toString('utf8', 0, whole), end: at - rest.length };
+  }
+}
+
+/** `TIME STREAM TAG LINE` of each line, as it is shown. */
+function entriesOf(lines: string, { since, timestamps }: LogQuery): readonly string[] {
+  return lines.split('\n').flatMap((line) => {
+    const [, time = '', tag, text = ''] = /^(\S+) \S+ ([FP]) (.*)$/s.exec(line) ?? [];
+    if (tag === undefined || (since && new Date(time) < since)) return [];
+    return [`${timestamps ? `${time} ` : ''}${text}${tag === 'F' ? '\n' : ''}`];
+  });
 }
 
 class ByteLimit {
@@ -121,7 +201,7 @@ class ByteLimit {
   }
 
   *pass(text: string): Generator<string, void, void> {
-    if (this.isReached) return;
+    if (text === '' || this.isReached) return;
     const bytes = Buffer.from(text);
     const kept = bytes.length > this.#left ? bytes.subarray(0, this.#left).toString('utf8') : text;
     this.#left -= bytes.length;
