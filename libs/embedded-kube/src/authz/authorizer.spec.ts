@@ -85,6 +85,14 @@ describe('role-based access control', () => {
     ).toBe(200);
   });
 
+  it('refuses a role whose lists multiply to more than can be compared', async () => {
+    const many = Array.from({ length: 3_000 }, (_, at) => `x${at}`);
+    const huge = { metadata: { name: 'huge' }, rules: [rule(many, many, many)] };
+    const refused = await client.create(`${RBAC}/namespaces/space/roles`, huge);
+    expect(refused.code).toBe(403);
+    expect(textAt(refused.body, ['message'])).toContain('its rules name 27000000000 combinations');
+  });
+
   it('refuses to aggregate the rights of others, and takes a label for what its writer holds', async () => {
     const selects = { clusterRoleSelectors: [{ matchLabels: { team: 'a' } }] };
     await api.admin.create(`${RBAC}/clusterroles`, {

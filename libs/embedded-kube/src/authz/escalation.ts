@@ -71,6 +71,13 @@ export class EscalationCheck {
     namespace: string,
     user: UserInfo,
   ): void {
+    const asked = rules.reduce((sum, rule) => sum + atomCount(rule), 0);
+    if (asked > MAX_ATOMS)
+      throw forbidden(
+        type,
+        name,
+        `its rules name ${asked} combinations of verbs and things; at most ${MAX_ATOMS} can be compared with the rights of user ${JSON.stringify(user.username)}: use fewer, or "*"`,
+      );
     const own = this.authorizer.rules(user, namespace);
     const missing = rules.flatMap(atoms).filter((atom) => !own.some((rule) => covers(rule, atom)));
     if (missing.length === 0) return;
@@ -83,6 +90,15 @@ export class EscalationCheck {
       `${who} is attempting to grant RBAC permissions not currently held:\n${lines}`,
     );
   }
+}
+
+/** Far more than the roles of a cluster have. A few kilobytes of lists multiply to billions, which would fill all memory. */
+const MAX_ATOMS = 10_000;
+
+/** How many `atoms` there are. */
+function atomCount({ verbs, nonResourceURLs, apiGroups, resources, resourceNames }: PolicyRule): number {
+  const things = apiGroups.length * resources.length * Math.max(1, resourceNames.length);
+  return verbs.length * (nonResourceURLs.length + things);
 }
 
 /** One verb on one thing. */
