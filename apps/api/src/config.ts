@@ -19,8 +19,8 @@ const FIELDS = {
   }),
   maxBufferedBytes: integer(
     'AGENTPLANE_MAX_BUFFERED_BYTES',
-    'bytes of trace requests held in memory at a time; above it requests get 429',
-    { fallback: 134_217_728, min: 1_048_576 },
+    'bytes of trace requests held in memory at a time, and of runs in answers; one workspace gets at most half; above it requests get 429',
+    { fallback: 268_435_456, min: 1_048_576 },
   ),
   allowPrivateEndpoints: flag(
     'AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS',

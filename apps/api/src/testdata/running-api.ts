@@ -91,7 +91,7 @@ export async function runApi(
   const store = openTraceStore({ uri: storeUri, log, clock: systemClock });
   await store.migrate();
   const informers = new Informers({ client, log });
-  const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 67_108_864, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY, wrongKeysPerMinute: 100 };
+  const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 134_217_728, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY, wrongKeysPerMinute: 100 };
   const audit = auditPath === undefined ? {} : { audit: new AuditLog({ path: auditPath, log, clock: systemClock }) };
   const parts = { ...audit, client, informers, store, config, log, clock: systemClock, random: Math.random };
   const application = await openApplication(parts, limits);

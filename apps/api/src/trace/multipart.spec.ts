@@ -97,4 +97,17 @@ describe('the buffer budget', () => {
     small.hold(1);
     expect(budget.held).toBe(1);
   });
+
+  it('leaves room to others whatever one owner holds', () => {
+    const budget = new BufferBudget(100, 'no room');
+    budget.open('one').hold(40);
+    const second = budget.open('one');
+    second.hold(10);
+    expect(() => budget.open('one').hold(1)).toThrow(PublicError);
+    budget.open('two').hold(25);
+    expect(() => budget.open('two').hold(1)).toThrow(PublicError);
+    budget.open('three').hold(12);
+    second.keep(0);
+    expect(budget.held).toBe(77);
+  });
 });

@@ -122,13 +122,13 @@ export class RunsController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const stored = await this.traces.getRun(caller, runId, query.session_id);
-    this.#holdUntilRead(reply, stored);
+    this.#holdUntilRead(caller, reply, stored);
     const run = renderRun(stored, { withSerialized: query.exclude_serialized !== true });
     void reply.send(run);
   }
   /** @throws PublicError too_many */
-  #holdUntilRead({ raw }: FastifyReply, { payloads }: StoredRun): void {
-    const account = this.answers.open();
+  #holdUntilRead({ tenantId }: Caller, { raw }: FastifyReply, { payloads }: StoredRun): void {
+    const account = this.answers.open(tenantId);
     account.hold(Object.values(payloads).reduce((sum, payload) => sum + payload.length, 0));
     if (raw.destroyed) account.keep(0);
     else raw.once('close', () => account.keep(0));

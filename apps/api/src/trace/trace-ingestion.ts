@@ -31,12 +31,12 @@ export class TraceIngestion {
 
   /** `{"post": […], "patch": […]}` */
   async batch(caller: Caller, body: Readable): Promise<void> {
-    await this.#whole(body, (bytes) => this.#store(caller, splitBatch(bytes, ['body'])));
+    await this.#whole(caller, body, (bytes) => this.#store(caller, splitBatch(bytes, ['body'])));
   }
 
   /** One run, created or updated. */
   async single(caller: Caller, kind: 'post' | 'patch', body: Readable, id?: string): Promise<void> {
-    await this.#whole(body, async (run) => {
+    await this.#whole(caller, body, async (run) => {
       const operation: RunOperation = { run, place: ['body'], ...(id === undefined ? {} : { id }) };
       await this.#store(caller, { post: [], patch: [], [kind]: [operation] });
     });
@@ -50,7 +50,7 @@ export class TraceIngestion {
   async multipart(caller: Caller, contentType: string, body: Readable): Promise<NotKept> {
     const boundary = boundaryOf(contentType);
     if (boundary === undefined) throw new PublicError('bad_request', 'The content type names no boundary');
-    const account = this.budget.open();
+    const account = this.budget.open(caller.tenantId);
     const runs = new MultipartRuns();
     const refused: FieldProblem[] = [];
     const flush = async (isLast: boolean) => {
@@ -84,8 +84,8 @@ export class TraceIngestion {
   }
 
   /** Bodies that cannot be handed on before their end count as long as they are worked on. */
-  async #whole(body: Readable, work: (bytes: Buffer) => Promise<void>): Promise<void> {
-    const account = this.budget.open();
+  async #whole({ tenantId }: Caller, body: Readable, work: (bytes: Buffer) => Promise<void>): Promise<void> {
+    const account = this.budget.open(tenantId);
     try {
       const bytes = await readBody(body, this.maxBodyBytes, account.hold);
       if (bytes.length === 0) throw new PublicError('bad_request', 'A JSON body is required');
