@@ -1,4 +1,4 @@
-import type { ExitName } from '#lib/command-line';
+import { type ExitName, visibleText } from '#lib/command-line';
 import { errorText } from '#lib/errors';
 import { KubeApiError, KubeUnreachableError } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
@@ -7,7 +7,7 @@ import { RestError } from './rest/rest-error.js';
 
 /** Says on standard error why a command failed; the exit code. */
 export function reportError(error: unknown): number {
-  process.stderr.write(`${textOf(error)}\n`);
+  process.stderr.write(`${visibleText(textOf(error))}\n`);
   return EXIT[exitOf(error)];
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { visibleText } from '#lib/command-line';
 import { EXIT } from '#lib/lifecycle';
 import type { KubeClient } from '#lib/kube';
 import { type AgentDeployment, type ObjectKey, RESOURCES } from '#lib/resources';
@@ -47,7 +48,7 @@ export async function deploy(name: string | undefined, flags: DeployFlags): Prom
     for (const one of written) {
       const { revision, url } = await waitForRollout(client, one.key, one, {
         timeoutMs: flags.timeout,
-        onProgress: (message) => process.stderr.write(`${one.key.name}: ${message}\n`),
+        onProgress: (message) => process.stderr.write(`${one.key.name}: ${visibleText(message)}\n`),
       });
       process.stdout.write(`${revision} serves at ${url}\n`);
     }

@@ -1,3 +1,4 @@
+import { visibleText } from '#lib/command-line';
 import { humanDuration } from '#lib/kube-semantics';
 import type { Untyped } from '#lib/kube';
 import { type Condition, idOf, type KubeEvent } from '#lib/resources';
@@ -11,7 +12,7 @@ export function renderDescription(object: Untyped, events: readonly KubeEvent[],
   const { metadata, status } = object;
   const { conditions, ...facts } = isRecord(status) ? status : {};
   const { apiVersion: _version, kind, metadata: _metadata, status: _status, ...rest } = object;
-  return [
+  const description = [
     fields([
       ['Name', metadata.name],
       ['Namespace', metadata.namespace],
@@ -28,6 +29,7 @@ export function renderDescription(object: Untyped, events: readonly KubeEvent[],
     isConditions(conditions) ? block('Conditions', conditionTable(conditions, now)) : '',
     block('Events', eventTable(events, now)),
   ].join('');
+  return visibleText(description);
 }
 
 function fields(lines: readonly (readonly [string, string | undefined])[]): string {
@@ -69,8 +71,8 @@ function sizesOf(data: Readonly<Record<string, unknown>>): Readonly<Record<strin
 function conditionTable(conditions: readonly Condition[], now: Date): string {
   return renderTable(
     ['TYPE', 'STATUS', 'REASON', 'AGE', 'MESSAGE'],
-    conditions.map(({ type, status, reason, lastTransitionTime, message }) => [
-      ...[type, status, reason ?? '', ageText(lastTransitionTime, now), oneLine(message)],
+    conditions.map(({ type, status, reason, lastTransitionTime, message = '' }) => [
+      ...[type, status, reason ?? '', ageText(lastTransitionTime, now), message],
     ]),
   );
 }
@@ -82,17 +84,13 @@ function eventTable(events: readonly KubeEvent[], now: Date): string {
     ['AGE', 'TYPE', 'REASON', 'COUNT', 'MESSAGE'],
     inOrder.map((event) => [
       ...[ageText(timeOf(event), now), event.type ?? '', event.reason ?? '', String(event.count ?? 1)],
-      oneLine(event.message),
+      event.message ?? '',
     ]),
   );
 }
 
 function timeOf({ lastTimestamp, firstTimestamp, metadata }: KubeEvent): string {
   return lastTimestamp ?? firstTimestamp ?? metadata.creationTimestamp ?? '';
-}
-
-function oneLine(text = ''): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ');
 }
 
 function ageText(time: string | undefined, now: Date): string {

@@ -1,9 +1,11 @@
+import { visibleText } from '#lib/command-line';
+
 /** kubectl's columns are never narrower. */
 const NARROWEST = 3;
 
 /** Rows under their headings; columns are as wide as their longest cell. */
 export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [headings, ...rows];
+  const lines = [headings, ...rows.map((row) => row.map(shown))];
   const widths = headings.map((_, at) => Math.max(NARROWEST, ...lines.map((row) => (row[at] ?? '').length)));
   return lines
     .map((row) =>
@@ -14,4 +16,9 @@ export function renderTable(headings: readonly string[], rows: readonly (readonl
         .concat('\n'),
     )
     .join('');
+}
+
+/** In one line: a cell must not pass for another row. */
+function shown(cell: string): string {
+  return visibleText(cell).replaceAll(/\s*\n\s*/g, ' ');
 }

@@ -45,5 +45,6 @@ describe('quantities', () => {
 
 describe('fit', () => {
   it('pads', () => expect(fit('ab', 4)).toBe('ab  '));
+  it('shows what a terminal would obey', () => expect(fit('a\u001b[2J\nb', 12)).toBe('a\\u001b[2J b'));
   it('cuts with an ellipsis', () => expect(fit('abcdef', 4)).toBe('abc…'));
 });

@@ -1,5 +1,6 @@
 import { Box, Text, useWindowSize } from 'ink';
 import { type ReactNode, useEffect, useState } from 'react';
+import { visibleText } from '#lib/command-line';
 import type { Clock } from '#lib/time';
 import type { Snapshot, SnapshotFeed } from '../feed/snapshot.js';
 import { useSnapshot } from '../feed/use-snapshot.js';
@@ -65,7 +66,7 @@ function Detail({ rows, selectedKey }: { rows: readonly Row[]; selectedKey: stri
   if (!row || row.state.message === '') return null;
   return (
     <Box marginTop={1} marginLeft={2} height={3} overflow="hidden">
-      <Text>{`${row.name}: ${row.state.message}`}</Text>
+      <Text>{visibleText(`${row.name}: ${row.state.message}`)}</Text>
     </Box>
   );
 }

@@ -1,3 +1,4 @@
+import { visibleText } from '#lib/command-line';
 import type { Snapshot } from '../feed/snapshot.js';
 import { DEPLOYMENT_COLUMNS, deploymentRows } from '../rows/deployment-rows.js';
 import { EXPORT_COLUMNS, exportRows } from '../rows/export-rows.js';
@@ -9,7 +10,9 @@ function lines(title: string, columns: readonly string[], rows: readonly Row[]):
   if (rows.length === 0) return [`${title}: none`];
   const table = [
     [title, 'STATE', ...columns],
-    ...rows.map((row) => [`${row.depth === 0 ? '' : '  '}${row.name}`, row.state.word, ...row.cells]),
+    ...rows.map((row) =>
+      [`${row.depth === 0 ? '' : '  '}${row.name}`, row.state.word, ...row.cells].map(visibleText),
+    ),
   ];
   const widths = table[0]?.map((_, at) => Math.max(...table.map((cells) => (cells[at] ?? '').length))) ?? [];
   return table.map((cells) =>
