@@ -164,7 +164,7 @@ class EmbeddedApiServer implements ApiServer {
     const escalation = new EscalationCheck(authorizer);
     const hub = new WatchHub(store);
     this.#endReadings = readServer(store, hub);
-    const resources = new ResourceHandlers({ store, objects, hub, clock, escalation });
+    const resources = new ResourceHandlers({ store, objects, hub, clock, authorizer, escalation });
     const subresources = subresourceHandlers({
       store,
       objects,

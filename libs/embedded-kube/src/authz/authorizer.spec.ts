@@ -31,6 +31,7 @@ describe('role-based access control', () => {
         rule([''], ['configmaps'], ['get', 'list', 'create']),
         rule([''], ['secrets'], ['get'], ['mine']),
         rule([''], ['pods/log'], ['get']),
+        rule([''], ['endpoints'], ['patch']),
         rule(['rbac.authorization.k8s.io'], ['roles', 'rolebindings'], ['create', 'update', 'patch', 'get']),
       ],
     });
@@ -65,6 +66,17 @@ describe('role-based access control', () => {
     expect(textAt(body, ['message'])).toBe(
       'configmaps "x" is forbidden: User "system:serviceaccount:space:robot" cannot get resource "configmaps" in API group "" in the namespace "other"',
     );
+  });
+
+  it('refuses an apply that creates from a user who may only patch', async () => {
+    const path = `${SPACE}/endpoints/patched?fieldManager=robot`;
+    const body = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'patched' } };
+    const apply = () => client.call('PATCH', path, { body, type: 'application/apply-patch+yaml' });
+    const refused = await apply();
+    expect(refused.code).toBe(403);
+    expect(textAt(refused.body, ['message'])).toContain('cannot create resource "endpoints"');
+    await api.admin.create(`${SPACE}/endpoints`, body);
+    expect((await apply()).code).toBe(200);
   });
 
   it('refuses a role with rights that its writer does not hold', async () => {

@@ -14,6 +14,8 @@ import {
   type ServedType,
   withMetadata,
 } from '#lib/kube-semantics';
+import type { Authorizer } from '../authz/authorizer.js';
+import { checkCreatedByApply } from '../authz/check-created.js';
 import type { EscalationCheck } from '../authz/escalation.js';
 import { checkNodeWrite } from '../authz/node-restriction.js';
 import { negotiate } from '../http/media-type.js';
@@ -37,6 +39,7 @@ export interface ResourceHandlerParts {
   readonly objects: ObjectService;
   readonly hub: WatchHub;
   readonly clock: Clock;
+  readonly authorizer: Authorizer;
   readonly escalation: EscalationCheck;
 }
 
@@ -265,16 +268,18 @@ export class ResourceHandlers {
   }
 
   #writeContext(
-    { info, user }: RequestContext,
+    context: RequestContext,
     { type }: ServedType,
     { manager, dryRun }: WriteOptions,
   ): WriteContext {
-    const { escalation } = this.parts;
+    const { info, user } = context;
+    const { authorizer, escalation } = this.parts;
     return {
       manager,
       dryRun,
       subresource: info.subresource,
       check: (next, old) => {
+        if (!old) checkCreatedByApply(context, authorizer);
         checkNodeWrite(type, next, old, user);
         escalation.check(type, next, old, user);
       },
