@@ -112,4 +112,15 @@ describe('strategic merge patch', () => {
       }),
     );
   });
+
+  it('merges long lists in time that grows with their length', () => {
+    const named = (letter: string) =>
+      Array.from({ length: 20_000 }, (_, at) => ({ name: `${letter}${at}`, value: letter }));
+    const pod = (env: unknown) => ({ spec: { containers: [{ name: 'c', env }] } });
+    const order = named('b').map(({ name }) => ({ name }));
+    const merged = strategicMergePatch({ group: '', kind: 'Pod' }, pod(named('a')), {
+      spec: { containers: [{ name: 'c', env: named('b'), '$setElementOrder/env': order }] },
+    });
+    expect(merged).toEqual(pod([...named('b'), ...named('a')]));
+  });
 });

@@ -1,8 +1,8 @@
-import { isJsonObject, jsonEquals, type JsonObject, type MutableJsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, type MutableJsonObject, stableJson } from '#lib/json';
 import { builtinKindSchema } from '../builtin/kind-schema.js';
 import { goValue } from '../schema/go-value.js';
 import type { SchemaNode } from '../schema/schema-node.js';
-import { orderElements } from './element-order.js';
+import { identityOf, orderElements, placesOf } from './element-order.js';
 import { PatchError } from './patch-error.js';
 
 /** Group and kind of a built-in; the core group is ''. */
@@ -58,10 +58,11 @@ function retained(original: JsonObject, patch: JsonObject): JsonObject {
   if (keys === undefined) return original;
   const wrong = 'invalid patch format of retainKeys';
   if (!Array.isArray(keys)) throw bad(wrong);
+  const names = new Set<unknown>(keys);
   for (const [key, value] of Object.entries(patch)) {
-    if (value !== null && !key.startsWith('$') && !keys.includes(key)) throw bad(wrong);
+    if (value !== null && !key.startsWith('$') && !names.has(key)) throw bad(wrong);
   }
-  return Object.fromEntries(Object.entries(original).filter(([key]) => keys.includes(key)));
+  return Object.fromEntries(Object.entries(original).filter(([key]) => names.has(key)));
 }
 
 function orderedLists(patch: JsonObject): readonly string[] {
@@ -103,7 +104,8 @@ function listOf(value: unknown): readonly unknown[] {
 function deleteFromList(out: MutableJsonObject, name: string, values: unknown): void {
   const live = out[name];
   if (!Array.isArray(values)) throw bad('invalid patch format of primitive list');
-  if (Array.isArray(live)) out[name] = live.filter((item) => !values.includes(item));
+  const deleted = new Set<unknown>(values);
+  if (Array.isArray(live)) out[name] = live.filter((item) => !deleted.has(item));
 }
 
 function mergeField(
@@ -151,9 +153,11 @@ function mergeList(
   if (key === undefined) throw bad('cannot merge lists without merge key');
   const { kept, items } = byListDirectives(original.filter(isJsonObject), patch.filter(isJsonObject), key);
   const out = [...kept];
+  const places = placesOf(out, key);
   for (const item of items) {
-    const at = out.findIndex((candidate) => jsonEquals(candidate[key], keyOf(item, key)));
-    if (at < 0) out.push(item);
+    const identity = stableJson(keyOf(item, key));
+    const at = places.get(identity);
+    if (at === undefined) places.set(identity, out.push(item) - 1);
     else out[at] = mergeMap(out[at] ?? {}, item, field?.items);
   }
   return orderElements(out, items, original, key);
@@ -165,19 +169,18 @@ function byListDirectives(
   patch: readonly JsonObject[],
   key: string,
 ): { kept: readonly JsonObject[]; items: readonly JsonObject[] } {
-  let kept = original;
+  const deleted = new Set<string>();
   let isReplaced = false;
   const items: JsonObject[] = [];
   for (const item of patch) {
     const directive = item[DIRECTIVE];
     if (directive === undefined) items.push(item);
-    else if (directive === 'delete') {
-      const value = keyOf(item, key);
-      kept = kept.filter((candidate) => !jsonEquals(candidate[key], value));
-    } else if (directive === 'replace') isReplaced = true;
+    else if (directive === 'delete') deleted.add(stableJson(keyOf(item, key)));
+    else if (directive === 'replace') isReplaced = true;
     else throw bad(`unknown patch type ${JSON.stringify(directive)}`);
   }
-  return isReplaced ? { kept: items, items: [] } : { kept, items };
+  if (isReplaced) return { kept: items, items: [] };
+  return { kept: original.filter((candidate) => !deleted.has(identityOf(candidate, key))), items };
 }
 
 function keyOf(item: JsonObject, key: string): unknown {
