@@ -261,6 +261,20 @@ describe("an author's loop", () => {
     expect(JSON.parse(answer)).toEqual({ detail: expect.stringContaining('localhost only') });
   });
 
+  it('refuses pages of others, and takes those of this machine and of LangGraph Studio', () => {
+    const statusFor = (origin: string): string =>
+      execFileSync(
+        'curl',
+        ['-s', '-o', '/dev/null', '-w', '%{http_code}', '-H', `origin: ${origin}`, `${url}/info`],
+        {
+          encoding: 'utf8',
+        },
+      );
+    expect(statusFor('https://evil.example')).toBe('403');
+    for (const origin of ['http://localhost:3000', 'https://smith.langchain.com'])
+      expect(statusFor(origin)).toBe('200');
+  });
+
   it('names who serves a folder already', async () => {
     const second = await agentplane(['dev', folder]);
     expect(second).toMatchObject({

@@ -11,7 +11,8 @@ import { DevFolder } from './dev-folder.js';
 import { renderGreeting } from './dev-greeting.js';
 import { DEV_PORT } from './dev-port.js';
 import { DevSession, type Outcome } from './dev-session.js';
-import { FrontDoor, isLoopback } from './front-door.js';
+import { FrontDoor } from './front-door.js';
+import { isLoopback } from './page-origins.js';
 import { Guardian } from './guardian.js';
 import { missingPackages } from './missing-packages.js';
 import { renderLogLine } from './render-log-line.js';
@@ -97,7 +98,11 @@ async function dev(folder: DevFolder, flags: DevFlags, context: ProgramContext):
   const guardian = context.own(new Guardian());
 
   const door = context.own(
-    new FrontDoor({ host: flags.host, key, destination: () => session.destination(), onAnswer: say, clock }),
+    new FrontDoor({
+      ...{ host: flags.host, key, onAnswer: say, clock },
+      origins: () => agentSettings(agent, flags.envFile).origins,
+      destination: () => session.destination(),
+    }),
   );
   const port = await listen(door, flags);
   const host = flags.host.includes(':') ? `[${flags.host}]` : flags.host;

@@ -37,15 +37,22 @@ export function devEnvironment(
 export function agentSettings(
   agent: string,
   envFile: string | undefined,
-): { readonly files: readonly string[]; readonly graphIds: readonly string[] } {
+): {
+  readonly files: readonly string[];
+  readonly graphIds: readonly string[];
+  /** Pages that it names in `http.cors`. */
+  readonly origins: readonly string[];
+} {
   const files = ['langgraph.json', 'package.json', 'tsconfig.json'].map((name) => join(agent, name));
   if (envFile !== undefined) files.push(resolve(envFile));
   try {
-    const { env, graphs } = parseGraphConfiguration(readFileSync(join(agent, 'langgraph.json'), 'utf8'));
+    const { env, graphs, http } = parseGraphConfiguration(
+      readFileSync(join(agent, 'langgraph.json'), 'utf8'),
+    );
     files.push(resolve(agent, typeof env === 'string' ? env : '.env'));
-    return { files, graphIds: graphs.map(({ graphId }) => graphId) };
+    return { files, graphIds: graphs.map(({ graphId }) => graphId), origins: http.cors?.origins ?? [] };
   } catch {
     // the agent server says what is wrong with it
-    return { files: [...files, join(agent, '.env')], graphIds: [] };
+    return { files: [...files, join(agent, '.env')], graphIds: [], origins: [] };
   }
 }

@@ -7,10 +7,11 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { connect, isIP, type AddressInfo, type Socket } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { serverOptions } from '#lib/http';
 import type { Clock } from '#lib/time';
+import { isOwnName, mayCall } from './page-origins.js';
 
 /** Where a request goes: to a server, or nowhere, and why. */
 export type Destination =
@@ -21,6 +22,8 @@ export interface FrontDoorOptions {
   readonly host: string;
   /** Required of every caller; undefined where only this machine can call. */
   readonly key: string | undefined;
+  /** Pages that may call without a key beside those of this machine. */
+  readonly origins: () => readonly string[];
   /** Waits while the agent is being loaded. */
   readonly destination: () => Promise<Destination>;
   /** Learns of each answer. */
@@ -31,16 +34,12 @@ export interface FrontDoorOptions {
 /** Asked by machines, again and again. */
 const QUIET = new Set(['/ok', '/info', '/metrics']);
 
-/** Whether only programs of this machine reach an address. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
-}
-
-/** The name in a `Host` header. A page elsewhere can point a name of its own to this machine, and would then be let in. */
 function namesThisMachine(header: string | undefined): boolean {
-  if (header === undefined || !URL.canParse(`http://${header}`)) return false;
-  const name = new URL(`http://${header}`).hostname.replace(/^\[|\]$/g, '');
-  return isLoopback(name) || name.endsWith('.localhost');
+  return (
+    header !== undefined &&
+    URL.canParse(`http://${header}`) &&
+    isOwnName(new URL(`http://${header}`).hostname)
+  );
 }
 
 function sha256(text: string): Buffer {
@@ -84,11 +83,18 @@ export class FrontDoor {
   }
 
   #refusal({ headers }: IncomingMessage): { status: number; detail: string } | undefined {
-    const { key } = this.options;
-    if (key === undefined)
-      return namesThisMachine(headers.host)
-        ? undefined
-        : { status: 403, detail: 'This server answers for localhost only; use --host to let others call' };
+    const { key, origins } = this.options;
+    if (key === undefined) {
+      if (!namesThisMachine(headers.host))
+        return {
+          status: 403,
+          detail: 'This server answers for localhost only; use --host to let others call',
+        };
+      const { origin } = headers;
+      if (origin === undefined || mayCall(origin, origins())) return undefined;
+      const detail = `Pages of ${origin} may not call this agent; name them in "http": {"cors": {"allow_origins": …}} of langgraph.json`;
+      return { status: 403, detail };
+    }
     const bearer = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
     const given = headers['x-api-key'] ?? bearer ?? '';
     return timingSafeEqual(sha256(String(given)), sha256(key))
