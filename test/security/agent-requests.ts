@@ -71,6 +71,7 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /threads/:thread_id/runs/:run_id/stream': RUN,
   'GET /runs/crons/:cron_id': NOTHING,
   'GET /threads/:thread_id/stream': NOTHING,
+  'GET /threads/:thread_id/stream/events': NOTHING,
   'POST /threads/:thread_id/stream/events': { bodies: () => [{ channels: ['values', 'lifecycle'] }] },
   'GET /runs/:run_id': RUN,
   'GET /runs/:run_id/join': RUN,

@@ -106,6 +106,29 @@ describe('a run on a thread', () => {
     expect(JSON.stringify(many)).not.toMatch(/"__pregel_\w+":/);
   });
 
+  it('shows what tools were called with and how they ended in the mode tools', async () => {
+    const { thread_id } = await client.threads.create();
+    const streamMode = ['tools' as const];
+    const heard = await collect(client.runs.stream(thread_id, 'tooling', { input: {}, streamMode }));
+    const [first, ...calls] = heard.map(({ event, data }) => [event, data]);
+    expect(first?.[0]).toBe('metadata');
+    expect(calls).toEqual([
+      ['tools', { event: 'on_tool_start', toolCallId: 'call-1', name: 'add', input: expect.anything() }],
+      [
+        'tools',
+        expect.objectContaining({ event: 'on_tool_end', output: expect.objectContaining({ content: '3' }) }),
+      ],
+      ['tools', expect.objectContaining({ event: 'on_tool_start', toolCallId: 'call-2', name: 'break' })],
+      [
+        'tools',
+        expect.objectContaining({
+          event: 'on_tool_error',
+          error: { error: 'RangeError', message: 'the tool gave up' },
+        }),
+      ],
+    ]);
+  });
+
   it('answers with its own address', async () => {
     const { thread_id } = await client.threads.create();
     let created: unknown;

@@ -94,7 +94,7 @@ describe('a body', () => {
     [
       'with a stream mode that is not supported',
       '/runs',
-      `{${RUN}, "stream_mode": ["values", "tools"]}`,
+      `{${RUN}, "stream_mode": ["values", "tokens"]}`,
       422,
     ],
     ['for a graph whose name has a NUL', '/runs', `{"assistant_id": "a\\u0000b"}`, 404],
@@ -117,7 +117,7 @@ describe('a body', () => {
   });
 
   it('refuses an unknown stream mode with the list of the known ones', async () => {
-    const { body } = await send('POST', '/runs', { assistant_id: 'counter', stream_mode: ['tools'] });
+    const { body } = await send('POST', '/runs', { assistant_id: 'counter', stream_mode: ['tokens'] });
     expect(body.detail).toEqual([
       {
         loc: ['body', 'stream_mode', 0],

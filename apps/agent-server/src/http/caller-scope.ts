@@ -11,6 +11,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Undefined when the agent brings no handlers: every caller reaches everything of the deployment. */
     readonly authorization: Authorization | undefined;
+    /** Authenticates a request once more, while it lasts. */
+    callerOf(request: FastifyRequest): Promise<AuthUser | undefined>;
   }
   interface FastifyRequest {
     /** The authenticated caller; undefined where authentication is off. */

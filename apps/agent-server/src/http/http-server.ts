@@ -30,6 +30,7 @@ import { allowOrigins, ANY_PAGE, type CorsPolicy } from './cors.js';
 import { parseJsonBody } from './json-body.js';
 import { withoutPrefix } from './mount-prefix.js';
 import type { OpenReplies } from './open-replies.js';
+import { serveUpgrades, UPGRADES } from './socket-upgrades.js';
 import { access } from './route-access.js';
 import { disabledBy } from './route-groups.js';
 import type { UnsentOutput } from './unsent-output.js';
@@ -144,12 +145,11 @@ function answerErrors(app: FastifyInstance, log: Logger): void {
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   const { readiness, replies, unsent, cors = ANY_PAGE, info, log, limits = SERVER_LIMITS } = parts;
-  const { verifier, authorization, admitsStudio = true } = parts;
+  const { verifier, authorization, admitsStudio = true, note = () => undefined } = parts;
   const authentication = new Authentication({ verifier, authorization, admitsStudio });
-  const { note = () => undefined } = parts;
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
-    http: { ...GUARDED_SERVER, ...serverOptions(limits) },
+    http: { ...GUARDED_SERVER, ...UPGRADES, ...serverOptions(limits) },
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: true,
     rewriteUrl: ({ url = '/' }) => withoutPrefix(url, parts.mountPrefix ?? ''),
@@ -162,6 +162,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
       void answer.code(400).send({ detail: 'The address of the request cannot be decoded' });
     },
   });
+  serveUpgrades(app, cors);
   limitServer(app.server, { limits, onCut: recordCuts(log, 'agent') });
   app.addHook('onRoute', ({ method, url, config }) => {
     if (!config?.access) throw new Error(`route ${String(method)} ${url} does not name its access`);
@@ -173,6 +174,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   guardServer(app);
   app.decorate('authorization', authorization);
   app.decorate('passesHeader', parts.passesHeader ?? (() => false));
+  app.decorate('callerOf', (request: FastifyRequest) => authentication.callerOf(request));
   app.decorateRequest('caller', undefined);
   app.decorateRequest('scope', undefined);
 
@@ -192,8 +194,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     if (allowOrigins(cors, request, reply)) return reply.code(204).send();
     const { access: asked, disabledBy: group } = request.routeOptions.config;
     if (asked === 'open' && group === undefined) return undefined;
-    const { notStarted } = readiness;
-    if (notStarted) throw new PublicError('unavailable', notStarted.detail);
+    if (readiness.notStarted) throw new PublicError('unavailable', readiness.notStarted.detail);
     request.caller = await authentication.callerOf(request);
     // after authentication: whoever has no key learns nothing of what is served
     if (group !== undefined)

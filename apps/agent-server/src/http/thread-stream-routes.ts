@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { BufferBudget } from '#lib/http';
 import type { Logger } from '#lib/telemetry';
+import type { Scope } from '../store/scope.js';
 import { parseBody } from '../run/request-shapes.js';
 import { ProtocolReading, type ProtocolReadingParts } from '../run/protocol-reading.js';
 import { callerFields } from './caller-fields.js';
@@ -8,15 +10,23 @@ import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { pathId } from './request-parts.js';
 import { access } from './route-access.js';
+import { isUpgrade, openSocket } from './socket-upgrades.js';
+import type { WebSocket } from 'ws';
 import { CommandError } from './thread-stream/command-error.js';
 import { command, ThreadCommands, type Commander, type CommandParts } from './thread-stream/commands.js';
 import { eventRequest, EventFilter } from './thread-stream/subscription.js';
 import type { EventAddress } from '../stream/thread-protocol.js';
+import { SocketCommands } from './thread-stream/socket-commands.js';
+import { ThreadFeed } from './thread-stream/thread-feed.js';
 import { ThreadFrames } from './thread-stream/thread-frames.js';
+import { ThreadSocket } from './thread-stream/thread-socket.js';
 
 export interface ThreadStreamParts extends StreamParts, CommandParts, Omit<ProtocolReadingParts, 'runs'> {
   readonly log: Logger;
 }
+
+/** Of messages by WebSocket that have not arrived whole, or wait for commands before them, of all clients together. */
+const MAX_ARRIVING_BYTES = 256 * 1024 * 1024;
 
 /**
  * The thread stream protocol: clients of LangGraph since 2026 give commands to a thread and read what all of its runs
@@ -25,6 +35,8 @@ export interface ThreadStreamParts extends StreamParts, CommandParts, Omit<Proto
 export class ThreadStreamRoutes {
   readonly #commands: ThreadCommands;
   readonly #open = new Set<ServerResponse>();
+  readonly #sockets = new Set<ThreadSocket>();
+  readonly #room = new BufferBudget(MAX_ARRIVING_BYTES, 'Too many large messages arrive at once; try again');
 
   constructor(private readonly parts: ThreadStreamParts) {
     this.#commands = new ThreadCommands(parts);
@@ -35,11 +47,15 @@ export class ThreadStreamRoutes {
     app.post('/threads/:thread_id/stream/events', access('threads:read'), (request, reply) =>
       this.#events(request, reply),
     );
+    app.get('/threads/:thread_id/stream/events', access('threads:read'), (request, reply) =>
+      this.#socket(request, reply),
+    );
   }
 
   /** Cuts off readers: they go on at another server. */
   stop(): void {
     for (const response of this.#open) response.destroy();
+    for (const socket of this.#sockets) socket.stop();
   }
 
   async #command(request: FastifyRequest): Promise<unknown> {
@@ -76,6 +92,41 @@ export class ThreadStreamRoutes {
     reply.raw.on('close', () => this.#open.delete(reply.raw));
     stream.begin({});
     return reply;
+  }
+
+  async #socket(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const threadId = pathId(request, 'thread_id');
+    if (!isUpgrade(request.raw))
+      return reply.code(426).headers({ upgrade: 'websocket', connection: 'upgrade' }).send({
+        detail:
+          'This path is a WebSocket: connect with Upgrade: websocket, or POST a subscription to it for server-sent events',
+      });
+    reply.hijack();
+    openSocket(request.raw, (socket) => this.#opened(socket, request, reply, threadId));
+    return reply;
+  }
+
+  #opened(socket: WebSocket, request: FastifyRequest, { raw }: FastifyReply, threadId: string): void {
+    let scope: Scope = scopeOf(request);
+    const more = (): void => connection.more();
+    const feed = new ThreadFeed((from) => {
+      const thread = { ...from, scope, threadId };
+      return new ProtocolReading(thread, more, this.parts);
+    }, more);
+    const commands = new SocketCommands({
+      commands: this.#commands,
+      feed,
+      commander: async () => {
+        request.caller = await request.server.callerOf(request);
+        return commanderOf(request);
+      },
+      readUnder: (given) => (scope = given),
+      log: this.parts.log,
+    });
+    const parts = { ...this.parts, room: this.#room };
+    const connection = new ThreadSocket(socket, raw, feed, (message) => commands.answer(message), parts);
+    this.#sockets.add(connection);
+    socket.once('close', () => this.#sockets.delete(connection));
   }
 }
 

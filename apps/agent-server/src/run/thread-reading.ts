@@ -20,6 +20,9 @@ import type { ThreadWatch } from './thread-watch.js';
 export const THREAD_MODES = ['run_modes', 'lifecycle', 'state_update'] as const;
 export type ThreadMode = (typeof THREAD_MODES)[number];
 
+/** Events that are not shown may be many; after so many at a stretch, others get their turn. */
+const MAX_UNSHOWN = 2_000;
+
 const PAUSES = { firstMs: 250, longestMs: 10_000 };
 
 export interface ThreadReadingParts {
@@ -113,7 +116,7 @@ export class ThreadReading implements Reading {
   }
 
   take(): LoggedEvent | undefined {
-    for (;;) {
+    for (let unshown = 0; unshown < MAX_UNSHOWN; unshown++) {
       const own = this.#own.shift();
       if (own) return own;
       if (this.#isReadingState) return undefined;
@@ -128,6 +131,8 @@ export class ThreadReading implements Reading {
       if (this.modes.has('run_modes') || (this.modes.has('lifecycle') && event === 'metadata'))
         return this.#shown(step.run, { event, data });
     }
+    setImmediate(this.onMore);
+    return undefined;
   }
 
   close(): void {

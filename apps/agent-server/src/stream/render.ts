@@ -2,7 +2,7 @@ import type { RunEvent } from './run-event.js';
 
 /** Where a payload comes from: a stream mode of the library, or `events` for an event of `streamEvents`. */
 export type LibrarySource =
-  'values' | 'updates' | 'messages' | 'custom' | 'debug' | 'tasks' | 'checkpoints' | 'events';
+  'values' | 'updates' | 'messages' | 'custom' | 'debug' | 'tasks' | 'checkpoints' | 'tools' | 'events';
 
 /** One payload as the library gave it. */
 export interface LibraryChunk {

@@ -47,6 +47,13 @@ function debugOnWire(payload: unknown): unknown {
     : payload;
 }
 
+/** What a tool throws is shown as errors of runs are: JSON has nothing of an Error. */
+function toolOnWire(payload: unknown): unknown {
+  if (!isJsonObject(payload) || !(payload['error'] instanceof Error)) return payload;
+  const { name, message } = payload['error'];
+  return { ...payload, error: { error: name, message } };
+}
+
 /**
  * The stream modes of the wire. A payload that several modes are made of becomes events in this order: a message is
  * complete before the state that holds it is shown.
@@ -83,6 +90,12 @@ const STREAM_MODES = {
     event: 'events',
     mayCarryErrors: true,
     renderers: () => ({ events: plain('events') }),
+  }),
+  tools: mode({
+    sources: ['tools'],
+    event: 'tools',
+    mayCarryErrors: true,
+    renderers: () => ({ tools: plain('tools', toolOnWire) }),
   }),
   debug: mode({
     sources: ['debug'],

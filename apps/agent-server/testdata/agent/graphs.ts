@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs';
-import { AIMessage, type BaseMessage } from '@langchain/core/messages';
+import { AIMessage, ToolMessage, type BaseMessage } from '@langchain/core/messages';
+import { tool } from '@langchain/core/tools';
 import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
 import {
   Annotation,
@@ -10,6 +11,7 @@ import {
   StateGraph,
   type LangGraphRunnableConfig,
 } from '@langchain/langgraph';
+import { z } from 'zod';
 
 const Log = Annotation.Root({
   steps: Annotation<string[]>({ reducer: (left, right) => [...left, ...right], default: () => [] }),
@@ -137,6 +139,28 @@ export const chat = new StateGraph(MessagesAnnotation)
   }))
   .addEdge(START, 'talk')
   .addEdge('talk', END)
+  .compile();
+
+const adder = tool(async ({ a, b }: { a: number; b: number }) => String(a + b), {
+  name: 'add',
+  schema: z.object({ a: z.number(), b: z.number() }),
+});
+const breaker = tool(
+  async (): Promise<string> => {
+    throw new RangeError('the tool gave up');
+  },
+  { name: 'break', schema: z.object({}) },
+);
+
+/** Calls one tool that answers and one that fails. */
+export const tooling = new StateGraph(Log)
+  .addNode('call', async () => {
+    const sum: unknown = await adder.invoke({ type: 'tool_call', id: 'call-1', name: 'add', args: { a: 1, b: 2 } });
+    await breaker.invoke({ type: 'tool_call', id: 'call-2', name: 'break', args: {} }).catch(() => undefined);
+    return { steps: [sum instanceof ToolMessage ? sum.text : 'nothing'] };
+  })
+  .addEdge(START, 'call')
+  .addEdge('call', END)
   .compile();
 
 /** Ends its server, as a native crash would. */

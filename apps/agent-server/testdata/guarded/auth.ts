@@ -25,7 +25,8 @@ const SPECIAL: Readonly<Record<string, () => unknown>> = {
 export const auth = new Auth()
   .authenticate(async (request) => {
     if (process.env['CALLS_FILE']) appendFileSync(process.env['CALLS_FILE'], `${request.method} ${request.url}\n`);
-    const token = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1];
+    const bearer = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1];
+    const token = bearer ?? /(?:^|; *)session=([^;]+)/.exec(request.headers.get('cookie') ?? '')?.[1];
     if (token === undefined)
       throw new HTTPException(401, { message: 'Show a token', headers: { 'www-authenticate': 'Bearer' } });
     const special = SPECIAL[token];

@@ -118,13 +118,16 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   'POST /threads/:thread_id/history': { about: 'List states, newest first', body: THREAD_SHAPES.history },
 
   'POST /threads/:thread_id/commands': {
-    about: 'Command a thread: run.start, input.respond, state.get',
+    about: 'Command a thread: run.start, input.respond, state.get, agent.getTree',
     body: THREAD_STREAM_SHAPES.command,
   },
   'POST /threads/:thread_id/stream/events': {
     about: 'Follow what all runs of a thread say',
     body: THREAD_STREAM_SHAPES.eventRequest,
     answers: 'events',
+  },
+  'GET /threads/:thread_id/stream/events': {
+    about: 'Command and follow a thread by a WebSocket (Upgrade: websocket)',
   },
   ...runRoutes('/threads/:thread_id', 'on a thread'),
   'GET /threads/:thread_id/stream': {

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
+import { UUID_PATTERN } from '#lib/resources';
 import { isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
+import type { Clock } from '#lib/time';
 import { unsupported } from '../../run/request-shapes.js';
 import { requestedRun, type RequestedRun } from '../../run/requested-run.js';
 import type { Asker, RunService } from '../../run/run-service.js';
@@ -9,6 +11,7 @@ import type { Scope } from '../../store/scope.js';
 import type { Sql } from '../../store/sql.js';
 import { findThread } from '../../store/thread/find-thread.js';
 import type { ThreadState } from '../thread-state.js';
+import { agentTree } from './agent-tree.js';
 import { CommandError, type CommandErrorCode } from './command-error.js';
 
 /** A command as it arrives. */
@@ -43,12 +46,15 @@ const inputRespond = z.looseObject({
   metadata,
 });
 
+const treeGet = z.looseObject({ run_id: z.string().regex(UUID_PATTERN, 'must be a uuid').nullish() });
+
 const stateGet = z.looseObject({ keys: z.array(z.string()).max(1_000).nullish() });
 
 export interface CommandParts {
   readonly sql: Sql;
   readonly runs: RunService;
   readonly state: Pick<ThreadState, 'get'>;
+  readonly clock: Clock;
 }
 
 /** Who gives a command, on which thread. */
@@ -86,6 +92,8 @@ export class ThreadCommands {
           return await this.#respond(commander, parse(inputRespond, params));
         case 'state.get':
           return await this.#state(commander, parse(stateGet, params));
+        case 'agent.getTree':
+          return await this.#tree(commander, parse(treeGet, params));
         default:
           return undefined;
       }
@@ -149,6 +157,12 @@ export class ThreadCommands {
     return { run_id: run.run_id };
   }
 
+  async #tree(commander: Commander, { run_id: runId }: z.infer<typeof treeGet>): Promise<JsonObject> {
+    const scope = await commander.authorizeRead();
+    const of = { scope, threadId: commander.threadId, runId: runId ?? undefined };
+    return { tree: await agentTree(of, this.parts) };
+  }
+
   async #state(commander: Commander, { keys }: z.infer<typeof stateGet>): Promise<JsonObject> {
     const scope = await commander.authorizeRead();
     const text = await this.parts.state.get({ scope, threadId: commander.threadId }, undefined, true);
@@ -159,7 +173,8 @@ export class ThreadCommands {
   }
 }
 
-function parse<T>(shape: z.ZodType<T>, params: unknown): T {
+/** @throws CommandError `invalid_argument` */
+export function parse<T>(shape: z.ZodType<T>, params: unknown): T {
   const parsed = shape.safeParse(params);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;

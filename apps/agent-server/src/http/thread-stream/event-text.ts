@@ -7,7 +7,7 @@ function methodOf(channel: string): string {
 }
 
 /** An event as JSON text. */
-function eventText({ seq, id, channel, params }: ThreadEvent): string {
+export function eventText({ seq, id, channel, params }: ThreadEvent): string {
   const method = methodOf(channel);
   return `{"type":"event","event_id":"${id}","seq":${seq},"method":"${method}","params":${params}}`;
 }

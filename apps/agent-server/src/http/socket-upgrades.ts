@@ -1,0 +1,123 @@
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import type { CorsPolicy } from './cors.js';
+import { WebSocketServer, type WebSocket } from 'ws';
+
+/** Of one message: a command with its input. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
+/** What the server speaks; a client that sends credentials by subprotocol offers it too. */
+const SUBPROTOCOL = 'agentplane';
+
+/** Subprotocols that carry credentials: browsers can set no header of a WebSocket. */
+const CREDENTIALS: readonly (readonly [RegExp, string, string])[] = [
+  [/^x-api-key\.(.+)$/, 'x-api-key', ''],
+  [/^bearer\.(.+)$/, 'authorization', 'Bearer '],
+];
+
+const heads = new WeakMap<IncomingMessage, Buffer>();
+
+const sockets = new WebSocketServer({
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  maxPayload: MAX_MESSAGE_BYTES,
+  // a message in packets of one byte costs some hundred times its size
+  maxBufferedChunks: 16_384,
+  handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : ([...offered][0] ?? false)),
+});
+
+/** What else asks for an upgrade is served as it is. */
+function asksForSocket({ headers, url = '' }: IncomingMessage): boolean {
+  return (
+    headers.upgrade?.toLowerCase() === 'websocket' && /\/threads\/[^/?]+\/stream\/events\/?(\?|$)/.test(url)
+  );
+}
+
+/** Option `http` of the server. */
+export const UPGRADES = { shouldUpgradeCallback: asksForSocket } as const;
+
+/** Whether a socket can be opened in answer to this request. */
+export function isUpgrade(request: IncomingMessage): boolean {
+  return heads.has(request);
+}
+
+/** Answers the request with a socket; calls back when it is open. */
+export function openSocket(request: IncomingMessage, opened: (socket: WebSocket) => void): void {
+  const head = heads.get(request);
+  if (!head) throw new Error('a socket is opened for requests that ask for one');
+  heads.delete(request);
+  sockets.handleUpgrade(request, request.socket, head, opened);
+}
+
+/**
+ * Serves requests for a WebSocket like any other: they are authenticated and answered by their route.
+ *
+ * Browsers let every page open a socket to every server, with the cookies of that server and without asking first. The
+ * origins that may are those that may read answers (CORS), and the page's own; cookies and passwords that a browser adds
+ * by itself count for the page's own origin, and where CORS allows credentials.
+ */
+export function serveUpgrades(app: FastifyInstance, cors: CorsPolicy): void {
+  app.server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    socket.on('error', () => socket.destroy());
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once('finish', () => socket.destroySoon());
+    const problem = judgeOrigin(request, cors) ?? takeCredentials(request);
+    if (problem) {
+      response.writeHead(problem.status, { 'content-type': 'application/json; charset=utf-8' });
+      return void response.end(JSON.stringify({ detail: problem.detail }));
+    }
+    heads.set(request, head);
+    app.routing(request, response);
+  });
+}
+
+interface Problem {
+  readonly status: number;
+  readonly detail: string;
+}
+
+function judgeOrigin({ headers }: IncomingMessage, cors: CorsPolicy): Problem | undefined {
+  const { origin, host } = headers;
+  if (origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)) return undefined;
+  const isAdmitted = cors.admits(origin);
+  if (!cors.isAny && !isAdmitted)
+    return {
+      status: 403,
+      detail: `WebSocket refused for pages of ${origin.slice(0, 200)}: the origin may not read answers; add it to CORS_ALLOW_ORIGINS of the deployment or http.cors of langgraph.json`,
+    };
+  if (cors.allowsCredentials && isAdmitted) return undefined;
+  delete headers.cookie;
+  if (/^basic /i.test(headers.authorization ?? '')) delete headers.authorization;
+  return undefined;
+}
+
+/** Puts credentials where authentication, and handlers of the agent, look for them. */
+function takeCredentials({ headers }: IncomingMessage): Problem | undefined {
+  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim());
+  const plain = offered.filter((one) => {
+    const [match, name, prefix] = credentialIn(one);
+    if (match === undefined || name === undefined) return true;
+    headers[name] ??= `${prefix}${match}`;
+    return false;
+  });
+  if (plain.length === offered.length) return undefined;
+  if (plain.length === 0)
+    return {
+      status: 400,
+      detail: `Sec-WebSocket-Protocol offers credentials alone; offer "${SUBPROTOCOL}" too, which the server answers with`,
+    };
+  headers['sec-websocket-protocol'] = plain.join(', ');
+  return undefined;
+}
+
+function credentialIn(offered: string): [string?, string?, string?] {
+  for (const [pattern, name, prefix] of CREDENTIALS) {
+    const [, secret] = pattern.exec(offered) ?? [];
+    if (secret !== undefined) return [secret, name, prefix];
+  }
+  return [];
+}

@@ -1,0 +1,95 @@
+import type { ThreadEvent } from '../../run/protocol-reading.js';
+import type { EventAddress } from '../../stream/thread-protocol.js';
+import type { EventFilter } from './subscription.js';
+
+/** A way through the events of a thread, from after a number on. */
+export interface FeedReading {
+  take(): ThreadEvent | undefined;
+  close(): void;
+}
+
+export type OpenReading = (from: {
+  readonly since: number | undefined;
+  readonly wants: (address: EventAddress) => boolean;
+}) => FeedReading;
+
+/** Events that all have had may be many; after so many at a stretch, others get their turn. */
+const MAX_HAD = 500;
+
+interface Subscribed {
+  readonly filter: EventFilter;
+  /** It has had everything up to this number. */
+  after: number;
+}
+
+/**
+ * The events of a thread for the subscriptions of one connection, each event once however many want it. A new subscription
+ * is shown what is kept, so the reading begins again; those that were there before wait until it has come to where they
+ * are. So each sees its events in their order.
+ */
+export class ThreadFeed {
+  readonly #subscribed = new Map<string, Subscribed>();
+  #reading: FeedReading | undefined;
+  /** Number of the last event that the reading came to. */
+  #at = -1;
+
+  constructor(
+    private readonly open: OpenReading,
+    private readonly onMore: () => void,
+  ) {}
+
+  get size(): number {
+    return this.#subscribed.size;
+  }
+
+  /** @param since only what comes after this number */
+  subscribe(id: string, filter: EventFilter, since: number | undefined): void {
+    this.#stand();
+    this.#subscribed.set(id, { filter, after: since ?? -1 });
+  }
+
+  /** Answers whether there was such a subscription. */
+  unsubscribe(id: string): boolean {
+    const isThere = this.#subscribed.delete(id);
+    if (this.#subscribed.size === 0) this.#stand();
+    return isThere;
+  }
+
+  /** The next event that is wanted, as far as there is one now. */
+  take(): ThreadEvent | undefined {
+    if (this.#subscribed.size === 0) return undefined;
+    this.#reading ??= this.#begin();
+    for (let had = 0; had < MAX_HAD; had++) {
+      const event = this.#reading.take();
+      if (!event) return undefined;
+      this.#at = event.seq;
+      for (const { filter, after } of this.#subscribed.values())
+        if (event.seq > after && filter.wants(event)) return event;
+    }
+    setImmediate(this.onMore);
+    return undefined;
+  }
+
+  close(): void {
+    this.#reading?.close();
+    this.#subscribed.clear();
+  }
+
+  /** Ends the reading; each subscription keeps its place. */
+  #stand(): void {
+    this.#reading?.close();
+    this.#reading = undefined;
+    for (const one of this.#subscribed.values()) one.after = Math.max(one.after, this.#at);
+    this.#at = -1;
+  }
+
+  #begin(): FeedReading {
+    const subscribed = [...this.#subscribed.values()];
+    const least = Math.min(...subscribed.map(({ after }) => after));
+    const wants = (address: EventAddress): boolean => {
+      for (const { filter } of this.#subscribed.values()) if (filter.wants(address)) return true;
+      return false;
+    };
+    return this.open({ since: least < 0 ? undefined : least, wants });
+  }
+}

@@ -1,0 +1,188 @@
+import type { ServerResponse } from 'node:http';
+import type { RawData, WebSocket } from 'ws';
+import { takenBy, type BufferBudget } from '#lib/http';
+import type { JsonObject } from '#lib/json';
+import type { Clock } from '#lib/time';
+import type { UnsentAnswer, UnsentOutput } from '../unsent-output.js';
+import { eventText } from './event-text.js';
+import type { ThreadFeed } from './thread-feed.js';
+
+/** What a connection is given at once, beside what the kernel holds for it. */
+const MAX_AT_CONNECTION_BYTES = 256 * 1024;
+
+/** Commands that wait for those before them; above it the connection is not read. */
+const MAX_WAITING = 16;
+const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+
+/** Milliseconds between two pings, and how many may bring no sign of life. */
+const PING_MS = 15_000;
+const MAX_SILENT_PINGS = 2;
+
+/** Milliseconds that a client gets to answer the close of a connection. */
+const CLOSE_MS = 2_000;
+
+/** Why a connection is closed: codes of RFC 6455. */
+const CLOSE = {
+  restart: [1012, 'The server is stopping; connect again'],
+  binary: [1003, 'Commands are JSON in text messages'],
+  busy: [1013, 'Too many large messages arrive at once; connect again later'],
+  unauthorized: [
+    1008,
+    'The credentials of this connection are no longer accepted; connect again with valid ones',
+  ],
+} as const;
+
+export interface SocketParts {
+  /** For messages that have not arrived whole, or wait, of all connections. */
+  readonly room: BufferBudget;
+  readonly unsent: UnsentOutput;
+  readonly clock: Clock;
+}
+
+/** What answers a message. */
+export type Answer = (message: Buffer) => Promise<JsonObject | 'unauthorized'>;
+
+/** One WebSocket of the thread stream protocol: commands and their answers, and the events of its subscriptions. */
+export class ThreadSocket {
+  readonly #account: UnsentAnswer;
+  readonly #waiting: Buffer[] = [];
+  readonly #held: ReturnType<BufferBudget['open']>;
+  #waitingBytes = 0;
+  #arrivingBytes = 0;
+  #isAnswering = false;
+  #isFlushing = false;
+  #isClosed = false;
+  #bytesAtConnection = 0;
+  #silentPings = 0;
+  #taken = '';
+  #cancelPing: () => void;
+
+  constructor(
+    private readonly socket: WebSocket,
+    private readonly response: ServerResponse,
+    private readonly feed: ThreadFeed,
+    private readonly answer: Answer,
+    private readonly parts: SocketParts,
+  ) {
+    this.#account = parts.unsent.open(response);
+    this.#held = parts.room.open();
+    // before the socket makes messages of it
+    response.socket?.prependListener('data', (bytes: Buffer) => this.#arrived(bytes.length));
+    this.#cancelPing = this.#pingLater();
+    socket.on('message', (data, isBinary) => this.#received(data, isBinary));
+    socket.on('pong', () => (this.#silentPings = 0));
+    socket.on('error', () => undefined); // it is closed next, with the code that says why
+    socket.on('close', () => this.#left());
+  }
+
+  /** There may be more events to take. */
+  more(): void {
+    if (this.#isFlushing || this.#isClosed) return;
+    this.#isFlushing = true;
+    setImmediate(() => this.#flush());
+  }
+
+  /** Ends it because the server stops. */
+  stop(): void {
+    this.#close('restart');
+  }
+
+  #close(reason: keyof typeof CLOSE): void {
+    if (this.#isClosed) return;
+    this.#left();
+    const [code, words] = CLOSE[reason];
+    this.socket.close(code, words);
+    this.parts.clock.after(CLOSE_MS, () => this.socket.terminate());
+  }
+
+  #left(): void {
+    this.#isClosed = true;
+    this.#waiting.length = 0;
+    this.#held.keep(0);
+    this.#cancelPing();
+    this.feed.close();
+  }
+
+  #arrived(bytes: number): void {
+    if (this.#isClosed) return;
+    this.#arrivingBytes += bytes;
+    try {
+      this.#held.hold(bytes);
+    } catch {
+      this.#close('busy');
+    }
+  }
+
+  #received(data: RawData, isBinary: boolean): void {
+    if (this.#isClosed) return;
+    if (isBinary) return this.#close('binary');
+    const message = bytesOf(data);
+    this.#waiting.push(message);
+    this.#waitingBytes += message.length;
+    this.#arrivingBytes = 0;
+    this.#held.keep(this.#waitingBytes);
+    if (this.#isFull) this.socket.pause();
+    void this.#answerAll();
+  }
+
+  get #isFull(): boolean {
+    return this.#waiting.length >= MAX_WAITING || this.#waitingBytes >= MAX_WAITING_BYTES;
+  }
+
+  /** In the order in which they came. */
+  async #answerAll(): Promise<void> {
+    if (this.#isAnswering) return;
+    this.#isAnswering = true;
+    for (let message = this.#waiting.shift(); message; message = this.#waiting.shift()) {
+      const answer = await this.answer(message);
+      if (this.#isClosed) break;
+      if (answer === 'unauthorized') this.#close('unauthorized');
+      else this.#send(JSON.stringify(answer));
+      this.#waitingBytes -= message.length;
+      this.#held.keep(this.#waitingBytes + this.#arrivingBytes);
+      if (this.socket.isPaused && !this.#isFull) this.socket.resume();
+      this.more();
+    }
+    this.#isAnswering = false;
+  }
+
+  #flush(): void {
+    this.#isFlushing = false;
+    while (!this.#isClosed && this.#bytesAtConnection < MAX_AT_CONNECTION_BYTES) {
+      const event = this.feed.take();
+      if (!event) return;
+      this.#send(eventText(event));
+    }
+  }
+
+  #send(text: string): void {
+    const bytes = Buffer.from(text);
+    this.#bytesAtConnection += bytes.length;
+    this.#account.owe(bytes.length);
+    this.socket.send(bytes, { binary: false }, () => {
+      this.#bytesAtConnection -= bytes.length;
+      this.#account.paid(bytes.length);
+      if (this.#bytesAtConnection < MAX_AT_CONNECTION_BYTES) this.more();
+    });
+  }
+
+  #pingLater(): () => void {
+    return this.parts.clock.after(PING_MS, () => {
+      if (this.#isClosed) return;
+      const { socket } = this.response;
+      const taken = socket ? takenBy(socket) : '';
+      // a slow reader answers no ping before it has read what came before it
+      if (taken !== this.#taken && this.#bytesAtConnection > 0) this.#silentPings = 0;
+      this.#taken = taken;
+      if (this.#silentPings++ >= MAX_SILENT_PINGS)
+        return this.parts.unsent.cut(this.#account, 'no answer to a ping, and nothing read, for 30 s');
+      this.socket.ping();
+      this.#cancelPing = this.#pingLater();
+    });
+  }
+}
+
+function bytesOf(data: RawData): Buffer {
+  if (Buffer.isBuffer(data)) return data;
+  return Array.isArray(data) ? Buffer.concat(data) : Buffer.from(data);
+}
