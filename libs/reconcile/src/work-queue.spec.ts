@@ -24,6 +24,17 @@ describe('WorkQueue', () => {
     expect([await nextNow(q), await nextNow(q), await nextNow(q)]).toEqual(['a', 'b', undefined]);
   });
 
+  it('lets namespaces take turns, whatever one of them has waiting', async () => {
+    const { queue: q, clock } = queue();
+    for (let n = 0; n < 100; n++) q.add(`noisy/${n}`);
+    await clock.advance(5);
+    for (const key of ['quiet/a', 'quiet/b', 'all', 'noisy/0']) q.add(key);
+    const order: (string | undefined)[] = [];
+    for (let n = 0; n < 6; n++) order.push(await nextNow(q));
+    expect(order).toEqual(['noisy/0', 'quiet/a', 'all', 'noisy/1', 'quiet/b', 'noisy/2']);
+    expect([q.depth, q.oldestMs]).toEqual([97, 5]);
+  });
+
   it('gives a key that was added while in flight out again after it is finished, and not before', async () => {
     const { queue: q } = queue();
     q.add('a');

@@ -1,6 +1,7 @@
 import type { BackoffOptions, Clock } from '#lib/time';
 import { KeyBackoff } from './key-backoff.js';
 import { TokenBucket, type BucketOptions } from './token-bucket.js';
+import { WaitingKeys } from './waiting-keys.js';
 
 export interface WorkQueueOptions {
   readonly clock: Clock;
@@ -24,13 +25,15 @@ interface Delayed {
  * - **in flight, dirty**: added while in flight; waits again as soon as it is finished
  * - **delayed**: to be added at a time; the earliest time wins, and it is dropped when the key is handed out earlier,
  *   because the pass that then runs decides anew
+ *
+ * Namespaces take turns: whoever has hundreds of keys whose passes are slow (destinations that do not answer) delays
+ * others by one pass and not by hundreds.
  */
 export class WorkQueue {
   readonly #clock: Clock;
   readonly #backoff: KeyBackoff;
   readonly #bucket: TokenBucket;
-  /** Since when each key waits, in order of arrival. */
-  readonly #waiting = new Map<string, number>();
+  readonly #waiting = new WaitingKeys();
   readonly #inFlight = new Set<string>();
   readonly #dirty = new Set<string>();
   readonly #delayed = new Map<string, Delayed>();
@@ -53,8 +56,8 @@ export class WorkQueue {
 
   /** Milliseconds that the oldest key has waited for a worker, 0 when none waits. */
   get oldestMs(): number {
-    for (const sinceMs of this.#waiting.values()) return this.#clock.monotonicMs() - sinceMs;
-    return 0;
+    const sinceMs = this.#waiting.oldestSinceMs;
+    return sinceMs === undefined ? 0 : this.#clock.monotonicMs() - sinceMs;
   }
 
   /** Keys that will be added later. */
@@ -70,7 +73,7 @@ export class WorkQueue {
     }
     const taker = this.#takers.shift();
     if (taker) taker(this.#handOut(key));
-    else if (!this.#waiting.has(key)) this.#waiting.set(key, this.#clock.monotonicMs());
+    else this.#waiting.add(key, this.#clock.monotonicMs());
   }
 
   /** Adds the key after `ms`, unless it is due earlier already. */
@@ -108,10 +111,11 @@ export class WorkQueue {
     this.#backoff.forget(key);
   }
 
-  /** The next key, in order of arrival; waits for one, `undefined` once the queue is closed. Every key must be finished. */
+  /** The next key, by turns of namespaces and in order of arrival within one; waits for one, `undefined` once the queue is closed. Every key must be finished. */
   next(): Promise<string | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined);
-    for (const key of this.#waiting.keys()) return Promise.resolve(this.#handOut(key));
+    const key = this.#waiting.next;
+    if (key !== undefined) return Promise.resolve(this.#handOut(key));
     return new Promise((resolve) => this.#takers.push(resolve));
   }
 
@@ -132,7 +136,7 @@ export class WorkQueue {
   }
 
   #handOut(key: string): string {
-    this.#waiting.delete(key);
+    this.#waiting.take(key);
     this.#inFlight.add(key);
     this.#delayed.get(key)?.cancel();
     this.#delayed.delete(key);
