@@ -13,6 +13,8 @@ import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 
 const root = join(import.meta.dirname, '..', '..');
+// as a node starts agents: with Node's own nursery 120 MB more count that belong to no reader
+const NODE_ARGUMENTS = ['--max-semi-space-size=4'];
 const counts = process.argv.slice(2).map(Number);
 const WATCHED_MS = 45_000;
 const AFTER_MS = 10_000;
@@ -35,18 +37,24 @@ let cuts = 0;
 
 async function startServer() {
   cuts = 0;
-  const server = spawn(process.execPath, [join(root, 'dist', 'apps', 'agent-server', 'src', 'main.js')], {
-    cwd: join(root, 'test', 'bench', 'agents', 'echo'),
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    env: {
-      PATH: process.env.PATH,
-      HOST: '127.0.0.1',
-      PORT: '0',
-      POSTGRES_URI: uri,
-      AGENTPLANE_AUTH: 'off',
-      ...(process.env.AGENTPLANE_UNREAD_MB ? { AGENTPLANE_UNREAD_MB: process.env.AGENTPLANE_UNREAD_MB } : {}),
+  const server = spawn(
+    process.execPath,
+    [...NODE_ARGUMENTS, join(root, 'dist', 'apps', 'agent-server', 'src', 'main.js')],
+    {
+      cwd: join(root, 'test', 'bench', 'agents', 'echo'),
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      env: {
+        PATH: process.env.PATH,
+        HOST: '127.0.0.1',
+        PORT: '0',
+        POSTGRES_URI: uri,
+        AGENTPLANE_AUTH: 'off',
+        ...(process.env.AGENTPLANE_UNREAD_MB
+          ? { AGENTPLANE_UNREAD_MB: process.env.AGENTPLANE_UNREAD_MB }
+          : {}),
+      },
     },
-  });
+  );
   const port = await new Promise((resolve, reject) => {
     createInterface({ input: server.stderr }).on('line', (line) => {
       const entry = JSON.parse(line);

@@ -36,14 +36,10 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const payloads = new PostgresPayloadStore();
   const ingestion = new Ingestion(
     pool,
-    new DayPartitions(pool, clock, options.maxMonthsAhead),
+    new DayPartitions(pool, options.maxMonthsAhead),
     new ProjectDirectory(projects),
     payloads,
-    {
-      clock,
-      log,
-      waiting,
-    },
+    { log, waiting },
   );
 
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));

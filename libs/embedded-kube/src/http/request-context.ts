@@ -28,6 +28,8 @@ export interface AnswerStream {
 /** What a handler answers. */
 export type Reply =
   | { readonly kind: 'json'; readonly code: number; readonly body: string | object }
+  /** JSON whose parts are made as the client reads them: many large answers that wait for clients hold no memory. */
+  | { readonly kind: 'parts'; readonly code: number; readonly parts: Iterable<string> }
   | {
       readonly kind: 'bytes';
       readonly code: number;

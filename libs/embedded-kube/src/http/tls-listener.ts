@@ -17,6 +17,7 @@ import type { TLSSocket } from 'node:tls';
 import { ApiError, badRequest, internalError } from '#lib/kube-semantics';
 import type { UserInfo } from '../authn/user.js';
 import { AnswerStreams } from './answer-streams.js';
+import { piecesOf, writePieces } from './write-parts.js';
 import type { Audit } from './audited-request.js';
 import { parseAccept } from './media-type.js';
 import type { Handler, Reply, RequestContext } from './request-context.js';
@@ -50,6 +51,9 @@ const REFUSED: Readonly<Record<number, string>> = {
   413: 'RequestEntityTooLarge',
   431: 'RequestEntityTooLarge',
 };
+
+/** Larger answers are written in pieces, as their clients read them. */
+const AT_ONCE_BYTES = 256 * 1024;
 
 const SWEEP_MS = 20;
 const SWEEPS = 150;
@@ -220,19 +224,58 @@ async function writeReply(
     response.flushHeaders();
     return reply.start(streams.open(response));
   }
+  if (reply.kind === 'parts' && !isYamlWanted(request)) {
+    const pieces = piecesOf(reply.parts);
+    const first = pieces.next().value ?? '';
+    const second = pieces.next();
+    if (second.done !== true) {
+      response.writeHead(reply.code, { 'Content-Type': 'application/json' });
+      response.flushHeaders();
+      return writePieces(chained([first, second.value], pieces), streams.open(response));
+    }
+    return writeWhole({ kind: 'json', code: reply.code, body: first }, request, response, streams);
+  }
+  const { code } = reply;
+  const whole =
+    reply.kind === 'parts' ? ({ kind: 'json', code, body: [...reply.parts].join('') } as const) : reply;
+  return writeWhole(whole, request, response, streams);
+}
+
+async function writeWhole(
+  reply: Extract<Reply, { readonly kind: 'json' | 'bytes' }>,
+  request: IncomingMessage,
+  response: ServerResponse,
+  streams: AnswerStreams,
+): Promise<void> {
   const { contentType, body } = reply.kind === 'json' ? await objectText(reply.body, request) : reply;
-  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const headers = reply.kind === 'bytes' ? reply.headers : {};
-  response.writeHead(reply.code, { ...headers, 'Content-Type': contentType, 'Content-Length': bytes.length });
-  response.end(request.method === 'HEAD' ? undefined : bytes);
+  const length = Buffer.byteLength(body);
+  response.writeHead(reply.code, { ...headers, 'Content-Type': contentType, 'Content-Length': length });
+  if (request.method === 'HEAD') response.end();
+  else if (typeof body !== 'string') response.end(body);
+  // bytes: headers that leave with a text are encoded as the text is
+  else if (length <= AT_ONCE_BYTES) response.end(Buffer.from(body));
+  else {
+    // of a stored object the text is there once, however many clients leave it unread
+    response.flushHeaders();
+    await writePieces(piecesOf([body]), streams.open(response));
+  }
+}
+
+function* chained(first: Iterable<string>, rest: Iterable<string>): Generator<string> {
+  yield* first;
+  yield* rest;
+}
+
+function isYamlWanted(request: IncomingMessage): boolean {
+  return parseAccept(request.headers.accept)[0]?.type === 'application/yaml';
 }
 
 async function objectText(
   body: string | object,
   request: IncomingMessage,
 ): Promise<{ contentType: string; body: string }> {
-  const first = parseAccept(request.headers.accept)[0];
-  if (first?.type === 'application/yaml') {
+  if (isYamlWanted(request)) {
     const value: unknown = typeof body === 'string' ? JSON.parse(body) : body;
     const { stringify } = await import('yaml'); // rarely asked for
     return { contentType: 'application/yaml', body: stringify(value) };

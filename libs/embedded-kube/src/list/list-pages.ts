@@ -9,6 +9,7 @@ interface Snapshot {
   readonly items: readonly StoredObject[];
   readonly revision: number;
   readonly expiresAtMs: number;
+  readonly letters: number;
 }
 
 export interface ListPage {
@@ -20,26 +21,35 @@ export interface ListPage {
 }
 
 const MAX_SNAPSHOTS = 256;
+/** Of the JSON of all snapshots: they keep former versions of what has changed since. */
+const MAX_LETTERS = 128 * 1024 * 1024;
 const LIFETIME_MS = 5 * 60_000;
 const TOO_OLD =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.';
 
 /**
  * Lists in pages that all show the same moment. Stored objects are values, so a snapshot is an array of references;
- * the oldest go when there are many, and after five minutes, and their tokens then answer 410.
+ * the oldest go when there are many or large ones, and after five minutes, and their tokens then answer 410.
  */
 export class ListPages {
   readonly #snapshots = new Map<string, Snapshot>();
 
-  constructor(private readonly clock: Clock) {}
+  #letters = 0;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly maxLetters = MAX_LETTERS,
+  ) {}
 
   /** The first page of a list; `of` says what is listed. */
   first(of: string, items: readonly StoredObject[], revision: number, limit: number): ListPage {
     if (limit <= 0 || items.length <= limit) return { items, revision, next: undefined, remaining: 0 };
-    this.#forgetOld();
+    const letters = items.reduce((sum, { json }) => sum + json.length, 0);
+    this.#makeRoom(letters);
     const id = randomUUID();
-    const snapshot = { of, items, revision, expiresAtMs: this.clock.monotonicMs() + LIFETIME_MS };
+    const snapshot = { of, items, revision, letters, expiresAtMs: this.clock.monotonicMs() + LIFETIME_MS };
     this.#snapshots.set(id, snapshot);
+    this.#letters += letters;
     return page(snapshot, id, 0, limit);
   }
 
@@ -53,11 +63,13 @@ export class ListPages {
     return page(snapshot, id, Number(offset), limit > 0 ? limit : snapshot.items.length);
   }
 
-  #forgetOld(): void {
+  #makeRoom(letters: number): void {
     const now = this.clock.monotonicMs();
     for (const [id, snapshot] of this.#snapshots) {
-      if (this.#snapshots.size < MAX_SNAPSHOTS && snapshot.expiresAtMs >= now) return;
+      const hasRoom = this.#snapshots.size < MAX_SNAPSHOTS && this.#letters + letters <= this.maxLetters;
+      if (hasRoom && snapshot.expiresAtMs >= now) return;
       this.#snapshots.delete(id);
+      this.#letters -= snapshot.letters;
     }
   }
 }

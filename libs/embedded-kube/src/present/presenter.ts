@@ -54,21 +54,27 @@ export class Presenter {
     return this.#isAsStored(stored) ? stored.json : this.one(stored.object);
   }
 
-  /** A list. */
-  list(items: readonly StoredObject[], meta: ListMeta): string {
+  /** A list, item by item: nothing of it is made before it is asked for. */
+  *list(items: readonly StoredObject[], meta: ListMeta): Generator<string> {
     if (this.#table) {
-      return this.#tableText(
-        this.#table,
-        meta,
-        items.map((item) => inVersion(item.object, this.#apiVersion)),
-        true,
-      );
+      const empty = this.#tableText(this.#table, meta, [], true);
+      yield empty.slice(0, -']}'.length);
+      for (const [at, { object }] of items.entries()) {
+        const row = this.#row(this.#table, inVersion(object, this.#apiVersion), this.now());
+        yield (at === 0 ? '' : ',') + JSON.stringify(row);
+      }
+      yield ']}';
+      return;
     }
     const isMetadata = this.format.kind === 'metadata';
     const kind = isMetadata ? 'PartialObjectMetadataList' : this.served.type.listKind;
     const apiVersion = isMetadata ? `meta.k8s.io/${this.format.version}` : this.#apiVersion;
-    const texts = items.map((item) => this.stored(item)).join(',');
-    return `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(meta)},"items":[${texts}]}`;
+    yield `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(meta)},"items":[`;
+    for (const [at, item] of items.entries()) {
+      if (at > 0) yield ',';
+      yield this.stored(item);
+    }
+    yield ']}';
   }
 
   /** One event of a watch, with its line end. Only the first table of a watch carries its columns. */
@@ -113,8 +119,12 @@ export class Presenter {
       apiVersion: `meta.k8s.io/${version}`,
       metadata: meta,
       columnDefinitions: hasColumns ? table.columns : null,
-      rows: objects.map((object) => ({ cells: table.cells(object, now), ...this.#rowObject(object) })),
+      rows: objects.map((object) => this.#row(table, object, now)),
     });
+  }
+
+  #row(table: TableKind, object: KubeObject, now: Date): object {
+    return { cells: table.cells(object, now), ...this.#rowObject(object) };
   }
 
   #rowObject(object: KubeObject): { readonly object?: unknown } {

@@ -103,7 +103,7 @@ export class ResourceHandlers {
       ...(page.next ? { continue: page.next } : {}),
       ...(page.next && !isFiltered ? { remainingItemCount: page.remaining } : {}),
     };
-    return json(presenter.list(page.items, meta));
+    return { kind: 'parts', code: 200, parts: presenter.list(page.items, meta) };
   }
 
   #watch(context: RequestContext, served: ServedType): Reply {
@@ -234,9 +234,8 @@ export class ResourceHandlers {
       const each = { served, namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
       await this.parts.objects.delete(each, options).catch(ignoreGone);
     }
-    return json(
-      this.#presenter(context, served).list(items, { resourceVersion: String(this.parts.store.revision) }),
-    );
+    const meta = { resourceVersion: String(this.parts.store.revision) };
+    return { kind: 'parts', code: 200, parts: this.#presenter(context, served).list(items, meta) };
   }
 
   #selected(served: ServedType, selection: Selection) {

@@ -1,5 +1,6 @@
 import { type Connection, inTransaction, type Pool } from '#lib/postgres';
-import { type Clock, dayOf, formatInstant, type Instant, instantOf, MICROS_PER_DAY } from '#lib/time';
+import { dayOf, formatInstant, type Instant, MICROS_PER_DAY } from '#lib/time';
+import { databaseNow } from './database-now.js';
 import {
   type DayRange,
   isRecent,
@@ -25,14 +26,12 @@ const MAX_KNOWN_DAYS = 10_000;
  */
 export class DayPartitions {
   readonly #pool: Pool;
-  readonly #clock: Clock;
   /** Most partitions for times further ahead than a week. */
   readonly maxMonthsAhead: number;
   readonly #known = new Set<Instant>();
 
-  constructor(pool: Pool, clock: Clock, maxMonthsAhead = MAX_MONTHS_AHEAD) {
+  constructor(pool: Pool, maxMonthsAhead = MAX_MONTHS_AHEAD) {
     this.#pool = pool;
-    this.#clock = clock;
     this.maxMonthsAhead = maxMonthsAhead;
   }
 
@@ -59,10 +58,10 @@ export class DayPartitions {
 
   /** False when there is no room for it. */
   async #create(day: Instant): Promise<boolean> {
-    const today = dayOf(instantOf(this.#clock.now()));
     // Two makers of one day would fail on one another in the catalog in spite of IF NOT EXISTS, so they queue.
     const range = await inTransaction(this.#pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+      const today = dayOf(await databaseNow(client));
       const taken = await takenRanges(client);
       const found = taken.find(({ from, to }) => from <= day && day < to);
       if (!found && !isRecent(day, today) && !this.#hasRoom(day, today, taken)) return undefined;

@@ -1,7 +1,7 @@
 import { inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
 import type { FieldProblem } from '#lib/errors';
 import { type Logger, metrics } from '#lib/telemetry';
-import { type Clock, instantOf } from '#lib/time';
+import { databaseNow } from './database-now.js';
 import type { DayPartitions } from './day-partitions.js';
 import { parseOperation } from '../wire/parse-operation.js';
 import type { PayloadStore } from '../run/payload-store.js';
@@ -59,7 +59,6 @@ interface OpenedGroups {
 }
 
 export interface IngestionOptions {
-  readonly clock: Clock;
   readonly log: Logger;
   readonly waiting: WaitingRoom;
 }
@@ -167,7 +166,8 @@ export class Ingestion {
    * whose project would be one too many.
    */
   async #open({ tenantId, own }: Sender, groups: readonly RunGroup[]): Promise<OpenedGroups> {
-    const now = instantOf(this.options.clock.now());
+    const isTimeless = groups.some((group) => firstOf(group, 'startTime') === undefined);
+    const now = isTimeless ? await databaseNow(this.pool) : 0n;
     const parents = await this.#parents({ tenantId, own }, groups);
     const traces = new Map<string, string>();
     const found: Opening[] = [];

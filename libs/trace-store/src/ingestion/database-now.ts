@@ -1,0 +1,12 @@
+import type { Connection, Pool } from '#lib/postgres';
+import type { Instant } from '#lib/time';
+
+/** The time by the clock that decides about rows, whatever that of this machine says. */
+export async function databaseNow(
+  connection: Pick<Connection, 'query'> | Pick<Pool, 'query'>,
+): Promise<Instant> {
+  const { rows } = await connection.query<{ micros: string }>(
+    `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint::text AS micros`,
+  );
+  return BigInt(rows[0]?.micros ?? 0);
+}
