@@ -217,6 +217,7 @@ async function loadAgent({ config, folder, reports, clock, log }: AgentServerOpt
       logLevel: config.logLevel,
       secrets: secretWords(config),
       store: agent.store,
+      maxTextBytes: config.eventMegabytes * 2 ** 20,
       modules: agent.modules,
     },
     reports,

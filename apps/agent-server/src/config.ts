@@ -124,6 +124,11 @@ const fields = {
     'Seconds after the end of a run during which its webhook is called again when that failed.',
     { fallback: 86_400, min: 1, max: 2_592_000 },
   ),
+  eventMegabytes: integer(
+    'AGENTPLANE_EVENT_MB',
+    'Megabytes of one event, result or state that a graph host hands over. A run that makes a larger one fails.',
+    { fallback: 64, min: 1, max: 500 },
+  ),
   runLogMegabytes: integer(
     'AGENTPLANE_RUN_LOG_MB',
     'Megabytes of output that are kept of one run. A reader that falls further behind is cut off, one that still takes events only above AGENTPLANE_LOG_MB.',

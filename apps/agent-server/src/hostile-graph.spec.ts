@@ -129,6 +129,33 @@ describe('a graph with a large state', () => {
   });
 });
 
+describe('a graph whose output is larger than allowed', () => {
+  it('fails its run alone, and names size, limit and setting', async () => {
+    const strict = await ServerProcess.start({ uri, env: { AGENTPLANE_EVENT_MB: '8' } });
+    try {
+      const mine = strict.client();
+      const { thread_id } = await mine.threads.create();
+      const beside = mine.runs.wait(null, 'slow', { input: { waitMs: 300 } });
+      const options = { input: { act: 'value:big' }, raiseError: false };
+      const failed = (await mine.runs.wait(thread_id, 'hostile', options)) as Answer;
+      expect(failed.__error__).toMatchObject({
+        error: 'OutputTooLarge',
+        message: expect.stringMatching(/ has 100000\d\d bytes; the limit is 8388608 \(AGENTPLANE_EVENT_MB/),
+      });
+      const events: { event: string; data: unknown }[] = [];
+      for await (const part of mine.runs.stream(null, 'hostile', options)) events.push(part);
+      expect(events.at(-1)).toMatchObject({ event: 'error', data: { error: 'OutputTooLarge' } });
+      expect(await beside).toMatchObject({ steps: ['first', 'second', 'third'] });
+      // its state was stored before it was shown
+      await expect(mine.threads.getState(thread_id)).rejects.toMatchObject({ status: 413 });
+      const ended = strict.log.filter(({ msg }) => msg.includes('graph host ended'));
+      expect(ended).toEqual([]);
+    } finally {
+      await strict.stop();
+    }
+  });
+});
+
 describe('a graph that harms its server', () => {
   it('fails alone when it ends the process', async () => {
     const { thread_id } = await client.threads.create();

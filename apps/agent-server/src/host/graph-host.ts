@@ -22,6 +22,7 @@ import {
   type Wanted,
 } from '../protocol/messages.js';
 import type { QuestionKind, Questions } from '../protocol/questions.js';
+import { bytesBeyond, tooLargeText } from '../protocol/text-limit.js';
 import { renderOutcome } from '../protocol/wire-outcome.js';
 import { GraphStore } from '../memory/graph-store.js';
 import { ItemIndex } from '../memory/item-index.js';
@@ -50,6 +51,8 @@ export interface GraphHostParts {
 interface AtWork {
   readonly execution: RunExecution;
   wanted: Wanted;
+  /** While the server asked for no more output. */
+  held: PromiseWithResolvers<void> | undefined;
 }
 
 interface Loaded extends ExecutionParts {
@@ -81,18 +84,31 @@ export class GraphHost {
       case 'perform':
         return void this.#perform(id, JSON.parse(body) as ClaimedRun, message);
       case 'stop':
+        this.#hold(id, false);
         return this.#runs.get(id)?.execution.stop(reasonOf(message));
       case 'wanted': {
         const run = this.#runs.get(id);
         if (run) run.wanted = message;
         return undefined;
       }
+      case 'hold':
+        return this.#hold(id, message.isHeld);
       case 'ask':
         return void this.#answer(id, message.question, body);
       case 'leave':
         return void this.#leave();
       default:
         return message satisfies never;
+    }
+  }
+
+  #hold(id: number, isHeld: boolean): void {
+    const run = this.#runs.get(id);
+    if (!run) return;
+    if (isHeld) run.held ??= Promise.withResolvers();
+    else {
+      run.held?.resolve();
+      run.held = undefined;
     }
   }
 
@@ -139,7 +155,8 @@ export class GraphHost {
     const store = new GraphStore(new ItemStore({ sql, ttl, index, log }), WORKER, clock);
     for (const { file } of graphs.sources) await callStoreDirectly(file, store);
     const parts = { sql, graphs, store, secrets, embedder };
-    return { ...parts, clock, log, questions: new GraphQuestions(parts) };
+    const { maxTextBytes } = order;
+    return { ...parts, maxTextBytes, clock, log, questions: new GraphQuestions(parts) };
   }
 
   async #perform(id: number, run: ClaimedRun, wanted: Wanted): Promise<void> {
@@ -150,9 +167,9 @@ export class GraphHost {
       emit: ({ event, data }) => this.#send({ kind: 'event', event }, id, data),
       isWanted: () => atWork.wanted.isWanted,
       isAwaited: () => atWork.wanted.isAwaited,
-      room: () => channel.room(),
+      room: () => atWork.held?.promise ?? channel.room(),
     };
-    const atWork: AtWork = { execution: new RunExecution(run, loaded, sink), wanted };
+    const atWork: AtWork = { execution: new RunExecution(run, loaded, sink), wanted, held: undefined };
     this.#runs.set(id, atWork);
     const performed = withLogFields(runLogFields(run), () =>
       whileAtWork(run, () => atWork.execution.perform()),
@@ -179,7 +196,14 @@ export class GraphHost {
         subgraphs: (one: Questions['subgraphs']) => questions.subgraphs(one),
         embed: (one: Questions['embed']) => questions.embed(one),
       };
-      this.#send({ kind: 'answer' }, id, await answers[question](asked as never));
+      const text = await answers[question](asked as never);
+      const bytes = this.#loaded && bytesBeyond(text, this.#loaded.maxTextBytes);
+      if (this.#loaded && bytes !== undefined)
+        throw new PublicError(
+          'too_large',
+          tooLargeText(`The answer about the ${question}`, bytes, this.#loaded.maxTextBytes),
+        );
+      this.#send({ kind: 'answer' }, id, text);
     } catch (error) {
       this.#send({ kind: 'trouble', trouble: troubleOf(error) }, id);
     }

@@ -17,6 +17,7 @@ import {
   type OutputSink,
   type StopReason,
 } from '../protocol/execution.js';
+import { bytesBeyond, tooLargeText } from '../protocol/text-limit.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { Sql } from '../store/sql.js';
 import { hasProgress, requireCheckpoint } from './attempt-start.js';
@@ -33,8 +34,11 @@ import type { RunEvent } from '../stream/run-event.js';
 import type { SecretWords } from '../wire/secret-words.js';
 import { errorOnWire, wireJson, type WireError } from '../wire/wire-value.js';
 
-/** Why a run stops here: it was asked to, or the database refuses its state. */
-type StopCause = StopReason | { readonly kind: 'unstorable'; readonly error: unknown };
+/** Why a run stops here: it was asked to, the database refuses its state, or an event is too large to be sent. */
+type StopCause =
+  | StopReason
+  | { readonly kind: 'unstorable'; readonly error: unknown }
+  | { readonly kind: 'too-large'; readonly message: string };
 
 /** What became of an attempt whose host lives. */
 type HostOutcome = Exclude<Outcome, { kind: 'crashed' }>;
@@ -46,6 +50,8 @@ export interface ExecutionParts {
   /** What graphs find as `config.store`. */
   readonly store: BaseStore;
   readonly secrets: SecretWords;
+  /** Of one event or result. */
+  readonly maxTextBytes: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -115,7 +121,11 @@ export class RunExecution {
 
   #output(): StreamOutput | ProtocolOutput {
     const { graphId, kwargs } = this.run;
-    const emit = (event: RunEvent): void => this.sink.emit(event);
+    const emit = (event: RunEvent): void => {
+      const message = this.#tooLarge(`event "${event.event}"`, event.data);
+      if (message === undefined) this.sink.emit(event);
+      else this.stop({ kind: 'too-large', message });
+    };
     if (kwargs.protocol) return new ProtocolOutput(graphId, emit, this.parts.secrets, this.parts.clock);
     return new StreamOutput(kwargs.stream_mode, emit, () => this.sink.isWanted(), this.parts.secrets);
   }
@@ -209,6 +219,8 @@ export class RunExecution {
     const { run } = this;
     output.finished();
     const values = this.#valuesText(output);
+    const message = values && this.#tooLarge('the result', values);
+    if (message) return this.#stopped(output, { kind: 'too-large', message });
     if (!output.interrupts)
       return {
         kind: 'ended',
@@ -218,6 +230,8 @@ export class RunExecution {
     const interrupts = run.isTemporary ? {} : interruptsByTask(await this.#state(graph, saver));
     const last = isJsonObject(output.lastValues) ? output.lastValues : {};
     const body = wireJson({ ...last, __interrupt__: output.interrupts });
+    const tooLarge = this.#tooLarge('the result', body);
+    if (tooLarge) return this.#stopped(output, { kind: 'too-large', message: tooLarge });
     return {
       kind: 'ended',
       body,
@@ -228,6 +242,8 @@ export class RunExecution {
   #stopped(output: RunOutput, reason: StopCause): HostOutcome {
     if (reason.kind === 'unstorable')
       return this.#failed(output, { error: 'StateNotStored', message: errorText(reason.error) }, 'error');
+    if (reason.kind === 'too-large')
+      return this.#failed(output, { error: 'OutputTooLarge', message: reason.message }, 'error');
     if (reason.kind === 'timed-out') return this.#failed(output, timedOut(reason.limitMs), 'timeout');
     if (reason.kind !== 'cancelled') return reason;
     const outcome = this.#failed(output, CANCELLED, 'interrupted');
@@ -236,7 +252,10 @@ export class RunExecution {
   }
 
   #failed(output: RunOutput, thrown: WireError, status: 'error' | 'interrupted' | 'timeout'): HostOutcome {
-    const error = { error: thrown.error, message: this.parts.secrets.hide(thrown.message) };
+    const message = this.#tooLarge(`the message of ${thrown.error}`, thrown.message) ?? thrown.message;
+    const error = { error: thrown.error, message: this.parts.secrets.hide(message) };
+    const values = this.#valuesText(output);
+    const isTooLarge = values !== undefined && this.#tooLarge('the result', values) !== undefined;
     if (this.sink.isWanted()) this.sink.emit({ event: 'error', data: JSON.stringify(error) });
     return {
       kind: 'ended',
@@ -245,9 +264,16 @@ export class RunExecution {
         status,
         threadStatus: status === 'timeout' ? 'error' : status,
         error,
-        ...keep(this.#valuesText(output)),
+        ...keep(isTooLarge ? undefined : values),
       },
     };
+  }
+
+  /** What is wrong with a text that must not leave this process; its size is all that is. */
+  #tooLarge(what: string, text: string): string | undefined {
+    const { maxTextBytes } = this.parts;
+    const bytes = bytesBeyond(text, maxTextBytes);
+    return bytes === undefined ? undefined : tooLargeText(what, bytes, maxTextBytes);
   }
 
   /** Only a thread keeps values, and only a reader or a webhook wants them. */

@@ -11,7 +11,7 @@ import type { SeenSources } from '../graph/graph-registry.js';
 import { Channel } from '../protocol/channel.js';
 import { FRAMES_FD, WATCH_FD } from '../protocol/descriptors.js';
 import type { Outcome, OutputSink } from '../protocol/execution.js';
-import type { Frame } from '../protocol/frame.js';
+import { FrameError, type Frame } from '../protocol/frame.js';
 import { parseFromHost, toHost, type LoadOrder, type ToHost, type Trouble } from '../protocol/messages.js';
 import type { QuestionKind, Questions } from '../protocol/questions.js';
 import { parseOutcome } from '../protocol/wire-outcome.js';
@@ -21,6 +21,9 @@ import { LoadView } from './load-view.js';
 import { onLines } from './on-lines.js';
 
 const PROGRAM = fileURLToPath(new URL('../host/main.js', import.meta.url));
+
+/** Of a frame beside its text. */
+const FRAME_EXTRA_BYTES = 2 ** 20;
 
 /** How long a host may take to send what waits elsewhere when it is to end. */
 const LEAVE_MS = 5_000;
@@ -107,10 +110,14 @@ export class GraphProcess {
     });
     this.loaded = this.#loading.promise;
     this.loaded.catch(() => undefined); // whoever waits for it hears of it
-    this.#channel = new Channel(this.#child.stdio[FRAMES_FD] as Duplex);
+    this.#channel = new Channel(
+      this.#child.stdio[FRAMES_FD] as Duplex,
+      // the end of a run holds two texts: its result and its values
+      2 * order.maxTextBytes + FRAME_EXTRA_BYTES,
+    );
     this.#channel.listen(
       (frame) => this.#receive(frame),
-      () => undefined, // its end follows
+      (error) => this.#closed(error),
     );
     this.#channel.send(toHost({ kind: 'load', ...order }));
     this.#channel.flush();
@@ -239,6 +246,13 @@ export class GraphProcess {
       default:
         return message satisfies never;
     }
+  }
+
+  /** The end of the process follows; one that sends what is no frame is ended, and its runs go on in another. */
+  #closed(error: Error | undefined): void {
+    if (!(error instanceof FrameError)) return;
+    this.#parts.log.error({ error: error.message }, 'frame of the graph host refused; its process is killed');
+    this.#child.kill('SIGKILL');
   }
 
   #takeAsked(id: number): Asked | undefined {

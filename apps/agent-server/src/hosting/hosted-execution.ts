@@ -30,6 +30,7 @@ export class HostedExecution implements Execution {
   readonly #stopped = Promise.withResolvers<Outcome>();
   #stopReason: StopReason | undefined;
   #at: { readonly host: GraphProcess; readonly id: number } | undefined;
+  #isHeld = false;
   #wanted: Wanted = { isWanted: false, isAwaited: false };
 
   constructor(
@@ -65,6 +66,12 @@ export class HostedExecution implements Execution {
     const [before, now] = [this.#wanted, this.#lookWanted()];
     if (before.isWanted === now.isWanted && before.isAwaited === now.isAwaited) return;
     this.#at.host.send({ kind: 'wanted', ...now }, this.#at.id);
+  }
+
+  hold(isHeld: boolean): void {
+    if (!this.#at || this.#isHeld === isHeld) return;
+    this.#isHeld = isHeld;
+    this.#at.host.send({ kind: 'hold', isHeld }, this.#at.id);
   }
 
   #lookWanted(): Wanted {

@@ -15,13 +15,17 @@ export class Channel {
   #isScheduled = false;
   #drained: Promise<void> | undefined;
 
-  constructor(socket: Duplex) {
+  /** @param maxFrameBytes of what is read; unlimited by default */
+  constructor(
+    socket: Duplex,
+    private readonly maxFrameBytes?: number,
+  ) {
     this.#socket = socket;
   }
 
   /** Reads until the other side closes or breaks off; `onClosed` comes once. */
   listen(onFrame: (frame: Frame) => void, onClosed: (error: Error | undefined) => void): void {
-    const reader = new FrameReader();
+    const reader = new FrameReader(this.maxFrameBytes);
     let failure: Error | undefined;
     this.#socket.on('data', (piece: Buffer) => {
       try {

@@ -35,6 +35,8 @@ export interface Execution {
   stop(reason: StopReason): void;
   /** The answers of the sink's `isWanted` and `isAwaited` may be others now. */
   wantedChanged(): void;
+  /** The graph waits where it makes output, or goes on. */
+  hold(isHeld: boolean): void;
 }
 
 /** What readers and waiters get of a run that was cancelled. */

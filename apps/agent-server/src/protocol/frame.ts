@@ -19,7 +19,10 @@ const LENGTH_BYTES = 4;
 const FIXED_BYTES = 9;
 
 /** A length beyond it is no length: the other side speaks something else. */
-const MAX_FRAME_BYTES = 2 ** 31 - 1;
+const LONGEST_FRAME_BYTES = 2 ** 31 - 1;
+
+/** The other side sends what is no frame, or one that is too large. */
+export class FrameError extends Error {}
 
 /** Frames as bytes, in one piece: what is sent in one turn leaves in one write. */
 export function encodeFrames(frames: readonly Frame[]): Buffer {
@@ -45,9 +48,11 @@ export class FrameReader {
   #held = 0;
   #needed = LENGTH_BYTES;
 
+  constructor(private readonly maxBytes = LONGEST_FRAME_BYTES) {}
+
   /**
    * @returns the frames that are complete now
-   * @throws when the bytes are no frames
+   * @throws FrameError when the bytes are no frames, or one of them is too large: as soon as its length is here
    */
   read(piece: Buffer): Frame[] {
     this.#pieces.push(piece);
@@ -60,7 +65,10 @@ export class FrameReader {
     for (;;) {
       const left = bytes.length - at;
       this.#needed = left < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + bytes.readUInt32LE(at);
-      if (this.#needed > MAX_FRAME_BYTES) throw new Error(`a frame of ${this.#needed} bytes was announced`);
+      if (this.#needed > this.maxBytes)
+        throw new FrameError(
+          `a frame of ${this.#needed} bytes was announced; the limit is ${this.maxBytes}`,
+        );
       if (left < this.#needed) break;
       frames.push(parseFrame(bytes.subarray(at + LENGTH_BYTES, at + this.#needed)));
       at += this.#needed;
@@ -73,7 +81,7 @@ export class FrameReader {
 
 function parseFrame(bytes: Buffer): Frame {
   const bodyFrom = FIXED_BYTES + (bytes.length < FIXED_BYTES ? 0 : bytes.readUInt32LE(5));
-  if (bytes.length < bodyFrom) throw new Error(`a frame of ${bytes.length} bytes has no room for its head`);
+  if (bytes.length < bodyFrom) throw new FrameError(`a frame of ${bytes.length} bytes has no room for its head`);
   return {
     kind: bytes.readUInt8(0),
     id: bytes.readUInt32LE(1),

@@ -22,6 +22,8 @@ export interface LoadOrder {
   /** Other files of the agent that are imported. */
   readonly modules: readonly string[];
   readonly store: StoreSettings;
+  /** Of one event, result or answer. */
+  readonly maxTextBytes: number;
 }
 
 /** What went wrong with a question. */
@@ -63,6 +65,8 @@ export type ToHost =
       | { reason: 'timed-out'; limitMs: number }
     >
   | Message<'wanted', Wanted>
+  /** Whether the run should make no more output for now. */
+  | Message<'hold', { isHeld: boolean }>
   | Message<'ask', { question: QuestionKind }>
   /** Send what waits elsewhere, and end. */
   | Message<'leave'>;
@@ -84,7 +88,7 @@ export type FromHost =
   /** Sent twice a second: how late its timers are, and its heap. */
   | Message<'health', { lagMs: number; heapShare: number }>;
 
-const TO_HOST = ['load', 'perform', 'stop', 'wanted', 'ask', 'leave'] as const;
+const TO_HOST = ['load', 'perform', 'stop', 'wanted', 'hold', 'ask', 'leave'] as const;
 const FROM_HOST = [
   ...['sources', 'loading', 'loaded', 'refused', 'event', 'outcome', 'answer', 'trouble', 'health'],
 ] as const;

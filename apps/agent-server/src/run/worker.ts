@@ -25,6 +25,9 @@ import type { TemporaryRuns } from './temporary-runs.js';
 /** Milliseconds between two looks into the queue without a notification; finds delayed runs and lost notifications. */
 const POLL_MS = 1_000;
 
+/** Output of a run that waits until the run is known to be ours; above it the graph waits too. */
+const MAX_HELD_CHARS = 1024 * 1024;
+
 /** How long the end of a run waits for a database that is unavailable; after it the lease decides. */
 const FINISH_PATIENCE_MS = 15_000;
 
@@ -66,6 +69,7 @@ interface AtWork {
   ownUntilMs: number;
   /** Output that waits until the run is known to be ours still. */
   held: RunEvent[];
+  heldChars: number;
 }
 
 /**
@@ -195,6 +199,7 @@ export class Worker {
       isRelayed,
       ownUntilMs: clock.monotonicMs() + server.leaseMs,
       held: [],
+      heldChars: 0,
       done: withLogFields(runLogFields(run), () => Promise.resolve().then(() => this.#perform(execution))),
     };
     this.#atWork.set(run.runId, entry);
@@ -226,10 +231,17 @@ export class Worker {
       emit: (event) => {
         const entry = this.#atWork.get(run.runId);
         if (entry?.execution.run !== run) return;
-        if (clock.monotonicMs() > entry.ownUntilMs) entry.held.push(event);
+        if (clock.monotonicMs() > entry.ownUntilMs) this.#hold(entry, event);
         else this.#show(entry, event);
       },
     };
+  }
+
+  /** A graph that goes on meanwhile waits rather than fill this process. */
+  #hold(entry: AtWork, event: RunEvent): void {
+    entry.held.push(event);
+    entry.heldChars += event.data.length;
+    if (entry.heldChars > MAX_HELD_CHARS) entry.execution.hold(true);
   }
 
   #show({ log, isRelayed }: AtWork, event: RunEvent): void {
@@ -246,6 +258,8 @@ export class Worker {
     if (entry?.execution.run !== run) return;
     entry.ownUntilMs = askedAtMs + this.parts.server.leaseMs;
     for (const event of entry.held.splice(0)) this.#show(entry, event);
+    entry.heldChars = 0;
+    entry.execution.hold(false);
   }
 
   async #perform(execution: Execution): Promise<void> {
