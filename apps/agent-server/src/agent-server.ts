@@ -146,7 +146,7 @@ export class AgentServer {
     services.threadSweeper.start();
     services.ticker.start();
     readiness.started();
-    const endReadings = readRuns({ worker, logs: services.logs, sql, server: services.server, http });
+    const endReadings = readRuns({ worker, hosts, logs: services.logs, sql, server: services.server, http });
     return new AgentServer(port, {
       ...options,
       ...{ hosts, database, services, sweeper, http, notifications, endReadings },
@@ -222,6 +222,7 @@ async function loadAgent({ config, folder, reports, clock, log }: AgentServerOpt
     },
     reports,
     count: config.graphHosts,
+    maxRuns: config.concurrency,
     clock,
     log,
   });

@@ -66,7 +66,7 @@ export interface Services {
 export function buildServices(parts: ServiceParts): Services {
   const { config, database, graphs, hosts, assistants, clock, log } = parts;
   const { sql, renewals } = database;
-  const { concurrency, leaseMs, maxTakeovers } = config;
+  const { leaseMs, maxTakeovers } = config;
   const server = { serverId: randomUUID(), leaseMs, maxTakeovers, graphIds: [...graphs] };
   const limits = {
     runBytes: config.runLogMegabytes * 2 ** 20,
@@ -84,7 +84,6 @@ export function buildServices(parts: ServiceParts): Services {
     sql,
     hosts,
     server,
-    concurrency,
     limits: runLimits,
     runTimeoutMs: config.runTimeoutSeconds * 1000,
     temporary,

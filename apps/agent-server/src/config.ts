@@ -56,7 +56,11 @@ const fields = {
     { fallback: 600, min: 1, max: 1_000_000 },
   ),
 
-  concurrency: integer('N_JOBS_PER_WORKER', 'Runs executed at once.', { fallback: 10, min: 1, max: 1000 }),
+  concurrency: integer(
+    'N_JOBS_PER_WORKER',
+    'Most runs executed at once: ten at first, more while event loop and heap of the graph hosts allow it.',
+    { fallback: 100, min: 1, max: 1000 },
+  ),
   runTimeoutSeconds: integer(
     'BG_JOB_TIMEOUT_SECS',
     'Seconds after which a run is stopped with the status `timeout`, its attempts together.',

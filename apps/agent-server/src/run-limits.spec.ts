@@ -115,3 +115,31 @@ describe('the limit of steps', () => {
     }
   });
 });
+
+describe('a server', () => {
+  it('gives ten places to runs that compute, and as many as they need to runs that wait', async () => {
+    const server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri });
+    const read = async (name: string): Promise<number> => {
+      const text = await (await fetch(`${server.url}/metrics`)).text();
+      return Number(new RegExp(`^agentplane_agent_${name} (\\d+)`, 'm').exec(text)?.[1]);
+    };
+    try {
+      const client = server.client();
+      const input = { act: 'block:150' };
+      let open = 24;
+      const all = Array.from({ length: open }, () =>
+        client.runs.wait(null, 'hostile', { input }).finally(() => open--),
+      );
+      const seen: number[] = [];
+      while (open > 0) seen.push(await read('run_places'));
+      await Promise.all(all);
+      expect(Math.max(...seen)).toBe(10);
+
+      for (let n = 0; n < 40; n++)
+        await client.runs.create(null, 'ticking', { input: { count: 1, waitMs: 30_000 } });
+      await waitFor(async () => (await read('runs_in_progress')) === 40, PATIENT);
+    } finally {
+      await server.stop('SIGKILL');
+    }
+  });
+});

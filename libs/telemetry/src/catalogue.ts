@@ -131,6 +131,14 @@ export const METRICS = catalogue({
     merge: 'sum',
     programs: ['agent-server'],
   },
+  agentRunPlaces: {
+    kind: 'gauge',
+    name: 'agentplane_agent_run_places',
+    help: 'Runs that this server may execute at once, as event loop and heap of its graph hosts are now; `N_JOBS_PER_WORKER` at most.',
+    labels: {},
+    merge: 'sum',
+    programs: ['agent-server'],
+  },
   agentRunsQueued: {
     kind: 'gauge',
     name: 'agentplane_agent_runs_queued',

@@ -40,6 +40,9 @@ import { whileAtWork } from './who-is-at-work.js';
 /** How often the server hears that this process answers, and how late it is. */
 const HEALTH_MS = 250;
 
+/** Runs that were just given have begun by then, and show whether they compute. */
+const ECHO_MS = 5;
+
 export interface GraphHostParts {
   readonly channel: Channel;
   readonly clock: Clock;
@@ -95,6 +98,9 @@ export class GraphHost {
         return this.#hold(id, message.isHeld);
       case 'ask':
         return void this.#answer(id, message.question, body);
+      case 'echo':
+        // a graph that computes keeps this timer waiting
+        return void this.#parts.clock.after(ECHO_MS, () => this.#send({ kind: 'echo' }));
       case 'leave':
         return void this.#leave();
       default:

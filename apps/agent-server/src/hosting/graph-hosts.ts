@@ -8,6 +8,7 @@ import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { GoneWith, GraphProcess, GraphProcessParts } from './graph-process.js';
 import { HostedExecution, type Place } from './hosted-execution.js';
 import { Quarantine } from './quarantine.js';
+import { RunCapacity } from './run-capacity.js';
 import { Seat } from './seat.js';
 
 /** A host that was not heard of for so long executes one thing and nothing else. */
@@ -21,6 +22,8 @@ const LOOK_MS = 1_000;
 export interface GraphHostsParts extends GraphProcessParts {
   /** Hosts at a time. */
   readonly count: number;
+  /** Runs at work at once, at most. */
+  readonly maxRuns: number;
 }
 
 /**
@@ -31,6 +34,9 @@ export class GraphHosts implements DescribedGraphs {
   readonly #parts: GraphHostsParts;
   readonly #seats: readonly Seat[];
   readonly #quarantine: Quarantine;
+  readonly #capacity: RunCapacity;
+  /** Called when there are more places than before. */
+  onRoom: (() => void) | undefined;
   /** Ends of hosts whose runs are accused already. */
   readonly #blamed = new WeakSet<Error>();
   readonly #endReading: () => void;
@@ -40,7 +46,12 @@ export class GraphHosts implements DescribedGraphs {
   /** Starts loading. */
   constructor(parts: GraphHostsParts) {
     this.#parts = parts;
-    this.#seats = Array.from({ length: parts.count }, () => new Seat(parts));
+    this.#capacity = new RunCapacity(parts.maxRuns);
+    const onLoad = {
+      answered: (afterMs: number) => this.#grown(this.#capacity.answered(afterMs, this.#runCount)),
+      reported: () => this.#capacity.reported(this, this.#runCount),
+    };
+    this.#seats = Array.from({ length: parts.count }, () => new Seat({ ...parts, onLoad }));
     this.#quarantine = new Quarantine(parts);
     this.#endReading = metrics.agentGraphHostSilence.read(() => this.#silentMs / 1000);
     this.#look();
@@ -66,6 +77,11 @@ export class GraphHosts implements DescribedGraphs {
     return this.#seats.find(({ trouble }) => trouble !== undefined)?.trouble;
   }
 
+  /** Runs that may be at work at once, as the load of the hosts is now. */
+  get places(): number {
+    return this.#capacity.places;
+  }
+
   /** How late the hosts' timers are: that of the best one. */
   get lagMs(): number {
     return Math.min(...this.#ready.map(({ silentMs, lagMs }) => Math.max(lagMs, silentMs - 500)));
@@ -74,6 +90,14 @@ export class GraphHosts implements DescribedGraphs {
   /** Used part of its heap: of the host that has most room. */
   get heapShare(): number {
     return Math.min(...this.#ready.map(({ heapShare }) => heapShare));
+  }
+
+  #grown(hasMore: boolean): void {
+    if (hasMore) this.onRoom?.();
+  }
+
+  get #runCount(): number {
+    return this.#ready.reduce((sum, { runCount }) => sum + runCount, 0);
   }
 
   get #ready(): GraphProcess[] {

@@ -18,6 +18,7 @@ import { parseOutcome } from '../protocol/wire-outcome.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import { LastLines } from './last-lines.js';
 import { LoadView } from './load-view.js';
+import type { HostLoad } from './run-capacity.js';
 import { onLines } from './on-lines.js';
 
 const PROGRAM = fileURLToPath(new URL('../host/main.js', import.meta.url));
@@ -28,7 +29,15 @@ const FRAME_EXTRA_BYTES = 2 ** 20;
 /** How long a host may take to send what waits elsewhere when it is to end. */
 const LEAVE_MS = 5_000;
 
+/** Who wants to know how busy hosts are. */
+export interface LoadListener {
+  /** The host that was asked has begun all runs that it was given before. */
+  answered(afterMs: number): void;
+  reported(load: HostLoad): void;
+}
+
 export interface GraphProcessParts {
+  readonly onLoad?: LoadListener;
   readonly order: LoadOrder;
   /** Learns what the graphs are made of. */
   readonly reports: SeenSources;
@@ -95,6 +104,7 @@ export class GraphProcess {
   #heardAtMs: number;
   #lagMs = 0;
   #heapShare = 0;
+  #echoFromMs: number | undefined;
   #isLoaded = false;
   #wasKilled = false;
 
@@ -173,8 +183,15 @@ export class GraphProcess {
       this.#runs.set(id, { run, sink, resolve });
       const wanted = { isWanted: sink.isWanted(), isAwaited: sink.isAwaited() };
       this.send({ kind: 'perform', ...wanted }, id, JSON.stringify(run));
+      this.#askEcho();
     });
     return { id, ended };
+  }
+
+  #askEcho(): void {
+    if (this.#echoFromMs !== undefined || !this.#parts.onLoad) return;
+    this.#echoFromMs = this.#parts.clock.monotonicMs();
+    this.send({ kind: 'echo' }, 0);
   }
 
   send(message: ToHost, id: number, body = ''): void {
@@ -232,7 +249,14 @@ export class GraphProcess {
       case 'health':
         this.#lagMs = message.lagMs;
         this.#heapShare = message.heapShare;
+        this.#parts.onLoad?.reported(message);
+        if (this.#runs.size > 0) this.#askEcho();
         return undefined;
+      case 'echo': {
+        const fromMs = this.#echoFromMs ?? this.#heardAtMs;
+        this.#echoFromMs = undefined;
+        return this.#parts.onLoad?.answered(this.#heardAtMs - fromMs);
+      }
       case 'loading':
         return this.#load.see(message);
       case 'sources':

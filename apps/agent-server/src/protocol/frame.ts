@@ -66,9 +66,7 @@ export class FrameReader {
       const left = bytes.length - at;
       this.#needed = left < LENGTH_BYTES ? LENGTH_BYTES : LENGTH_BYTES + bytes.readUInt32LE(at);
       if (this.#needed > this.maxBytes)
-        throw new FrameError(
-          `a frame of ${this.#needed} bytes was announced; the limit is ${this.maxBytes}`,
-        );
+        throw new FrameError(`a frame of ${this.#needed} bytes was announced; the limit is ${this.maxBytes}`);
       if (left < this.#needed) break;
       frames.push(parseFrame(bytes.subarray(at + LENGTH_BYTES, at + this.#needed)));
       at += this.#needed;
@@ -81,7 +79,8 @@ export class FrameReader {
 
 function parseFrame(bytes: Buffer): Frame {
   const bodyFrom = FIXED_BYTES + (bytes.length < FIXED_BYTES ? 0 : bytes.readUInt32LE(5));
-  if (bytes.length < bodyFrom) throw new FrameError(`a frame of ${bytes.length} bytes has no room for its head`);
+  if (bytes.length < bodyFrom)
+    throw new FrameError(`a frame of ${bytes.length} bytes has no room for its head`);
   return {
     kind: bytes.readUInt8(0),
     id: bytes.readUInt32LE(1),

@@ -68,6 +68,8 @@ export type ToHost =
   /** Whether the run should make no more output for now. */
   | Message<'hold', { isHeld: boolean }>
   | Message<'ask', { question: QuestionKind }>
+  /** Answer once what came before has begun. */
+  | Message<'echo'>
   /** Send what waits elsewhere, and end. */
   | Message<'leave'>;
 
@@ -84,13 +86,14 @@ export type FromHost =
   | Message<'outcome', { outcome: WireOutcome }>
   /** Body: the answer. */
   | Message<'answer'>
+  | Message<'echo'>
   | Message<'trouble', { trouble: Trouble }>
   /** Sent twice a second: how late its timers are, and its heap. */
   | Message<'health', { lagMs: number; heapShare: number }>;
 
-const TO_HOST = ['load', 'perform', 'stop', 'wanted', 'hold', 'ask', 'leave'] as const;
+const TO_HOST = ['load', 'perform', 'stop', 'wanted', 'hold', 'ask', 'echo', 'leave'] as const;
 const FROM_HOST = [
-  ...['sources', 'loading', 'loaded', 'refused', 'event', 'outcome', 'answer', 'trouble', 'health'],
+  ...['sources', 'loading', 'loaded', 'refused', 'event', 'outcome', 'answer', 'echo', 'trouble', 'health'],
 ] as const;
 
 interface Sent<M> {

@@ -42,13 +42,16 @@ export interface Followed {
 /** Where graphs run. */
 export interface Hosts {
   execution(run: ClaimedRun, sink: OutputSink): Execution;
+  /** Runs that may be at work at once, as the load is now. */
+  readonly places: number;
+  /** Called when there are more places than before. */
+  onRoom: (() => void) | undefined;
 }
 
 export interface WorkerParts {
   readonly sql: Sql;
   readonly hosts: Hosts;
   readonly server: ServerIdentity;
-  readonly concurrency: number;
   /** Of one run, over all its attempts. */
   readonly runTimeoutMs: number;
   readonly limits: RunLimits;
@@ -73,8 +76,8 @@ interface AtWork {
 }
 
 /**
- * Executes runs: a fixed number of places, filled from the queue. Wake-ups (a notification, a run made here, a place
- * that became free) only make it look sooner; looking decides.
+ * Executes runs: as many places as the hosts bear, filled from the queue. Wake-ups (a notification, a run made here, a
+ * place that became free) only make it look sooner; looking decides.
  */
 export class Worker {
   readonly #atWork = new Map<string, AtWork>();
@@ -89,6 +92,9 @@ export class Worker {
 
   constructor(private readonly parts: WorkerParts) {
     parts.logs.onWanted = (runId) => this.#atWork.get(runId)?.execution.wantedChanged();
+    parts.hosts.onRoom = () => {
+      if (this.#mayHaveWaiting) this.#look();
+    };
   }
 
   start(): void {
@@ -105,7 +111,7 @@ export class Worker {
   }
 
   get freePlaces(): number {
-    return this.#isDraining ? 0 : this.parts.concurrency - this.#atWork.size - this.#reserved;
+    return this.#isDraining ? 0 : this.parts.hosts.places - this.#atWork.size - this.#reserved;
   }
 
   /** Counting needs the queue: a run cannot begin where it is made. */
