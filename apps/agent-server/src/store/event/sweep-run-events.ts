@@ -5,7 +5,7 @@ const SWEEP_EVENTS = `DELETE FROM agentplane.run_events
   WHERE created_at < clock_timestamp() - $1 * interval '1 millisecond'`;
 const SWEEP_RUNS = `DELETE FROM agentplane.runs r WHERE r.temporary AND r.ended_at IS NOT NULL
   AND r.ended_at < clock_timestamp()
-    - CASE WHEN (r.kwargs ->> 'resumable')::boolean THEN $1 ELSE $2 END * interval '1 millisecond'`;
+    - CASE WHEN (r.kwargs ->> 'resumable')::boolean THEN $1::float8 ELSE $2::float8 END * interval '1 millisecond'`;
 
 /** Removes relayed events and ended runs without a thread once their readers had time to come back. */
 export async function sweepRunEvents(
