@@ -74,7 +74,10 @@ class Fold {
   }
 }
 
-type NewPart = Exclude<Awaited<ReturnType<newest.Client['getTask']>>['history'][number], undefined>['parts'][number];
+type NewPart = Exclude<
+  Awaited<ReturnType<newest.Client['getTask']>>['history'][number],
+  undefined
+>['parts'][number];
 
 function plainOf(parts: readonly NewPart[] = []): PlainPart[] {
   return parts.map(({ content }) =>
@@ -107,15 +110,35 @@ function seenNew({ id, contextId, status, artifacts, history }: NewTask): SeenTa
   };
 }
 
+type Headers = Readonly<Record<string, string>>;
+
+/** `fetch` that sends these headers as well. */
+function fetchWith(more: Headers): typeof fetch {
+  return async (input, init) => {
+    const headers = new globalThis.Headers(init?.headers);
+    for (const [name, value] of Object.entries(more)) headers.set(name, value);
+    return fetch(input, { ...init, headers });
+  };
+}
+
 /** `@a2a-js/sdk` 1.3, with its own wire or with that of 0.3. */
-export async function newestClient(base: string, cardPath: string, speaks03: boolean): Promise<A2aTestClient> {
-  const legacyCompat = { enabled: speaks03 };
-  const resolver = new newest.DefaultAgentCardResolver({ legacyCompat });
-  const transports = [new newest.JsonRpcTransportFactory({ legacyCompat })];
-  const factory = speaks03
-    ? new newest.ClientFactory({ cardResolver: resolver, transports })
-    : new newest.ClientFactory();
-  const client = await clientOf(factory, base, cardPath, speaks03);
+export async function newestClient(
+  base: string,
+  cardPath: string,
+  speaks03: boolean,
+  headers?: Headers,
+): Promise<A2aTestClient> {
+  const options = {
+    ...(speaks03 ? { legacyCompat: { enabled: true } } : {}),
+    ...(headers ? { fetchImpl: fetchWith(headers) } : {}),
+  };
+  const resolver = new newest.DefaultAgentCardResolver(options);
+  const transports = [new newest.JsonRpcTransportFactory(options)];
+  const factory =
+    speaks03 || headers
+      ? new newest.ClientFactory({ cardResolver: resolver, transports })
+      : new newest.ClientFactory();
+  const client = await clientOf(factory, base, cardPath, speaks03, headers);
   const request = ({ parts, contextId = '', taskId = '', isBlocking = true, historyLength }: Said) => ({
     tenant: '',
     message: {
@@ -182,9 +205,10 @@ async function clientOf(
   base: string,
   cardPath: string,
   speaks03: boolean,
+  headers: Headers = {},
 ): Promise<newest.Client> {
   if (!speaks03) return factory.createFromUrl(base, cardPath);
-  const card = (await (await fetch(new URL(cardPath, base))).json()) as Record<string, unknown>;
+  const card = (await (await fetch(new URL(cardPath, base), { headers })).json()) as Record<string, unknown>;
   const { supportedInterfaces: _, ...legacy } = card;
   return factory.createFromAgentCard(legacy as never);
 }
@@ -205,8 +229,15 @@ function seenOld({ id, contextId, status, artifacts, history }: OldTask): SeenTa
 }
 
 /** `@a2a-js/sdk` 0.3. */
-export async function olderClient(base: string, cardPath: string): Promise<A2aTestClient> {
-  const client = await new older.ClientFactory().createFromUrl(base, cardPath);
+export async function olderClient(base: string, cardPath: string, headers?: Headers): Promise<A2aTestClient> {
+  const options = { fetchImpl: fetchWith(headers ?? {}) };
+  const factory = headers
+    ? new older.ClientFactory({
+        cardResolver: new older.DefaultAgentCardResolver(options),
+        transports: [new older.JsonRpcTransportFactory(options)],
+      })
+    : new older.ClientFactory();
+  const client = await factory.createFromUrl(base, cardPath);
   const request = ({ parts, contextId, taskId, isBlocking = true, historyLength }: Said) => ({
     message: {
       kind: 'message' as const,

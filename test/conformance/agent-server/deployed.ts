@@ -1,0 +1,60 @@
+import { agentplane } from '../../cli/agentplane.js';
+import { type Platform, startPlatform } from '../../support/platform.js';
+import { Rest } from '../../support/rest.js';
+import { waitUntil } from '../../support/wait-until.js';
+import { CONFORMANCE_AGENT } from './replicas.js';
+import type { Target } from './target.js';
+
+const IMAGE = 'conformance';
+const DEPLOYED_WITHIN_MS = 180_000;
+
+interface Deployment {
+  readonly id: string;
+  readonly latest_revision_id: string;
+  readonly url?: string | null;
+}
+
+/** The agent of the suite as a platform runs it, reached through its Service. */
+export interface DeployedAgent {
+  readonly target: Target;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a platform over an empty data folder and deploys the agent as a person would.
+ * @param more further words of `agentplane up`
+ */
+export async function deployAgent(dataFolder: string, more: readonly string[] = []): Promise<DeployedAgent> {
+  const platform = await startPlatform(dataFolder, { more });
+  try {
+    return { target: await deployOn(platform), stop: async () => void (await platform.stop()) };
+  } catch (error) {
+    await platform.stop();
+    throw error;
+  }
+}
+
+async function deployOn({ dataFolder, credentials }: Platform): Promise<Target> {
+  const added = await agentplane(['image', 'add', IMAGE, CONFORMANCE_AGENT, '--data', dataFolder]);
+  if (added.code !== 0) throw new Error(`image add exited with ${added.code}: ${added.complaint}`);
+  const rest = new Rest(credentials);
+  const { body } = await rest.post<Deployment>('/v2/deployments', {
+    ...{ name: 'conformance', source: 'internal_image', source_config: {}, secrets: [] },
+    source_revision_config: { image_uri: IMAGE },
+  });
+  const url = await waitUntil(
+    'the agent to be deployed',
+    async () => {
+      const path = `/v2/deployments/${body.id}`;
+      const { body: revision } = await rest.get<{ status: string; status_message?: string }>(
+        `${path}/revisions/${body.latest_revision_id}`,
+      );
+      if (revision.status.endsWith('FAILED'))
+        throw new Error(`${revision.status}: ${revision.status_message}`);
+      if (revision.status !== 'DEPLOYED') return undefined;
+      return (await rest.get<Deployment>(path)).body.url ?? undefined;
+    },
+    DEPLOYED_WITHIN_MS,
+  );
+  return { url, headers: { 'x-api-key': credentials.apiKey } };
+}

@@ -1,0 +1,18 @@
+import { testPostgres } from '#lib/testing';
+import { checkConformance } from './conformance.js';
+import { Replicas } from './replicas.js';
+
+const postgres = testPostgres();
+let replicas: Replicas;
+
+beforeAll(async () => {
+  replicas = await Replicas.start(postgres, 1);
+});
+
+afterAll(() => replicas?.stop());
+
+checkConformance(() => replicas.target, ['guarded', 'tuned']);
+
+it('has a row for every route', async () => {
+  expect(await replicas.uncalled()).toEqual([]);
+});

@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import type { TestPostgres } from '#lib/testing';
+import { GUARDED_AGENT, ServerProcess } from '../../../apps/agent-server/testdata/start-server.js';
+import { send } from './clients/raw-http.js';
+import { Front } from './front.js';
+import type { Target } from './target.js';
+
+export const CONFORMANCE_AGENT = join(import.meta.dirname, 'agent');
+
+/** For rows that need `tuned`. */
+const TUNED = { CRON_MIN_INTERVAL_SECONDS: '1', RUN_WEBHOOK_PRIVATE_ADDRESSES: 'true' };
+
+/** Agent servers on one database behind one address, as processes of this machine. */
+export class Replicas {
+  private constructor(
+    readonly target: Target,
+    private readonly front: Front,
+    private readonly servers: readonly ServerProcess[],
+  ) {}
+
+  static async start(postgres: TestPostgres, count: number): Promise<Replicas> {
+    const [{ uri }, guarded, front] = await Promise.all([
+      postgres.freshDatabase(),
+      postgres.freshDatabase(),
+      Front.start(),
+    ]);
+    const [guard, ...servers] = await Promise.all([
+      ServerProcess.start({ uri: guarded.uri, folder: GUARDED_AGENT }),
+      ...Array.from({ length: count }, () =>
+        ServerProcess.start({ uri, folder: CONFORMANCE_AGENT, env: TUNED }),
+      ),
+    ]);
+    front.leadTo(servers.map(({ url }) => url));
+    const target = { url: front.url, headers: {}, guardedUrl: guard.url };
+    return new Replicas(target, front, [guard, ...servers]);
+  }
+
+  /** Routes of the agent server, as `GET /threads/{thread_id}`, that nothing has called. */
+  async uncalled(): Promise<string[]> {
+    const { body } = await send(this.target, 'GET', '/openapi.json');
+    const { paths } = body as { paths: Record<string, Record<string, unknown>> };
+    const routes = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    return routes.filter((route) => {
+      const pattern = new RegExp(`^${route.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')}$`);
+      return ![...this.front.asked].some((asked) => pattern.test(asked));
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.front.stop();
+    await Promise.all(this.servers.map((server) => server.stop()));
+  }
+}

@@ -1,0 +1,54 @@
+import { send } from '../clients/raw-http.js';
+import { sdkClient, statusOf } from '../clients/sdk-client.js';
+import { rowsOf, type Target } from '../target.js';
+
+/** A caller of the agent whose handlers take any bearer token for the name of a person. */
+function callerOf({ guardedUrl = '' }: Target, token?: string): Pick<Target, 'url' | 'headers'> {
+  return { url: guardedUrl, headers: token === undefined ? {} : { authorization: `Bearer ${token}` } };
+}
+
+export const AUTH_ROWS = rowsOf(
+  'an agent with handlers of its own',
+  {
+    'refuses callers without a valid token with 401 and the detail of the handler': async (target) => {
+      const asked = { body: {} };
+      const none = await send(callerOf(target), 'POST', '/threads/search', asked);
+      expect([none.status, none.body]).toEqual([401, { detail: 'Show a token' }]);
+      expect(none.headers.get('www-authenticate')).toBe('Bearer');
+      expect((await send(callerOf(target, 'expired'), 'POST', '/threads/search', asked)).status).toBe(401);
+      expect((await send(callerOf(target, 'teapot'), 'POST', '/threads/search', asked)).status).toBe(418);
+      expect((await send(callerOf(target), 'GET', '/ok')).status).toBe(200);
+    },
+    'hands the graph its caller': async (target) => {
+      const { runs } = sdkClient(callerOf(target, 'ada'));
+      const values = (await runs.wait(null, 'who', { input: {} })) as { seen: Record<string, unknown> };
+      for (const name of ['langgraph_auth_user', 'graph_auth_user'])
+        expect(values.seen[name]).toMatchObject({ identity: 'ada', team: 'a' });
+      expect(values.seen['langgraph_auth_user_id']).toBe('ada');
+    },
+    'shows people only what is theirs': async (target) => {
+      const [ada, bob] = [sdkClient(callerOf(target, 'ada')), sdkClient(callerOf(target, 'bob'))];
+      const { thread_id: id } = await ada.threads.create({ metadata: { mark: 'mine' } });
+      expect((await ada.threads.get(id)).metadata).toMatchObject({ owner: 'ada' });
+      expect(await statusOf(bob.threads.get(id))).toBe(404);
+      expect(await statusOf(bob.runs.create(id, 'who', { input: {} }))).toBe(404);
+      expect(await bob.threads.search({ metadata: { mark: 'mine' } })).toEqual([]);
+      await ada.runs.wait(id, 'who', { input: {} });
+      expect(await statusOf(bob.threads.getState(id))).toBe(404);
+      expect(await statusOf(bob.threads.delete(id))).toBe(404);
+    },
+    'refuses what a handler forbids with 403': async (target) => {
+      const { threads } = sdkClient(callerOf(target, 'eve:keep'));
+      const { thread_id: id } = await threads.create();
+      expect(await statusOf(threads.delete(id))).toBe(403);
+    },
+    'keeps the items of people apart': async (target) => {
+      const [ada, bob] = [sdkClient(callerOf(target, 'ada')), sdkClient(callerOf(target, 'bob'))];
+      await ada.store.putItem(['notes'], 'one', { text: 'mine' });
+      expect((await ada.store.getItem(['notes'], 'one'))?.namespace).toEqual(['ada', 'notes']);
+      expect(await bob.store.getItem(['notes'], 'one')).toBeNull();
+      expect((await bob.store.searchItems([])).items).toEqual([]);
+    },
+  },
+  'guarded',
+);

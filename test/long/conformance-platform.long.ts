@@ -1,0 +1,18 @@
+import { checkConformance } from '../conformance/agent-server/conformance.js';
+import { deployAgent, type DeployedAgent } from '../conformance/agent-server/deployed.js';
+import { newDataFolder, removeDataFolder } from '../support/platform.js';
+
+const dataFolder = newDataFolder();
+let agent: DeployedAgent;
+
+beforeAll(async () => {
+  agent = await deployAgent(dataFolder);
+}, 400_000);
+
+afterAll(async () => {
+  await agent?.stop();
+  removeDataFolder(dataFolder);
+}, 60_000);
+
+/** The agent deployed by the platform of one machine keeps every promise through its Service. */
+checkConformance(() => agent.target, ['key']);
