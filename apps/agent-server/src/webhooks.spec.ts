@@ -8,6 +8,9 @@ const KEY = Buffer.from('the secret of a deployment');
 const SECRETS = `whsec_${KEY.toString('base64')}, the one before`;
 const ENV = { RUN_WEBHOOK_PRIVATE_ADDRESSES: 'true', RUN_WEBHOOK_SECRET: SECRETS };
 
+/** Node drops it where nothing listens for it. */
+const UPGRADE = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
+
 const postgres = testPostgres();
 const servers: ServerProcess[] = [];
 const receivers: WebhookReceiver[] = [];
@@ -124,11 +127,11 @@ describe('the sender of webhooks', () => {
     );
   });
 
-  it('repeats a call with the same id after 500, a reset and a redirect, which it does not follow', async () => {
+  it('repeats a call with the same id after another protocol, a reset and a redirect, which it does not follow', async () => {
     const server = await serve((await postgres.freshDatabase()).uri);
     const [receiver, forbidden] = [await receive(), await receive()];
     receiver.answers((response, nth) => {
-      if (nth === 1) response.writeHead(500).end('no');
+      if (nth === 1) response.socket?.write(UPGRADE);
       else if (nth === 2) response.socket?.resetAndDestroy();
       else if (nth === 3) response.writeHead(307, { location: forbidden.url }).end();
       else response.writeHead(200).end();
@@ -140,7 +143,7 @@ describe('the sender of webhooks', () => {
     await waitFor(() => receiver.calls.length === 1, PATIENT);
     await waitFor(
       async () =>
-        JSON.stringify(await stateOf(server, threadId, runId)).includes('the receiver answered 500'),
+        JSON.stringify(await stateOf(server, threadId, runId)).includes('the receiver answered 101'),
       PATIENT,
     );
     await waitFor(() => receiver.calls.length === 4, PATIENT);
@@ -150,7 +153,7 @@ describe('the sender of webhooks', () => {
       .filter(({ msg }) => msg.startsWith('webhook failed'))
       .map(({ error }) => error);
     expect(warnings).toEqual([
-      'the receiver answered 500',
+      'the receiver answered 101',
       'calling failed: ECONNRESET',
       'the receiver answered 307; redirects are not followed',
     ]);

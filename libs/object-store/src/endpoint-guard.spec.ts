@@ -142,6 +142,19 @@ describe('an endpoint of a tenant', () => {
     expect(canary.hits).toBe(0);
   });
 
+  it('refuses a server that changes to another protocol', async () => {
+    const changing = createServer();
+    changing.on('connection', (socket) => {
+      socket.on('error', () => undefined);
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    });
+    await new Promise<void>((resolve) => changing.listen(0, '127.0.0.1', resolve));
+    const { port } = changing.address() as AddressInfo;
+    expect(await test(`http://127.0.0.1:${port}`, true)).toMatchObject({ kind: 'refused' });
+    changing.closeAllConnections();
+    changing.close();
+  });
+
   it('follows no redirect away from the endpoint', async () => {
     const leading = createServer((_, response) =>
       response.writeHead(307, { location: `http://127.0.0.1:${canary.port}/stolen` }).end(),

@@ -52,6 +52,11 @@ export class Transport {
         });
       },
     );
+    // without a listener Node drops such an answer, and nothing would ever come of the request
+    request.on('upgrade', (_response, socket) => {
+      socket.destroy();
+      request.emit('error', new ObjectStoreError('NotAnObjectStore', `${options.method ?? 'GET'} request`));
+    });
     request.setTimeout(this.#timeoutMs, () => {
       request.destroy(new ObjectStoreError('ETIMEDOUT', `${options.method ?? 'GET'} request`));
     });

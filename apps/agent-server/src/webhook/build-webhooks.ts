@@ -48,11 +48,14 @@ export function buildWebhooks(parts: WebhookParts): {
 } {
   const { config, webhookSettings, database, secrets, clock, log } = parts;
   const guard = webhookGuard(config.webhookPrivateAddresses);
+  const headers = headersOf(webhookSettings);
+  if (Object.keys(headers).length > 0 && !webhookSettings.allowedDomains)
+    log.warn('webhooks.headers go to every URL that a caller names; set webhooks.url.allowed_domains');
   return {
     policy: new WebhookPolicy(webhookSettings, guard, clock),
     sender: new WebhookSender({
       ...{ sql: database.sql, guard, secrets, clock, log },
-      headers: headersOf(webhookSettings),
+      headers,
       signingSecrets: signingSecretsOf(config),
       retryMs: config.webhookRetrySeconds * 1000,
     }),

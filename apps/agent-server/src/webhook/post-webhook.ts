@@ -68,7 +68,15 @@ function statusOf({ url: text, headers, body }: WebhookCall, guard: AddressGuard
       signal,
     });
     request.on('error', (error) => reject(signal.aborted ? (signal.reason as Error) : error));
-    request.on('close', () => agent?.destroy());
+    request.on('close', () => {
+      agent?.destroy();
+      // after an answer this changes nothing; an answer that Node drops has neither an answer nor an error
+      reject(new Error('the connection was closed without an answer'));
+    });
+    request.on('upgrade', ({ statusCode }, socket) => {
+      socket.destroy();
+      resolve(statusCode ?? 0);
+    });
     request.on('response', (response) => {
       resolve(response.statusCode ?? 0);
       readOut(request, response);

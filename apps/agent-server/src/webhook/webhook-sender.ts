@@ -156,7 +156,13 @@ export class WebhookSender {
 
   async #call(webhook: DueWebhook): Promise<void> {
     const { sql, clock, log } = this.parts;
-    const result = await this.#perform(webhook);
+    const result = await this.#perform(webhook).catch((error: unknown): WebhookResult => {
+      // a body that cannot be made; the end of the process would be that of all calls
+      return {
+        kind: 'failed',
+        error: `making the call failed: ${this.parts.secrets.hide(errorText(error))}`,
+      };
+    });
     metrics.agentWebhookCalls.add(1, { outcome: result.kind });
     const { runId, host, attempt } = webhook;
     if (result.kind === 'failed')
