@@ -131,6 +131,8 @@ describe('the crons of the SDK', () => {
     const refusals: [object, string, RegExp][] = [
       [{ schedule: '61 * * * *' }, 'schedule', /Invalid value for minute/],
       [{ schedule: EVERY_SECOND }, 'schedule', /60 s is the least/],
+      [{ schedule: `0${',0'.repeat(500)} * * * *` }, 'schedule', /longer than 1000 characters/],
+      [{ schedule: '0 0 30 2 *' }, 'schedule', /never fires/],
       [{ timezone: 'Mars/Olympus' }, 'timezone', /not the name of a time zone/],
       [{ end_time: '2020-01-01T00:00:00Z' }, 'end_time', /nothing fires/],
       [{ end_time: 'soon' }, 'end_time', /./],
@@ -273,6 +275,25 @@ describe('the fires of a cron', () => {
     await waitFor(async () => JSON.stringify(await cron(busy)).includes('has an active run'), PATIENT);
     expect((await cron(busy)).body).toMatchObject({ enabled: true, last_run_id: null });
     expect(await runs.list(threadId)).toHaveLength(1);
+  });
+
+  it('disables a cron whose schedule cannot be read, and fires those behind it', async () => {
+    const server = await serve();
+    const { crons } = server.client();
+    const asked = { schedule: '@yearly', input: {}, onRunCompleted: 'keep' } as const;
+    const [odd, good] = [await crons.create('counter', asked), await crons.create('counter', asked)];
+    // what another version, or other time zones of the machine, may have left
+    await query(
+      `UPDATE agentplane.crons SET timezone = CASE cron_id WHEN $1 THEN 'Mars/Olympus' END,
+        next_run_date = date_trunc('second', clock_timestamp()) - CASE cron_id WHEN $1 THEN 2 ELSE 1 END * interval '1 s'`,
+      [odd.cron_id],
+    );
+    await waitFor(async () => (await query('SELECT 1 FROM agentplane.runs')).length > 0, PATIENT);
+    expect((await send(server, 'GET', `/runs/crons/${good.cron_id}`)).body).toMatchObject({ enabled: true });
+    expect((await send(server, 'GET', `/runs/crons/${odd.cron_id}`)).body).toMatchObject({
+      ...{ enabled: false, next_run_date: null },
+      disabled_reason: expect.stringMatching(/schedule or time zone cannot be read/),
+    });
   });
 
   (clock ? it : it.skip)(

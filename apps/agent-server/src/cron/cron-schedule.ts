@@ -5,6 +5,9 @@ import type { CronTiming } from '../store/row/cron-row.js';
 /** Fires that are looked at for the smallest interval. */
 const LOOK_AHEAD = 100;
 
+/** Of a schedule and a time zone: every fire reads them. */
+const MAX_LENGTH = 1_000;
+
 const NICKNAME = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly)$/i;
 
 /** The problem of one field. */
@@ -27,6 +30,9 @@ export function findTimingProblem(
   minIntervalSeconds: number,
 ): TimingProblem | undefined {
   const { schedule, timezone } = timing;
+  for (const field of ['schedule', 'timezone'] as const)
+    if ((timing[field]?.length ?? 0) > MAX_LENGTH)
+      return { field, message: `is longer than ${MAX_LENGTH} characters` };
   if (timezone !== undefined && !isTimeZone(timezone))
     return { field: 'timezone', message: `${JSON.stringify(timezone)} is not the name of a time zone` };
   const fields = schedule.trim().split(/\s+/).length;

@@ -7,7 +7,7 @@ import { kwargsOf } from '../run/kwargs-of.js';
 import { parseRequestedRun } from '../run/requested-run.js';
 import type { ThreadWatch } from '../run/thread-watch.js';
 import { claimCron, type DueCron } from '../store/cron/claim-cron.js';
-import { settleCron } from '../store/cron/settle-cron.js';
+import { settleCron, type CronResult } from '../store/cron/settle-cron.js';
 import { mayPass } from '../store/may-pass.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { Queueing } from '../store/row/queued-run.js';
@@ -114,7 +114,7 @@ export class CronTicker {
   async #skip(sql: Sql, due: DueCron, error: string): Promise<void> {
     metrics.agentCronFires.add(1, { outcome: 'failed' });
     this.parts.log.warn({ cronId: due.cronId, error }, 'a fire of a cron made no run');
-    await settleCron(WORKER, sql, due, { error, nextRunDate: nextFire(due.timing, due.now) });
+    await settleCron(WORKER, sql, due, { error, ...nextOf(due) });
   }
 
   async #submit(inside: Sql, due: DueCron, run: StoredRun): Promise<void> {
@@ -131,6 +131,16 @@ export class CronTicker {
     if (due.threadId === undefined)
       await createThread(WORKER, inside, run.threadId, due.metadata, 'do_nothing');
     await submitRun(WORKER, inside, server, run, queueing);
+  }
+}
+
+/** A schedule that this version cannot read, as after a change of time zones, disables its cron: others wait behind it. */
+function nextOf({ timing, now }: DueCron): Pick<CronResult, 'nextRunDate' | 'disabledReason'> {
+  try {
+    return { nextRunDate: nextFire(timing, now) };
+  } catch (error) {
+    const disabledReason = `its schedule or time zone cannot be read: ${errorText(error)}; change them`;
+    return { nextRunDate: undefined, disabledReason };
   }
 }
 
