@@ -180,11 +180,51 @@ describe('a body', () => {
     ]);
   });
 
-  it('refuses a body that is not JSON with 415', async () => {
-    expect(await send('POST', '/threads', '<a/>', 'application/xml')).toMatchObject({
+  it.each([
+    ['application/xml', '<a/>'],
+    ['text/plain', '{}'],
+    ['application/x-www-form-urlencoded', 'metadata=1'],
+    ['multipart/form-data; boundary=b', '--b--'],
+    ['nonsense', '{}'],
+  ])('refuses a body of the type %s with 415', async (type, body) => {
+    expect(await send('POST', '/threads', body, type)).toMatchObject({
       status: 415,
       body: { detail: expect.any(String) },
     });
+  });
+
+  it('refuses ten thousand levels at every route that takes a body, and serves on', async () => {
+    const deep = nested(10_000);
+    const threadId = await newThread();
+    const bodies: readonly (readonly [string, string, string])[] = [
+      ['POST', '/threads', `{"metadata": {"a": ${deep}}}`],
+      ['PATCH', `/threads/${threadId}`, `{"metadata": {"a": ${deep}}}`],
+      ['POST', '/threads/search', `{"values": {"a": ${deep}}}`],
+      ['POST', `/threads/${threadId}/state`, `{"values": {"a": ${deep}}}`],
+      ['POST', `/threads/${threadId}/history`, `{"metadata": {"a": ${deep}}}`],
+      [
+        'POST',
+        `/threads/${threadId}/commands`,
+        `{"id": 1, "method": "run.start", "params": {"input": ${deep}}}`,
+      ],
+      ['POST', '/threads/prune', `{"metadata": {"a": ${deep}}}`],
+      ['POST', '/assistants', `{"graph_id": "counter", "config": {"configurable": {"a": ${deep}}}}`],
+      ['POST', '/assistants/search', `{"metadata": {"a": ${deep}}}`],
+      ['POST', '/runs', `{"assistant_id": "counter", "command": {"resume": ${deep}}}`],
+      ['POST', '/runs/batch', `[{"assistant_id": "counter", "input": ${deep}}]`],
+      ['POST', '/runs/crons', `{"assistant_id": "counter", "schedule": "@daily", "input": ${deep}}`],
+      ['POST', '/runs/crons/search', `{"metadata": {"a": ${deep}}}`],
+      ['PUT', '/store/items', `{"namespace": ["a"], "key": "k", "value": {"a": ${deep}}}`],
+      ['POST', '/store/items/search', `{"namespace_prefix": ["a"], "filter": {"a": ${deep}}}`],
+      ['POST', '/store/namespaces', `{"prefix": ${deep}}`],
+    ];
+    const answers = await Promise.all(
+      bodies.map(
+        async ([method, path, body]) => `${(await send(method, path, body)).status} ${method} ${path}`,
+      ),
+    );
+    expect(answers).toEqual(bodies.map(([method, path]) => `422 ${method} ${path}`));
+    expect((await send('GET', '/ok')).status).toBe(200);
   });
 });
 
@@ -202,6 +242,11 @@ describe('metadata', () => {
 describe('an address', () => {
   it.each([
     ['that cannot be decoded', '/assistants/%E0%A4%A', 400],
+    ['whose id holds a slash', '/threads/ID%2Fstate', 422],
+    ['whose id leads up', '/threads/..%2F..%2Fok', 422],
+    ['whose graph holds a slash', '/assistants/a%2Fb', 404],
+    ['of a run whose id holds a slash', '/threads/ID/runs/ID%2Fjoin', 422],
+    ['of an item whose namespace holds a slash and a NUL', '/store/items?namespace=a%2Fb%00&key=k', 422],
     ['of a list with a status that is none', '/threads/ID/runs?status=%00', 422],
     ['of a list with a limit that is none', '/threads/ID/runs?limit=-1', 422],
     ['of a state with a NUL', '/threads/ID/state/a%00b', 422],

@@ -1,0 +1,96 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openPool, type Pool } from '#lib/postgres';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder, testPostgres, waitFor } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const PATIENCE = { timeoutMs: 40_000 };
+const postgres = testPostgres();
+const folder = temporaryFolder();
+let server: ServerProcess;
+let pool: Pool;
+let files = 0;
+
+beforeAll(async () => {
+  const { uri } = await postgres.freshDatabase();
+  server = await ServerProcess.start({ uri });
+  pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+});
+afterAll(async () => {
+  await server.stop('SIGKILL');
+  await pool.end();
+});
+
+function stepsIn(file: string): string[] {
+  if (!existsSync(file)) return [];
+  return readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ')[0] ?? '');
+}
+
+/** Asks for a run of three steps, and breaks the connection in the middle of the second. */
+async function leave(path: string, more: object): Promise<string> {
+  const file = join(folder, `steps-${files++}`);
+  const left = new AbortController();
+  const answer = fetch(server.url + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ assistant_id: 'slow', input: { waitMs: 1_500, file }, ...more }),
+    signal: left.signal,
+  }).then((response) => response.text());
+  await waitFor(() => stepsIn(file).includes('second'), PATIENCE);
+  left.abort();
+  await expect(answer).rejects.toThrow('abort');
+  return file;
+}
+
+async function statusOf(threadId: string): Promise<string | undefined> {
+  const [run] = await server.client().runs.list(threadId);
+  return run?.status;
+}
+
+async function isGone(): Promise<boolean> {
+  return (await pool.query('SELECT 1 FROM agentplane.runs WHERE temporary')).rowCount === 0;
+}
+
+const ALL = ['first', 'second', 'third'];
+
+describe('a client that leaves in the middle of its answer', () => {
+  it.each([
+    ['stream', { on_disconnect: 'cancel' }, 'interrupted'],
+    ['stream', { on_disconnect: 'continue' }, 'success'],
+    ['stream', {}, 'success'],
+    ['wait', { on_disconnect: 'cancel' }, 'interrupted'],
+    ['wait', { on_disconnect: 'continue' }, 'success'],
+    ['wait', {}, 'success'],
+  ])('leaves the run of %s with %j as %s, and its thread usable', async (route, more, status) => {
+    const { thread_id: threadId } = await server.client().threads.create();
+    const file = await leave(`/threads/${threadId}/runs/${route}`, more);
+    await waitFor(async () => !['pending', 'running'].includes((await statusOf(threadId)) ?? ''), PATIENCE);
+    expect(await statusOf(threadId)).toBe(status);
+    expect(stepsIn(file)).toEqual(status === 'success' ? ALL : ALL.slice(0, 2));
+    await expect(server.client().runs.wait(threadId, 'counter', { input: {} })).resolves.toHaveProperty(
+      'steps',
+    );
+  });
+
+  it.each([
+    ['stream', 'cancel', 2],
+    ['wait', 'continue', 3],
+  ])('leaves nothing of a run of %s without a thread with %s', async (route, mode, steps) => {
+    const file = await leave(`/runs/${route}`, { on_disconnect: mode });
+    await waitFor(isGone, PATIENCE);
+    expect(stepsIn(file)).toEqual(ALL.slice(0, steps));
+  });
+
+  it('cancels no run but its own', async () => {
+    const { thread_id: threadId } = await server.client().threads.create();
+    const left = [leave(`/threads/${threadId}/runs/wait`, { on_disconnect: 'cancel' })];
+    const others = [1, 2, 3].map(() => server.client().runs.wait(null, 'slow', { input: { waitMs: 1_000 } }));
+    await Promise.all(left);
+    for (const values of await Promise.all(others)) expect(values).toMatchObject({ steps: ALL });
+    await waitFor(async () => (await statusOf(threadId)) === 'interrupted', PATIENCE);
+  });
+});
