@@ -7,6 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
 import { NameResolver, type Resolve } from './name-resolver.js';
+import { parseSearchList, wholeNames } from './search-list.js';
 
 const A = 1;
 const AAAA = 28;
@@ -60,6 +61,7 @@ class NameServer {
 
 const folder = temporaryFolder();
 const hostsFile = join(folder, 'hosts');
+const resolvConf = join(folder, 'resolv.conf');
 let server: NameServer;
 
 beforeAll(async () => {
@@ -76,7 +78,7 @@ const noSystem: Resolve = (_name, _options, callback) =>
   callback(Object.assign(new Error('none'), { code: 'ENOTFOUND' }), []);
 
 function resolverOf(system: Resolve = noSystem): NameResolver {
-  return new NameResolver({ servers: [server.address], hostsFile, system });
+  return new NameResolver({ servers: [server.address], hostsFile, resolvConf, system });
 }
 
 /** Addresses, or the code of the error. */
@@ -87,6 +89,27 @@ function find(resolver: NameResolver, name: string, family = 0): Promise<string>
     );
   });
 }
+
+describe('wholeNames', () => {
+  const cluster = parseSearchList(
+    '# comment\nsearch old.test\nsearch Ns.Svc.Local. svc.local\noptions edns0 ndots:3\n',
+  );
+
+  it.each([
+    ['a short name', 'store', cluster, ['store.ns.svc.local', 'store.svc.local', 'store']],
+    [
+      'a name with as many dots as it takes',
+      'a.b.c.d',
+      cluster,
+      ['a.b.c.d', 'a.b.c.d.ns.svc.local', 'a.b.c.d.svc.local'],
+    ],
+    ['a name that ends with a dot', 'store.', cluster, ['store']],
+    ['a name where there is no list', 'store', parseSearchList('nameserver 10.0.0.1'), ['store']],
+    ['a name where one domain is named', 'a.b', parseSearchList('domain x.test\n'), ['a.b', 'a.b.x.test']],
+  ])('completes %s', (_, name, list, expected) => {
+    expect(wholeNames(name, list)).toEqual(expected);
+  });
+});
 
 describe('NameResolver', () => {
   it.each([
@@ -118,6 +141,7 @@ describe('NameResolver', () => {
     const resolver = new NameResolver({
       servers: [server.address],
       hostsFile: ownFile,
+      resolvConf,
       system: noSystem,
       clock,
     });
@@ -125,6 +149,22 @@ describe('NameResolver', () => {
     writeFileSync(ownFile, '10.0.0.9 mine.test');
     ms = 3_000;
     expect(await find(resolver, 'mine.test')).toBe('10.0.0.9');
+  });
+
+  it('looks below the search domains first, and for the name itself last', async () => {
+    const ownFile = join(folder, 'search');
+    writeFileSync(ownFile, 'search unknown.test svc.test\noptions ndots:2\n');
+    const resolver = new NameResolver({
+      ...{ servers: [server.address], hostsFile, resolvConf: ownFile, system: noSystem },
+    });
+    expect(await find(resolver, 'unknown.store')).toBe('ENOTFOUND');
+    expect(server.asked.filter((question) => question.startsWith('1 '))).toEqual([
+      '1 unknown.store.unknown.test',
+      '1 unknown.store.svc.test',
+      '1 unknown.store',
+    ]);
+    expect(await find(resolver, 'store')).toBe('192.0.2.7 2001:db8::7');
+    expect(server.asked.at(-1)).toContain('store.unknown.test');
   });
 
   it('asks once for a name that many look for', async () => {

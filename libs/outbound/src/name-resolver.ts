@@ -1,7 +1,9 @@
 import { lookup, type LookupAddress, type LookupOptions } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { systemClock, type Clock } from '#lib/time';
-import { HostsFile } from './hosts-file.js';
+import { parseHosts, type Hosts } from './hosts-file.js';
+import { MachineFile } from './machine-file.js';
+import { parseSearchList, wholeNames, type SearchList } from './search-list.js';
 
 /** Finds all addresses of a name. Errors have the codes of `getaddrinfo`. */
 export type Resolve = (
@@ -36,7 +38,8 @@ export interface NameResolverOptions {
   /** Instead of those of the machine: addresses with an optional port. */
   readonly servers?: readonly string[];
   readonly hostsFile?: string;
-  /** Knows the names that name servers do not: search domains, mDNS, plugins of the machine. */
+  readonly resolvConf?: string;
+  /** Knows the names that name servers do not: mDNS, plugins of the machine. */
   readonly system?: Resolve;
 }
 
@@ -45,7 +48,7 @@ export interface NameResolverOptions {
  * that of its database included: each holds one of two threads for as long as a name server is silent.
  *
  * 1. The hosts file, then `localhost` and names below it.
- * 2. The name servers, by UDP, without a thread. One that is silent ends the search at the deadline.
+ * 2. The name servers, by UDP, without a thread, also below the search domains. One that is silent ends the search at the deadline.
  * 3. Names that they do not have: `getaddrinfo`, one after the other.
  *
  * A name that is being looked for is not looked for twice.
@@ -53,7 +56,8 @@ export interface NameResolverOptions {
 export class NameResolver {
   readonly #clock: Clock;
   readonly #servers: readonly string[] | undefined;
-  readonly #hosts: HostsFile;
+  readonly #hosts: MachineFile<Hosts>;
+  readonly #search: MachineFile<SearchList>;
   readonly #system: Resolve;
   readonly #underWay = new Map<string, Promise<readonly LookupAddress[]>>();
   readonly #waiting: (() => void)[] = [];
@@ -64,11 +68,13 @@ export class NameResolver {
     clock = systemClock,
     servers,
     hostsFile = '/etc/hosts',
+    resolvConf = '/etc/resolv.conf',
     system = lookup,
   }: NameResolverOptions = {}) {
     this.#clock = clock;
     this.#servers = servers;
-    this.#hosts = new HostsFile(hostsFile, clock);
+    this.#hosts = new MachineFile(hostsFile, clock, parseHosts);
+    this.#search = new MachineFile(resolvConf, clock, parseSearchList);
     this.#system = system;
   }
 
@@ -85,19 +91,20 @@ export class NameResolver {
   };
 
   #find(given: string): Promise<readonly LookupAddress[]> {
-    const name = given.toLowerCase().replace(/\.+$/, '');
-    const known = this.#hosts.addressesOf(name);
-    if (known.length > 0) return Promise.resolve(known);
+    const asked = given.toLowerCase();
+    const name = asked.replace(/\.+$/, '');
+    const known = this.#hosts.value.get(name);
+    if (known) return Promise.resolve(known);
     if (name === 'localhost' || name.endsWith('.localhost')) return Promise.resolve(LOOPBACK);
-    const underWay = this.#underWay.get(name);
+    const underWay = this.#underWay.get(asked);
     if (underWay) return underWay;
     if (this.#underWay.size >= MAX_NAMES) return Promise.reject(failure('EAI_AGAIN', name));
-    const search = this.#search(name).finally(() => this.#underWay.delete(name));
-    this.#underWay.set(name, search);
+    const search = this.#lookFor(asked).finally(() => this.#underWay.delete(asked));
+    this.#underWay.set(asked, search);
     return search;
   }
 
-  async #search(name: string): Promise<readonly LookupAddress[]> {
+  async #lookFor(name: string): Promise<readonly LookupAddress[]> {
     const over = new AbortController();
     const tooLate = this.#clock.sleep(DEADLINE_MS, over.signal).then(
       () => 'silent' as const,
@@ -115,7 +122,16 @@ export class NameResolver {
     }
   }
 
-  async #askServers(name: string): Promise<Answer> {
+  /** The first of the names for which it may stand. */
+  async #askServers(given: string): Promise<Answer> {
+    for (const name of wholeNames(given, this.#search.value)) {
+      const answer = await this.#askForOne(name);
+      if (answer !== 'unknown') return answer;
+    }
+    return 'unknown';
+  }
+
+  async #askForOne(name: string): Promise<Answer> {
     const resolver = this.#currentResolver();
     const ask = (question: Promise<string[]>, family: 4 | 6): Promise<Answer> =>
       question.then(
