@@ -6,7 +6,9 @@ import { ServerProcess } from '../../apps/agent-server/testdata/start-server.js'
 const RUNS = 2_000;
 const THREADS = 100;
 const CALLERS = 8;
-const EVERY_MS = 1_500;
+/** After a refusal. */
+const PAUSE_MS = 100;
+const STEPS = ['first', 'second', 'third'];
 
 interface Counted {
   readonly thread_id: string;
@@ -14,7 +16,7 @@ interface Counted {
   readonly runs: number;
 }
 
-/** One of three servers after the other dies by SIGKILL while runs are enqueued; afterwards everything is counted. */
+/** One of three servers after the other dies by SIGKILL while runs of three steps are enqueued; then all are counted. */
 describe('a queue whose servers are killed in a loop', () => {
   const postgres = testPostgres();
 
@@ -36,20 +38,23 @@ describe('a queue whose servers are killed in a loop', () => {
         const at = killed++ % servers.length;
         await servers[at]?.stop('SIGKILL');
         servers[at] = await start();
-        await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
       }
     }
     async function call(): Promise<void> {
-      while (asked < RUNS) {
+      while (acknowledged.length < RUNS) {
         const at = asked++;
         const server = servers[at % servers.length] ?? first(servers);
         try {
           const { run_id: id } = await server
             .client()
-            .runs.create(threads[at % THREADS] ?? '', 'counter', { input: {}, multitaskStrategy: 'enqueue' });
+            .runs.create(threads[at % THREADS] ?? '', 'slow', {
+              input: { waitMs: 20 },
+              multitaskStrategy: 'enqueue',
+            });
           acknowledged.push(id);
         } catch {
           refused++; // whether it was made is not known: it counts by its row
+          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
         }
       }
     }
@@ -79,7 +84,7 @@ describe('a queue whose servers are killed in a loop', () => {
       );
       expect(lost).toEqual({ found: 0 });
       for (const { steps, runs } of counted)
-        expect(steps).toEqual(Array.from({ length: runs }, (_, at) => `step ${at + 1}`));
+        expect(steps).toEqual(Array.from({ length: runs }, () => STEPS).flat());
       expect(counted.reduce((sum, { runs }) => sum + runs, 0)).toBeGreaterThanOrEqual(acknowledged.length);
     } finally {
       isOver = true;
