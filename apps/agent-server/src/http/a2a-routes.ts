@@ -98,7 +98,7 @@ export class A2aRoutes {
     const id = idOf(request.body);
     let wire: Wire = WIRE_03;
     try {
-      requireJson(request);
+      if (request.body === undefined) throw new A2aError('parse', 'The body is empty');
       // who names a version knows errors as 1.0 has them, also of a version that is not known
       if (versionOf(request)?.trim()) wire = WIRE_10;
       wire = wireOfVersion(versionOf(request));
@@ -246,21 +246,9 @@ export class A2aRoutes {
 }
 
 /** Errors of the protocol are answers; those of HTTP keep their status. */
-function statusOf({ kind, cause }: A2aError): number {
-  if (kind === 'contentTypeNotSupported' && cause instanceof WrongContentType) return 415;
+function statusOf({ cause }: A2aError): number {
   if (!(cause instanceof PublicError)) return 200;
   return ['not_found', 'forbidden'].includes(cause.code) ? HTTP_STATUS[cause.code] : 200;
-}
-
-class WrongContentType extends Error {}
-
-/** @throws A2aError `contentTypeNotSupported` */
-function requireJson({ headers, body }: FastifyRequest): void {
-  if (body === undefined) throw new A2aError('parse', 'The body is empty');
-  if (/^application\/json\b/i.test(headers['content-type'] ?? '')) return;
-  throw new A2aError('contentTypeNotSupported', 'The content type of the body must be application/json', [], {
-    cause: new WrongContentType(),
-  });
 }
 
 /** What was wrong with a body before it was JSON; undefined for what is no matter of the body. */

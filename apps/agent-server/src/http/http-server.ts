@@ -179,6 +179,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   app.decorateRequest('scope', undefined);
 
   const room = new BufferBudget(MAX_ARRIVING_BYTES, 'Too many large requests arrive at once; try again');
+  app.removeContentTypeParser('text/plain'); // its bodies would be in no account
   app.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
     if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw TOO_LARGE;
     const account = room.open();
