@@ -45,12 +45,10 @@ describe('a queue whose servers are killed in a loop', () => {
         const at = asked++;
         const server = servers[at % servers.length] ?? first(servers);
         try {
-          const { run_id: id } = await server
-            .client()
-            .runs.create(threads[at % THREADS] ?? '', 'slow', {
-              input: { waitMs: 20 },
-              multitaskStrategy: 'enqueue',
-            });
+          const { run_id: id } = await server.client().runs.create(threads[at % THREADS] ?? '', 'slow', {
+            input: { waitMs: 20 },
+            multitaskStrategy: 'enqueue',
+          });
           acknowledged.push(id);
         } catch {
           refused++; // whether it was made is not known: it counts by its row
