@@ -1,4 +1,12 @@
-import { exportPKCS8, generateKeyPair, importPKCS8, jwtVerify, SignJWT, type JWTPayload } from 'jose';
+import {
+  decodeJwt,
+  exportPKCS8,
+  generateKeyPair,
+  importPKCS8,
+  jwtVerify,
+  SignJWT,
+  type JWTPayload,
+} from 'jose';
 import { createPublicKey, randomUUID, type KeyObject, type webcrypto } from 'node:crypto';
 import { join } from 'node:path';
 import { ensureSecretFile } from './secret-file.js';
@@ -58,13 +66,17 @@ export class TokenIssuer {
       .sign(this.privateKey);
   }
 
-  /** The claims of a token of ours that is good now; undefined for any other. */
+  /**
+   * The claims of a token of ours that is good now; undefined for any other. One that was issued later than now shows that
+   * the clock was set back, and is judged as at its issue: its bearer would be shut out until the clock is there again.
+   */
   async verify(token: string, now: Date): Promise<JWTPayload | undefined> {
     try {
+      const { nbf = 0 } = decodeJwt(token); // believed once the signature is verified
       const { payload } = await jwtVerify(token, this.publicKey, {
         issuer: ISSUER,
         algorithms: [ALGORITHM],
-        currentDate: now,
+        currentDate: new Date(Math.max(now.getTime(), nbf * 1000)),
         clockTolerance: 10,
       });
       return payload;
