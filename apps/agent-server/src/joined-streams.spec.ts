@@ -177,6 +177,19 @@ describe('Last-Event-ID', () => {
 });
 
 describe.each(SERVERS)('a client that joins a thread at %s', (_title, serverOf) => {
+  it('leaves no reader behind when it is refused', async () => {
+    const threadId = await newThread();
+    const client = serverOf().client();
+    const path = `${serverOf().url}/threads/${threadId}/stream`;
+    const unknown = { 'last-event-id': `${threadId}:1-1` };
+    expect((await fetch(path, { headers: unknown })).status).toBe(404);
+    const { run_id } = await startTicking(client, threadId);
+    await waitFor(async () => (await client.runs.get(threadId, run_id)).status === 'running', PATIENCE);
+    const metrics = await (await fetch(`${serverOf().url}/metrics`)).text();
+    expect(metrics).toMatch(/^agentplane_agent_stream_readers 0$/m);
+    await client.runs.cancel(threadId, run_id, true);
+  });
+
   it('hears the runs that are made later, one after the other, until it leaves', async () => {
     const threadId = await newThread();
     const leaving = new AbortController();

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
 import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { Clock } from '#lib/time';
@@ -44,9 +44,14 @@ export interface TaskParts {
 }
 
 /** Who asks, without a thread: the context says which. */
-export interface Caller extends Omit<Asker, 'threadId'> {
-  /** What handlers of the agent stamp on what this caller makes. */
-  readonly metadata?: JsonObject;
+export interface Caller extends Pick<Asker, 'fields' | 'assistantScope'> {
+  /** Whose contexts they are; undefined where all callers share them. */
+  readonly owner: string | undefined;
+  /** The agent as the request names it. */
+  readonly calledAs: string;
+  /** Asks for a run; a handler of the agent may change what is asked for. */
+  authorizeRun(body: MutableJsonObject, threadId: string): Promise<Scope>;
+  authorizeRead(): Promise<Scope>;
 }
 
 type TaskRuns = readonly [TaskRun, ...TaskRun[]];
@@ -54,6 +59,8 @@ type TaskRuns = readonly [TaskRun, ...TaskRun[]];
 export interface BegunTask {
   readonly runId: string;
   readonly task: Task;
+  /** What the caller reaches of it. */
+  readonly scope: Scope;
   /** Stops the reading; nothing when no reader was given. */
   readonly stopReading: () => void;
 }
@@ -67,11 +74,19 @@ export interface SendOptions {
 
 /** What a message leads to. */
 interface Plan {
-  readonly contextId: string;
   /** Threads to try, in this order. */
-  readonly threadIds: readonly string[];
-  readonly request: RequestedRun;
+  readonly threadIds: readonly [string, string?];
+  readonly marks: TaskMarks;
+  /** The rest of what the body of `POST /threads/:thread_id/runs` would be. */
+  readonly more: JsonObject;
   readonly continued: TaskRuns | undefined;
+}
+
+/** A run as a handler of the agent left it. */
+interface Made {
+  readonly submitted: Submitted;
+  readonly request: RequestedRun;
+  readonly scope: Scope;
 }
 
 /** Tasks of the protocol as runs on threads. */
@@ -85,14 +100,13 @@ export class Tasks {
   async send(
     caller: Caller,
     agent: Agent,
-    { restartsTasks, isStreamed }: SendOptions,
+    options: SendOptions,
     parameters: SendParameters,
     reader?: RunReader,
   ): Promise<BegunTask> {
-    const made = await this.#plan(caller.scope, agent, restartsTasks, parameters);
-    const stream_mode: RequestedRun['stream_mode'] = isStreamed ? ['messages-tuple'] : ['values'];
-    const plan = { ...made, request: { ...made.request, stream_mode } };
-    const { run, stopReading } = await this.#submit(caller, plan, reader);
+    const plan = await this.#plan(caller, agent, options, parameters);
+    const { submitted, request, scope } = await this.#submit(caller, plan, options, reader);
+    const { run, stopReading } = submitted;
     const begun: TaskRun = {
       taskId: plan.continued?.[0].taskId ?? run.run_id,
       runId: run.run_id,
@@ -100,41 +114,59 @@ export class Tasks {
       status: 'pending', // whoever reads from the beginning sees it begin
       isWaiting: false,
       isNewest: true,
-      marks: marksOf(plan.request),
-      kwargs: { input: plan.request.input, command: plan.request.command ?? null },
+      marks: { ...plan.marks },
+      kwargs: { input: request.input, command: request.command ?? null },
       interrupts: {},
       createdAt: new Date(run.created_at),
       updatedAt: new Date(run.created_at),
     };
     const task = buildTask(plan.continued ? [...plan.continued, begun] : [begun], undefined);
-    return { runId: run.run_id, task, stopReading };
+    return { runId: run.run_id, task, scope, stopReading };
   }
 
   /** The first thread that the caller can use; another's is as if it did not exist. */
-  async #submit(
-    caller: Caller,
-    { threadIds, request: planned }: Plan,
-    reader?: RunReader,
-  ): Promise<Submitted> {
-    const request = { ...planned, metadata: { ...planned.metadata, ...caller.metadata } };
-    const [first = uuid7(this.parts.clock.now()), ...others] = threadIds;
+  async #submit(caller: Caller, plan: Plan, options: SendOptions, reader?: RunReader): Promise<Made> {
+    const [first, next] = plan.threadIds;
+    if (next === undefined) return this.#submitOn(first, caller, plan, options, reader);
     try {
-      return await this.parts.runs.submit({ ...caller, threadId: first }, request, reader);
+      // a handler may change it, and is asked about each thread anew
+      const more = structuredClone(plan.more);
+      return await this.#submitOn(first, caller, { ...plan, more }, options, reader);
     } catch (error) {
-      const [next] = others;
-      if (next === undefined || !(error instanceof PublicError) || error.code !== 'not_found') throw error;
-      return this.parts.runs.submit({ ...caller, threadId: next }, request, reader);
+      if (!(error instanceof PublicError) || error.code !== 'not_found') throw error;
+      return this.#submitOn(next, caller, plan, options, reader);
     }
   }
 
+  /** As `POST /threads/:thread_id/runs` does it. */
+  async #submitOn(
+    threadId: string,
+    { calledAs, fields, assistantScope, authorizeRun }: Caller,
+    { marks, more }: Plan,
+    { isStreamed }: SendOptions,
+    reader?: RunReader,
+  ): Promise<Made> {
+    const body: MutableJsonObject = { assistant_id: calledAs, metadata: { [TASK_KEY]: marks }, ...more };
+    const scope = await authorizeRun(body, threadId);
+    const { metadata, ...left } = parseRequestedRun(body);
+    const request: RequestedRun = {
+      ...left,
+      metadata: { ...metadata, [TASK_KEY]: marks }, // what makes it a task is not for handlers to change
+      stream_mode: isStreamed ? ['messages-tuple'] : ['values'],
+    };
+    const asker = { scope, threadId, fields, ...(assistantScope ? { assistantScope } : {}) };
+    return { submitted: await this.parts.runs.submit(asker, request, reader), request, scope };
+  }
+
   async #plan(
-    scope: Scope,
+    caller: Caller,
     agent: Agent,
-    restartsTasks: boolean,
+    { restartsTasks }: SendOptions,
     { message, metadata }: SendParameters,
   ): Promise<Plan> {
     const { taskId, parts, ...rest } = message;
-    const earlier = taskId === undefined ? undefined : await this.#runsOf(scope, agent, taskId);
+    const earlier =
+      taskId === undefined ? undefined : await this.#runsOf(await caller.authorizeRead(), agent, taskId);
     if (earlier) requireContext(earlier, message.contextId);
     const newest = earlier?.at(-1);
     const state = newest && stateOfRun(newest);
@@ -153,11 +185,11 @@ export class Tasks {
       };
       const inputId = uuid7(this.parts.clock.now());
       const input = graphInputOf(parts, inputId, agent);
-      const threadIds = newest ? [newest.threadId] : threadsOfContext(scope, contextId);
+      const threadIds = newest ? ([newest.threadId] as const) : threadsOfContext(caller.owner, contextId);
       return {
-        contextId,
         threadIds,
-        request: requestOf(agent, marks, { input, if_not_exists: newest ? 'reject' : 'create' }),
+        marks,
+        more: { input, if_not_exists: newest ? 'reject' : 'create' },
         continued: undefined,
       };
     }
@@ -176,9 +208,9 @@ export class Tasks {
       ...(metadata ? { metadata } : {}),
     };
     return {
-      contextId,
       threadIds: [newest.threadId],
-      request: requestOf(agent, marks, { command: { resume }, multitask_strategy: 'reject' }),
+      marks,
+      more: { command: { resume }, multitask_strategy: 'reject' },
       continued: earlier,
     };
   }
@@ -218,7 +250,7 @@ export class Tasks {
       throw new A2aError('unsupportedOperation', `The task is ${state}; read it by GetTask`);
     const task = buildTask(runs, await this.#answerOf(scope, runs));
     const stopReading = await this.parts.runs.read(scope, newest.runId, newest.threadId, reader);
-    return { runId: newest.runId, task, stopReading };
+    return { runId: newest.runId, task, scope, stopReading };
   }
 
   /** @throws A2aError `taskNotFound`, `taskNotCancelable` */
@@ -265,17 +297,4 @@ function requireContext(runs: TaskRuns, contextId: string | undefined): void {
 function headOf(message: Omit<SendParameters['message'], 'parts' | 'taskId'>): JsonObject {
   const { contextId: _, ...head } = message;
   return head;
-}
-
-function marksOf({ metadata }: RequestedRun): JsonObject {
-  const marks = metadata?.[TASK_KEY];
-  return isJsonObject(marks) ? marks : {};
-}
-
-function requestOf({ assistant }: Agent, marks: TaskMarks, more: Partial<RequestedRun>): RequestedRun {
-  return parseRequestedRun({
-    assistant_id: assistant.assistant_id,
-    metadata: { [TASK_KEY]: marks },
-    ...more,
-  });
 }

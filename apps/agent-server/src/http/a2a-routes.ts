@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
+import { isUuid } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import { A2aError } from '../a2a/a2a-error.js';
 import type { Agent } from '../a2a/agents.js';
@@ -17,17 +18,15 @@ import { WIRE_03 } from '../a2a/wire-03.js';
 import { WIRE_10 } from '../a2a/wire-10.js';
 import type { Operation, Wire } from '../a2a/wire.js';
 import type { OutputReader } from '../run/run-reader.js';
-import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { callerFields } from './caller-fields.js';
-import { isJsonObject, type MutableJsonObject } from '#lib/json';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
-import { authorize } from './caller-scope.js';
+import { authorize, authorizeRun } from './caller-scope.js';
 import { registerCardRoutes, versionOf, type CardParts } from './card-routes.js';
 import type { StreamParts } from './event-stream.js';
 import { publicErrorOf } from './http-server.js';
 import { pathPart } from './request-parts.js';
-import { access, type Access } from './route-access.js';
+import { access } from './route-access.js';
 import { RpcEventStream } from './rpc-event-stream.js';
 import { SlowAnswers } from './slow-answer.js';
 
@@ -37,23 +36,13 @@ export interface A2aRouteParts extends StreamParts, CardParts {
   readonly log: Logger;
 }
 
-const ACCESS: Readonly<Record<Operation, Access>> = {
-  send: 'threads:create_run',
-  stream: 'threads:create_run',
-  get: 'threads:read',
-  list: 'threads:read',
-  subscribe: 'threads:read',
-  cancel: 'threads:update',
-  push: 'threads:read',
-  extendedCard: 'threads:read',
-};
-
 /** One call of a method. */
 interface Call {
   readonly id: RpcId;
   readonly wire: Wire;
   readonly operation: Operation;
   readonly params: unknown;
+  readonly request: FastifyRequest;
   readonly caller: Caller;
   readonly agent: Agent;
   readonly reply: FastifyReply;
@@ -105,20 +94,10 @@ export class A2aRoutes {
       const { method, params } = parseEnvelope(request.body);
       const chosen = chooseMethod(method);
       wire = chosen.wire;
-      const asked: MutableJsonObject = {
-        assistant_id: pathPart(request, 'assistant_id'),
-        metadata: {},
-      };
-      const scope = await authorize(request, ACCESS[chosen.operation], asked);
-      const assistantScope = (assistantId: string): Promise<Scope> =>
-        authorize(request, 'assistants:read', { assistant_id: assistantId });
-      const agent = await this.parts.agents.forTask(pathPart(request, 'assistant_id'), assistantScope);
+      const caller = callerOf(request);
+      const agent = await this.parts.agents.forTask(caller.calledAs, caller.assistantScope);
       requireTalk(agent);
-      const stamped = isJsonObject(asked['metadata']) ? asked['metadata'] : {};
-      const fields = callerFields(request);
-      const caller = { scope, assistantScope, fields, metadata: stamped };
-      const begun = await this.#perform({ ...chosen, id, params, caller, agent, reply });
-      return begun;
+      return await this.#perform({ ...chosen, id, params, request, caller, agent, reply });
     } catch (thrown) {
       if (thrown instanceof AuthRefusal) throw thrown; // authorization is left to the server
       const error = this.#shown(thrown);
@@ -128,31 +107,39 @@ export class A2aRoutes {
 
   async #perform(call: Call): Promise<unknown> {
     const { tasks, sql } = this.parts;
-    const { id, wire, operation, params, agent, reply } = call;
-    const { scope } = call.caller;
+    const { id, wire, operation, params, request, caller, agent, reply } = call;
     switch (operation) {
       case 'send':
         return this.#send(call);
       case 'stream':
         return this.#stream(call, (reader) => {
           const options = { restartsTasks: wire.restartsTasks, isStreamed: true };
-          return tasks.send(call.caller, agent, options, wire.parseSend(params), reader);
+          return tasks.send(caller, agent, options, wire.parseSend(params), reader);
         });
       case 'subscribe':
-        return this.#stream(call, (reader) =>
-          tasks.read(scope, agent, parseTask(params).id, !wire.refusesFinished, reader),
-        );
+        return this.#stream(call, async (reader) => {
+          const { id: taskId } = parseTask(params);
+          return tasks.read(await caller.authorizeRead(), agent, taskId, !wire.refusesFinished, reader);
+        });
       case 'get': {
         const { id: taskId, contextId, historyLength } = parseTask(params);
-        const task = await tasks.get(scope, agent, taskId, contextId);
+        const task = await tasks.get(await caller.authorizeRead(), agent, taskId, contextId);
         return renderResult(id, wire.renderTask(withHistory(task, historyLength)));
       }
       case 'list': {
         const options = { sql, tasks, renderTask: wire.renderTask };
-        return renderResult(id, await renderTaskList(scope, agent, parseList(params), options));
+        const wanted = parseList(params);
+        const { contextId, pageSize } = wanted;
+        const thread_id = isUuid(contextId) ? contextId.toLowerCase() : undefined;
+        const value = { metadata: {}, limit: pageSize, thread_id };
+        const scope = await authorize(request, 'threads:search', value);
+        return renderResult(id, await renderTaskList(scope, agent, wanted, options));
       }
       case 'cancel': {
-        const cancelled = tasks.cancel(scope, agent, parseTask(params).id);
+        const { id: taskId } = parseTask(params);
+        const value = { action: 'interrupt', metadata: { run_ids: [taskId], status: 'pending' } };
+        const scope = await authorize(request, 'threads:update', value);
+        const cancelled = tasks.cancel(scope, agent, taskId);
         return this.#whenKnown(call, reply, cancelled.then(wire.renderTask), () => undefined);
       }
       case 'push':
@@ -180,7 +167,7 @@ export class A2aRoutes {
     const reader = { kind: 'result', ended: () => resolve() } as const;
     const begun = await tasks.send(caller, agent, options, parameters, reader);
     const result = ended.then(async () => {
-      const task = await tasks.get(caller.scope, agent, begun.task.id);
+      const task = await tasks.get(begun.scope, agent, begun.task.id);
       return wire.renderSent(withHistory(task, historyLength));
     });
     return this.#whenKnown(call, reply, result, begun.stopReading);
@@ -202,7 +189,7 @@ export class A2aRoutes {
 
   /** What is wrong before the first event is a plain answer. */
   async #stream(
-    { id, wire, agent, caller, reply }: Call,
+    { id, wire, agent, reply }: Call,
     begin: (reader: OutputReader) => Promise<BegunTask>,
   ): Promise<FastifyReply> {
     const { raw } = reply;
@@ -211,13 +198,14 @@ export class A2aRoutes {
       clock: this.parts.clock,
       hasRoom: () => stream.hasRoom,
       emit: (event) => stream.send(JSON.stringify(renderResult(id, wire.renderEvent(event)))),
-      readTask: (taskId) => this.parts.tasks.get(caller.scope, agent, taskId),
+      readTask: (taskId) => this.parts.tasks.get(begun.scope, agent, taskId), // once it has begun
       ended: (error) => {
         if (error !== undefined) stream.send(JSON.stringify(renderError(wire, id, this.#shown(error))));
         stream.end();
       },
     });
-    const { task, stopReading } = await begin(reader);
+    const begun = await begin(reader);
+    const { task, stopReading } = begun;
     reply.hijack();
     const left = (): void => {
       this.#streams.delete(raw);
@@ -243,6 +231,18 @@ export class A2aRoutes {
     else this.parts.log.error({ err: thrown, path: '/a2a/:assistant_id', method: 'POST' }, 'request failed');
     return error;
   }
+}
+
+function callerOf(request: FastifyRequest): Caller & Required<Pick<Caller, 'assistantScope'>> {
+  const { caller, server } = request;
+  return {
+    owner: server.authorization && caller?.identity,
+    calledAs: pathPart(request, 'assistant_id'),
+    fields: callerFields(request),
+    assistantScope: (assistantId) => authorize(request, 'assistants:read', { assistant_id: assistantId }),
+    authorizeRun: (body, threadId) => authorizeRun(request, body, threadId),
+    authorizeRead: () => authorize(request, 'threads:read', { thread_id: undefined }),
+  };
 }
 
 /** Errors of the protocol are answers; those of HTTP keep their status. */

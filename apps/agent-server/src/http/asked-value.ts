@@ -28,13 +28,17 @@ function picked(from: JsonObject, names: readonly string[]): MutableJsonObject {
   return Object.fromEntries(names.map((name) => [name, from[name]]));
 }
 
+/** Fields as a handler left them; what it took out is not there any more. */
+function takeOver(left: JsonObject, into: MutableJsonObject, names: readonly string[]): void {
+  for (const name of names) {
+    if (left[name] === undefined) delete into[name];
+    else into[name] = left[name];
+  }
+}
+
 /** A value whose changed fields go back into a document of the request under the same names. */
 function stamped(value: MutableJsonObject, into: MutableJsonObject, names: readonly string[]): AskedValue {
-  const keep = (): void => {
-    for (const name of names)
-      if (value[name] !== into[name] && value[name] !== undefined) into[name] = value[name];
-  };
-  return { value, keep };
+  return { value, keep: () => takeOver(value, into, names) };
 }
 
 /** What a handler may change of what is created or changed; metadata that is no object is left for the route to refuse. */
@@ -60,7 +64,6 @@ const KWARGS = ['input', 'command', 'config', 'context'];
  * @param body is given the metadata, input, command, config and context that the handler leaves
  */
 export function runValue(body: MutableJsonObject, threadId: string | undefined): AskedValue {
-  const kwargs = picked(body, KWARGS);
   const value: MutableJsonObject = {
     thread_id: threadId,
     ...picked(body, ['assistant_id', 'multitask_strategy', 'if_not_exists', 'after_seconds']),
@@ -68,13 +71,11 @@ export function runValue(body: MutableJsonObject, threadId: string | undefined):
     status: 'pending',
     prevent_insert_if_inflight: body['multitask_strategy'] === 'reject',
     metadata: objectOf(body['metadata']) ?? {},
-    kwargs,
+    kwargs: picked(body, KWARGS),
   };
-  const metadata = stamped(value, body, metadataOf(body));
-  const rest = stamped(kwargs, body, KWARGS);
   const keep = (): void => {
-    metadata.keep();
-    rest.keep();
+    takeOver(value, body, metadataOf(body));
+    takeOver(objectOf(value['kwargs']) ?? {}, body, KWARGS); // a handler may put another object in their place
   };
   return { value, keep };
 }

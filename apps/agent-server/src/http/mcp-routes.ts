@@ -4,7 +4,14 @@ import type { JsonObject, MutableJsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import { isKnownVersion, renderInitialized } from '../mcp/initialize.js';
 import { CODE, McpError, mcpError, mcpIdOf, mcpResult, parseMessage, type McpMessage } from '../mcp/rpc.js';
-import { parseToolCall, renderRefusal, renderTools, renderToolResult, type ToolParts } from '../mcp/tools.js';
+import {
+  findTool,
+  parseToolCall,
+  renderRefusal,
+  renderTools,
+  renderToolResult,
+  type ToolParts,
+} from '../mcp/tools.js';
 import { parseRequestedRun } from '../run/requested-run.js';
 import type { RunResult } from '../log/event-log.js';
 import type { RunService, Submitted } from '../run/run-service.js';
@@ -102,13 +109,14 @@ export class McpRoutes {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<unknown> {
-    const asked: MutableJsonObject = { assistant_id: params['name'], metadata: {} };
-    const scope = await authorizeRun(request, asked, undefined);
+    // the body that `POST /runs/wait` would have
+    const call = parseToolCall(params);
+    const body: MutableJsonObject = { ...call };
+    const scope = await authorizeRun(request, body, undefined);
     const assistantScope = (assistantId: string): Promise<Scope> =>
       authorize(request, 'assistants:read', { assistant_id: assistantId });
-    const { assistantId, input } = await parseToolCall(assistantScope, params, this.parts);
+    const assistantId = await findTool(assistantScope, call.assistant_id, this.parts);
     const { promise: ended, resolve } = Promise.withResolvers<RunResult>();
-    const wanted = parseRequestedRun({ assistant_id: assistantId, input, metadata: asked['metadata'] });
     const asker = {
       scope,
       assistantScope,
@@ -117,6 +125,7 @@ export class McpRoutes {
     };
     let submitted: Submitted;
     try {
+      const wanted = { ...parseRequestedRun(body), assistant_id: assistantId };
       submitted = await this.parts.runs.submit(asker, wanted, { kind: 'result', ended: resolve });
     } catch (error) {
       if (error instanceof PublicError && error.code === 'invalid')

@@ -70,25 +70,32 @@ export async function renderTools(scope: Scope, params: JsonObject, parts: ToolP
   return { tools, ...(found.length === PAGE ? { nextCursor: String(offset + PAGE) } : {}) };
 }
 
-/** Which assistant is to be called with what. */
+/** What is to be called with what, by the names that a run has for them. */
 export interface ToolCall {
-  readonly assistantId: string;
+  readonly assistant_id: string;
   readonly input: JsonObject;
 }
 
-/** @throws McpError for a tool that does not exist, or arguments that are no object */
-export async function parseToolCall(
-  scopeFor: (assistantId: string) => Promise<Scope>,
-  params: JsonObject,
-  parts: ToolParts,
-): Promise<ToolCall> {
-  const { name, arguments: input = {} } = params;
+/** @throws McpError for a name that is no text, or arguments that are no object */
+export function parseToolCall({ name, arguments: input = {} }: JsonObject): ToolCall {
   if (typeof name !== 'string') throw new McpError(CODE.invalidParams, 'name must be a text');
   if (!isJsonObject(input)) throw new McpError(CODE.invalidParams, 'arguments must be an object');
-  const assistant = await parts.assistants.findForRun(name, scopeFor);
-  if (!assistant || !parts.graphs.has(assistant.graph_id))
+  return { assistant_id: name, input };
+}
+
+/**
+ * The id of the assistant that a tool calls.
+ * @throws McpError for a tool that does not exist
+ */
+export async function findTool(
+  scopeFor: (assistantId: string) => Promise<Scope>,
+  name: string,
+  { assistants, graphs }: Pick<ToolParts, 'assistants' | 'graphs'>,
+): Promise<string> {
+  const assistant = await assistants.findForRun(name, scopeFor);
+  if (!assistant || !graphs.has(assistant.graph_id))
     throw new McpError(CODE.invalidParams, `Unknown tool: ${name.slice(0, 100)}`);
-  return { assistantId: assistant.assistant_id, input };
+  return assistant.assistant_id;
 }
 
 function failed(text: string): JsonObject {

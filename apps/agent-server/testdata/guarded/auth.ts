@@ -6,6 +6,25 @@ class TokenExpired extends Error {
   readonly code = 'ERR_JWT_EXPIRED';
 }
 
+/** As it was before a handler changed it. */
+function note(event: string, value: unknown): void {
+  const file = process.env['VALUES_FILE'];
+  if (file) appendFileSync(file, `${JSON.stringify({ event, value })}\n`);
+}
+
+/** What a caller with the permission `edited` runs is changed in every way that is honoured. */
+function edit(value: { kwargs: unknown; metadata?: Record<string, unknown> }): void {
+  const { input, command } = value.kwargs as { input?: { messages: { content: string }[] }; command?: { resume: unknown } };
+  for (const message of input?.messages ?? []) message.content = `edited ${message.content}`;
+  value.kwargs = {
+    input,
+    command: command && { ...command, resume: `edited ${JSON.stringify(command.resume)}` },
+    config: { configurable: { tier: 'gold' }, recursion_limit: 20 },
+    context: { plan: 'pro' },
+  };
+  value.metadata = { tag: 'edited' };
+}
+
 /** What each token is worth. The tokens of people are `NAME` or `NAME:PERMISSION,PERMISSION`. */
 const SPECIAL: Readonly<Record<string, () => unknown>> = {
   hang: () => new Promise(() => undefined),
@@ -34,8 +53,14 @@ export const auth = new Auth()
     const [identity = '', permissions = ''] = token.split(':');
     return { identity, permissions: permissions.split(',').filter(Boolean), secret: `secret-of-${identity}`, team: 'a' };
   })
-  .on('*', ({ value, user }) => {
+  .on('*', ({ event, value, user }) => {
+    note(event, value);
     if (user.permissions.includes('admin')) return undefined;
+    if (user.permissions.includes('team') && event.startsWith('threads:')) return undefined;
+    if (event === 'threads:create_run') {
+      if (user.permissions.includes('idle')) return false;
+      if (user.permissions.includes('edited')) edit(value as never);
+    }
     if ('metadata' in value) {
       value.metadata ??= {};
       value.metadata['owner'] = user.identity;

@@ -1,4 +1,13 @@
-import { Annotation, END, START, StateGraph, type LangGraphRunnableConfig } from '@langchain/langgraph';
+import { AIMessage } from '@langchain/core/messages';
+import {
+  Annotation,
+  END,
+  interrupt,
+  MessagesAnnotation,
+  START,
+  StateGraph,
+  type LangGraphRunnableConfig,
+} from '@langchain/langgraph';
 
 const State = Annotation.Root({
   seen: Annotation<Record<string, unknown>>,
@@ -28,4 +37,24 @@ export const slow = new StateGraph(State)
   })
   .addEdge(START, 'wait')
   .addEdge('wait', END)
+  .compile();
+
+/** Answers what it was asked, and how. */
+export const talk = new StateGraph(MessagesAnnotation)
+  .addNode('say', ({ messages }, { configurable = {}, context = {}, metadata = {} }: LangGraphRunnableConfig) => {
+    const said = { text: messages.at(-1)?.text, tier: configurable['tier'], context, tag: metadata['tag'] };
+    return { messages: [new AIMessage(JSON.stringify(said))] };
+  })
+  .addEdge(START, 'say')
+  .addEdge('say', END)
+  .compile();
+
+/** Asks for something before it answers. */
+export const ask = new StateGraph(MessagesAnnotation)
+  .addNode('ask', (_state, { configurable = {} }: LangGraphRunnableConfig) => {
+    const answer: unknown = interrupt('Which colour?');
+    return { messages: [new AIMessage(JSON.stringify({ answer, tier: configurable['tier'] }))] };
+  })
+  .addEdge(START, 'ask')
+  .addEdge('ask', END)
   .compile();

@@ -106,16 +106,17 @@ export class ThreadCommands {
 
   async #start(commander: Commander, params: z.infer<typeof runStart>): Promise<JsonObject> {
     const { multitaskStrategy, ...rest } = params;
-    const body: MutableJsonObject = { ...rest, multitask_strategy: multitaskStrategy };
+    const asked: MutableJsonObject = { ...rest, multitask_strategy: multitaskStrategy };
+    const body = structuredClone(asked); // which a handler of the agent may change
     const scope = await commander.authorizeRun(body);
-    const thread = await findThread(scope, this.parts.sql, commander.threadId);
-    const { input, ...run } = requestedRun.parse(body);
-    // a thread that waits for an answer takes what comes as one
-    const isAnswer = input !== undefined && input !== null && pendingOf(thread).length > 0;
-    return this.#submit(commander, scope, {
-      ...run,
-      ...(isAnswer ? { command: { resume: input } } : { input }),
-    });
+    const { input, ...others } = asked;
+    const canAnswer = input !== undefined && input !== null;
+    const thread = canAnswer ? await findThread(scope, this.parts.sql, commander.threadId) : undefined;
+    if (pendingOf(thread).length === 0) return this.#submit(commander, scope, parse(requestedRun, body));
+    // a thread that waits for an answer takes what comes as one: another run than the one that was judged
+    const answered: MutableJsonObject = { ...others, command: { resume: input } };
+    const scopeOfAnswer = await commander.authorizeRun(answered);
+    return this.#submit(commander, scopeOfAnswer, parse(requestedRun, answered));
   }
 
   async #respond(commander: Commander, params: z.infer<typeof inputRespond>): Promise<JsonObject> {
@@ -137,7 +138,7 @@ export class ThreadCommands {
       metadata: given,
     };
     const scope = await commander.authorizeRun(body);
-    await this.#submit(commander, scope, requestedRun.parse(body));
+    await this.#submit(commander, scope, parse(requestedRun, body));
     return {};
   }
 
