@@ -1,9 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KEY_SCOPES } from '#lib/auth';
-import { parseGraphConfiguration } from '#lib/graph-configuration';
-import { HttpSide, type HttpSideParts } from '../../apps/agent-server/src/http/http-side.js';
 import type { FindArena } from './arena.js';
-import { AGENT_REQUESTS } from './agent-requests.js';
+import {
+  agentRequests,
+  ATTACKED_ROUTES,
+  LASTING,
+  LISTED_ROUTES,
+  REGISTERED_ROUTES,
+  SOCKET,
+} from './agent-routes.js';
 import type { Named } from './rest-requests.js';
 import type { Tenant } from './tenant.js';
 import type { HttpAnswer, HttpRequest } from './transcript.js';
@@ -12,28 +17,8 @@ import { unknownLike, withoutNames } from './unknown-ids.js';
 /** One address may send so many wrong keys a minute; then they are not even looked at. */
 const REFUSED = [401, 429];
 
-const PUBLIC = ['GET /ok', 'GET /info', 'GET /openapi.json', 'GET /docs'];
-
 /** Numbers that name no object, and change from one request to the next. */
 const NUMBERS = ['GET /metrics'];
-
-/** They answer whoever has a key that there is nothing to answer. */
-const BARREN = ['GET /mcp', 'DELETE /mcp'];
-
-/** Routes as the server registers them; what they work with is not needed for that. */
-const { http: settings } = parseGraphConfiguration('{"graphs": {"agent": "./agent.ts"}}');
-const REGISTERED = new HttpSide({ items: {}, settings } as HttpSideParts).routes.filter(
-  (name) => !name.startsWith('HEAD '),
-);
-
-/** Answers that last as long as their client wants. */
-const LASTING = ['GET /threads/:thread_id/stream', 'POST /threads/:thread_id/stream/events'];
-
-/** Answers only those who ask for an upgrade; `thread-socket.spec.ts` has its rows. */
-const SOCKET = 'GET /threads/:thread_id/stream/events';
-
-/** In the order of the table: what reads comes first, so that attacks do not make what they look for. */
-const ROUTES = Object.keys(AGENT_REQUESTS);
 
 /** After so many wrong keys from here a key that the server does not know yet may have to wait until it is looked at. */
 async function untilLookedAt(send: () => Promise<HttpAnswer[]>): Promise<HttpAnswer | undefined> {
@@ -43,31 +28,11 @@ async function untilLookedAt(send: () => Promise<HttpAnswer[]>): Promise<HttpAns
   }
 }
 
-interface Sent {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: unknown;
-}
-
-function requests(name: string, of: Named): Sent[] {
-  const [method = '', pattern = ''] = name.split(' ');
-  const { path: parameters, query, bodies } = AGENT_REQUESTS[name] ?? {};
-  const values: Readonly<Record<string, string>> = { ...of.ids, ...parameters?.(of) };
-  const path = pattern.replace(/:([a-z_]+)/g, (_, parameter: string) =>
-    encodeURIComponent(values[parameter] ?? ''),
-  );
-  return (bodies?.(of, of) ?? [undefined]).map((body) => ({
-    method,
-    path: path + (query === undefined ? '' : `?${query}`),
-    body,
-  }));
-}
-
 /** Tenancy: every route of the agent server against every wrong caller. */
 export function attackAgents(arena: FindArena): void {
   const send = async (url: string, name: string, of: Named, caller: HttpRequest): Promise<HttpAnswer[]> => {
     const answers: HttpAnswer[] = [];
-    for (const { method, path, body } of requests(name, of))
+    for (const { method, path, body } of agentRequests(name, of))
       answers.push(
         await arena().transcript.call(method, url + path, {
           ...caller,
@@ -96,45 +61,50 @@ export function attackAgents(arena: FindArena): void {
 
   describe('agent server matrix', () => {
     it('has an entry for every route of the server', () => {
-      expect([...ROUTES, ...PUBLIC, ...BARREN].sort()).toEqual([...REGISTERED].sort());
+      expect(LISTED_ROUTES).toEqual(REGISTERED_ROUTES);
     });
 
-    it.each(ROUTES)('refuses every key but those of its workspace that may call: %s', async (name) => {
-      const { victim, attacker } = arena();
-      const before = await viewOf(victim);
-      const callers: Readonly<Record<string, HttpRequest>> = {
-        'no key': {},
-        garbage: { key: 'garbage' },
-        'a foreign key as bearer': { headers: { authorization: `Bearer ${attacker.keys.workspace}` } },
-        'an expired key': { key: victim.keys.expired },
-        'a revoked key': { key: victim.keys.revoked },
-        'a key of another tenant with the tenant': {
-          key: attacker.keys.workspace,
-          tenant: victim.tenantId,
-        },
-        ...Object.fromEntries(KEY_SCOPES.map((scope) => [`foreign ${scope}`, { key: attacker.keys[scope] }])),
-      };
-      const wrong: string[] = [];
-      const nothing = unknownLike(victim);
-      for (const [caller, request] of Object.entries(callers)) {
-        const [seen] = await send(victim.agentUrl, name, victim, request);
-        if (!seen || !REFUSED.includes(seen.status)) wrong.push(`${caller}: ${seen?.status} ${seen?.text}`);
-        if (seen?.status !== 401 || caller !== 'foreign workspace') continue;
-        const [expected] = await send(victim.agentUrl, name, nothing, request);
-        if (expected?.status === 401 && withoutNames(seen, victim) !== withoutNames(expected, nothing))
-          wrong.push(`${caller}: ${seen.text} instead of ${expected.text}`);
-      }
-      for (const scope of ['read', 'ingest'] as const) {
-        const seen = await untilLookedAt(() =>
-          send(victim.agentUrl, name, victim, { key: victim.keys[scope] }),
-        );
-        if (seen?.status !== 403) wrong.push(`${scope}: ${seen?.status} ${seen?.text}`);
-      }
-      expect(wrong).toEqual([]);
-      expect(await viewOf(victim)).toBe(before);
-    });
+    it.each(ATTACKED_ROUTES)(
+      'refuses every key but those of its workspace that may call: %s',
+      async (name) => {
+        const { victim, attacker } = arena();
+        const before = await viewOf(victim);
+        const callers: Readonly<Record<string, HttpRequest>> = {
+          'no key': {},
+          garbage: { key: 'garbage' },
+          'a foreign key as bearer': { headers: { authorization: `Bearer ${attacker.keys.workspace}` } },
+          'an expired key': { key: victim.keys.expired },
+          'a revoked key': { key: victim.keys.revoked },
+          'a key of another tenant with the tenant': {
+            key: attacker.keys.workspace,
+            tenant: victim.tenantId,
+          },
+          ...Object.fromEntries(
+            KEY_SCOPES.map((scope) => [`foreign ${scope}`, { key: attacker.keys[scope] }]),
+          ),
+        };
+        const wrong: string[] = [];
+        const nothing = unknownLike(victim);
+        for (const [caller, request] of Object.entries(callers)) {
+          const [seen] = await send(victim.agentUrl, name, victim, request);
+          if (!seen || !REFUSED.includes(seen.status)) wrong.push(`${caller}: ${seen?.status} ${seen?.text}`);
+          if (seen?.status !== 401 || caller !== 'foreign workspace') continue;
+          const [expected] = await send(victim.agentUrl, name, nothing, request);
+          if (expected?.status === 401 && withoutNames(seen, victim) !== withoutNames(expected, nothing))
+            wrong.push(`${caller}: ${seen.text} instead of ${expected.text}`);
+        }
+        for (const scope of ['read', 'ingest'] as const) {
+          const seen = await untilLookedAt(() =>
+            send(victim.agentUrl, name, victim, { key: victim.keys[scope] }),
+          );
+          if (seen?.status !== 403) wrong.push(`${scope}: ${seen?.status} ${seen?.text}`);
+        }
+        expect(wrong).toEqual([]);
+        expect(await viewOf(victim)).toBe(before);
+      },
+    );
 
-    const naming = ROUTES.filter((name) => !NUMBERS.includes(name));
+    const naming = ATTACKED_ROUTES.filter((name) => !NUMBERS.includes(name));
     it.each(naming)('knows nothing of the ids of another agent: %s', async (name) => {
       const { victim, attacker } = arena();
       const before = await viewOf(victim);
@@ -153,9 +123,9 @@ export function attackAgents(arena: FindArena): void {
 /** The rows above would hold on a server that refuses everything: each route opens to whom it belongs. Runs last. */
 export function openAgents(arena: FindArena): void {
   describe('routes of an agent with the ids of their owner', () => {
-    it.each(ROUTES.filter((name) => name !== SOCKET))('answers its owner: %s', async (name) => {
+    it.each(ATTACKED_ROUTES.filter((name) => name !== SOCKET))('answers its owner: %s', async (name) => {
       const { victim } = arena();
-      for (const { method, path, body } of requests(name, victim)) {
+      for (const { method, path, body } of agentRequests(name, victim)) {
         const { status } = await arena().transcript.call(method, victim.agentUrl + path, {
           key: victim.keys.invoke,
           body,

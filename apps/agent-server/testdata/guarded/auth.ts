@@ -67,9 +67,12 @@ export const auth = new Auth()
     }
     return { owner: user.identity };
   })
-  .on('crons:update', ({ user }) =>
-    ['admin', 'crons'].some((name) => user.permissions.includes(name)) ? undefined : { owner: user.identity },
-  )
+  .on('crons:update', ({ value, user }) => {
+    if (['admin', 'crons'].some((name) => user.permissions.includes(name))) return undefined;
+    const { metadata }: { metadata?: Record<string, unknown> } = value as never;
+    if (metadata) metadata['owner'] = user.identity;
+    return { owner: user.identity };
+  })
   .on('threads:delete', ({ user }) => (user.permissions.includes('keep') ? false : { owner: user.identity }))
   .on('store', ({ value, user }) => {
     if (user.permissions.includes('admin')) return true;

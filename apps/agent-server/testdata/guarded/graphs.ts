@@ -41,12 +41,12 @@ export const slow = new StateGraph(State)
 
 /** Answers what it was asked, and how. */
 export const talk = new StateGraph(MessagesAnnotation)
-  .addNode('say', ({ messages }, { configurable = {}, context = {}, metadata = {} }: LangGraphRunnableConfig) => {
+  .addNode('model', ({ messages }, { configurable = {}, context = {}, metadata = {} }: LangGraphRunnableConfig) => {
     const said = { text: messages.at(-1)?.text, tier: configurable['tier'], context, tag: metadata['tag'] };
     return { messages: [new AIMessage(JSON.stringify(said))] };
   })
-  .addEdge(START, 'say')
-  .addEdge('say', END)
+  .addEdge(START, 'model')
+  .addEdge('model', END)
   .compile();
 
 /** Asks for something before it answers. */
