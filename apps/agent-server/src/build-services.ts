@@ -3,6 +3,7 @@ import type { ThreadTtlSettings, WebhookSettings } from '#lib/graph-configuratio
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { Agents } from './a2a/agents.js';
+import { ContextThreads } from './a2a/context-threads.js';
 import { Tasks } from './a2a/tasks.js';
 import type { Assistants } from './assistant/assistants.js';
 import type { ServerConfig } from './config.js';
@@ -119,6 +120,6 @@ export function buildServices(parts: ServiceParts): Services {
     runs,
     state,
     agents: new Agents(assistants, hosts),
-    tasks: new Tasks({ sql, runs, states: state, clock }),
+    tasks: new Tasks({ sql, runs, states: state, contexts: new ContextThreads(sql), clock }),
   };
 }

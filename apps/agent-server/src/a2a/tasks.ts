@@ -16,7 +16,7 @@ import { A2aError, invalidParam, taskNotFound } from './a2a-error.js';
 import type { Agent } from './agents.js';
 import { answerText } from './answer-text.js';
 import { buildTask, inputIdOf, nameOf, type TaskMarks } from './build-task.js';
-import { threadsOfContext } from './context-thread.js';
+import type { ContextThreads } from './context-threads.js';
 import { graphInputOf, questionsOf, resumeOf } from './graph-request.js';
 import type { SendParameters } from './parameters.js';
 import { stateOfRun } from './task-states.js';
@@ -40,6 +40,7 @@ export interface TaskParts {
   readonly sql: Sql;
   readonly runs: RunService;
   readonly states: PastStates;
+  readonly contexts: ContextThreads;
   readonly clock: Clock;
 }
 
@@ -185,7 +186,9 @@ export class Tasks {
       };
       const inputId = uuid7(this.parts.clock.now());
       const input = graphInputOf(parts, inputId, agent);
-      const threadIds = newest ? ([newest.threadId] as const) : threadsOfContext(caller.owner, contextId);
+      const threadIds = newest
+        ? ([newest.threadId] as const)
+        : await this.parts.contexts.of(caller.owner, contextId);
       return {
         threadIds,
         marks,

@@ -10,6 +10,7 @@ import { CRONS } from './schema/crons.js';
 import { THREAD_TTLS } from './schema/thread-ttls.js';
 import { WEBHOOKS } from './schema/webhooks.js';
 import { TASK_INDEX } from './schema/tasks.js';
+import { CONTEXT_KEY } from './schema/context-key.js';
 
 const TABLES = `
 CREATE TABLE agentplane.assistants (
@@ -139,4 +140,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 9, name: 'limits of runs at work', sql: CLAIM_LIMITED_RUNS },
   { version: 10, name: 'metadata of threads that are made for runs', sql: SUBMIT_RUN },
   { version: 11, name: 'places of runs in their threads', sql: [PLACES_OF_RUNS, SUBMIT_RUN].join('\n') },
+  { version: 12, name: 'the key of contexts', sql: CONTEXT_KEY },
 ];
