@@ -53,6 +53,62 @@ describe('assistants', () => {
     expect(await client.assistants.getVersions(id, { limit: 100 })).toHaveLength(11);
   });
 
+  it('gives its runs its whole configuration, below their own', async () => {
+    const { assistant_id: id } = await client.assistants.create({
+      graphId: 'counter',
+      config: {
+        ...{ recursion_limit: 7, tags: ['of the assistant'], run_name: 'counting' },
+        ...{ configurable: { word: 'a', other: 'a' }, metadata: { from: 'a', only: 'a' } },
+      } as object,
+      context: { of: 'a', only: 'a' },
+    });
+    const { thread_id } = await client.threads.create();
+    const kwargsOf = async (more: object): Promise<Record<string, unknown>> => {
+      const { run_id } = await client.runs.create(thread_id, id, { input: {}, ...more });
+      await client.runs.join(thread_id, run_id);
+      const { kwargs, metadata } = await client.runs.get(thread_id, run_id);
+      return { ...(kwargs as object), metadata };
+    };
+    expect(await kwargsOf({})).toMatchObject({
+      config: {
+        ...{ recursion_limit: 7, tags: ['of the assistant'], run_name: 'counting' },
+        ...{ configurable: { word: 'a', other: 'a' }, metadata: { from: 'a', only: 'a' } },
+      },
+      context: { of: 'a', only: 'a' },
+      metadata: { from: 'a', only: 'a' },
+    });
+    const own = { recursion_limit: 9, tags: ['own'], configurable: { word: 'b' }, metadata: { from: 'b' } };
+    expect(await kwargsOf({ config: own, context: { of: 'b' } })).toMatchObject({
+      config: {
+        ...{ recursion_limit: 9, tags: ['own'], run_name: 'counting' },
+        ...{ configurable: { word: 'b', other: 'a' }, metadata: { from: 'b', only: 'a' } },
+      },
+      context: { of: 'b', only: 'a' },
+      metadata: { from: 'b', only: 'a' },
+    });
+    // the graph heeds it: its three steps are more than one
+    const { assistant_id: shallow } = await client.assistants.create({
+      graphId: 'slow',
+      config: { recursion_limit: 1 },
+    });
+    const waited = client.runs.wait(null, shallow, { input: { waitMs: 1 } });
+    await expect(waited).rejects.toThrow(/GraphRecursionError/);
+  });
+
+  it.each([
+    ['tags that are a text', { tags: 'a' }, 'tags'],
+    ['a recursion limit that is a text', { recursion_limit: '9' }, 'recursion_limit'],
+    ['configurable that is a list', { configurable: [] }, 'configurable'],
+  ])('refuses in a configuration what runs cannot have: %s', async (_title, config, field) => {
+    const answer = await fetch(`${server.url}/assistants`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ graph_id: 'counter', config }),
+    });
+    const { detail } = (await answer.json()) as { detail: { loc: unknown }[] };
+    expect([answer.status, detail[0]?.loc]).toEqual([422, ['body', 'config', field]]);
+  });
+
   it('leaves the assistant of a graph as it is, and shows its one version', async () => {
     const [system] = await client.assistants.search({
       graphId: 'counter',

@@ -113,10 +113,17 @@ export function buildServices(parts: ServiceParts): Services {
     watch,
     crons: new CronService({
       ...{ sql, assistants, webhooks: webhooks.policy, clock },
-      limits: { maxCrons: config.maxCrons, minIntervalSeconds: config.cronMinIntervalSeconds },
+      limits: {
+        maxCrons: config.maxCrons,
+        minIntervalSeconds: config.cronMinIntervalSeconds,
+        maxRecursionLimit: config.maxRecursionLimit,
+      },
     }),
     threadSweeper: new ThreadSweeper({ sql, settings: parts.threadTtl, clock, log }),
-    ticker: new CronTicker({ sql, server, assistants, watch, clock, log }),
+    ticker: new CronTicker({
+      ...{ sql, server, assistants, watch, clock, log },
+      maxRecursionLimit: config.maxRecursionLimit,
+    }),
     runs,
     state,
     agents: new Agents(assistants, hosts),

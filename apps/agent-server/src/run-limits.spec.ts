@@ -110,6 +110,15 @@ describe('the limit of steps', () => {
         server.client().runs.wait(null, 'counter', { input: {}, config: { recursion_limit: limit } });
       await expect(wait(51)).rejects.toThrow(/recursion_limit.*must not be above 50; MAX_RECURSION_LIMIT/);
       expect(await wait(50)).toMatchObject({ steps: ['step 1'] });
+      // nor by way of an assistant or a cron
+      const { assistants, runs, crons } = server.client();
+      const config = { recursion_limit: 51 };
+      const { assistant_id } = await assistants.create({ graphId: 'counter', config });
+      await expect(runs.wait(null, assistant_id, { input: {} })).rejects.toThrow(/must not be above 50/);
+      const cron = crons.create('counter', { schedule: '@yearly', input: {}, config });
+      await expect(cron).rejects.toThrow(/must not be above 50/);
+      const { cron_id } = await crons.create('counter', { schedule: '@yearly', input: {} });
+      await expect(crons.update(cron_id, { config })).rejects.toThrow(/must not be above 50/);
     } finally {
       await server.stop('SIGKILL');
     }

@@ -2,6 +2,7 @@ import { PublicError } from '#lib/errors';
 import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
+import { requireDepth } from '../run/config-of-run.js';
 import type { RequestedRun } from '../run/requested-run.js';
 import { uuid7 } from '../run/uuid7.js';
 import { changeCron } from '../store/cron/change-cron.js';
@@ -22,7 +23,11 @@ export interface CronServiceParts {
   readonly sql: Sql;
   readonly assistants: Assistants;
   readonly webhooks: WebhookPolicy;
-  readonly limits: { readonly maxCrons: number; readonly minIntervalSeconds: number };
+  readonly limits: {
+    readonly maxCrons: number;
+    readonly minIntervalSeconds: number;
+    readonly maxRecursionLimit: number;
+  };
   readonly clock: Clock;
 }
 
@@ -60,6 +65,7 @@ export class CronService {
     const { scope, threadId, fields, threadScope, assistantScope } = maker;
     const { sql, assistants, clock, limits } = this.parts;
     const asked = parseNewCron(body);
+    requireDepth(asked.run.config?.recursion_limit, limits.maxRecursionLimit);
     const assistant = await assistants.forRun(asked.run.assistant_id, assistantScope ?? (() => scope));
     if (threadId !== undefined) await getThread(threadScope ?? scope, sql, threadId);
     const isEnabled = asked.enabled ?? true;
@@ -101,7 +107,10 @@ export class CronService {
     const { scope, fields } = changer;
     const before = await this.get(scope, cronId);
     const { run, changesRun } = parseChangedCron(body, before.payload);
-    if (changesRun) await this.#requireReach(changer, before);
+    if (changesRun) {
+      requireDepth(run.config?.recursion_limit, this.parts.limits.maxRecursionLimit);
+      await this.#requireReach(changer, before);
+    }
     const admitted = run.webhook === before.payload['webhook'] ? run : await this.#payload(run);
     return this.parts.sql.transaction(async (inside) => {
       // what has changed since then stays, but for what the request names

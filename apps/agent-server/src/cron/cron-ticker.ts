@@ -3,6 +3,7 @@ import { metrics, type Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
 import { nameBasedId } from '../assistant/name-based-id.js';
+import { configOfRun } from '../run/config-of-run.js';
 import { kwargsOf } from '../run/kwargs-of.js';
 import { parseRequestedRun } from '../run/requested-run.js';
 import type { ThreadWatch } from '../run/thread-watch.js';
@@ -32,6 +33,7 @@ export interface CronTickerParts {
   readonly server: ServerIdentity;
   readonly assistants: Assistants;
   readonly watch: Pick<ThreadWatch, 'announce'>;
+  readonly maxRecursionLimit: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -88,7 +90,7 @@ export class CronTicker {
   }
 
   async #fire(inside: Sql, due: DueCron): Promise<void> {
-    const { assistants, log } = this.parts;
+    const { assistants, maxRecursionLimit, log } = this.parts;
     const { cronId, assistantId, timing, dueAt, now } = due;
     const assistant = await assistants.find(WORKER, assistantId);
     if (!assistant) {
@@ -101,7 +103,7 @@ export class CronTicker {
       return settleCron(WORKER, inside, due, { nextRunDate: undefined });
     const runId = idOf(due, 'run');
     try {
-      await this.#submit(inside, due, runOf(due, assistant, runId));
+      await this.#submit(inside, due, runOf(due, assistant, runId, maxRecursionLimit));
     } catch (error) {
       if (!(error instanceof PublicError)) throw error;
       return this.#skip(inside, due, error.message);
@@ -148,17 +150,18 @@ function idOf({ cronId, dueAt }: DueCron, kind: 'run' | 'thread'): string {
   return nameBasedId(CRON_NAMESPACE, `${kind} ${cronId} ${dueAt.toISOString()}`);
 }
 
-function runOf(due: DueCron, assistant: WireAssistant, runId: string): StoredRun {
+function runOf(due: DueCron, assistant: WireAssistant, runId: string, maxRecursionLimit: number): StoredRun {
   const request = parseRequestedRun(due.payload);
+  const config = configOfRun(request, assistant, maxRecursionLimit);
   return {
     runId,
     threadId: due.threadId ?? idOf(due, 'thread'),
     isTemporary: due.threadId === undefined && !due.keepsThread,
     assistantId: assistant.assistant_id,
     graphId: assistant.graph_id,
-    metadata: { ...assistant.metadata, ...request.config?.metadata, ...due.metadata, cron_id: due.cronId },
+    metadata: { ...assistant.metadata, ...config.metadata, ...due.metadata, cron_id: due.cronId },
     kwargs: kwargsOf(request, {
-      ...{ assistant, caller: due.caller, webhook: request.webhook ?? undefined },
+      ...{ assistant, config, caller: due.caller, webhook: request.webhook ?? undefined },
       isStreamed: request.stream_resumable ?? false,
     }),
   };

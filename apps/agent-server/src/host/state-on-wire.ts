@@ -1,19 +1,27 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { StateSnapshot, TaskSnapshot } from '../graph/runnable-graph.js';
 import { checkpointOf } from '../wire/checkpoint-on-wire.js';
-import { toWire } from '../wire/wire-value.js';
+import { errorOnWire, toWire } from '../wire/wire-value.js';
 
 function isSnapshot(state: TaskSnapshot['state']): state is StateSnapshot {
   return typeof state === 'object' && state !== null && 'tasks' in state;
 }
 
-function taskOnWire({ state, ...task }: TaskSnapshot): JsonObject {
+/** Where the state of a subgraph begins that was not read: no more than what the library names of it. */
+function namedPlace(config: unknown): JsonObject | null {
+  const place = checkpointOf(config);
+  return place && Object.fromEntries(Object.entries(place).filter(([, value]) => value !== null));
+}
+
+/** `null` where there is nothing, as the clients' types have it; an error is a text. */
+function taskOnWire({ state, error = null, result = null, ...task }: TaskSnapshot): JsonObject {
   const shown = toWire(task);
   return {
     ...(isJsonObject(shown) ? shown : {}),
-    error: task.error === undefined ? null : toWire(task.error),
-    checkpoint: isSnapshot(state) ? checkpointOf(state.config) : checkpointOf(state),
+    error: error === null ? null : errorOnWire(error).message,
+    checkpoint: isSnapshot(state) ? checkpointOf(state.config) : namedPlace(state),
     state: isSnapshot(state) ? stateOnWire(state) : null,
+    result: toWire(result),
   };
 }
 

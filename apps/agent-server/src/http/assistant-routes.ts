@@ -5,6 +5,7 @@ import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { Questions } from '../protocol/questions.js';
 import { document, parseBody, text } from '../run/request-shapes.js';
+import { runConfig } from '../run/requested-run.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { Assistants } from '../assistant/assistants.js';
 import { createAssistant } from '../store/assistant/create-assistant.js';
@@ -32,9 +33,14 @@ const search = z.object({
   sort_order: z.enum(['asc', 'desc']).nullish(),
   select: z.array(z.enum(FIELDS)).nullish(),
 });
+/** Kept as it is given; what its runs could not have is refused here. */
+const config = document.superRefine((given, context) => {
+  for (const { path, message } of runConfig.safeParse(given).error?.issues ?? [])
+    context.addIssue({ code: 'custom', path, message });
+});
 const settings = {
   description: text.nullish(),
-  config: document.nullish(),
+  config: config.nullish(),
   context: document.nullish(),
   metadata: document.nullish(),
 };

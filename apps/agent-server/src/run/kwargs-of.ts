@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import type { JsonObject } from '#lib/json';
 import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { StoredRun } from '../store/row/stored-run.js';
 import { checkpointShape } from './request-shapes.js';
@@ -9,6 +9,8 @@ type Kwargs = StoredRun['kwargs'];
 /** What the server adds to a request. */
 export interface Submitter {
   readonly assistant: WireAssistant;
+  /** Merged with that of the assistant. */
+  readonly config: NonNullable<Kwargs['config']>;
   /** Headers and the caller, as graphs see them in `configurable`. */
   readonly caller: JsonObject;
   /** Admitted. */
@@ -27,12 +29,6 @@ function checkpointOf({ checkpoint, checkpoint_id, config }: RequestedRun): Kwar
   return configured.data?.checkpoint_id ? configured.data : undefined;
 }
 
-function configOf({ config }: RequestedRun, assistant: WireAssistant): Kwargs['config'] {
-  const { configurable } = assistant.config;
-  if (!isJsonObject(configurable)) return config;
-  return { ...config, configurable: { ...configurable, ...config?.configurable } };
-}
-
 function contextOf({ context }: RequestedRun, assistant: WireAssistant): Kwargs['context'] {
   return Object.keys(assistant.context).length === 0 ? context : { ...assistant.context, ...context };
 }
@@ -40,13 +36,13 @@ function contextOf({ context }: RequestedRun, assistant: WireAssistant): Kwargs[
 /** The part of a run that its attempts need: the request over the assistant's configuration. */
 export function kwargsOf(
   request: RequestedRun,
-  { assistant, caller, webhook, isStreamed, protocol }: Submitter,
+  { assistant, config, caller, webhook, isStreamed, protocol }: Submitter,
 ): Kwargs {
   const modes = request.stream_mode ?? [];
   return {
     input: request.input,
     command: request.command,
-    config: configOf(request, assistant),
+    ...(request.config || Object.keys(config).length > 0 ? { config } : {}),
     context: contextOf(request, assistant),
     stream_mode: modes.length > 0 ? modes : ['values'],
     subgraphs: request.stream_subgraphs ?? false,

@@ -17,7 +17,8 @@ const command = z.object({
   goto: z.unknown().optional(),
 });
 
-const config = z.looseObject({
+/** How a graph is called, as runs and assistants give it. */
+export const runConfig = z.looseObject({
   tags: z.array(z.string()).nullish(),
   recursion_limit: z.int().min(1).nullish(),
   run_name: z.string().nullish(),
@@ -30,7 +31,7 @@ export const requestedRun = z.object({
   assistant_id: z.string().min(1),
   input: z.unknown().optional(),
   command: command.nullish(),
-  config: config.nullish(),
+  config: runConfig.nullish(),
   context: record.nullish(),
   metadata: document.nullish(),
   stream_mode: modes.nullish(),

@@ -6,7 +6,6 @@ import type { Assistants } from '../assistant/assistants.js';
 import type { ReadFrom, RunResult } from '../log/event-log.js';
 import { BEGINNING } from '../log/position.js';
 import { markStreamed } from '../store/event/mark-streamed.js';
-import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
 import {
   hasEnded,
@@ -26,6 +25,7 @@ import type { Scope } from '../store/scope.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
+import { configOfRun } from './config-of-run.js';
 import { kwargsOf, type Submitter } from './kwargs-of.js';
 import type { RequestedRun } from './requested-run.js';
 import { CANCELLED } from '../protocol/execution.js';
@@ -117,9 +117,9 @@ export class RunService {
   async submit(asker: Asker, request: RequestedRun, reader?: RunReader, protocol?: 'v2'): Promise<Submitted> {
     const { logs, webhooks, worker, watch } = this.parts;
     const output = { isStreamed: reader?.kind === 'output', protocol };
-    const assistant = await this.#assistantOf(asker, request);
+    const found = await this.#findFor(asker, request);
     const webhook = request.webhook ? await webhooks.admit(request.webhook) : undefined;
-    const run = this.#storedRun(asker, request, { ...output, assistant, webhook });
+    const run = this.#storedRun(asker, request, { ...output, ...found, webhook });
     const queueing = this.#queueing(asker, request, reader !== undefined);
     const stopReading = reader ? this.#attach(logs.open(run.runId), reader, { kind: 'now' }) : NOTHING;
     if (watch.follows(run.threadId)) logs.record(logs.open(run.runId));
@@ -145,17 +145,17 @@ export class RunService {
     const called = orders.flatMap(({ request: { webhook } }) => (webhook ? [webhook] : []));
     const admitted = await webhooks.admitAll(called);
     const urls = new Map(called.map((given, at) => [given, admitted[at]]));
-    const found = await Promise.all(
+    const asked = await Promise.all(
       orders.map(async (order) => ({
         ...order,
-        assistant: await this.#assistantOf(order.asker, order.request),
+        found: await this.#findFor(order.asker, order.request),
       })),
     );
-    const submissions = found.map(({ asker, request, assistant }): Submission => {
+    const submissions = asked.map(({ asker, request, found }): Submission => {
       const webhook = request.webhook ? urls.get(request.webhook) : undefined;
       return {
         scope: asker.scope,
-        run: this.#storedRun(asker, request, { assistant, webhook, isStreamed: false }),
+        run: this.#storedRun(asker, request, { ...found, webhook, isStreamed: false }),
         queueing: this.#queueing(asker, request, false),
       };
     });
@@ -195,21 +195,23 @@ export class RunService {
   }
 
   /** @throws PublicError `not_found`, `invalid` (recursion limit) */
-  async #assistantOf({ scope, assistantScope }: Asker, request: RequestedRun): Promise<WireAssistant> {
+  async #findFor(
+    { scope, assistantScope }: Asker,
+    request: RequestedRun,
+  ): Promise<Pick<Submitter, 'assistant' | 'config'>> {
     const { assistants, graphs } = this.parts;
     const assistant = await assistants.forRun(request.assistant_id, assistantScope ?? (() => scope));
     if (!graphs.has(assistant.graph_id))
       throw new PublicError('not_found', `Graph "${assistant.graph_id}" is not part of this deployment`);
-    this.#requireDepth(request.config?.recursion_limit ?? 1);
-    return assistant;
+    return { assistant, config: configOfRun(request, assistant, this.parts.maxRecursionLimit) };
   }
 
   #storedRun(
     { threadId, fields }: Asker,
     request: RequestedRun,
-    found: Omit<Submitter, 'caller'>,
+    given: Omit<Submitter, 'caller'>,
   ): StoredRun {
-    const { assistant } = found;
+    const { assistant, config } = given;
     const now = this.parts.clock.now();
     return {
       runId: uuid7(now),
@@ -217,17 +219,9 @@ export class RunService {
       isTemporary: threadId === undefined && request.on_completion !== 'keep',
       assistantId: assistant.assistant_id,
       graphId: assistant.graph_id,
-      metadata: { ...assistant.metadata, ...request.config?.metadata, ...request.metadata },
-      kwargs: kwargsOf(request, { ...found, caller: fields }),
+      metadata: { ...assistant.metadata, ...config.metadata, ...request.metadata },
+      kwargs: kwargsOf(request, { ...given, caller: fields }),
     };
-  }
-
-  #requireDepth(asked: number): void {
-    const { maxRecursionLimit: most } = this.parts;
-    if (asked <= most) return;
-    const msg = `must not be above ${most}; MAX_RECURSION_LIMIT of the deployment sets that`;
-    const problem = { loc: ['body', 'config', 'recursion_limit'], msg, type: 'too_big' };
-    throw new PublicError('invalid', `recursion_limit ${msg}`, [problem]);
   }
 
   /** Promises a place of the worker where the run may start at once. */
