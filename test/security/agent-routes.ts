@@ -1,3 +1,4 @@
+import { parseGraphConfiguration } from '#lib/graph-configuration';
 import { HttpSide, type HttpSideParts } from '../../apps/agent-server/src/http/http-side.js';
 import { AGENT_REQUESTS } from './agent-requests.js';
 import type { Named } from './rest-requests.js';
@@ -9,7 +10,8 @@ const PUBLIC = ['GET /ok', 'GET /info', 'GET /openapi.json', 'GET /docs'];
 const BARREN = ['GET /mcp', 'DELETE /mcp'];
 
 /** Routes as the server registers them; what they work with is not needed for that. */
-export const REGISTERED_ROUTES: readonly string[] = new HttpSide({ items: {} } as HttpSideParts).routes
+const { http: settings } = parseGraphConfiguration('{"graphs": {"agent": "./agent.ts"}}');
+export const REGISTERED_ROUTES: readonly string[] = new HttpSide({ settings } as HttpSideParts).routes
   .filter((name) => !name.startsWith('HEAD '))
   .sort();
 

@@ -101,6 +101,7 @@ export class AgentServer {
       services;
     const http = new HttpSide({
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
+      security: agent.auth?.openapi,
       sql,
       assistants,
       graphs,
@@ -111,7 +112,10 @@ export class AgentServer {
       watch,
       keptMs: config.resumableSeconds * 1000,
       items,
-      a2a: { agents, tasks, publicUrl: config.publicUrl, trustsForwarded: config.trustForwarded === 'on' },
+      a2a: {
+        ...{ agents, tasks, publicUrl: config.publicUrl, serviceUrl: config.serviceUrl },
+        trustsForwarded: config.trustForwarded === 'on',
+      },
       settings: agent.http,
       version: PLATFORM_VERSION,
       cors: await loadCors(config.corsOrigins, agent.http.cors),

@@ -43,6 +43,13 @@ const fields = {
   publicUrl: url('AGENTPLANE_PUBLIC_URL', 'Where clients call this server; agent cards name it.', {
     fallback: '',
   }),
+  serviceUrl: url(
+    'AGENTPLANE_SERVICE_URL',
+    'Where the Service of the deployment is called; set by the platform.',
+    {
+      fallback: '',
+    },
+  ),
   trustForwarded: choice(
     'AGENTPLANE_TRUST_FORWARDED',
     '`on` when a proxy in front of every request sets `x-forwarded-host`, `-proto` and `-prefix` itself.',

@@ -83,6 +83,21 @@ describe('an authentication handler', () => {
     expect(status).toBe(503);
   }, 30_000);
 
+  it('is described to clients as the settings of the agent say', async () => {
+    const document = (await (await answer(undefined, '/openapi.json', 'GET')).json()) as {
+      components: { securitySchemes: object };
+      paths: Record<string, Record<string, object>>;
+    };
+    expect(Object.keys(document.components.securitySchemes)).toEqual(['OAuth', 'Admin']);
+    expect(document).toMatchObject({
+      security: [{ OAuth: ['read'] }],
+      paths: { '/ok': { get: { security: [] } } },
+    });
+    const thread = document.paths['/threads/{thread_id}'];
+    expect(thread?.['delete']).toMatchObject({ security: [{ Admin: [] }] });
+    expect(thread?.['get']).not.toHaveProperty('security');
+  });
+
   it('lets probes through', async () => {
     const [ok, info] = await Promise.all([
       answer(undefined, '/ok', 'GET'),

@@ -100,6 +100,25 @@ describe('the official client', () => {
   });
 });
 
+describe('arguments of a tool', () => {
+  it('take what the input of a run takes, and no more', async () => {
+    const call = (args: string, more = '') =>
+      post(
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"mute","arguments":${args}${more}}}`,
+      );
+    const odd = '{"steps":1,"steps":2,"odd":{"__proto__":{"a":1},"nul\\u0000":1}}';
+    expect(await call(odd)).toMatchObject({ body: { result: { structuredContent: { steps: 3 } } } });
+    const run = await fetch(`${server.url}/runs/wait`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: `{"assistant_id":"mute","input":${odd}}`,
+    });
+    expect(await run.json()).toEqual({ steps: 3 });
+    expect(await call('{}', ',"name":"echo"')).toMatchObject({ status: 400 });
+    expect(await call('{}', ',"__proto__":{}')).toMatchObject({ status: 400 });
+  });
+});
+
 describe('a message of the protocol', () => {
   it.each<[string, unknown, number, number]>([
     ['no JSON', '{', 400, -32700],

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import type { JsonObject } from '#lib/json';
 import { httpNote, httpRefusal } from './http-settings.js';
 import { storeRefusal } from './store-settings.js';
 import { checkpointerRefusal } from './checkpointer-settings.js';
@@ -58,10 +58,7 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
           refusal: `${JSON.stringify(value)} is not one of ${NODE_VERSIONS.join(', ')}; agents run on Node 24`,
         },
   dependencies: judgeDependencies,
-  auth: (value) =>
-    isJsonObject(value) && isJsonObject(value['openapi'])
-      ? { note: 'its openapi is shown nowhere, as the server publishes no document' }
-      : undefined,
+  auth: drives,
   http: judgeHttp,
   ui: refuse('generative UI cannot be served yet; remove it'),
   ui_config: refuse('generative UI cannot be served yet; remove it'),

@@ -15,9 +15,22 @@ export interface AuthSettings extends ModuleExport {
         readonly maxSize: number;
       }
     | undefined;
+  /** How clients show who they are, for the description of the routes. */
+  readonly openapi: OpenapiSecurity | undefined;
+}
+
+type Requirements = readonly JsonObject[];
+
+/** Parts of an OpenAPI document, in its own words. */
+export interface OpenapiSecurity {
+  readonly securitySchemes: JsonObject;
+  readonly security: Requirements;
+  /** By path and method, in place of `security`. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Requirements>>>>;
 }
 
 const KEYS = ['path', 'disable_studio_auth', 'openapi', 'cache'];
+const OPENAPI_KEYS = ['securitySchemes', 'security', 'paths'];
 const CACHE_KEYS = ['cache_keys', 'ttl_seconds', 'max_size'];
 const DEFAULT_TTL_SECONDS = 60;
 const LONGEST_TTL_SECONDS = 86_400;
@@ -53,6 +66,30 @@ function parseCache(given: unknown): AuthSettings['cache'] {
   };
 }
 
+function isRequirements(given: unknown): given is Requirements {
+  return Array.isArray(given) && given.every(isJsonObject);
+}
+
+function parseOpenapi(given: unknown): AuthSettings['openapi'] {
+  if (given === undefined || given === null) return undefined;
+  if (!isJsonObject(given)) throw failed('"auth.openapi" must be an object');
+  requireKeys('"auth.openapi"', given, OPENAPI_KEYS);
+  const { securitySchemes = {}, security = [], paths = {} } = given;
+  if (!isJsonObject(securitySchemes) || !Object.values(securitySchemes).every(isJsonObject))
+    throw failed('"auth.openapi.securitySchemes" must be an object of schemes by name');
+  if (!isRequirements(security))
+    throw failed('"auth.openapi.security" must be a list such as [{"NAME_OF_A_SCHEME": []}]');
+  const isByMethod = (methods: unknown): methods is Record<string, Requirements> =>
+    isJsonObject(methods) && Object.values(methods).every(isRequirements);
+  if (!isJsonObject(paths) || !Object.values(paths).every(isByMethod))
+    throw failed('"auth.openapi.paths" must be lists such as "security" by path and method');
+  const asked = [security, ...Object.values(paths as OpenapiSecurity['paths']).flatMap(Object.values)].flat();
+  const unknown = asked.flatMap(Object.keys).find((name) => !Object.hasOwn(securitySchemes, name));
+  if (unknown !== undefined)
+    throw failed(`"auth.openapi.security" asks for ${unknown}, which "securitySchemes" does not have`);
+  return { securitySchemes, security, paths: paths as OpenapiSecurity['paths'] };
+}
+
 /**
  * @returns undefined when the agent brings no handlers
  * @throws TerminalError (`GraphLoadFailed`)
@@ -61,11 +98,16 @@ export function parseAuthSettings(given: unknown): AuthSettings | undefined {
   if (given === undefined || given === null) return undefined;
   if (!isJsonObject(given)) throw failed('"auth" must be an object such as {"path": "./src/auth.ts:auth"}');
   requireKeys('"auth"', given, KEYS);
-  const { path, disable_studio_auth: isStudioOff = false, cache } = given;
+  const { path, disable_studio_auth: isStudioOff = false, cache, openapi } = given;
   if (typeof isStudioOff !== 'boolean') throw failed('"auth.disable_studio_auth" must be true or false');
   if (typeof path !== 'string' || path === '')
     throw failed(
       '"auth.path" must be "FILE:EXPORT", for example "./src/auth.ts:auth"; without one remove "auth"',
     );
-  return { ...parseExport('"auth.path"', path), admitsStudio: !isStudioOff, cache: parseCache(cache) };
+  return {
+    ...parseExport('"auth.path"', path),
+    admitsStudio: !isStudioOff,
+    cache: parseCache(cache),
+    openapi: parseOpenapi(openapi),
+  };
 }

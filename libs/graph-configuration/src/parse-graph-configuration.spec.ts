@@ -72,6 +72,18 @@ describe('langgraph.json', () => {
     [{ auth: { path: './auth.py:auth' } }, /"auth.path": .\/auth.py is Python/],
     [{ auth: { path: './auth.ts', disable_studio: true } }, /"auth": disable_studio is unknown/],
     [{ auth: { path: './auth.ts', disable_studio_auth: 'yes' } }, /"auth.disable_studio_auth" must be true/],
+    [
+      { auth: { path: './auth.ts', openapi: { schemes: {} } } },
+      /"auth.openapi": schemes is unknown; use securitySchemes, security, paths/,
+    ],
+    [
+      { auth: { path: './auth.ts', openapi: { security: [{ OAuth: [] }] } } },
+      /asks for OAuth, which "securitySchemes" does not have/,
+    ],
+    [
+      { auth: { path: './auth.ts', openapi: { paths: { '/runs': [] } } } },
+      /"auth.openapi.paths" must be lists/,
+    ],
     [{ auth: { path: './auth.ts', cache: { cache_keys: [] } } }, /"auth.cache.cache_keys" must be a list/],
     [{ auth: { path: './auth.ts', cache: { cache_keys: ['a'], ttl: 1 } } }, /"auth.cache": ttl is unknown/],
     [

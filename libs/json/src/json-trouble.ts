@@ -21,7 +21,10 @@ export interface JsonTrouble {
 export interface JsonRules {
   /** Levels of lists and objects; no limit by default. */
   readonly maxDepth?: number;
-  /** Members of the outermost object, or of those in an outermost list, in which anything is allowed but depth. */
+  /**
+   * Members in which anything is allowed but depth, by the names that lead to them from the outermost object, as in
+   * `params.input`. Lists on the way are not named.
+   */
   readonly payload?: ReadonlySet<string>;
   /** What strings may hold; names never may. Neither by default. */
   readonly allowInStrings?: readonly ('nul' | 'surrogate')[];
@@ -52,6 +55,10 @@ class Scan {
   readonly #hasNul: boolean;
   readonly #hasSurrogate: boolean;
   readonly #maxDepth: number;
+  /** The names that lead to payloads, put together by what no name can hold. */
+  readonly #payloads: ReadonlySet<string>;
+  /** The last of them: no other member needs a closer look. */
+  readonly #lastNames: ReadonlySet<string>;
 
   constructor(
     private readonly json: string,
@@ -61,6 +68,9 @@ class Scan {
     this.#hasNul = !rules.duplicatesOnly && !allowed.includes('nul') && json.includes('\\u0000');
     this.#hasSurrogate = !rules.duplicatesOnly && !allowed.includes('surrogate') && /\\u[dD]/.test(json);
     this.#maxDepth = rules.maxDepth ?? Infinity;
+    const paths = [...(rules.payload ?? [])].map((path) => path.split('.'));
+    this.#payloads = new Set(paths.map((names) => names.join('\0')));
+    this.#lastNames = new Set(paths.map((names) => names.at(-1) ?? ''));
   }
 
   find(): JsonTrouble | undefined {
@@ -140,11 +150,9 @@ class Scan {
   #isStrict(): boolean {
     const level = this.#levels.at(-1);
     if (!level) return true;
-    const { payload } = this.rules;
-    if (!payload || typeof level.at !== 'string' || !payload.has(level.at)) return true;
-    const isOutermost =
-      this.#levels.length === 1 || (this.#levels.length === 2 && !this.#levels[0]?.isObject);
-    return !isOutermost;
+    if (typeof level.at !== 'string' || !this.#lastNames.has(level.at)) return true;
+    const names = this.#levels.map(({ at }) => at).filter((at) => typeof at === 'string');
+    return !this.#payloads.has(names.join('\0'));
   }
 
   #string(start: number, end: number): JsonTrouble | undefined {

@@ -108,6 +108,7 @@ describe('Deployment of a revision', () => {
     const env = new Map(agent?.env?.map(({ name, value, valueFrom }) => [name, value ?? valueFrom]));
     expect(Object.fromEntries(env)).toEqual({
       PORT: '8000',
+      AGENTPLANE_SERVICE_URL: 'http://a.ws-x.svc',
       AGENTPLANE_METRICS_HOST: { fieldRef: { fieldPath: 'status.podIP' } },
       AGENTPLANE_METRICS_PORT: '9464',
       LANGSMITH_TRACING: 'true',

@@ -9,6 +9,7 @@ import {
   type PodContainer,
   type Probe,
 } from '#lib/resources';
+import { addressOf } from './address-of.js';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
 import { podResources } from './pod-resources.js';
@@ -133,7 +134,7 @@ function agentEnvironment(
   const { spec, metadata } = revision;
   return [
     // the process runtime sets its own; images that read PORT get the one that the Service points to
-    ...(settings.addresses === 'cluster-dns' ? [{ name: 'PORT', value: String(AGENT_PORT) }] : []),
+    ...(settings.addresses === 'cluster-dns' ? clusterEnvironment(revision) : []),
     { name: 'LANGSMITH_TRACING', value: 'true' },
     { name: 'LANGSMITH_ENDPOINT', value: settings.apiUrl },
     { name: 'LANGSMITH_API_KEY', valueFrom: fromSecret(spec.platformSecretName, 'LANGSMITH_API_KEY') },
@@ -144,6 +145,15 @@ function agentEnvironment(
     { name: 'AGENTPLANE_DEPLOYMENT', value: spec.deploymentWireName },
     { name: 'AGENTPLANE_REVISION', value: metadata.name },
     ...telemetryEnvironment(settings, true),
+  ];
+}
+
+/** On one machine the port of the Service is not known yet, and whoever calls it names it. */
+function clusterEnvironment({ spec, metadata }: AgentRevision): readonly EnvironmentVariable[] {
+  const service = { metadata: { name: spec.deploymentName, namespace: metadata.namespace ?? 'default' } };
+  return [
+    { name: 'PORT', value: String(AGENT_PORT) },
+    { name: 'AGENTPLANE_SERVICE_URL', value: addressOf(service, 'cluster-dns') ?? '' },
   ];
 }
 

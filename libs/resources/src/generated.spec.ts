@@ -24,6 +24,9 @@ describe('isReservedEnvironment', () => {
     ['POSTGRES_URI', true],
     ['LANGSMITH_API_KEY', true],
     ['AGENTPLANE_ANYTHING', true],
+    ['AGENTPLANE_PUBLIC_URL', false],
+    ['AGENTPLANE_TRUST_FORWARDED', false],
+    ['AGENTPLANE_SERVICE_URL', true],
     ['OPENAI_API_KEY', false],
     ['MY_PORT', false],
   ])('answers for the variable %s with %p', (name, expected) => {

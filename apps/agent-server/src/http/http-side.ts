@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
-import type { HttpSettings } from '#lib/graph-configuration';
+import type { HttpSettings, OpenapiSecurity } from '#lib/graph-configuration';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { DescribedGraphs } from '../graph/described-graphs.js';
@@ -40,7 +40,7 @@ export interface HttpSideParts
     AssistantRouteParts,
     CronRouteParts,
     StoreRouteParts {
-  readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'trustsForwarded'>;
+  readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'serviceUrl' | 'trustsForwarded'>;
   /** What the agent says about its routes. */
   readonly settings: HttpSettings;
   /** Version that the server says it has. */
@@ -49,6 +49,8 @@ export interface HttpSideParts
   readonly verifier: KeyVerifier | undefined;
   /** Handlers of the agent; undefined when it brings none. */
   readonly authorization: Authorization | undefined;
+  /** How its users log in, as it describes that itself. */
+  readonly security: OpenapiSecurity | undefined;
   /** Whether a studio may call beside the agent's own users. */
   readonly admitsStudio: boolean;
   /** Which pages may read answers. */
@@ -126,7 +128,8 @@ export class HttpSide {
     this.#a2a.register(this.#app);
     this.#mcp = new McpRoutes({ ...parts, unsent: this.#unsent });
     this.#mcp.register(this.#app);
-    registerDescription(this.#app, () => ({ names: this.routes, prefix: settings.mountPrefix }));
+    const { security } = parts;
+    registerDescription(this.#app, () => ({ names: this.routes, prefix: settings.mountPrefix, security }));
   }
 
   /** Bytes that clients have not read yet. */

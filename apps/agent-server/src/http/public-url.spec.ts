@@ -1,6 +1,6 @@
 import { publicUrlOf } from './public-url.js';
 
-const settings = { publicUrl: undefined, trustsForwarded: false, mountPrefix: '' };
+const settings = { publicUrl: undefined, serviceUrl: undefined, trustsForwarded: false, mountPrefix: '' };
 const forwarded = {
   host: '10.0.0.1:8000',
   'x-forwarded-host': 'agents.example.com, inner',
@@ -10,8 +10,16 @@ const forwarded = {
 
 describe('the public URL', () => {
   it('stays the configured one whatever a request holds', () => {
-    const configured = { ...settings, publicUrl: 'https://agents.example.com/x/', trustsForwarded: true };
+    const publicUrl = 'https://agents.example.com/x/';
+    const configured = { ...settings, publicUrl, serviceUrl: 'http://a.ws-x.svc', trustsForwarded: true };
     expect(publicUrlOf(forwarded, configured)).toBe('https://agents.example.com/x');
+  });
+
+  it('falls back to the Service of the deployment', () => {
+    const inCluster = { ...settings, serviceUrl: 'http://a.ws-x.svc' };
+    expect(publicUrlOf({ host: 'agents.example.com' }, inCluster)).toBe('http://a.ws-x.svc');
+    expect(publicUrlOf({ host: 'localhost:80' }, inCluster)).toBe('http://localhost:80');
+    expect(publicUrlOf(forwarded, { ...inCluster, trustsForwarded: true })).toContain('agents.example.com');
   });
 
   it('takes forwarded headers only where they are trusted', () => {

@@ -3,6 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 export interface PublicUrlSettings {
   /** Where clients call the server; wins over everything else. */
   readonly publicUrl: string | undefined;
+  /** Where the Service of the deployment is called; the last resort. */
+  readonly serviceUrl: string | undefined;
   /** Requests come through a proxy that sets `x-forwarded-proto`, `-host` and `-prefix` itself. */
   readonly trustsForwarded: boolean;
   /** Before every path of the server; proxies and settings do not know it. */
@@ -30,7 +32,8 @@ function forwardedUrl(headers: IncomingHttpHeaders): string | undefined {
 
 /**
  * Where clients call this server, without a slash at the end; undefined where nobody says so whose word counts. `Host` is
- * the client's word: it is taken where it names this machine, as nobody elsewhere can be led astray by it.
+ * the client's word: it is taken where it names this machine, as nobody elsewhere can be led astray by it. Within a cluster
+ * clients reach the Service.
  */
 export function publicUrlOf(headers: IncomingHttpHeaders, settings: PublicUrlSettings): string | undefined {
   const found = rootUrlOf(headers, settings);
@@ -42,5 +45,5 @@ function rootUrlOf(headers: IncomingHttpHeaders, settings: PublicUrlSettings): s
   const forwarded = settings.trustsForwarded ? forwardedUrl(headers) : undefined;
   if (forwarded) return forwarded;
   const host = headers.host ?? '';
-  return LOOPBACK.test(host) ? `http://${host}` : undefined;
+  return LOOPBACK.test(host) ? `http://${host}` : settings.serviceUrl?.replace(/\/+$/, '') || undefined;
 }

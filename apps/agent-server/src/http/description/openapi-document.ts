@@ -1,18 +1,32 @@
 import { z } from 'zod';
 import { PLATFORM_VERSION } from '#lib/config';
+import type { OpenapiSecurity } from '#lib/graph-configuration';
 import { DESCRIBED_ROUTES, type DescribedRoute } from './described-routes.js';
 
 type Json = Readonly<Record<string, unknown>>;
+
+type Described = Pick<OpenapiSecurity, 'securitySchemes' | 'security'> & Partial<OpenapiSecurity>;
 
 export interface ServedRoutes {
   /** As `METHOD /path/:parameter`. */
   readonly names: readonly string[];
   /** Before every path; empty without one. */
   readonly prefix: string;
+  /** How users of an agent with handlers of its own log in, as its settings describe it; keys of the platform by default. */
+  readonly security?: Described | undefined;
 }
 
 /** Answered without a key. */
 const OPEN = new Set(['GET /ok', 'GET /info', 'GET /openapi.json', 'GET /docs']);
+
+/** Keys of the platform. */
+const KEYS: Described = {
+  securitySchemes: {
+    ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
+    Bearer: { type: 'http', scheme: 'bearer' },
+  },
+  security: [{ ApiKey: [] }, { Bearer: [] }],
+};
 
 const CONTENT = { events: 'text/event-stream', text: 'text/plain', page: 'text/html' } as const;
 
@@ -49,7 +63,8 @@ function answerOf({ answers }: DescribedRoute): Json {
   return { 200: { description: 'Done', content: { [type]: { schema: {} } } } };
 }
 
-function operationOf(name: string, path: string): Json {
+/** @param security in place of that of the document */
+function operationOf(name: string, path: string, security: readonly Json[] | undefined): Json {
   const route: DescribedRoute = DESCRIBED_ROUTES[name] ?? { about: 'Not described' };
   const { about, body, query } = route;
   return {
@@ -61,7 +76,7 @@ function operationOf(name: string, path: string): Json {
     parameters: parametersOf(path, query),
     ...(body ? { requestBody: { content: { 'application/json': { schema: schemaOf(body) } } } } : {}),
     responses: { ...answerOf(route), default: ERROR },
-    ...(OPEN.has(name) ? { security: [] } : {}),
+    ...(OPEN.has(name) ? { security: [] } : security ? { security } : {}),
   };
 }
 
@@ -69,25 +84,22 @@ function operationOf(name: string, path: string): Json {
  * The OpenAPI document of the routes that a server has registered. Bodies and queries are described by the shapes that
  * check them.
  */
-export function openapiDocument({ names, prefix }: ServedRoutes): Json {
+export function openapiDocument({ names, prefix, security: asked = KEYS }: ServedRoutes): Json {
+  const { securitySchemes, security, paths: own = {} } = asked;
   const paths: Record<string, Record<string, Json>> = {};
   for (const name of names) {
     const [method = '', path = ''] = name.split(' ');
     if (method === 'HEAD') continue;
     const shown = path.replace(/:([a-z_]+)/g, '{$1}');
-    (paths[shown] ??= {})[method.toLowerCase()] = operationOf(name, path);
+    const verb = method.toLowerCase();
+    (paths[shown] ??= {})[verb] = operationOf(name, path, own[shown]?.[verb] ?? own[shown]?.[method]);
   }
   return {
     openapi: '3.1.0',
     info: { title: 'Agent server', version: PLATFORM_VERSION },
     ...(prefix === '' ? {} : { servers: [{ url: prefix }] }),
     paths,
-    components: {
-      securitySchemes: {
-        ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key' },
-        Bearer: { type: 'http', scheme: 'bearer' },
-      },
-    },
-    security: [{ ApiKey: [] }, { Bearer: [] }],
+    components: { securitySchemes },
+    security,
   };
 }
