@@ -66,8 +66,11 @@ describe('assistants', () => {
     const kwargsOf = async (more: object): Promise<Record<string, unknown>> => {
       const { run_id } = await client.runs.create(thread_id, id, { input: {}, ...more });
       await client.runs.join(thread_id, run_id);
-      const { kwargs, metadata } = await client.runs.get(thread_id, run_id);
-      return { ...(kwargs as object), metadata };
+      const { kwargs, metadata } = (await client.runs.get(thread_id, run_id)) as unknown as {
+        kwargs: object;
+        metadata: object;
+      };
+      return { ...kwargs, metadata };
     };
     expect(await kwargsOf({})).toMatchObject({
       config: {

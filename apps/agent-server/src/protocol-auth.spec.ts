@@ -150,6 +150,21 @@ describe.each(Object.entries(WAYS))('a run that comes by %s', (name, say) => {
     });
 });
 
+describe('a run of POST /threads/:thread_id/runs', () => {
+  it('shows the handler all that it would do, and does what the handler leaves of it', async () => {
+    const { thread_id: threadId } = JSON.parse((await call('alice', '/threads', {})).text) as Json;
+    const more = { webhook: 'https://example.com/end', interrupt_before: ['model'], durability: 'sync' };
+    const body = { assistant_id: 'talk', input: input('hello'), ...more };
+    const { answer, seen } = await asking(() =>
+      call('alice:edited', `/threads/${String(threadId)}/runs`, body),
+    );
+    expect(seen.at(-1)).toMatchObject({ event: 'threads:create_run', value: { kwargs: more } });
+    const { kwargs } = JSON.parse(answer.text) as { kwargs: Json };
+    expect(kwargs).toMatchObject({ context: { plan: 'pro' } });
+    for (const name of Object.keys(more)) expect(kwargs).not.toHaveProperty(name);
+  });
+});
+
 describe('an answer to a question of an agent', () => {
   it('is shown to the handler as the run that it becomes, and runs as the handler leaves it', async () => {
     const contextId = randomUUID();

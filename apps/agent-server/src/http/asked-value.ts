@@ -57,11 +57,15 @@ function searched(request: FastifyRequest, names: readonly string[]): AskedValue
   return told({ ...value, metadata: objectOf(value['metadata']) });
 }
 
-const KWARGS = ['input', 'command', 'config', 'context'];
+/** What a run does, from where, and to whom its end is sent. */
+const KWARGS = [
+  ...['input', 'command', 'config', 'context', 'checkpoint', 'checkpoint_id', 'webhook', 'durability'],
+  ...['interrupt_before', 'interrupt_after', 'stream_mode', 'stream_subgraphs', 'stream_resumable'],
+];
 
 /**
  * The value of `threads:create_run` for the body of a run.
- * @param body is given the metadata, input, command, config and context that the handler leaves
+ * @param body is given the metadata and the kwargs that the handler leaves
  */
 export function runValue(body: MutableJsonObject, threadId: string | undefined): AskedValue {
   const value: MutableJsonObject = {
