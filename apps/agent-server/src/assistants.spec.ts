@@ -59,7 +59,7 @@ describe('assistants', () => {
       config: {
         ...{ recursion_limit: 7, tags: ['of the assistant'], run_name: 'counting' },
         ...{ configurable: { word: 'a', other: 'a' }, metadata: { from: 'a', only: 'a' } },
-      } as object,
+      },
       context: { of: 'a', only: 'a' },
     });
     const { thread_id } = await client.threads.create();

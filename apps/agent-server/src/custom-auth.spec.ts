@@ -83,7 +83,7 @@ describe('an authentication handler', () => {
     expect(status).toBe(503);
   }, 30_000);
 
-  it('is described to clients as the settings of the agent say', async () => {
+  it('appears in the description of the routes as the settings of the agent have it', async () => {
     const document = (await (await answer(undefined, '/openapi.json', 'GET')).json()) as {
       components: { securitySchemes: object };
       paths: Record<string, Record<string, object>>;

@@ -101,7 +101,7 @@ describe('the official client', () => {
 });
 
 describe('arguments of a tool', () => {
-  it('take what the input of a run takes, and no more', async () => {
+  it('accepts what the input of a run may hold, and no more', async () => {
     const call = (args: string, more = '') =>
       post(
         `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"mute","arguments":${args}${more}}}`,

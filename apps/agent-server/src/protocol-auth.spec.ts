@@ -125,7 +125,7 @@ describe.each(Object.entries(WAYS))('a run that comes by %s', (name, say) => {
     expect(saidIn(answer)).toEqual({ text: 'edited hello', tier: 'gold', context: { plan: 'pro' }, ...tag });
   });
 
-  it('is refused where the handler refuses it', async () => {
+  it('fails with 403 where the handler refuses it', async () => {
     expect(await say('alice:idle', 'talk', 'hello', randomUUID())).toEqual({
       status: 403,
       text: '{"detail":"This caller may not do this"}',
@@ -133,7 +133,7 @@ describe.each(Object.entries(WAYS))('a run that comes by %s', (name, say) => {
   });
 
   if (hasThread)
-    it('belongs to its caller, and nobody else reaches its thread', async () => {
+    it('belongs to its caller, and leaves the thread of another caller alone', async () => {
       const threadId = randomUUID();
       await say('alice', 'talk', 'from alice', threadId);
       await say('bob', 'talk', 'from bob', threadId);
@@ -166,7 +166,7 @@ describe('a run of POST /threads/:thread_id/runs', () => {
 });
 
 describe('an answer to a question of an agent', () => {
-  it('is shown to the handler as the run that it becomes, and runs as the handler leaves it', async () => {
+  it('shows the handler the run that it becomes, and runs as the handler leaves it', async () => {
     const contextId = randomUUID();
     const asked = JSON.parse((await viaSend('alice:edited', 'ask', 'paint', contextId)).text) as {
       result: { id: string; status: { state: string } };
@@ -210,7 +210,7 @@ describe('a command of the thread stream protocol', () => {
   it.each<[string, (interruptId: string) => object]>([
     ['run.start', () => ({ assistant_id: 'ask', input: 'red' })],
     ['input.respond', (interrupt_id) => ({ interrupt_id, response: 'red' })],
-  ])('is shown to the handler as the run that it becomes: %s', async (method, params) => {
+  ])('shows the handler the run that it becomes: %s', async (method, params) => {
     const { threadId, interruptId } = await questioned();
     const refused = await give('alice:idle', threadId, method, params(interruptId));
     expect(refused).toEqual({ status: 403, text: '{"detail":"This caller may not do this"}' });
@@ -233,7 +233,7 @@ describe('a command of the thread stream protocol', () => {
 });
 
 describe('an assistant that its owner keeps', () => {
-  it('neither answers nor shows itself to whoever reaches every thread but not the assistant', async () => {
+  it('neither answers nor shows itself to a caller who reaches every thread but not the assistant', async () => {
     const made = await call('alice', '/assistants', { graph_id: 'talk', name: 'private of alice' });
     const { assistant_id: id } = JSON.parse(made.text) as { assistant_id: string };
     const headers = { authorization: 'Bearer bob:team' };
@@ -250,7 +250,7 @@ describe('an assistant that its owner keeps', () => {
 });
 
 describe('a task of the A2A protocol', () => {
-  it('is read, listed and cancelled as the runs of REST are', async () => {
+  it('asks for the same as the runs of REST when it is read, listed and cancelled', async () => {
     const contextId = randomUUID();
     const begun = JSON.parse((await viaSend('alice', 'talk', 'hello', contextId)).text) as {
       result: { id: string };

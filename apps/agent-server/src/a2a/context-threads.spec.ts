@@ -3,10 +3,10 @@ import { ContextThreads } from './context-threads.js';
 
 const UUID = '0193b3a0-0000-4000-8000-00000000ABCD';
 
-describe('the threads of a context', () => {
+describe('the thread of a context', () => {
   const [first, second] = [storeFixture(), storeFixture()];
 
-  it('are the same at each server of a deployment, and others for each owner and deployment', async () => {
+  it('stays the same at each server of a deployment, and differs between owners and deployments', async () => {
     const [one, another] = [new ContextThreads(first.sql), new ContextThreads(first.sql)];
     const elsewhere = new ContextThreads(second.sql);
     const found = await one.of('alice', 'notes');
@@ -19,7 +19,7 @@ describe('the threads of a context', () => {
       expect(other).not.toEqual(found);
   });
 
-  it('begin with the thread of that id when it is a uuid', async () => {
+  it('has the id of the context first when that is a uuid', async () => {
     const [named, derived] = await new ContextThreads(first.sql).of('alice', UUID);
     expect(named).toBe(UUID.toLowerCase());
     expect(derived).not.toBe(named);

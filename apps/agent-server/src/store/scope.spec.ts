@@ -498,6 +498,7 @@ const WORKER_STATEMENTS = [
   'findCancel',
   'findLastEvent',
   'finishRun',
+  'getContextKey',
   'handBackRuns',
   'listNewestPlaces',
   'listRunsByIds',
