@@ -124,6 +124,23 @@ export class ControlPlane {
     await waitFor(() => program.said('controllers work'), { ...PATIENT, what: 'the controller' });
   }
 
+  /**
+   * @param more variables of the process
+   * @returns where it listens
+   */
+  async startApi(more: Readonly<Record<string, string>> = {}): Promise<string> {
+    const program = new Program('api', {
+      KUBECONFIG: await this.#kubeconfigOf({ namespace: SYSTEM, name: 'api' }),
+      AGENTPLANE_DATABASE_URI: this.#surroundings.databaseUri,
+      PORT: '0',
+      ...more,
+    });
+    this.#keep('api', program);
+    const said = () => program.log.find(({ msg }) => msg === 'listening');
+    await waitFor(said, { ...PATIENT, what: 'the api' });
+    return `http://127.0.0.1:${String(said()?.['port'])}`;
+  }
+
   /** @param more variables of the process */
   async startListener(
     { readinessMs = 60_000, standbyWarmMs = 200 } = {},

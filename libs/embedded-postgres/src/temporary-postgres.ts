@@ -39,8 +39,11 @@ const PASSWORD = 'temporary';
 /**
  * Starts a server for tests and measurements: initdb runs once for each machine and its result is copied, nothing is
  * flushed, and the server ends with this process however that ends (a shell holds it and reads our pipe).
+ * @param environment of the server, beside what it needs
  */
-export async function startTemporaryPostgres(): Promise<TemporaryPostgres> {
+export async function startTemporaryPostgres(
+  environment: Readonly<Record<string, string>> = {},
+): Promise<TemporaryPostgres> {
   const user = serverUser();
   const binaries = findBinaries(user, join(tmpdir(), 'agentplane-postgres-binaries'));
   const template = await ensureTemplate(binaries, user);
@@ -56,7 +59,7 @@ export async function startTemporaryPostgres(): Promise<TemporaryPostgres> {
   const script = `"${server}" -D "${pgdata}" ${flags.join(' ')} >"${folder}/log" 2>&1 </dev/null & read -r _; kill -INT $!; wait $!; rm -rf "${folder}"`;
   const child = spawn('/bin/sh', ['-c', script], {
     cwd: '/',
-    env: PROGRAM_ENVIRONMENT,
+    env: { ...PROGRAM_ENVIRONMENT, ...environment },
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
     ...(user ? { uid: user.uid, gid: user.gid } : {}),

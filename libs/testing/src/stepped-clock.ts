@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -22,7 +22,9 @@ export function steppedClock(): SteppedClock | undefined {
     .map((folder) => join(LIBRARIES, folder, FILE))
     .find((path) => existsSync(path));
   if (library === undefined) return undefined;
-  const file = join(mkdtempSync(join(tmpdir(), 'agentplane-clock-')), 'offset');
+  const folder = mkdtempSync(join(tmpdir(), 'agentplane-clock-'));
+  chmodSync(folder, 0o755); // Postgres may be another user
+  const file = join(folder, 'offset');
   const step = (seconds: number): void => writeFileSync(file, `${seconds < 0 ? '' : '+'}${seconds}\n`);
   step(0);
   return {

@@ -22,12 +22,13 @@ export interface TestPostgres {
 /**
  * One Postgres for the test file that calls this (at its top or in a `describe`): up before the tests, gone after them.
  * Takes about half a second; a fresh database takes some 50 ms.
+ * @param environment of the server, beside what it needs
  */
-export function testPostgres(): TestPostgres {
+export function testPostgres(environment?: Readonly<Record<string, string>>): TestPostgres {
   let server: TemporaryPostgres | undefined;
   const templates = new Map<(uri: string) => Promise<void>, Promise<string>>();
   beforeAll(async () => {
-    server = await startTemporaryPostgres();
+    server = await startTemporaryPostgres(environment);
   });
   afterAll(async () => {
     await server?.stop();
