@@ -7,6 +7,7 @@ import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { Assistants } from './assistant/assistants.js';
+import { AppFront } from './app-front/app-front.js';
 import type { Authorization } from './authorization/authorization.js';
 import { loadAuthorization } from './authorization/load-authorization.js';
 import { buildServices, type Services } from './build-services.js';
@@ -52,6 +53,7 @@ export interface AgentServerOptions {
 /** What runs and has to be stopped. */
 interface Running extends AgentServerOptions {
   readonly hosts: GraphHosts;
+  readonly app: AppFront | undefined;
   readonly database: Database;
   readonly services: Services;
   readonly sweeper: ItemSweeper;
@@ -80,7 +82,8 @@ export class AgentServer {
   static async start(options: AgentServerOptions): Promise<AgentServer> {
     const { config, clock, log } = options;
     const verifier = buildVerifier(config, clock);
-    const { agent, graphs, hosts, authorization } = await loadAgent(options);
+    const ownUrl = Promise.withResolvers<string>();
+    const { agent, graphs, hosts, app, authorization } = await loadAgent(options, ownUrl.promise);
     const { postgresUri: uri } = config;
     const poolSize = config.poolSize - hostPool(config) * config.graphHosts;
     const database = new Database({ uri, poolSize, clock, log });
@@ -117,6 +120,7 @@ export class AgentServer {
         trustsForwarded: config.trustForwarded === 'on',
       },
       settings: agent.http,
+      app,
       version: PLATFORM_VERSION,
       cors: await loadCors(config.corsOrigins, agent.http.cors),
       info: infoOf(config),
@@ -136,6 +140,7 @@ export class AgentServer {
 
     // before the database answers: `GET /ok` says what the server waits for
     const port = await http.listen(config.host, config.port);
+    ownUrl.resolve(ownUrlOf(config.host, port, agent.http.mountPrefix));
     const { startPatienceMs: patienceMs } = config;
     await awaitDatabase({ uri, patienceMs, readiness, secrets, clock, log }, async () => {
       await database.migrate();
@@ -153,7 +158,7 @@ export class AgentServer {
     const endReadings = readRuns({ worker, hosts, logs: services.logs, sql, server: services.server, http });
     return new AgentServer(port, {
       ...options,
-      ...{ hosts, database, services, sweeper, http, notifications, endReadings },
+      ...{ hosts, app, database, services, sweeper, http, notifications, endReadings },
     });
   }
 
@@ -163,7 +168,8 @@ export class AgentServer {
 
   /** Ends in order; runs that are not done by then are handed back to the queue. */
   async stop(): Promise<void> {
-    const { config, hosts, database, services, sweeper, http, notifications, endReadings } = this.running;
+    const { config, hosts, app, database, services, sweeper, http, notifications, endReadings } =
+      this.running;
     endReadings();
     http.drain();
     await services.worker.drain(config.drainMs);
@@ -175,7 +181,7 @@ export class AgentServer {
     services.follower.stop();
     await setImmediate(); // streams of runs that have just ended are written in the next turn
     await http.close();
-    await hosts.stop();
+    await Promise.all([hosts.stop(), app?.stop()]);
     await notifications.stop();
     await database.close();
   }
@@ -204,10 +210,12 @@ interface LoadedAgent {
   readonly agent: GraphFolder;
   readonly graphs: ReadonlySet<string>;
   readonly hosts: GraphHosts;
+  readonly app: AppFront | undefined;
   readonly authorization: Authorization | undefined;
 }
 
-async function loadAgent({ config, folder, reports, clock, log }: AgentServerOptions): Promise<LoadedAgent> {
+async function loadAgent(options: AgentServerOptions, ownUrl: Promise<string>): Promise<LoadedAgent> {
+  const { config, folder, reports, clock, log } = options;
   const agent = await readGraphFolder(folder);
   for (const note of agent.notes) log.warn({ note }, 'setting of the agent drives nothing');
   // what the deployment sets comes first
@@ -225,24 +233,49 @@ async function loadAgent({ config, folder, reports, clock, log }: AgentServerOpt
       modules: agent.modules,
     },
     reports,
+    ownUrl,
     count: config.graphHosts,
     maxRuns: config.concurrency,
     clock,
     log,
   });
+  const app = openApp(agent, options, ownUrl);
   let authorization: Authorization | undefined;
-  const close = await openLoadingDoor(config, () => hosts.describeLoad());
+  const close = await openLoadingDoor(config, () =>
+    [hosts.describeLoad(), app?.describeLoad()].filter((one) => one !== undefined).join('; '),
+  );
   try {
     const { auth } = agent;
     authorization = auth && (await loadAuthorization(agent.folder, auth, { clock, log, reports }));
-    await hosts.load();
+    await Promise.all([hosts.load(), app?.load()]);
   } catch (error) {
-    await hosts.stop();
+    await Promise.all([hosts.stop(), app?.stop()]);
     throw error;
   } finally {
     await close();
   }
-  return { agent, graphs: new Set(agent.graphs.map(({ graphId }) => graphId)), hosts, authorization };
+  return { agent, graphs: new Set(agent.graphs.map(({ graphId }) => graphId)), hosts, app, authorization };
+}
+
+function openApp(
+  { folder, http: { app: settings } }: GraphFolder,
+  { config, reports, clock, log }: AgentServerOptions,
+  ownUrl: Promise<string>,
+): AppFront | undefined {
+  if (settings === undefined) return undefined;
+  if (!settings.authenticatesRoutes)
+    log.info({ setting: 'http.enable_custom_route_auth' }, 'routes of the HTTP app ask for no key');
+  const { file, exportName } = settings;
+  return new AppFront({
+    order: { folder, file, exportName, logLevel: config.logLevel },
+    ...{ settings, limits: { answerMs: config.appAnswerMs }, reports, ownUrl, clock, log },
+  });
+}
+
+/** Where this process reaches itself. */
+function ownUrlOf(host: string, port: number, prefix: string): string {
+  const local = host === '0.0.0.0' || host === '' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${local.includes(':') ? `[${local}]` : local}:${port}${prefix}`;
 }
 
 function secretWords(config: ServerConfig): string[] {

@@ -63,6 +63,12 @@ const fields = {
     { fallback: 600, min: 1, max: 1_000_000 },
   ),
 
+  appAnswerMs: integer(
+    'AGENTPLANE_APP_ANSWER_MS',
+    "Milliseconds that the agent's HTTP app may take until it begins to answer; then its client gets 504.",
+    { fallback: 60_000, min: 100, max: 3_600_000 },
+  ),
+
   concurrency: integer(
     'N_JOBS_PER_WORKER',
     'Most runs executed at once: ten at first, more while event loop and heap of the graph hosts allow it.',

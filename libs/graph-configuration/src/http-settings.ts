@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { parseExport, type ModuleExport } from './parse-export.js';
 import { corsProblems, parseCors, type CorsSettings } from './cors-settings.js';
 
 /** Groups of routes that an agent may switch off. */
@@ -12,8 +13,18 @@ export interface HeaderChoice {
   readonly excludes: readonly string[];
 }
 
+/** `http.app`: what the agent serves beside its graphs. */
+export interface AppSettings extends ModuleExport {
+  /** Every request that the app may answer needs a caller. */
+  readonly authenticatesRoutes: boolean;
+  /** Callers of the server's own routes are authenticated before the app's middleware, not after it. */
+  readonly isAuthFirst: boolean;
+}
+
 /** `http` of `langgraph.json`. */
 export interface HttpSettings {
+  /** Undefined when the agent brings none. */
+  readonly app: AppSettings | undefined;
   readonly disabled: ReadonlySet<RouteGroup>;
   readonly cors: CorsSettings | undefined;
   /** Headers of requests that graphs find in `configurable`. */
@@ -24,7 +35,11 @@ export interface HttpSettings {
   readonly mountPrefix: string;
 }
 
-const SWITCHES = [...ROUTE_GROUPS.map((group) => `disable_${group}`), 'disable_ui', 'disable_webhooks'];
+const SWITCHES = [
+  ...ROUTE_GROUPS.map((group) => `disable_${group}`),
+  ...['disable_ui', 'disable_webhooks', 'enable_custom_route_auth'],
+];
+const ORDERS = ['auth_first', 'middleware_first'];
 const PATTERN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Characters that no proxy writes in another way, and no `.` or `..`. */
 const PREFIX = /^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._~-]+)+$/;
@@ -52,6 +67,12 @@ const judgeSwitch: Judge = (key, value) =>
 
 const JUDGES: Readonly<Record<string, Judge>> = {
   ...Object.fromEntries(SWITCHES.map((key) => [key, judgeSwitch])),
+  app: (key, value) =>
+    typeof value === 'string' && value !== ''
+      ? []
+      : [`${key} must be "FILE:EXPORT", for example "./src/app.ts:app"`],
+  middleware_order: (key, value) =>
+    ORDERS.includes(String(value)) ? [] : [`${key} must be one of ${ORDERS.join(', ')}`],
   cors: (_key, value) => corsProblems(value),
   configurable_headers: judgeHeaders,
   logging_headers: judgeHeaders,
@@ -75,7 +96,9 @@ export function httpRefusal(http: unknown): string | undefined {
 
 /** What of the setting drives nothing. */
 export function httpNote(http: unknown): string | undefined {
-  const { logging_headers: logged } = isJsonObject(http) ? http : {};
+  const { logging_headers: logged, app, ...others } = isJsonObject(http) ? http : {};
+  const idle = ['middleware_order', 'enable_custom_route_auth'].filter((key) => others[key] ?? false);
+  if ((app ?? undefined) === undefined && idle.length > 0) return `${idle.join(', ')} without an app`;
   if (!isJsonObject(logged) || parseHeaders(logged).includes) return undefined;
   return 'logging_headers includes no header, and none is logged otherwise';
 }
@@ -89,11 +112,25 @@ function parseHeaders(given: unknown): HeaderChoice {
   return { includes: listOf(LISTS.includes), excludes: listOf(LISTS.excludes) ?? [] };
 }
 
-/** Reads the setting, which has been judged before. */
+function parseApp(http: JsonObject): AppSettings | undefined {
+  const { app, enable_custom_route_auth: authenticates, middleware_order: order } = http;
+  if (typeof app !== 'string') return undefined;
+  return {
+    ...parseExport('"http.app"', app),
+    authenticatesRoutes: authenticates === true,
+    isAuthFirst: order === 'auth_first',
+  };
+}
+
+/**
+ * Reads the setting, which has been judged before.
+ * @throws TerminalError (`GraphLoadFailed`) for an app that is no module
+ */
 export function parseHttpSettings(given: unknown): HttpSettings {
   const http: JsonObject = isJsonObject(given) ? given : {};
   const { mount_prefix: prefix } = http;
   return {
+    app: parseApp(http),
     disabled: new Set(ROUTE_GROUPS.filter((group) => http[`disable_${group}`] === true)),
     cors: parseCors(http['cors']),
     configurableHeaders: parseHeaders(http['configurable_headers']),

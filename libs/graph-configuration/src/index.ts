@@ -3,7 +3,7 @@ export {
   type GraphConfiguration,
   type GraphEntry,
 } from './parse-graph-configuration.js';
-export type { HeaderChoice, HttpSettings, RouteGroup } from './http-settings.js';
+export type { AppSettings, HeaderChoice, HttpSettings, RouteGroup } from './http-settings.js';
 export type { CorsSettings } from './cors-settings.js';
 export type { StoreIndex, StoreSettings, StoreTtl } from './store-settings.js';
 export type { ThreadTtlSettings, ThreadTtlStrategy } from './checkpointer-settings.js';

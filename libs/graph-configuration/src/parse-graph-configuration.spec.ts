@@ -19,6 +19,7 @@ describe('langgraph.json', () => {
       webhooks: expect.objectContaining({ isDisabled: false, headers: {}, maxUrlLength: 2_048 }),
       threadTtl: expect.objectContaining({ defaultMinutes: undefined }),
       http: {
+        app: undefined,
         disabled: new Set(),
         cors: undefined,
         configurableHeaders: { includes: undefined, excludes: [] },
@@ -90,7 +91,12 @@ describe('langgraph.json', () => {
       { auth: { path: './auth.ts', cache: { cache_keys: ['a'], ttl_seconds: 0 } } },
       /"auth.cache.ttl_seconds" must be a number from 1 to 86400/,
     ],
-    [{ http: { app: './app.ts:app', disable_a2a: true } }, /"http": app cannot be served/],
+    [{ http: { app: './app.py:app' } }, /"http.app": .\/app.py is Python/],
+    [{ http: { app: {} } }, /"http": app must be "FILE:EXPORT"/],
+    [
+      { http: { app: './a.ts', middleware_order: 'last' } },
+      /middleware_order must be one of auth_first, mid/,
+    ],
     [{ http: { disable_thread: true } }, /"http": disable_thread cannot be served/],
     [{ http: [] }, /"http": it must be an object/],
     [{ http: { cors: true } }, /"http": cors must be an object/],
@@ -166,6 +172,16 @@ describe('langgraph.json', () => {
   it('says which routes are switched off', () => {
     const http = { disable_mcp: true, disable_threads: true, disable_a2a: false, disable_meta: null };
     expect(parse({ http }).http.disabled).toEqual(new Set(['threads', 'mcp']));
+  });
+
+  it('takes an HTTP app', () => {
+    const http = { app: './app.ts:app', middleware_order: 'auth_first', enable_custom_route_auth: true };
+    expect(parse({ http }).http.app).toEqual({
+      ...{ file: './app.ts', exportName: 'app', authenticatesRoutes: true, isAuthFirst: true },
+    });
+    expect(parse({ http: { ...http, app: null } }).notes).toEqual([
+      '"http" of langgraph.json drives nothing: middleware_order, enable_custom_route_auth without an app',
+    ]);
   });
 
   it('takes who may read answers, and which headers are seen', () => {

@@ -60,13 +60,14 @@ export async function readGraphFolder(folder: string): Promise<GraphFolder> {
     throw failed('the file cannot be read', error);
   }
   const { env, ...configuration } = parseGraphConfiguration(text);
-  const { graphs, auth, store, notes } = configuration;
+  const { graphs, auth, http, store, notes } = configuration;
   const read = await readVariables(real, env);
   return {
     ...configuration,
     folder: real,
     graphs: graphs.map((graph) => ({ ...graph, file: resolve(real, graph.file) })),
     auth: auth && { ...auth, file: resolve(real, auth.file) },
+    http: { ...http, app: http.app && { ...http.app, file: resolve(real, http.app.file) } },
     variables: read.variables,
     modules: [store.index?.source?.file]
       .filter((file) => file !== undefined)

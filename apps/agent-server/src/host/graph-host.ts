@@ -9,6 +9,7 @@ import { GraphRegistry } from '../graph/graph-registry.js';
 import { loadEmbedder } from '../graph/load-embedder.js';
 import { LoadProgress } from '../graph/load-progress.js';
 import { offerLogger } from '../graph/offer-logger.js';
+import { OwnServer } from '../loopback/own-server.js';
 import type { Channel } from '../protocol/channel.js';
 import type { Frame } from '../protocol/frame.js';
 import type { StopReason } from '../protocol/execution.js';
@@ -69,6 +70,7 @@ interface Loaded extends ExecutionParts {
 export class GraphHost {
   readonly #parts: GraphHostParts;
   readonly #runs = new Map<number, AtWork>();
+  readonly #ownServer = new OwnServer();
   readonly #delay: IntervalHistogram;
   #loaded: Loaded | undefined;
 
@@ -101,6 +103,8 @@ export class GraphHost {
       case 'echo':
         // a graph that computes keeps this timer waiting
         return void this.#parts.clock.after(ECHO_MS, () => this.#send({ kind: 'echo' }));
+      case 'serving':
+        return this.#ownServer.serves(message.url);
       case 'leave':
         return void this.#leave();
       default:

@@ -1,11 +1,11 @@
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { Worker } from 'node:worker_threads';
 import { createLogger } from '#lib/telemetry';
 import { keepProcessAlive, systemClock } from '#lib/time';
 import { forbidExit } from '../graph/forbid-exit.js';
 import { Channel } from '../protocol/channel.js';
 import { FRAMES_FD } from '../protocol/descriptors.js';
+import { startWatch } from '../watch/start-watch.js';
 import { GraphHost } from './graph-host.js';
 import { offerWhoIsAtWork, WHO_IS_AT_WORK } from './who-is-at-work.js';
 
@@ -22,18 +22,7 @@ process.on('uncaughtException', (error) => {
 });
 
 offerWhoIsAtWork();
-const beats = new Int32Array(new SharedArrayBuffer(4));
-const watch = new Worker(new URL('../watch/main.js', import.meta.url), {
-  workerData: { beats, server: process.ppid, question: `globalThis.${WHO_IS_AT_WORK}?.()` },
-  resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
-});
-watch.unref();
-watch.on('error', (error) => log.warn({ err: error }, 'watching this process failed'));
-const beat = (): void => {
-  Atomics.add(beats, 0, 1);
-  systemClock.after(500, beat);
-};
-beat();
+startWatch(`globalThis.${WHO_IS_AT_WORK}?.()`, log);
 keepProcessAlive();
 forbidExit();
 

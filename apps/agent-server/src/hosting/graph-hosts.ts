@@ -5,7 +5,7 @@ import type { GraphSchemas } from '../graph/graph-schemas.js';
 import type { Execution, OutputSink } from '../protocol/execution.js';
 import type { QuestionKind, Questions } from '../protocol/questions.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
-import type { GoneWith, GraphProcess, GraphProcessParts } from './graph-process.js';
+import { GraphProcess, type GoneWith, type GraphProcessParts } from './graph-process.js';
 import { HostedExecution, type Place } from './hosted-execution.js';
 import { Quarantine } from './quarantine.js';
 import { RunCapacity } from './run-capacity.js';
@@ -32,7 +32,7 @@ export interface GraphHostsParts extends GraphProcessParts {
  */
 export class GraphHosts implements DescribedGraphs {
   readonly #parts: GraphHostsParts;
-  readonly #seats: readonly Seat[];
+  readonly #seats: readonly Seat<GraphProcess>[];
   readonly #quarantine: Quarantine;
   readonly #capacity: RunCapacity;
   /** Called when there are more places than before. */
@@ -51,7 +51,16 @@ export class GraphHosts implements DescribedGraphs {
       answered: (afterMs: number) => this.#grown(this.#capacity.answered(afterMs, this.#runCount)),
       reported: () => this.#capacity.reported(this, this.#runCount),
     };
-    this.#seats = Array.from({ length: parts.count }, () => new Seat({ ...parts, onLoad }));
+    this.#seats = Array.from(
+      { length: parts.count },
+      () =>
+        new Seat({
+          ...parts,
+          name: 'graph host',
+          make: () => new GraphProcess({ ...parts, onLoad }),
+          onEnd: () => metrics.agentGraphHostEnds.add(1),
+        }),
+    );
     this.#quarantine = new Quarantine(parts);
     this.#endReading = metrics.agentGraphHostSilence.read(() => this.#silentMs / 1000);
     this.#look();

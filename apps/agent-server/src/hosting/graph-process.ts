@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
 import { wholeEnvironment } from '#lib/config';
 import { PublicError, TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
@@ -20,6 +19,7 @@ import { LastLines } from './last-lines.js';
 import { LoadView } from './load-view.js';
 import type { HostLoad } from './run-capacity.js';
 import { onLines } from './on-lines.js';
+import { parseHang } from './parse-hang.js';
 
 const PROGRAM = fileURLToPath(new URL('../host/main.js', import.meta.url));
 
@@ -41,6 +41,8 @@ export interface GraphProcessParts {
   readonly order: LoadOrder;
   /** Learns what the graphs are made of. */
   readonly reports: SeenSources;
+  /** Where the server of these graphs is; resolves once that listens. */
+  readonly ownUrl: Promise<string>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -65,24 +67,6 @@ export interface GoneWith {
   readonly wasKilled: boolean;
   /** The same for all of them. */
   readonly error: Error;
-}
-
-/** Where a host hangs, as its watch saw it. */
-const hangShape = z.object({
-  stack: z.array(z.string()),
-  runId: z.string().optional(),
-  graphId: z.string().optional(),
-  node: z.string().optional(),
-});
-type Hang = z.infer<typeof hangShape>;
-
-/** The graphs have the watch's descriptor too: what else comes over it is nothing. */
-function parseHang(line: string): Hang | undefined {
-  try {
-    return hangShape.safeParse(JSON.parse(line)).data;
-  } catch {
-    return undefined;
-  }
 }
 
 /** One graph host: a process that has an agent's graphs loaded, and the channel to it. */
@@ -131,6 +115,7 @@ export class GraphProcess {
     );
     this.#channel.send(toHost({ kind: 'load', ...order }));
     this.#channel.flush();
+    void parts.ownUrl.then((url) => this.send({ kind: 'serving', url }, 0)).catch(() => undefined);
     this.#readLines();
     this.ended = new Promise((resolve) => {
       this.#child.once('error', (error) => resolve(this.#gone(error)));

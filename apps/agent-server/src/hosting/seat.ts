@@ -1,36 +1,58 @@
 import { errorText } from '#lib/errors';
-import { metrics } from '#lib/telemetry';
-import { Backoff } from '#lib/time';
-import { GraphProcess, type GraphProcessParts } from './graph-process.js';
+import type { Logger } from '#lib/telemetry';
+import { Backoff, type Clock } from '#lib/time';
 
 const PAUSES = { firstMs: 100, longestMs: 10_000 };
 
 /** A host that lived as long is no sign of trouble when it ends. */
 const STEADY_MS = 30_000;
 
-/** One graph host that is kept: when its process ends another takes its place, after pauses that grow. */
-export class Seat {
-  readonly #parts: GraphProcessParts;
+/** A process that is kept. */
+interface Seated {
+  readonly pid: number | undefined;
+  /** Rejects when it does not load, or ends before. */
+  readonly loaded: Promise<void>;
+  readonly ended: Promise<Error>;
+  describeLoad(): string | undefined;
+  kill(): void;
+  leave(): Promise<void>;
+}
+
+export interface SeatParts<P extends Seated> {
+  /** What the processes are, in log lines. */
+  readonly name: string;
+  readonly make: () => P;
+  /** Called for each process once it has loaded. */
+  readonly onReady?: (process: P) => void;
+  /** Called for each process that ended by itself. */
+  readonly onEnd?: () => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** One host that is kept: when its process ends another takes its place, after pauses that grow. */
+export class Seat<P extends Seated> {
+  readonly #parts: SeatParts<P>;
   readonly #backoff: Backoff;
-  #process: GraphProcess;
-  #ready = Promise.withResolvers<GraphProcess>();
+  #process: P;
+  #ready = Promise.withResolvers<P>();
   #isReady = false;
   #isStopped = false;
   #trouble: string | undefined;
 
-  constructor(parts: GraphProcessParts) {
+  constructor(parts: SeatParts<P>) {
     this.#parts = parts;
     this.#backoff = new Backoff(parts.clock, PAUSES);
     this.#process = this.#seat();
   }
 
-  /** The process of today; undefined while none has its graphs loaded. */
-  get ready(): GraphProcess | undefined {
+  /** The process of today; undefined while none has loaded. */
+  get ready(): P | undefined {
     return this.#isReady ? this.#process : undefined;
   }
 
-  /** The next process with its graphs loaded. */
-  get nextReady(): Promise<GraphProcess> {
+  /** The next process that has loaded. */
+  get nextReady(): Promise<P> {
     return this.#ready.promise;
   }
 
@@ -53,18 +75,19 @@ export class Seat {
     await this.#process.leave();
   }
 
-  #seat(): GraphProcess {
-    const process = new GraphProcess(this.#parts);
-    const { clock, log } = this.#parts;
+  #seat(): P {
+    const { clock, log, name, make, onReady } = this.#parts;
+    const process = make();
     const startedMs = clock.monotonicMs();
     process.loaded.then(
       () => {
         if (this.#isStopped) return;
         this.#isReady = true;
+        onReady?.(process);
         this.#ready.resolve(process);
         log.info(
           { pid: process.pid, loadedMs: Math.round(clock.monotonicMs() - startedMs) },
-          'graph host ready',
+          `${name} ready`,
         );
       },
       (error: unknown) => {
@@ -77,9 +100,9 @@ export class Seat {
   }
 
   #ended(end: Error, startedMs: number): void {
-    const { clock, log } = this.#parts;
+    const { clock, log, name, onEnd } = this.#parts;
     if (this.#isStopped) return;
-    metrics.agentGraphHostEnds.add(1);
+    onEnd?.();
     this.#trouble = end.message.split(';', 1)[0];
     if (this.#isReady) {
       this.#isReady = false;
@@ -87,7 +110,7 @@ export class Seat {
       if (clock.monotonicMs() - startedMs > STEADY_MS) this.#backoff.reset();
     }
     const pauseMs = this.#backoff.nextMs();
-    log.error({ error: end.message, pauseMs: Math.round(pauseMs) }, 'graph host ended; another is started');
+    log.error({ error: end.message, pauseMs: Math.round(pauseMs) }, `${name} ended; another is started`);
     clock.after(pauseMs, () => {
       if (!this.#isStopped) this.#process = this.#seat();
     });

@@ -40,26 +40,30 @@ export class Authentication {
   constructor(private readonly parts: AuthenticationParts) {}
 
   /**
+   * @param address of the client
    * @returns undefined where nobody authenticates
    * @throws PublicError `unauthenticated`, `forbidden`, `unavailable`, `too_many`; AuthRefusal of the handler
    */
-  async callerOf(request: FastifyRequest): Promise<AuthUser | undefined> {
+  async callerOf(
+    request: FastifyRequest,
+    address: string | undefined = request.socket.remoteAddress,
+  ): Promise<AuthUser | undefined> {
     const { authorization, admitsStudio } = this.parts;
     const { headers } = request;
-    if (!authorization) return this.#ownerOfKey(request);
-    if (admitsStudio && headers['x-auth-scheme'] === 'langsmith') return this.#studio(request);
-    if (!authorization.authenticates) return (await this.#ownerOfKey(request)) ?? ANONYMOUS;
+    if (!authorization) return this.#ownerOfKey(request, address);
+    if (admitsStudio && headers['x-auth-scheme'] === 'langsmith') return this.#studio(request, address);
+    if (!authorization.authenticates) return (await this.#ownerOfKey(request, address)) ?? ANONYMOUS;
     return authorization.authenticate((signal) => handlerRequest(request, signal), headers);
   }
 
-  async #ownerOfKey({ headers, socket }: FastifyRequest): Promise<AuthUser | undefined> {
-    const caller = await this.parts.verifier?.verify(keyOf(headers), socket.remoteAddress);
+  async #ownerOfKey({ headers }: FastifyRequest, address: string | undefined): Promise<AuthUser | undefined> {
+    const caller = await this.parts.verifier?.verify(keyOf(headers), address);
     return caller && userOfKey(caller);
   }
 
   /** Anybody can send the header; it is the key that counts. */
-  async #studio({ headers, socket }: FastifyRequest): Promise<AuthUser> {
-    const caller = await this.parts.verifier?.verify(keyOf(headers), socket.remoteAddress);
+  async #studio({ headers }: FastifyRequest, address: string | undefined): Promise<AuthUser> {
+    const caller = await this.parts.verifier?.verify(keyOf(headers), address);
     if (caller && caller.scope !== 'workspace')
       throw new PublicError(
         'forbidden',

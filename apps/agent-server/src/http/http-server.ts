@@ -21,6 +21,8 @@ import { postgresTrouble } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import type { Readiness } from '../start/readiness.js';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
+import type { AppFront } from '../app-front/app-front.js';
+import type { AuthUser } from '../authorization/auth-user.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { KeyVerifier } from './authenticate.js';
 import { Authentication } from './authentication.js';
@@ -72,6 +74,8 @@ export interface HttpServerParts {
   readonly info: () => unknown;
   /** What is wrong while requests are served all the same. */
   readonly note?: () => string | undefined;
+  /** The HTTP app of the agent; undefined when it brings none. */
+  readonly app?: AppFront | undefined;
   /** Learns of every route as it is registered, for example `GET /threads/:thread_id`. */
   readonly onRoute?: (name: string) => void;
   readonly log: Logger;
@@ -117,6 +121,18 @@ function namedIn({ params }: FastifyRequest): Readonly<Record<string, string>> {
   );
 }
 
+function toApp(
+  front: AppFront,
+  { raw: request, url }: FastifyRequest,
+  reply: FastifyReply,
+  caller: AuthUser | undefined,
+): FastifyReply {
+  const { raw: response } = reply.hijack();
+  const requestId = String(response.getHeader('x-request-id') ?? '');
+  front.forward({ request, response, url, requestId, caller });
+  return reply;
+}
+
 /** A line for each answered request, with the headers that the agent chose. */
 function logAnswers(app: FastifyInstance, isChosen: (name: string) => boolean, log: Logger): void {
   app.addHook('onResponse', async (request, { statusCode }) => {
@@ -142,10 +158,24 @@ function answerErrors(app: FastifyInstance, log: Logger): void {
   });
 }
 
+function parseBodies(app: FastifyInstance): void {
+  const room = new BufferBudget(MAX_ARRIVING_BYTES, 'Too many large requests arrive at once; try again');
+  app.removeContentTypeParser('text/plain'); // its bodies would be in no account
+  app.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
+    if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw TOO_LARGE;
+    const account = room.open();
+    try {
+      return parseJsonBody(await readBody(body, MAX_BODY_BYTES, account.hold));
+    } finally {
+      account.keep(0);
+    }
+  });
+}
+
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   const { readiness, replies, unsent, cors = ANY_PAGE, info, log, limits = SERVER_LIMITS } = parts;
-  const { verifier, authorization, admitsStudio = true, note = () => undefined } = parts;
+  const { verifier, authorization, admitsStudio = true, note = () => undefined, app: front } = parts;
   const authentication = new Authentication({ verifier, authorization, admitsStudio });
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -155,7 +185,8 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     rewriteUrl: ({ url = '/' }) => withoutPrefix(url, parts.mountPrefix ?? ''),
     schemaController: SCHEMALESS,
     logger: false,
-    routerOptions: { ignoreTrailingSlash: true },
+    // what an app guards has one address alone
+    routerOptions: { ignoreTrailingSlash: parts.app === undefined },
     frameworkErrors: (_error, _request, reply) => {
       const answer: FastifyReply = reply;
       protectAnswer(answer.raw);
@@ -178,25 +209,23 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   app.decorateRequest('caller', undefined);
   app.decorateRequest('scope', undefined);
 
-  const room = new BufferBudget(MAX_ARRIVING_BYTES, 'Too many large requests arrive at once; try again');
-  app.removeContentTypeParser('text/plain'); // its bodies would be in no account
-  app.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
-    if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw TOO_LARGE;
-    const account = room.open();
-    try {
-      return parseJsonBody(await readBody(body, MAX_BODY_BYTES, account.hold));
-    } finally {
-      account.keep(0);
-    }
-  });
+  parseBodies(app);
 
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     replies.add(reply.raw);
     if (allowOrigins(cors, request, reply)) return reply.code(204).send();
     const { access: asked, disabledBy: group } = request.routeOptions.config;
-    if (asked === 'open' && group === undefined) return undefined;
+    const isOpen = asked === 'open' && group === undefined;
+    const passed = front?.take(request.headers);
+    const own = { isFound: !request.is404 && group === undefined, isOpen };
+    const isForApp = !passed && front?.wants(request.url, own) === true;
+    if (isOpen && !isForApp) return undefined;
     if (readiness.notStarted) throw new PublicError('unavailable', readiness.notStarted.detail);
-    request.caller = await authentication.callerOf(request);
+    if (isForApp) {
+      const caller = front.authenticatesFirst(own) ? await authentication.callerOf(request) : undefined;
+      return toApp(front, request, reply, caller);
+    }
+    request.caller = passed?.caller ?? (await authentication.callerOf(request, passed?.address));
     // after authentication: whoever has no key learns nothing of what is served
     if (group !== undefined)
       throw new PublicError('not_found', `Not found: http.disable_${group} of langgraph.json is on`);

@@ -6,6 +6,7 @@ import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { DescribedGraphs } from '../graph/described-graphs.js';
 import type { Readiness } from '../start/readiness.js';
+import type { AppFront } from '../app-front/app-front.js';
 import type { Authorization } from '../authorization/authorization.js';
 import { A2aRoutes, type A2aRouteParts } from './a2a-routes.js';
 import { registerAssistantRoutes, type AssistantRouteParts } from './assistant-routes.js';
@@ -41,6 +42,8 @@ export interface HttpSideParts
     CronRouteParts,
     StoreRouteParts {
   readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'serviceUrl' | 'trustsForwarded'>;
+  /** The HTTP app of the agent; undefined when it brings none. */
+  readonly app: AppFront | undefined;
   /** What the agent says about its routes. */
   readonly settings: HttpSettings;
   /** Version that the server says it has. */
@@ -104,7 +107,8 @@ export class HttpSide {
         : {}),
       readiness,
       info: () => info,
-      note: () => parts.hosts.note,
+      app: parts.app,
+      note: () => parts.hosts.note ?? parts.app?.note,
       log,
       onRoute: (name) => this.routes.push(name),
     });

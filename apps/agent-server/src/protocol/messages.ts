@@ -70,6 +70,8 @@ export type ToHost =
   | Message<'ask', { question: QuestionKind }>
   /** Answer once what came before has begun. */
   | Message<'echo'>
+  /** Where the server of the graphs is, which calls itself by no name. */
+  | Message<'serving', { url: string }>
   /** Send what waits elsewhere, and end. */
   | Message<'leave'>;
 
@@ -91,7 +93,7 @@ export type FromHost =
   /** Sent twice a second: how late its timers are, and its heap. */
   | Message<'health', { lagMs: number; heapShare: number }>;
 
-const TO_HOST = ['load', 'perform', 'stop', 'wanted', 'hold', 'ask', 'echo', 'leave'] as const;
+const TO_HOST = ['load', 'perform', 'stop', 'wanted', 'hold', 'ask', 'echo', 'serving', 'leave'] as const;
 const FROM_HOST = [
   ...['sources', 'loading', 'loaded', 'refused', 'event', 'outcome', 'answer', 'echo', 'trouble', 'health'],
 ] as const;

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { AppSettings } from '#lib/graph-configuration';
+import type { AuthUser } from '../authorization/auth-user.js';
+import { Seat } from '../hosting/seat.js';
+import { AppProcess, type AppProcessParts } from './app-process.js';
+import { MOST_REQUESTS, PASS_HEADER } from './control.js';
+import { isForApp, needsCaller, type OwnRoute } from './way-of.js';
+import { answerFor, forward, type ForwardedRequest, type ForwardLimits } from './forward.js';
+
+/** A process that was not heard of for so long gets no further request. */
+const SILENT_MS = 5_000;
+
+/** Who sent a request that the app left to the server. */
+export interface Passed {
+  /** Of the client's connection. */
+  readonly address: string | undefined;
+  /** The caller, where it was authenticated before the app. */
+  readonly caller: AuthUser | undefined;
+}
+
+export interface AppFrontParts extends AppProcessParts {
+  readonly settings: AppSettings;
+  readonly limits: ForwardLimits;
+}
+
+/** The agent's HTTP app as the server sees it: which requests are for it, and its answers to them. */
+export class AppFront {
+  readonly #parts: AppFrontParts;
+  readonly #seat: Seat<AppProcess>;
+  readonly #passed = new Map<string, Passed>();
+  #atWork = 0;
+  /** Of the first process that has loaded: the app of the others is the same. */
+  #known: Pick<AppProcess, 'paths'> | undefined;
+
+  /** Starts loading. */
+  constructor(parts: AppFrontParts) {
+    this.#parts = parts;
+    this.#seat = new Seat({
+      ...parts,
+      name: 'HTTP app',
+      make: () => new AppProcess(parts),
+      onReady: ({ paths }) => (this.#known ??= { paths }),
+    });
+  }
+
+  /** @throws TerminalError `GraphLoadFailed` */
+  async load(): Promise<void> {
+    await this.#seat.firstLoad;
+  }
+
+  describeLoad(): string | undefined {
+    return this.#seat.describeLoad();
+  }
+
+  /** What is wrong with the app while the server goes on; undefined while all is well. */
+  get note(): string | undefined {
+    const { ready, trouble } = this.#seat;
+    if (ready && ready.silentMs > SILENT_MS) return silenceOf(ready);
+    return trouble;
+  }
+
+  async stop(): Promise<void> {
+    await this.#seat.stop();
+  }
+
+  /** Whether a request is for the app first. @param url path and query */
+  wants(url: string, own: OwnRoute): boolean {
+    // a server that is ready has seen it load
+    return isForApp(this.#known?.paths, url, own);
+  }
+
+  /** Whether a request that is for the app first needs a caller before. */
+  authenticatesFirst(own: OwnRoute): boolean {
+    return needsCaller(this.#parts.settings, own);
+  }
+
+  /** The request that comes back from the app, once; undefined for one of a client. */
+  take(headers: IncomingHttpHeaders): Passed | undefined {
+    const pass = headers[PASS_HEADER];
+    if (typeof pass !== 'string') return undefined;
+    const passed = this.#passed.get(pass);
+    this.#passed.delete(pass);
+    return passed;
+  }
+
+  forward(asked: Omit<ForwardedRequest, 'pass'>): void {
+    const { limits, clock } = this.#parts;
+    const { request, response, caller } = asked;
+    const process = this.#seat.ready;
+    if (!process)
+      return answerFor(
+        response,
+        503,
+        `The agent's HTTP app is unavailable: ${this.#seat.trouble ?? 'it is starting'}; retry`,
+      );
+    if (process.silentMs > SILENT_MS)
+      return answerFor(response, 503, `Unavailable: ${silenceOf(process)}; retry`);
+    if (this.#atWork >= MOST_REQUESTS)
+      return answerFor(response, 503, `The agent's HTTP app has ${MOST_REQUESTS} requests at work; retry`);
+    const pass = randomUUID();
+    this.#passed.set(pass, { address: request.socket.remoteAddress, caller });
+    this.#atWork += 1;
+    response.once('close', () => {
+      this.#passed.delete(pass);
+      this.#atWork -= 1;
+    });
+    try {
+      forward(process, { ...asked, pass }, limits, clock);
+    } catch {
+      answerFor(response, 502, "The request could not be handed to the agent's HTTP app; retry");
+    }
+  }
+}
+
+/** Where it is stands in the log alone: callers get no lines of the agent. */
+function silenceOf({ silentMs }: AppProcess): string {
+  return `the agent's HTTP app has not answered for ${Math.floor(silentMs / 1000)} s; its log has where`;
+}

@@ -1,0 +1,65 @@
+import type { AppPath } from './way-of.js';
+
+/** Headers between the server and the host of an agent's HTTP app. No client's header of these names goes past the server. */
+export const CONTROL_HEADER = 'x-agentplane-control';
+/** Names one request, so that what the app leaves to the server comes back as that request. */
+export const PASS_HEADER = 'x-agentplane-pass';
+/** The authenticated caller, as JSON in base64url. */
+export const CALLER_HEADER = 'x-agentplane-caller';
+/** Length of an answer as the app announced it: HTTP/2 ends the connection of all where it is wrong. */
+export const LENGTH_HEADER = 'x-agentplane-length';
+/** `http` or `https`, and the host that the client asked for. */
+export const HOST_HEADER = 'x-agentplane-host';
+
+const OWN_HEADERS = /^x-agentplane-/;
+
+/** They belong to one connection, not to what is sent over it (RFC 9110, 7.6.1). */
+const HOP_BY_HOP = new Set([
+  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection'],
+  ...['te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'],
+]);
+
+/** Whether a header may go on to the next connection, and is none of the server's own. @param connection that header */
+export function goesOn(name: string, connection: string): boolean {
+  if (HOP_BY_HOP.has(name) || OWN_HEADERS.test(name)) return false;
+  return (
+    connection === '' ||
+    !connection
+      .toLowerCase()
+      .split(',')
+      .some((one) => one.trim() === name)
+  );
+}
+
+/** Descriptor at which the host finds its server: HTTP/2 without TLS, and nothing else. */
+export const REQUESTS_FD = 3;
+
+/** What a client may have unread of one answer before the app has to wait. */
+export const STREAM_WINDOW_BYTES = 256 * 1024;
+
+/** Requests to an app at once. */
+export const MOST_REQUESTS = 1_000;
+
+/**
+ * Megabytes that all requests together may hold. Node takes data off the window of the connection as it arrives, so a
+ * reader that has stopped stops nobody else; what waits for it is bounded by its own window.
+ */
+export const SESSION_MEGABYTES = (2 * MOST_REQUESTS * STREAM_WINDOW_BYTES) / 2 ** 20;
+
+/** What the host is told before anything else. */
+export interface AppOrder {
+  /** Real path of the agent's folder. */
+  readonly folder: string;
+  /** Absolute. */
+  readonly file: string;
+  readonly exportName: string;
+  readonly logLevel: string;
+}
+
+/** What the host answers to it, with 200. */
+export interface LoadedApp {
+  readonly sources: readonly string[];
+  readonly packages: readonly string[];
+  /** What may reach the app. Undefined: what the server has no route for. */
+  readonly paths: readonly AppPath[] | undefined;
+}

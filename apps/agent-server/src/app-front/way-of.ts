@@ -1,0 +1,50 @@
+import type { AppSettings } from '#lib/graph-configuration';
+
+/** Paths that proxies, routers and addresses may read in another way than they stand there go to the app first. */
+const PLAIN_PATH = /^(\/[\w~:@!$&'()*+,=-][\w.~:@!$&'()*+,=-]*)+\/?$|^\/$/;
+
+/** `GET /ok` decides whether the server gets requests at all: it asks nothing of the agent. */
+const PROBE = '/ok';
+
+/** The beginning of the paths that a route of the app matches. */
+export interface AppPath {
+  /** Without a slash at its end. */
+  readonly path: string;
+  /** Nothing may follow. */
+  readonly isWhole: boolean;
+}
+
+/** What a request is to the router of the server. */
+export interface OwnRoute {
+  readonly isFound: boolean;
+  /** Anybody may call it. */
+  readonly isOpen: boolean;
+}
+
+function isBelow(path: string, { path: one, isWhole }: AppPath): boolean {
+  return isWhole ? path === one || path === `${one}/` : path.startsWith(one);
+}
+
+/**
+ * Whether a request is for the app first.
+ * @param paths what may reach the app; undefined: what the server has no route for
+ * @param url path and query
+ */
+export function isForApp(
+  paths: readonly AppPath[] | undefined,
+  url: string,
+  { isFound }: Pick<OwnRoute, 'isFound'>,
+): boolean {
+  const [path = ''] = url.split('?', 1);
+  if (path === PROBE || !path.startsWith('/')) return false;
+  if (paths === undefined) return !isFound;
+  return !PLAIN_PATH.test(path) || paths.some((one) => isBelow(path, one));
+}
+
+/** Whether a request that is for the app first needs a caller before. */
+export function needsCaller(
+  { authenticatesRoutes, isAuthFirst }: Pick<AppSettings, 'authenticatesRoutes' | 'isAuthFirst'>,
+  { isFound, isOpen }: OwnRoute,
+): boolean {
+  return authenticatesRoutes || (isAuthFirst && isFound && !isOpen);
+}

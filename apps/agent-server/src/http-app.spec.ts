@@ -1,0 +1,246 @@
+import { join } from 'node:path';
+import { sendRaw, testPostgres } from '#lib/testing';
+import { waitUntil } from '../../../test/support/wait-until.js';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const postgres = testPostgres();
+const FOLDER = join(import.meta.dirname, '..', 'testdata', 'app-agent');
+const JSON_HEADERS = { 'content-type': 'application/json' };
+let server: ServerProcess;
+
+beforeAll(async () => {
+  const { uri } = await postgres.freshDatabase();
+  server = await ServerProcess.start({ uri, folder: FOLDER, env: { AGENTPLANE_APP_ANSWER_MS: '3000' } });
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+function get(path: string, init: RequestInit = {}): Promise<Response> {
+  return fetch(server.url + path, init);
+}
+
+function post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  return get(path, { method: 'POST', headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) });
+}
+
+async function outcome(answer: Promise<Response>): Promise<[number, unknown]> {
+  const { status, ...rest } = await answer.then(async (one) => ({
+    status: one.status,
+    body: await one.json(),
+  }));
+  return [status, rest.body];
+}
+
+describe('the HTTP app of an agent', () => {
+  it('serves routes of its own', async () => {
+    const host = `127.0.0.1:${server.port}`;
+    const internal = {
+      'x-agentplane-pass': 'mine',
+      'x-agentplane-caller': 'e30',
+      'x-agentplane-control': 'load',
+    };
+    expect(await outcome(get('/custom/hello/you?x=1', { headers: internal }))).toEqual([
+      200,
+      { name: 'you', user: null, host, internal: [] },
+    ]);
+    expect(await outcome(get('/custom/hello'))).toMatchObject([200, { name: null }]);
+  });
+
+  it('wins over a route of the server, but not over the probe', async () => {
+    expect(await outcome(post('/assistants/count', {}))).toEqual([200, 42]);
+    expect(await outcome(get('/ok'))).toEqual([200, { ok: true }]);
+  });
+
+  it('has its middleware around routes of the server, which keep what they are', async () => {
+    const made = await post('/threads', { metadata: { a: 1 } });
+    expect([made.status, made.headers.get('x-middleware')]).toEqual([200, 'around']);
+    expect(await made.json()).toMatchObject({ status: 'idle', metadata: { a: 1 } });
+    expect(await outcome(post('/threads', {}, { 'x-blocked': '1' }))).toEqual([
+      403,
+      { detail: 'blocked by the app' },
+    ]);
+    expect(await outcome(post('/threads', { ttl: 'x' }))).toMatchObject([422, { detail: expect.anything() }]);
+  });
+
+  it.each([
+    ['/threads/'],
+    ['//threads'],
+    ['/%74hreads'],
+    ['/threads#x'],
+    ['/x/../threads'],
+    ['/x/%2e%2e/threads'],
+    ['http://a/threads'],
+    ['/threads;a'],
+  ])('guards a route of the server that is asked for as %s', async (path) => {
+    const { status } = await sendRaw(
+      server.port,
+      `POST ${path} HTTP/1.1\r\nhost: a\r\nx-blocked: 1\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
+    );
+    expect([403, 404]).toContain(status);
+  });
+
+  it('passes bodies of every method on whole', async () => {
+    const { store } = server.client();
+    await store.putItem(['a'], 'b', { c: 1 });
+    expect(await store.getItem(['a'], 'b')).toMatchObject({ value: { c: 1 } });
+    expect(await outcome(get('/store/items?namespace=a&key=b', { headers: { 'x-shorter': '1' } }))).toEqual([
+      200,
+      {},
+    ]);
+    await store.deleteItem(['a'], 'b');
+    expect(await store.getItem(['a'], 'b')).toBeNull();
+  });
+
+  it('gets no request of a method that has none', async () => {
+    const trace = await sendRaw(
+      server.port,
+      'TRACE /custom/hello HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
+    );
+    expect(trace.status).toBe(400);
+  });
+
+  it('streams a run of the server through its middleware', async () => {
+    const events: string[] = [];
+    const client = server.client();
+    for await (const { event } of client.runs.stream(null, 'calling', { input: { kept: 'x' } }))
+      events.push(event);
+    expect(events).toEqual(['metadata', 'values', 'values']);
+  });
+
+  it('lets graphs and routes reach their own server without its address', async () => {
+    const count = await server.client().threads.count();
+    expect(await server.client().runs.wait(null, 'calling', { input: {} })).toMatchObject({ threads: count });
+    expect(await outcome(get('/custom/client'))).toEqual([200, count]);
+  });
+
+  it('gets bodies as they come, and sends them so', async () => {
+    const bytes = Buffer.alloc(5 * 2 ** 20, 'a');
+    const answer = await get('/custom/echo', { method: 'POST', body: bytes });
+    expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
+  });
+
+  it('never gets a body that is announced as too large', async () => {
+    const announced = `POST /custom/echo HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 70000000\r\n\r\n`;
+    expect((await sendRaw(server.port, announced)).status).toBe(413);
+  });
+
+  it('hears that its client has left, and waits for one that does not read', async () => {
+    const [before] = [await outcome(get('/custom/left'))];
+    const leaving = new AbortController();
+    const [answer, stalled] = await Promise.all(
+      [1, 2].map(() => get('/custom/endless', { signal: leaving.signal })),
+    );
+    await answer?.body?.getReader().read();
+    expect((await get('/custom/hello')).status).toBe(200);
+    expect(stalled?.status).toBe(200);
+    leaving.abort();
+    await waitUntil('the app to hear', async () => {
+      const [, left] = await outcome(get('/custom/left'));
+      return left === Number(before?.[1]) + 2;
+    });
+  });
+
+  it('answers without headers of another connection, and with each cookie', async () => {
+    const answer = await get('/custom/headers');
+    const { date: _, 'x-request-id': __, ...headers } = Object.fromEntries(answer.headers);
+    expect(await answer.text()).toBe('body');
+    expect(headers).toMatchObject({
+      'x-twice': 'a, b',
+      'cache-control': 'max-age=60',
+      'x-content-type-options': 'nosniff',
+    });
+    expect(answer.headers.getSetCookie()).toEqual(['a=1', 'b=2']);
+    for (const name of ['x-hop', 'keep-alive-x', 'upgrade', 'x-agentplane-pass'])
+      expect(headers).not.toHaveProperty(name);
+  });
+
+  it.each([
+    ['throws', '/custom/throw', 500, 'of the app'],
+    ['never answers', '/custom/never', 504, "The agent's HTTP app did not begin to answer within 3 s"],
+  ])('has the server answer when it %s', async (_, path, status, detail) => {
+    expect(await outcome(get(path))).toEqual([status, { detail }]);
+  });
+
+  it.each(['/custom/broken', '/custom/short', '/custom/long'])(
+    'breaks off an answer that is not what it announced: %s',
+    async (path) => {
+      const read = get(path).then(async (answer) => [answer.status, await answer.text()]);
+      const found = await read.catch(() => 'broken off');
+      if (found !== 'broken off') expect(found[0]).toBe(502);
+    },
+  );
+
+  it('charges itself alone when its process ends', async () => {
+    const client = server.client();
+    const { thread_id } = await client.threads.create();
+    expect(await outcome(get('/custom/die'))).toEqual([
+      502,
+      { detail: "The agent's HTTP app broke off: HTTP app ended: signal SIGKILL" },
+    ]);
+    // a route of the server that the app has nothing to do with
+    expect(await client.threads.get(thread_id)).toMatchObject({ thread_id });
+    expect(await outcome(get('/custom/hello'))).toMatchObject([
+      503,
+      { detail: expect.stringContaining('SIGKILL') },
+    ]);
+    await waitUntil('the next process', async () => (await get('/custom/hello')).status === 200);
+    expect(server.log.filter(({ msg }) => msg.startsWith('graph host ended'))).toEqual([]);
+  });
+
+  it('stops only its own requests when it computes without a pause', async () => {
+    expect(await outcome(get('/custom/hang'))).toMatchObject([504, {}]);
+    const { status } = await post('/threads/search', {});
+    expect(status).toBe(200);
+    const said = "the agent's HTTP app has not answered for";
+    await waitUntil('the note', async () => {
+      const [, body] = await outcome(get('/ok'));
+      return JSON.stringify(body).includes(said);
+    });
+    expect(await outcome(get('/custom/hello'))).toMatchObject([
+      503,
+      { detail: expect.stringContaining(said) },
+    ]);
+    const line = await waitUntil('the line', () => server.log.find(({ msg }) => msg === 'HTTP app hangs'));
+    expect(JSON.stringify(line)).toMatch(/app\.ts:\d+/);
+  }, 60_000);
+});
+
+describe('an app that is no router, behind authentication', () => {
+  let plain: ServerProcess;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    plain = await ServerProcess.start({ uri, folder: join(FOLDER, '..', 'plain-app') });
+  });
+
+  afterAll(async () => {
+    await plain?.stop();
+  });
+
+  const ask = (path: string, headers: Record<string, string> = {}): Promise<[number, unknown]> =>
+    outcome(fetch(plain.url + path, { headers }));
+
+  it('gets what the server has no route for, from callers that it knows', async () => {
+    const alice = { authorization: 'Bearer alice' };
+    expect(await ask('/p/any/path?x', alice)).toEqual([200, { path: '/any/path', user: 'alice' }]);
+    const forged = { 'x-agentplane-caller': Buffer.from('{"identity":"root"}').toString('base64url') };
+    expect(await ask('/p/any', { ...alice, ...forged })).toEqual([200, { path: '/any', user: 'alice' }]);
+    expect(await ask('/p/assistants/idle', alice)).toMatchObject([200, { graph_id: 'idle' }]);
+  });
+
+  it.each(['/p/nothing', '/p/throw'])('has the server answer where it fails: %s', async (path) => {
+    expect(await ask(path, { authorization: 'Bearer alice' })).toEqual([
+      500,
+      { detail: "The agent's HTTP app failed; its log has the reason" },
+    ]);
+  });
+
+  it.each(['/p/any', '/p//any', '/p/%61ny', '/p/assistants/idle', '/any', '/p/ok/any'])(
+    'gets nothing from others at %s',
+    async (path) => {
+      expect((await ask(path, { 'x-agentplane-pass': 'x' }))[0]).toBe(401);
+    },
+  );
+});
