@@ -14,6 +14,11 @@ export interface RunnableGraph {
   getState(config: GraphConfig, options?: { subgraphs?: boolean }): Promise<StateSnapshot>;
   getStateHistory(config: GraphConfig, options?: HistoryOptions): AsyncIterable<StateSnapshot>;
   updateState(config: GraphConfig, values: unknown, asNode?: string): Promise<GraphConfig>;
+  /** Missing in old versions. */
+  bulkUpdateState?(
+    config: GraphConfig,
+    steps: readonly { readonly updates: readonly { readonly values: unknown; readonly asNode?: string }[] }[],
+  ): Promise<GraphConfig>;
   getSubgraphsAsync?(namespace?: string, recurse?: boolean): AsyncIterable<[string, RunnableGraph]>;
   getGraphAsync?(config: { xray?: boolean | number }): Promise<{ toJSON(): unknown }>;
 }

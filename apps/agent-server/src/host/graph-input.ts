@@ -24,9 +24,20 @@ async function gotoOf(wire: unknown, agentFile: string): Promise<unknown> {
   );
 }
 
+/** A command as an instance of the agent's own class, for what is written to a state from outside. */
+export async function commandOf(
+  command: StoredRun['kwargs']['command'],
+  agentFile: string,
+): Promise<unknown> {
+  const Command = (await importOfAgent(agentFile, '@langchain/langgraph'))?.['Command'];
+  if (typeof Command !== 'function')
+    throw new Error('a command: the agent has no package @langchain/langgraph; add it to the agent');
+  return Reflect.construct(Command, [await graphInput({ input: undefined, command }, agentFile)]);
+}
+
 /** The input to call the graph with: what the run was given, or a command to a graph that stopped. */
 export async function graphInput(
-  { input, command }: StoredRun['kwargs'],
+  { input, command }: Pick<StoredRun['kwargs'], 'input' | 'command'>,
   agentFile: string,
 ): Promise<unknown> {
   if (!command) return input ?? null;

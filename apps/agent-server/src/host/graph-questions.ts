@@ -14,6 +14,7 @@ import type {
   SchemasQuestion,
   StatePlace,
   StateQuestion,
+  StateWrite,
   SubgraphsQuestion,
   UpdatedState,
   UpdateQuestion,
@@ -26,6 +27,7 @@ import { WORKER } from '../store/worker-scope.js';
 import { checkpointOf } from '../wire/checkpoint-on-wire.js';
 import type { SecretWords } from '../wire/secret-words.js';
 import { wireJson } from '../wire/wire-value.js';
+import { commandOf } from './graph-input.js';
 import { interruptsByTask } from './interrupts.js';
 import { stateOnWire } from './state-on-wire.js';
 
@@ -75,9 +77,9 @@ export class GraphQuestions implements Answers {
   /** @throws PublicError `bad_request` for what the graph does not take */
   async update(question: UpdateQuestion): Promise<string> {
     const { graph, config, saver } = await this.#open(question);
-    const { threadId, values, asNode } = question;
-    const made = await graph.updateState(config, values, asNode).catch((error: unknown) => {
-      throw this.#refused(threadId, error);
+    const { threadId } = question;
+    const made = await this.#write(graph, config, question).catch((error: unknown) => {
+      throw this.#refused(question.threadId, error);
     });
     const newest = { ...configOf(saver, { ...question, checkpoint: undefined }), store: this.parts.store };
     const state = await graph.getState(newest);
@@ -88,6 +90,32 @@ export class GraphQuestions implements Answers {
       interrupts: interruptsByTask(state),
     };
     return JSON.stringify(updated);
+  }
+
+  async #write(
+    graph: RunnableGraph,
+    config: GraphConfig,
+    { graphId, steps }: UpdateQuestion,
+  ): Promise<GraphConfig> {
+    const file = this.parts.graphs.fileOf(graphId) ?? '';
+    const valuesOf = ({ values, command }: StateWrite): Promise<unknown> =>
+      command ? commandOf(command, file) : Promise.resolve(values);
+    const [[only] = []] = steps;
+    if (only && steps.flat().length === 1)
+      return graph.updateState(config, await valuesOf(only), only.asNode);
+    if (!graph.bulkUpdateState)
+      throw new Error('its LangGraph has no bulkUpdateState; use @langchain/langgraph 0.2.67 or newer');
+    const supersteps = await Promise.all(
+      steps.map(async (writes) => ({
+        updates: await Promise.all(
+          writes.map(async (write) => ({
+            values: await valuesOf(write),
+            ...(write.asNode === undefined ? {} : { asNode: write.asNode }),
+          })),
+        ),
+      })),
+    );
+    return graph.bulkUpdateState(config, supersteps);
   }
 
   async drawing({ graphId, xray }: DrawingQuestion): Promise<string> {

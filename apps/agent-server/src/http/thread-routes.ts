@@ -2,14 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
-import {
-  checkpointShape,
-  document,
-  parseBody,
-  parseInput,
-  text,
-  unsupported,
-} from '../run/request-shapes.js';
+import { checkpointShape, document, parseBody, parseInput, text } from '../run/request-shapes.js';
+import { command } from '../run/requested-run.js';
 import { uuid7 } from '../run/uuid7.js';
 import type { Scope } from '../store/scope.js';
 import type { WireThread } from '../store/row/thread-row.js';
@@ -32,6 +26,9 @@ import { asJson, paginate, selected } from './search-answer.js';
 import type { AskedThread, ThreadState } from './thread-state.js';
 import { registerThreadUpkeep } from './thread-upkeep.js';
 
+/** Of a thread that is created: each is a state of its own. */
+const MAX_SUPERSTEPS = 1_000;
+
 /** A thousand years. */
 const MAX_TTL_MINUTES = 525_960_000;
 
@@ -44,11 +41,19 @@ const lifetime = z.union([
   z.object({ ttl: minutes, strategy: z.enum(['delete', 'keep_latest']).nullish() }),
 ]);
 
+const superstep = z.object({
+  updates: z
+    .array(
+      z.object({ values: z.unknown().optional(), command: command.nullish(), as_node: z.string().nullish() }),
+    )
+    .min(1),
+});
+
 const creation = z.object({
   thread_id: uuid.nullish(),
   metadata: document.nullish(),
   if_exists: z.enum(['raise', 'do_nothing']).nullish(),
-  supersteps: unsupported,
+  supersteps: z.array(superstep).max(MAX_SUPERSTEPS).nullish(),
   ttl: lifetime.nullish(),
 });
 const change = z.object({ metadata: document.nullish(), ttl: lifetime.nullish() });
@@ -129,11 +134,21 @@ async function withTtl(
 export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRouteParts): void {
   const { sql, clock } = parts;
   app.post('/threads', access('threads:create'), async (request) => {
-    const { thread_id, metadata, if_exists, ttl } = parseBody(creation, request.body);
+    const { thread_id, metadata, if_exists, ttl, supersteps } = parseBody(creation, request.body);
     const threadId = thread_id?.toLowerCase() ?? uuid7(clock.now());
     const create = (within: Sql): Promise<WireThread> =>
       createThread(scopeOf(request), within, threadId, metadata ?? {}, if_exists ?? 'raise');
-    return withTtl(scopeOf(request), sql, ttlOf(ttl), create);
+    if (!supersteps?.length) return withTtl(scopeOf(request), sql, ttlOf(ttl), create);
+    const steps = supersteps.map(({ updates }) =>
+      updates.map(({ values, command: given, as_node: asNode }) => ({
+        values,
+        command: given ?? undefined,
+        asNode: asNode ?? undefined,
+      })),
+    );
+    return parts.state.create({ scope: scopeOf(request), threadId }, steps, (within) =>
+      withTtl(scopeOf(request), within, ttlOf(ttl), create),
+    );
   });
   app.post('/threads/search', access('threads:search'), async (request, reply) => {
     const body = parseBody(search, request.body);

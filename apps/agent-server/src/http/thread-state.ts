@@ -2,14 +2,16 @@ import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Assistants } from '../assistant/assistants.js';
 import { configurableOf } from '../graph/configurable-of.js';
-import type { Questions, StatePlace, UpdatedState } from '../protocol/questions.js';
+import type { Questions, StatePlace, UpdatedState, UpdateQuestion } from '../protocol/questions.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { WireThread } from '../store/row/thread-row.js';
 import { hasActiveRun } from '../store/run/has-active-run.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
+import { findThread } from '../store/thread/find-thread.js';
 import { getThread } from '../store/thread/get-thread.js';
 import { lockThread } from '../store/thread/lock-thread.js';
+import { removeThread } from '../store/thread/remove-thread.js';
 import { setThreadState } from '../store/thread/set-thread-state.js';
 
 /** A thread that a caller asks for. */
@@ -84,8 +86,7 @@ export class ThreadState {
    * @throws PublicError `not_found`, `conflict` while a run is active, `bad_request` when no graph has used the thread
    */
   async update({ scope, threadId }: AskedThread, update: StateUpdate): Promise<unknown> {
-    const { sql, hosts } = this.parts;
-    return sql.transaction(async (inside) => {
+    return this.parts.sql.transaction(async (inside) => {
       await lockThread(scope, inside, threadId);
       if (await hasActiveRun(scope, inside, threadId))
         throw new PublicError('conflict', `Thread ${threadId} has an active run`);
@@ -94,16 +95,61 @@ export class ThreadState {
       if (!place)
         throw new PublicError('bad_request', `Thread ${threadId} belongs to no graph yet; start a run first`);
       const { values, asNode } = update;
-      // the graph reads and writes outside of this transaction
-      const answer = await hosts.ask('update', { ...place, values, asNode });
-      const updated = JSON.parse(answer) as UpdatedState;
-      await setThreadState(scope, inside, threadId, {
-        values: updated.values,
-        status: updated.hasNext ? 'interrupted' : 'idle',
-        interrupts: updated.interrupts,
-      });
-      return { checkpoint: updated.checkpoint };
+      return { checkpoint: await this.#change(scope, inside, place, [[{ values, asNode }]]) };
     });
+  }
+
+  /**
+   * Makes a thread with the state that these steps lead to, or no thread. One that exists already stays as it is: a
+   * request that is sent again changes nothing.
+   * @param write creates the thread
+   * @throws PublicError `bad_request` for steps that the graph does not take, and without a graph
+   */
+  async create(
+    { scope, threadId }: AskedThread,
+    steps: UpdateQuestion['steps'],
+    write: (inside: Sql) => Promise<WireThread>,
+  ): Promise<WireThread> {
+    let failure: { readonly error: unknown } | undefined;
+    const made = await this.parts.sql.transaction(async (inside) => {
+      const existing = await findThread(scope, inside, threadId);
+      const thread = await write(inside);
+      if (existing) return thread;
+      try {
+        const place = await this.#placeOf(scope, thread, undefined);
+        if (!place)
+          throw new PublicError(
+            'bad_request',
+            'supersteps need a graph of this deployment; name it as graph_id in the metadata of the thread',
+          );
+        await this.#change(scope, inside, place, steps);
+        return await getThread(scope, inside, threadId);
+      } catch (error) {
+        failure = { error };
+        // with what the graph has written for the steps before
+        await removeThread(scope, inside, threadId);
+        return thread;
+      }
+    });
+    if (failure) throw failure.error;
+    return made;
+  }
+
+  /** The graph reads and writes outside of the transaction. */
+  async #change(
+    scope: Scope,
+    inside: Sql,
+    place: StatePlace,
+    steps: UpdateQuestion['steps'],
+  ): Promise<JsonObject | null> {
+    const answer = await this.parts.hosts.ask('update', { ...place, steps });
+    const updated = JSON.parse(answer) as UpdatedState;
+    await setThreadState(scope, inside, place.threadId, {
+      values: updated.values,
+      status: updated.hasNext ? 'interrupted' : 'idle',
+      interrupts: updated.interrupts,
+    });
+    return updated.checkpoint;
   }
 
   /** The one that the thread was last used with; when it was deleted, the graph's own. */

@@ -20,9 +20,17 @@ export interface HistoryQuestion extends StatePlace {
   readonly metadata?: JsonObject | undefined;
 }
 
-export interface UpdateQuestion extends StatePlace {
-  readonly values: unknown;
+/** What one node would write. */
+export interface StateWrite {
+  readonly values?: unknown;
+  /** Instead of values. */
+  readonly command?: JsonObject | undefined;
   readonly asNode?: string | undefined;
+}
+
+export interface UpdateQuestion extends StatePlace {
+  /** One after the other; the writes of a step are made at once. */
+  readonly steps: readonly (readonly StateWrite[])[];
 }
 
 /** What a state is after a change from outside. */

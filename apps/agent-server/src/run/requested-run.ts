@@ -11,7 +11,8 @@ const modes = z.preprocess(
 /** Ten years; no timer and no row needs to look further. */
 const LONGEST_DELAY_SECONDS = 315_360_000;
 
-const command = z.object({
+/** What answers a graph that stopped, or is written in place of values. */
+export const command = z.object({
   update: z.unknown().optional(),
   resume: z.unknown().optional(),
   goto: z.unknown().optional(),
