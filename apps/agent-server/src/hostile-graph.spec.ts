@@ -131,7 +131,9 @@ describe('a graph with a large state', () => {
 
 describe('a graph whose output is larger than allowed', () => {
   it('fails its run alone, and names size, limit and setting', async () => {
-    const strict = await ServerProcess.start({ uri, env: { AGENTPLANE_EVENT_MB: '8' } });
+    // a server of the same database, whose limit is another, could take the run
+    const own = await postgres.freshDatabase();
+    const strict = await ServerProcess.start({ uri: own.uri, env: { AGENTPLANE_EVENT_MB: '8' } });
     try {
       const mine = strict.client();
       const { thread_id } = await mine.threads.create();
