@@ -15,6 +15,8 @@ from langgraph_sdk import get_client, get_sync_client
 
 warnings.simplefilter("ignore")
 URL, HEADERS = sys.argv[1], json.loads(sys.argv[2])
+# the SDK takes it by another way than other headers
+API_KEY = HEADERS.pop("x-api-key", None)
 ROWS = []
 HELLO = {"messages": [{"role": "user", "content": "hello"}]}
 AT_ONCE = 5
@@ -246,6 +248,27 @@ async def _(client):
     same([tick["tick"] for tick in data_of(rest, "custom")], [3, 4])
 
 
+@row("joins the stream of a thread")
+async def _(client):
+    key = (await client.threads.create())["thread_id"]
+    heard = []
+
+    async def read():
+        async for part in await client.threads.join_stream(key, stream_mode="lifecycle"):
+            heard.append(part)
+
+    reading = asyncio.create_task(read())
+    for _ in range(100):
+        await client.runs.wait(key, "counter", input={})
+        if any(isinstance(part.data, dict) and part.data.get("status") == "run_done" for part in heard):
+            break
+        if reading.done():
+            raise AssertionError(f"the stream ended: {reading.exception()!r}")
+    else:
+        raise AssertionError(f"heard {heard!r}")
+    reading.cancel()
+
+
 @row("follows a thread by the thread stream protocol")
 async def _(client):
     async with client.threads.stream(assistant_id="echo") as thread:
@@ -286,7 +309,7 @@ async def _(client):
 @row("answers the blocking client as well")
 async def _(client):
     def ask():
-        blocking = get_sync_client(url=URL, api_key=None, headers=HEADERS)
+        blocking = get_sync_client(url=URL, api_key=API_KEY, headers=HEADERS)
         key = blocking.threads.create()["thread_id"]
         same(blocking.runs.wait(key, "counter", input={})["steps"], ["step 1"])
         parts = list(blocking.runs.stream(key, "counter", input={}, stream_mode="updates"))
@@ -298,8 +321,8 @@ async def _(client):
 def remote(graph):
     from langgraph.pregel.remote import RemoteGraph
 
-    client = get_client(url=URL, api_key=None, headers=HEADERS)
-    blocking = get_sync_client(url=URL, api_key=None, headers=HEADERS)
+    client = get_client(url=URL, api_key=API_KEY, headers=HEADERS)
+    blocking = get_sync_client(url=URL, api_key=API_KEY, headers=HEADERS)
     return RemoteGraph(graph, client=client, sync_client=blocking)
 
 
@@ -352,7 +375,7 @@ async def _(client):
 
 async def check(name, judge, turns):
     async with turns:
-        client = get_client(url=URL, api_key=None, headers=HEADERS)
+        client = get_client(url=URL, api_key=API_KEY, headers=HEADERS)
         try:
             await asyncio.wait_for(judge(client), 45)
             error = None

@@ -3,7 +3,7 @@ import type { Client } from '@langchain/langgraph-sdk';
 import { WebSocket } from 'ws';
 import { waitFor } from '#lib/testing';
 import { eventsUntil, open, send, type WireEvent } from '../clients/raw-http.js';
-import { newerSdkRows } from '../clients/sdk-client.js';
+import { newerSdkRows, sdkClient } from '../clients/sdk-client.js';
 import { rowsOf, type Target } from '../target.js';
 
 const HELLO = { messages: [{ role: 'user', content: 'hello' }] };
@@ -44,11 +44,12 @@ const state = async ({ threads }: Client, threadId: string): Promise<unknown> =>
   (await threads.getState(threadId)).values;
 
 const SDK = newerSdkRows({
-  'shows the output of a thread stream by a WebSocket': async (client, { headers }) => {
-    const webSocketFactory = (url: string): globalThis.WebSocket =>
-      // an API key goes into a header, which the sockets of pages do not have
-      new WebSocket(url, { headers: { ...headers } }) as unknown as globalThis.WebSocket;
-    const thread = client.threads.stream(randomUUID(), {
+  'shows the output of a thread stream by a WebSocket': async (_client, { url, headers }) => {
+    // an API key goes into a header, which the sockets of pages do not have
+    const webSocketFactory = (address: string): globalThis.WebSocket =>
+      new WebSocket(address, { headers: { ...headers } }) as unknown as globalThis.WebSocket;
+    const { threads } = sdkClient({ url, headers: {} });
+    const thread = threads.stream(randomUUID(), {
       ...{ assistantId: 'echo', transport: 'websocket' as const, webSocketFactory },
     });
     await thread.run.start({ input: HELLO });

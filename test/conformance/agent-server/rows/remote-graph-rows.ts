@@ -1,5 +1,6 @@
 import { Command, type StateSnapshot } from '@langchain/langgraph';
 import { RemoteGraph } from '@langchain/langgraph/remote';
+import { waitFor } from '#lib/testing';
 import { sdkClient } from '../clients/sdk-client.js';
 import { rowsOf, type Target } from '../target.js';
 
@@ -57,7 +58,7 @@ export const REMOTE_GRAPH_ROWS = rowsOf('RemoteGraph in JavaScript', {
     const [graph, config] = [remote(target, 'asking'), await onThread(target)];
     // this client throws at a question
     await expect(graph.invoke(HELLO, config)).rejects.toThrow(/Which colour\?/);
-    expect((await graph.getState(config)).next).toEqual(['ask']);
+    await waitFor(async () => (await graph.getState(config)).next[0] === 'ask');
     const done = (await graph.invoke(new Command({ resume: 'red' }), config)) as {
       messages: { content: string }[];
     };
