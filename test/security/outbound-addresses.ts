@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { CONDITION, findCondition, RESOURCES } from '#lib/resources';
+import { CONDITION, findCondition, RESOURCES, SECRETS } from '#lib/resources';
 import { waitUntil } from '../support/wait-until.js';
 import type { FindArena } from './arena.js';
 
@@ -140,6 +140,11 @@ export function attackOutboundAddresses(arena: FindArena): void {
     it('refuses the same in objects of Kubernetes', async () => {
       const { kube, attacker } = arena();
       const { namespace } = attacker;
+      const credentialsSecretRef = { name: 'forged-credentials' };
+      await kube.create(SECRETS, {
+        metadata: { ...credentialsSecretRef, namespace },
+        data: { access_key_id: btoa('id'), secret_access_key: btoa('key') },
+      });
       const endpoints = ['http://169.254.169.254', 'http://0xa9fea9fe', 'http://metadata.google.internal'];
       await Promise.all(
         endpoints.map(async (endpointUrl, at) => {
@@ -149,6 +154,7 @@ export function attackOutboundAddresses(arena: FindArena): void {
             spec: {
               displayName: name,
               type: 'object_store',
+              credentialsSecretRef,
               config: { bucketName: 'bucket', region: 'us-east-1', endpointUrl, includeBucketInPrefix: true },
             },
           });
