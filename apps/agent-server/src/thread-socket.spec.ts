@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { Client } from '@langchain/langgraph-sdk';
 import { WebSocket } from 'ws';
 import { testPostgres, waitFor } from '#lib/testing';
@@ -264,6 +266,21 @@ describe('a connection', () => {
       426,
       { detail: expect.stringContaining('WebSocket') },
     ]);
+  });
+
+  it('answers a subscription by POST that asks for an upgrade as one without', async () => {
+    const subscription = JSON.stringify({ channels: ['lifecycle'] });
+    const socket = connect(server.port, '127.0.0.1');
+    let heard = '';
+    socket.on('data', (bytes) => (heard += bytes.toString()));
+    socket.write(
+      `POST /threads/${randomUUID()}/stream/events HTTP/1.1\r\nhost: test\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
+        `content-type: application/json\r\ncontent-length: ${subscription.length}\r\n\r\n`,
+    );
+    await setTimeout(100);
+    socket.write(subscription);
+    await waitFor(() => heard.startsWith('HTTP/1.1 200 '));
+    socket.destroy();
   });
 
   it('holds one event for a client that does not read, which has them all once it reads', async () => {

@@ -28,10 +28,12 @@ const sockets = new WebSocketServer({
   handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : ([...offered][0] ?? false)),
 });
 
-/** What else asks for an upgrade is served as it is. */
-function asksForSocket({ headers, url = '' }: IncomingMessage): boolean {
+/** What else asks for an upgrade is served as it is: other methods have a body, which never arrives after an upgrade. */
+function asksForSocket({ method, headers, url = '' }: IncomingMessage): boolean {
   return (
-    headers.upgrade?.toLowerCase() === 'websocket' && /\/threads\/[^/?]+\/stream\/events\/?(\?|$)/.test(url)
+    method === 'GET' &&
+    headers.upgrade?.toLowerCase() === 'websocket' &&
+    /\/threads\/[^/?]+\/stream\/events\/?(\?|$)/.test(url)
   );
 }
 

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { createServer, ServerResponse, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
 import { BufferBudget } from '#lib/http';
+import { createLogger } from '#lib/telemetry';
 import { FakeClock, waitFor } from '#lib/testing';
 import { UnsentOutput } from '../unsent-output.js';
 import { ThreadFeed } from './thread-feed.js';
@@ -21,8 +23,11 @@ function serverOf() {
   const unsent = new UnsentOutput({ clock, limits, onCut: ({ reason }) => cuts.push(reason) });
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   let asked = 0;
-  const answer = async (): Promise<{ type: string }> => {
+  const answer = async (message: Buffer): Promise<{ type: string }> => {
     asked++;
+    const text = message.toString();
+    if (text === 'broken') throw new Error('the answer broke');
+    if (text === 'much') return { type: 'x'.repeat(MEGABYTE) };
     await released;
     return { type: 'success' };
   };
@@ -34,7 +39,12 @@ function serverOf() {
         () => ({ take: () => undefined, close: () => undefined }),
         () => undefined,
       );
-      new ThreadSocket(opened, response, feed, answer, { unsent, clock, room });
+      new ThreadSocket(opened, response, feed, answer, {
+        unsent,
+        clock,
+        room,
+        log: createLogger('test', 'silent'),
+      });
     });
   });
   const connect = async (): Promise<WebSocket> => {
@@ -78,6 +88,51 @@ describe('ThreadSocket', () => {
     at.release();
     await waitFor(() => at.asked() === commands, { timeoutMs: 30_000 });
     socket.terminate();
+  });
+
+  it('makes no further answers for a client that does not read, and all of them once it reads', async () => {
+    const socket = await at.connect();
+    socket.pause();
+    const commands = 60;
+    for (let n = 0; n < commands; n++) socket.send('much');
+    await waitFor(() => at.asked() > 0);
+    await setTimeout(500);
+    expect(at.asked()).toBeLessThan(40); // the kernel holds some megabytes of answers
+    socket.resume();
+    await waitFor(() => at.asked() === commands, { timeoutMs: 30_000 });
+    socket.terminate();
+  });
+
+  it('cuts a client whose message does not arrive whole', async () => {
+    const socket = await at.connect();
+    const closed = once(socket, 'close');
+    socket.send('x'.repeat(MEGABYTE), { fin: false });
+    await waitFor(() => at.room.held >= MEGABYTE);
+    for (let n = 0; n < 10 && socket.readyState === socket.OPEN; n++) {
+      socket.pong();
+      await waitFor(() => socket.bufferedAmount === 0);
+      await at.clock.advance(15_000);
+    }
+    expect((await closed)[0]).toBe(1008);
+    expect(at.room.held).toBe(0);
+  });
+
+  it('counts pings as no message that arrives', async () => {
+    const socket = await at.connect();
+    for (let n = 0; n < 50; n++) {
+      const ponged = once(socket, 'pong');
+      socket.ping('x'.repeat(100));
+      await ponged;
+    }
+    expect(at.room.held).toBe(0);
+    socket.terminate();
+  });
+
+  it('closes the connection whose command cannot be answered', async () => {
+    const socket = await at.connect();
+    const closed = once(socket, 'close');
+    socket.send('broken');
+    expect((await closed)[0]).toBe(1011);
   });
 
   it('cuts a client that answers no ping and reads nothing', async () => {

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
 import { takenBy, type BufferBudget } from '#lib/http';
 import type { JsonObject } from '#lib/json';
+import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { UnsentAnswer, UnsentOutput } from '../unsent-output.js';
 import { eventText } from './event-text.js';
@@ -18,6 +19,12 @@ const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 const PING_MS = 15_000;
 const MAX_SILENT_PINGS = 2;
 
+/** Pings while a message may arrive: whoever sends it slower holds room that others need. */
+const MAX_PINGS_OF_MESSAGE = 8;
+
+/** Of a control frame of a client, before its data. */
+const CONTROL_HEAD_BYTES = 6;
+
 /** Milliseconds that a client gets to answer the close of a connection. */
 const CLOSE_MS = 2_000;
 
@@ -26,6 +33,8 @@ const CLOSE = {
   restart: [1012, 'The server is stopping; connect again'],
   binary: [1003, 'Commands are JSON in text messages'],
   busy: [1013, 'Too many large messages arrive at once; connect again later'],
+  failed: [1011, 'The command could not be answered; connect again'],
+  slow: [1008, 'A message did not arrive whole within 2 minutes; connect again and send smaller ones'],
   unauthorized: [
     1008,
     'The credentials of this connection are no longer accepted; connect again with valid ones',
@@ -37,6 +46,7 @@ export interface SocketParts {
   readonly room: BufferBudget;
   readonly unsent: UnsentOutput;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 /** What answers a message. */
@@ -54,6 +64,9 @@ export class ThreadSocket {
   #isClosed = false;
   #bytesAtConnection = 0;
   #silentPings = 0;
+  /** Since the message that arrives began. */
+  #pingsOfMessage = 0;
+  #onRoom: (() => void) | undefined;
   #taken = '';
   #cancelPing: () => void;
 
@@ -70,7 +83,11 @@ export class ThreadSocket {
     response.socket?.prependListener('data', (bytes: Buffer) => this.#arrived(bytes.length));
     this.#cancelPing = this.#pingLater();
     socket.on('message', (data, isBinary) => this.#received(data, isBinary));
-    socket.on('pong', () => (this.#silentPings = 0));
+    socket.on('ping', (data) => this.#controlled(data));
+    socket.on('pong', (data) => {
+      this.#silentPings = 0;
+      this.#controlled(data);
+    });
     socket.on('error', () => undefined); // it is closed next, with the code that says why
     socket.on('close', () => this.#left());
   }
@@ -80,6 +97,11 @@ export class ThreadSocket {
     if (this.#isFlushing || this.#isClosed) return;
     this.#isFlushing = true;
     setImmediate(() => this.#flush());
+  }
+
+  /** Ends it because its credentials are no longer accepted. */
+  refuse(): void {
+    this.#close('unauthorized');
   }
 
   /** Ends it because the server stops. */
@@ -100,6 +122,7 @@ export class ThreadSocket {
     this.#waiting.length = 0;
     this.#held.keep(0);
     this.#cancelPing();
+    this.#onRoom?.();
     this.feed.close();
   }
 
@@ -113,6 +136,13 @@ export class ThreadSocket {
     }
   }
 
+  /** Bytes that were no part of a message. */
+  #controlled(data: Buffer): void {
+    if (this.#isClosed) return;
+    this.#arrivingBytes = Math.max(0, this.#arrivingBytes - CONTROL_HEAD_BYTES - data.length);
+    this.#held.keep(this.#waitingBytes + this.#arrivingBytes);
+  }
+
   #received(data: RawData, isBinary: boolean): void {
     if (this.#isClosed) return;
     if (isBinary) return this.#close('binary');
@@ -120,20 +150,26 @@ export class ThreadSocket {
     this.#waiting.push(message);
     this.#waitingBytes += message.length;
     this.#arrivingBytes = 0;
+    this.#pingsOfMessage = 0;
     this.#held.keep(this.#waitingBytes);
     if (this.#isFull) this.socket.pause();
-    void this.#answerAll();
+    this.#answerAll().catch((error: unknown) => {
+      this.parts.log.error({ err: error }, 'answering a command of a thread failed');
+      this.#close('failed');
+    });
   }
 
   get #isFull(): boolean {
     return this.#waiting.length >= MAX_WAITING || this.#waitingBytes >= MAX_WAITING_BYTES;
   }
 
-  /** In the order in which they came. */
+  /** In the order in which they came, as fast as the client reads the answers. */
   async #answerAll(): Promise<void> {
     if (this.#isAnswering) return;
     this.#isAnswering = true;
     for (let message = this.#waiting.shift(); message; message = this.#waiting.shift()) {
+      if (this.#bytesAtConnection >= MAX_AT_CONNECTION_BYTES) await this.#room();
+      if (this.#isClosed) break;
       const answer = await this.answer(message);
       if (this.#isClosed) break;
       if (answer === 'unauthorized') this.#close('unauthorized');
@@ -144,6 +180,12 @@ export class ThreadSocket {
       this.more();
     }
     this.#isAnswering = false;
+  }
+
+  #room(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onRoom = resolve;
+    return promise;
   }
 
   #flush(): void {
@@ -162,7 +204,9 @@ export class ThreadSocket {
     this.socket.send(bytes, { binary: false }, () => {
       this.#bytesAtConnection -= bytes.length;
       this.#account.paid(bytes.length);
-      if (this.#bytesAtConnection < MAX_AT_CONNECTION_BYTES) this.more();
+      if (this.#bytesAtConnection >= MAX_AT_CONNECTION_BYTES) return;
+      this.#onRoom?.();
+      this.more();
     });
   }
 
@@ -176,6 +220,9 @@ export class ThreadSocket {
       this.#taken = taken;
       if (this.#silentPings++ >= MAX_SILENT_PINGS)
         return this.parts.unsent.cut(this.#account, 'no answer to a ping, and nothing read, for 30 s');
+      const isArriving = this.#arrivingBytes > 0 && !this.socket.isPaused;
+      if (isArriving && this.#pingsOfMessage++ >= MAX_PINGS_OF_MESSAGE) return this.#close('slow');
+      if (this.#arrivingBytes === 0) this.#pingsOfMessage = 0;
       this.socket.ping();
       this.#cancelPing = this.#pingLater();
     });
