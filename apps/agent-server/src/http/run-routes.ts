@@ -25,6 +25,7 @@ import type { Sql } from '../store/sql.js';
 import { getThread } from '../store/thread/get-thread.js';
 import type { Logger } from '#lib/telemetry';
 import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
+import { askAgain } from './ask-again.js';
 import { callerFields } from './caller-fields.js';
 import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
@@ -367,6 +368,7 @@ export class RunRoutes {
       () => undefined,
     );
     const query = new URLSearchParams([...modes].map((mode): [string, string] => ['stream_mode', mode]));
+    askAgain(request, reply.raw, () => reply.raw.destroy(), this.parts.clock);
     stream.begin({ location: `/threads/${of.threadId}/stream?${query.toString()}` });
     return reply;
   }

@@ -10,6 +10,7 @@ import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { pathId } from './request-parts.js';
 import { access } from './route-access.js';
+import { askAgain } from './ask-again.js';
 import { isUpgrade, openSocket } from './socket-upgrades.js';
 import type { WebSocket } from 'ws';
 import { CommandError } from './thread-stream/command-error.js';
@@ -90,6 +91,7 @@ export class ThreadStreamRoutes {
     // a client that left before has closed it already
     if (!reply.raw.destroyed) this.#open.add(reply.raw);
     reply.raw.on('close', () => this.#open.delete(reply.raw));
+    askAgain(request, reply.raw, () => reply.raw.destroy(), this.parts.clock);
     stream.begin({});
     return reply;
   }
@@ -126,6 +128,7 @@ export class ThreadStreamRoutes {
     const parts = { ...this.parts, room: this.#room };
     const connection = new ThreadSocket(socket, raw, feed, (message) => commands.answer(message), parts);
     this.#sockets.add(connection);
+    askAgain(request, raw, () => connection.refuse(), this.parts.clock);
     socket.once('close', () => this.#sockets.delete(connection));
   }
 }

@@ -1,0 +1,79 @@
+import Fastify, { type FastifyInstance } from 'fastify';
+import { PublicError } from '#lib/errors';
+import { FakeClock, waitFor } from '#lib/testing';
+import { AuthRefusal } from '../authorization/auth-refusal.js';
+import { askAgain } from './ask-again.js';
+import { access } from './route-access.js';
+
+const THREAD = '6b2f4a0e-0000-4000-8000-000000000000';
+
+let app: FastifyInstance;
+let clock: FakeClock;
+let asked: number;
+/** What asking for the caller throws. */
+let trouble: Error | undefined;
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  [asked, trouble] = [0, undefined];
+  app = Fastify({ forceCloseConnections: true });
+  app.decorate('authorization', undefined);
+  app.decorate('callerOf', async () => {
+    asked++;
+    if (trouble) throw trouble;
+    return undefined;
+  });
+  app.decorateRequest('caller', undefined);
+  app.get('/threads/:thread_id/stream', access('threads:read'), (request, reply) => {
+    reply.hijack();
+    reply.raw.writeHead(200).write('begun');
+    askAgain(request, reply.raw, () => reply.raw.destroy(), clock);
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+});
+
+afterEach(() => app.close());
+
+/** An answer without end; `hasEnded` once it was cut. */
+async function read(): Promise<{ hasEnded: () => boolean; leave: () => void }> {
+  const abort = new AbortController();
+  const { body } = await fetch(`${app.listeningOrigin}/threads/${THREAD}/stream`, { signal: abort.signal });
+  let hasEnded = false;
+  void body?.pipeTo(new WritableStream()).catch(() => (hasEnded = true));
+  return { hasEnded: () => hasEnded, leave: () => abort.abort() };
+}
+
+describe('askAgain', () => {
+  it.each([
+    ['a key that was revoked', new PublicError('unauthenticated', 'API key not valid')],
+    ['a key whose scope was changed', new PublicError('forbidden', 'API key refused')],
+    ['a revoked key that was refused too often', new PublicError('too_many', 'Too many wrong API keys')],
+    ['a token that expired', new AuthRefusal(401, 'The token is not valid')],
+  ])('ends the answer for %s', async (_, refusal) => {
+    const { hasEnded } = await read();
+    await clock.advance(120_000);
+    expect([asked, hasEnded()]).toEqual([2, false]);
+    trouble = refusal;
+    await clock.advance(60_000);
+    await waitFor(hasEnded);
+    expect(clock.pending).toBe(0);
+  });
+
+  it.each([
+    ['the platform is unavailable', new PublicError('unavailable', 'API key not verified')],
+    ['the handler of the agent fails', new AuthRefusal(500, 'the handler failed')],
+  ])('goes on while %s', async (_, error) => {
+    const { hasEnded } = await read();
+    trouble = error;
+    await clock.advance(180_000);
+    expect([asked, hasEnded()]).toEqual([3, false]);
+  });
+
+  it('asks no more once the client has left', async () => {
+    const { leave } = await read();
+    leave();
+    await waitFor(() => clock.pending === 0);
+    await clock.advance(120_000);
+    expect(asked).toBe(0);
+  });
+});

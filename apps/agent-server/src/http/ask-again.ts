@@ -1,0 +1,48 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import { PublicError } from '#lib/errors';
+import type { Clock } from '#lib/time';
+import { AuthRefusal } from '../authorization/auth-refusal.js';
+import { authorize } from './caller-scope.js';
+import { pathId } from './request-parts.js';
+
+/** Milliseconds between two questions. */
+const ASK_MS = 60_000;
+
+/**
+ * Asks every minute whether a caller may still read a thread, while an answer without end lasts: keys are revoked and
+ * tokens expire. Whoever cannot be asked refuses nothing. (Answers that end with their run are not asked for again: to
+ * cut one may cancel the run.)
+ * @param refused ends the answer
+ */
+export function askAgain(
+  request: FastifyRequest,
+  response: ServerResponse,
+  refused: () => void,
+  clock: Clock,
+): void {
+  if (response.closed) return;
+  let isClosed = false;
+  const ask = async (): Promise<void> => {
+    try {
+      request.caller = await request.server.callerOf(request);
+      await authorize(request, 'threads:read', { thread_id: pathId(request, 'thread_id') });
+    } catch (error) {
+      if (isRefusal(error)) return refused();
+    }
+    if (!isClosed) cancel = clock.after(ASK_MS, () => void ask());
+  };
+  let cancel = clock.after(ASK_MS, () => void ask());
+  response.once('close', () => {
+    isClosed = true;
+    cancel();
+  });
+}
+
+/** `too_many`: keys that were good a minute ago are always judged, so this one was refused since, by another answer. */
+const REFUSALS: ReadonlySet<PublicError['code']> = new Set(['unauthenticated', 'forbidden', 'too_many']);
+
+function isRefusal(error: unknown): boolean {
+  if (error instanceof AuthRefusal) return error.status < 500;
+  return error instanceof PublicError && REFUSALS.has(error.code);
+}
