@@ -16,8 +16,11 @@ const PRIVATE = new Set([
   ...['authorization', 'proxy-authorization', 'cookie'],
 ]);
 
-/** Of the server itself, whatever is asked for. */
-const INTERNAL = /^x-agentplane-/;
+/**
+ * Of the server itself, whatever is asked for. A header may have any name: those of `configurable` that say who calls,
+ * where a run begins or how the library works are not for requests to set.
+ */
+const INTERNAL = /^(x-agentplane-|__|checkpoint_|langgraph_|graph_auth_)/;
 
 function patternOf(text: string): RegExp {
   const escaped = text.split('*').map((part) => part.replace(/[.+^$|]/g, '\\$&'));
