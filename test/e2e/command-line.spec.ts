@@ -115,6 +115,28 @@ describe('agentplane', () => {
     expect(ending.code).toBe(0);
   });
 
+  it('keeps an image to the workspaces that it was added for', async () => {
+    const agent = mkdtempSync(join(folder, 'agent-'));
+    writeFileSync(join(agent, 'langgraph.json'), '{"graphs": {"agent": "./agent.ts:graph"}}');
+    writeFileSync(join(agent, 'agent.ts'), 'export const graph = 1;');
+    const add = (...words: string[]) => agentplane('image', 'add', 'own', agent, '--data', folder, ...words);
+    const first = await add('--workspace', 'red', '-w', 'blue');
+    expect([first.code, first.said]).toEqual([0, expect.stringMatching(/of workspace blue, red\.\n$/)]);
+    const again = await add();
+    expect([again.code, again.complained]).toEqual([0, 'Note: own stays an image of workspace blue, red.\n']);
+    const taken = await add('--workspace', 'red');
+    expect([taken.code, taken.complained]).toEqual([
+      1,
+      expect.stringMatching(/image own belongs to workspace blue; name it as well, or choose another name/),
+    ]);
+    const shared = await agentplane('image', 'add', 'shared', agent, '--data', folder);
+    expect(shared.complained).toMatch(
+      /own of workspace blue, red has the same content, which is open to every/,
+    );
+    const listed = await agentplane('image', 'list', '--data', folder);
+    expect(listed.said).toMatch(/WORKSPACES.*\nown .* blue, red /s);
+  });
+
   it('does not start on a port that another program has', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));

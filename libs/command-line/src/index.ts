@@ -11,6 +11,7 @@ export {
   defaulted,
   optional,
   parsed,
+  repeated,
   toggle,
   type Completes,
   type FlagsOf,

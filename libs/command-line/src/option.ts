@@ -14,6 +14,8 @@ export interface OptionSpec<T> {
   readonly completes?: Completes;
   /** Text to value; absent for a switch. Throws an Error whose message completes "argument X is invalid: …". */
   readonly parse?: (text: string) => T;
+  /** The value is a list: given again, the option adds to it. */
+  readonly isRepeated?: boolean;
 }
 
 /** The values that a table of options parses to. */
@@ -54,6 +56,15 @@ export function defaulted(
     ...{ flags, about, fallback, shownFallback: fallback, parse: nonEmpty },
     ...(completes === undefined ? {} : { completes }),
   };
+}
+
+/** Texts with a parser of their own, one each time that the option is given. */
+export function repeated(
+  flags: string,
+  about: string,
+  parse: (text: string) => string,
+): OptionSpec<readonly string[]> {
+  return { flags, about, fallback: [], parse: (text) => [parse(text)], isRepeated: true };
 }
 
 /** A value with a parser of its own; undefined when it is not given. */

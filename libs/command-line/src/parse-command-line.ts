@@ -78,15 +78,16 @@ function addArgument(parser: Parser, { name, about, isOptional }: ArgumentSpec):
 }
 
 function optionOf(spec: OptionSpec<unknown>): Option {
-  const { flags, about, shownFallback, parse } = spec;
+  const { flags, about, shownFallback, parse, isRepeated } = spec;
   const option = new Option(
     flags,
     shownFallback === undefined ? about : `${about} (default ${shownFallback})`,
   );
   if (!parse) return option;
-  return option.argParser((text: string) => {
+  return option.argParser((text: string, before: unknown) => {
     try {
-      return parse(text);
+      const value = parse(text);
+      return isRepeated && Array.isArray(before) ? before.concat(value) : value;
     } catch (error) {
       throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
     }

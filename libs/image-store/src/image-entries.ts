@@ -6,6 +6,8 @@ export interface ImageEntry {
   readonly digest: string;
   /** RFC 3339. */
   readonly importedAt: string;
+  /** Those that have the image; undefined for every one of the machine. */
+  readonly namespaces?: readonly string[];
   /** What the name meant before, newest first. */
   readonly history?: readonly { readonly digest: string; readonly importedAt: string }[];
 }
@@ -35,4 +37,9 @@ export async function readImageEntries(folder: string): Promise<ImageEntries> {
   const images = parsed?.images;
   if (typeof images !== 'object' || images === null) throw new Error(`${path} has no images: ${remedy}`);
   return images;
+}
+
+/** Whether a namespace has the name. */
+export function isOpenTo({ namespaces }: Pick<ImageEntry, 'namespaces'>, namespace: string): boolean {
+  return namespaces === undefined || (Array.isArray(namespaces) && namespaces.includes(namespace));
 }

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { temporaryFolder } from '#lib/testing';
 import { openImageStore } from './image-store.js';
 
+const ANYBODY = { namespace: 'ws-any', gid: undefined };
 const root = temporaryFolder();
 const installation = join(root, 'installation');
 mkdirSync(join(installation, 'node_modules', 'something'), { recursive: true });
@@ -70,7 +71,7 @@ describe('image store', () => {
     const after = await store.import('sample', folder);
     expect(after.digest).not.toBe(before.digest);
     // a pinned reference keeps its meaning
-    expect(existsSync(store.resolve(before.reference)?.folder ?? '')).toBe(true);
+    expect(existsSync((await store.resolve(before.reference, ANYBODY))?.folder ?? '')).toBe(true);
   });
 
   it('writes the index atomically', async () => {
@@ -102,7 +103,7 @@ describe('image store', () => {
     const store = newStore();
     const imported = await store.import('sample', agentFolder());
     expect(imported.digest).toBe(image.digest);
-    const folder = store.resolve(imported.reference)?.folder ?? '';
+    const folder = (await store.resolve(imported.reference, ANYBODY))?.folder ?? '';
     expect(realpathSync(join(folder, 'node_modules'))).toBe(realpathSync(join(installation, 'node_modules')));
   });
 
@@ -125,13 +126,14 @@ describe('image store', () => {
     const before = process.env;
     process.env = { ...before, NO_PROXY: 'localhost', SSL_CERT_DIR: root, A_SECRET: 'x' };
     try {
-      for (const name of ['locked', 'again']) await store.import(name, source, () => installs.push(name));
+      for (const name of ['locked', 'again'])
+        await store.import(name, source, { onInstall: () => installs.push(name) });
     } finally {
       process.env = before;
     }
     expect(installs).toEqual(['locked']);
     const reference = (await store.find('locked'))?.reference ?? '';
-    const folder = store.resolve(reference)?.folder ?? '';
+    const folder = (await store.resolve(reference, ANYBODY))?.folder ?? '';
     expect(existsSync(join(folder, 'node_modules', 'something'))).toBe(false);
     const names = readFileSync(join(folder, 'names'), 'utf8').split(' ');
     expect(names).toEqual(expect.arrayContaining(['PATH', 'NO_PROXY', 'SSL_CERT_DIR']));
@@ -148,8 +150,8 @@ describe('image store', () => {
     [`local/sample@sha256:${'0'.repeat(64)}`, undefined],
     ['docker.io/library/nginx:latest', undefined],
     ['agentplane/../listener:1', undefined],
-  ])('resolves %s', (reference, expected) => {
-    const found = newStore().resolve(reference);
+  ])('resolves %s', async (reference, expected) => {
+    const found = await newStore().resolve(reference, ANYBODY);
     expect(found && { ...found, entryPoint: found.entryPoint.slice(installation.length + 1) }).toEqual(
       expected,
     );
@@ -182,7 +184,8 @@ describe('image store', () => {
     symlinkSync('..notes', join(folder, 'notes'));
     symlinkSync('../langgraph.json', join(folder, 'src', 'configuration'));
     const store = newStore();
-    const image = store.resolve((await store.import('constructor', folder)).reference);
+    const { reference } = await store.import('constructor', folder);
+    const image = await store.resolve(reference, ANYBODY);
     expect(readFileSync(join(image?.folder ?? '', 'src', 'configuration'), 'utf8')).toContain('graphs');
     expect(readFileSync(join(image?.folder ?? '', 'notes'), 'utf8')).toBe('x');
     expect((await store.find('constructor'))?.importedAt).toMatch(/Z$/);

@@ -6,10 +6,14 @@ import { TerminalError } from '#lib/errors';
 import { parseGraphConfiguration } from '#lib/graph-configuration';
 import { findProcess } from '#lib/process-identity';
 import { type Clock, systemClock } from '#lib/time';
+import { ClosedContents, type ImageReader } from './closed-contents.js';
 import { copyContent } from './copy-content.js';
+import { decideOwners } from './decide-owners.js';
+import type { ImageEntry } from './image-entries.js';
 import { ImageIndex } from './image-index.js';
 import { installDependencies } from './dependencies/install-dependencies.js';
 import { IMAGE_NAME, parseImageReference, pinnedReference } from './reference.js';
+import { workspaceNames } from './workspace-names.js';
 
 export interface ImageStoreOptions {
   /** `images/` of the data folder. */
@@ -35,34 +39,47 @@ export interface StoredImage {
   readonly reference: string;
   /** RFC 3339. */
   readonly importedAt: string;
+  /** Those that have the image; undefined for every one of the machine. */
+  readonly namespaces?: readonly string[];
+}
+
+export interface ImportOptions {
+  /** Who shall have the image. Default: who has the name already, or every namespace of the machine. */
+  readonly namespaces?: readonly string[];
+  /** Called before npm begins to install what a lock file names, which may take minutes. */
+  readonly onInstall?: () => void;
 }
 
 /** The images of one machine: folders kept by the digest of their content. */
 export interface ImageStore {
   /**
    * Copies a folder with a `langgraph.json` and points the name to it. The same content again is the same image.
-   * @param onInstall called before npm begins to install what a lock file names, which may take minutes
-   * @throws WaitingError when the package registry is unavailable, TerminalError when the name or the folder cannot be an image, or its dependencies cannot be installed
+   * @throws WaitingError when the package registry is unavailable, TerminalError when the name or the folder cannot be an image, its dependencies cannot be installed, or the name would be taken from somebody
    */
-  import(name: string, source: string, onInstall?: () => void): Promise<StoredImage>;
+  import(name: string, source: string, options?: ImportOptions): Promise<StoredImage>;
   /** By name. */
   list(): Promise<readonly StoredImage[]>;
   /** What the name means now. */
   find(name: string): Promise<StoredImage | undefined>;
-  /** `undefined`: there is no such image here. Versions of platform images are not compared: there is one installation. */
-  resolve(reference: string): ResolvedImage | undefined;
+  /**
+   * `undefined`: there is no such image here for this reader, whether or not another has it. Versions of platform images
+   * are not compared: there is one installation.
+   */
+  resolve(reference: string, reader: ImageReader): Promise<ResolvedImage | undefined>;
 }
 
 /** Opens a store; nothing is made on disk before the first import. */
 export function openImageStore({ folder, installation, clock = systemClock }: ImageStoreOptions): ImageStore {
   const index = new ImageIndex(folder, clock);
   const program = (app: string): string => join(installation, 'dist', 'apps', app, 'src', 'main.js');
-  const folderOf = (digest: string): string => join(folder, digest.replace(':', '-'));
+  const closed = new ClosedContents(folder, clock);
+  const openFolderOf = (digest: string): string => join(folder, digest.replace(':', '-'));
 
   async function list(): Promise<readonly StoredImage[]> {
-    const images = Object.entries(await index.read()).map(([name, { digest, importedAt }]) => ({
+    const images = Object.entries(await index.read()).map(([name, { digest, importedAt, namespaces }]) => ({
       ...{ name, digest, importedAt },
       reference: pinnedReference(name, digest),
+      ...(namespaces ? { namespaces } : {}),
     }));
     return images.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
@@ -75,25 +92,32 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
     list,
     find,
 
-    async import(name, source, onInstall) {
+    async import(name, source, { namespaces: wanted, onInstall } = {}) {
       requireImportable(name, source);
-      await mkdir(folder, { recursive: true, mode: 0o700 }); // an agent's folder may hold secrets
-      for (const place of [folder, join(folder, 'dependencies')]) await removePartials(place);
-      const partial = join(folder, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
+      const decide = (before: ImageEntry | undefined): readonly string[] | undefined =>
+        decideOwners(name, before, wanted);
+      const namespaces = decide(await index.find(name));
+      const place = namespaces ? closed.folder : folder;
+      await mkdir(place, { recursive: true, mode: 0o700 }); // an agent's folder may hold secrets
+      for (const one of [folder, closed.folder, join(folder, 'dependencies')]) await removePartials(one);
+      const partial = join(place, `.partial-${process.pid}-${randomBytes(4).toString('hex')}`);
       try {
         const digest = await copyContent(source, partial);
-        if (!existsSync(folderOf(digest))) {
+        if (namespaces && existsSync(openFolderOf(digest))) throw contentIsOpen(name, namespaces);
+        const target = namespaces ? closed.folderOf(digest) : openFolderOf(digest);
+        if (!existsSync(target)) {
           await installDependencies({
             folder: partial,
             shared: join(folder, 'dependencies'),
             platformModules: join(installation, 'node_modules'),
             ...(onInstall ? { onInstall } : {}),
           });
-          await rename(partial, folderOf(digest)).catch((error: unknown) => {
-            if (!existsSync(folderOf(digest))) throw error; // else another import of the same content was faster
+          await rename(partial, target).catch((error: unknown) => {
+            if (!existsSync(target)) throw error; // else another import of the same content was faster
           });
         }
-        await index.set(name, digest);
+        await index.set(name, digest, namespaces, decide);
+        if (namespaces) await closed.give(digest, namespaces);
       } finally {
         await rm(partial, { recursive: true, force: true });
       }
@@ -102,7 +126,7 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
       return image;
     },
 
-    resolve(text) {
+    async resolve(text, reader) {
       const reference = parseImageReference(text);
       switch (reference?.kind) {
         case undefined:
@@ -112,10 +136,11 @@ export function openImageStore({ folder, installation, clock = systemClock }: Im
           return existsSync(entryPoint) ? { kind: 'platform', folder: undefined, entryPoint } : undefined;
         }
         case 'local': {
-          const image = folderOf(reference.digest);
-          return existsSync(image)
-            ? { kind: 'agent', folder: image, entryPoint: program('agent-server') }
-            : undefined;
+          const open = openFolderOf(reference.digest);
+          const image = existsSync(open) ? open : await closed.open(reference.digest, reader);
+          return image === undefined
+            ? undefined
+            : { kind: 'agent', folder: image, entryPoint: program('agent-server') };
         }
       }
     },
@@ -142,6 +167,15 @@ function requireImportable(name: string, source: string): void {
   for (const { what, file } of [...named, ...others])
     if (!existsSync(join(source, file)))
       throw new TerminalError('NotAnAgent', `langgraph.json: ${what}: ${file} does not exist`);
+}
+
+/** Whoever knows its digest could run it and read its files: a promise to close it could not be kept. */
+function contentIsOpen(name: string, namespaces: readonly string[]): TerminalError {
+  return new TerminalError(
+    'ContentShared',
+    `image ${name}: this content is open to every workspace already, under another name or from before; ` +
+      `change what only ${workspaceNames(namespaces)} may read (a new key makes another content), and add it again`,
+  );
 }
 
 /** What imports left that were killed. */

@@ -1,5 +1,5 @@
 export { findPackageManager, hasLockFile, readManifest } from './dependencies/package-manager.js';
-export { readImageEntries } from './image-entries.js';
+export { isOpenTo, readImageEntries } from './image-entries.js';
 export {
   openImageStore,
   type ImageStore,
@@ -8,3 +8,4 @@ export {
   type StoredImage,
 } from './image-store.js';
 export { type ImageReference } from './reference.js';
+export { workspaceNames } from './workspace-names.js';

@@ -15,11 +15,17 @@ export class ImageDeployments {
     this.names = names;
   }
 
-  static async find(image: string, kubeconfigPath: string): Promise<ImageDeployments> {
+  /** @param owners the namespaces that have the image; undefined for all. Deployments of others would find none */
+  static async find(
+    image: string,
+    kubeconfigPath: string,
+    owners: readonly string[] | undefined,
+  ): Promise<ImageDeployments> {
     const connection = await loadKubeConnection({ kubeconfigPath });
     const { namespace } = connection;
     const client = new KubeClient(connection, { timeoutMs: 10_000 });
-    const { items } = await client.list(RESOURCES.AgentDeployment, { namespace });
+    const isOwner = owners?.includes(namespace) ?? true;
+    const { items } = isOwner ? await client.list(RESOURCES.AgentDeployment, { namespace }) : { items: [] };
     const names = items
       .filter(({ spec }) => spec.sourceRevisionConfig?.imageUri === image)
       .map(({ metadata }) => metadata.name);

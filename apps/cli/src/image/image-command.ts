@@ -2,30 +2,48 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { dataPaths, findRunningPlatform, INSTALLATION, nothingRuns } from '#lib/data-folder';
 import { WaitingError } from '#lib/errors';
-import { hasLockFile, openImageStore, type StoredImage } from '#lib/image-store';
+import {
+  hasLockFile,
+  type ImageStore,
+  openImageStore,
+  type StoredImage,
+  workspaceNames,
+} from '#lib/image-store';
 import { EXIT } from '#lib/lifecycle';
+import { workspaceNamespace } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { CommandError } from '../command-error.js';
 import type { OutputFormat } from '../output/output-format.js';
 import { renderItems, type Shape } from '../output/print-items.js';
 import { checkGraphs } from './check-graphs.js';
 import { ImageDeployments } from './deploy-image.js';
+import { missingWorkspaces } from './missing-workspaces.js';
 
 const SHAPE: Shape<StoredImage> = {
   nameOf: ({ name }) => name,
   columns: [
     { heading: 'NAME', cell: ({ name }) => name },
     { heading: 'DIGEST', cell: ({ digest }) => digest.slice(0, 19) },
+    {
+      heading: 'WORKSPACES',
+      cell: ({ namespaces }) => (namespaces ? workspaceNames(namespaces) : '<all>'),
+    },
     { heading: 'IMPORTED', cell: ({ importedAt }) => importedAt },
     { heading: 'REFERENCE', isWide: true, cell: ({ reference }) => reference },
   ],
 };
 
+interface AddFlags {
+  readonly data: string;
+  readonly deploy?: boolean;
+  readonly workspace?: readonly string[];
+}
+
 /** `agentplane image add NAME FOLDER`: takes a folder into the image store; the exit code. */
 export async function addImage(
   name: string,
   folder: string,
-  { data, deploy = false }: { readonly data: string; readonly deploy?: boolean },
+  { data, deploy = false, workspace = [] }: AddFlags,
 ): Promise<number> {
   const { root, images } = dataPaths(data);
   const platform = findRunningPlatform(data);
@@ -35,13 +53,15 @@ export async function addImage(
   try {
     await checkGraphs(resolve(folder));
     const store = openImageStore({ folder: images, installation: INSTALLATION, clock: systemClock });
-    const { reference } = await store.import(name, resolve(folder), () =>
-      process.stderr.write('Installing the dependencies of its lock file …\n'),
-    );
-    process.stdout.write(`${reference}\n`);
+    const image = await store.import(name, resolve(folder), {
+      ...(workspace.length > 0 ? { namespaces: workspace.map(workspaceNamespace) } : {}),
+      onInstall: () => process.stderr.write('Installing the dependencies of its lock file …\n'),
+    });
+    process.stdout.write(`${image.reference}\n`);
     warnOfUnlocked(folder);
-    const next = platform && (await offerToDeployments(name, platform.credentials.kubeconfig, deploy));
-    process.stdout.write(next ?? `Use it as "imageUri: ${name}" in an AgentDeployment.\n`);
+    await warnOfOwners(store, image, workspace, platform?.credentials.kubeconfig);
+    const next = platform && (await offerToDeployments(image, platform.credentials.kubeconfig, deploy));
+    process.stdout.write(next ?? `${useOf(image)}\n`);
     return EXIT.ok;
   } catch (error) {
     // a script may run the same again after this code
@@ -52,11 +72,11 @@ export async function addImage(
 
 /** What becomes of the deployments that name the image; undefined when there are none. */
 async function offerToDeployments(
-  name: string,
+  { name, namespaces }: StoredImage,
   kubeconfigPath: string,
   deploy: boolean,
 ): Promise<string | undefined> {
-  const deployments = await ImageDeployments.find(name, kubeconfigPath);
+  const deployments = await ImageDeployments.find(name, kubeconfigPath, namespaces);
   try {
     const { names } = deployments;
     if (names.length === 0) return undefined;
@@ -67,6 +87,32 @@ async function offerToDeployments(
   } finally {
     await deployments.close();
   }
+}
+
+function useOf({ name, namespaces }: StoredImage): string {
+  const owners = namespaces ? ` of workspace ${workspaceNames(namespaces)}` : '';
+  return `Use it as "imageUri: ${name}" in an AgentDeployment${owners}.`;
+}
+
+/** Says what was not asked for in so many words: whose the image is now. */
+async function warnOfOwners(
+  store: ImageStore,
+  { name, digest, namespaces }: StoredImage,
+  workspaces: readonly string[],
+  kubeconfigPath: string | undefined,
+): Promise<void> {
+  const note = (text: string): boolean => process.stderr.write(`Note: ${text}\n`);
+  if (namespaces && workspaces.length === 0)
+    note(`${name} stays an image of workspace ${workspaceNames(namespaces)}.`);
+  if (!namespaces)
+    for (const other of await store.list())
+      if (other.digest === digest && other.namespaces)
+        note(
+          `${other.name} of workspace ${workspaceNames(other.namespaces)} has the same content, which is open to every workspace now.`,
+        );
+  const missing = kubeconfigPath === undefined ? [] : await missingWorkspaces(workspaces, kubeconfigPath);
+  if (missing.length > 0)
+    note(`workspace ${missing.join(', ')} does not exist; the image is kept for one of that name.`);
 }
 
 /** Without a lock file nothing is installed, which shows only when the graph is loaded. */

@@ -1,5 +1,11 @@
-import { type Command, command, DATA_OPTION, toggle } from '#lib/command-line';
+import { type Command, command, DATA_OPTION, repeated, toggle } from '#lib/command-line';
 import { OUTPUT } from '../output/output-option.js';
+
+/** As the CRD has it. */
+function parseWorkspace(text: string): string {
+  if (/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(text) && text.length <= 50) return text;
+  throw new Error('must be the name of a Workspace: a-z, 0-9 and "-", at most 50');
+}
 
 /** `agentplane image …`: the image store of a data folder. */
 export const IMAGE_COMMANDS: readonly Command[] = [
@@ -13,9 +19,18 @@ export const IMAGE_COMMANDS: readonly Command[] = [
       ],
       options: {
         deploy: toggle('--deploy', 'make a new revision of every deployment that names the image'),
+        workspace: repeated(
+          '-w, --workspace <name>',
+          'the workspace that has it, and no other; may be given again. By default those that it has, and all for a new one',
+          parseWorkspace,
+        ),
         data: DATA_OPTION,
       },
-      examples: ['image add my-agent ./agent', 'image add my-agent ./agent --deploy'],
+      examples: [
+        'image add my-agent ./agent',
+        'image add my-agent ./agent --deploy',
+        'image add billing ./agent --workspace team-a --workspace team-b',
+      ],
       exits: ['unreachable'],
       needs: 'data folder',
     },
@@ -25,7 +40,7 @@ export const IMAGE_COMMANDS: readonly Command[] = [
   command(
     {
       words: 'image list',
-      about: 'list the images and their present digests',
+      about: 'list the images, their present digests and whose they are',
       options: { data: DATA_OPTION, output: OUTPUT },
       examples: ['image list'],
       exits: ['unreachable'],

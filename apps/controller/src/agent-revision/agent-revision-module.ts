@@ -21,7 +21,11 @@ export const AGENT_REVISION_CONTROLLER = Symbol('controller of AgentRevisions');
         client: KubeClient,
         clock: Clock,
         { imageStore }: ControllerConfig,
-      ) => new BuildReconciler(revisions, { client, clock, readImages: () => readImageIndex(imageStore) }),
+      ) =>
+        new BuildReconciler(revisions, {
+          ...{ client, clock },
+          readImages: (namespace) => readImageIndex(imageStore, namespace),
+        }),
     },
     {
       provide: AGENT_REVISION_CONTROLLER,

@@ -19,7 +19,8 @@ import type { ImageIndex } from './image-index.js';
 export interface BuildTools {
   readonly client: KubeClient;
   readonly clock: Clock;
-  readonly readImages: () => Promise<ImageIndex>;
+  /** The images that a namespace has. */
+  readonly readImages: (namespace: string) => Promise<ImageIndex>;
 }
 
 /**
@@ -48,7 +49,7 @@ export class BuildReconciler {
     const decision = decideBuild({
       revision,
       repeated: redeployOf === undefined ? undefined : this.#revisions.find({ ...key, name: redeployOf }),
-      images: await this.#tools.readImages(),
+      images: await this.#tools.readImages(key.namespace ?? ''),
     });
     await this.#report(revision, decision);
     return done();

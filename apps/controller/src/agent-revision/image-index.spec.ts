@@ -26,14 +26,24 @@ describe('the image index', () => {
   it('reads entries with a digest and skips others', async () => {
     const text = JSON.stringify({ images: { 'sample-agent': { digest: DIGEST }, broken: { digest: 'x' } } });
     await writeFile(join(folder, 'index.json'), text);
-    expect([...(await readImageIndex(folder))]).toEqual([['sample-agent', DIGEST]]);
+    expect([...(await readImageIndex(folder, 'ws-red'))]).toEqual([['sample-agent', DIGEST]]);
+  });
+  it('leaves out the images of other workspaces', async () => {
+    const images = {
+      shared: { digest: DIGEST },
+      mine: { digest: DIGEST, namespaces: ['ws-blue', 'ws-red'] },
+      theirs: { digest: DIGEST, namespaces: ['ws-blue'] },
+      broken: { digest: DIGEST, namespaces: 'ws-red' },
+    };
+    await writeFile(join(folder, 'index.json'), JSON.stringify({ images }));
+    expect([...(await readImageIndex(folder, 'ws-red')).keys()]).toEqual(['shared', 'mine']);
   });
   it.each(['[]', '{}', 'null'])('refuses %s, which is no index', async (text) => {
     await writeFile(join(folder, 'index.json'), text);
-    await expect(readImageIndex(folder)).rejects.toThrow('has no images');
+    await expect(readImageIndex(folder, 'ws-red')).rejects.toThrow('has no images');
   });
   it('reads an empty index without a store', async () => {
-    expect((await readImageIndex(undefined)).size).toBe(0);
-    expect((await readImageIndex('/nowhere/at/all')).size).toBe(0);
+    expect((await readImageIndex(undefined, 'ws-red')).size).toBe(0);
+    expect((await readImageIndex('/nowhere/at/all', 'ws-red')).size).toBe(0);
   });
 });

@@ -1,14 +1,18 @@
-import { readImageEntries } from '#lib/image-store';
+import { isOpenTo, readImageEntries } from '#lib/image-store';
 
 /** Names of images in the store with their digests (`sha256:HEX`). */
 export type ImageIndex = ReadonlyMap<string, string>;
 
-/** What the image store has; empty when there is no store or no image in it. Entries without a digest are skipped. */
-export async function readImageIndex(folder: string | undefined): Promise<ImageIndex> {
+/**
+ * What the image store has for a namespace; empty when there is no store or no image in it. Entries without a digest are
+ * skipped. An image of others is as one that does not exist.
+ */
+export async function readImageIndex(folder: string | undefined, namespace: string): Promise<ImageIndex> {
   const entries = folder === undefined ? {} : await readImageEntries(folder);
   const index = new Map<string, string>();
-  for (const [name, { digest }] of Object.entries(entries))
-    if (/^sha256:[0-9a-f]{64}$/.test(digest)) index.set(name, digest);
+  for (const [name, entry] of Object.entries(entries))
+    if (/^sha256:[0-9a-f]{64}$/.test(entry.digest) && isOpenTo(entry, namespace))
+      index.set(name, entry.digest);
   return index;
 }
 

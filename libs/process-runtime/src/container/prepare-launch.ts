@@ -19,7 +19,7 @@ export interface PodSurroundings {
   readonly kubeconfig: string | undefined;
 }
 
-/** The image that a container names is not on this machine. */
+/** The image that a container names is not on this machine, or not for its namespace: the two must look the same. */
 export class ImageMissingError extends Error {
   override readonly name = 'ImageMissingError';
 }
@@ -38,7 +38,10 @@ export async function prepareLaunch(
   surroundings: PodSurroundings,
 ): Promise<Launch> {
   const { files, user } = surroundings;
-  const image = context.images.resolve(container.image ?? '');
+  const image = await context.images.resolve(container.image ?? '', {
+    namespace: pod.metadata.namespace ?? '',
+    gid: user.isOwn ? user.gid : undefined,
+  });
   if (!image) throw new ImageMissingError(missingImage(container.image ?? ''));
   const expander = new Expander();
   const [wanted, sockets] = await Promise.all([

@@ -7,11 +7,22 @@ import type { PodUser } from '../user/pod-user.js';
 import type { Tools } from '../user/spawn-request.js';
 import type { SleepWatch } from './sleep-watch.js';
 
-/** Finds what an image reference means on this machine; `undefined`: there is no such image. */
+/** What the node starts for an image. */
+export interface FoundImage {
+  readonly folder: string | undefined;
+  readonly entryPoint: string;
+}
+
+/** Finds what an image reference means on this machine. */
 export interface ImageResolver {
+  /**
+   * `undefined`: there is no such image for this reader.
+   * @param reader the namespace of the pod, and the group of its processes where they have a user of their own
+   */
   resolve(
     reference: string,
-  ): { readonly folder: string | undefined; readonly entryPoint: string } | undefined;
+    reader: { readonly namespace: string; readonly gid: number | undefined },
+  ): Promise<FoundImage | undefined>;
 }
 
 /** Knows whom pods run as. */

@@ -75,8 +75,8 @@ describe('a node under failures', () => {
       connection,
       folder: join(folder, 'node'),
       images: {
-        resolve: (reference) =>
-          reference === 'test/program' ? { folder: image, entryPoint: PROGRAM } : undefined,
+        resolve: async (reference) =>
+          Promise.resolve(reference === 'test/program' ? { folder: image, entryPoint: PROGRAM } : undefined),
       },
       serving: await certificates(),
       port: 0,

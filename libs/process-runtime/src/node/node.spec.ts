@@ -46,8 +46,8 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
       connection,
       folder: join(folder, 'node'),
       images: {
-        resolve: (reference) =>
-          reference === 'test/program' ? { folder: image, entryPoint: PROGRAM } : undefined,
+        resolve: async (reference) =>
+          Promise.resolve(reference === 'test/program' ? { folder: image, entryPoint: PROGRAM } : undefined),
       },
       serving: await certificates(),
       port: 0,

@@ -55,18 +55,22 @@ export class PodDesk {
 
   async startNode(): Promise<void> {
     if (!this.#connection) throw new Error('open the desk first');
-    const resolve: NodeOptions['images']['resolve'] = (reference) =>
-      reference === 'test/program' ? { folder: this.image, entryPoint: PROGRAM } : undefined;
+    const images: NodeOptions['images'] = {
+      resolve: async (reference, reader) =>
+        reference === 'test/program'
+          ? { folder: this.image, entryPoint: PROGRAM }
+          : this.#more.images?.resolve(reference, reader),
+    };
     this.#node = await startNode({
       connection: this.#connection,
       folder: join(this.folder, 'node'),
-      images: { resolve },
       serving: await certificates(),
       port: 0,
       version: '0.0.0',
       log: createLogger('test', process.env.TEST_LOG ?? 'silent'),
       stopGraceMs: 2_000,
       ...this.#more,
+      images,
     });
   }
 
