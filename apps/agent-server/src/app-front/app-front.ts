@@ -17,6 +17,8 @@ export interface Passed {
   readonly address: string | undefined;
   /** The caller, where it was authenticated before the app. */
   readonly caller: AuthUser | undefined;
+  /** Authenticates it once more, by what the client sent: the app may have left the credentials out. */
+  readonly again: () => Promise<AuthUser | undefined>;
 }
 
 export interface AppFrontParts extends AppProcessParts {
@@ -84,7 +86,7 @@ export class AppFront {
     return passed;
   }
 
-  forward(asked: Omit<ForwardedRequest, 'pass'>): void {
+  forward(asked: Omit<ForwardedRequest, 'pass'>, again: Passed['again']): void {
     const { limits, clock } = this.#parts;
     const { request, response, caller } = asked;
     const process = this.#seat.ready;
@@ -99,7 +101,7 @@ export class AppFront {
     if (this.#atWork >= MOST_REQUESTS)
       return answerFor(response, 503, `The agent's HTTP app has ${MOST_REQUESTS} requests at work; retry`);
     const pass = randomUUID();
-    this.#passed.set(pass, { address: request.socket.remoteAddress, caller });
+    this.#passed.set(pass, { address: request.socket.remoteAddress, caller, again });
     this.#atWork += 1;
     response.once('close', () => {
       this.#passed.delete(pass);

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { IncomingHttpHeaders } from 'node:http';
 import { PublicError } from '#lib/errors';
 import { ANONYMOUS, STUDIO_USER, userOfKey, type AuthUser } from '../authorization/auth-user.js';
+import type { Passed } from '../app-front/app-front.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { KeyVerifier } from './authenticate.js';
 
@@ -37,6 +38,8 @@ function handlerRequest({ headers, method, url }: FastifyRequest, signal: AbortS
  * (`x-auth-scheme: langsmith`) shows a key of the scope `workspace`, which the handler does not get.
  */
 export class Authentication {
+  readonly #passed = new WeakMap<FastifyRequest, Passed>();
+
   constructor(private readonly parts: AuthenticationParts) {}
 
   /**
@@ -54,6 +57,18 @@ export class Authentication {
     if (admitsStudio && headers['x-auth-scheme'] === 'langsmith') return this.#studio(request, address);
     if (!authorization.authenticates) return (await this.#ownerOfKey(request, address)) ?? ANONYMOUS;
     return authorization.authenticate((signal) => handlerRequest(request, signal), headers);
+  }
+
+  /** The caller of a request that an app of the agent left to the server. */
+  async callerOfPassed(request: FastifyRequest, passed: Passed): Promise<AuthUser | undefined> {
+    this.#passed.set(request, passed);
+    return passed.caller ?? this.callerOf(request, passed.address);
+  }
+
+  /** Authenticates a request once more, as it was the first time. */
+  async callerAgain(request: FastifyRequest): Promise<AuthUser | undefined> {
+    const passed = this.#passed.get(request);
+    return passed?.caller ? passed.again() : this.callerOf(request, passed?.address);
   }
 
   async #ownerOfKey({ headers }: FastifyRequest, address: string | undefined): Promise<AuthUser | undefined> {

@@ -51,6 +51,9 @@ const COUNTED_FROM_BYTES = 64 * 1024;
 /** Longer than any load balancer keeps a connection, so that it closes first. */
 const KEEP_ALIVE_MS = 75_000;
 
+/** The part of it that requests meet. */
+type Front = Pick<AppFront, 'take' | 'wants' | 'authenticatesFirst' | 'forward'>;
+
 export interface HttpServerParts {
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
@@ -75,7 +78,7 @@ export interface HttpServerParts {
   /** What is wrong while requests are served all the same. */
   readonly note?: () => string | undefined;
   /** The HTTP app of the agent; undefined when it brings none. */
-  readonly app?: AppFront | undefined;
+  readonly app?: Front | undefined;
   /** Learns of every route as it is registered, for example `GET /threads/:thread_id`. */
   readonly onRoute?: (name: string) => void;
   readonly log: Logger;
@@ -122,14 +125,15 @@ function namedIn({ params }: FastifyRequest): Readonly<Record<string, string>> {
 }
 
 function toApp(
-  front: AppFront,
+  front: Front,
   { raw: request, url }: FastifyRequest,
   reply: FastifyReply,
   caller: AuthUser | undefined,
+  again: () => Promise<AuthUser | undefined>,
 ): FastifyReply {
   const { raw: response } = reply.hijack();
   const requestId = String(response.getHeader('x-request-id') ?? '');
-  front.forward({ request, response, url, requestId, caller });
+  front.forward({ request, response, url, requestId, caller }, again);
   return reply;
 }
 
@@ -205,7 +209,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   guardServer(app);
   app.decorate('authorization', authorization);
   app.decorate('passesHeader', parts.passesHeader ?? (() => false));
-  app.decorate('callerOf', (request: FastifyRequest) => authentication.callerOf(request));
+  app.decorate('callerOf', (request: FastifyRequest) => authentication.callerAgain(request));
   app.decorateRequest('caller', undefined);
   app.decorateRequest('scope', undefined);
 
@@ -223,9 +227,11 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
     if (readiness.notStarted) throw new PublicError('unavailable', readiness.notStarted.detail);
     if (isForApp) {
       const caller = front.authenticatesFirst(own) ? await authentication.callerOf(request) : undefined;
-      return toApp(front, request, reply, caller);
+      return toApp(front, request, reply, caller, () => authentication.callerOf(request));
     }
-    request.caller = passed?.caller ?? (await authentication.callerOf(request, passed?.address));
+    request.caller = await (passed
+      ? authentication.callerOfPassed(request, passed)
+      : authentication.callerOf(request));
     // after authentication: whoever has no key learns nothing of what is served
     if (group !== undefined)
       throw new PublicError('not_found', `Not found: http.disable_${group} of langgraph.json is on`);
