@@ -64,12 +64,15 @@ describe('a server whose database is unavailable at its start', () => {
     });
   });
 
-  it('exits at once and names the database when the database refuses it for good', async () => {
+  it('waits for one that does not exist yet, and says what the server answered', async () => {
     const message = join(folder, 'refused');
     const uri = new URL(proxy.uri);
     uri.pathname = '/absent';
-    const env = { TERMINATION_MESSAGE_PATH: message };
-    expect(await ServerProcess.startAndEnd({ uri: uri.href, env })).toBe(1);
-    expect(readFileSync(message, 'utf8')).toContain('the database absent at 127.0.0.1');
+    const env = { TERMINATION_MESSAGE_PATH: message, AGENTPLANE_START_PATIENCE_MS: '1000' };
+    expect(await ServerProcess.startAndEnd({ uri: uri.href, env })).toBe(75);
+    expect(JSON.parse(readFileSync(message, 'utf8'))).toEqual({
+      reason: 'DependencyUnavailable',
+      message: expect.stringMatching(/^waiting for the database absent at 127\.0\.0\.1:\d+: .*does not exist/),
+    });
   });
 });
