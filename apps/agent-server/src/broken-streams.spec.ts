@@ -118,12 +118,14 @@ describe.each(CLIENTS)('a client in %s in the middle of a stream', (language, li
   }
 
   async function listening(
-    { first, address }: Replicas,
+    { first, second, address }: Replicas,
     isStateless: boolean,
   ): Promise<Listener & { readonly threadId: string | null }> {
     const threadId = isStateless ? null : (await first.client().threads.create()).thread_id;
+    second.signal('SIGSTOP'); // it would take the run where the first is slower
     const listener = listen(address.url, threadId);
     await waitFor(() => ticksOf(listener.heard, 1).length >= 10, PATIENCE);
+    second.signal('SIGCONT');
     return { ...listener, threadId };
   }
 

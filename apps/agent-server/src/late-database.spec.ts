@@ -72,7 +72,9 @@ describe('a server whose database is unavailable at its start', () => {
     expect(await ServerProcess.startAndEnd({ uri: uri.href, env })).toBe(75);
     expect(JSON.parse(readFileSync(message, 'utf8'))).toEqual({
       reason: 'DependencyUnavailable',
-      message: expect.stringMatching(/^waiting for the database absent at 127\.0\.0\.1:\d+: .*does not exist/),
+      message: expect.stringMatching(
+        /^waiting for the database absent at 127\.0\.0\.1:\d+: .*does not exist/,
+      ),
     });
   });
 });
