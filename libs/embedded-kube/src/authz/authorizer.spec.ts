@@ -174,6 +174,40 @@ describe('role-based access control', () => {
     ).toBe(403);
   });
 
+  it('gives who may do everything in one namespace nothing outside it, by no path', async () => {
+    const kubeconfig = await api.server.kubeconfigFor({ kind: 'certificate', user: 'owner', groups: [] });
+    const owner = api.client(kubeconfig);
+    await api.admin.create(`${RBAC}/namespaces/space/rolebindings`, {
+      metadata: { name: 'owner' },
+      roleRef: roleRef('ClusterRole', 'cluster-admin'),
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'owner' }],
+    });
+    expect(await owner.get(SPACE)).toMatchObject({ code: 200 });
+    const review = { spec: { user: 'ann', nonResourceAttributes: { verb: 'get', path: '/metrics' } } };
+    for (const [method, path, body] of [
+      ['GET', `${SPACE}/namespaces`],
+      ['GET', `${SPACE}/namespaces?watch=true&timeoutSeconds=1`],
+      ['GET', `${SPACE}/namespaces/other`],
+      ['PATCH', `${SPACE}/namespaces/other`, { metadata: { labels: { a: 'b' } } }],
+      ['PATCH', `${SPACE}/namespaces/other/status`, { metadata: { labels: { a: 'b' } } }],
+      ['PUT', `${SPACE}/namespaces/other/finalize`, { metadata: { name: 'other' }, spec: {} }],
+      ['DELETE', `${SPACE}/namespaces/other`],
+      ['GET', `${SPACE}/nodes`],
+      ['POST', '/apis/authorization.k8s.io/v1/namespaces/space/subjectaccessreviews', review],
+      ['POST', '/apis/authentication.k8s.io/v1/namespaces/space/tokenreviews', { spec: { token: 'x' } }],
+    ] as const) {
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+      expect([method, path, (await owner.call(method, path, { body, type })).code]).toEqual([
+        method,
+        path,
+        404,
+      ]);
+    }
+    expect(await api.admin.get('/api/v1/namespaces/other')).toMatchObject({
+      body: { metadata: { labels: { 'kubernetes.io/metadata.name': 'other' } }, status: { phase: 'Active' } },
+    });
+  });
+
   it('refuses certificates of another authority', async () => {
     const other = createApiServer({ ...api.options, port: api.server.port, pkiFolder: otherFolder });
     const mine: unknown = parse(await api.server.adminKubeconfig());

@@ -1,8 +1,10 @@
-import { exactField } from '#lib/kube-semantics';
+import { exactField, type ServedType } from '#lib/kube-semantics';
 import { parseImpersonation } from '../authn/impersonation.js';
 import type { Access } from '../authz/access.js';
 import type { Authorizer } from '../authz/authorizer.js';
 import { refusal } from '../authz/refusal.js';
+import { virtualResources } from '../discovery/virtual-resources.js';
+import type { RequestInfo } from '../http/request-info.js';
 import type { ResourceHandlers } from '../registry/resource-handlers.js';
 import type { TypeRegistry } from '../registry/type-registry.js';
 import type { ScaleHandler } from '../subresource/scale.js';
@@ -53,9 +55,10 @@ function impersonated(context: RequestContext, authorizer: Authorizer): RequestC
 function serveResource(context: RequestContext, parts: ApiHandlerParts): Reply | Promise<Reply> {
   const { types, resources, subresources, scale } = parts;
   const { group, version, resource, subresource, namespace } = context.info;
+  const served = types.findServed(group, version, resource);
+  if (isMisplaced(context.info, served)) return noSuchPath();
   const answered = subresources.find(context.info);
   if (answered) return answered(context);
-  const served = types.findServed(group, version, resource);
   if (!served) return noSuchPath();
   if (subresource === 'scale' && served.version.scale)
     return scale.handle(context, served, served.version.scale);
@@ -64,8 +67,21 @@ function serveResource(context: RequestContext, parts: ApiHandlerParts): Reply |
   // a namespaced object without its namespace can only be listed or watched across all of them
   if (served.type.namespaced && namespace === '' && !['list', 'watch'].includes(context.info.verb))
     return noSuchPath();
-  if (!served.type.namespaced && namespace !== '' && resource !== 'namespaces') return noSuchPath();
   return resources.handle(context, served);
+}
+
+/**
+ * What lies in no namespace has no path within one: there the rights in that namespace would be enough for it. A Namespace
+ * is within itself, and within no other.
+ */
+function isMisplaced(
+  { group, resource, namespace, name }: RequestInfo,
+  served: ServedType | undefined,
+): boolean {
+  const type =
+    served?.type ?? virtualResources.find((one) => one.group === group && one.resource === resource);
+  if (namespace === '' || type?.namespaced !== false) return false;
+  return !(group === '' && resource === 'namespaces' && namespace === name);
 }
 
 function accessOf({ info, user, query }: RequestContext): Access {
