@@ -47,6 +47,8 @@ describe('the audit log of Kubernetes', () => {
     });
     await api.admin.create(`${MAPS}?dryRun=All`, { metadata: { name: 'tried' } });
     expect(recordsOf('tried')[0]).toMatchObject({ action: { isDryRun: true } });
+    await api.admin.create(`${MAPS}?dryRun=`, { metadata: { name: 'written-all-the-same' } });
+    expect(recordsOf('written-all-the-same')[0]?.['action']).not.toHaveProperty('isDryRun');
     await api.admin.delete(`${MAPS}/absent`);
     expect(recordsOf('absent')[0]).toMatchObject({
       action: { verb: 'delete' },

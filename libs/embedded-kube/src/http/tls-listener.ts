@@ -154,7 +154,7 @@ export class TlsListener {
         readBody: () => readBody(request),
         warn: (text) => warnings.push(text),
       };
-      const audited = { request, response, info, user, isDryRun: query.has('dryRun') };
+      const audited = { request, response, info, user, isDryRun: query.getAll('dryRun').includes('All') };
       const reply = await this.#options.audit(audited, () => this.#options.handler(context));
       if (this.#isStopping) response.setHeader('Connection', 'close');
       await writeReply(reply, request, response, { warnings, streams: this.#streams });

@@ -9,12 +9,15 @@ import type { SubresourceHandler } from './subresource-handlers.js';
 
 const API_VERSION = 'authorization.k8s.io/v1';
 
+const LOCAL = 'LocalSubjectAccessReview';
+
 /** May I, may they, and what may I at all. */
 export function accessReviews(authorizer: Authorizer): readonly SubresourceHandler[] {
   const at = { group: 'authorization.k8s.io', version: 'v1', subresource: '' };
   const answer = (kind: string, userOf: (review: KubeObject, context: RequestContext) => UserInfo) => {
     return async (context: RequestContext) => {
       const review = await readReview(context, API_VERSION, kind);
+      if (kind === LOCAL) checkNamespace(review, context.info.namespace);
       const { allowed, reason } = authorizer.decide(askedAccess(review, userOf(review, context)));
       const status = { allowed, ...(reason ? { reason } : {}) };
       return json({ ...withField(review, 'status', status), metadata: review.metadata }, 201);
@@ -27,7 +30,7 @@ export function accessReviews(authorizer: Authorizer): readonly SubresourceHandl
       handle: answer('SelfSubjectAccessReview', (_, { user }) => user),
     },
     { ...at, resource: 'subjectaccessreviews', handle: answer('SubjectAccessReview', namedUser) },
-    { ...at, resource: 'localsubjectaccessreviews', handle: answer('LocalSubjectAccessReview', namedUser) },
+    { ...at, resource: 'localsubjectaccessreviews', handle: answer(LOCAL, namedUser) },
     {
       ...at,
       resource: 'selfsubjectrulesreviews',
@@ -39,6 +42,13 @@ export function accessReviews(authorizer: Authorizer): readonly SubresourceHandl
       },
     },
   ];
+}
+
+/** Who may ask it asks about one namespace. Throws 400. */
+function checkNamespace(review: KubeObject, namespace: string): void {
+  const attributes = recordAt(review, 'spec').resourceAttributes;
+  if (isJsonObject(attributes) && textAt(attributes, ['namespace']) === namespace) return;
+  throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`);
 }
 
 function namedUser(review: KubeObject): UserInfo {

@@ -9,11 +9,13 @@ import {
   notFound,
   recordAt,
   textAt,
+  textsAt,
   timestamp,
 } from '#lib/kube-semantics';
 import { json, type RequestContext } from '../http/request-context.js';
 import type { ObjectService } from '../registry/object-service.js';
 import type { TypeRegistry } from '../registry/type-registry.js';
+import { writeOptions } from '../registry/write-options.js';
 import { readReview } from './review-body.js';
 import type { SubresourceHandler } from './subresource-handlers.js';
 
@@ -36,7 +38,7 @@ export function podBinding(
     const bind = (pod: KubeObject): KubeObject => boundPod(pod, binding, node, clock.now());
     // through the status subresource of our own: the spec of a pod is immutable to every other writer
     await objects.bind({ served, namespace, name }, bind, {
-      dryRun: context.query.getAll('dryRun').includes('All'),
+      dryRun: writeOptions(context, 'CreateOptions').dryRun,
     });
     return json({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }, 201);
   };
@@ -104,6 +106,7 @@ export function podEviction(objects: ObjectService, types: TypeRegistry): Subres
     handle: async (context) => {
       const eviction = await readReview(context, 'policy/v1', 'Eviction');
       const { namespace, name } = context.info;
+      const { dryRun } = writeOptions(context, 'CreateOptions');
       const served = types.findServed('', 'v1', 'pods');
       if (!served) throw notFound(PODS, name);
       const grace = at(eviction, 'deleteOptions', 'gracePeriodSeconds');
@@ -111,6 +114,7 @@ export function podEviction(objects: ObjectService, types: TypeRegistry): Subres
       await objects.delete(
         { served, namespace, name },
         {
+          dryRun: dryRun || textsAt(eviction, 'deleteOptions', 'dryRun').includes('All'),
           ...(typeof grace === 'number' ? { gracePeriodSeconds: grace } : {}),
           ...(uid ? { uid } : {}),
         },

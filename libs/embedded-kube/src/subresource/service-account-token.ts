@@ -16,6 +16,7 @@ import {
 import { nodeOf } from '../authz/node-user.js';
 import { json, type RequestContext } from '../http/request-context.js';
 import { type BoundObject, ISSUER, type TokenIssuer } from '../pki/token-issuer.js';
+import { writeOptions } from '../registry/write-options.js';
 import type { ObjectStore } from '../store/object-store.js';
 import { readReview } from './review-body.js';
 import type { SubresourceHandler } from './subresource-handlers.js';
@@ -40,6 +41,8 @@ export function serviceAccountToken(
     subresource: 'token',
     handle: async (context) => {
       const { namespace, name } = context.info;
+      if (writeOptions(context, 'CreateOptions').dryRun)
+        throw badRequest('a token that is issued is good: dryRun is not supported for it');
       const request = await readReview(context, 'authentication.k8s.io/v1', 'TokenRequest');
       const account = store.get({ resource: 'serviceaccounts', namespace, name });
       if (!account) throw notFound(ACCOUNTS, name);

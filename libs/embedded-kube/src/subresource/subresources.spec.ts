@@ -110,6 +110,35 @@ describe('a subresource', () => {
     expect((await api.admin.delete(`${SPACE}/pods/unbound`)).body).toMatchObject({ kind: 'Status' });
   });
 
+  it('evicts no pod and issues no token in a dry run', async () => {
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'tried' } };
+    await api.admin.create(`${SPACE}/pods`, pod('tried'));
+    expect((await api.admin.create(`${SPACE}/pods/tried/eviction?dryRun=All`, eviction)).code).toBe(201);
+    const inBody = { ...eviction, deleteOptions: { dryRun: ['All'] } };
+    expect((await api.admin.create(`${SPACE}/pods/tried/eviction`, inBody)).code).toBe(201);
+    expect((await api.admin.create(`${SPACE}/pods/tried/eviction?dryRun=Some`, eviction)).code).toBe(422);
+    expect((await api.admin.create(`${SPACE}/pods/tried/binding?dryRun=Some`, binding('here'))).code).toBe(
+      422,
+    );
+    expect((await api.admin.get(`${SPACE}/pods/tried`)).code).toBe(200);
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
+    const { code } = await api.admin.create(`${SPACE}/serviceaccounts/robot/token?dryRun=All`, request);
+    expect(code).toBe(400);
+  });
+
+  it('answers a local review about its own namespace alone', async () => {
+    const review = (namespace: string) => ({
+      spec: { user: 'ann', resourceAttributes: { namespace, verb: 'get', resource: 'pods' } },
+    });
+    const path = '/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews';
+    expect((await api.admin.create(path, review('default'))).code).toBe(201);
+    for (const other of ['', 'other']) expect((await api.admin.create(path, review(other))).code).toBe(400);
+    const { code } = await api.admin.create(path, {
+      spec: { user: 'ann', nonResourceAttributes: { verb: 'get', path: '/' } },
+    });
+    expect(code).toBe(400);
+  });
+
   it('binds a token to the life of a pod', async () => {
     await api.admin.create(`${SPACE}/pods`, pod('bound', { serviceAccountName: 'robot' }));
     const uid = textAt((await api.admin.get(`${SPACE}/pods/bound`)).body, ['metadata', 'uid']);
