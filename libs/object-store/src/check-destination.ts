@@ -21,7 +21,7 @@ const BY_CODE: Readonly<Record<string, DestinationMessage>> = {
 
 /** Everything else is an endpoint that is not there, or does not speak as an object store does. */
 function destinationMessage(error: ObjectStoreError): DestinationMessage {
-  return BY_CODE[error.code] ?? 'Invalid endpoint';
+  return (Object.hasOwn(BY_CODE, error.code) ? BY_CODE[error.code] : undefined) ?? 'Invalid endpoint';
 }
 
 /**

@@ -9,6 +9,8 @@ import { type Retries, withRetries } from './retry.js';
 const MIN_PART_BYTES = 5 << 20;
 const MAX_PARTS = 10_000;
 const PART_ATTEMPTS = 6;
+/** Letters of an upload's id; stores have some hundreds. */
+const MAX_ID = 4_096;
 
 export interface MultipartUploadOptions {
   /** Bytes of every part but the last, at least 5 MiB. Default 8 MiB; times 10,000 it bounds the object. */
@@ -98,6 +100,8 @@ export class PartsUpload implements MultipartUpload {
       { clock, attempts: 1 },
       () => client.initiateNewMultipartUpload(bucket, key, headers),
     );
+    // it is noted in the database at every heartbeat
+    if (id.length > MAX_ID) throw new ObjectStoreError('NotAnObjectStore', `start an upload of ${key}`);
     return new PartsUpload(target, options, id);
   }
 
@@ -208,9 +212,9 @@ export class PartsUpload implements MultipartUpload {
     );
     const text = Buffer.concat(await response.toArray()).toString();
     // a store may begin with 200 before it knows that it fails
-    const code = /<Error>[\s\S]*?<Code>(\w+)<\/Code>/.exec(text)?.[1];
+    const code = /<Error>[\s\S]*?<Code>(\w{1,64})<\/Code>/.exec(text)?.[1];
     if (code !== undefined) throw new ObjectStoreError(code, `complete the upload of ${key}`);
-    return /<ETag>(?:&quot;|&#34;|")?([^<&"]+)/.exec(text)?.[1] ?? '';
+    return /<ETag>(?:&quot;|&#34;|")?([^<&"]{1,1024})/.exec(text)?.[1] ?? '';
   }
 
   /** The answer to an earlier completion was lost: the object exists, and is it ours? */

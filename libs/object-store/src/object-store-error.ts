@@ -1,9 +1,12 @@
 /** Codes of stores that stand for the same as one of S3's own. */
-const SAME: Readonly<Record<string, string>> = {
-  XAdminUserNotFound: 'InvalidAccessKeyId',
-  InvalidClientTokenId: 'InvalidAccessKeyId',
-  NotFound: 'NoSuchKey',
-};
+const SAME: ReadonlyMap<string, string> = new Map([
+  ['XAdminUserNotFound', 'InvalidAccessKeyId'],
+  ['InvalidClientTokenId', 'InvalidAccessKeyId'],
+  ['NotFound', 'NoSuchKey'],
+]);
+
+/** Codes get into messages and statuses: whoever answers may write anything there. */
+const CODE = /^[A-Za-z][\w.-]{0,63}$/;
 
 const BUSY = new Set([
   'SlowDown',
@@ -94,8 +97,8 @@ export function classify(thrown: unknown, attempted: string): ObjectStoreError {
 
 function codeOf(thrown: unknown): string {
   if (typeof thrown !== 'object' || thrown === null) return 'Unknown';
-  if ('code' in thrown && typeof thrown.code === 'string' && thrown.code !== '')
-    return SAME[thrown.code] ?? thrown.code;
+  if ('code' in thrown && typeof thrown.code === 'string' && CODE.test(thrown.code))
+    return SAME.get(thrown.code) ?? thrown.code;
   // the client checks names before it asks, and says so by class only
   const name = thrown.constructor.name;
   if (name === 'InvalidBucketNameError') return 'InvalidBucketName';

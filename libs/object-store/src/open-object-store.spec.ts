@@ -6,9 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
+import { FakeClock, waitFor } from '#lib/testing';
 import { ObjectStoreError } from './object-store-error.js';
 import type { ObjectStore, ObjectStoreSettings } from './object-store.js';
 import { openObjectStore } from './open-object-store.js';
+import { testDestination } from './test-destination.js';
 
 const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'secret' };
 const MIB = 1 << 20;
@@ -321,6 +323,64 @@ describe('checkDestination', () => {
     const other = await listen(listener);
     const tested = open({ endpoint: other.url, attempts: 2, timeoutMs: 300 });
     expect(await tested.checkDestination('bkt')).toMatchObject({ kind: 'refused', message });
+    await other.close();
+  });
+
+  it.each([
+    ['PUT', 400, { kind: 'refused', message: 'Invalid endpoint' }],
+    ['DELETE', 200, { kind: 'usable', canDelete: false }],
+  ])('reads no endless answer to %s to its end', async (method, status, expected) => {
+    let sent = 0;
+    const other = await listen((request, response) => {
+      const isEndless = request.method === method;
+      response.writeHead(isEndless ? status : 200, { etag: '"x"' });
+      if (!isEndless) return void response.end();
+      const more = (): void => {
+        sent += MIB;
+        // else the test itself would be the victim
+        if (sent > 128 * MIB) response.end();
+        else response.write(Buffer.alloc(MIB, 'x'), () => setImmediate(more));
+      };
+      more();
+    });
+    expect(await open({ endpoint: other.url, attempts: 1 }).checkDestination('bkt')).toMatchObject(expected);
+    expect(sent).toBeLessThan(64 * MIB);
+    await other.close();
+  });
+
+  it('gives up a server that says a byte now and then', async () => {
+    const clock = new FakeClock();
+    const { promise: isAsked, resolve } = Promise.withResolvers<void>();
+    let gone = 0;
+    const other = await listen((_, response) => {
+      response.writeHead(400).flushHeaders();
+      const more = setInterval(() => response.write('x'), 5);
+      response.on('close', () => (clearInterval(more), gone++));
+      resolve();
+    });
+    const settings = { endpoint: other.url, allowPrivateEndpoints: true, ...KEYS };
+    const testing = testDestination(settings, 'bkt', undefined, clock);
+    await isAsked;
+    await clock.advance(30_000);
+    expect(await testing).toEqual({
+      kind: 'refused',
+      message: 'Invalid endpoint',
+      detail: 'ETIMEDOUT',
+      retryable: true,
+    });
+    await waitFor(() => gone === 1);
+    await other.close();
+  });
+
+  it.each([
+    ['constructor', 'constructor'],
+    ['x'.repeat(10_000), 'NotAnObjectStore'],
+    ['a\u001b[2J', 'NotAnObjectStore'],
+  ])('takes a word alone for the code of a store: %.20s', async (code, detail) => {
+    const body = `<Error><Code>${code}</Code></Error>`;
+    const other = await listen((_, response) => response.writeHead(400).end(body));
+    const check = await open({ endpoint: other.url, attempts: 1 }).checkDestination('bkt');
+    expect(check).toMatchObject({ message: 'Invalid endpoint', detail });
     await other.close();
   });
 

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '#lib/time';
 import { CredentialsRefusedError, EndpointRefusedError } from './object-store-error.js';
 import type { DestinationCheck, ObjectStoreSettings } from './object-store.js';
 import { openObjectStore } from './open-object-store.js';
@@ -5,15 +6,26 @@ import { openObjectStore } from './open-object-store.js';
 /** Somebody waits for the answer. */
 const IMPATIENT = { timeoutMs: 10_000, attempts: 2 };
 
+/** An endpoint that says a byte now and then would keep whoever tests it from those of others. */
+const LONGEST_MS = 30_000;
+
+const TOO_LATE = {
+  kind: 'refused',
+  message: 'Invalid endpoint',
+  detail: 'ETIMEDOUT',
+  retryable: true,
+} as const satisfies DestinationCheck;
+
 /** Tries a destination out, in half a minute at most. Throws nothing for what the destination is or does. */
 export async function testDestination(
   settings: ObjectStoreSettings,
   bucket: string,
   prefix: string | undefined,
+  clock: Clock = systemClock,
 ): Promise<DestinationCheck> {
   let store;
   try {
-    store = openObjectStore({ ...IMPATIENT, ...settings });
+    store = openObjectStore({ ...IMPATIENT, ...settings }, clock);
   } catch (error) {
     const isOfCredentials = error instanceof CredentialsRefusedError;
     if (!isOfCredentials && !(error instanceof EndpointRefusedError)) throw error;
@@ -21,9 +33,12 @@ export async function testDestination(
     const message = isOfCredentials ? 'Access denied' : 'Invalid endpoint';
     return { kind: 'refused', message, detail: code, advice, retryable: false };
   }
+  const over = Promise.withResolvers<DestinationCheck>();
+  const cancel = clock.after(LONGEST_MS, () => over.resolve(TOO_LATE));
   try {
-    return await store.checkDestination(bucket, prefix);
+    return await Promise.race([store.checkDestination(bucket, prefix), over.promise]);
   } finally {
+    cancel();
     store.close();
   }
 }

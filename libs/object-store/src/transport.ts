@@ -2,6 +2,7 @@ import type http from 'node:http';
 import https from 'node:https';
 import { proxyFor } from '#lib/config';
 import { proxyAgent } from '#lib/outbound';
+import { boundedAnswer, MAX_ERROR_BYTES } from './bounded-answer.js';
 import type { EndpointGuard } from './endpoint-guard.js';
 import { ObjectStoreError } from './object-store-error.js';
 
@@ -11,12 +12,11 @@ const plainHttp = process.getBuiltinModule('node:http');
 type Callback = (response: http.IncomingMessage) => void;
 
 const BUSY_STATUS = new Set([408, 429, 500, 502, 503, 504]);
-const MAX_ERROR_BYTES = 64 << 10;
 
 /**
  * What the client sends its requests through. Instead of the client's own habits (console output, one retry, forgotten
  * bodies) an answer that says "busy" becomes an error with the store's code, and a connection on which nothing moves
- * for too long is cut. Redirects are never followed, and what is dialled the guard has seen.
+ * for too long is cut, and so is an answer that is longer than any of a store. Redirects are never followed, and what is dialled the guard has seen.
  */
 export class Transport {
   readonly agent: http.Agent;
@@ -25,6 +25,7 @@ export class Transport {
   readonly #guard: EndpointGuard;
   /** By URL. */
   readonly #proxies = new Map<string, http.Agent>();
+  #isClosed = false;
 
   constructor(isTls: boolean, timeoutMs: number, guard: EndpointGuard) {
     this.#isTls = isTls;
@@ -41,12 +42,13 @@ export class Transport {
   ): http.ClientRequest => {
     if (typeof options === 'string' || options instanceof URL || typeof callback !== 'function')
       throw new TypeError('a request to an object store takes options and a callback');
+    if (this.#isClosed) throw new ObjectStoreError('Closed', `${options.method ?? 'GET'} request`);
     const host = options.hostname ?? options.host ?? '';
     this.#guard.checkHost(host);
     const request = (this.#isTls ? https : plainHttp).request(
       { ...options, agent: this.#agentFor(host, Number(options.port ?? (this.#isTls ? 443 : 80))) },
       (response) => {
-        if (!BUSY_STATUS.has(response.statusCode ?? 0)) return callback(response);
+        if (!BUSY_STATUS.has(response.statusCode ?? 0)) return callback(boundedAnswer(response, options));
         void readCode(response).then((code) => {
           request.emit('error', new ObjectStoreError(code, `${options.method ?? 'GET'} request`));
         });
@@ -63,7 +65,9 @@ export class Transport {
     return request;
   };
 
+  /** Ends what is under way; nothing is tried again. */
   close(): void {
+    this.#isClosed = true;
     for (const agent of [this.agent, ...this.#proxies.values()]) agent.destroy();
   }
 
@@ -86,5 +90,5 @@ async function readCode(response: http.IncomingMessage): Promise<string> {
   } catch {
     // the code of half a body is as good as none
   }
-  return /<Code>(\w+)<\/Code>/.exec(text)?.[1] ?? 'ServiceUnavailable';
+  return /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? 'ServiceUnavailable';
 }
