@@ -24,8 +24,9 @@ function addField(out: MutableJsonObject, [, name, type, flags]: MessageField, w
     if (typeof inner === 'object' && inner !== null) Object.assign(out, inner);
   } else if (type.startsWith('map:')) addEntry(out, name, type.slice('map:'.length), wire);
   else if (flags.includes('r')) {
-    const list = Array.isArray(out[name]) ? (out[name] as unknown[]) : [];
-    out[name] = [...list, ...decodeItems(type, wire)];
+    // added to, not copied: a message has a million items, and each copy would take as long as all before it
+    const list = Array.isArray(out[name]) ? (out[name] as unknown[]) : (out[name] = []);
+    for (const item of decodeItems(type, wire)) list.push(item);
   } else {
     const value = decodeValue(type, wire);
     if (value !== undefined && (flags.includes('k') || !isZero(value))) out[name] = value;
@@ -60,9 +61,10 @@ function addEntry(out: MutableJsonObject, name: string, type: string, wire: Wire
   const entry = readFields(wire.value);
   const key = entry.find((field) => field.number === 1);
   const value = entry.find((field) => field.number === 2);
-  const map = (out[name] ?? {}) as MutableJsonObject;
+  const map = (out[name] ??= {}) as MutableJsonObject;
   const at = key?.kind === 'bytes' ? text.decode(key.value) : '';
   const decoded =
     value === undefined ? (type === 'string' || type === 'bytes' ? '' : {}) : decodeValue(type, value);
-  out[name] = { ...map, [at]: decoded };
+  // also for a key that is called __proto__
+  Object.defineProperty(map, at, { value: decoded, enumerable: true, configurable: true, writable: true });
 }
