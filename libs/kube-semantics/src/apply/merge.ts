@@ -47,13 +47,14 @@ function mergeLists(
   const before = index(left);
   const after = index(right);
   const shared = right.filter((item) => before.has(item.element)).map((item) => item.element);
+  let nextShared = 0;
   const out: unknown[] = [];
   const done = new Set<PathElement>();
   const take = (item: Item): void => {
     done.add(item.element);
     const old = before.get(item.element);
     out.push(mergeValues(old, after.get(item.element) ?? item.value, schema.items));
-    if (shared[0] === item.element) shared.shift();
+    if (shared[nextShared] === item.element) nextShared++;
   };
   let l = 0;
   let r = 0;
@@ -67,7 +68,8 @@ function mergeLists(
         r += 1;
         continue;
       }
-      if (after.has(old.element) && shared[0] !== undefined && shared[0] !== old.element) {
+      const awaited = shared[nextShared];
+      if (after.has(old.element) && awaited !== undefined && awaited !== old.element) {
         l += 1;
         continue;
       }

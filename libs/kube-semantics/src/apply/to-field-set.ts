@@ -38,11 +38,9 @@ function visitMap(
 }
 
 function visitList(list: readonly unknown[], schema: SchemaNode, path: Path, out: FieldSetBuilder): void {
-  const elements = list.map((item) => itemElement(schema, item));
-  list.forEach((item, index) => {
-    const element = elements[index] ?? '';
-    const isRepeated = elements.indexOf(element) !== elements.lastIndexOf(element);
-    if (!isRepeated) visit(item, schema.items, [...path, element], out);
-    out.insert([...path, element]);
-  });
+  for (const [element, items] of Map.groupBy(list, (item) => itemElement(schema, item))) {
+    const at = [...path, element];
+    if (items.length === 1) visit(items[0], schema.items, at, out);
+    out.insert(at);
+  }
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, jsonEquals } from '#lib/json';
+import { isJsonObject, type JsonObject, stableJson } from '#lib/json';
 import type { SchemaNode } from './schema-node.js';
 
 /** The old value that a new one replaces; undefined where the two cannot be matched. */
@@ -26,9 +26,22 @@ export function correlatedItem(
   ) {
     return undefined;
   }
-  const found = parent.old.find(
-    (candidate) =>
-      isJsonObject(candidate) && schema.listMapKeys.every((key) => jsonEquals(candidate[key], item[key])),
-  );
+  const found = itemsByKeys(parent.old, schema).get(keysText(item, schema));
   return found === undefined ? undefined : { old: found };
+}
+
+const indexes = new WeakMap<readonly unknown[], ReadonlyMap<string, JsonObject>>();
+
+/** The first item of each combination of keys; stored objects are values, so that an index stays right. */
+function itemsByKeys(list: readonly unknown[], schema: SchemaNode): ReadonlyMap<string, JsonObject> {
+  const known = indexes.get(list);
+  if (known) return known;
+  const items = list.filter(isJsonObject).map((item) => [keysText(item, schema), item] as const);
+  const made = new Map(items.toReversed());
+  indexes.set(list, made);
+  return made;
+}
+
+function keysText(item: JsonObject, schema: SchemaNode): string {
+  return stableJson(schema.listMapKeys.map((key) => item[key] ?? null));
 }

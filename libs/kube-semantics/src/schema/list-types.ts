@@ -1,4 +1,4 @@
-import { isJsonObject, jsonEquals, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, stableJson } from '#lib/json';
 import { duplicate, type FieldError, invalid } from './field-error.js';
 import type { SchemaNode } from './schema-node.js';
 
@@ -45,13 +45,14 @@ function repeated(
   path: string,
   identity: (item: unknown) => unknown,
 ): readonly FieldError[] {
-  const seen: { value: unknown; times: number }[] = [];
+  const timesOf = new Map<string, number>();
   const errors: FieldError[] = [];
   list.forEach((item, index) => {
     const value = identity(item);
-    const known = seen.find((candidate) => jsonEquals(candidate.value, value));
-    if (known === undefined) seen.push({ value, times: 1 });
-    else if (++known.times === 2) errors.push(duplicate(`${path}[${index}]`, value));
+    const text = stableJson(value);
+    const times = (timesOf.get(text) ?? 0) + 1;
+    timesOf.set(text, times);
+    if (times === 2) errors.push(duplicate(`${path}[${index}]`, value));
   });
   return errors;
 }
