@@ -24,8 +24,10 @@ export function outcomeOf(
 ): AttemptOutcome {
   if (failure instanceof StaleAttemptError) {
     if (record?.state === 'completed') return { exitCode: EXIT_CODE.done };
-    // the same number twice: a second process of this attempt, whose outcome only the next attempt can settle
-    const isSecondProcess = record?.attempt === attempt && record.state === 'running';
+    // the same number twice: a second process of this attempt, as after a loss of the node. Whether the first still
+    // writes or has recorded that it failed, only the next attempt can settle it
+    const isSecondProcess =
+      record?.attempt === attempt && (record.state === 'running' || record.state === 'failed');
     return { exitCode: isSecondProcess ? EXIT_CODE.retry : EXIT_CODE.terminal };
   }
   if (failure instanceof ObjectStoreError)

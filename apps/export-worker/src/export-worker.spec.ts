@@ -308,6 +308,16 @@ describe('an attempt that fails', () => {
 });
 
 describe('a series of attempts of one run', () => {
+  it('ends as retryable when an earlier process of its attempt recorded that it failed', async () => {
+    const spec = specOf();
+    const uid = randomUUID();
+    await traces.exportProgress.claim(uid, 1);
+    await traces.exportProgress.fail(uid, 1, 'the program is stopping: parent process ended');
+    expect(await startWorker(spec, uid, 1).ended).toBe(75);
+    expect(await startWorker(spec, uid, 2).ended).toBe(0);
+    await expectEveryRowOnce(spec);
+  });
+
   it('leaves every row exactly once when attempts are killed at any point', async () => {
     const spec = specOf();
     const uid = randomUUID();
