@@ -52,11 +52,13 @@ type Render = (assistantId: string, more?: Partial<HookOptions>) => RenderedHook
 const CHECKS: Readonly<Record<string, (render: Render, target: Target) => Promise<void>>> = {
   'shows the messages of a conversation as they grow': async (render) => {
     const hook = render('echo');
-    hook.current.submit(says('hello'));
-    await hook.until((stream) => rests(stream) && texts(stream).at(-1) === '1: hello', 'the first answer');
+    // its answer takes a second: one that is over at once may be shown whole alone
+    const long = 'hello'.repeat(50);
+    hook.current.submit(says(long));
+    await hook.until((stream) => rests(stream) && texts(stream).at(-1) === `1: ${long}`, 'the first answer');
     hook.current.submit(says('again'));
     await hook.until((stream) => rests(stream) && texts(stream).at(-1) === '3: again', 'the second answer');
-    expect(texts(hook.current)).toEqual(['hello', '1: hello', 'again', '3: again']);
+    expect(texts(hook.current)).toEqual([long, `1: ${long}`, 'again', '3: again']);
     const partial = hook.seen.map((stream) => texts(stream)[1]).filter((text) => text !== undefined);
     expect(new Set(partial).size).toBeGreaterThan(1);
     expect(hook.current.error).toBeFalsy();
