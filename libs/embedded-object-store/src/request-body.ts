@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { Pieces } from '#lib/http';
 import { decodeChunks } from './chunked-payload.js';
 import { S3Error } from './s3-error.js';
 import type { Signed } from './signature.js';
@@ -48,7 +49,7 @@ export function bodyOf(request: IncomingMessage, signed: Signed): RequestBody {
 export async function readText(body: RequestBody, maxBytes = 2 << 20): Promise<string> {
   if (body.length > maxBytes)
     throw new S3Error('EntityTooLarge', `The document is longer than ${maxBytes} bytes.`);
-  const pieces: Buffer[] = [];
-  for await (const piece of body.pieces) pieces.push(piece);
-  return Buffer.concat(pieces).toString('utf8');
+  const pieces = new Pieces();
+  for await (const piece of body.pieces) pieces.add(piece);
+  return pieces.whole().toString('utf8');
 }

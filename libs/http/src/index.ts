@@ -5,6 +5,7 @@ export { BufferBudget } from './buffer-budget.js';
 export { cutSocket } from './cut-socket.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';
+export { Pieces } from './pieces.js';
 export { protectAnswer } from './protect-answer.js';
 export { bodyPieces, readBody } from './read-body.js';
 export { SCHEMALESS } from './schemaless.js';

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { PublicError } from '#lib/errors';
+import { Pieces } from './pieces.js';
 
 /**
  * The pieces of a request's body. Whoever stops reading it, for whatever reason, can still answer: left to itself the
@@ -27,12 +28,11 @@ export async function readBody(
   maxBytes: number,
   seen?: (bytes: number) => void,
 ): Promise<Buffer> {
-  const pieces: Buffer[] = [];
-  let length = 0;
+  const pieces = new Pieces();
   for await (const piece of bodyPieces(body, seen)) {
-    length += piece.length;
-    if (length > maxBytes) throw new PublicError('too_large', 'The request body is too large');
-    pieces.push(piece);
+    if (pieces.length + piece.length > maxBytes)
+      throw new PublicError('too_large', 'The request body is too large');
+    pieces.add(piece);
   }
-  return Buffer.concat(pieces, length);
+  return pieces.whole();
 }

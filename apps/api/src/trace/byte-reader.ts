@@ -1,3 +1,5 @@
+import { Pieces } from '#lib/http';
+
 /** The stream broke its format or a limit. */
 export class UnreadableError extends Error {
   constructor(
@@ -27,36 +29,32 @@ export class ByteReader {
 
   /** Exactly so many bytes. The lengths that clients announce are believed only as far as bytes arrive. */
   async exactly(length: number): Promise<Buffer> {
-    const parts: Buffer[] = [];
-    let missing = length;
-    while (missing > 0) {
+    const parts = new Pieces();
+    while (parts.length < length) {
       if (this.#rest.length === 0 && !(await this.#more()))
         throw new UnreadableError('the body ends too early');
-      const part = this.#rest.subarray(0, missing);
+      const part = this.#rest.subarray(0, length - parts.length);
       this.#rest = this.#rest.subarray(part.length);
-      missing -= part.length;
-      parts.push(part);
+      parts.add(part);
     }
-    const [only] = parts;
-    return parts.length === 1 && only ? only : Buffer.concat(parts, length);
+    return parts.whole();
   }
 
   /** Everything before the delimiter, which is consumed too. */
   async until(delimiter: Buffer, maxLength: number): Promise<Buffer> {
-    const parts: Buffer[] = [];
-    let held = 0;
+    const parts = new Pieces();
     for (;;) {
       const at = this.#rest.indexOf(delimiter);
       if (at >= 0) {
-        parts.push(this.#rest.subarray(0, at));
+        parts.add(this.#rest.subarray(0, at));
         this.#rest = this.#rest.subarray(at + delimiter.length);
-        return Buffer.concat(parts);
+        return parts.whole();
       }
       // the delimiter may begin in the last bytes
       const surely = Math.max(0, this.#rest.length - delimiter.length + 1);
-      parts.push(this.#rest.subarray(0, surely));
-      held += surely;
-      if (held > maxLength) throw new UnreadableError(`a part is longer than ${maxLength} bytes`, true);
+      if (surely > 0) parts.add(this.#rest.subarray(0, surely));
+      if (parts.length > maxLength)
+        throw new UnreadableError(`a part is longer than ${maxLength} bytes`, true);
       const tail = this.#rest.subarray(surely);
       this.#rest = Buffer.alloc(0);
       if (!(await this.#more())) throw new UnreadableError('the body ends too early');

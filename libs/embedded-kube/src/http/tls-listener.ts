@@ -3,6 +3,7 @@ import { claimAddress } from '#lib/held-sockets';
 import {
   answerBrokenRequests,
   limitServer,
+  Pieces,
   protectAnswer,
   SERVER_LIMITS,
   serverOptions,
@@ -193,20 +194,18 @@ function splitOnce(text: string, separator: string): readonly string[] {
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) {
+  const pieces = new Pieces();
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    if (pieces.length + piece.length > MAX_BODY_BYTES) {
       throw new ApiError(
         413,
         'RequestEntityTooLarge',
         `Request entity too large: limit is ${MAX_BODY_BYTES}`,
       );
     }
-    chunks.push(chunk);
+    pieces.add(piece);
   }
-  return Buffer.concat(chunks);
+  return pieces.whole();
 }
 
 async function writeReply(

@@ -1,0 +1,43 @@
+import { Readable } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it } from '@jest/globals';
+import { Pieces } from './pieces.js';
+import { readBody } from './read-body.js';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+/** As the parser of HTTP hands on chunks of one byte: parts of one larger buffer. */
+function* ofOneByte(text: string, times: number): Generator<Buffer> {
+  for (let n = 0; n < times; n++) {
+    const received = Buffer.from(text);
+    for (let at = 0; at < received.length; at++) yield received.subarray(at, at + 1);
+  }
+}
+
+it('reads a body of many sizes of pieces as it was sent', async () => {
+  const sent = Buffer.from(Array.from({ length: 3_000_000 }, (_value, at) => (at * 7) % 251));
+  const lengths = [1, 1, 1, 70_000, 2, 3];
+  function* pieces(): Generator<Buffer> {
+    for (let at = 0, n = 0; at < sent.length; n++) {
+      const length = n % 3000 < 2500 ? 1 : (lengths[n % lengths.length] ?? 1);
+      yield sent.subarray(at, at + length);
+      at += length;
+    }
+  }
+  const body = await readBody(Readable.from(pieces(), { objectMode: false }), sent.length);
+  expect(body.equals(sent)).toBe(true);
+});
+
+it('holds little more than the bytes of a body that comes one by one', () => {
+  const bytes = 1_000_000;
+  collect();
+  const before = process.memoryUsage();
+  const pieces = new Pieces();
+  for (const piece of ofOneByte('x'.repeat(10_000), bytes / 10_000)) pieces.add(piece);
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  expect(heapUsed - before.heapUsed + arrayBuffers - before.arrayBuffers).toBeLessThan(10 * bytes);
+  expect(pieces.whole().equals(Buffer.alloc(bytes, 'x'))).toBe(true);
+});
