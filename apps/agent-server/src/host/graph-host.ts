@@ -87,7 +87,7 @@ export class GraphHost {
       case 'load':
         return void this.#load(message);
       case 'perform':
-        return void this.#perform(id, JSON.parse(body) as ClaimedRun, message);
+        return void this.#perform(id, JSON.parse(body.toString()) as ClaimedRun, message);
       case 'stop':
         this.#hold(id, false);
         return this.#runs.get(id)?.execution.stop(reasonOf(message));
@@ -99,7 +99,7 @@ export class GraphHost {
       case 'hold':
         return this.#hold(id, message.isHeld);
       case 'ask':
-        return void this.#answer(id, message.question, body);
+        return void this.#answer(id, message.question, body.toString());
       case 'echo':
         // a graph that computes keeps this timer waiting
         return void this.#parts.clock.after(ECHO_MS, () => this.#send({ kind: 'echo' }));

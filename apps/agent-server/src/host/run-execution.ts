@@ -57,7 +57,8 @@ export interface ExecutionParts {
 }
 
 /** Where the output goes. */
-export interface HostSink extends OutputSink {
+export interface HostSink extends Omit<OutputSink, 'emit'> {
+  emit(event: RunEvent): void;
   /** Resolves when there is room for more; undefined while there is. */
   room(): Promise<void> | undefined;
 }

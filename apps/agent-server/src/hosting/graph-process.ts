@@ -225,10 +225,10 @@ export class GraphProcess {
       case 'outcome': {
         const there = this.#runs.get(id);
         this.#runs.delete(id);
-        return there?.resolve(parseOutcome(message.outcome, body));
+        return there?.resolve(parseOutcome(message.outcome, body.toString()));
       }
       case 'answer':
-        return this.#takeAsked(id)?.resolve(body);
+        return this.#takeAsked(id)?.resolve(body.toString());
       case 'trouble':
         return this.#takeAsked(id)?.reject(errorOf(message.trouble));
       case 'health':

@@ -1,4 +1,4 @@
-import type { RunEvent } from '../stream/run-event.js';
+import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
 import { FrontQueue } from './front-queue.js';
 import { LoggedEvent } from './logged-event.js';
 import { BEGINNING, isAfter, type Position } from './position.js';
@@ -33,6 +33,14 @@ export interface EventLogOptions {
   readonly onWanted?: () => void;
 }
 
+/** Who came for a result while it was forgotten learns that. */
+const FORGOTTEN = JSON.stringify({
+  __error__: {
+    error: 'OutputLost',
+    message: 'The result of this run is no longer kept; read the state of its thread',
+  },
+});
+
 /** How long a reader that lags counts as one that reads. */
 export interface Patience {
   readonly ms: number;
@@ -56,6 +64,8 @@ export class EventLog {
   #last: Position | undefined = BEGINNING;
   #opening: RunEvent | undefined;
   #result: RunResult | undefined;
+  /** It may be as large as all output. */
+  #resultBytes = 0;
   #isRecording = false;
   /** Events of this turn of the event loop are kept: no reader could take them yet. */
   #firstOfTurn: number | undefined;
@@ -74,11 +84,19 @@ export class EventLog {
     this.options.onWanted?.();
   }
 
-  /** Keeps nothing any more. */
+  /** Keeps no output any more. */
   stopRecording(): void {
     this.#isRecording = false;
     this.options.onWanted?.();
     this.clear();
+  }
+
+  /** Keeps nothing any more, the result included. Readers that have not taken everything are behind. */
+  forget(): void {
+    if (this.#result) this.#result = { ...this.#result, body: FORGOTTEN };
+    this.#grow(-this.#resultBytes);
+    this.#resultBytes = 0;
+    this.stopRecording();
   }
 
   get isRecording(): boolean {
@@ -107,6 +125,15 @@ export class EventLog {
     return this.#cursors.size;
   }
 
+  /** Somebody took something a moment ago. */
+  get isRead(): boolean {
+    const { patience } = this.options;
+    if (!patience) return this.#cursors.size > 0;
+    const sinceMs = patience.nowMs() - patience.ms;
+    for (const { tookMs } of this.#cursors) if (tookMs !== undefined && tookMs >= sinceMs) return true;
+    return false;
+  }
+
   get isAwaited(): boolean {
     return this.#waiters.size > 0;
   }
@@ -127,13 +154,13 @@ export class EventLog {
    * @param position where it stands, when another server made it; the next place by default
    * @returns undefined when nothing is recorded
    */
-  append(event: RunEvent, position?: Position): LoggedEvent | undefined {
+  append(event: RunEvent | EncodedEvent, position?: Position): LoggedEvent | undefined {
     if (this.#result || (!position && !this.#isRecording)) return undefined;
     const { attempt, n } = this.#last ?? BEGINNING;
     return this.#add(event, position ?? { attempt, n: n + 1 });
   }
 
-  #add(event: RunEvent, position: Position): LoggedEvent | undefined {
+  #add(event: RunEvent | EncodedEvent, position: Position): LoggedEvent | undefined {
     if (this.#result) return undefined;
     this.#last = position;
     if (!this.#isRecording) {
@@ -154,6 +181,8 @@ export class EventLog {
   end(result: RunResult): void {
     if (this.#result) return;
     this.#result = result;
+    this.#resultBytes = Buffer.byteLength(result.body);
+    this.#grow(this.#resultBytes);
     for (const cursor of this.#cursors) cursor.onMore();
     for (const waiter of this.#waiters) waiter(result);
     this.#waiters.clear();
@@ -224,7 +253,7 @@ export class EventLog {
     this.#dropped += this.#events.length;
     this.#events = new FrontQueue();
     this.#before = this.#last;
-    this.#grow(-this.#bytes);
+    this.#grow(this.#resultBytes - this.#bytes);
   }
 
   /** Drops the oldest event, unless it is the newest or of this turn. Answers whether it did. */

@@ -1,4 +1,4 @@
-import type { RunEvent } from '../stream/run-event.js';
+import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
 import { positionText, type Position } from './position.js';
 
 /** What an event costs beside its bytes, about. */
@@ -12,7 +12,7 @@ export class LoggedEvent {
   readonly #dataAt: number;
 
   constructor(
-    { event, data }: RunEvent,
+    { event, data }: RunEvent | EncodedEvent,
     readonly position: Position,
     /** As readers are sent it. Empty: one that comes back cannot begin after it. */
     id = positionText(position),
@@ -20,7 +20,8 @@ export class LoggedEvent {
     const head = `${id === '' ? '' : `id: ${id}\n`}event: ${event}\ndata: `;
     this.event = event;
     this.#dataAt = Buffer.byteLength(head);
-    this.frame = Buffer.from(`${head}${data}\n\n`);
+    this.frame =
+      typeof data === 'string' ? Buffer.from(`${head}${data}\n\n`) : frameOf(head, this.#dataAt, data);
   }
 
   /** JSON text. */
@@ -31,4 +32,14 @@ export class LoggedEvent {
   get bytes(): number {
     return this.frame.length + OVERHEAD_BYTES;
   }
+}
+
+const END = '\n\n';
+
+function frameOf(head: string, headBytes: number, data: Buffer): Buffer {
+  const frame = Buffer.allocUnsafe(headBytes + data.length + END.length);
+  frame.write(head, 'utf8');
+  data.copy(frame, headBytes);
+  frame.write(END, headBytes + data.length, 'latin1');
+  return frame;
 }

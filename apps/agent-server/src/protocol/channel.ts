@@ -10,7 +10,7 @@ const FLUSH_CHARS = 2 ** 20;
 /** Frames over a socket or pipe. What is sent in one turn of the event loop leaves in one write. */
 export class Channel {
   readonly #socket: Duplex;
-  #waiting: Frame[] = [];
+  #waiting: Frame<string>[] = [];
   #waitingChars = 0;
   #isScheduled = false;
   #drained: Promise<void> | undefined;
@@ -40,7 +40,7 @@ export class Channel {
   }
 
   /** To nobody once the other side has closed. */
-  send(frame: Frame): void {
+  send(frame: Frame<string>): void {
     if (this.#socket.destroyed) return;
     this.#waiting.push(frame);
     this.#waitingChars += frame.body.length;

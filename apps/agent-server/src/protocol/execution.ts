@@ -1,7 +1,7 @@
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { RunEnd } from '../store/row/run-end.js';
 import type { CancelAction } from '../store/row/run-row.js';
-import type { RunEvent } from '../stream/run-event.js';
+import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
 
 /** Why a run at work is stopped from outside. */
 export type StopReason =
@@ -19,7 +19,7 @@ export type Outcome =
 
 /** Where the output of an attempt goes. */
 export interface OutputSink {
-  emit(event: RunEvent): void;
+  emit(event: RunEvent | EncodedEvent): void;
   /** Whether the output has readers; unread output need not become text. */
   isWanted(): boolean;
   /** Whether somebody waits for the result: a run without a thread keeps none. */

@@ -1,22 +1,27 @@
 /**
  * One message between the server and a graph host: a kind, the run or question it belongs to, a small JSON document and
- * a text that neither side parses on the way (the data of an event, an answer).
+ * a text that neither side parses on the way (the data of an event, an answer). What arrives stays bytes: most bodies are
+ * handed on to sockets as they are, and strings of their size would be freed by full collections only.
  *
  * On the wire, integers little-endian, texts UTF-8:
  * `length of what follows: u32 | kind: u8 | id: u32 | length of head: u32 | head | body`
  */
-export interface Frame {
+export interface Frame<B = Buffer> {
   /** Number of its kind, see `messages.ts`. */
   readonly kind: number;
   /** Number of the run or the question; 0 for what belongs to neither. */
   readonly id: number;
   /** JSON text of an object, or empty. */
   readonly head: string;
-  readonly body: string;
+  /** UTF-8; on arrival a view of what was read, to be copied by whoever keeps it. */
+  readonly body: B;
 }
 
 const LENGTH_BYTES = 4;
 const FIXED_BYTES = 9;
+
+/** More than one read brings. */
+const LARGE_BYTES = 64 * 1024;
 
 /** A length beyond it is no length: the other side speaks something else. */
 const LONGEST_FRAME_BYTES = 2 ** 31 - 1;
@@ -25,7 +30,7 @@ const LONGEST_FRAME_BYTES = 2 ** 31 - 1;
 export class FrameError extends Error {}
 
 /** Frames as bytes, in one piece: what is sent in one turn leaves in one write. */
-export function encodeFrames(frames: readonly Frame[]): Buffer {
+export function encodeFrames(frames: readonly Frame<string>[]): Buffer {
   const sizes = frames.map(({ head, body }) => [Buffer.byteLength(head), Buffer.byteLength(body)] as const);
   const total = sizes.reduce((sum, [head, body]) => sum + LENGTH_BYTES + FIXED_BYTES + head + body, 0);
   const bytes = Buffer.allocUnsafe(total);
@@ -45,6 +50,8 @@ export function encodeFrames(frames: readonly Frame[]): Buffer {
 /** Makes frames of bytes that arrive in any pieces. */
 export class FrameReader {
   #pieces: Buffer[] = [];
+  /** Of a frame that is larger than a piece. */
+  #large: Buffer | undefined;
   #held = 0;
   #needed = LENGTH_BYTES;
 
@@ -55,9 +62,20 @@ export class FrameReader {
    * @throws FrameError when the bytes are no frames, or one of them is too large: as soon as its length is here
    */
   read(piece: Buffer): Frame[] {
+    if (!this.#large) return this.#readWhole(piece);
+    const taken = piece.copy(this.#large, this.#held);
+    this.#held += taken;
+    if (this.#held < this.#needed) return [];
+    const frame = parseFrame(this.#large.subarray(LENGTH_BYTES));
+    this.#large = undefined;
+    this.#held = 0;
+    this.#needed = LENGTH_BYTES;
+    return taken === piece.length ? [frame] : [frame, ...this.#readWhole(piece.subarray(taken))];
+  }
+
+  #readWhole(piece: Buffer): Frame[] {
     this.#pieces.push(piece);
     this.#held += piece.length;
-    // a large frame comes in many pieces: they are joined once, when it is whole
     if (this.#held < this.#needed) return [];
     const bytes = this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces, this.#held);
     const frames: Frame[] = [];
@@ -73,7 +91,15 @@ export class FrameReader {
     }
     this.#held = bytes.length - at;
     this.#pieces = this.#held > 0 ? [bytes.subarray(at)] : [];
+    if (this.#needed >= LARGE_BYTES) this.#awaitLarge();
     return frames;
+  }
+
+  /** The pieces of a large frame are put where they belong as they come, and are garbage then. */
+  #awaitLarge(): void {
+    this.#large = Buffer.allocUnsafeSlow(this.#needed);
+    this.#pieces[0]?.copy(this.#large);
+    this.#pieces = [];
   }
 }
 
@@ -85,6 +111,6 @@ function parseFrame(bytes: Buffer): Frame {
     kind: bytes.readUInt8(0),
     id: bytes.readUInt32LE(1),
     head: bytes.toString('utf8', FIXED_BYTES, bodyFrom),
-    body: bytes.toString('utf8', bodyFrom),
+    body: bytes.subarray(bodyFrom),
   };
 }

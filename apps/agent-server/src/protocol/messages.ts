@@ -98,10 +98,10 @@ const FROM_HOST = [
   ...['sources', 'loading', 'loaded', 'refused', 'event', 'outcome', 'answer', 'echo', 'trouble', 'health'],
 ] as const;
 
-interface Sent<M> {
+interface Received<M> {
   readonly id: number;
   readonly message: M;
-  readonly body: string;
+  readonly body: Buffer;
 }
 
 function render(
@@ -109,29 +109,29 @@ function render(
   id: number,
   { kind, ...head }: { kind: string },
   body: string,
-): Frame {
+): Frame<string> {
   return { kind: kinds.indexOf(kind), id, head: JSON.stringify(head), body };
 }
 
-function parse(kinds: readonly string[], { kind, id, head, body }: Frame): Sent<JsonObject> {
+function parse(kinds: readonly string[], { kind, id, head, body }: Frame): Received<JsonObject> {
   const name = kinds[kind];
   if (name === undefined) throw new Error(`a frame of the unknown kind ${kind} arrived`);
   return { id, body, message: { ...(JSON.parse(head) as JsonObject), kind: name } };
 }
 
-export function toHost(message: ToHost, id = 0, body = ''): Frame {
+export function toHost(message: ToHost, id = 0, body = ''): Frame<string> {
   return render(TO_HOST, id, message, body);
 }
 
-export function fromHost(message: FromHost, id = 0, body = ''): Frame {
+export function fromHost(message: FromHost, id = 0, body = ''): Frame<string> {
   return render(FROM_HOST, id, message, body);
 }
 
 // Both sides are of one build: what arrives is what was sent.
-export function parseToHost(frame: Frame): Sent<ToHost> {
-  return parse(TO_HOST, frame) as Sent<ToHost>;
+export function parseToHost(frame: Frame): Received<ToHost> {
+  return parse(TO_HOST, frame) as Received<ToHost>;
 }
 
-export function parseFromHost(frame: Frame): Sent<FromHost> {
-  return parse(FROM_HOST, frame) as Sent<FromHost>;
+export function parseFromHost(frame: Frame): Received<FromHost> {
+  return parse(FROM_HOST, frame) as Received<FromHost>;
 }

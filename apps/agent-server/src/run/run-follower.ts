@@ -7,8 +7,7 @@ import { findLastEvent } from '../store/event/find-last-event.js';
 import { readRunEvents } from '../store/event/read-run-events.js';
 import { watchRun } from '../store/event/watch-run.js';
 import { END, type StoredEvent } from '../store/row/run-event-row.js';
-import { hasEnded, type RunRecord } from '../store/row/run-row.js';
-import { listRunsByIds } from '../store/run/list-runs-by-ids.js';
+import { listRunStates, type RunState } from '../store/run/list-run-states.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
@@ -216,21 +215,21 @@ export class RunFollower implements Followed {
   /** The rows decide when events are lost: a run that has ended ends its readers too. */
   async #readRows(): Promise<void> {
     const { sql, logs } = this.parts;
-    const records = await listRunsByIds(WORKER, sql, [...this.#places.keys()]);
-    const found = new Map(records.map((record) => [record.wire.run_id, record]));
+    const states = await listRunStates(WORKER, sql, [...this.#places.keys()]);
+    const found = new Map(states.map((state) => [state.runId, state]));
     for (const [runId, place] of this.#places) {
-      const record = found.get(runId);
-      if (record && !hasEnded(record)) continue;
+      const state = found.get(runId);
+      if (state && !state.hasEnded) continue;
       // its server may keep what it made a little longer than the run
       if (place.looksAfterEnd === 0) await this.ask(runId, place.log.events.last);
       if (++place.looksAfterEnd < LOOKS_BEFORE_GIVING_UP) continue;
       this.#places.delete(runId);
-      logs.end(runId, record ? await this.#resultOf(record) : REMOVED);
+      logs.end(runId, state ? await this.#resultOf(state) : REMOVED);
     }
   }
 
-  async #resultOf(record: RunRecord): Promise<RunResult> {
-    const result = await runResult(WORKER, this.parts.sql, record);
-    return record.attempt === 0 ? result : { ...result, lacksOutput: true };
+  async #resultOf(state: RunState): Promise<RunResult> {
+    const result = await runResult(WORKER, this.parts.sql, state);
+    return state.attempt === 0 ? result : { ...result, lacksOutput: true };
   }
 }

@@ -5,8 +5,8 @@ import { RunLogs, type RunLog } from './run-logs.js';
 const TIMES = { keptMs: 60_000, resumableMs: 600_000 };
 const OPENING = { event: 'metadata', data: '{}' };
 
-function logsOf(processBytes: number): RunLogs {
-  return new RunLogs(new FakeClock(), { runBytes: processBytes, processBytes, ...TIMES });
+function logsOf(processBytes: number, clock = new FakeClock()): RunLogs {
+  return new RunLogs(clock, { runBytes: processBytes, processBytes, ...TIMES });
 }
 
 function atWork(logs: RunLogs, runId: string): RunLog {
@@ -42,6 +42,33 @@ describe('RunLogs', () => {
     say(atWork(logs, 'large'), 20_000);
     logs.end('awaited', { body: 'the end' });
     expect(results).toEqual(['the end']);
+  });
+
+  it('counts results, and forgets those that only readers wait for who take nothing', async () => {
+    const clock = new FakeClock();
+    const logs = logsOf(1_000_000, clock);
+    const stalled = Array.from({ length: 100 }, (_, n) => {
+      const log = atWork(logs, `stalled ${n}`);
+      const cursor = log.events.read({ kind: 'kept' }, () => undefined);
+      cursor.take();
+      say(log, 50_000);
+      return { log, cursor };
+    });
+    await clock.advance(11_000);
+    const readers = ['reading', 'done'].map((runId) => {
+      const log = atWork(logs, runId);
+      return { log, cursor: log.events.read({ kind: 'kept' }, () => undefined) };
+    });
+    for (const { log, cursor } of readers) {
+      say(log, 50_000);
+      cursor.take();
+    }
+    for (const { log } of [...stalled, ...readers]) logs.end(log.runId, { body: 'x'.repeat(50_000) });
+    expect(logs.bytes).toBeLessThanOrEqual(1_000_000);
+    expect(readers.map(({ cursor }) => cursor.take()?.frame.length)).toEqual([50_032, 50_032]);
+    expect(readers.map(({ log }) => log.events.result?.body.length)).toEqual([50_000, 50_000]);
+    expect(stalled[0]?.cursor.state).toBe('behind');
+    expect(stalled[0]?.log.events.result?.body).toContain('OutputLost');
   });
 
   it('takes the largest logs down and leaves small ones whole', async () => {

@@ -143,7 +143,7 @@ export class RunLogs {
       this.#logs.delete(log.runId);
       this.#changed(-LOG_BYTES);
     }
-    log.events.stopRecording();
+    log.events.forget();
   }
 
   #sweepLater(): void {
@@ -175,13 +175,15 @@ export class RunLogs {
   }
 
   /**
-   * Forgets logs that nobody reads first, then the oldest events of the largest. That looks at all logs, so it frees
-   * more than it must; what cannot be freed (the newest event of each) is looked at again once there is more of it.
+   * Forgets logs that nobody reads first, then the oldest events of the largest, then logs whose readers take nothing.
+   * That looks at all logs, so it frees more than it must; what cannot be freed (the newest event of each run at work) is
+   * looked at again once there is more of it.
    */
   #relieve(): void {
     const { processBytes } = this.limits;
     this.#forgetSpare();
     if (this.#bytes > processBytes) this.#lower(processBytes * (1 - RELIEF_PART));
+    if (this.#bytes > processBytes) this.#forgetStalled(processBytes * (1 - RELIEF_PART));
     this.#reliefAbove = Math.max(processBytes, this.#bytes + processBytes * RELIEF_PART);
   }
 
@@ -190,6 +192,15 @@ export class RunLogs {
       if (this.#bytes <= this.limits.processBytes) return;
       this.#spare.delete(log);
       if (!log.isAtWork && log.events.readers === 0 && !log.events.isAwaited) this.#forget(log);
+    }
+  }
+
+  /** Of runs that have ended, what is left for readers that take nothing: a result, and one event of any size. */
+  #forgetStalled(toBytes: number): void {
+    for (const log of this.#logs.values()) {
+      if (this.#bytes <= toBytes) return;
+      const { isAtWork, events } = log;
+      if (!isAtWork && events.result && !events.isAwaited && !events.isRead) this.#forget(log);
     }
   }
 

@@ -292,7 +292,8 @@ export class RunService {
     const log = logHere ?? logs.find(runId);
     if (log?.isAtWork || log?.events.result) return this.#attach(log, reader, from);
     if (hasEnded(record) && (reader.kind === 'result' || from.kind === 'now')) {
-      if (reader.kind === 'result') reader.ended(await runResult(scope, this.parts.sql, record));
+      const ended = { threadId: record.wire.thread_id, error: record.error };
+      if (reader.kind === 'result') reader.ended(await runResult(scope, this.parts.sql, ended));
       else reader.attach(NOTHING_LEFT);
       return NOTHING;
     }

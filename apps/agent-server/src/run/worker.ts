@@ -17,7 +17,7 @@ import { WORKER } from '../store/worker-scope.js';
 import { observedAttempt } from './observe-runs.js';
 import { runLogFields } from '../wire/run-log-fields.js';
 import type { Execution, Outcome, OutputSink } from '../protocol/execution.js';
-import type { RunEvent } from '../stream/run-event.js';
+import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
 import type { RunLog, RunLogs } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
 import type { TemporaryRuns } from './temporary-runs.js';
@@ -25,8 +25,8 @@ import type { TemporaryRuns } from './temporary-runs.js';
 /** Milliseconds between two looks into the queue without a notification; finds delayed runs and lost notifications. */
 const POLL_MS = 1_000;
 
-/** Output of a run that waits until the run is known to be ours; above it the graph waits too. */
-const MAX_HELD_CHARS = 1024 * 1024;
+/** Bytes of output that wait until the run is known to be ours; above it the graph waits too. */
+const MAX_HELD = 1024 * 1024;
 
 /** How long the end of a run waits for a database that is unavailable; after it the lease decides. */
 const FINISH_PATIENCE_MS = 15_000;
@@ -71,8 +71,8 @@ interface AtWork {
   /** Until then no other server can have taken the run over, on the monotonic clock. */
   ownUntilMs: number;
   /** Output that waits until the run is known to be ours still. */
-  held: RunEvent[];
-  heldChars: number;
+  held: (RunEvent | EncodedEvent)[];
+  heldLength: number;
 }
 
 /**
@@ -205,7 +205,7 @@ export class Worker {
       isRelayed,
       ownUntilMs: clock.monotonicMs() + server.leaseMs,
       held: [],
-      heldChars: 0,
+      heldLength: 0,
       done: withLogFields(runLogFields(run), () => Promise.resolve().then(() => this.#perform(execution))),
     };
     this.#atWork.set(run.runId, entry);
@@ -244,13 +244,14 @@ export class Worker {
   }
 
   /** A graph that goes on meanwhile waits rather than fill this process. */
-  #hold(entry: AtWork, event: RunEvent): void {
-    entry.held.push(event);
-    entry.heldChars += event.data.length;
-    if (entry.heldChars > MAX_HELD_CHARS) entry.execution.hold(true);
+  #hold(entry: AtWork, event: RunEvent | EncodedEvent): void {
+    // bytes that arrived are a view of what was read with them
+    entry.held.push(typeof event.data === 'string' ? event : { ...event, data: Buffer.from(event.data) });
+    entry.heldLength += event.data.length;
+    if (entry.heldLength > MAX_HELD) entry.execution.hold(true);
   }
 
-  #show({ log, isRelayed }: AtWork, event: RunEvent): void {
+  #show({ log, isRelayed }: AtWork, event: RunEvent | EncodedEvent): void {
     const logged = log.events.append(event);
     if (isRelayed && logged) void this.parts.relay.append(log.runId, logged);
   }
@@ -264,7 +265,7 @@ export class Worker {
     if (entry?.execution.run !== run) return;
     entry.ownUntilMs = askedAtMs + this.parts.server.leaseMs;
     for (const event of entry.held.splice(0)) this.#show(entry, event);
-    entry.heldChars = 0;
+    entry.heldLength = 0;
     entry.execution.hold(false);
   }
 

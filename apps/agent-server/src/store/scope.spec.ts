@@ -501,7 +501,7 @@ const WORKER_STATEMENTS = [
   'getContextKey',
   'handBackRuns',
   'listNewestPlaces',
-  'listRunsByIds',
+  'listRunStates',
   'listWornOutRuns',
   'markStreamed',
   'notifyPending',

@@ -5,3 +5,10 @@ export interface RunEvent {
   /** JSON text in one line. */
   readonly data: string;
 }
+
+/** The same from a graph host: its data stays as it arrived. */
+export interface EncodedEvent {
+  readonly event: string;
+  /** UTF-8; whoever keeps it copies it. */
+  readonly data: Buffer;
+}

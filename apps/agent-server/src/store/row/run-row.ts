@@ -17,12 +17,18 @@ export interface WireRun {
   readonly multitask_strategy: string;
 }
 
+/** What ended a run that failed. */
+export interface RunError {
+  readonly error: string;
+  readonly message: string;
+}
+
 /** A run as it stands in its row. */
 export interface RunRecord {
   readonly wire: WireRun;
   readonly isTemporary: boolean;
   readonly attempt: number;
-  readonly error: { readonly error: string; readonly message: string } | undefined;
+  readonly error: RunError | undefined;
 }
 
 export interface RunRow extends Omit<WireRun, 'created_at' | 'updated_at'> {
@@ -30,17 +36,17 @@ export interface RunRow extends Omit<WireRun, 'created_at' | 'updated_at'> {
   readonly updated_at: Date;
   readonly temporary: boolean;
   readonly attempt: number;
-  readonly error: { readonly error: string; readonly message: string } | null;
+  readonly error: RunError | null;
 }
 
 /** Columns of a run `r`. */
 export const RUN_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.created_at, r.updated_at, r.status, r.metadata,
   r.kwargs, r.multitask_strategy, r.temporary, r.attempt, r.error`;
 
-const ENDED: readonly RunStatus[] = ['success', 'error', 'timeout', 'interrupted'];
+export const ENDED_STATUSES: readonly RunStatus[] = ['success', 'error', 'timeout', 'interrupted'];
 
 export function hasEnded({ wire }: RunRecord): boolean {
-  return ENDED.includes(wire.status);
+  return ENDED_STATUSES.includes(wire.status);
 }
 
 /**
