@@ -35,7 +35,7 @@ const SDK = sdkRows({
   'streams to a reader that joins only what comes after': async (client) => {
     const { thread_id } = await client.threads.create();
     const { run_id } = await client.runs.create(thread_id, 'slow', {
-      ...{ input: { waitMs: 500 }, streamMode: ['updates'] },
+      ...{ input: { waitMs: 1_500 }, streamMode: ['updates'] },
     });
     await waitFor(async () => {
       const { steps } = (await client.threads.getState<{ steps?: string[] }>(thread_id)).values;
