@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@langchain/langgraph-sdk';
 import { waitFor } from '#lib/testing';
 import { allEvents, eventsOf, eventsUntil, open, send } from '../clients/raw-http.js';
@@ -69,7 +70,7 @@ const SDK = sdkRows({
   'streams only the modes that a reader asks for': async (client) => {
     const { thread_id } = await client.threads.create();
     const { run_id } = await client.runs.create(thread_id, 'slow', {
-      ...{ input: { waitMs: 60 }, streamMode: ['updates', 'custom', 'values'] },
+      ...{ input: { waitMs: 1_000 }, streamMode: ['updates', 'custom', 'values'] },
     });
     const parts = await collect(
       client.runs.joinStream(thread_id, run_id, { streamMode: ['custom', 'updates'] }),
@@ -200,7 +201,9 @@ const HTTP = rowsOf('raw HTTP', {
     const run = made.headers.get('content-location') ?? '';
     expect(run).toMatch(/^\/runs\/[0-9a-f-]{36}$/);
     expect((await send(target, 'GET', run)).status).toBe(200);
+    // one that comes after the cancellation finds no run any more
     const joining = send(target, 'GET', `${run}/join`);
+    await Promise.race([joining, sleep(1_000)]);
     expect((await send(target, 'POST', `${run}/cancel?wait=1`)).status).toBe(204);
     expect((await joining).status).toBe(200);
   },
