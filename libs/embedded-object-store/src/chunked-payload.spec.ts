@@ -95,6 +95,22 @@ describe('the signature of a request', () => {
     );
   });
 
+  it('refuses a signed header that is named twice, or is no header', () => {
+    const now = new Date('2013-05-24T00:01:00Z');
+    const naming = (names: string) => ({
+      ...REQUEST,
+      headers: {
+        ...REQUEST.headers,
+        authorization: (REQUEST.headers.authorization ?? '').replace(
+          /SignedHeaders=[^,]*/,
+          `SignedHeaders=${names}`,
+        ),
+      },
+    });
+    expect(() => verifySignature(naming('host;host'), USERS, now)).toThrow('malformed');
+    expect(() => verifySignature(naming('constructor;host'), USERS, now)).toThrow('does not match');
+  });
+
   it('refuses a signature whose time differs by more than 15 minutes', () => {
     expect(() => verifySignature(REQUEST, USERS, new Date('2013-05-24T00:16:00Z'))).toThrow('clocks');
   });

@@ -93,7 +93,12 @@ export async function* decodeChunks(source: AsyncIterable<Buffer>, signed: Signe
       throw new S3Error('InvalidArgument', 'A chunk is longer than its header states.');
   }
   const trailers: string[] = [];
-  for (let line = await reader.line(); line !== ''; line = await reader.line()) trailers.push(line);
+  let letters = 0;
+  for (let line = await reader.line(); line !== ''; line = await reader.line()) {
+    letters += line.length;
+    if (letters > MAX_LINE) throw new S3Error('InvalidArgument', 'The trailers are too long.');
+    trailers.push(line);
+  }
   if (!signatures || !signed.payload.endsWith('-TRAILER')) return;
   const own = trailers.filter((line) => !line.startsWith('x-amz-trailer-signature:'));
   const claimed = trailers.find((line) => line.startsWith('x-amz-trailer-signature:'))?.split(':')[1];

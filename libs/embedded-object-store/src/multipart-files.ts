@@ -8,6 +8,7 @@ import type { StoreFolder } from './store-folder.js';
 import { writeNewFile, writeFileFrom } from './written-file.js';
 
 const MIN_PART_BYTES = 5 << 20;
+const READ_AT_ONCE = 64;
 const PART_NAME = /^(\d{5})-([0-9a-f]{32})-(\d+)$/;
 
 export interface OpenUpload {
@@ -64,14 +65,16 @@ export class MultipartFiles {
   /** In order of key, then of start. */
   async list(bucket: string, prefix: string): Promise<OpenUpload[]> {
     const ids = await readdir(this.#folder.uploadsPath(bucket)).catch(() => []);
-    const uploads = await Promise.all(ids.map((id) => this.#read(bucket, id)));
-    return uploads
-      .filter((upload) => upload !== undefined)
-      .filter((upload) => upload.key.startsWith(prefix))
-      .sort(
-        (a, b) =>
-          Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)) || (a.initiated < b.initiated ? -1 : 1),
-      );
+    const uploads: OpenUpload[] = [];
+    // some at a time: others may have begun any number in this bucket
+    for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
+      const read = await Promise.all(ids.slice(at, at + READ_AT_ONCE).map((id) => this.#read(bucket, id)));
+      for (const upload of read) if (upload?.key.startsWith(prefix)) uploads.push(upload);
+    }
+    return uploads.sort(
+      (a, b) =>
+        Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)) || (a.initiated < b.initiated ? -1 : 1),
+    );
   }
 
   /** Replaces an earlier part of that number. @throws S3Error (NoSuchUpload) when the upload ended meanwhile */
@@ -86,7 +89,7 @@ export class MultipartFiles {
     try {
       await this.#alone(upload, async () => {
         await this.get(bucket, upload.key, upload.uploadId);
-        const older = (await this.#partsOf(folder)).filter((stored) => stored.number === number);
+        const older = await this.#partsOf(folder, number);
         const path = join(folder, `${String(number).padStart(5, '0')}-${part.md5}-${part.size}`);
         await rename(part.path, path);
         for (const stored of older) if (stored.path !== path) await rm(stored.path, { force: true });
@@ -176,11 +179,12 @@ export class MultipartFiles {
     }
   }
 
-  async #partsOf(folder: string): Promise<StoredPart[]> {
+  /** @param only looks at the parts of this number alone */
+  async #partsOf(folder: string, only?: number): Promise<StoredPart[]> {
     const newest = new Map<number, StoredPart>();
     for (const name of await readdir(folder).catch(() => [])) {
       const [, digits, etag, bytes] = PART_NAME.exec(name) ?? [];
-      if (digits === undefined || etag === undefined) continue;
+      if (digits === undefined || etag === undefined || (only ?? Number(digits)) !== Number(digits)) continue;
       const path = join(folder, name);
       const found = await stat(path).catch(() => undefined);
       if (found?.size !== Number(bytes)) continue;

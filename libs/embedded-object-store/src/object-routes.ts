@@ -60,9 +60,13 @@ function answerHeaders(
   range: { start: number; end: number } | undefined,
 ): Record<string, string | number> {
   const overrides: Record<string, string> = {};
-  for (const [name, value] of request.query)
-    if (/^response-(content-(type|disposition|encoding|language)|cache-control|expires)$/.test(name))
-      overrides[name.slice('response-'.length)] = value;
+  for (const [name, value] of request.query) {
+    if (!/^response-(content-(type|disposition|encoding|language)|cache-control|expires)$/.test(name))
+      continue;
+    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      throw new S3Error('InvalidArgument', `${name} is not the value of a header.`);
+    overrides[name.slice('response-'.length)] = value;
+  }
   return {
     ...info.headers,
     ...overrides,

@@ -16,10 +16,13 @@ async function* counted(source: AsyncIterable<Buffer>, length: number): AsyncGen
   let seen = 0;
   for await (const piece of source) {
     seen += piece.length;
+    // at once: the rest could be without an end
+    if (seen > length)
+      throw new S3Error('IncompleteBody', `The body has more than the ${length} bytes stated.`);
     yield piece;
   }
   if (seen !== length)
-    throw new S3Error('IncompleteBody', `The body has ${seen} bytes, but Content-Length is ${length}.`);
+    throw new S3Error('IncompleteBody', `The body has ${seen} bytes, but ${length} are stated.`);
 }
 
 async function* hashed(source: AsyncIterable<Buffer>, expected: string): AsyncGenerator<Buffer> {

@@ -1,3 +1,6 @@
+import { S3Error } from './s3-error.js';
+
+const MAX_CODE_POINT = 0x10ffff;
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -18,9 +21,10 @@ function numeric(character: string): string {
 
 function unescape(text: string): string {
   return text.replace(/&(#x?[0-9a-fA-F]+|[a-z]+);/g, (whole, name: string) => {
-    if (name.startsWith('#x')) return String.fromCodePoint(parseInt(name.slice(2), 16));
-    if (name.startsWith('#')) return String.fromCodePoint(Number(name.slice(1)));
-    return NAMES.get(whole) ?? whole;
+    if (!name.startsWith('#')) return NAMES.get(whole) ?? whole;
+    const code = name.startsWith('#x') ? parseInt(name.slice(2), 16) : Number(name.slice(1));
+    if (!(code <= MAX_CODE_POINT)) throw new S3Error('MalformedXML', `${whole} is not a character.`);
+    return String.fromCodePoint(code);
   });
 }
 
@@ -42,9 +46,19 @@ export function xmlDocument(name: string, content: readonly XmlElement[]): strin
 
 /** The inner texts of all elements of that name, in order. Enough for the two flat documents that clients send. */
 export function elementsOf(xml: string, name: string): string[] {
-  return [...xml.matchAll(new RegExp(`<${name}(?:\\s[^>]*)?>([\\s\\S]*?)</${name}>`, 'g'))].map(
-    (match) => match[1] ?? '',
-  );
+  const [open, close] = [`<${name}`, `</${name}>`];
+  const found: string[] = [];
+  // each search goes on where the last one ended: a pattern would look through the rest for every element without an end
+  for (let at = xml.indexOf(open); at >= 0; at = xml.indexOf(open, at)) {
+    at += open.length;
+    if (!/[\s>]/.test(xml.charAt(at))) continue;
+    const begin = xml.indexOf('>', at) + 1;
+    const end = begin > 0 ? xml.indexOf(close, begin) : -1;
+    if (end < 0) break;
+    found.push(xml.slice(begin, end));
+    at = end + close.length;
+  }
+  return found;
 }
 
 /** The text of the first element of that name. */
