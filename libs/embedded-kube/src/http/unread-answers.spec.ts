@@ -58,6 +58,7 @@ describe('an answer that clients leave unread', () => {
     });
     expect(listAt(table.body, 'rows').map((row) => textAt(row, ['cells', 0]))).toEqual(['a', 'b', 'c', 'd']);
     const yaml = await api.admin.call('GET', MAPS, { accept: 'application/yaml' });
+    expect(yaml.headers['content-type']).toBe('application/yaml');
     expect(listAt(parse(yaml.text), 'items')).toHaveLength(4);
   });
 

@@ -9,7 +9,6 @@ import {
 } from '#lib/kube-semantics';
 import { contentType } from '../http/media-type.js';
 import type { RequestContext } from '../http/request-context.js';
-import { checkValueDepth } from './depth-bound.js';
 import { type DecodingContext, readJson } from './read-json.js';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -56,15 +55,8 @@ export async function parseYamlText(bytes: Buffer, context: DecodingContext): Pr
   const text = bytes.toString('utf8');
   const json = text.startsWith('{') ? findJson(text, context) : undefined;
   if (json !== undefined) return json;
-  const { parse } = await import('yaml');
-  try {
-    const value: unknown = parse(text, { maxAliasCount: 0 });
-    checkValueDepth(value);
-    return value;
-  } catch (error) {
-    if (error instanceof ApiError) throw error;
-    throw badRequest(`error decoding YAML: ${String(error)}`);
-  }
+  const { parseYaml } = await import('./parse-yaml.js');
+  return parseYaml(text);
 }
 
 /** Undefined when it is none; a mapping of YAML may begin with a brace too. */
