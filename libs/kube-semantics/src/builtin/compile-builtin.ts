@@ -1,3 +1,4 @@
+import { errorsOfEach } from '../schema/errors-of-each.js';
 import { isJsonObject } from '#lib/json';
 import type { CompiledSchema } from '../schema/compiled-schema.js';
 import { applyDefaults } from '../schema/defaults.js';
@@ -32,10 +33,10 @@ function typeErrors(value: unknown, schema: SchemaNode, path: string): readonly 
     const items = schema.items;
     return items === undefined
       ? []
-      : value.flatMap((item, index) => typeErrors(item, items, `${path}[${index}]`));
+      : errorsOfEach<unknown>(value, (item, index) => typeErrors(item, items, `${path}[${index}]`));
   }
   if (!isJsonObject(value)) return [];
-  return Object.entries(value).flatMap(([name, item]) => {
+  return errorsOfEach(Object.entries(value), ([name, item]) => {
     const field = schema.field(name);
     return field === undefined ? [] : typeErrors(item, field, path === '' ? name : `${path}.${name}`);
   });

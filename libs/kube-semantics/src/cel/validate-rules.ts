@@ -1,3 +1,4 @@
+import { errorsOfEach } from '../schema/errors-of-each.js';
 import { Optional } from '@marcbachmann/cel-js';
 import { isJsonObject, jsonEquals, type JsonObject } from '#lib/json';
 import { type Correlated, correlatedField, correlatedItem } from '../schema/correlation.js';
@@ -84,7 +85,7 @@ function visitList(place: Place, list: readonly unknown[]): readonly FieldError[
   const { schema, path, correlated } = place;
   const items = schema.items;
   if (items === undefined) return [];
-  return list.flatMap((value, index) =>
+  return errorsOfEach(list, (value, index) =>
     visit({
       ...place,
       schema: items,
@@ -99,7 +100,7 @@ function visitList(place: Place, list: readonly unknown[]): readonly FieldError[
 function visitObject(place: Place, object: JsonObject): readonly FieldError[] {
   const { schema, path, isRoot } = place;
   const correlated = schema.mapType === 'atomic' ? undefined : place.correlated;
-  return Object.entries(object).flatMap(([name, value]) => {
+  return errorsOfEach(Object.entries(object), ([name, value]) => {
     if (isRoot && name === 'metadata') return [];
     const property = schema.property(name);
     const sub = property ?? schema.additionalProperties;

@@ -1,4 +1,7 @@
-const PATTERN = /^([+-]?)(\d+\.?\d*|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E|[eE][+-]?\d+)?$/;
+/** Far longer than any that means something: the time of reading one grows faster than its length. */
+const MAX_LETTERS = 256;
+// each digit has one place: where it could have two, a text that is no quantity takes time by the square of its length
+const PATTERN = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E|[eE][+-]?\d+)?$/;
 const BINARY = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 const DECIMAL: Readonly<Record<string, number>> = {
   n: -9,
@@ -23,7 +26,7 @@ export interface Quantity {
 
 /** Undefined for a text that is not a quantity. */
 export function parseQuantity(text: string): Quantity | undefined {
-  const found = PATTERN.exec(text);
+  const found = text.length > MAX_LETTERS ? null : PATTERN.exec(text);
   if (found === null) return undefined;
   const [, sign, digits = '', suffix = ''] = found;
   const [whole = '', fraction = ''] = digits.split('.');

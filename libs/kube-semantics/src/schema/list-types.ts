@@ -1,3 +1,4 @@
+import { errorsOfEach } from './errors-of-each.js';
 import { isJsonObject, type JsonObject, stableJson } from '#lib/json';
 import { duplicate, type FieldError, invalid } from './field-error.js';
 import type { SchemaNode } from './schema-node.js';
@@ -6,7 +7,7 @@ import type { SchemaNode } from './schema-node.js';
 export function validateListTypes(value: unknown, schema: SchemaNode, path = ''): readonly FieldError[] {
   if (Array.isArray(value)) return validateList(value, schema, path);
   if (!isJsonObject(value)) return [];
-  return Object.entries(value).flatMap(([name, item]) => {
+  return errorsOfEach(Object.entries(value), ([name, item]) => {
     const property = schema.property(name);
     if (property !== undefined)
       return validateListTypes(item, property, path === '' ? name : `${path}.${name}`);
@@ -20,7 +21,7 @@ function validateList(list: readonly unknown[], schema: SchemaNode, path: string
   const inner =
     items === undefined
       ? []
-      : list.flatMap((item, index) => validateListTypes(item, items, `${path}[${index}]`));
+      : errorsOfEach(list, (item, index) => validateListTypes(item, items, `${path}[${index}]`));
   if (schema.listType === 'set') return [...repeated(list, path, (item) => item), ...inner];
   if (schema.listType === 'map') return [...validateMapList(list, schema, path), ...inner];
   return inner;
@@ -46,13 +47,11 @@ function repeated(
   identity: (item: unknown) => unknown,
 ): readonly FieldError[] {
   const timesOf = new Map<string, number>();
-  const errors: FieldError[] = [];
-  list.forEach((item, index) => {
+  return errorsOfEach(list, (item, index) => {
     const value = identity(item);
     const text = stableJson(value);
     const times = (timesOf.get(text) ?? 0) + 1;
     timesOf.set(text, times);
-    if (times === 2) errors.push(duplicate(`${path}[${index}]`, value));
+    return times === 2 ? [duplicate(`${path}[${index}]`, value)] : [];
   });
-  return errors;
 }

@@ -1,3 +1,4 @@
+import { errorsOfEach } from './errors-of-each.js';
 import { jsonEquals, type JsonObject } from '#lib/json';
 import { at, listAt, numberAt, recordAt, textAt, textsAt } from '../object/reading.js';
 import { type FieldError, forbidden, invalid, required, tooLong } from './field-error.js';
@@ -12,6 +13,12 @@ export interface ObjectMetaRules {
 }
 
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+const OWNER_FIELDS = [
+  ['apiVersion', 'version must not be empty'],
+  ['kind', 'must not be empty'],
+  ['name', 'must not be empty'],
+  ['uid', 'must not be empty'],
+] as const;
 const IMMUTABLE = [
   'name',
   'namespace',
@@ -38,7 +45,7 @@ export function validateMetadata(
     ...validateName(metadata, rules.nameRule, path),
     ...validateNamespace(textAt(metadata, ['namespace']), rules.namespaced, path),
     ...validateDescription(metadata, path),
-    ...finalizers.flatMap((name) =>
+    ...errorsOfEach(finalizers, (name) =>
       qualifiedName(name).map((text) => invalid(`${path}.finalizers`, name, text)),
     ),
     ...(both
@@ -128,42 +135,40 @@ function validateDescription(metadata: JsonObject, path: string): readonly Field
 
 /** Keys and values of labels, also of a selector's `matchLabels`. */
 export function validateLabels(labels: JsonObject, path: string): readonly FieldError[] {
-  return Object.entries(labels).flatMap(([key, value]) => [
+  return errorsOfEach(Object.entries(labels), ([key, value]) => [
     ...qualifiedName(key).map((text) => invalid(path, key, text)),
     ...labelValue(String(value)).map((text) => invalid(path, value, text)),
   ]);
 }
 
 function validateAnnotations(annotations: JsonObject, path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  let size = 0;
-  for (const [key, value] of Object.entries(annotations)) {
-    errors.push(...qualifiedName(key.toLowerCase()).map((text) => invalid(path, key, text)));
-    size += Buffer.byteLength(key) + Buffer.byteLength(String(value));
-  }
+  const errors = errorsOfEach(Object.keys(annotations), (key) =>
+    qualifiedName(key.toLowerCase()).map((text) => invalid(path, key, text)),
+  );
+  const size = Object.entries(annotations).reduce(
+    (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(String(value)),
+    0,
+  );
   if (size > MAX_ANNOTATIONS_BYTES) errors.push(tooLong(path, MAX_ANNOTATIONS_BYTES));
   return errors;
 }
 
 function validateOwners(owners: readonly unknown[], path: string): readonly FieldError[] {
-  const errors: FieldError[] = [];
   let controller: string | undefined;
-  for (const owner of owners) {
-    for (const [field, text] of [
-      ['apiVersion', 'version must not be empty'],
-      ['kind', 'must not be empty'],
-      ['name', 'must not be empty'],
-      ['uid', 'must not be empty'],
-    ] as const) {
-      if (textAt(owner, [field]) === '') errors.push(invalid(`${path}.${field}`, '', text));
-    }
-    if (at(owner, 'controller') !== true) continue;
+  let isNamedAgain = false;
+  return errorsOfEach(owners, (owner) => {
+    const errors = OWNER_FIELDS.filter(([field]) => textAt(owner, [field]) === '').map(([field, text]) =>
+      invalid(`${path}.${field}`, '', text),
+    );
+    // once: the message shows all owners, and tens of thousands of them would fill all memory
+    if (at(owner, 'controller') !== true || isNamedAgain) return errors;
     const named = `${textAt(owner, ['kind'])}/${textAt(owner, ['name'])}`;
-    if (controller !== undefined) {
-      const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${named}`;
-      errors.push(invalid(path, owners, text));
+    if (controller === undefined) {
+      controller = named;
+      return errors;
     }
-    controller ??= named;
-  }
-  return errors;
+    isNamedAgain = true;
+    const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${named}`;
+    return [...errors, invalid(path, owners, text)];
+  });
 }

@@ -1,3 +1,4 @@
+import { MOST_ERRORS } from './errors-of-each.js';
 import { isJsonObject, jsonEquals, type JsonObject } from '#lib/json';
 import { own } from '../object/reading.js';
 import { type Correlated, correlatedField, correlatedItem } from './correlation.js';
@@ -161,14 +162,12 @@ function checkList({ schema, value: _, path, correlated }: Place, list: readonly
   const inner =
     items === undefined
       ? []
-      : list.map((item, index) =>
-          ratcheted({
-            schema: items,
-            value: item,
-            path: `${path}[${index}]`,
-            correlated: correlatedItem(correlated, schema, item),
-          }),
-        );
+      : outcomesOf(list, (item, index) => ({
+          schema: items,
+          value: item,
+          path: `${path}[${index}]`,
+          correlated: correlatedItem(correlated, schema, item),
+        }));
   const errors: FieldError[] = [];
   const least = schema.bound('minItems');
   if (least !== undefined && list.length < least) {
@@ -177,6 +176,22 @@ function checkList({ schema, value: _, path, correlated }: Place, list: readonly
   const most = schema.bound('maxItems');
   if (most !== undefined && list.length > most) errors.push(tooMany(path, list.length, most));
   return merge([...inner, { errors, matches: 1 }]);
+}
+
+/** What is wrong with the items; after many mistakes the rest is not looked at. */
+function outcomesOf(
+  list: readonly unknown[],
+  placeOf: (item: unknown, index: number) => Place,
+): readonly Outcome[] {
+  const outcomes: Outcome[] = [];
+  let errors = 0;
+  for (const [index, item] of list.entries()) {
+    const outcome = ratcheted(placeOf(item, index));
+    outcomes.push(outcome);
+    errors += outcome.errors.length;
+    if (errors >= MOST_ERRORS) break;
+  }
+  return outcomes;
 }
 
 function checkObject({ schema, path, correlated }: Place, object: JsonObject): Outcome {
@@ -189,6 +204,7 @@ function checkObject({ schema, path, correlated }: Place, object: JsonObject): O
   const most = schema.bound('maxProperties');
   if (most !== undefined && count > most) errors.push(tooMany(path, count, most));
   const inner: Outcome[] = [];
+  let found = 0;
   for (const [name, value] of Object.entries(object)) {
     const sub = schema.field(name);
     if (value === undefined) continue;
@@ -201,7 +217,10 @@ function checkObject({ schema, path, correlated }: Place, object: JsonObject): O
     }
     const isTypeMeta = path === '' && (name === 'kind' || name === 'apiVersion');
     const old = isTypeMeta ? undefined : correlatedField(correlated, name);
-    inner.push(ratcheted({ schema: sub, value, path: at, correlated: old }));
+    const outcome = ratcheted({ schema: sub, value, path: at, correlated: old });
+    inner.push(outcome);
+    found += outcome.errors.length;
+    if (found >= MOST_ERRORS) break;
   }
   for (const name of schema.required) {
     if (own(object, name) === undefined) errors.push(required(path === '' ? name : `${path}.${name}`));

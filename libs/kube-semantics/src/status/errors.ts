@@ -54,12 +54,29 @@ export function forbidden(
   return new ApiError(403, 'Forbidden', message, { ...details(of, name), ...(causes ? { causes } : {}) });
 }
 
+/** As many as anybody reads, and so many letters: an answer must not be hundreds of times as large as its request. */
+const MAX_CAUSES = 100;
+const MAX_LETTERS = 256 * 1024;
+
+/** The first causes, at least one; the last of them says how many are left out. */
+function shownCauses(causes: readonly StatusCause[]): readonly StatusCause[] {
+  let letters = 0;
+  const end = causes.findIndex(({ message, field = '' }, index) => {
+    letters += message.length + field.length;
+    return index > 0 && (index >= MAX_CAUSES || letters > MAX_LETTERS);
+  });
+  if (end < 0) return causes;
+  const left = `${causes.length - end} more mistakes are not shown`;
+  return [...causes.slice(0, end), { reason: 'FieldValueInvalid', message: left }];
+}
+
 /** Validation failed; `kind` is the kind, not the resource. */
 export function invalid(
   of: { readonly group: string; readonly kind: string },
   name: string,
-  causes: readonly StatusCause[],
+  found: readonly StatusCause[],
 ): ApiError {
+  const causes = shownCauses(found);
   const lines = [
     ...new Set(causes.map((cause) => (cause.field ? `${cause.field}: ${cause.message}` : cause.message))),
   ];

@@ -2,7 +2,7 @@ import { jsonEquals, type JsonObject } from '#lib/json';
 import { listAt, recordAt, textAt } from '../../object/reading.js';
 import { type FieldError, invalid, notSupported, required } from '../../schema/field-error.js';
 import { dnsSubdomain, pathSegment } from '../../schema/names.js';
-import { items, named } from './checks.js';
+import { eachItem, named } from './checks.js';
 import type { Validator } from './validator.js';
 
 const GROUP = 'rbac.authorization.k8s.io';
@@ -11,7 +11,7 @@ export const validateRole: Validator = (role) => validateRules(role['rules'], tr
 export const validateClusterRole: Validator = (role) => validateRules(role['rules'], false);
 
 function validateRules(rules: unknown, isNamespaced: boolean): readonly FieldError[] {
-  return items(rules, 'rules').flatMap(({ item, at }) => validateRule(item, at, isNamespaced));
+  return eachItem(rules, 'rules', (item, at) => validateRule(item, at, isNamespaced));
 }
 
 function validateRule(rule: JsonObject, path: string, isNamespaced: boolean): readonly FieldError[] {
@@ -62,9 +62,10 @@ function validateBinding(
     errors.push(notSupported('roleRef.kind', textAt(role, ['kind']), kinds));
   }
   errors.push(...named(role['name'], 'roleRef.name', pathSegment));
-  for (const { item, at } of items(binding['subjects'], 'subjects')) {
-    errors.push(...validateSubject(item, at, kinds.includes('Role')));
-  }
+  const isNamespaced = kinds.includes('Role');
+  errors.push(
+    ...eachItem(binding['subjects'], 'subjects', (item, at) => validateSubject(item, at, isNamespaced)),
+  );
   if (old !== undefined && !jsonEquals(role, recordAt(old, 'roleRef'))) {
     const shown = { APIGroup: role['apiGroup'], Kind: role['kind'], Name: role['name'] };
     return [invalid('roleRef', shown, 'cannot change roleRef'), ...errors];

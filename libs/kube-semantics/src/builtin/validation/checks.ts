@@ -1,3 +1,4 @@
+import { errorsOfEach } from '../../schema/errors-of-each.js';
 import { isJsonObject, jsonEquals, type JsonObject } from '#lib/json';
 import { type FieldError, invalid, notSupported, required } from '../../schema/field-error.js';
 
@@ -47,13 +48,14 @@ export function named(
   return problems(value, path, rule(value));
 }
 
-/** The objects of a list with their paths. */
-export function items(
+/** The mistakes of the objects of a list, which are checked with their paths. */
+export function eachItem(
   list: unknown,
   path: string,
-): readonly { readonly item: JsonObject; readonly at: string }[] {
+  check: (item: JsonObject, at: string) => readonly FieldError[],
+): FieldError[] {
   if (!Array.isArray(list)) return [];
-  return list.flatMap((item: unknown, index) =>
-    isJsonObject(item) ? [{ item, at: `${path}[${index}]` }] : [],
+  return errorsOfEach<unknown>(list, (item, index) =>
+    isJsonObject(item) ? check(item, `${path}[${index}]`) : [],
   );
 }

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import { at as valueAt, recordAt, textAt } from '../../object/reading.js';
 import { type FieldError, invalid, notSupported, required } from '../../schema/field-error.js';
 import { configKey, dnsSubdomain, environmentName, qualifiedName } from '../../schema/names.js';
-import { items, named, problems } from './checks.js';
+import { eachItem, named, problems } from './checks.js';
 
 const SOURCES = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'];
 const FIELDS = [
@@ -19,7 +19,7 @@ const FIELDS = [
 
 /** The variables of a container. */
 export function validateEnv(env: unknown, path: string): readonly FieldError[] {
-  return items(env, path).flatMap(({ item, at }) => [
+  return eachItem(env, path, (item, at) => [
     ...named(item['name'], `${at}.name`, environmentName),
     ...(isJsonObject(item['valueFrom']) ? validateSource(item, item['valueFrom'], `${at}.valueFrom`) : []),
   ]);
@@ -68,7 +68,7 @@ function validateKeyRef(reference: JsonObject, path: string): readonly FieldErro
 
 /** Whole ConfigMaps and Secrets as variables. */
 export function validateEnvFrom(envFrom: unknown, path: string): readonly FieldError[] {
-  return items(envFrom, path).flatMap(({ item, at }) => {
+  return eachItem(envFrom, path, (item, at) => {
     const prefix = textAt(item, ['prefix']);
     const given = ['configMapRef', 'secretRef'].filter((name) => isJsonObject(item[name]));
     const errors = prefix === '' ? [] : [...problems(prefix, `${at}.prefix`, environmentName(prefix))];

@@ -1,3 +1,4 @@
+import { errorsOfEach } from '../../schema/errors-of-each.js';
 import type { JsonObject } from '#lib/json';
 import { recordAt, textAt } from '../../object/reading.js';
 import { formatQuantity, parseQuantity } from '../../quantity/quantity.js';
@@ -10,7 +11,7 @@ import {
   required,
 } from '../../schema/field-error.js';
 import { dnsLabel, portName, portNumber } from '../../schema/names.js';
-import { items, named, oneOf, problems } from './checks.js';
+import { eachItem, named, oneOf, problems } from './checks.js';
 import { validateEnv, validateEnvFrom } from './container-env.js';
 import { validateProbes } from './container-probes.js';
 
@@ -25,7 +26,7 @@ export function validateContainers(
   taken: ReadonlySet<string> = new Set(),
 ): readonly FieldError[] {
   const seen = new Set(taken);
-  return items(list, path).flatMap(({ item, at }) => {
+  return eachItem(list, path, (item, at) => {
     const name = textAt(item, ['name']);
     const repeated = seen.has(name) && name !== '' ? [duplicate(`${at}.name`, name)] : [];
     seen.add(name);
@@ -60,7 +61,7 @@ function validateContainer(
 
 function validatePorts(list: unknown, path: string): readonly FieldError[] {
   const names = new Set<string>();
-  return items(list, path).flatMap(({ item, at }) => {
+  return eachItem(list, path, (item, at) => {
     const name = textAt(item, ['name']);
     const number = item['containerPort'];
     const host = item['hostPort'];
@@ -77,7 +78,7 @@ function validatePorts(list: unknown, path: string): readonly FieldError[] {
 
 function validateMounts(list: unknown, path: string, volumes: ReadonlySet<string>): readonly FieldError[] {
   const places = new Set<string>();
-  return items(list, path).flatMap(({ item, at }) => {
+  return eachItem(list, path, (item, at) => {
     const name = textAt(item, ['name']);
     const place = textAt(item, ['mountPath']);
     const errors = name === '' ? [required(`${at}.name`)] : [];
@@ -92,7 +93,7 @@ function validateMounts(list: unknown, path: string, volumes: ReadonlySet<string
 function validateResources(resources: JsonObject, path: string): readonly FieldError[] {
   const limits = recordAt(resources, 'limits');
   const requests = recordAt(resources, 'requests');
-  const bounds = Object.entries(requests).flatMap(([name, value]) => {
+  const bounds = errorsOfEach(Object.entries(requests), ([name, value]) => {
     const request = parseQuantity(String(value));
     const limit = parseQuantity(String(limits[name] ?? ''));
     if (request === undefined || limit === undefined || request.nano <= limit.nano) return [];
@@ -107,7 +108,7 @@ function validateResources(resources: JsonObject, path: string): readonly FieldE
 }
 
 function validateQuantities(list: JsonObject, path: string): readonly FieldError[] {
-  return Object.entries(list).flatMap(([name, value]) => {
+  return errorsOfEach(Object.entries(list), ([name, value]) => {
     const quantity = parseQuantity(String(value));
     const at = `${path}[${name}]`;
     if (quantity === undefined) {

@@ -1,3 +1,4 @@
+import { errorsOfEach } from '../../schema/errors-of-each.js';
 import { jsonEquals, type JsonObject } from '#lib/json';
 import { recordAt, textAt } from '../../object/reading.js';
 import { type FieldError, forbidden, invalid, required, tooLong } from '../../schema/field-error.js';
@@ -34,9 +35,11 @@ export const validateSecret: Validator = (secret, old) => {
 export const validateConfigMap: Validator = (map, old) => {
   const data = recordAt(map, 'data');
   const binary = recordAt(map, 'binaryData');
-  const both = Object.keys(data)
-    .filter((key) => Object.hasOwn(binary, key))
-    .map((key) => invalid(`data[${key}]`, key, 'duplicate of key present in binaryData'));
+  const both = errorsOfEach(Object.keys(data), (key) =>
+    Object.hasOwn(binary, key)
+      ? [invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')]
+      : [],
+  );
   const size = [...Object.values(data), ...Object.values(binary)].reduce(
     (sum: number, value) => sum + Buffer.byteLength(String(value)),
     0,
@@ -52,11 +55,11 @@ export const validateConfigMap: Validator = (map, old) => {
 };
 
 function keyErrors(data: JsonObject, path: string): readonly FieldError[] {
-  return Object.keys(data).flatMap((key) => problems(key, `${path}[${key}]`, configKey(key)));
+  return errorsOfEach(Object.keys(data), (key) => problems(key, `${path}[${key}]`, configKey(key)));
 }
 
 function base64Errors(data: JsonObject, path: string): readonly FieldError[] {
-  return Object.entries(data).flatMap(([key, value]) =>
+  return errorsOfEach(Object.entries(data), ([key, value]) =>
     /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(String(value))
       ? []
       : [invalid(`${path}[${key}]`, '<value omitted>', 'illegal base64 data')],

@@ -1,16 +1,16 @@
-import type { JsonObject } from '#lib/json';
-import { recordAt, textAt, textsAt } from '../../object/reading.js';
+import { errorsOfEach } from '../../schema/errors-of-each.js';
+import { isJsonObject, type JsonObject } from '#lib/json';
+import { listAt, recordAt, textAt, textsAt } from '../../object/reading.js';
 import { type FieldError, forbidden, invalid, required } from '../../schema/field-error.js';
 import { labelValue, qualifiedName } from '../../schema/names.js';
 import { validateLabels } from '../../schema/object-meta.js';
-import { items } from './checks.js';
+import { eachItem } from './checks.js';
 
 /** Keys, values and operators of a label selector. */
 export function validateSelector(selector: JsonObject, path: string): readonly FieldError[] {
-  const expressions = items(selector['matchExpressions'], `${path}.matchExpressions`);
   return [
     ...validateLabels(recordAt(selector, 'matchLabels'), `${path}.matchLabels`),
-    ...expressions.flatMap(({ item, at }) => validateExpression(item, at)),
+    ...eachItem(selector['matchExpressions'], `${path}.matchExpressions`, validateExpression),
   ];
 }
 
@@ -19,7 +19,7 @@ function validateExpression(expression: JsonObject, path: string): readonly Fiel
   const operator = textAt(expression, ['operator']);
   const values = textsAt(expression, 'values');
   const keyed = qualifiedName(key).map((text) => invalid(`${path}.key`, key, text));
-  const valued = values.flatMap((value, index) =>
+  const valued = errorsOfEach(values, (value, index) =>
     labelValue(value).map((text) => invalid(`${path}.values[${index}]`, value, text)),
   );
   return [...operatorErrors(operator, values, path), ...keyed, ...valued];
@@ -56,7 +56,10 @@ export function selectorMatches(selector: JsonObject, labels: JsonObject): boole
     ([key, value]) => labels[key] === value,
   );
   return (
-    byLabels && items(selector['matchExpressions'], '').every(({ item }) => expressionMatches(item, labels))
+    byLabels &&
+    listAt(selector, 'matchExpressions').every(
+      (expression) => !isJsonObject(expression) || expressionMatches(expression, labels),
+    )
   );
 }
 

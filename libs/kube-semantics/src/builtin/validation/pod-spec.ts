@@ -3,7 +3,7 @@ import { listAt, recordAt, textAt } from '../../object/reading.js';
 import { duplicate, type FieldError, forbidden, invalid, required } from '../../schema/field-error.js';
 import { dnsLabel, dnsSubdomain } from '../../schema/names.js';
 import { validateLabels } from '../../schema/object-meta.js';
-import { items, named, nonNegative, oneOf, problems } from './checks.js';
+import { eachItem, named, nonNegative, oneOf, problems } from './checks.js';
 import { validateContainers } from './container.js';
 
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
@@ -36,7 +36,7 @@ function validateDeadline(value: unknown, path: string): readonly FieldError[] {
 
 function validateVolumes(list: unknown, path: string): readonly FieldError[] {
   const seen = new Set<string>();
-  return items(list, path).flatMap(({ item, at }) => {
+  return eachItem(list, path, (item, at) => {
     const name = textAt(item, ['name']);
     const errors = [...validateVolumeSource(item, at), ...named(name, `${at}.name`, dnsLabel)];
     if (name !== '' && seen.has(name)) errors.push(duplicate(`${at}.name`, name));

@@ -3,7 +3,7 @@ import { listAt, recordAt, textAt } from '../../object/reading.js';
 import { duplicate, type FieldError, invalid, required } from '../../schema/field-error.js';
 import { dnsLabel, portNumber } from '../../schema/names.js';
 import { validateLabels } from '../../schema/object-meta.js';
-import { items, oneOf, problems } from './checks.js';
+import { eachItem, oneOf, problems } from './checks.js';
 import { validatePort } from './container-probes.js';
 import type { Validator } from './validator.js';
 
@@ -28,7 +28,7 @@ export const validateService: Validator = (service, old) => {
 function validatePorts(list: unknown, needsNames: boolean): readonly FieldError[] {
   const names = new Set<string>();
   const places = new Set<string>();
-  return items(list, 'spec.ports').flatMap(({ item, at }) => {
+  return eachItem(list, 'spec.ports', (item, at) => {
     const name = textAt(item, ['name']);
     const number = typeof item['port'] === 'number' ? item['port'] : 0;
     const errors = [
