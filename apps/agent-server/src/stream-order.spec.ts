@@ -68,4 +68,19 @@ describe('the order of a stream', () => {
     }
     expect(await served(name, [...modes], false)).toEqual(made);
   });
+
+  it('holds every token of models that answer many runs at once', async () => {
+    const client = server.client();
+    const tokensOf = async (): Promise<number> => {
+      const input = { messages: [{ role: 'user', content: 'hello' }] };
+      let tokens = 0;
+      for await (const { event } of client.runs.stream(null, 'hasty', {
+        input,
+        streamMode: 'messages-tuple',
+      }))
+        if (event === 'messages') tokens++;
+      return tokens;
+    };
+    expect(await Promise.all(Array.from({ length: 8 }, tokensOf))).toEqual(Array(8).fill(100));
+  });
 });

@@ -1,8 +1,5 @@
-import { realpath } from 'node:fs/promises';
-import { createRequire, findPackageJSON } from 'node:module';
-import { pathToFileURL } from 'node:url';
 import { isJsonObject } from '#lib/json';
-import { importOfAgent } from './agent-package.js';
+import { libraryCopies } from './library-copies.js';
 
 const CHECKPOINT_PACKAGE = '@langchain/langgraph-checkpoint';
 
@@ -64,26 +61,6 @@ function overrideWrapper(module: unknown): void {
   });
 }
 
-/** Of a package manager that keeps the packages of packages apart: the file from which the library is imported. */
-async function libraryOf(agentFile: string): Promise<string | undefined> {
-  try {
-    const manifest = findPackageJSON('@langchain/langgraph', pathToFileURL(agentFile));
-    return manifest === undefined ? undefined : await realpath(manifest);
-  } catch {
-    return undefined; // not installed
-  }
-}
-
-/** The CommonJS twin of the package, where the agent has loaded it. */
-function loadedTwin(file: string): unknown {
-  const require = createRequire(file);
-  try {
-    return require.cache[require.resolve(CHECKPOINT_PACKAGE)]?.exports;
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * Lets graphs call a store itself where the library would put `AsyncBatchedStore` between: that one looks for calls
  * every millisecond as long as a run lasts (7 % of a core, and a millisecond at the end of each run), drops `index` of a
@@ -92,9 +69,5 @@ function loadedTwin(file: string): unknown {
  */
 export async function callStoreDirectly(agentFile: string, store: object): Promise<void> {
   direct.add(store);
-  for (const file of [agentFile, await libraryOf(agentFile)]) {
-    if (file === undefined) continue;
-    overrideWrapper(await importOfAgent(file, CHECKPOINT_PACKAGE));
-    overrideWrapper(loadedTwin(file));
-  }
+  for (const module of await libraryCopies(agentFile, CHECKPOINT_PACKAGE)) overrideWrapper(module);
 }

@@ -4,6 +4,7 @@ import { errorText, PublicError, TerminalError } from '#lib/errors';
 import { postgresTrouble } from '#lib/postgres';
 import { type Logger, withLogFields } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { awaitTokens } from '../graph/await-tokens.js';
 import { callStoreDirectly } from '../graph/call-store-directly.js';
 import { GraphRegistry } from '../graph/graph-registry.js';
 import { loadEmbedder } from '../graph/load-embedder.js';
@@ -163,7 +164,10 @@ export class GraphHost {
     const embedder = settings && (await loadEmbedder(order.folder, settings));
     const index = settings && embedder && new ItemIndex({ ...settings, embedder, clock });
     const store = new GraphStore(new ItemStore({ sql, ttl, index, log }), WORKER, clock);
-    for (const { file } of graphs.sources) await callStoreDirectly(file, store);
+    for (const { file } of graphs.sources) {
+      await callStoreDirectly(file, store);
+      await awaitTokens(file);
+    }
     const parts = { sql, graphs, store, secrets, embedder };
     const { maxTextBytes } = order;
     return { ...parts, maxTextBytes, clock, log, questions: new GraphQuestions(parts) };

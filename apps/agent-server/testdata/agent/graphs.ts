@@ -1,5 +1,7 @@
 import { appendFileSync } from 'node:fs';
-import { AIMessage, ToolMessage, type BaseMessage } from '@langchain/core/messages';
+import type { CallbackManagerForLLMRun } from '@langchain/core/callbacks/manager';
+import { AIMessage, AIMessageChunk, ToolMessage, type BaseMessage } from '@langchain/core/messages';
+import { ChatGenerationChunk } from '@langchain/core/outputs';
 import { tool } from '@langchain/core/tools';
 import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
 import {
@@ -136,6 +138,30 @@ const model = new FakeStreamingChatModel({ responses: [new AIMessage('one two')]
 export const chat = new StateGraph(MessagesAnnotation)
   .addNode('talk', async (state): Promise<{ messages: BaseMessage[] }> => ({
     messages: [await model.invoke(state.messages)],
+  }))
+  .addEdge(START, 'talk')
+  .addEdge('talk', END)
+  .compile();
+
+/** Its tokens come without a pause between them, as when several arrive in one packet. */
+class HastyModel extends FakeStreamingChatModel {
+  override async *_streamResponseChunks(
+    _messages: BaseMessage[],
+    _options: this['ParsedCallOptions'],
+    runManager?: CallbackManagerForLLMRun,
+  ): AsyncGenerator<ChatGenerationChunk> {
+    for (let n = 0; n < 100; n++) {
+      const chunk = new ChatGenerationChunk({ text: 'a', message: new AIMessageChunk('a') });
+      yield chunk;
+      await runManager?.handleLLMNewToken('a', undefined, undefined, undefined, undefined, { chunk });
+    }
+  }
+}
+
+const hastyModel = new HastyModel({});
+export const hasty = new StateGraph(MessagesAnnotation)
+  .addNode('talk', async (state): Promise<{ messages: BaseMessage[] }> => ({
+    messages: [await hastyModel.invoke(state.messages)],
   }))
   .addEdge(START, 'talk')
   .addEdge('talk', END)

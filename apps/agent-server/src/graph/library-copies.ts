@@ -1,0 +1,40 @@
+import { realpath } from 'node:fs/promises';
+import { createRequire, findPackageJSON } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { importOfAgent } from './agent-package.js';
+
+/** Of a package manager that keeps the packages of packages apart: the file from which the library is imported. */
+async function libraryOf(agentFile: string): Promise<string | undefined> {
+  try {
+    const manifest = findPackageJSON('@langchain/langgraph', pathToFileURL(agentFile));
+    return manifest === undefined ? undefined : await realpath(manifest);
+  } catch {
+    return undefined; // not installed
+  }
+}
+
+/** The CommonJS twin of a module, where the agent has loaded it. */
+function loadedTwin(file: string, module: string): unknown {
+  const require = createRequire(file);
+  try {
+    return require.cache[require.resolve(module)]?.exports;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A module of LangChain in every copy that an agent may run: its own and the one of its LangGraph, as ES module and as
+ * CommonJS module.
+ * @param agentFile a file of the agent
+ * @param entry of the package, `./callbacks/manager`
+ */
+export async function libraryCopies(agentFile: string, packageName: string, entry = '.'): Promise<unknown[]> {
+  const copies: unknown[] = [];
+  for (const file of [agentFile, await libraryOf(agentFile)]) {
+    if (file === undefined) continue;
+    copies.push(await importOfAgent(file, packageName, entry));
+    copies.push(loadedTwin(file, `${packageName}${entry.slice(1)}`));
+  }
+  return copies;
+}
