@@ -1,6 +1,7 @@
 // npm run bench [-- NAME…]: the benchmarks one after another, each in a process of its own, so that none warms another.
 // Names: cold-start, export, agent-server, run-logs, store, stalled-readers, nest; what follows a single name is handed to it. Results are printed as they come; docs/benchmarks.md keeps a dated run.
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 
@@ -16,10 +17,16 @@ if (unknown.length > 0) {
 process.stdout.write(
   `${cpus().length} × ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}\n`,
 );
+/** One with several files has a folder. */
+function fileOf(name) {
+  const file = join(import.meta.dirname, `${name}.mjs`);
+  return existsSync(file) ? file : join(import.meta.dirname, name, 'main.mjs');
+}
+
 let failed = false;
 for (const name of asked.length > 0 ? asked : all) {
   process.stdout.write(`\n## ${name}\n`);
-  const run = spawnSync(process.execPath, [join(import.meta.dirname, `${name}.mjs`), ...given], {
+  const run = spawnSync(process.execPath, [fileOf(name), ...given], {
     stdio: 'inherit',
   });
   failed ||= run.status !== 0;

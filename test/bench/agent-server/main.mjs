@@ -1,0 +1,79 @@
+// The agent server's speed, every promised figure of it, beside the reference servers where they are installed.
+// npm run bench -- agent-server [--part NAME] [--peers FOLDER]; --help says the rest.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '#lib/embedded-postgres';
+import { createLogger } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+import { Client } from './client.mjs';
+import { readOptions } from './options.mjs';
+import { memory } from './parts/memory.mjs';
+import { threads, threadWait, wait } from './parts/requests.mjs';
+import { rollout } from './parts/rollout.mjs';
+import { start } from './parts/starts.mjs';
+import { alone, burst, cpu, paced } from './parts/streams.mjs';
+import { OURS } from './rows.mjs';
+import { startJavascript, startOurs, startPython } from './servers.mjs';
+import { table } from './table.mjs';
+
+/** In the order of the table; those of the second group start servers of their own. */
+const PARTS = { wait, threadWait, threads, alone, paced, burst, cpu, memory };
+const OWN_SERVERS = { start, rollout };
+
+async function measure(options) {
+  const folder = mkdtempSync(join(tmpdir(), 'agentplane-bench-'));
+  const postgres = await startEmbeddedPostgres({
+    dataDir: join(folder, 'postgres'),
+    port: 0,
+    log: createLogger('bench', 'error'),
+    clock: systemClock,
+  });
+  let databases = 0;
+  const freshDatabase = () => {
+    const name = `agent${++databases}`;
+    return postgres.ensureDatabase({ database: name, role: name, connectionLimit: 30 });
+  };
+  const running = [];
+  const rows = [];
+  try {
+    const kinds = await kindsOf(options, { folder, freshDatabase });
+    const open = async (kind) => {
+      const server = await kind.start();
+      running.push(server);
+      return { ...kind, ...server, client: new Client(server.port) };
+    };
+    const restart = async (server) => {
+      await server.stop();
+      return open(kinds.find(({ name }) => name === server.name));
+    };
+    let servers = [];
+    for (const part of options.parts) {
+      process.stdout.write(`\n### ${part} (load ${loadavg()[0].toFixed(1)})\n`);
+      if (part in PARTS && servers.length === 0) servers = await Promise.all(kinds.map(open));
+      const given = { ...options, servers, kinds, restart, freshDatabase };
+      rows.push(...(await (PARTS[part] ?? OWN_SERVERS[part])(given)));
+    }
+  } finally {
+    for (const server of running) await server.stop();
+    await postgres.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  process.stdout.write(`\n${table(rows)}\n`);
+}
+
+/** Every kind of server with how one is started. */
+async function kindsOf({ ours, python, javascript }, { folder, freshDatabase }) {
+  const uri = await freshDatabase();
+  const kinds = [{ name: OURS, start: () => startOurs(OURS, uri) }];
+  if (ours) {
+    const other = await freshDatabase();
+    kinds.push({ name: 'other', start: () => startOurs('other', other, {}, ours) });
+  }
+  if (python) kinds.push({ name: 'python', start: () => startPython(python, join(folder, 'python')) });
+  if (javascript) kinds.push({ name: 'javascript', start: () => startJavascript(javascript) });
+  return kinds;
+}
+
+const options = readOptions(Object.keys({ ...PARTS, ...OWN_SERVERS }));
+if (options) await measure(options);

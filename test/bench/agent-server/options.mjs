@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+const HELP = `npm run bench -- agent-server [--part NAME]… [--peers FOLDER] [--rounds N]
+
+Measures the agent server on durable Postgres and, beside it in the same run and in turns, the reference servers of the
+interface (in memory), where they are installed. Medians of the rounds; the last lines are a table with marks.
+
+  --part NAME      only this part, more than once for several: PARTS
+  --peers FOLDER   where the reference servers are: FOLDER/py, a Python environment, and FOLDER/js, npm packages
+  --rounds N       rounds of each measurement, 3 by default
+  --ours FOLDER    another built checkout of this repository as one more server, for a comparison of before and after
+
+Install the peers (their own licences; nothing of them comes with this repository):
+  python3 -m venv FOLDER/py && FOLDER/py/bin/pip install 'langgraph-cli[inmem]==0.4.40' langgraph-api==0.16.7
+  mkdir FOLDER/js && cd FOLDER/js && npm init -y && npm install @langchain/langgraph-api@1.5.1 \\
+    @langchain/langgraph@1.4.18 @langchain/core@1.2.13 @langchain/langgraph-checkpoint@1.1.5 @langchain/langgraph-sdk@1.12.4
+`;
+
+/**
+ * @param {readonly string[]} names of all parts
+ * @returns what was asked for; undefined when the help was
+ */
+export function readOptions(names) {
+  const { values } = parseArgs({
+    options: {
+      part: { type: 'string', multiple: true, default: [...names] },
+      peers: { type: 'string' },
+      ours: { type: 'string' },
+      rounds: { type: 'string', default: '3' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(HELP.replace('PARTS', names.join(', ')));
+    return undefined;
+  }
+  const unknown = values.part.filter((name) => !names.includes(name));
+  if (unknown.length > 0)
+    throw new Error(`unknown part ${unknown.join(', ')}; there are ${names.join(', ')}`);
+  const rounds = Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1)
+    throw new Error(`--rounds ${values.rounds}: give a whole number`);
+  const { peers } = values;
+  const python = peers && join(peers, 'py', 'bin', 'langgraph');
+  const javascript = peers && join(peers, 'js', 'node_modules', '@langchain', 'langgraph-api');
+  if (peers && !existsSync(python) && !existsSync(javascript))
+    throw new Error(
+      `--peers ${peers}: neither ${python} nor ${javascript} exists; --help says how to install them`,
+    );
+  return {
+    parts: values.part,
+    rounds,
+    ours: values.ours,
+    python: python && existsSync(python) ? python : undefined,
+    javascript: javascript && existsSync(javascript) ? javascript : undefined,
+  };
+}
