@@ -28,6 +28,9 @@ async function untilLookedAt(send: () => Promise<HttpAnswer[]>): Promise<HttpAns
   }
 }
 
+/** They need an upgrade, or components, which the sample agent has none of. */
+const UNANSWERED = [SOCKET, 'POST /ui/:assistant_id'];
+
 /** Tenancy: every route of the agent server against every wrong caller. */
 export function attackAgents(arena: FindArena): void {
   const send = async (url: string, name: string, of: Named, caller: HttpRequest): Promise<HttpAnswer[]> => {
@@ -123,16 +126,19 @@ export function attackAgents(arena: FindArena): void {
 /** The rows above would hold on a server that refuses everything: each route opens to whom it belongs. Runs last. */
 export function openAgents(arena: FindArena): void {
   describe('routes of an agent with the ids of their owner', () => {
-    it.each(ATTACKED_ROUTES.filter((name) => name !== SOCKET))('answers its owner: %s', async (name) => {
-      const { victim } = arena();
-      for (const { method, path, body } of agentRequests(name, victim)) {
-        const { status } = await arena().transcript.call(method, victim.agentUrl + path, {
-          key: victim.keys.invoke,
-          body,
-          isLasting: LASTING.includes(name),
-        });
-        expect([path, status]).toEqual([path, Math.min(status, 299)]);
-      }
-    });
+    it.each(ATTACKED_ROUTES.filter((name) => !UNANSWERED.includes(name)))(
+      'answers its owner: %s',
+      async (name) => {
+        const { victim } = arena();
+        for (const { method, path, body } of agentRequests(name, victim)) {
+          const { status } = await arena().transcript.call(method, victim.agentUrl + path, {
+            key: victim.keys.invoke,
+            body,
+            isLasting: LASTING.includes(name),
+          });
+          expect([path, status]).toEqual([path, Math.min(status, 299)]);
+        }
+      },
+    );
   });
 }

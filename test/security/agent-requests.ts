@@ -86,6 +86,7 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /a2a/:assistant_id/.well-known/agent-card.json': NOTHING,
   'POST /a2a/:assistant_id': CALL_AGENT,
   'POST /mcp': CALL_TOOL,
+  'POST /ui/:assistant_id': { bodies: () => [{ name: 'card' }] },
   'POST /assistants/count': EMPTY,
   'POST /assistants/search': EMPTY,
   'POST /runs/crons/search': EMPTY,

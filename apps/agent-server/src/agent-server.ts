@@ -27,6 +27,7 @@ import { awaitDatabase } from './start/await-database.js';
 import { openLoadingDoor } from './start/loading-door.js';
 import type { ParentReports } from './start/parent-reports.js';
 import { Readiness } from './start/readiness.js';
+import { UiAssets } from './ui/ui-assets.js';
 import { Database } from './store/database.js';
 import { CHANNEL } from './store/channel.js';
 import { signingSecretsOf } from './webhook/build-webhooks.js';
@@ -83,7 +84,7 @@ export class AgentServer {
     const { config, clock, log } = options;
     const verifier = buildVerifier(config, clock);
     const ownUrl = Promise.withResolvers<string>();
-    const { agent, graphs, hosts, app, authorization } = await loadAgent(options, ownUrl.promise);
+    const { agent, graphs, hosts, app, ui, authorization } = await loadAgent(options, ownUrl.promise);
     const { postgresUri: uri } = config;
     const poolSize = config.poolSize - hostPool(config) * config.graphHosts;
     const database = new Database({ uri, poolSize, clock, log });
@@ -120,7 +121,7 @@ export class AgentServer {
         trustsForwarded: config.trustForwarded === 'on',
       },
       settings: agent.http,
-      app,
+      ...{ app, ui },
       version: PLATFORM_VERSION,
       cors: await loadCors(config.corsOrigins, agent.http.cors),
       info: infoOf(config),
@@ -211,6 +212,7 @@ interface LoadedAgent {
   readonly graphs: ReadonlySet<string>;
   readonly hosts: GraphHosts;
   readonly app: AppFront | undefined;
+  readonly ui: UiAssets;
   readonly authorization: Authorization | undefined;
 }
 
@@ -241,20 +243,25 @@ async function loadAgent(options: AgentServerOptions, ownUrl: Promise<string>): 
   });
   const app = openApp(agent, options, ownUrl);
   let authorization: Authorization | undefined;
+  let ui: UiAssets;
   const close = await openLoadingDoor(config, () =>
     [hosts.describeLoad(), app?.describeLoad()].filter((one) => one !== undefined).join('; '),
   );
   try {
     const { auth } = agent;
     authorization = auth && (await loadAuthorization(agent.folder, auth, { clock, log, reports }));
-    await Promise.all([hosts.load(), app?.load()]);
+    const uiFolder = agent.http.disabled.has('ui') ? { ...agent, ui: { entries: [], shared: [] } } : agent;
+    const onSources = (files: readonly string[]): void => reports.sources(files);
+    // not before the handlers, which are compiled in this process as well
+    [ui] = await Promise.all([UiAssets.load(uiFolder, onSources), hosts.load(), app?.load()]);
   } catch (error) {
     await Promise.all([hosts.stop(), app?.stop()]);
     throw error;
   } finally {
     await close();
   }
-  return { agent, graphs: new Set(agent.graphs.map(({ graphId }) => graphId)), hosts, app, authorization };
+  const graphs = new Set(agent.graphs.map(({ graphId }) => graphId));
+  return { agent, graphs, hosts, app, ui, authorization };
 }
 
 function openApp(

@@ -29,6 +29,8 @@ describe('an agent that switches protocols off', () => {
     ['/mcp', ping],
     ['/mcp', {}],
     ['/mcp', { method: 'DELETE' }],
+    ['/ui/echo', ping],
+    ['/ui/echo/entrypoint.js', {}],
   ])('answers 404 at %s', async (path, init) => {
     expect((await fetch(server.url + path, init)).status).toBe(404);
   });
@@ -36,7 +38,7 @@ describe('an agent that switches protocols off', () => {
   it('describes nothing of them, and serves the rest', async () => {
     const document = await (await fetch(`${server.url}/openapi.json`)).text();
     expect(document).toContain('/threads/{thread_id}/runs/stream');
-    expect(document).not.toMatch(/a2a|agent-card|mcp/i);
+    expect(document).not.toMatch(/a2a|agent-card|mcp|\/ui\//i);
     const { thread_id } = await server.client().threads.create();
     const input = { messages: [{ role: 'user', content: 'x' }] };
     expect(await server.client().runs.wait(thread_id, 'echo', { input })).toMatchObject({

@@ -50,6 +50,17 @@ describe('a mounted agent', () => {
     expect(events).toEqual(['metadata', 'values', 'values']);
   });
 
+  it('serves components under its prefix', async () => {
+    const answer = await fetch(`${server.url}${PREFIX}/ui/seen`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'badge' }),
+    });
+    const [, script = ''] = /src="([^"]+)"/.exec(await answer.text()) ?? [];
+    expect(script).toContain(`${server.url}${PREFIX}/ui/seen/entrypoint.js`);
+    expect((await fetch(script)).status).toBe(200);
+  });
+
   it.each([
     [200, '/ok'],
     [200, `${PREFIX}/ok`],

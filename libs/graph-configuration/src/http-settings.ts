@@ -3,7 +3,7 @@ import { parseExport, type ModuleExport } from './parse-export.js';
 import { corsProblems, parseCors, type CorsSettings } from './cors-settings.js';
 
 /** Groups of routes that an agent may switch off. */
-const ROUTE_GROUPS = ['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp'] as const;
+const ROUTE_GROUPS = ['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp', 'ui'] as const;
 export type RouteGroup = (typeof ROUTE_GROUPS)[number];
 
 /** Headers by their names in lower case, where `*` stands for any characters. What is excluded counts first. */
@@ -37,7 +37,7 @@ export interface HttpSettings {
 
 const SWITCHES = [
   ...ROUTE_GROUPS.map((group) => `disable_${group}`),
-  ...['disable_ui', 'disable_webhooks', 'enable_custom_route_auth'],
+  ...['disable_webhooks', 'enable_custom_route_auth'],
 ];
 const ORDERS = ['auth_first', 'middleware_first'];
 const PATTERN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

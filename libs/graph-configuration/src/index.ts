@@ -9,4 +9,5 @@ export type { StoreIndex, StoreSettings, StoreTtl } from './store-settings.js';
 export type { ThreadTtlSettings, ThreadTtlStrategy } from './checkpointer-settings.js';
 export { webhookHeaders, webhookVariables, type WebhookSettings } from './parse-webhook-settings.js';
 export type { AuthSettings, OpenapiSecurity } from './parse-auth-settings.js';
+export type { UiEntry, UiSettings } from './parse-ui-settings.js';
 export type { ModuleExport } from './parse-export.js';

@@ -2,6 +2,7 @@ import type { JsonObject } from '#lib/json';
 import { httpNote, httpRefusal } from './http-settings.js';
 import { storeRefusal } from './store-settings.js';
 import { checkpointerRefusal } from './checkpointer-settings.js';
+import { parseUi, parseUiConfig } from './parse-ui-settings.js';
 import { parseWebhookSettings } from './parse-webhook-settings.js';
 
 type Judgement = { readonly refusal: string } | { readonly note: string } | undefined;
@@ -38,8 +39,7 @@ function judgeCheckpointer(value: unknown): Judgement {
   return refusal === undefined ? undefined : { refusal };
 }
 
-function judgeWebhooks(webhooks: unknown): Judgement {
-  const { problems } = parseWebhookSettings({ webhooks });
+function refuseAll(problems: readonly string[]): Judgement {
   return problems.length === 0 ? undefined : { refusal: problems.join('; ') };
 }
 
@@ -60,15 +60,15 @@ const SETTINGS: Readonly<Record<string, Judge>> = {
   dependencies: judgeDependencies,
   auth: drives,
   http: judgeHttp,
-  ui: refuse('generative UI cannot be served yet; remove it'),
-  ui_config: refuse('generative UI cannot be served yet; remove it'),
+  ui: (value) => refuseAll(parseUi(value).problems),
+  ui_config: (value) => refuseAll(parseUiConfig(value).problems),
   store: (value) => {
     const refusal = storeRefusal(value);
     return refusal === undefined ? undefined : { refusal };
   },
   checkpointer: judgeCheckpointer,
   encryption: refuse('custom encryption cannot be run yet; remove it'),
-  webhooks: judgeWebhooks,
+  webhooks: (webhooks) => refuseAll(parseWebhookSettings({ webhooks }).problems),
   dockerfile_lines: (value) =>
     Array.isArray(value) && value.length === 0 ? undefined : { refusal: `${BUILT_ELSEWHERE}; remove it` },
   node_loader: note('TypeScript is always loaded by esbuild'),

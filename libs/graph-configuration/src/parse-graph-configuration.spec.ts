@@ -26,6 +26,7 @@ describe('langgraph.json', () => {
         loggedHeaders: { includes: undefined, excludes: [] },
         mountPrefix: '',
       },
+      ui: { entries: [], shared: [] },
       auth: undefined,
       notes: [],
     });
@@ -117,7 +118,18 @@ describe('langgraph.json', () => {
       (mount_prefix): [object, RegExp] => [{ http: { mount_prefix } }, /mount_prefix must be a path such as/],
     ),
     [{ http: { disable_a2a: 'yes' } }, /"http": disable_a2a must be true or false/],
-    [{ ui: { agent: './ui.tsx' } }, /"ui": generative UI/],
+    [{ ui: './ui.tsx' }, /"ui": it must be an object such as/],
+    [{ ui: { agent: './ui.py' } }, /"ui": agent must be a TypeScript or JavaScript file, for example/],
+    [{ ui: { agent: '../ui.tsx' } }, /"ui": agent: \.\.\/ui\.tsx must lie in the folder/],
+    [{ ui: { agent: '/etc/ui.tsx' } }, /"ui": agent: \/etc\/ui\.tsx must lie in the folder/],
+    ...['', '.', '..', 'a/b', 'a\\b', 'a?b', 'a%2fb', 'a\u0000b'].map((name): [object, RegExp] => [
+      { ui: { [name]: './ui.tsx' } },
+      /"ui": ".*" cannot be part of an address/,
+    ]),
+    [{ ui_config: [] }, /"ui_config": it must be an object such as/],
+    [{ ui_config: { share: [] } }, /"ui_config": share is not a known setting/],
+    [{ ui_config: { shared: 'recharts' } }, /"ui_config": shared must be a list of names of packages/],
+    [{ ui_config: { shared: ['./a'] } }, /"ui_config": shared must be a list of names of packages/],
     [{ store: { index: {} } }, /"store": index\.dims is missing, index\.embed is missing/],
     [{ store: { index: { dims: 0, embed: 'x' } } }, /index\.dims must be a whole .*index\.embed must be/],
     [{ store: { index: { dims: 3, embed: './e.py:f' } } }, /index\.embed names a Python file/],
@@ -142,9 +154,26 @@ describe('langgraph.json', () => {
     [{ dependencies: ['.', 'langchain'] }, /"dependencies": langchain cannot be installed/],
     [{ node_version: '18' }, /"node_version": "18" is not one of 20, 22, 24/],
     [{ dockerfile_lines: ['RUN x'] }, /"dockerfile_lines": it belongs to builds of container images/],
-    [{ store: [], ui: {} }, /"store": .*; "ui": /],
+    [{ store: [], ui: [] }, /"store": .*; "ui": /],
   ])('refuses %j', (more, message) => {
     expect(() => parse(more)).toThrow(message);
+  });
+
+  it('takes components and what pages share with them', () => {
+    const ui = { agent: './src/ui.tsx', charts: 'charts.jsx' };
+    expect(parse({ ui, ui_config: { shared: ['recharts', '@scope/a/b'] } })).toMatchObject({
+      ui: {
+        entries: [
+          { name: 'agent', file: './src/ui.tsx' },
+          { name: 'charts', file: 'charts.jsx' },
+        ],
+        shared: ['recharts', '@scope/a/b'],
+      },
+      notes: [],
+    });
+    expect(parse({ ui_config: {} }).notes).toEqual([
+      '"ui_config" of langgraph.json drives nothing: "ui" names no components',
+    ]);
   });
 
   it('takes how the store lives and is searched', () => {

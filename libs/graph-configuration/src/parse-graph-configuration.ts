@@ -7,6 +7,7 @@ import { parseStoreSettings, type StoreSettings } from './store-settings.js';
 import { parseWebhookSettings, type WebhookSettings } from './parse-webhook-settings.js';
 import { parseAuthSettings, type AuthSettings } from './parse-auth-settings.js';
 import { parseExport, type ModuleExport } from './parse-export.js';
+import { parseUiSettings, uiNotes, type UiSettings } from './parse-ui-settings.js';
 
 /** One graph that `langgraph.json` names. */
 export interface GraphEntry extends ModuleExport {
@@ -23,6 +24,8 @@ export interface GraphConfiguration {
   readonly webhooks: WebhookSettings;
   readonly threadTtl: ThreadTtlSettings;
   readonly http: HttpSettings;
+  /** Components that pages show. */
+  readonly ui: UiSettings;
   /** Undefined when the agent brings no handlers of its own. */
   readonly auth: AuthSettings | undefined;
   /** A sentence for each setting that is let through and drives nothing. */
@@ -74,7 +77,8 @@ export function parseGraphConfiguration(text: string): GraphConfiguration {
     webhooks: parseWebhookSettings(settings).webhooks,
     threadTtl: parseThreadTtl(settings['checkpointer']),
     http: parseHttpSettings(http),
+    ui: parseUiSettings(settings),
     auth: parseAuthSettings(auth),
-    notes,
+    notes: [...notes, ...uiNotes(settings)],
   };
 }

@@ -158,11 +158,12 @@ function requireImportable(name: string, source: string): void {
   const configuration = join(source, 'langgraph.json');
   if (!existsSync(configuration))
     throw new TerminalError('NotAnAgent', `${source} has no langgraph.json; an agent's folder needs one`);
-  const { graphs, auth, http } = parseGraphConfiguration(readFileSync(configuration, 'utf8'));
+  const { graphs, auth, http, ui } = parseGraphConfiguration(readFileSync(configuration, 'utf8'));
   const named = graphs.map(({ graphId, file }) => ({ what: `graph "${graphId}"`, file }));
   const others = [
     ...(auth ? [{ what: '"auth.path"', file: auth.file }] : []),
     ...(http.app ? [{ what: '"http.app"', file: http.app.file }] : []),
+    ...ui.entries.map(({ name, file }) => ({ what: `"ui": ${name}`, file })),
   ];
   for (const { what, file } of [...named, ...others])
     if (!existsSync(join(source, file)))

@@ -12,13 +12,14 @@ import { RUN_ROWS } from './rows/run-rows.js';
 import { CRON_ROWS, STORE_ROWS } from './rows/store-rows.js';
 import { STREAM_ROWS } from './rows/stream-rows.js';
 import { THREAD_ROWS } from './rows/thread-rows.js';
+import { UI_ROWS } from './rows/ui-rows.js';
 import { OPEN_DEFECTS } from './open-defects.js';
 import type { Needs, Row, Target } from './target.js';
 
 const ROWS: readonly Row[] = [
   ...[...ASSISTANT_ROWS, ...THREAD_ROWS, ...RUN_ROWS, ...STREAM_ROWS, ...READING_ROWS],
   ...[...STORE_ROWS, ...CRON_ROWS, ...PROTOCOL_ROWS, ...HTTP_ROWS, ...AUTH_ROWS],
-  ...[...A2A_ROWS, ...MCP_ROWS, ...REMOTE_GRAPH_ROWS, ...REACT_ROWS, ...PYTHON_ROWS],
+  ...[...A2A_ROWS, ...MCP_ROWS, ...REMOTE_GRAPH_ROWS, ...REACT_ROWS, ...UI_ROWS, ...PYTHON_ROWS],
 ];
 
 function reasonToLeaveOut({ missing, needs }: Row, offers: readonly Needs[]): string | undefined {

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import type { BuildFailure, BuildOptions, Message, Metafile, Plugin } from 'esbuild';
+import type { BuildOptions, Metafile, Plugin } from 'esbuild';
 import { TerminalError } from '#lib/errors';
 import { REASON } from '#lib/resources';
+import { describeFailure } from './describe-failure.js';
 
 /** One TypeScript file as JavaScript. */
 export interface CompiledModule {
@@ -62,15 +63,6 @@ const COMMON_JS_NAMES = {
 function withRequire(code: string): string {
   if (!code.includes(REQUIRE)) return code;
   return `const ${REQUIRE} = process.getBuiltinModule('node:module').createRequire(import.meta.url); ${code}`;
-}
-
-/** `src/graph.ts:12:5: what is wrong`, columns counted from 1 as editors do. */
-function describe({ location, text }: Message): string {
-  return location ? `${location.file}:${location.line}:${location.column + 1}: ${text}` : text;
-}
-
-function isBuildFailure(error: unknown): error is BuildFailure {
-  return error instanceof Error && 'errors' in error && Array.isArray(error.errors);
 }
 
 function formatOf(path: string, found: 'esm' | 'cjs' | undefined): CompiledModule['format'] {
@@ -137,8 +129,9 @@ export async function compileSources(folder: string, files: readonly string[]): 
     }
     return { modules, targets: targetsOf(folder, followed.metafile) };
   } catch (error) {
-    if (!isBuildFailure(error)) throw error;
-    const message = `the agent's sources do not compile: ${error.errors.map(describe).join('; ')}`;
+    const found = describeFailure(error);
+    if (found === undefined) throw error;
+    const message = `the agent's sources do not compile: ${found}`;
     throw new TerminalError(REASON.graphLoadFailed, message, { cause: error });
   } finally {
     await stop();

@@ -6,6 +6,7 @@ import type { Agents } from '../a2a/agents.js';
 import { wireOfVersion } from '../a2a/choose-wire.js';
 import { A2aError } from '../a2a/a2a-error.js';
 import { scopeOf } from './caller-scope.js';
+import { hasTag } from './entity-tag.js';
 import { publicUrlOf, type PublicUrlSettings } from './public-url.js';
 import { pathPart, queryOf } from './request-parts.js';
 import { access } from './route-access.js';
@@ -88,10 +89,4 @@ function varyOf({ raw }: FastifyReply, { publicUrl, trustsForwarded }: PublicUrl
     ? []
     : ['Host', ...(trustsForwarded ? ['X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Forwarded-Prefix'] : [])];
   return [...known, 'A2A-Version', ...hosts].join(', ');
-}
-
-function hasTag(header: string | undefined, etag: string): boolean {
-  return (header ?? '')
-    .split(',')
-    .some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag);
 }

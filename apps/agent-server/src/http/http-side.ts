@@ -20,6 +20,7 @@ import { McpRoutes } from './mcp-routes.js';
 import { OpenReplies } from './open-replies.js';
 import { RunRoutes, type RunRouteParts } from './run-routes.js';
 import { registerStoreRoutes, type StoreRouteParts } from './store-routes.js';
+import { registerUiRoutes, type UiRouteParts } from './ui-routes.js';
 import { registerThreadRoutes, type ThreadRouteParts } from './thread-routes.js';
 import { ThreadStreamRoutes, type ThreadStreamParts } from './thread-stream-routes.js';
 import { UnsentOutput } from './unsent-output.js';
@@ -40,7 +41,8 @@ export interface HttpSideParts
     ThreadRouteParts,
     AssistantRouteParts,
     CronRouteParts,
-    StoreRouteParts {
+    StoreRouteParts,
+    Pick<UiRouteParts, 'ui'> {
   readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'serviceUrl' | 'trustsForwarded'>;
   /** The HTTP app of the agent; undefined when it brings none. */
   readonly app: AppFront | undefined;
@@ -121,6 +123,7 @@ export class HttpSide {
     registerCronRoutes(this.#app, parts);
     registerStoreRoutes(this.#app, parts);
     const { a2a } = parts;
+    registerUiRoutes(this.#app, { ...parts, ...a2a, mountPrefix: settings.mountPrefix });
     const needsKey = verifier !== undefined;
     this.#a2a = new A2aRoutes({
       ...parts,

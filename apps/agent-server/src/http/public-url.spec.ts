@@ -1,4 +1,4 @@
-import { publicUrlOf } from './public-url.js';
+import { pageUrlOf, publicUrlOf } from './public-url.js';
 
 const settings = { publicUrl: undefined, serviceUrl: undefined, trustsForwarded: false, mountPrefix: '' };
 const forwarded = {
@@ -55,5 +55,26 @@ describe('the public URL', () => {
     ['', undefined],
   ])('takes a host of this machine alone: %j', (host, url) => {
     expect(publicUrlOf({ host }, settings)).toBe(url);
+  });
+});
+
+describe('the URL of a server for the page that calls it', () => {
+  it.each([
+    ['agents.example.com', '//agents.example.com/in'],
+    ['localhost:8000', 'http://localhost:8000/in'],
+    ['a"><script>', undefined],
+    ['a b', undefined],
+    ['', undefined],
+  ])('takes the host of its request: %j', (host, url) => {
+    expect(pageUrlOf({ host }, { ...settings, mountPrefix: '/in' })).toBe(url);
+  });
+
+  it('takes settings and trusted headers first', () => {
+    const host = 'inner:8000';
+    const told = { ...settings, publicUrl: 'https://agents.example.com/x/' };
+    expect(pageUrlOf({ host }, told)).toBe('https://agents.example.com/x');
+    expect(pageUrlOf(forwarded, { ...settings, trustsForwarded: true })).toBe(
+      'https://agents.example.com/team',
+    );
   });
 });

@@ -36,14 +36,30 @@ function forwardedUrl(headers: IncomingHttpHeaders): string | undefined {
  * clients reach the Service.
  */
 export function publicUrlOf(headers: IncomingHttpHeaders, settings: PublicUrlSettings): string | undefined {
-  const found = rootUrlOf(headers, settings);
-  return found?.endsWith(settings.mountPrefix) === false ? found + settings.mountPrefix : found;
+  const found = toldUrlOf(headers, settings) ?? (settings.serviceUrl?.replace(/\/+$/, '') || undefined);
+  return found && mounted(found, settings);
 }
 
-function rootUrlOf(headers: IncomingHttpHeaders, settings: PublicUrlSettings): string | undefined {
+type Told = Omit<PublicUrlSettings, 'serviceUrl'>;
+
+/**
+ * Where the page that sent this request calls the server, and nobody else: its own `Host` counts then, in the scheme of the
+ * page. Undefined for a `Host` that is none.
+ */
+export function pageUrlOf(headers: IncomingHttpHeaders, settings: Told): string | undefined {
+  const { host = '' } = headers;
+  const found = toldUrlOf(headers, settings) ?? (HOST.test(host) ? `//${host}` : undefined);
+  return found && mounted(found, settings);
+}
+
+function mounted(url: string, { mountPrefix }: Told): string {
+  return url.endsWith(mountPrefix) ? url : url + mountPrefix;
+}
+
+function toldUrlOf(headers: IncomingHttpHeaders, settings: Told): string | undefined {
   if (settings.publicUrl) return settings.publicUrl.replace(/\/+$/, '');
   const forwarded = settings.trustsForwarded ? forwardedUrl(headers) : undefined;
   if (forwarded) return forwarded;
-  const host = headers.host ?? '';
-  return LOOPBACK.test(host) ? `http://${host}` : settings.serviceUrl?.replace(/\/+$/, '') || undefined;
+  const { host = '' } = headers;
+  return LOOPBACK.test(host) ? `http://${host}` : undefined;
 }

@@ -1,7 +1,7 @@
 import { DESCRIBED_ROUTES } from './description/described-routes.js';
 import { disabledBy } from './route-groups.js';
 
-const ALL = new Set(['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp'] as const);
+const ALL = new Set(['assistants', 'threads', 'runs', 'store', 'meta', 'a2a', 'mcp', 'ui'] as const);
 
 describe('a group of routes', () => {
   it('has every route but the probe', () => {

@@ -11,6 +11,7 @@ const NAMES: Readonly<Record<RouteGroup, RegExp>> = {
   meta: /^\w+ \/(info|metrics|openapi\.json|docs)$/,
   a2a: /^\w+ \/(a2a\/|\.well-known\/agent-card)/,
   mcp: /^\w+ \/mcp$/,
+  ui: /^\w+ \/ui\//,
 };
 
 /** The group that switches a route off; undefined while it is served. */

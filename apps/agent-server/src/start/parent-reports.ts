@@ -2,12 +2,15 @@ import type { AgentReport } from '#lib/lifecycle';
 
 /** Tells the process that started this one what its agent is made of and how its start ended, where that asked for it. */
 export class ParentReports {
+  readonly #sources = new Set<string>();
   readonly #packages = new Set<string>();
 
   constructor(private readonly isWanted: boolean) {}
 
+  /** Graphs, handlers, app and components report theirs one after the other; all of them are what the agent is made of. */
   sources(files: readonly string[]): void {
-    this.#send({ kind: 'agent-sources', files });
+    for (const file of files) this.#sources.add(file);
+    this.#send({ kind: 'agent-sources', files: [...this.#sources] });
   }
 
   /** A module of a package that a file of the agent imports. */

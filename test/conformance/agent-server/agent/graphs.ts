@@ -10,6 +10,13 @@ import {
   StateGraph,
   type LangGraphRunnableConfig,
 } from '@langchain/langgraph';
+import {
+  typedUi,
+  uiMessageReducer,
+  type RemoveUIMessage,
+  type UIMessage,
+} from '@langchain/langgraph-sdk/react-ui/server';
+import type components from './components.js';
 
 interface Said {
   readonly messages: BaseMessage[];
@@ -168,4 +175,29 @@ export const seeing = new StateGraph(Seen)
   )
   .addEdge(START, 'look')
   .addEdge('look', END)
+  .compile();
+
+const Shown = Annotation.Root({
+  ...MessagesAnnotation.spec,
+  ui: Annotation<UIMessage[], UIMessage | RemoveUIMessage | (UIMessage | RemoveUIMessage)[]>({
+    reducer: uiMessageReducer,
+    default: () => [],
+  }),
+});
+
+/** Shows a card with the last message, which gets its number later, and no other card. */
+export const showing = new StateGraph(Shown)
+  .addNode('show', async (state, config: LangGraphRunnableConfig) => {
+    const ui = typedUi<typeof components>(config);
+    const message = new AIMessage('as you see');
+    const { id } = ui.push({ name: 'card', props: { word: lastText(state), count: 0 } }, { message });
+    await sleep(50);
+    const props = { word: lastText(state), count: state.messages.length };
+    ui.push({ id, name: 'card', props }, { message, merge: true });
+    const other = ui.push({ name: 'card', props: { word: 'deleted', count: 0 } });
+    ui.delete(other.id);
+    return { messages: [message] };
+  })
+  .addEdge(START, 'show')
+  .addEdge('show', END)
   .compile();

@@ -1,8 +1,20 @@
-import { JSDOM } from 'jsdom';
-import { createElement } from 'react';
+import { JSDOM, type PageElement } from 'jsdom';
+import { createElement, type ReactNode } from 'react';
 import { waitFor } from '#lib/testing';
 
-const { window } = new JSDOM('<!doctype html>', { url: 'http://localhost/' });
+// components of agents are scripts that pages load
+const { window } = new JSDOM('<!doctype html>', {
+  ...{ url: 'http://localhost/', runScripts: 'dangerously', resources: 'usable' },
+});
+const { prototype } = window.Range;
+const { createContextualFragment } = prototype;
+/** Browsers run the scripts of such a fragment where it is inserted; jsdom runs none in a shadow root. */
+prototype.createContextualFragment = function (html) {
+  const fragment = createContextualFragment.call(this, html);
+  for (const script of Array.from(fragment.querySelectorAll('script')))
+    queueMicrotask(() => window.document.body.appendChild(script.cloneNode()));
+  return fragment;
+};
 // React looks for the globals of a page when it is loaded
 Object.assign(globalThis, { window, document: window.document });
 const { createRoot } = await import('react-dom/client');
@@ -44,5 +56,25 @@ export function renderHook<Result>(hook: () => Result): RenderedHook<Result> {
         throw new Error(`${String(error)}; the hook returned ${shown?.slice(0, 2_000)}`);
       })),
     unmount: () => root.unmount(),
+  };
+}
+
+/** A page inside the document, as browsers have it. */
+export interface RenderedPage {
+  readonly element: PageElement;
+  unmount(): void;
+}
+
+export function renderPage(page: () => ReactNode): RenderedPage {
+  const made = window.document.createElement('div');
+  const element = window.document.body.appendChild(made);
+  const root = createRoot(made);
+  flushSync(() => root.render(createElement(page)));
+  return {
+    element,
+    unmount: () => {
+      root.unmount();
+      element.remove();
+    },
   };
 }

@@ -26,6 +26,17 @@ export const AUTH_ROWS = rowsOf(
         expect(values.seen[name]).toMatchObject({ identity: 'ada', team: 'a' });
       expect(values.seen['langgraph_auth_user_id']).toBe('ada');
     },
+    'asks who loads a component, and not who loads its script': async (target) => {
+      const asked = { body: { name: 'badge' } };
+      expect((await send(callerOf(target), 'POST', '/ui/who', asked)).status).toBe(401);
+      expect((await send(callerOf(target, 'ada'), 'POST', '/ui/who', asked)).status).toBe(200);
+      const script = await send(callerOf(target), 'GET', '/ui/who/entrypoint.js');
+      expect([script.status, script.text]).toEqual([200, expect.stringContaining('__LGUI_who')]);
+      const own = await sdkClient(callerOf(target, 'ada')).assistants.create({ graphId: 'who' });
+      const path = `/ui/${own.assistant_id}`;
+      expect((await send(callerOf(target, 'ada'), 'POST', path, asked)).status).toBe(200);
+      expect((await send(callerOf(target, 'bob'), 'POST', path, asked)).status).toBe(404);
+    },
     'shows people only what is theirs': async (target) => {
       const [ada, bob] = [sdkClient(callerOf(target, 'ada')), sdkClient(callerOf(target, 'bob'))];
       const { thread_id: id } = await ada.threads.create({ metadata: { mark: 'mine' } });

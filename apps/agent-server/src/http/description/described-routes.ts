@@ -7,6 +7,7 @@ import { STORE_SHAPES } from '../store-routes.js';
 import { THREAD_STREAM_SHAPES } from '../thread-stream-routes.js';
 import { THREAD_SHAPES } from '../thread-routes.js';
 import { UPKEEP_SHAPES } from '../thread-upkeep.js';
+import { UI_SHAPES } from '../ui-routes.js';
 
 /** What a route is for, and the very shapes by which its requests are checked. */
 export interface DescribedRoute {
@@ -169,6 +170,13 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   'POST /mcp': { about: 'Call assistants as tools of the Model Context Protocol', body: rpc },
   'GET /mcp': { about: 'Refused with 405: the server has no stream of its own' },
   'DELETE /mcp': { about: 'Refused with 404: there are no sessions' },
+
+  'POST /ui/:assistant_id': {
+    about: 'Get the HTML that shows a component of an agent in a page',
+    body: UI_SHAPES.component,
+    answers: 'page',
+  },
+  'GET /ui/:name/:file': { about: 'Get script or style of components', answers: 'text' },
 
   'GET /ok': { about: 'Whether the server takes work' },
   'GET /info': { about: 'Version, deployment and revision of the server' },

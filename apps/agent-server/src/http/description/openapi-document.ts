@@ -17,7 +17,7 @@ export interface ServedRoutes {
 }
 
 /** Answered without a key. */
-const OPEN = new Set(['GET /ok', 'GET /info', 'GET /openapi.json', 'GET /docs']);
+const OPEN = new Set(['GET /ok', 'GET /info', 'GET /openapi.json', 'GET /docs', 'GET /ui/:name/:file']);
 
 /** Keys of the platform. */
 const KEYS: Described = {

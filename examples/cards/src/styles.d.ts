@@ -1,0 +1,2 @@
+/** Styles that components import. */
+declare module '*.css';

@@ -1,0 +1,2 @@
+/** esbuild bundles styles that a component imports. */
+declare module '*.css';
