@@ -166,6 +166,12 @@ export default tseslint.config(
       'no-console': 'off',
     },
   },
+  // written as authors of agents write: a file of components has a default export
+  {
+    files: ['examples/**/*.{ts,tsx}', 'test/conformance/agent-server/agent/*.tsx'],
+    languageOptions: { parser: tseslint.parser },
+    rules: { eqeqeq: 'error', 'no-var': 'error', 'prefer-const': 'error', 'no-eval': 'error' },
+  },
   // not ignored: a check that names each changed file would warn of it
   {
     files: ['**/generated/**/*.ts'],
