@@ -101,7 +101,7 @@ export function buildServices(parts: ServiceParts): Services {
     maxRecursionLimit: config.maxRecursionLimit,
     limits: runLimits,
   });
-  const state = new ThreadState({ sql, assistants, graphs, hosts });
+  const state = new ThreadState({ sql, assistants, graphs, hosts, clock });
   return {
     server,
     logs,

@@ -55,6 +55,7 @@ describe('an authentication handler', () => {
     ['no token', undefined, 401, 'Show a token'],
     ['a token whose library refuses it', 'expired', 401, 'The token is not valid'],
     ['an exception with a status of its own', 'teapot', 418, 'I am a teapot'],
+    ['an exception whose message is no text', 'wordy', 403, 'Forbidden'],
     ['an error', 'broken', 500, 'The authentication handler of this agent failed; its log has the reason'],
     [
       'a user without an identity',
@@ -253,7 +254,7 @@ describe('an authorization handler', () => {
   });
 
   it('lets nothing through when it fails, or answers a filter that cannot be applied', async () => {
-    for (const permission of ['odd', 'broken'])
+    for (const permission of ['odd', 'broken', 'none'])
       await expect(clientOf(`alice:${permission}`).assistants.search()).rejects.toMatchObject({
         status: 500,
       });

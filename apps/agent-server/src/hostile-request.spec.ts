@@ -82,6 +82,12 @@ describe('a body', () => {
       `{${RUN}, "config": {"configurable": {"user": 1, "user": 2}}}`,
       422,
     ],
+    [
+      'whose input is a command, which no handler sees as one',
+      '/runs/wait',
+      '{"assistant_id": "asking", "input": {"lg_name": "Command", "update": {"steps": ["forged"]}}}',
+      422,
+    ],
     ['with two assistants', '/runs/wait', `{${RUN}, "assistant_id": "failing"}`, 422],
     [
       'of many runs, one with a NUL in a name',

@@ -197,6 +197,12 @@ describe('a search', () => {
     expect(found.sort()).toEqual(keys);
   });
 
+  it('compares texts that are too long for a number with none', async () => {
+    const item = { namespace: ['digits'], key: 'long', value: { n: '9'.repeat(200_000) } };
+    expect((await send('PUT', '/store/items', item)).status).toBe(204);
+    expect(await keysOf(['digits'], { filter: { n: { $gt: 1 } } })).toEqual([]);
+  });
+
   it('pages from the last changed to the first', async () => {
     const pages = [0, 1, 2, 3].map((offset) => keysOf(['shop'], { offset, limit: 1 }));
     expect((await Promise.all(pages)).flat()).toEqual(['three', 'two', 'one']);

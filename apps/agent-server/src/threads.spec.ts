@@ -97,6 +97,43 @@ describe('cancelling many runs', () => {
   });
 });
 
+describe('a look at a state', () => {
+  async function stateOf(path: string, body?: object): Promise<unknown> {
+    const answer = await fetch(server.url + path, {
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+      headers: body ? { 'content-type': 'application/json' } : {},
+    });
+    return answer.json();
+  }
+
+  it('shows what is asked for, of the values too', async () => {
+    const { thread_id: id } = await client.threads.create();
+    await client.runs.wait(id, 'counter', { input: { waitMs: 7 } });
+    const { checkpoint } = await client.threads.getState(id);
+    const steps = ['step 1'];
+    expect(await stateOf(`/threads/${id}/state?select=next&select=values.steps`)).toEqual({
+      values: { steps },
+      next: [],
+    });
+    expect(await stateOf(`/threads/${id}/state?select=values`)).toEqual({ values: { steps, waitMs: 7 } });
+    const { checkpoint_id: checkpointId } = checkpoint;
+    expect(await stateOf(`/threads/${id}/state/${checkpointId}?select=values.absent`)).toEqual({
+      values: {},
+    });
+    expect(await stateOf(`/threads/${id}/state/checkpoint`, { checkpoint, select: ['checkpoint'] })).toEqual({
+      checkpoint,
+    });
+    expect(
+      await stateOf(`/threads/${id}/history`, { limit: 1, select: ['created_at', 'values.waitMs'] }),
+    ).toEqual([{ created_at: expect.any(String), values: { waitMs: 7 } }]);
+    expect(await stateOf(`/threads/${id}/state?select=value`)).toMatchObject({
+      detail: [
+        { loc: ['query', 'select', 0], msg: expect.stringMatching(/^must be values, next, .* values\.KEY/) },
+      ],
+    });
+  });
+});
+
 describe('a thread made of supersteps', () => {
   const steps = [
     { updates: [{ values: { steps: ['given'], waitMs: 0 }, asNode: '__start__' }] },

@@ -28,7 +28,8 @@ function requestOf(asked: Http2ServerRequest, signal: AbortSignal): Request {
   headers.set('host', base.replace(/^https?:\/\//, ''));
   const hasBody = asked.method !== 'GET' && asked.method !== 'HEAD' && !asked.stream.endAfterHeaders;
   if (!hasBody) asked.resume();
-  return new Request(base + asked.url, {
+  // no address that is sent has a fragment; routers differ in whether it belongs to the path
+  return new Request(base + asked.url.replace(/#.*$/, ''), {
     method: asked.method,
     headers,
     signal,

@@ -40,5 +40,7 @@ export function refusalOf(error: unknown): AuthRefusal | undefined {
   if (typeof status !== 'number' || !Number.isInteger(status) || status < 400 || status > 599)
     return undefined;
   const message = 'message' in error && typeof error.message === 'string' ? error.message : '';
-  return new AuthRefusal(status, message || (WORDS[status] ?? 'Refused'), headersOf(headers));
+  // an error makes this text of an object that it is given as its message
+  const words = message === '[object Object]' ? '' : message;
+  return new AuthRefusal(status, words || (WORDS[status] ?? 'Refused'), headersOf(headers));
 }

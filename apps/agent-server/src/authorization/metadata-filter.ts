@@ -2,7 +2,8 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import { EVERY_ROW, sqlFilter, type MetadataFilter, type SqlFilter } from '../store/sql-filter.js';
 
 function isScalar(value: unknown): value is string | number | boolean {
-  return ['string', 'number', 'boolean'].includes(typeof value);
+  // JSON has null for NaN, which rows without an owner may hold
+  return typeof value === 'number' ? Number.isFinite(value) : ['string', 'boolean'].includes(typeof value);
 }
 
 /** A Map or an instance of a class has no entries of its own, and would let everything through. */

@@ -64,20 +64,25 @@ export class CronTicker {
 
   async #fireAll(): Promise<void> {
     try {
-      while (!this.#isStopped && (await this.#fireOne()));
+      const busy = new Set<string>();
+      while (!this.#isStopped && (await this.#fireOne(busy)));
     } catch (error) {
       this.parts.log.warn({ error: errorText(error) }, 'firing crons failed');
     }
   }
 
-  /** @returns whether a cron was due */
-  async #fireOne(): Promise<boolean> {
+  /**
+   * @param busy crons whose threads are being changed, which wait for the next look
+   * @returns whether a cron was due
+   */
+  async #fireOne(busy: Set<string>): Promise<boolean> {
     const { sql, server, watch } = this.parts;
     let due: DueCron | undefined;
     try {
       const fired = await sql.transaction(async (inside) => {
-        due = await claimCron(WORKER, inside, server.graphIds);
-        if (due) await this.#fire(inside, due);
+        due = await claimCron(WORKER, inside, server.graphIds, [...busy]);
+        if (due?.hasBusyThread) busy.add(due.cronId);
+        else if (due) await this.#fire(inside, due);
         return due;
       });
       if (fired?.threadId !== undefined) watch.announce(fired.threadId); // others have no readers yet

@@ -6,6 +6,7 @@ import { CHECKPOINTER_KEY } from '../graph/configurable-of.js';
 import type { GraphRegistry } from '../graph/graph-registry.js';
 import { readGraphSchemas, readSubgraphSchemas } from '../graph/graph-schemas.js';
 import type { GraphConfig, HistoryOptions, RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
+import { selectedState, type StateSelection } from '../protocol/state-selection.js';
 import type {
   DrawingQuestion,
   EmbedQuestion,
@@ -57,7 +58,7 @@ export class GraphQuestions implements Answers {
     const { checkpoint_id: id } = question.checkpoint ?? {};
     if (id && state.createdAt === undefined)
       throw new PublicError('not_found', `Thread ${question.threadId} has no checkpoint ${String(id)}`);
-    return this.#shown(state);
+    return this.#shown(state, question.select);
   }
 
   /** Newest first. It ends early where it would become too long; the rest is `before` the last. */
@@ -66,7 +67,7 @@ export class GraphQuestions implements Answers {
     const states: string[] = [];
     let length = 0;
     for await (const state of graph.getStateHistory(config, historyOptions(question))) {
-      const text = this.#shown(state);
+      const text = this.#shown(state, question.select);
       length += text.length;
       if (length > MAX_HISTORY_CHARS && states.length > 0) break;
       states.push(text);
@@ -156,8 +157,8 @@ export class GraphQuestions implements Answers {
   }
 
   /** Errors of tasks may quote secrets of the server. */
-  #shown(state: StateSnapshot): string {
-    const text = JSON.stringify(stateOnWire(state));
+  #shown(state: StateSnapshot, select: StateSelection | undefined): string {
+    const text = JSON.stringify(selectedState(stateOnWire(state), select));
     return state.tasks.some((task) => task.error !== undefined) ? this.parts.secrets.hide(text) : text;
   }
 

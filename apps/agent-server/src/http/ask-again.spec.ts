@@ -1,33 +1,43 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { FakeClock, waitFor } from '#lib/testing';
+import { newId, storeFixture } from '../../testdata/store-fixture.js';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
+import { EVERY_ROW, sqlFilter, type SqlFilter } from '../store/sql-filter.js';
+import { createThread } from '../store/thread/create-thread.js';
+import { patchThread } from '../store/thread/patch-thread.js';
 import { askAgain } from './ask-again.js';
 import { access } from './route-access.js';
 
-const THREAD = '6b2f4a0e-0000-4000-8000-000000000000';
+const EVERYTHING = { kind: 'caller', filter: EVERY_ROW } as const;
+const store = storeFixture();
 
+const ALICE = { identity: 'alice', display_name: 'alice', is_authenticated: true, permissions: [] };
+let threadId: string;
 let app: FastifyInstance;
 let clock: FakeClock;
 let asked: number;
 /** What asking for the caller throws. */
 let trouble: Error | undefined;
+/** What the handler of the agent lets through; undefined: everything. */
+let filter: SqlFilter | undefined;
 
 beforeEach(async () => {
   clock = new FakeClock();
-  [asked, trouble] = [0, undefined];
+  [asked, trouble, filter] = [0, undefined, undefined];
+  threadId = newId();
   app = Fastify({ forceCloseConnections: true });
-  app.decorate('authorization', undefined);
+  app.decorate('authorization', { authorize: async () => filter } as never);
   app.decorate('callerOf', async () => {
     asked++;
     if (trouble) throw trouble;
-    return undefined;
+    return ALICE;
   });
   app.decorateRequest('caller', undefined);
   app.get('/threads/:thread_id/stream', access('threads:read'), (request, reply) => {
     reply.hijack();
     reply.raw.writeHead(200).write('begun');
-    askAgain(request, reply.raw, () => reply.raw.destroy(), clock);
+    askAgain(request, reply.raw, () => reply.raw.destroy(), { clock, sql: store.sql });
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
 });
@@ -37,7 +47,7 @@ afterEach(() => app.close());
 /** An answer without end; `hasEnded` once it was cut. */
 async function read(): Promise<{ hasEnded: () => boolean; leave: () => void }> {
   const abort = new AbortController();
-  const { body } = await fetch(`${app.listeningOrigin}/threads/${THREAD}/stream`, { signal: abort.signal });
+  const { body } = await fetch(`${app.listeningOrigin}/threads/${threadId}/stream`, { signal: abort.signal });
   let hasEnded = false;
   void body?.pipeTo(new WritableStream()).catch(() => (hasEnded = true));
   return { hasEnded: () => hasEnded, leave: () => abort.abort() };
@@ -67,6 +77,22 @@ describe('askAgain', () => {
     trouble = error;
     await clock.advance(180_000);
     expect([asked, hasEnded()]).toEqual([3, false]);
+  });
+
+  it('ends the answer for a thread that was given to another', async () => {
+    const { hasEnded } = await read();
+    filter = sqlFilter({ owner: 'alice' });
+    const minutes = async (count: number): Promise<void> => {
+      await clock.advance(60_000);
+      await waitFor(() => asked === count && (clock.pending === 1 || hasEnded()));
+    };
+    await minutes(1);
+    await createThread(EVERYTHING, store.sql, threadId, { owner: 'alice' }, 'raise');
+    await minutes(2);
+    expect(hasEnded()).toBe(false);
+    await patchThread(EVERYTHING, store.sql, threadId, { owner: 'bob' });
+    await minutes(3);
+    await waitFor(hasEnded);
   });
 
   it('asks no more once the client has left', async () => {

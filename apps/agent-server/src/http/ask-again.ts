@@ -3,15 +3,18 @@ import type { FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
-import { authorize } from './caller-scope.js';
+import type { Scope } from '../store/scope.js';
+import type { Sql } from '../store/sql.js';
+import { findThread } from '../store/thread/find-thread.js';
+import { authorize, EVERYTHING } from './caller-scope.js';
 import { pathId } from './request-parts.js';
 
 /** Milliseconds between two questions. */
 const ASK_MS = 60_000;
 
 /**
- * Asks every minute whether a caller may still read a thread, while an answer without end lasts: keys are revoked and
- * tokens expire. Whoever cannot be asked refuses nothing. (Answers that end with their run are not asked for again: to
+ * Asks every minute whether a caller may still read a thread, while an answer without end lasts: keys are revoked, tokens
+ * expire, and threads are given to others. Whoever cannot be asked refuses nothing. (Answers that end with their run are not asked for again: to
  * cut one may cancel the run.)
  * @param refused ends the answer
  */
@@ -19,14 +22,16 @@ export function askAgain(
   request: FastifyRequest,
   response: ServerResponse,
   refused: () => void,
-  clock: Clock,
+  { clock, sql }: { readonly clock: Clock; readonly sql: Sql },
 ): void {
   if (response.closed) return;
   let isClosed = false;
   const ask = async (): Promise<void> => {
     try {
       request.caller = await request.server.callerOf(request);
-      await authorize(request, 'threads:read', { thread_id: pathId(request, 'thread_id') });
+      const threadId = pathId(request, 'thread_id');
+      const scope = await authorize(request, 'threads:read', { thread_id: threadId });
+      if (scope !== EVERYTHING && (await isOfOthers(scope, sql, threadId))) return refused();
     } catch (error) {
       if (isRefusal(error)) return refused();
     }
@@ -37,6 +42,12 @@ export function askAgain(
     isClosed = true;
     cancel();
   });
+}
+
+/** A thread that does not exist is nobody's: it may come to be. */
+async function isOfOthers(scope: Scope, sql: Sql, threadId: string): Promise<boolean> {
+  if (await findThread(scope, sql, threadId)) return false;
+  return (await findThread(EVERYTHING, sql, threadId)) !== undefined;
 }
 
 /** `too_many`: keys that were good a minute ago are always judged, so this one was refused since, by another answer. */

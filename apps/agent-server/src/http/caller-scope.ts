@@ -22,7 +22,8 @@ declare module 'fastify' {
   }
 }
 
-const EVERYTHING: CallerScope = { kind: 'caller', filter: EVERY_ROW };
+/** Of a caller whom no handler limits. */
+export const EVERYTHING: CallerScope = { kind: 'caller', filter: EVERY_ROW };
 
 /** The scope of a request, made from the access that its route names. */
 export function scopeOf({ scope, routeOptions }: FastifyRequest): CallerScope {

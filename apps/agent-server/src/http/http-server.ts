@@ -167,7 +167,7 @@ function parseBodies(app: FastifyInstance): void {
   app.removeContentTypeParser('text/plain'); // its bodies would be in no account
   app.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
     if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw TOO_LARGE;
-    const account = room.open();
+    const account = room.open(request.caller?.identity);
     try {
       return parseJsonBody(await readBody(body, MAX_BODY_BYTES, account.hold));
     } finally {

@@ -9,6 +9,19 @@ export function queryOf({ query }: FastifyRequest): JsonObject {
   return isJsonObject(query) ? query : {};
 }
 
+/** A list of a query: one, repeated, or a JSON array, as the client lines differ. */
+export function listOf(given: unknown): unknown {
+  if (given === undefined || given === '') return undefined;
+  return [given].flat().flatMap((part): unknown => {
+    if (typeof part !== 'string' || !part.startsWith('[')) return part;
+    try {
+      return JSON.parse(part);
+    } catch {
+      return part; // no member of the list: refused as it stands
+    }
+  });
+}
+
 /** Whether the address names this part. */
 export function hasPathPart({ params }: FastifyRequest, name: string): boolean {
   return isJsonObject(params) && name in params;

@@ -29,7 +29,7 @@ import { askAgain } from './ask-again.js';
 import { callerFields } from './caller-fields.js';
 import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
-import { hasPathPart, pageOf, pathId, queryOf } from './request-parts.js';
+import { hasPathPart, listOf, pageOf, pathId, queryOf } from './request-parts.js';
 import { access } from './route-access.js';
 import { selected } from './search-answer.js';
 import { WaitingReply } from './waiting-reply.js';
@@ -123,19 +123,6 @@ function readFrom(request: FastifyRequest): ReadFrom {
   const position = parsePosition(given);
   if (position) return { kind: 'after', position };
   throw unknownEvent(given, 'a run');
-}
-
-/** A list of a query: one, repeated, or a JSON array, as the client lines differ. */
-function listOf(given: unknown): unknown {
-  if (given === undefined || given === '') return undefined;
-  return [given].flat().flatMap((part): unknown => {
-    if (typeof part !== 'string' || !part.startsWith('[')) return part;
-    try {
-      return JSON.parse(part);
-    } catch {
-      return part; // no member of the list: refused as it stands
-    }
-  });
 }
 
 const FIELDS = [
@@ -368,7 +355,7 @@ export class RunRoutes {
       () => undefined,
     );
     const query = new URLSearchParams([...modes].map((mode): [string, string] => ['stream_mode', mode]));
-    askAgain(request, reply.raw, () => reply.raw.destroy(), this.parts.clock);
+    askAgain(request, reply.raw, () => reply.raw.destroy(), this.parts);
     stream.begin({ location: `/threads/${of.threadId}/stream?${query.toString()}` });
     return reply;
   }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
+import { isStateField, STATE_FIELDS } from '../protocol/state-selection.js';
 import { checkpointShape, document, parseBody, parseInput, text } from '../run/request-shapes.js';
 import { command } from '../run/requested-run.js';
 import { uuid7 } from '../run/uuid7.js';
@@ -20,10 +21,10 @@ import { removeThread } from '../store/thread/remove-thread.js';
 import { searchThreads } from '../store/thread/search-threads.js';
 import { scopeOf } from './caller-scope.js';
 import { extraction, extractValues } from './extract-values.js';
-import { isTrue, pageOf, pathId, pathText, queryOf } from './request-parts.js';
+import { isTrue, listOf, pageOf, pathId, pathText } from './request-parts.js';
 import { access } from './route-access.js';
 import { asJson, paginate, selected } from './search-answer.js';
-import type { AskedThread, ThreadState } from './thread-state.js';
+import type { AskedThread, StateQuery, ThreadState } from './thread-state.js';
 import { registerThreadUpkeep } from './thread-upkeep.js';
 
 /** Of a thread that is created: each is a state of its own. */
@@ -80,12 +81,23 @@ const update = z.object({
   checkpoint: checkpointShape.nullish(),
   checkpoint_id: text.nullish(),
 });
-const stateQuery = z.object({ checkpoint: checkpointShape, subgraphs: z.boolean().nullish() });
+const stateField = z.string().refine(isStateField, `must be ${STATE_FIELDS.join(', ')} or values.KEY`);
+const stateSelection = { select: z.preprocess(listOf, z.array(stateField).max(100).nullish()) };
+const stateQuery = z.object({
+  checkpoint: checkpointShape,
+  subgraphs: z.boolean().nullish(),
+  ...stateSelection,
+});
+const stateAddress = z.object({
+  subgraphs: z.enum(['true', 'false', '1', '0', 'True', 'False']).nullish(),
+  ...stateSelection,
+});
 const history = z.object({
   limit: z.coerce.number().int().min(1).max(1000).nullish(),
   before: z.union([text, z.object({ configurable: checkpointShape }), checkpointShape]).nullish(),
   metadata: document.nullish(),
   checkpoint: checkpointShape.nullish(),
+  ...stateSelection,
 });
 
 function ttlOf(given: z.infer<typeof lifetime> | null | undefined): ThreadTtl | undefined {
@@ -119,15 +131,16 @@ export interface ThreadRouteParts {
 async function withTtl(
   scope: Scope,
   sql: Sql,
-  ttl: ThreadTtl | undefined,
+  { threadId, ttl }: { readonly threadId: string; readonly ttl: ThreadTtl | undefined },
   write: (within: Sql) => Promise<WireThread>,
 ): Promise<WireThread> {
   if (!ttl) return write(sql);
-  return sql.transaction(async (inside) => {
+  const writeAll = async (inside: Sql): Promise<WireThread> => {
     const thread = await write(inside);
-    await setThreadTtl(scope, inside, thread.thread_id, ttl);
+    await setThreadTtl(scope, inside, threadId, ttl);
     return thread;
-  });
+  };
+  return sql.transaction(writeAll, { locks: threadId });
 }
 
 /** Routes about threads and their states. */
@@ -138,7 +151,8 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
     const threadId = thread_id?.toLowerCase() ?? uuid7(clock.now());
     const create = (within: Sql): Promise<WireThread> =>
       createThread(scopeOf(request), within, threadId, metadata ?? {}, if_exists ?? 'raise');
-    if (!supersteps?.length) return withTtl(scopeOf(request), sql, ttlOf(ttl), create);
+    const living = { threadId, ttl: ttlOf(ttl) };
+    if (!supersteps?.length) return withTtl(scopeOf(request), sql, living, create);
     const steps = supersteps.map(({ updates }) =>
       updates.map(({ values, command: given, as_node: asNode }) => ({
         values,
@@ -147,7 +161,7 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
       })),
     );
     return parts.state.create({ scope: scopeOf(request), threadId }, steps, (within) =>
-      withTtl(scopeOf(request), within, ttlOf(ttl), create),
+      withTtl(scopeOf(request), within, living, create),
     );
   });
   app.post('/threads/search', access('threads:search'), async (request, reply) => {
@@ -180,7 +194,7 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
     const { metadata, ttl } = parseBody(change, request.body);
     const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
     const patch = (within: Sql): Promise<WireThread> => patchThread(scope, within, threadId, metadata ?? {});
-    const thread = await withTtl(scope, sql, ttlOf(ttl), patch);
+    const thread = await withTtl(scope, sql, { threadId, ttl: ttlOf(ttl) }, patch);
     return request.headers['prefer'] === 'return=minimal' ? reply.code(204).send() : thread;
   });
   app.delete('/threads/:thread_id', access('threads:delete'), async (request, reply) => {
@@ -195,18 +209,25 @@ function askedOf(request: FastifyRequest): AskedThread {
   return { scope: scopeOf(request), threadId: pathId(request, 'thread_id') };
 }
 
+/** What the address of a state asks for. */
+function queriedState(request: FastifyRequest): StateQuery {
+  const { subgraphs, select } = parseInput(stateAddress, request.query, 'query');
+  return { subgraphs: isTrue(subgraphs?.toLowerCase()), select: select ?? undefined };
+}
+
 function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
   app.get('/threads/:thread_id/state', access('threads:read'), async (request, reply) =>
-    asJson(reply, await state.get(askedOf(request), undefined, isTrue(queryOf(request)['subgraphs']))),
+    asJson(reply, await state.get(askedOf(request), queriedState(request))),
   );
   app.get('/threads/:thread_id/state/:checkpoint_id', access('threads:read'), async (request, reply) => {
     const checkpoint_id = pathText(request, 'checkpoint_id');
-    const hasSubgraphs = isTrue(queryOf(request)['subgraphs']);
-    return asJson(reply, await state.get(askedOf(request), { checkpoint_id }, hasSubgraphs));
+    const asked = { ...queriedState(request), checkpoint: { checkpoint_id } };
+    return asJson(reply, await state.get(askedOf(request), asked));
   });
   app.post('/threads/:thread_id/state/checkpoint', access('threads:read'), async (request, reply) => {
-    const body = parseBody(stateQuery, request.body);
-    return asJson(reply, await state.get(askedOf(request), body.checkpoint, body.subgraphs ?? false));
+    const { checkpoint, subgraphs, select } = parseBody(stateQuery, request.body);
+    const asked = { checkpoint, subgraphs: subgraphs ?? false, select: select ?? undefined };
+    return asJson(reply, await state.get(askedOf(request), asked));
   });
   app.post('/threads/:thread_id/state', access('threads:update'), async (request) => {
     const body = parseBody(update, request.body);
@@ -229,6 +250,7 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
       before: beforeOf(query.before),
       metadata: query.metadata ?? undefined,
       checkpoint: query.checkpoint ?? undefined,
+      select: query.select ?? undefined,
     });
     return asJson(reply, text);
   };
@@ -241,4 +263,13 @@ function registerStateRoutes(app: FastifyInstance, state: ThreadState): void {
 }
 
 /** What requests bring, for the description of the routes. */
-export const THREAD_SHAPES = { creation, change, inclusion, search, update, stateQuery, history };
+export const THREAD_SHAPES = {
+  creation,
+  change,
+  inclusion,
+  search,
+  update,
+  stateQuery,
+  stateAddress,
+  history,
+};

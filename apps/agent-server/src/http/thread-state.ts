@@ -1,7 +1,9 @@
 import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
+import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
 import { configurableOf } from '../graph/configurable-of.js';
+import { selectedState, type StateSelection } from '../protocol/state-selection.js';
 import type { Questions, StatePlace, UpdatedState, UpdateQuestion } from '../protocol/questions.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
 import type { WireThread } from '../store/row/thread-row.js';
@@ -25,6 +27,14 @@ export interface HistoryQuery {
   readonly before: JsonObject | undefined;
   readonly metadata: JsonObject | undefined;
   readonly checkpoint: JsonObject | undefined;
+  readonly select?: StateSelection | undefined;
+}
+
+/** A state that is looked at. */
+export interface StateQuery {
+  readonly checkpoint?: JsonObject | undefined;
+  readonly subgraphs?: boolean;
+  readonly select?: StateSelection | undefined;
 }
 
 export interface StateUpdate {
@@ -56,19 +66,23 @@ export interface ThreadStateParts {
   /** Ids of the graphs of this revision. */
   readonly graphs: ReadonlySet<string>;
   readonly hosts: StateSource;
+  readonly clock: Clock;
 }
+
+/** Less than the minute after which a deployment's database ends a transaction in which nothing happens. */
+const CHANGE_MS = 50_000;
 
 /** States of threads: read and changed through the graph that made them. Answers are JSON texts. */
 export class ThreadState {
   constructor(private readonly parts: ThreadStateParts) {}
 
   /** @throws PublicError `not_found` */
-  async get(asked: AskedThread, checkpoint: JsonObject | undefined, subgraphs: boolean): Promise<string> {
+  async get(asked: AskedThread, { checkpoint, subgraphs = false, select }: StateQuery): Promise<string> {
     const thread = await getThread(asked.scope, this.parts.sql, asked.threadId);
     const place = await this.#placeOf(asked.scope, thread, checkpoint);
     // the values of a graph that this revision has no more
-    if (!place) return JSON.stringify({ ...EMPTY_STATE, values: thread.values ?? {} });
-    return this.parts.hosts.ask('state', { ...place, subgraphs });
+    if (!place) return JSON.stringify(selectedState({ ...EMPTY_STATE, values: thread.values ?? {} }, select));
+    return this.parts.hosts.ask('state', { ...place, subgraphs, select });
   }
 
   /**
@@ -86,7 +100,7 @@ export class ThreadState {
    * @throws PublicError `not_found`, `conflict` while a run is active, `bad_request` when no graph has used the thread
    */
   async update({ scope, threadId }: AskedThread, update: StateUpdate): Promise<unknown> {
-    return this.parts.sql.transaction(async (inside) => {
+    return this.#inLong(threadId, async (inside) => {
       await lockThread(scope, inside, threadId);
       if (await hasActiveRun(scope, inside, threadId))
         throw new PublicError('conflict', `Thread ${threadId} has an active run`);
@@ -111,7 +125,7 @@ export class ThreadState {
     write: (inside: Sql) => Promise<WireThread>,
   ): Promise<WireThread> {
     let failure: { readonly error: unknown } | undefined;
-    const made = await this.parts.sql.transaction(async (inside) => {
+    const made = await this.#inLong(threadId, async (inside) => {
       const existing = await findThread(scope, inside, threadId);
       const thread = await write(inside);
       if (existing) return thread;
@@ -135,6 +149,10 @@ export class ThreadState {
     return made;
   }
 
+  #inLong<T>(threadId: string, work: (inside: Sql) => Promise<T>): Promise<T> {
+    return this.parts.sql.transaction(work, { locks: threadId, isLong: true });
+  }
+
   /** The graph reads and writes outside of the transaction. */
   async #change(
     scope: Scope,
@@ -142,14 +160,32 @@ export class ThreadState {
     place: StatePlace,
     steps: UpdateQuestion['steps'],
   ): Promise<JsonObject | null> {
-    const answer = await this.parts.hosts.ask('update', { ...place, steps });
-    const updated = JSON.parse(answer) as UpdatedState;
+    const updated = JSON.parse(await this.#written({ ...place, steps })) as UpdatedState;
     await setThreadState(scope, inside, place.threadId, {
       values: updated.values,
       status: updated.hasNext ? 'interrupted' : 'idle',
       interrupts: updated.interrupts,
     });
     return updated.checkpoint;
+  }
+
+  /** @throws PublicError `unavailable` when the graph takes too long: others wait for their turn */
+  async #written(question: UpdateQuestion): Promise<string> {
+    const { clock, hosts } = this.parts;
+    const late = Promise.withResolvers<never>();
+    const stopTimer = clock.after(CHANGE_MS, () =>
+      late.reject(
+        new PublicError(
+          'unavailable',
+          `Changing the state of thread ${question.threadId} took longer than ${CHANGE_MS / 1000} s; send fewer steps`,
+        ),
+      ),
+    );
+    try {
+      return await Promise.race([hosts.ask('update', question), late.promise]);
+    } finally {
+      stopTimer();
+    }
   }
 
   /** The one that the thread was last used with; when it was deleted, the graph's own. */

@@ -91,7 +91,7 @@ export class ThreadStreamRoutes {
     // a client that left before has closed it already
     if (!reply.raw.destroyed) this.#open.add(reply.raw);
     reply.raw.on('close', () => this.#open.delete(reply.raw));
-    askAgain(request, reply.raw, () => reply.raw.destroy(), this.parts.clock);
+    askAgain(request, reply.raw, () => reply.raw.destroy(), this.parts);
     stream.begin({});
     return reply;
   }
@@ -125,10 +125,10 @@ export class ThreadStreamRoutes {
       readUnder: (given) => (scope = given),
       log: this.parts.log,
     });
-    const parts = { ...this.parts, room: this.#room };
+    const parts = { ...this.parts, room: this.#room, owner: request.caller?.identity };
     const connection = new ThreadSocket(socket, raw, feed, (message) => commands.answer(message), parts);
     this.#sockets.add(connection);
-    askAgain(request, raw, () => connection.refuse(), this.parts.clock);
+    askAgain(request, raw, () => connection.refuse(), this.parts);
     socket.once('close', () => this.#sockets.delete(connection));
   }
 }

@@ -47,7 +47,7 @@ async function prune(scope: Scope, sql: Sql, threadId: string, keepsLatest: bool
     await removeThread(scope, sql, threadId);
     return true;
   }
-  return sql.transaction(async (inside) => {
+  const keepLatest = async (inside: Sql): Promise<boolean> => {
     await lockThread(scope, inside, threadId);
     if (await hasActiveRun(scope, inside, threadId))
       throw new PublicError(
@@ -56,7 +56,8 @@ async function prune(scope: Scope, sql: Sql, threadId: string, keepsLatest: bool
       );
     await pruneThread(scope, inside, threadId);
     return true;
-  });
+  };
+  return sql.transaction(keepLatest, { locks: threadId });
 }
 
 /** Routes that copy threads, make them smaller, and mark their states. */

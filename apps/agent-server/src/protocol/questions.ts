@@ -1,4 +1,5 @@
 import type { JsonObject } from '#lib/json';
+import type { StateSelection } from './state-selection.js';
 
 /** A state to look at. The server has seen that the caller reaches the thread. */
 export interface StatePlace {
@@ -12,12 +13,14 @@ export interface StatePlace {
 
 export interface StateQuestion extends StatePlace {
   readonly subgraphs: boolean;
+  readonly select?: StateSelection | undefined;
 }
 
 export interface HistoryQuestion extends StatePlace {
   readonly limit: number;
   readonly before?: JsonObject | undefined;
   readonly metadata?: JsonObject | undefined;
+  readonly select?: StateSelection | undefined;
 }
 
 /** What one node would write. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isJsonObject } from '#lib/json';
 import { STREAM_MODE_NAMES } from '../stream/stream-modes.js';
 import { checkpointShape, document, parseBody, record, text, unsupported } from './request-shapes.js';
 
@@ -18,6 +19,15 @@ export const command = z.object({
   goto: z.unknown().optional(),
 });
 
+/** LangGraph takes such an input for a command, which handlers of the agent would not find as `command`. */
+const input = z
+  .unknown()
+  .refine(
+    (given) => !isJsonObject(given) || given['lg_name'] !== 'Command',
+    'must not be a Command (lg_name); send its fields as command',
+  )
+  .optional();
+
 /** How a graph is called, as runs and assistants give it. */
 export const runConfig = z.looseObject({
   tags: z.array(z.string()).nullish(),
@@ -30,7 +40,7 @@ export const runConfig = z.looseObject({
 /** The body of every request that makes a run. Unknown keys are ignored, as newer clients send them. */
 export const requestedRun = z.object({
   assistant_id: z.string().min(1),
-  input: z.unknown().optional(),
+  input,
   command: command.nullish(),
   config: runConfig.nullish(),
   context: record.nullish(),

@@ -1,4 +1,5 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
+import { NamedTurns } from './named-turns.js';
 import type { Scope, WorkerScope } from './scope.js';
 import { EVERY_ROW } from './sql-filter.js';
 import { Turns } from './turns.js';
@@ -8,6 +9,15 @@ export interface Statement {
   readonly name?: string;
   readonly text: string;
   readonly values?: unknown[];
+  /** The thread whose row it locks, or may wait for. */
+  readonly locks?: string;
+}
+
+export interface TransactionOptions {
+  /** The thread whose row it locks, or may wait for. */
+  readonly locks?: string | undefined;
+  /** It waits for code of the agent in between. */
+  readonly isLong?: boolean;
 }
 
 type Row = Record<string, unknown>;
@@ -17,22 +27,35 @@ interface Answer<R> {
   readonly rowCount: number | null;
 }
 
-/** Transactions at once: each holds a connection and may need a second one, so they must never hold all. */
+/** Short transactions at once. */
 const MAX_TRANSACTIONS = 2;
+
+/** The turns of transactions: each holds a connection and may need a second one, so they must never hold all. */
+function turnsOf(connections: number): { readonly short: Turns; readonly long: Turns } {
+  const most = Math.max(1, connections - 1);
+  const long = Math.floor(most / 3);
+  const short = new Turns(Math.min(MAX_TRANSACTIONS, most - long));
+  return { short, long: long > 0 ? new Turns(long) : short };
+}
 
 /**
  * The one door to the database. A statement says on whose behalf it speaks; there is no way around it, since nothing
  * else holds the pool.
+ *
+ * The row of a thread may be locked for long: a change of its state waits for code of the agent. Statements that wait for
+ * such a lock hold their connections meanwhile, and a few of them would be all that there are. So those of one thread
+ * wait for one another here, without a connection.
  */
 export class Sql {
   readonly #pool: Pool;
   readonly #connection: Connection | undefined;
-  readonly #turns: Turns;
+  readonly #turns: ReturnType<typeof turnsOf>;
+  readonly #threads = new NamedTurns();
 
   constructor(pool: Pool, connection?: Connection) {
     this.#pool = pool;
     this.#connection = connection;
-    this.#turns = new Turns(Math.max(1, Math.min(MAX_TRANSACTIONS, pool.options.max - 1)));
+    this.#turns = turnsOf(pool.options.max);
   }
 
   /** A statement of the server's own work. */
@@ -44,10 +67,19 @@ export class Sql {
    * A statement that a caller may ask for. Its parameter `$1` is the filter of the scope and the given values begin at
    * `$2`: Postgres refuses a statement that leaves `$1` out, so a forgotten filter fails at the first call.
    */
-  inScope<R extends object = Row>(scope: Scope, { name, text, values = [] }: Statement): Promise<Answer<R>> {
+  inScope<R extends object = Row>(
+    scope: Scope,
+    { name, text, values = [], locks }: Statement,
+  ): Promise<Answer<R>> {
     const filter = scope.kind === 'worker' ? EVERY_ROW : scope.filter;
     const statement = { text, values: [filter.alternatives, ...values] };
-    return this.#query(name === undefined ? statement : { name, ...statement });
+    return this.#ofThread(locks, () => this.#query(name === undefined ? statement : { name, ...statement }));
+  }
+
+  /** A transaction has the turn of its thread already. */
+  #ofThread<T>(threadId: string | undefined, action: () => Promise<T>): Promise<T> {
+    if (threadId === undefined || this.#connection) return action();
+    return this.#threads.take(`Thread ${threadId}`, action);
   }
 
   #query<R extends object>(statement: Statement): Promise<Answer<R>> {
@@ -55,11 +87,14 @@ export class Sql {
   }
 
   /** Statements of `work` are performed whole or not at all. */
-  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+  transaction<T>(work: (sql: Sql) => Promise<T>, { locks, isLong }: TransactionOptions = {}): Promise<T> {
     if (this.#connection) return work(this);
-    return this.#turns.take(() =>
-      inTransaction(this.#pool, (connection) => work(new Sql(this.#pool, connection))),
-    );
+    const { short, long } = this.#turns;
+    const perform = (): Promise<T> =>
+      inTransaction(this.#pool, (connection) => work(new Sql(this.#pool, connection)));
+    // whoever waits for the turn of a long one keeps nobody from its thread
+    if (isLong) return long.take(() => this.#ofThread(locks, perform));
+    return this.#ofThread(locks, () => short.take(perform));
   }
 
   /**

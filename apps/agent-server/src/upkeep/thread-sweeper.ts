@@ -76,7 +76,7 @@ export class ThreadSweeper {
 
   async #end({ threadId, strategy }: ExpiredThread): Promise<void> {
     try {
-      await this.parts.sql.transaction(async (inside) => {
+      const end = async (inside: Sql): Promise<void> => {
         await lockThread(WORKER, inside, threadId);
         if (await hasActiveRun(WORKER, inside, threadId)) return;
         const ttl = await findThreadTtl(WORKER, inside, threadId);
@@ -85,7 +85,8 @@ export class ThreadSweeper {
         if (strategy === 'delete') return removeThread(WORKER, inside, threadId);
         await pruneThread(WORKER, inside, threadId);
         await restThreadTtl(WORKER, inside, threadId);
-      });
+      };
+      await this.parts.sql.transaction(end, { locks: threadId });
     } catch (error) {
       if (!(error instanceof PublicError) || error.code !== 'not_found') throw error; // a caller removed it
     }

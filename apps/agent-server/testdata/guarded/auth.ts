@@ -37,6 +37,9 @@ const SPECIAL: Readonly<Record<string, () => unknown>> = {
   teapot: () => {
     throw new HTTPException(418, { message: 'I am a teapot', headers: { 'x-tea': 'green' } });
   },
+  wordy: () => {
+    throw new HTTPException(403, { message: { code: 7 } as never });
+  },
   nobody: () => ({ permissions: [] }),
   text: () => 'mallory',
 };
@@ -82,6 +85,7 @@ export const auth = new Auth()
   })
   .on('assistants:search', ({ user }) => {
     if (user.permissions.includes('odd')) return { owner: { $like: 'a%' } } as never;
+    if (user.permissions.includes('none')) return { level: Number(undefined) } as never;
     if (user.permissions.includes('broken')) throw new Error('the search handler broke');
     return { owner: user.identity };
   });

@@ -26,7 +26,6 @@ const waits = z.object({
 const leaves = z.object({ cancel_on_disconnect: z.enum(['0', '1', 'true', 'false']).optional() });
 const depth = z.object({ xray: z.string().optional() });
 const recursion = z.object({ recurse: z.enum(['true', 'false']).optional() });
-const subgraphs = z.object({ subgraphs: z.enum(['true', 'false']).optional() });
 const rpc = z.object({
   jsonrpc: z.literal('2.0'),
   id: z.union([z.string(), z.int()]).optional(),
@@ -98,10 +97,10 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
     about: 'Delete threads, or all but their last states',
     body: UPKEEP_SHAPES.pruning,
   },
-  'GET /threads/:thread_id/state': { about: 'Get the newest state', query: subgraphs },
+  'GET /threads/:thread_id/state': { about: 'Get the newest state', query: THREAD_SHAPES.stateAddress },
   'GET /threads/:thread_id/state/:checkpoint_id': {
     about: 'Get the state at a checkpoint',
-    query: subgraphs,
+    query: THREAD_SHAPES.stateAddress,
   },
   'POST /threads/:thread_id/state/checkpoint': {
     about: 'Get the state at a checkpoint',

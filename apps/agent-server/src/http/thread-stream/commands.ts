@@ -166,7 +166,7 @@ export class ThreadCommands {
 
   async #state(commander: Commander, { keys }: z.infer<typeof stateGet>): Promise<JsonObject> {
     const scope = await commander.authorizeRead();
-    const text = await this.parts.state.get({ scope, threadId: commander.threadId }, undefined, true);
+    const text = await this.parts.state.get({ scope, threadId: commander.threadId }, { subgraphs: true });
     const state: unknown = JSON.parse(text);
     const { values, checkpoint } = isJsonObject(state) ? state : {};
     const shown = keys && isJsonObject(values) ? pick(values, keys) : values;

@@ -44,6 +44,8 @@ const CLOSE = {
 export interface SocketParts {
   /** For messages that have not arrived whole, or wait, of all connections. */
   readonly room: BufferBudget;
+  /** Whose messages they are; undefined where nobody authenticates. */
+  readonly owner?: string | undefined;
   readonly unsent: UnsentOutput;
   readonly clock: Clock;
   readonly log: Logger;
@@ -78,7 +80,7 @@ export class ThreadSocket {
     private readonly parts: SocketParts,
   ) {
     this.#account = parts.unsent.open(response);
-    this.#held = parts.room.open();
+    this.#held = parts.room.open(parts.owner);
     // before the socket makes messages of it
     response.socket?.prependListener('data', (bytes: Buffer) => this.#arrived(bytes.length));
     this.#cancelPing = this.#pingLater();

@@ -17,6 +17,8 @@ export interface DueCron {
   readonly dueAt: Date;
   /** The database's time. */
   readonly now: Date;
+  /** Its thread is being changed: to fire now would wait for the end of that. */
+  readonly hasBusyThread: boolean;
 }
 
 interface Row {
@@ -32,25 +34,38 @@ interface Row {
   readonly metadata: JsonObject;
   readonly next_run_date: Date;
   readonly now: Date;
+  readonly has_busy_thread: boolean;
 }
 
 const CLAIM = `
+WITH due AS (
 SELECT c.cron_id, c.assistant_id, c.thread_id, c.on_run_completed, c.schedule, c.timezone, c.end_time, c.payload, c.caller,
   c.metadata, c.next_run_date, clock_timestamp() AS now
 FROM agentplane.crons c LEFT JOIN agentplane.assistants a ON a.assistant_id = c.assistant_id
 WHERE c.enabled AND c.next_run_date <= clock_timestamp() AND (a.graph_id IS NULL OR a.graph_id = ANY ($1))
-ORDER BY c.next_run_date LIMIT 1 FOR UPDATE OF c SKIP LOCKED`;
+  AND c.cron_id <> ALL ($2::uuid[])
+ORDER BY c.next_run_date LIMIT 1 FOR UPDATE OF c SKIP LOCKED),
+locked AS (
+  SELECT t.thread_id FROM agentplane.threads t JOIN due d ON d.thread_id = t.thread_id FOR UPDATE OF t SKIP LOCKED)
+SELECT d.*, NOT EXISTS (SELECT 1 FROM locked) AND t.thread_id IS NOT NULL AS has_busy_thread
+FROM due d LEFT JOIN agentplane.threads t ON t.thread_id = d.thread_id`;
 
 /**
- * Locks the cron that is due for the longest time and that no other server has just now. Those of graphs that this
- * revision does not have are left to others; those whose assistant is gone are anybody's.
+ * Locks the cron that is due for the longest time and that no other server has just now, and its thread. Those of
+ * graphs that this revision does not have are left to others; those whose assistant is gone are anybody's.
+ * @param except crons that are left alone
  */
 export async function claimCron(
   scope: WorkerScope,
   sql: Sql,
   graphIds: readonly string[],
+  except: readonly string[] = [],
 ): Promise<DueCron | undefined> {
-  const { rows } = await sql.asWorker<Row>(scope, { name: 'claim-cron', text: CLAIM, values: [graphIds] });
+  const { rows } = await sql.asWorker<Row>(scope, {
+    name: 'claim-cron',
+    text: CLAIM,
+    values: [graphIds, except],
+  });
   const [row] = rows;
   return (
     row && {
@@ -68,6 +83,7 @@ export async function claimCron(
       metadata: row.metadata,
       dueAt: row.next_run_date,
       now: row.now,
+      hasBusyThread: row.has_busy_thread,
     }
   );
 }

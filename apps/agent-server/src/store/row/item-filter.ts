@@ -10,6 +10,13 @@ const OPERATORS = ['$eq', '$ne', ...Object.keys(COMPARISONS), '$in', '$nin'];
 
 const NUMBER = '^\\s*[-+]?(\\d+\\.?\\d*|\\.\\d+)([eE][-+]?\\d{1,3})?\\s*$';
 
+/** Characters of a number; Postgres has none of more than 131,072 digits. */
+const MAX_NUMBER_LENGTH = 1_000;
+
+function isNumber(text: string): boolean {
+  return text.length <= MAX_NUMBER_LENGTH && new RegExp(NUMBER).test(text);
+}
+
 function refuse(path: readonly string[], message: string): PublicError {
   return new PublicError('invalid', `filter: ${message}`, [
     { loc: ['body', 'filter', ...path], msg: message, type: 'value_error' },
@@ -92,9 +99,9 @@ class FilterConditions {
     if (typeof operand !== 'number' && typeof operand !== 'string')
       throw refuse(path, `${operator} must be a number or a text`);
     const at = `i.value #>> ${this.bind(path)}::text[]`;
-    if (typeof operand === 'string' && !new RegExp(NUMBER).test(operand))
+    if (typeof operand === 'string' && !isNumber(operand))
       return `coalesce((${at}) COLLATE "C" ${sign} ${this.bind(operand)}::text, false)`;
-    const size = `CASE WHEN ${at} ~ ${this.bind(NUMBER)} THEN (${at})::numeric END`;
+    const size = `CASE WHEN length(${at}) <= ${MAX_NUMBER_LENGTH} AND ${at} ~ ${this.bind(NUMBER)} THEN (${at})::numeric END`;
     return `coalesce(${size} ${sign} ${this.bind(String(operand))}::numeric, false)`;
   }
 }

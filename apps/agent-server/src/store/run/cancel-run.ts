@@ -16,6 +16,7 @@ export async function cancelRun(
   const { rows } = await sql.inScope<{ outcome: CancelOutcome }>(scope, {
     text: 'SELECT outcome FROM agentplane.cancel_run($1::jsonb[], $2, $3, $4)',
     values: [runId, threadId, action],
+    locks: threadId,
   });
   return rows[0]?.outcome ?? 'no_run';
 }

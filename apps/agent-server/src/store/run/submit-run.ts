@@ -64,6 +64,7 @@ async function submit(
       queueing.newThread !== undefined,
       jsonbText(queueing.newThread ?? {}),
     ],
+    locks: run.threadId,
   });
   const submitted = rows[0];
   if (!submitted) throw threadNotFound(run.threadId);

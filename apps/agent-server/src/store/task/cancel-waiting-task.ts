@@ -24,6 +24,7 @@ export async function cancelWaitingTask(
       UPDATE agentplane.threads t SET status = 'idle', resting_status = 'idle', interrupts = '{}',
         updated_at = clock_timestamp() FROM ended e WHERE t.thread_id = e.thread_id RETURNING t.thread_id`,
     values: [runId, threadId],
+    locks: threadId,
   });
   return rows.length > 0;
 }

@@ -24,6 +24,7 @@ export async function createThread(
       SELECT $2::uuid, $3::jsonb WHERE ${visible('$3::jsonb')}
       ON CONFLICT DO NOTHING RETURNING ${THREAD_COLUMNS}`,
     values: [threadId, jsonbText(metadata)],
+    locks: threadId,
   });
   if (rows[0]) return wireThread(rows[0]);
   await requireAdmitted(scope, sql, metadata, `Thread ${threadId}`);

@@ -25,6 +25,7 @@ export async function patchThread(
         AND ${fitsRow('metadata || $3::jsonb')}
       RETURNING ${THREAD_COLUMNS}`,
     values: [threadId, jsonbText(metadata)],
+    locks: threadId,
   });
   if (rows[0]) return wireThread(rows[0]);
   const before = await getThread(scope, sql, threadId);

@@ -18,7 +18,7 @@ const OWNED = [
  * @throws PublicError `not_found`
  */
 export async function removeThread(scope: Scope, sql: Sql, threadId: string): Promise<void> {
-  await sql.transaction(async (inside) => {
+  const remove = async (inside: Sql): Promise<void> => {
     await lockThread(scope, inside, threadId);
     await inside.inScope(scope, {
       text: `DELETE FROM agentplane.run_events e USING agentplane.runs r, agentplane.threads t
@@ -35,5 +35,6 @@ export async function removeThread(scope: Scope, sql: Sql, threadId: string): Pr
       text: `DELETE FROM agentplane.threads WHERE thread_id = $2 AND ${visible('metadata')}`,
       values: [threadId],
     });
-  });
+  };
+  await sql.transaction(remove, { locks: threadId });
 }

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from '@langchain/langgraph-sdk';
+import { openPool, type Pool } from '#lib/postgres';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres, waitFor } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const PATIENT = { timeoutMs: 40_000 };
+const postgres = testPostgres();
+let server: ServerProcess;
+let client: Client;
+let pool: Pool;
+
+beforeAll(async () => {
+  const { uri } = await postgres.freshDatabase();
+  server = await ServerProcess.start({ uri, env: { CRON_MIN_INTERVAL_SECONDS: '1' } });
+  client = server.client();
+  pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+});
+
+afterAll(async () => {
+  await pool?.end();
+  await server?.stop();
+});
+
+async function countOf(text: string, values: unknown[] = []): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(`SELECT count(*)::int AS count FROM ${text}`, values);
+  return rows[0]?.count ?? 0;
+}
+
+/** Waits until the server has a transaction in which it waits for a graph. */
+async function changeBegins(): Promise<void> {
+  const changes = `pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`;
+  await waitFor(async () => (await countOf(changes)) > 0, PATIENT);
+}
+
+function firesOf(cronId: string): Promise<number> {
+  return countOf(`agentplane.crons WHERE cron_id = $1 AND last_run_date IS NOT NULL`, [cronId]);
+}
+
+/** A thread that is made of very many steps: its row is locked for seconds. */
+function longThread(threadId: string): Promise<unknown> {
+  const supersteps = Array.from({ length: 300 }, (_, at) => ({
+    updates: [{ values: { steps: [`step ${at}`] }, asNode: 'count' }],
+  }));
+  return client.threads.create({ threadId, graphId: 'counter', supersteps, ifExists: 'do_nothing' });
+}
+
+describe('a thread that is made of many steps', () => {
+  it('keeps no request about another thread waiting, however many wait for it', async () => {
+    const threadId = randomUUID();
+    const made = longThread(threadId);
+    const waiting: Promise<unknown>[] = [];
+    const ended: string[] = [];
+    void made.then(() => ended.push('made'));
+    await changeBegins();
+    for (let at = 0; at < 8; at++)
+      waiting.push(client.threads.create({ threadId, ifExists: 'do_nothing' }), longThread(threadId));
+    const other = await client.threads.create({ ttl: 60 });
+    await client.runs.wait(other.thread_id, 'counter', { input: {} });
+    await client.threads.delete(other.thread_id);
+    ended.push('deleted');
+    await made;
+    expect(ended).toEqual(['deleted', 'made']);
+    const [first] = await Promise.all(waiting);
+    expect(first).toMatchObject({ thread_id: threadId });
+  }, 120_000);
+});
+
+describe('a cron on a thread that is being changed', () => {
+  it('waits, and keeps no other cron waiting', async () => {
+    const { thread_id: threadId } = await client.threads.create();
+    const locked = await pool.connect();
+    await locked.query('BEGIN');
+    await locked.query('SELECT 1 FROM agentplane.threads WHERE thread_id = $1 FOR UPDATE', [threadId]);
+    const schedule = '* * * * * *';
+    const first = await client.crons.createForThread(threadId, 'counter', { schedule, input: {} });
+    const other = await client.crons.create('counter', { schedule, input: {}, onRunCompleted: 'keep' });
+    const hasFired = async (cronId: string): Promise<boolean> => (await firesOf(cronId)) > 0;
+    await waitFor(() => hasFired(other.cron_id), PATIENT);
+    expect(await firesOf(first.cron_id)).toBe(0);
+    await locked.query('COMMIT');
+    locked.release();
+    await waitFor(() => hasFired(first.cron_id), PATIENT);
+    await Promise.all([client.crons.delete(first.cron_id), client.crons.delete(other.cron_id)]);
+  }, 60_000);
+});
