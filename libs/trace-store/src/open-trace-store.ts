@@ -13,6 +13,7 @@ import { PostgresPayloadStore } from './run/payload-store.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
+import { TenantTurns } from './tenant-turns.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
 import { countWaiting, dropOverdue, WAITING_ROOM } from './ingestion/waiting-patches.js';
 
@@ -42,14 +43,25 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     { log, waiting },
   );
 
+  // one connection is left for the keys, which every request waits for
+  const turns = new TenantTurns(Math.max(2, poolSize - 1));
+
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
 
   return {
     migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
     ingest: (tenantId, batch, onlyProject) =>
-      observedIngest(batch, () => ingestion.ingest(tenantId, batch, onlyProject)),
-    projects,
-    runs: { get: (tenantId, id, projectId) => findRun(pool, payloads, tenantId, id, projectId) },
+      observedIngest(batch, () => turns.run(tenantId, () => ingestion.ingest(tenantId, batch, onlyProject))),
+    projects: {
+      ensure: (...given) => projects.ensure(...given),
+      find: (...given) => projects.find(...given),
+      list: (tenantId, options) => turns.run(tenantId, () => projects.list(tenantId, options)),
+      delete: (tenantId, id) => turns.run(tenantId, () => projects.delete(tenantId, id)),
+    },
+    runs: {
+      get: (tenantId, id, options) =>
+        turns.run(tenantId, () => findRun(pool, payloads, { tenantId, id, ...options })),
+    },
     apiKeys: new ApiKeyTable(control, pool, options.maxApiKeys),
     exportProgress: new ExportProgressTable(pool),
     exportSource: new PostgresExportSource(pool),

@@ -26,6 +26,13 @@ export interface TraceStoreOptions {
   readonly clock: Clock;
 }
 
+export interface RunOptions {
+  /** Hides the runs of every other project. */
+  readonly projectId?: string;
+  /** Told how many bytes the payloads have before they are read; what it throws is thrown. */
+  readonly hold?: (bytes: number) => void;
+}
+
 /** Runs of traces, the keys of their senders, and the progress of exports. Owns the database `agentplane`. */
 export interface TraceStore {
   /** Brings the schema up to date. Any number of processes may do so at once. */
@@ -39,7 +46,7 @@ export interface TraceStore {
   readonly projects: Projects;
   readonly runs: {
     /** The run with its payloads; undefined also for another tenant's, and for one outside of `projectId`. */
-    get(tenantId: string, id: string, projectId?: string): Promise<StoredRun | undefined>;
+    get(tenantId: string, id: string, options?: RunOptions): Promise<StoredRun | undefined>;
   };
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;

@@ -77,10 +77,12 @@ export class MultipartRuns {
     const complete = this.#operations.splice(0, this.#operations.length - (isLast ? 0 : 1));
     this.#bytes = isLast ? 0 : sizeOf(this.#operations);
     const batch: { post: RunOperation[]; patch: RunOperation[] } = { post: [], patch: [] };
-    for (const { kind, id, run, fields } of complete) {
+    for (const operation of complete) {
+      const { kind, id, run, fields } = operation;
       const name = `${kind}.${id}`;
       batch[kind].push({ id, run: run ?? Buffer.from('{}'), fields, place: ['body', name] });
-      this.#byName.delete(name);
+      // a run that came twice may be open again
+      if (this.#byName.get(name) === operation) this.#byName.delete(name);
     }
     return batch;
   }

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { PublicError } from '#lib/errors';
 import { BufferBudget } from '#lib/http';
 import { UnreadableError } from './byte-reader.js';
+import { MultipartRuns } from './multipart-runs.js';
 import { boundaryOf, multipartParts, type MultipartLimits } from './multipart.js';
 
 const LIMITS: MultipartLimits = { maxBytes: 10_000, maxPartBytes: 1_000 };
@@ -109,5 +110,21 @@ describe('the buffer budget', () => {
     budget.open('three').hold(12);
     second.keep(0);
     expect(budget.held).toBe(77);
+  });
+});
+
+describe('the runs of a multipart body', () => {
+  it('keeps the fields that follow a run, also when the run comes twice', () => {
+    const runs = new MultipartRuns();
+    const add = (name: string, text: string): void =>
+      runs.add({ name, contentType: 'application/json', body: Buffer.from(text) });
+    add('post.a', '{"first":1}');
+    add('post.a', '{"second":1}');
+    expect(runs.take(false).post.map(({ run }) => run.toString())).toEqual(['{"first":1}']);
+    add('post.a.inputs', '1');
+    const { post } = runs.take(true);
+    expect(post.map(({ run, fields }) => [run.toString(), fields?.inputs?.toString()])).toEqual([
+      ['{"second":1}', '1'],
+    ]);
   });
 });

@@ -4,7 +4,6 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import type { StoredRun } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
 import { AnswerBudget } from './answer-budget.js';
@@ -121,16 +120,18 @@ export class RunsController {
     @Query() query: RunQuery,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const stored = await this.traces.getRun(caller, runId, query.session_id);
-    this.#holdUntilRead(caller, reply, stored);
-    const run = renderRun(stored, { withSerialized: query.exclude_serialized !== true });
-    void reply.send(run);
-  }
-  /** @throws PublicError too_many */
-  #holdUntilRead({ tenantId }: Caller, { raw }: FastifyReply, { payloads }: StoredRun): void {
-    const account = this.answers.open(tenantId);
-    account.hold(Object.values(payloads).reduce((sum, payload) => sum + payload.length, 0));
-    if (raw.destroyed) account.keep(0);
-    else raw.once('close', () => account.keep(0));
+    const account = this.answers.open(caller.tenantId);
+    const { raw } = reply;
+    try {
+      const stored = await this.traces.getRun(caller, runId, query.session_id, account.hold);
+      const run = renderRun(stored, { withSerialized: query.exclude_serialized !== true });
+      // held until the caller has read it
+      if (raw.destroyed) account.keep(0);
+      else raw.once('close', () => account.keep(0));
+      void reply.send(run);
+    } catch (error) {
+      account.keep(0);
+      throw error;
+    }
   }
 }

@@ -83,7 +83,7 @@ export class SessionsQuery extends SessionQuery {
   @Type(() => Number)
   limit: number = 100;
 
-  @Whole({ min: 0, fallback: 0, about: 'Items to skip' })
+  @Whole({ min: 0, max: 2_147_483_647, fallback: 0, about: 'Items to skip' })
   @Type(() => Number)
   offset: number = 0;
 }

@@ -216,6 +216,7 @@ describe('the trace routes', () => {
     ['GET', '/sessions?name=%ff', undefined, 200],
     ['GET', '/sessions?id=x,%00', undefined, 200],
     ['GET', '/sessions?name=a&name=b', undefined, 422],
+    ['GET', '/sessions?offset=1e20', undefined, 422],
     ['GET', '/sessions/%00', undefined, 422],
     ['PATCH', '/runs/x', {}, 422],
     ['POST', '/runs', '[]', 422],

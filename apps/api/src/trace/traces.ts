@@ -9,18 +9,30 @@ import type { CreateSessionRequest, SessionsQuery } from './session-request.js';
 export class Traces {
   constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects'>) {}
 
-  /** @throws PublicError not_found */
-  async getRun(caller: Caller, id: string, projectId?: string): Promise<StoredRun> {
-    const run = await this.#findRun(caller, id);
-    if (!run || (projectId !== undefined && run.row.projectId !== projectId.toLowerCase()))
+  /**
+   * @param hold told how many bytes the run has before they are read
+   * @throws PublicError not_found
+   */
+  async getRun(
+    caller: Caller,
+    id: string,
+    projectId: string | undefined,
+    hold: (bytes: number) => void,
+  ): Promise<StoredRun> {
+    const own = await this.#ownProject(caller);
+    const isNone = caller.scope === 'deployment' && own === undefined;
+    const found = isNone
+      ? undefined
+      : await this.store.runs.get(caller.tenantId, id, { ...(own ? { projectId: own.id } : {}), hold });
+    if (!found || (projectId !== undefined && found.row.projectId !== projectId.toLowerCase()))
       throw new PublicError('not_found', `Run with ID ${id} not found`);
-    return run;
+    return found;
   }
 
-  async #findRun(caller: Caller, id: string): Promise<StoredRun | undefined> {
-    if (caller.scope !== 'deployment') return this.store.runs.get(caller.tenantId, id);
-    const own = await this.store.projects.find(caller.tenantId, { name: caller.project });
-    return own && this.store.runs.get(caller.tenantId, id, own.id);
+  /** The one project whose runs a deployment's own key may read. */
+  async #ownProject(caller: Caller): Promise<Project | undefined> {
+    if (caller.scope !== 'deployment') return undefined;
+    return this.store.projects.find(caller.tenantId, { name: caller.project });
   }
 
   /** @throws PublicError not_found */

@@ -47,7 +47,9 @@ export class DayPartitions {
       if (day >= FIRST_DAY && day < LAST_DAY && !this.#known.has(day)) missing.add(day);
     }
     const without = new Set<Instant>();
-    for (const day of missing) if (!this.#known.has(day) && !(await this.#create(day))) without.add(day);
+    for (const day of missing)
+      if (!this.#known.has(day) && !without.has(day))
+        for (const refused of await this.#create(day, missing)) without.add(refused);
     return (time) => !without.has(dayOf(time));
   }
 
@@ -56,29 +58,37 @@ export class DayPartitions {
     this.#known.clear();
   }
 
-  /** False when there is no room for it. */
-  async #create(day: Instant): Promise<boolean> {
+  /** @returns those of the days asked for that there is no room for, where there is none for this one */
+  async #create(day: Instant, asked: ReadonlySet<Instant>): Promise<Iterable<Instant>> {
     // Two makers of one day would fail on one another in the catalog in spite of IF NOT EXISTS, so they queue.
-    const range = await inTransaction(this.#pool, async (client) => {
+    const { range, refused = [] } = await inTransaction(this.#pool, async (client) => {
       await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
       const today = dayOf(await databaseNow(client));
       const taken = await takenRanges(client);
-      const found = taken.find(({ from, to }) => from <= day && day < to);
-      if (!found && !isRecent(day, today) && !this.#hasRoom(day, today, taken)) return undefined;
+      const found = rangeWith(taken, day);
+      // all at once: a batch may have thousands of such days, and others wait for the lock
+      if (!found && !this.#hasRoom(day, today, taken))
+        return {
+          refused: [...asked].filter((one) => !rangeWith(taken, one) && !this.#hasRoom(one, today, taken)),
+        };
       const wanted = found ?? partitionRange(day, today, taken);
       for (const table of PARTITIONED) await createPartition(client, table, wanted);
-      return wanted;
+      return { range: wanted };
     });
-    if (!range) return false;
+    if (!range) return refused;
     if (this.#known.size >= MAX_KNOWN_DAYS) this.#known.clear();
     for (let each = range.from; each < range.to; each += MICROS_PER_DAY) this.#known.add(each);
-    return true;
+    return [];
   }
 
   #hasRoom(day: Instant, today: Instant, taken: readonly DayRange[]): boolean {
-    if (day < today) return true;
+    if (day < today || isRecent(day, today)) return true;
     return taken.filter(({ to }) => to > today + RECENT + MICROS_PER_DAY).length < this.maxMonthsAhead;
   }
+}
+
+function rangeWith(taken: readonly DayRange[], day: Instant): DayRange | undefined {
+  return taken.find(({ from, to }) => from <= day && day < to);
 }
 
 async function takenRanges(client: Connection): Promise<readonly DayRange[]> {

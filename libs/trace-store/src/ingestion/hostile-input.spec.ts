@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import type { Queryable } from '#lib/postgres';
+import { openPool, type Queryable } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
-import { systemClock } from '#lib/time';
+import { testPostgres, waitFor } from '#lib/testing';
+import { instantOf, systemClock } from '#lib/time';
 import { openTraceStore, splitBatch, type RunOperation, type TraceStore } from '../index.js';
 import { findRun } from '../query/find-run.js';
+import { PostgresPayloadStore } from '../run/payload-store.js';
 import { findPlaces } from '../run/run-keys.js';
 import { MAX_JSON_DEPTH } from '../wire/json-scanner.js';
+import { DayPartitions } from './day-partitions.js';
 
 const postgres = testPostgres();
 const TENANT = randomUUID();
@@ -22,9 +24,10 @@ function runOf(id: string, more: Record<string, unknown> = {}): Buffer {
 describe('a trace store under hostile input', () => {
   let store: TraceStore;
   let client: pg.Client;
+  let uri: string;
 
   beforeAll(async () => {
-    const { uri } = await postgres.freshDatabase();
+    ({ uri } = await postgres.freshDatabase());
     const log = createLogger('test', 'silent');
     store = openTraceStore({
       uri,
@@ -118,6 +121,68 @@ describe('a trace store under hostile input', () => {
       firstTokenTime: undefined,
     });
     expect(await outputsOf(id)).toBe(outputs);
+  });
+
+  it.each([
+    ['more than 1,000 tags', Array.from({ length: 1001 }, () => 'a')],
+    ['tags of more than 65,536 characters', ['x'.repeat(40_000), 'x'.repeat(40_000)]],
+  ])('refuses %s', async (_name, tags) => {
+    expect(await post({ run: runOf(randomUUID(), { tags }) })).toEqual({
+      accepted: 0,
+      refused: [{ loc: ['post', 0, 'tags'], msg: expect.stringContaining('1000 items'), type: 'too_long' }],
+    });
+  });
+
+  /** The root, the runs below it and the run itself, each with a segment. */
+  const chain = (ids: readonly string[]): string => ids.map((id) => `20261120T100000000000Z${id}`).join('.');
+
+  it('puts no run below hundreds of others by the id of its parent alone', async () => {
+    const ids = Array.from({ length: 103 }, () => randomUUID());
+    const upTo = (depth: number) => ({ id: ids[depth - 1] ?? '', dotted_order: chain(ids.slice(0, depth)) });
+    const [deep, deeper] = [upTo(101), upTo(102)];
+    for (const { id, ...more } of [deep, deeper]) await post({ run: runOf(id, more) });
+    const child = randomUUID();
+    const below = (parent_run_id: string, id: string = randomUUID()) => ({
+      run: runOf(id, { parent_run_id }),
+    });
+    expect(await post(below(deep.id, child), below(deeper.id))).toEqual({
+      accepted: 1,
+      refused: [
+        {
+          loc: ['post', 1, 'dotted_order'],
+          msg: 'dotted_order is required below a run with more than 100 ancestors; send it with the run',
+          type: 'missing',
+        },
+      ],
+    });
+    expect((await store.runs.get(TENANT, child))?.row.parentRunIds).toEqual(ids.slice(0, 101));
+    const own = { ...upTo(103), parent_run_id: deeper.id };
+    const both = await post({ run: runOf(own.id, own) }, below(deeper.id));
+    expect(both).toMatchObject({ accepted: 1, refused: [{ loc: ['post', 1, 'dotted_order'] }] });
+  });
+
+  it('reads a run no further than its length when there is no room for it', async () => {
+    const id = randomUUID();
+    await post({ run: runOf(id), fields: { inputs: Buffer.from('"ä"'), error: Buffer.from('"abc"') } });
+    let reads = 0;
+    const held: number[] = [];
+    const payloads = new PostgresPayloadStore();
+    const counting = {
+      size: payloads.size.bind(payloads),
+      get: (...given: Parameters<typeof payloads.get>) => {
+        reads++;
+        return payloads.get(...given);
+      },
+    };
+    const hold = (bytes: number): void => {
+      held.push(bytes);
+      if (held.length === 1) throw new Error('no room');
+    };
+    const read = () => findRun(client, counting, { tenantId: TENANT, id, hold });
+    await expect(read()).rejects.toThrow('no room');
+    expect(reads).toBe(0);
+    expect((await read())?.payloads.error?.toString()).toBe('abc');
+    expect(held).toEqual([7, 7]);
   });
 
   it('refuses batches of more than 20,000 operations', () => {
@@ -237,6 +302,44 @@ describe('a trace store under hostile input', () => {
     expect((await post(...others.map(onDay))).accepted).toBe(5);
   });
 
+  it('looks at most once for room for thousands of days ahead', async () => {
+    const pool = openPool({ uri, applicationName: 'days', log: createLogger('test', 'silent') });
+    let transactions = 0;
+    pool.on('acquire', () => transactions++);
+    const days = new DayPartitions(pool, 0);
+    const ahead = Array.from({ length: 3_000 }, (_, n) => instantOf(new Date(Date.UTC(2060, 0, 1 + n))));
+    const isThere = await days.ensure(ahead);
+    expect(ahead.some(isThere)).toBe(false);
+    expect(transactions).toBe(1);
+    await pool.end();
+  });
+
+  it('serves others while the batches of a tenant wait for one another', async () => {
+    const [tenant, other] = [randomUUID(), randomUUID()];
+    const project = await store.projects.ensure(tenant, 'default');
+    const { key } = await store.apiKeys.mint(other, { name: 'k', scope: 'ingest' });
+    // as the deletion of a large project does for minutes
+    await client.query('BEGIN');
+    await client.query('SELECT FROM projects WHERE tenant_id = $1 AND id = $2 FOR UPDATE', [
+      tenant,
+      project.id,
+    ]);
+    const stuck = Array.from({ length: 6 }, () =>
+      store.ingest(tenant, { post: [{ run: runOf(randomUUID()) }], patch: [] }),
+    );
+    await waitFor(async () => {
+      const { rows } = await client.query<{ n: number }>(
+        `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return (rows[0]?.n ?? 0) > 0;
+    });
+    expect(await store.apiKeys.verify(key)).toMatchObject({ tenantId: other });
+    const theirs = await store.ingest(other, { post: [{ run: runOf(randomUUID()) }], patch: [] });
+    expect(theirs.accepted).toBe(1);
+    await client.query('COMMIT');
+    for (const result of await Promise.all(stuck)) expect(result.accepted).toBe(1);
+  });
+
   describe('a flood of updates whose runs never arrive', () => {
     const orphan = (size = 1): RunOperation => ({
       id: randomUUID(),
@@ -282,6 +385,25 @@ describe('a trace store under hostile input', () => {
       expect((await patch(one, { ...one })).accepted).toBe(1);
     });
 
+    it('keeps an update for its run when another run has its id in another trace', async () => {
+      const [id, mine, theirs] = [randomUUID(), randomUUID(), randomUUID()] as const;
+      await patch({ id, run: Buffer.from(JSON.stringify({ trace_id: mine, outputs: 'mine' })) });
+      await post({ run: runOf(id, { trace_id: theirs }) });
+      expect(await waiting()).toBe(1);
+      await post({ run: runOf(id, { trace_id: mine }) });
+      expect(await waiting()).toBe(0);
+      const { rows } = await client.query<{ trace_id: string; outputs: string | null }>(
+        'SELECT trace_id, outputs FROM run_payloads WHERE tenant_id = $1 AND id = $2',
+        [TENANT, id],
+      );
+      expect(new Map(rows.map((row) => [row.trace_id, row.outputs]))).toEqual(
+        new Map([
+          [mine, '"mine"'],
+          [theirs, null],
+        ]),
+      );
+    });
+
     it('keeps updates without a run for a day', async () => {
       const old = orphan();
       await patch(old, orphan());
@@ -320,7 +442,8 @@ describe('a trace store under hostile input', () => {
     expect(own).toMatchObject({ id, traceId: id });
     expect(any).toMatchObject({ id });
     expect(rows).toBe(2);
-    await findRun(counting, { get: async () => ({}) }, TENANT, id);
+    const payloads = { get: async () => ({}), size: async () => 0 };
+    await findRun(counting, payloads, { tenantId: TENANT, id });
     expect(rows).toBeLessThanOrEqual(4);
     const changed = await patch({ id, run: Buffer.from(`{"trace_id":"${id}"}`) });
     expect(changed).toEqual({ accepted: 1, refused: [] });

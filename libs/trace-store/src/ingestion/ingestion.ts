@@ -3,6 +3,14 @@ import type { FieldProblem } from '#lib/errors';
 import { type Logger, metrics } from '#lib/telemetry';
 import { databaseNow } from './database-now.js';
 import type { DayPartitions } from './day-partitions.js';
+import {
+  MAX_KNOWN_ANCESTORS,
+  tooDeep,
+  tooFarAhead,
+  tooManyProjects,
+  tooManyWaiting,
+  unknownProject,
+} from './ingest-problems.js';
 import { parseOperation } from '../wire/parse-operation.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import type { ProjectDirectory } from '../project/project-directory.js';
@@ -19,16 +27,25 @@ import {
   type RunGroup,
 } from './run-group.js';
 import { claimPlaces, findPlaces, runKey } from '../run/run-keys.js';
-import { insertRuns, selectRuns, updateRuns, type RunPlace } from '../run/run-table.js';
+import {
+  insertRuns,
+  type ParentRow,
+  type RunPlace,
+  selectParents,
+  selectRuns,
+  updateRuns,
+} from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import type { IngestResult } from './ingest-result.js';
 import { OwnProject } from './own-project.js';
 import {
   addWaiting,
+  findWaiting,
+  type FoundPatch,
+  type Portion,
   portionsByWaiting,
-  takeWaiting,
+  removeWaiting,
   waitingLock,
-  type WaitingPatch,
   type WaitingRoom,
 } from './waiting-patches.js';
 
@@ -37,6 +54,8 @@ const NO_PARTITION = '23514';
 const ATTEMPTS = 4;
 /** A broken client must not fill memory with its own problems. */
 const MAX_PROBLEMS = 100;
+/** Stored runs that are held in memory at once: an update of a few bytes may change a run of a hundred thousand. */
+const CHANGED_AT_ONCE = 200;
 
 /** On whose behalf is written. */
 interface Sender {
@@ -56,16 +75,13 @@ interface OpenedGroups {
   readonly found: readonly Opening[];
   readonly lost: readonly RunGroup[];
   readonly projectless: ReadonlyMap<RunGroup, TooManyProjectsError>;
+  /** Too far below in their traces to be put there by their parents' ids. */
+  readonly deep: readonly RunGroup[];
 }
 
 export interface IngestionOptions {
   readonly log: Logger;
   readonly waiting: WaitingRoom;
-}
-
-interface Parent {
-  readonly traceId: string;
-  readonly dottedOrder: string | undefined;
 }
 
 /**
@@ -88,7 +104,7 @@ export class Ingestion {
   async ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult> {
     const { operations, refused } = parseBatch(batch);
     const groups = groupByRun(operations);
-    const { lost, projectless, dayless, late } = await this.#retry(async () => {
+    const { lost, projectless, deep, dayless, late } = await this.#retry(async () => {
       const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject, groups) };
       const opening = await this.#open(sender, groups.filter(opensRun));
       const hasDay = await this.partitions.ensure(opening.found.map(({ place }) => place.startTime));
@@ -101,23 +117,25 @@ export class Ingestion {
         `BEGIN; SELECT pg_advisory_xact_lock_shared(${waitingLock(tenantId)})`,
       );
       const late = unknown.length > 0 ? await this.#changeOrWait(sender, unknown) : [];
-      return { lost: opening.lost, projectless: opening.projectless, dayless, late };
+      return { ...opening, dayless, late };
     });
     const problems = [
       ...refused,
       ...lost.flatMap(unknownProject),
       ...[...projectless].flatMap(([group, error]) => tooManyProjects(group, error)),
+      ...deep.flatMap(tooDeep),
       ...dayless.flatMap((group) => tooFarAhead(group, this.partitions.maxMonthsAhead)),
       ...late.map(tooManyWaiting),
     ];
     const offered = batch.post.length + batch.patch.length;
-    metrics.ingestRefused.add(offered - operations.length, { reason: 'invalid' });
+    metrics.ingestRefused.add(offered - operations.length + operationsOf(deep), { reason: 'invalid' });
     metrics.ingestRefused.add(operationsOf(lost), { reason: 'unknown_project' });
     metrics.ingestRefused.add(operationsOf([...projectless.keys()]), { reason: 'too_many_projects' });
     metrics.ingestRefused.add(operationsOf(dayless), { reason: 'outside_days' });
     metrics.ingestRefused.add(late.length, { reason: 'waiting_room_full' });
     return {
-      accepted: operations.length - operationsOf([...lost, ...projectless.keys(), ...dayless]) - late.length,
+      accepted:
+        operations.length - operationsOf([...lost, ...projectless.keys(), ...deep, ...dayless]) - late.length,
       refused: problems.slice(0, MAX_PROBLEMS),
     };
   }
@@ -163,7 +181,7 @@ export class Ingestion {
 
   /**
    * Finds project and trace of each run to be made. Lost are those whose project id does not exist, projectless those
-   * whose project would be one too many.
+   * whose project would be one too many, deep those of which their parents' ids say too little.
    */
   async #open({ tenantId, own }: Sender, groups: readonly RunGroup[]): Promise<OpenedGroups> {
     const isTimeless = groups.some((group) => firstOf(group, 'startTime') === undefined);
@@ -173,8 +191,13 @@ export class Ingestion {
     const found: Opening[] = [];
     const lost: RunGroup[] = [];
     const projectless = new Map<RunGroup, TooManyProjectsError>();
+    const deep: RunGroup[] = [];
+    const projects = new Map<string, string | TooManyProjectsError | undefined>();
     for (const group of groups) {
-      const projectId = own?.id ?? (await this.#project(tenantId, group));
+      const reference = JSON.stringify(firstOf(group, 'project')) ?? '';
+      // asked once for all runs of a batch, also where there is none
+      if (!own && !projects.has(reference)) projects.set(reference, await this.#project(tenantId, group));
+      const projectId = own?.id ?? projects.get(reference);
       if (projectId instanceof TooManyProjectsError) {
         projectless.set(group, projectId);
         continue;
@@ -185,6 +208,10 @@ export class Ingestion {
       }
       const parentId = firstOf(group, 'parentRunId');
       const parent = parentId === undefined ? undefined : parents.get(parentId);
+      if (parent && parent.dottedOrder === undefined && firstOf(group, 'dottedOrder') === undefined) {
+        deep.push(group);
+        continue;
+      }
       const traceId =
         group.traceId ??
         parent?.traceId ??
@@ -196,7 +223,7 @@ export class Ingestion {
         parentOrder: parent?.dottedOrder,
       });
     }
-    return { found, lost, projectless };
+    return { found, lost, projectless, deep };
   }
 
   async #project(tenantId: string, group: RunGroup): Promise<string | TooManyProjectsError | undefined> {
@@ -212,15 +239,15 @@ export class Ingestion {
   async #parents(
     { tenantId, own }: Sender,
     groups: readonly RunGroup[],
-  ): Promise<ReadonlyMap<string, Parent>> {
+  ): Promise<ReadonlyMap<string, ParentRow>> {
     const ids = groups
       .filter((group) => firstOf(group, 'dottedOrder') === undefined)
       .flatMap((group) => firstOf(group, 'parentRunId') ?? []);
     const wanted = [...new Set(ids)].map((id) => ({ id, traceId: undefined }));
     const places = await findPlaces(this.pool, tenantId, wanted, { projectId: own?.id });
     const readable = places.filter((place) => place !== undefined && isReadable(place, own)) as RunPlace[];
-    const rows = await selectRuns(this.pool, tenantId, readable);
-    return new Map(rows.map((row) => [row.id, { traceId: row.traceId, dottedOrder: row.dottedOrder }]));
+    const rows = await selectParents(this.pool, tenantId, readable, MAX_KNOWN_ANCESTORS);
+    return new Map(rows.map((row) => [row.id, row]));
   }
 
   /** @returns the groups whose run is unknown */
@@ -239,24 +266,31 @@ export class Ingestion {
     const late = opening
       .filter(({ place }) => !won.has(runKey(place)))
       .map(({ group, place }) => ({ ...group, ...place }));
-    const room = this.options.waiting.bytesOfRun;
-    for (const portion of await portionsByWaiting(client, sender.tenantId, fresh, room))
-      await this.#insert(client, sender.tenantId, portion);
+    const portions = await portionsByWaiting(client, sender.tenantId, fresh, {
+      maxBytes: this.options.waiting.bytesOfRun,
+      ownBytes: ({ parentOrder = '' }) => parentOrder.length,
+    });
+    for (const portion of portions) await this.#insert(client, sender.tenantId, portion);
     const { unknown } = await this.#change(client, sender, [...late, ...changing]);
     // a place that is neither won nor taken: the project was deleted since it was looked up
     if (late.some((group) => unknown.includes(group))) throw new ProjectVanished();
     return unknown;
   }
 
-  async #insert(client: Connection, tenantId: string, fresh: readonly Opening[]): Promise<void> {
-    if (fresh.length === 0) return;
-    const ids = fresh.map(({ place }) => place.id);
-    const waiting = Map.groupBy(await takeWaiting(client, tenantId, ids), ({ runId }) => runId);
-    const runs = fresh.map(({ group, place, parentOrder }) => {
-      const mine = (waiting.get(place.id) ?? []).filter((patch) => mayChange(patch, place));
+  async #insert(client: Connection, tenantId: string, portion: Portion<Opening>): Promise<void> {
+    const found = await findWaiting(client, tenantId, portion.awaited);
+    const waiting = Map.groupBy(found, ({ runId }) => runId);
+    // those of another trace wait on: the same id in two traces is two runs
+    const ended = new Set<FoundPatch>();
+    const runs = portion.runs.map(({ group, place, parentOrder }) => {
+      const ofId = waiting.get(place.id) ?? [];
+      const mine = ofId.filter((patch) => mayChange(patch, place) && !ended.has(patch));
+      const patchOf = new Map(mine.map((patch) => [patch.operation, patch]));
       const early = groupByRun(parseWaiting(mine))
         .filter((one) => isSameTrace(one, place))
         .flatMap((one) => one.operations);
+      for (const patch of ofId) if (!mayChange(patch, place)) ended.add(patch);
+      for (const { operation } of early) ended.add(patchOf.get(operation) as FoundPatch);
       const posts = group.operations.filter(({ change }) => change.kind === 'post');
       const patches = group.operations.filter(({ change }) => change.kind === 'patch');
       return buildRun(
@@ -273,6 +307,7 @@ export class Ingestion {
       client,
       runs.map(({ row, payloads }) => ({ place: row, payloads })),
     );
+    await removeWaiting(client, tenantId, [...ended]);
   }
 
   async #change(
@@ -288,9 +323,25 @@ export class Ingestion {
       own?.checkPlace(place);
       known.set(group, place);
     }
-    const rows = await selectRuns(client, tenantId, [...known.values()]);
+    const entries = [...known];
+    for (let from = 0; from < entries.length; from += CHANGED_AT_ONCE)
+      await this.#changeKnown(client, tenantId, entries.slice(from, from + CHANGED_AT_ONCE));
+    return { unknown: groups.filter((group) => !known.has(group)) };
+  }
+
+  /** Changes runs whose keys are locked. */
+  async #changeKnown(
+    client: Connection,
+    tenantId: string,
+    known: readonly (readonly [RunGroup, RunPlace])[],
+  ): Promise<void> {
+    const rows = await selectRuns(
+      client,
+      tenantId,
+      known.map(([, place]) => place),
+    );
     const byKey = new Map(rows.map((row) => [runKey(row), row] as const));
-    const updates = [...known].flatMap(([group, place]) => {
+    const updates = known.flatMap(([group, place]) => {
       const before: RunRow | undefined = byKey.get(runKey(place));
       return before
         ? [
@@ -314,7 +365,6 @@ export class Ingestion {
       client,
       updates.map(({ row, fill }) => ({ place: row, payloads: fill })),
     );
-    return { unknown: groups.filter((group) => !known.has(group)) };
   }
 
   /**
@@ -356,7 +406,7 @@ function isReadable({ projectId }: RunPlace, own: OwnProject | undefined): boole
 }
 
 /** A patch that came before its run changes it only where its sender may. */
-function mayChange({ projectId }: WaitingPatch, place: RunPlace): boolean {
+function mayChange({ projectId }: FoundPatch, place: RunPlace): boolean {
   return projectId === undefined || projectId === place.projectId;
 }
 
@@ -376,41 +426,9 @@ function parseBatch(batch: RunBatch): {
 }
 
 /** They were read once when they came, so they can be read now. */
-function parseWaiting(patches: readonly WaitingPatch[]): readonly ParsedOperation[] {
+function parseWaiting(patches: readonly FoundPatch[]): readonly ParsedOperation[] {
   return patches.flatMap(({ operation }) => {
     const parsed = parseOperation('patch', operation);
     return 'change' in parsed ? [{ change: parsed.change, operation }] : [];
   });
-}
-
-function tooManyWaiting({ change }: ParsedOperation): FieldProblem {
-  return {
-    loc: change.place,
-    msg: 'storing the update failed: its run has not arrived and too many updates wait for runs already; send the run first',
-    type: 'too_many_waiting',
-  };
-}
-
-function tooFarAhead(group: RunGroup, maxMonths: number): readonly FieldProblem[] {
-  return group.operations.map(({ change }) => ({
-    loc: [...change.place, 'start_time'],
-    msg: `start_time is too far ahead: this store already keeps runs of ${maxMonths} months to come; check the clock of the sender`,
-    type: 'too_many_days',
-  }));
-}
-
-function unknownProject(group: RunGroup): readonly FieldProblem[] {
-  return group.operations.map(({ change }) => ({
-    loc: [...change.place, 'session_id'],
-    msg: 'project not found',
-    type: 'not_found',
-  }));
-}
-
-function tooManyProjects(group: RunGroup, { message }: TooManyProjectsError): readonly FieldProblem[] {
-  return group.operations.map(({ change }) => ({
-    loc: [...change.place, 'session_name'],
-    msg: message,
-    type: 'too_many_projects',
-  }));
 }

@@ -1,10 +1,10 @@
-import type { Connection, Queryable } from '#lib/postgres';
+import { type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { createHash } from 'node:crypto';
 import { skipSpace } from '../wire/json-scanner.js';
 import type { RunOperation } from '../wire/run-operation.js';
 
 /** An update whose create has not come yet. */
-export interface WaitingPatch {
+interface WaitingPatch {
   readonly runId: string;
   readonly operation: RunOperation;
   /** The only project whose run it may change; undefined where the sender may change any. */
@@ -48,6 +48,9 @@ export const WAITING_ROOM: WaitingRoom = { patches: 10_000, bytes: 256 << 20, by
 /** Clients give up sending a create again long before. */
 const LONGEST_WAIT = '1 day';
 const DROPPED_AT_ONCE = 1000;
+/** Copied and sent at once. */
+const ADDED_AT_ONCE_BYTES = 8 << 20;
+const COLUMNS = ['tenant_id', 'run_id', 'project_id', 'run'] as const;
 
 /**
  * Adds updates while there is room. The caller holds the tenant's lock, so no other transaction adds.
@@ -68,6 +71,7 @@ export async function addWaiting<P extends WaitingPatch>(
   let free = room.patches - Number(found.rows[0]?.patches);
   let freeBytes = room.bytes - Number(found.rows[0]?.bytes);
   const refused: P[] = [];
+  let [writer, written] = [new CopyBinaryWriter(), 0];
   for (const patch of patches) {
     const run = joined(patch.operation);
     const ofRun = (ofRuns.get(patch.runId) ?? 0) + run.length;
@@ -78,11 +82,13 @@ export async function addWaiting<P extends WaitingPatch>(
     free--;
     freeBytes -= run.length;
     ofRuns.set(patch.runId, ofRun);
-    await client.query(
-      'INSERT INTO run_patches_waiting (tenant_id, run_id, project_id, run) VALUES ($1, $2, $3, $4)',
-      [tenantId, patch.runId, patch.projectId ?? null, run],
-    );
+    writer.row(COLUMNS.length).uuid(tenantId).uuid(patch.runId).uuid(patch.projectId).bytes(run);
+    written += run.length;
+    if (written < ADDED_AT_ONCE_BYTES) continue;
+    await copyIn(client, 'run_patches_waiting', COLUMNS, writer);
+    [writer, written] = [new CopyBinaryWriter(), 0];
   }
+  if (written > 0) await copyIn(client, 'run_patches_waiting', COLUMNS, writer);
   return refused;
 }
 
@@ -122,51 +128,84 @@ async function bytesOfRuns(
   return new Map(rows.map((row) => [row.run_id, Number(row.bytes)]));
 }
 
+/** New runs that are stored together. */
+export interface Portion<T> {
+  readonly runs: readonly T[];
+  /** Ids of those for which updates wait. */
+  readonly awaited: readonly string[];
+}
+
 /**
  * Cuts a list of new runs into portions whose waiting updates may be held in memory together.
  * @param maxBytes of a portion; a run with more is a portion of its own
+ * @param ownBytes what a run itself adds to what came
  */
 export async function portionsByWaiting<T extends { readonly place: { readonly id: string } }>(
   client: Connection,
   tenantId: string,
   fresh: readonly T[],
-  maxBytes: number,
-): Promise<readonly (readonly T[])[]> {
+  { maxBytes, ownBytes }: { readonly maxBytes: number; readonly ownBytes: (one: T) => number },
+): Promise<readonly Portion<T>[]> {
   const bytes = await bytesOfRuns(
     client,
     tenantId,
     fresh.map(({ place }) => place.id),
   );
-  const portions: T[][] = [[]];
+  const portions: { readonly runs: T[]; readonly awaited: string[] }[] = [];
   let held = 0;
   for (const one of fresh) {
-    const own = bytes.get(one.place.id) ?? 0;
-    if (held > 0 && held + own > maxBytes) {
-      portions.push([]);
+    const waiting = bytes.get(one.place.id) ?? 0;
+    const own = waiting + ownBytes(one);
+    if (portions.length === 0 || (held > 0 && held + own > maxBytes)) {
+      portions.push({ runs: [], awaited: [] });
       held = 0;
     }
-    portions.at(-1)?.push(one);
+    portions.at(-1)?.runs.push(one);
+    if (waiting > 0) portions.at(-1)?.awaited.push(one.place.id);
     held += own;
   }
   return portions;
 }
 
-/** Takes the updates that wait for these runs, oldest first. */
-export async function takeWaiting(
+/** An update as it was found waiting. */
+export interface FoundPatch extends WaitingPatch {
+  readonly seq: string;
+}
+
+/** The updates that wait for these runs, oldest first; nobody else takes them until the transaction ends. */
+export async function findWaiting(
   client: Connection,
   tenantId: string,
   runIds: readonly string[],
-): Promise<readonly WaitingPatch[]> {
+): Promise<readonly FoundPatch[]> {
   if (runIds.length === 0) return [];
-  const result = await client.query<{ run_id: string; project_id: string | null; run: string; seq: string }>(
-    'DELETE FROM run_patches_waiting WHERE tenant_id = $1 AND run_id = ANY($2::uuid[]) RETURNING seq, run_id, project_id, run',
+  const { rows } = await client.query<{
+    run_id: string;
+    project_id: string | null;
+    run: string;
+    seq: string;
+  }>(
+    `SELECT seq, run_id, project_id, run FROM run_patches_waiting
+    WHERE tenant_id = $1 AND run_id = ANY($2::uuid[]) ORDER BY seq FOR UPDATE`,
     [tenantId, runIds],
   );
-  return result.rows
-    .sort((a, b) => Number(BigInt(a.seq) - BigInt(b.seq)))
-    .map((row) => ({
-      runId: row.run_id,
-      operation: { run: Buffer.from(row.run), id: row.run_id },
-      projectId: row.project_id ?? undefined,
-    }));
+  return rows.map((row) => ({
+    runId: row.run_id,
+    operation: { run: Buffer.from(row.run), id: row.run_id },
+    projectId: row.project_id ?? undefined,
+    seq: row.seq,
+  }));
+}
+
+/** They wait no longer. */
+export async function removeWaiting(
+  client: Connection,
+  tenantId: string,
+  patches: readonly FoundPatch[],
+): Promise<void> {
+  if (patches.length === 0) return;
+  await client.query('DELETE FROM run_patches_waiting WHERE tenant_id = $1 AND seq = ANY($2::bigint[])', [
+    tenantId,
+    patches.map(({ seq }) => seq),
+  ]);
 }

@@ -4,22 +4,20 @@ import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces } from '../run/run-keys.js';
 import { selectRuns } from '../run/run-table.js';
 import type { StoredRun } from '../run/stored-run.js';
+import type { RunOptions } from '../trace-store.js';
 
-/**
- * The run with its payloads; undefined also for another tenant's. An id that stands in several traces is any of them.
- * @param projectId hides the runs of every other project
- */
+/** The run with its payloads; undefined also for another tenant's. An id that stands in several traces is any of them. */
 export async function findRun(
   db: Queryable,
-  payloads: Pick<PayloadStore, 'get'>,
-  tenantId: string,
-  id: string,
-  projectId?: string,
+  payloads: Pick<PayloadStore, 'get' | 'size'>,
+  { tenantId, id, projectId, hold }: { readonly tenantId: string; readonly id: string } & RunOptions,
 ): Promise<StoredRun | undefined> {
   if (!isUuid(id)) return undefined;
   const wanted = id.toLowerCase();
   const [place] = await findPlaces(db, tenantId, [{ id: wanted, traceId: undefined }], { projectId });
   const isHidden = projectId !== undefined && place?.projectId !== projectId;
   const [row] = place && !isHidden ? await selectRuns(db, tenantId, [place]) : [];
-  return row && { row, payloads: await payloads.get(db, row) };
+  if (!row) return undefined;
+  hold?.(await payloads.size(db, row));
+  return { row, payloads: await payloads.get(db, row) };
 }

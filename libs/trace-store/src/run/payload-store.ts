@@ -21,11 +21,20 @@ export interface PayloadStore {
   /** Stores the given payloads where there is none yet. */
   fill(client: Connection, entries: readonly PlacedPayloads[]): Promise<void>;
   get(db: Queryable, place: RunPlace): Promise<RunPayloads>;
+  /** Bytes that `get` would answer. */
+  size(db: Queryable, place: RunPlace): Promise<number>;
 }
 
 const PLACE = ['tenant_id', 'project_id', 'start_time', 'id', 'trace_id'] as const;
 /** Rows of one UPDATE: Postgres takes 65,535 parameters, and the text of the statement grows with each. */
 const ROWS_PER_UPDATE = 500;
+
+const AT_PLACE =
+  'FROM run_payloads WHERE tenant_id = $1 AND project_id = $2 AND start_time = $3 AND id = $4 AND trace_id = $5';
+
+function valuesOf(place: RunPlace): string[] {
+  return [place.tenantId, place.projectId, formatInstant(place.startTime), place.id, place.traceId];
+}
 
 function has(payloads: RunPayloads): boolean {
   return PAYLOAD_FIELDS.some((field) => payloads[field] !== undefined);
@@ -59,12 +68,17 @@ export class PostgresPayloadStore implements PayloadStore {
 
   async get(db: Queryable, place: RunPlace): Promise<RunPayloads> {
     const result = await db.query<Record<string, Buffer | null>>({
-      text: `SELECT ${PAYLOAD_FIELDS.join(', ')} FROM run_payloads
-        WHERE tenant_id = $1 AND project_id = $2 AND start_time = $3 AND id = $4 AND trace_id = $5`,
-      values: [place.tenantId, place.projectId, formatInstant(place.startTime), place.id, place.traceId],
+      text: `SELECT ${PAYLOAD_FIELDS.join(', ')} ${AT_PLACE}`,
+      values: valuesOf(place),
       ...byteRows,
     });
     return Object.fromEntries(Object.entries(result.rows[0] ?? {}).filter(([, value]) => value !== null));
+  }
+
+  async size(db: Queryable, place: RunPlace): Promise<number> {
+    const sum = PAYLOAD_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)::bigint`).join(' + ');
+    const { rows } = await db.query<{ bytes: string }>(`SELECT ${sum} AS bytes ${AT_PLACE}`, valuesOf(place));
+    return Number(rows[0]?.bytes ?? 0);
   }
 }
 

@@ -169,11 +169,24 @@ function parseRow(row: TextRow): RunRow {
   };
 }
 
-const SELECT = `
-SELECT ${COLUMNS.map((name) => `r.${name}`).join(', ')}
+/** Runs by their places; `valuesOf` has the values. */
+const AT_PLACES = `
 FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[]) AS k(project_id, start_time, id, trace_id)
 JOIN runs r USING (project_id, start_time, id, trace_id)
 WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3`;
+
+function valuesOf(tenantId: string, places: readonly RunPlace[]): readonly unknown[] {
+  return [
+    tenantId,
+    ...timeBounds(places),
+    places.map((place) => place.projectId),
+    places.map((place) => formatInstant(place.startTime)),
+    places.map((place) => place.id),
+    places.map((place) => place.traceId),
+  ];
+}
+
+const SELECT = `SELECT ${COLUMNS.map((name) => `r.${name}`).join(', ')} ${AT_PLACES}`;
 
 /** The typed columns of these runs of one tenant, in no order. */
 export async function selectRuns(
@@ -185,14 +198,37 @@ export async function selectRuns(
   const result = await db.query<TextRow>({
     text: SELECT,
     types: textTypes,
-    values: [
-      tenantId,
-      ...timeBounds(places),
-      places.map((place) => place.projectId),
-      places.map((place) => formatInstant(place.startTime)),
-      places.map((place) => place.id),
-      places.map((place) => place.traceId),
-    ],
+    values: [...valuesOf(tenantId, places)],
   });
   return result.rows.map(parseRow);
+}
+
+/** What a run tells its children. */
+export interface ParentRow {
+  readonly id: string;
+  readonly traceId: string;
+  /** Undefined when it has more ancestors than were asked for. */
+  readonly dottedOrder: string | undefined;
+}
+
+/**
+ * Where these runs stand in their traces, in no order.
+ * @param maxAncestors of a run whose place is answered: each has the ids of all of them in it
+ */
+export async function selectParents(
+  db: Queryable,
+  tenantId: string,
+  places: readonly RunPlace[],
+  maxAncestors: number,
+): Promise<readonly ParentRow[]> {
+  if (places.length === 0) return [];
+  const { rows } = await db.query<{ id: string; trace_id: string; dotted_order: string | null }>(
+    `SELECT r.id, r.trace_id, CASE WHEN cardinality(r.parent_run_ids) <= $8 THEN r.dotted_order END AS dotted_order ${AT_PLACES}`,
+    [...valuesOf(tenantId, places), maxAncestors],
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    traceId: row.trace_id,
+    dottedOrder: row.dotted_order ?? undefined,
+  }));
 }

@@ -58,6 +58,9 @@ const LIGHT = new Set([
 
 /** A parsed value takes many times the memory of its text. */
 const MAX_LIGHT_BYTES = 1 << 20;
+/** Tags are read and written whole whenever a run changes. */
+const MAX_TAGS = 1000;
+const MAX_TAG_CHARS = 65_536;
 /** A payload is nested no deeper beside its run than it may be inside of it: waiting updates are stored in one piece. */
 const MAX_PAYLOAD_DEPTH = MAX_JSON_DEPTH - 1;
 
@@ -121,6 +124,12 @@ class Reader {
     if (value === undefined || value === null) return undefined;
     if (!Array.isArray(value) || !value.every((tag) => typeof tag === 'string'))
       return this.refuse('tags', 'Input should be a list of strings', 'list_type');
+    if (value.length > MAX_TAGS || value.reduce((sum, tag) => sum + tag.length, 0) > MAX_TAG_CHARS)
+      return this.refuse(
+        'tags',
+        `List should have at most ${MAX_TAGS} items of together at most ${MAX_TAG_CHARS} characters`,
+        'too_long',
+      );
     return value.map(storable);
   }
 
