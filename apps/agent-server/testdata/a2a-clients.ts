@@ -113,7 +113,7 @@ function seenNew({ id, contextId, status, artifacts, history }: NewTask): SeenTa
 type Headers = Readonly<Record<string, string>>;
 
 /** `fetch` that sends these headers as well. */
-function fetchWith(more: Headers): typeof fetch {
+export function fetchWith(more: Headers): typeof fetch {
   return async (input, init) => {
     const headers = new globalThis.Headers(init?.headers);
     for (const [name, value] of Object.entries(more)) headers.set(name, value);

@@ -1,11 +1,12 @@
 import type { JsonObject } from '#lib/json';
 import type { Agent } from './agents.js';
+import { type CardSecurity, hybridSecurity, security10 } from './card-security.js';
 
 export interface CardOptions {
   /** Where the server is called, without a slash at the end. */
   readonly baseUrl: string;
-  /** Callers need an API key in `x-api-key`. */
-  readonly needsKey: boolean;
+  /** Undefined where nothing is known of how callers show who they are. */
+  readonly security: CardSecurity | undefined;
 }
 
 const INPUT_MODES = ['text/plain', 'application/json'];
@@ -32,11 +33,6 @@ function urlOf({ assistant }: Agent, { baseUrl }: CardOptions): string {
   return `${baseUrl}/a2a/${encodeURIComponent(assistant.assistant_id)}`;
 }
 
-/** The key as both versions say it; readers of one pass over the words of the other. */
-const KEY_03 = { type: 'apiKey', in: 'header', name: 'x-api-key' };
-const KEY_10 = { apiKeySecurityScheme: { location: 'header', name: 'x-api-key' } };
-const REQUIRES_KEY_10 = [{ schemes: { apiKey: { list: [] } } }];
-
 /** The card for clients of 1.0, which refuse members that they do not know. */
 export function buildCard10(agent: Agent, options: CardOptions): JsonObject {
   const url = urlOf(agent, options);
@@ -47,9 +43,7 @@ export function buildCard10(agent: Agent, options: CardOptions): JsonObject {
       { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
     ],
     capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: false },
-    ...(options.needsKey
-      ? { securitySchemes: { apiKey: KEY_10 }, securityRequirements: REQUIRES_KEY_10 }
-      : {}),
+    ...security10(options.security),
   };
 }
 
@@ -68,8 +62,6 @@ export function buildHybridCard(agent: Agent, options: CardOptions): JsonObject 
       extendedAgentCard: false,
     },
     supportsAuthenticatedExtendedCard: false,
-    ...(options.needsKey
-      ? { securitySchemes: { apiKey: { ...KEY_03, ...KEY_10 } }, security: [{ apiKey: [] }] }
-      : {}),
+    ...hybridSecurity(options.security),
   };
 }

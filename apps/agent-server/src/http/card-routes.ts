@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { buildCard10, buildHybridCard } from '../a2a/agent-card.js';
 import type { Agents } from '../a2a/agents.js';
+import type { CardSecurity } from '../a2a/card-security.js';
 import { wireOfVersion } from '../a2a/choose-wire.js';
 import { A2aError } from '../a2a/a2a-error.js';
 import { scopeOf } from './caller-scope.js';
@@ -13,7 +14,8 @@ import { access } from './route-access.js';
 
 export interface CardParts extends PublicUrlSettings {
   readonly agents: Agents;
-  readonly needsKey: boolean;
+  /** How callers show who they are, as cards say it. */
+  readonly cardSecurity: CardSecurity | undefined;
 }
 
 /** Callers need a key for a card, so no cache but their own may keep it. */
@@ -52,7 +54,7 @@ async function sendCard(
       'unavailable',
       'Agent card: the public URL of this server is not known; set AGENTPLANE_PUBLIC_URL',
     );
-  const options = { baseUrl, needsKey: parts.needsKey };
+  const options = { baseUrl, security: parts.cardSecurity };
   const build = isPure(request) ? buildCard10 : buildHybridCard;
   const card = JSON.stringify(build(agent, options));
   const etag = `"${createHash('sha256').update(card).digest('base64url').slice(0, 27)}"`;

@@ -4,6 +4,7 @@ import { claimAddress } from '#lib/held-sockets';
 import type { HttpSettings, OpenapiSecurity } from '#lib/graph-configuration';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { cardSecurityOf } from '../a2a/card-security.js';
 import type { DescribedGraphs } from '../graph/described-graphs.js';
 import type { Readiness } from '../start/readiness.js';
 import type { AppFront } from '../app-front/app-front.js';
@@ -124,13 +125,17 @@ export class HttpSide {
     registerStoreRoutes(this.#app, parts);
     const { a2a } = parts;
     registerUiRoutes(this.#app, { ...parts, ...a2a, mountPrefix: settings.mountPrefix });
-    const needsKey = verifier !== undefined;
+    const cardSecurity = cardSecurityOf({
+      hasVerifier: verifier !== undefined,
+      hasHandler: authorization?.authenticates === true,
+      described: parts.security,
+    });
     this.#a2a = new A2aRoutes({
       ...parts,
       ...a2a,
       unsent: this.#unsent,
       mountPrefix: settings.mountPrefix,
-      needsKey,
+      cardSecurity,
     });
     this.#a2a.register(this.#app);
     this.#mcp = new McpRoutes({ ...parts, unsent: this.#unsent });

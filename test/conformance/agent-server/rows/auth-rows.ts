@@ -1,3 +1,6 @@
+import { DefaultAgentCardResolver as OlderResolver } from 'a2a-sdk-0/client';
+import { DefaultAgentCardResolver } from 'a2a-sdk-1/client';
+import { fetchWith, newestClient } from '../../../../apps/agent-server/testdata/a2a-clients.js';
 import { send } from '../clients/raw-http.js';
 import { sdkClient, statusOf } from '../clients/sdk-client.js';
 import { rowsOf, type Target } from '../target.js';
@@ -36,6 +39,38 @@ export const AUTH_ROWS = rowsOf(
       const path = `/ui/${own.assistant_id}`;
       expect((await send(callerOf(target, 'ada'), 'POST', path, asked)).status).toBe(200);
       expect((await send(callerOf(target, 'bob'), 'POST', path, asked)).status).toBe(404);
+    },
+    'describes to A2A clients of both versions how people log in': async (target) => {
+      const ada = callerOf(target, 'ada');
+      const path = '/.well-known/agent-card.json?assistant_id=talk';
+      const fetchImpl = fetchWith(ada.headers);
+      const flow = { authorizationUrl: 'https://id.test/login', tokenUrl: 'https://id.test/token' };
+      const older = await new OlderResolver({ fetchImpl }).resolve(ada.url, path);
+      expect([older.securitySchemes, older.security]).toMatchObject([
+        {
+          OAuth: { type: 'oauth2', flows: { authorizationCode: flow, clientCredentials: {} } },
+          Admin: { type: 'http', scheme: 'bearer' },
+        },
+        [{ OAuth: ['read'] }],
+      ]);
+      const newer = await new DefaultAgentCardResolver({ fetchImpl }).resolve(ada.url, path);
+      const scopes = { read: 'Read all' };
+      const code = { $case: 'authorizationCode', value: { ...flow, scopes } };
+      expect([newer.securitySchemes, newer.securityRequirements]).toMatchObject([
+        {
+          OAuth: { scheme: { $case: 'oauth2SecurityScheme', value: { flows: { flow: code } } } },
+          Admin: { scheme: { $case: 'httpAuthSecurityScheme', value: { scheme: 'bearer' } } },
+        },
+        [{ schemes: { OAuth: { list: ['read'] } } }],
+      ]);
+      const headers = { 'a2a-version': '1.0' };
+      const { body } = await send(ada, 'GET', path, { headers });
+      expect(body).toMatchObject({
+        securitySchemes: { Admin: { httpAuthSecurityScheme: { scheme: 'bearer' } } },
+      });
+      expect(JSON.stringify(body)).not.toMatch(/"type"|"security"|clientCredentials|apiKey/);
+      const client = await newestClient(ada.url, path, false, ada.headers);
+      expect(await client.send({ parts: [{ text: 'hello' }] })).toMatchObject({ state: 'completed' });
     },
     'shows people only what is theirs': async (target) => {
       const [ada, bob] = [sdkClient(callerOf(target, 'ada')), sdkClient(callerOf(target, 'bob'))];
