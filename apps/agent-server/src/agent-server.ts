@@ -121,7 +121,7 @@ export class AgentServer {
         trustsForwarded: config.trustForwarded === 'on',
       },
       settings: agent.http,
-      ...{ app, ui },
+      ...{ app, ui, redis: services.redis },
       version: PLATFORM_VERSION,
       cors: await loadCors(config.corsOrigins, agent.http.cors),
       info: infoOf(config),
@@ -148,6 +148,7 @@ export class AgentServer {
       await assistants.ensure([...graphs]);
       await services.threadSweeper.prepare();
     });
+    services.redis?.start();
     await notifications.start();
     worker.start();
     keeper.start();
@@ -180,6 +181,7 @@ export class AgentServer {
     await services.threadSweeper.stop();
     await services.ticker.stop();
     services.follower.stop();
+    await services.redis?.stop();
     await setImmediate(); // streams of runs that have just ended are written in the next turn
     await http.close();
     await Promise.all([hosts.stop(), app?.stop()]);
@@ -286,8 +288,8 @@ function ownUrlOf(host: string, port: number, prefix: string): string {
 }
 
 function secretWords(config: ServerConfig): string[] {
-  const { postgresUri, platformKey } = config;
-  const words = [postgresUri, platformKey, ...signingSecretsOf(config)];
+  const { postgresUri, platformKey, redisUri } = config;
+  const words = [postgresUri, platformKey, redisUri, ...signingSecretsOf(config)];
   return words.filter((word) => word !== undefined);
 }
 

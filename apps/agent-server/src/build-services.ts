@@ -7,6 +7,9 @@ import { ContextThreads } from './a2a/context-threads.js';
 import { Tasks } from './a2a/tasks.js';
 import type { Assistants } from './assistant/assistants.js';
 import type { ServerConfig } from './config.js';
+import { LiveOutput } from './fan-out/live-output.js';
+import { parseOutput } from './fan-out/output-text.js';
+import { RedisChannel } from './fan-out/redis-channel.js';
 import type { GraphHosts } from './hosting/graph-hosts.js';
 import { ThreadState } from './http/thread-state.js';
 import { CronService } from './cron/cron-service.js';
@@ -61,6 +64,8 @@ export interface Services {
   readonly agents: Agents;
   readonly tasks: Tasks;
   readonly watch: ThreadWatch;
+  /** Undefined without `REDIS_URI`. */
+  readonly redis: RedisChannel | undefined;
 }
 
 /** Puts everything that the routes call together, and what works beside them. Nothing is started. */
@@ -76,9 +81,13 @@ export function buildServices(parts: ServiceParts): Services {
     resumableMs: config.resumableSeconds * 1000,
   };
   const logs = new RunLogs(clock, limits);
-  const relay = new RunRelay(sql, log);
+  const redis = openRedis(parts, server.serverId, {
+    receive: (event) => follower.receive(event),
+    askAgain: () => follower.askAgain(),
+  });
+  const relay = new RunRelay(sql, log, redis?.live);
   const temporary = new TemporaryRuns(sql, server, clock);
-  const follower = new RunFollower({ sql, server, logs, clock, log });
+  const follower = new RunFollower({ sql, server, logs, isLive: redis !== undefined, clock, log });
   const runLimits = { perAssistant: config.runsPerAssistant, perCaller: config.runsPerCaller };
   const webhooks = buildWebhooks(parts);
   const worker = new Worker({
@@ -111,6 +120,7 @@ export function buildServices(parts: ServiceParts): Services {
     keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, kept: limits, clock, log }),
     webhooks: webhooks.sender,
     watch,
+    redis: redis?.channel,
     crons: new CronService({
       ...{ sql, assistants, webhooks: webhooks.policy, clock },
       limits: {
@@ -129,4 +139,31 @@ export function buildServices(parts: ServiceParts): Services {
     agents: new Agents(assistants, hosts),
     tasks: new Tasks({ sql, runs, states: state, contexts: new ContextThreads(sql), clock }),
   };
+}
+
+interface Redis {
+  readonly channel: RedisChannel;
+  readonly live: LiveOutput;
+}
+
+/** The way of live output between servers. Nothing is connected yet. */
+function openRedis(
+  { config, secrets, clock, log }: ServiceParts,
+  serverId: string,
+  follower: Pick<RunFollower, 'receive' | 'askAgain'>,
+): Redis | undefined {
+  const { redisUri: uri, redisKeyPrefix, tenantId, deployment = '' } = config;
+  if (uri === undefined) return undefined;
+  const channelOf = (id: string): string =>
+    `${redisKeyPrefix}agentplane:${tenantId}:${deployment}:output:${id}`;
+  const channel = new RedisChannel({
+    ...{ uri, channel: channelOf(serverId), secrets, clock, log },
+    onMessage: (text) => {
+      const events = parseOutput(text);
+      if (events) for (const event of events) follower.receive(event);
+      else log.warn({ bytes: text.length }, 'Redis brought a message that no agent server sends; ignored');
+    },
+    onChange: () => void follower.askAgain(),
+  });
+  return { channel, live: new LiveOutput(channel, channelOf) };
 }

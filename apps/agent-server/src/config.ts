@@ -1,9 +1,27 @@
-import { choice, flag, integer, list, loadConfig, optionalText, text, url, type Config } from '#lib/config';
+import {
+  choice,
+  flag,
+  integer,
+  list,
+  loadConfig,
+  optionalText,
+  optionalUri,
+  text,
+  url,
+  type Config,
+} from '#lib/config';
 
 const fields = {
   host: text('HOST', 'Address to listen on.', { fallback: '0.0.0.0' }),
   port: integer('PORT', 'Port to listen on; 0 picks a free one.', { fallback: 8000, max: 65_535 }),
   postgresUri: text('POSTGRES_URI', "The deployment's own database.", { secret: true }),
+  redisUri: optionalUri(
+    'REDIS_URI',
+    'Redis through which servers of the deployment send one another the output of runs, `redis://…` or `rediss://…`.',
+    ['redis:', 'rediss:'],
+    { secret: true },
+  ),
+  redisKeyPrefix: text('REDIS_KEY_PREFIX', 'Before the name of every channel in Redis.', { fallback: '' }),
   logLevel: choice('LOG_LEVEL', 'Least severe level that is logged.', ['debug', 'info', 'warn', 'error'], {
     fallback: 'info',
   }),

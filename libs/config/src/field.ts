@@ -41,6 +41,20 @@ export function optionalText(
   return field<string | undefined>(env, about, { ...options, fallback: undefined }, (value) => value);
 }
 
+/** A URI of one of some protocols, for example `redis:`; may be missing. */
+export function optionalUri(
+  env: string,
+  about: string,
+  protocols: readonly string[],
+  options: { secret?: boolean } = {},
+): Field<string | undefined> {
+  return field<string | undefined>(env, about, { ...options, fallback: undefined }, (value) => {
+    if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol))
+      throw new Error(`must be a URI that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`);
+    return value;
+  });
+}
+
 /** A whole number between `min` and `max`, both included. */
 export function integer(
   env: string,

@@ -1,5 +1,16 @@
 export { PLATFORM_VERSION } from './generated/platform-version.js';
-export { choice, flag, integer, json, list, optionalText, text, url, type Field } from './field.js';
+export {
+  choice,
+  flag,
+  integer,
+  json,
+  list,
+  optionalText,
+  optionalUri,
+  text,
+  url,
+  type Field,
+} from './field.js';
 export {
   adoptEnvironment,
   ConfigError,

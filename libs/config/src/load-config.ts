@@ -34,7 +34,9 @@ export function loadConfig<F extends Record<string, Field<unknown>>>(
       values[name] = field.parse(given);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      problems.push(`${field.env} ${field.secret ? 'has a value that cannot be read' : message}`);
+      problems.push(
+        `${field.env} ${field.secret ? `has a value that cannot be read: ${field.about}` : message}`,
+      );
     }
   }
   if (problems.length > 0) throw new ConfigError(problems);

@@ -28,6 +28,7 @@ describe('isReservedEnvironment', () => {
     ['AGENTPLANE_TRUST_FORWARDED', false],
     ['AGENTPLANE_SERVICE_URL', true],
     ['OPENAI_API_KEY', false],
+    ['REDIS_URI', false],
     ['MY_PORT', false],
   ])('answers for the variable %s with %p', (name, expected) => {
     expect(isReservedEnvironment(name)).toBe(expected);

@@ -41,7 +41,6 @@ const RESERVED_ENVIRONMENT: ReadonlySet<string> = new Set([
   'LOG_DICT_TRACEBACKS',
   'LOG_JSON',
   'POSTGRES_PASSWORD',
-  'REDIS_URI',
 ]);
 
 /** Only users know where clients reach an agent from outside of its cluster. */

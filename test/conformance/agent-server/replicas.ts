@@ -18,7 +18,11 @@ export class Replicas {
     private readonly servers: readonly ServerProcess[],
   ) {}
 
-  static async start(postgres: TestPostgres, count: number): Promise<Replicas> {
+  static async start(
+    postgres: TestPostgres,
+    count: number,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Replicas> {
     const [{ uri }, guarded, front] = await Promise.all([
       postgres.freshDatabase(),
       postgres.freshDatabase(),
@@ -27,7 +31,7 @@ export class Replicas {
     const [guard, ...servers] = await Promise.all([
       ServerProcess.start({ uri: guarded.uri, folder: GUARDED_AGENT }),
       ...Array.from({ length: count }, () =>
-        ServerProcess.start({ uri, folder: CONFORMANCE_AGENT, env: TUNED }),
+        ServerProcess.start({ uri, folder: CONFORMANCE_AGENT, env: { ...TUNED, ...env } }),
       ),
     ]);
     front.leadTo(servers.map(({ url }) => url));

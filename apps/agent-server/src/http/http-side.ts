@@ -47,6 +47,8 @@ export interface HttpSideParts
   readonly a2a: Pick<A2aRouteParts, 'agents' | 'tasks' | 'publicUrl' | 'serviceUrl' | 'trustsForwarded'>;
   /** The HTTP app of the agent; undefined when it brings none. */
   readonly app: AppFront | undefined;
+  /** Undefined when the server has none. */
+  readonly redis: { readonly note: string | undefined } | undefined;
   /** What the agent says about its routes. */
   readonly settings: HttpSettings;
   /** Version that the server says it has. */
@@ -111,7 +113,7 @@ export class HttpSide {
       readiness,
       info: () => info,
       app: parts.app,
-      note: () => parts.hosts.note ?? parts.app?.note,
+      note: () => parts.hosts.note ?? parts.app?.note ?? parts.redis?.note,
       log,
       onRoute: (name) => this.routes.push(name),
     });

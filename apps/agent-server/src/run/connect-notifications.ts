@@ -20,10 +20,16 @@ interface Listeners {
   readonly watch: Pick<ThreadWatch, 'wake'>;
 }
 
-/** `RUN`, or `RUN:POSITION`. */
-function placeIn(text: string): { readonly runId: string; readonly position: Position | undefined } {
-  const [runId = '', position] = text.split(':', 2);
-  return { runId, position: position === undefined ? undefined : parsePosition(position) };
+interface Place {
+  readonly runId: string;
+  readonly position: Position | undefined;
+  readonly server: string | undefined;
+}
+
+/** `RUN`, `RUN:POSITION`, or `RUN:POSITION:SERVER` with a position that may be empty. */
+function placeIn(text: string): Place {
+  const [runId = '', position = '', server] = text.split(':', 3);
+  return { runId, position: parsePosition(position), server };
 }
 
 /** Hands notifications to the parts that they are for. */
@@ -39,8 +45,8 @@ export function connectNotifications(
   notifications.on('pending', () => worker.wake());
   notifications.on('cancel', (runId) => void cancel(runId));
   notifications.on('watch', (wanted) => {
-    const { runId, position } = placeIn(wanted);
-    void watches.answer(runId, position);
+    const { runId, position, server } = placeIn(wanted);
+    void watches.answer(runId, position, server);
   });
   notifications.on('at', (place) => {
     const { runId, position } = placeIn(place);

@@ -120,7 +120,8 @@ export class LeaseKeeper {
       }
       worker.renewed(run, askedAtMs);
       if (found.cancel) execution.stop({ kind: 'cancelled', action: found.cancel });
-      if (found.watchers.some((watcher) => watcher !== server.serverId)) worker.relay(run.runId);
+      const watchers = found.watchers.filter((watcher) => watcher !== server.serverId);
+      if (watchers.length > 0) worker.relay(run.runId, watchers);
     }
   }
 

@@ -12,6 +12,7 @@ import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { RunLog, RunLogs } from './run-logs.js';
+import { EarlyOutput } from './early-output.js';
 import { runResult } from './run-result.js';
 import type { Followed } from './worker.js';
 
@@ -20,6 +21,9 @@ const POLL_MS = 500;
 
 /** Looks that must find a run ended, or a gap in its output, before what is missing counts as lost. */
 const LOOKS_BEFORE_GIVING_UP = 4;
+
+/** How long the server at work may take to answer where the output of its run stands, before the database is read. */
+const ANSWER_MS = 1_000;
 
 /** Bytes of one look. */
 const PAGE_BYTES = 4 * 1024 * 1024;
@@ -30,6 +34,9 @@ interface Place {
   readonly mayBeginLater: boolean;
   /** It is known where to begin, and the server at work was asked. */
   isReady: boolean;
+  /** Called when it is known where the output stands; undefined: nobody waits for that. */
+  begun: (() => void) | undefined;
+  readonly early: EarlyOutput;
   looksAfterEnd: number;
   looksAtGap: number;
 }
@@ -40,12 +47,16 @@ interface FollowOptions {
   readonly mayBeginLater?: boolean;
   /** Where the reader stands that is the first here. */
   readonly wanted?: Position | undefined;
+  /** The run is at work, and its reader takes what comes from now on. */
+  readonly isFromNow?: boolean;
 }
 
 export interface RunFollowerParts {
   readonly sql: Sql;
   readonly server: ServerIdentity;
   readonly logs: RunLogs;
+  /** Output also comes as it is made, by a way of its own: see `receive`. */
+  readonly isLive?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -57,9 +68,14 @@ const REMOVED: RunResult = {
   lacksOutput: true,
 };
 
+function before({ attempt, n }: Position): Position {
+  return { attempt, n: n - 1 };
+}
+
 /**
- * Fills the logs here of runs that wait or are at work at another server, which writes their output to the database for
- * as long as somebody follows. Positions count without gaps, so what was lost on the way is noticed and asked for again.
+ * Fills the logs here of runs that wait or are at work at another server, which sends their output, or writes it to the
+ * database, for as long as somebody follows. Positions count without gaps, so what was lost on the way is noticed and
+ * asked for again; what is repeated comes through the database.
  */
 export class RunFollower implements Followed {
   readonly #places = new Map<string, Place>();
@@ -71,17 +87,27 @@ export class RunFollower implements Followed {
   constructor(private readonly parts: RunFollowerParts) {}
 
   /** Goes on after the log's last event; where that is not known, with what comes from now on. */
-  follow(log: RunLog, { isMarked = false, mayBeginLater = false, wanted }: FollowOptions = {}): void {
+  follow(
+    log: RunLog,
+    { isMarked = false, mayBeginLater = false, wanted, isFromNow }: FollowOptions = {},
+  ): void {
     if (this.#places.has(log.runId)) return;
-    const place: Place = { log, mayBeginLater, isReady: isMarked, looksAfterEnd: 0, looksAtGap: 0 };
+    const looks = { looksAfterEnd: 0, looksAtGap: 0 };
+    const early = new EarlyOutput();
+    const place: Place = { log, mayBeginLater, isReady: isMarked, begun: undefined, early, ...looks };
     this.#places.set(log.runId, place);
-    if (!isMarked) void this.#prepare(place, wanted);
+    if (!isMarked) void this.#prepare(place, wanted, isFromNow ?? false);
     if (!this.#cancel) this.#schedule();
   }
 
   /** Answers whether the run was followed. */
   unfollow(runId: string): boolean {
     return this.#places.delete(runId);
+  }
+
+  /** Whether output may never reach the database unless it is asked for. */
+  get isLive(): boolean {
+    return this.parts.isLive ?? false;
   }
 
   follows(runId: string): boolean {
@@ -101,6 +127,23 @@ export class RunFollower implements Followed {
     if (runId === '' || this.#places.has(runId)) this.#look(false);
   }
 
+  /** Output as it is made. What does not come next waits for what the database has between. */
+  receive(event: StoredEvent): void {
+    const place = this.#places.get(event.runId);
+    if (!place) return;
+    const { events } = place.log;
+    if (!events.last && place.begun && event.position.n > 0)
+      this.standsAt(event.runId, before(event.position));
+    place.early.add(event);
+    this.#takeEarly(place);
+  }
+
+  /** The way of live output broke, or serves again: what was under way may be lost. */
+  async askAgain(): Promise<void> {
+    for (const [runId, { log, isReady }] of [...this.#places])
+      if (isReady && this.#places.has(runId)) await this.ask(runId, log.events.last);
+  }
+
   stop(): void {
     this.#isStopped = true;
     this.#cancel?.();
@@ -108,16 +151,21 @@ export class RunFollower implements Followed {
 
   /** The server at work answered where the output stands. A log that has not begun begins there. */
   standsAt(runId: string, position: Position): void {
-    const { events } = this.#places.get(runId)?.log ?? {};
-    if (events && !events.last) events.restart(position);
+    const place = this.#places.get(runId);
+    if (!place) return;
+    if (!place.log.events.last) place.log.events.restart(position);
+    place.begun?.();
+    this.#takeEarly(place);
   }
 
   /**
    * Where a log begins is never what a client named, but what servers wrote or answer; readers that stand before it
    * catch up by themselves, and one that stands beyond it harms nobody else.
    */
-  async #prepare(place: Place, wanted: Position | undefined): Promise<void> {
+  async #prepare(place: Place, wanted: Position | undefined, isFromNow: boolean): Promise<void> {
     const { runId, events } = place.log;
+    // the database lacks what was sent live: what it has of the run may be old
+    if (this.parts.isLive && isFromNow && (await this.#learnsPlace(place))) return this.#ready(place);
     try {
       if (!events.last) {
         const last = await findLastEvent(WORKER, this.parts.sql, runId);
@@ -128,8 +176,35 @@ export class RunFollower implements Followed {
     }
     const { last } = events;
     await this.ask(runId, wanted && last ? earlier(wanted, last) : (wanted ?? last));
+    this.#ready(place);
+  }
+
+  #ready(place: Place): void {
     place.isReady = true;
+    this.#takeEarly(place);
     this.#look(false);
+  }
+
+  /** Answers whether the server at work said, or showed by its output, where that stands. */
+  async #learnsPlace(place: Place): Promise<boolean> {
+    const { runId, events } = place.log;
+    const begun = Promise.withResolvers<void>();
+    const cancel = this.parts.clock.after(ANSWER_MS, begun.resolve);
+    place.begun = begun.resolve;
+    await this.ask(runId, undefined);
+    await begun.promise;
+    cancel();
+    place.begun = undefined;
+    return events.last !== undefined;
+  }
+
+  #takeEarly(place: Place): void {
+    const { early, log } = place;
+    for (let next = early.takeNext(log.events.last); next; next = early.takeNext(log.events.last)) {
+      if (!this.#deliver(place, next)) return;
+      place.begun?.();
+      if (this.#places.get(log.runId) !== place) return; // that was its end
+    }
   }
 
   #schedule(): void {
@@ -177,6 +252,10 @@ export class RunFollower implements Followed {
       if (this.#deliver(place, event)) hasMore = true;
       else gaps.add(place);
     }
+    for (const [, place] of ready) {
+      this.#takeEarly(place);
+      if (place.early.first) gaps.add(place);
+    }
     if (isTimed) for (const place of gaps) await this.#missing(place, found);
     if (hasMore) this.#shouldLookAgain = true;
     else if (isTimed && this.#places.size > 0) await this.#readRows();
@@ -189,12 +268,12 @@ export class RunFollower implements Followed {
     if (last && !isAfter(position, last)) return true;
     if (last && !isNext(position, last)) {
       if (!place.mayBeginLater || events.bytes > 0) return false;
-      events.restart({ ...position, n: position.n - 1 });
+      events.restart(before(position));
     }
     place.looksAtGap = 0;
     if (event === END) {
       // readers that stand before it have something to catch up with
-      if (!last && position.n > 0) events.restart({ ...position, n: position.n - 1 });
+      if (!last && position.n > 0) events.restart(before(position));
       this.#places.delete(runId);
       this.parts.logs.end(runId, { body: data });
     } else if (position.n === 0) events.open(position.attempt, { event, data });
@@ -207,8 +286,15 @@ export class RunFollower implements Followed {
     const { runId, events } = place.log;
     if (++place.looksAtGap < LOOKS_BEFORE_GIVING_UP) return this.ask(runId, events.last);
     const { last } = events;
-    const next = found.find((event) => event.runId === runId && (!last || isAfter(event.position, last)));
-    if (next) events.restart({ ...next.position, n: next.position.n - 1 });
+    const next = [...found.filter((event) => event.runId === runId), place.early.first]
+      .filter((event) => event !== undefined)
+      .map(({ position }) => position)
+      .filter((position) => !last || isAfter(position, last))
+      .reduce<Position | undefined>(
+        (first, position) => (first ? earlier(first, position) : position),
+        undefined,
+      );
+    if (next) events.restart(before(next));
     this.#shouldLookAgain = true;
   }
 

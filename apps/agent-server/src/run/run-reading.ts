@@ -110,7 +110,8 @@ export class RunReading implements Reading {
     if (last !== after) this.#looks = 0;
     // all that was saved of the attempts before has been read, and the log begins with the opening of its own
     else if (before?.n === -1 && this.runLog.isAtWork) this.#cursor.moveTo(before);
-    else if (this.parts.follower.follows(runId)) await this.#lookAgain();
+    // output that was sent live is in no table until it is asked for, also after the end of the run
+    else if (this.parts.follower.isLive || this.parts.follower.follows(runId)) await this.#lookAgain();
     else this.#isLost = true;
   }
 

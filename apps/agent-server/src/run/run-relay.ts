@@ -1,5 +1,6 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
+import { UNKNOWN_SERVER, type LiveOutput } from '../fan-out/live-output.js';
 import { Batch } from '../store/batch.js';
 import { appendRunEvents } from '../store/event/append-run-events.js';
 import { notifyPosition } from '../store/event/notify-position.js';
@@ -27,16 +28,24 @@ interface Waiting {
   readonly runId: string;
   readonly logged: RelayedOutput;
   readonly isRepeated: boolean;
+  /** Servers that are sent it as it is made; none: it goes through the database. */
+  readonly to: readonly string[];
 }
 
 function relayed({ runId, logged, isRepeated }: Waiting): RelayedEvent {
   return { runId, position: logged.position, event: logged.event, data: logged.data, isRepeated };
 }
 
-/** Output of runs here on its way to readers at other servers; keeps the order of calls. */
+/**
+ * Output of runs here on its way to readers at other servers; keeps the order of calls. What is made goes through Redis
+ * where that serves, and through the database where it does not or a server does not listen; what is repeated goes
+ * through the database.
+ */
 export class RunRelay {
   readonly #appends: Batch<Waiting, void>;
   readonly #under = new Set<Promise<void>>();
+  /** Whose readers want the output of a run at work here. */
+  readonly #watchers = new Map<string, Set<string>>();
   #waitingBytes = 0;
   /** Called when something of a run was left out or not written. */
   onLost: ((runId: string) => void) | undefined;
@@ -44,14 +53,35 @@ export class RunRelay {
   constructor(
     private readonly sql: Sql,
     private readonly log: Logger,
+    private readonly live?: LiveOutput,
   ) {
     this.#appends = new Batch<Waiting, void>(
       async (events) => {
-        await appendRunEvents(WORKER, sql, events.map(relayed));
+        const output = events.map((waiting) => ({ to: waiting.to, event: relayed(waiting) }));
+        const rest = await (live?.send(output) ?? output.map(({ event }) => event));
+        if (rest.length > 0) await appendRunEvents(WORKER, sql, rest);
         return () => undefined;
       },
       { maxItems: MAX_EVENTS, maxBytes: MAX_STATEMENT_BYTES, bytesOf: ({ logged }) => logged.bytes },
     );
+  }
+
+  /** Whether what is made may never reach the database. */
+  get isLive(): boolean {
+    return this.live !== undefined;
+  }
+
+  /** From now on these servers are sent what the run makes. */
+  addWatchers(runId: string, servers: readonly (string | undefined)[]): void {
+    if (!this.live) return;
+    const watchers = this.#watchers.get(runId) ?? new Set();
+    this.#watchers.set(runId, watchers);
+    for (const server of servers) watchers.add(server ?? UNKNOWN_SERVER);
+  }
+
+  /** The run is no longer at work here: what is said of it from now on goes through the database. */
+  forgetWatchers(runId: string): void {
+    this.#watchers.delete(runId);
   }
 
   /** Never rejects: what gets lost is asked for again. */
@@ -61,7 +91,8 @@ export class RunRelay {
       return Promise.resolve();
     }
     this.#waitingBytes += logged.bytes;
-    const written = this.#write({ runId, logged, isRepeated }).finally(() => {
+    const to = isRepeated ? [] : [...(this.#watchers.get(runId) ?? [])];
+    const written = this.#write({ runId, logged, isRepeated, to }).finally(() => {
       this.#waitingBytes -= logged.bytes;
       this.#under.delete(written);
     });

@@ -318,6 +318,7 @@ export class RunService {
     follower.follow(log, {
       mayBeginLater: from.kind === 'kept',
       wanted: from.kind === 'after' ? from.position : undefined,
+      isFromNow: from.kind === 'now' && status === 'running',
     });
     return stopReading;
   }

@@ -1,6 +1,7 @@
 import { createLogger } from '#lib/telemetry';
 import { FakeClock } from '#lib/testing';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
+import { LiveOutput } from '../fan-out/live-output.js';
 import { RunLogs, type RunLog } from './run-logs.js';
 import { RunRelay } from './run-relay.js';
 import { WatchAnswers } from './watch-answers.js';
@@ -75,6 +76,47 @@ describe('an answer to a server that asks for the output of a run', () => {
     await store.pool.query('ALTER TABLE agentplane.elsewhere RENAME TO run_events');
     await answers.answer(log.runId, at(0));
     expect(await written(log)).toEqual(['1 custom', '2 custom']);
+  });
+
+  it('repeats what was sent live and got lost, and nothing twice', async () => {
+    const sent = { isLive: true, publish: () => Promise.resolve(true) };
+    const live = new LiveOutput(sent, (id) => id);
+    const relay = new RunRelay(store.sql, createLogger('test', 'silent'), live);
+    answers = new WatchAnswers({ worker: { relay: () => undefined }, logs, relay, clock });
+    const log = saidHere(2);
+    await answers.answer(log.runId, at(0), newId());
+    expect(await written(log)).toEqual(['1 custom', '2 custom']);
+    relay.addWatchers(log.runId, [newId()]);
+    for (const data of ['3', '4']) {
+      const logged = log.events.append({ event: 'custom', data });
+      if (logged) await relay.append(log.runId, logged);
+    }
+    expect(await written(log)).toEqual([]);
+    await answers.answer(log.runId, at(3), newId());
+    expect(await written(log)).toEqual(['3 custom', '4 custom']);
+    await answers.answer(log.runId, at(2), newId());
+    expect(await written(log)).toEqual([]);
+  });
+
+  it('sends a server that Redis does not reach what is made by way of the database', async () => {
+    const reached = newId();
+    const sent = { isLive: true, publish: (id: string) => Promise.resolve(id === reached) };
+    const relay = new RunRelay(store.sql, createLogger('test', 'silent'), new LiveOutput(sent, (id) => id));
+    const log = saidHere(0);
+    const say = async (data: string): Promise<string[]> => {
+      const logged = log.events.append({ event: 'custom', data });
+      if (logged) await relay.append(log.runId, logged);
+      return written(log);
+    };
+    relay.addWatchers(log.runId, [reached]);
+    expect(await say('1')).toEqual([]);
+    expect(await say(JSON.stringify('x'.repeat(MIB)))).toEqual(['2 custom']);
+    relay.addWatchers(log.runId, [newId()]);
+    expect(await say('3')).toEqual(['3 custom']);
+    relay.forgetWatchers(log.runId);
+    expect(await say('4')).toEqual(['4 custom']);
+    relay.addWatchers(log.runId, [reached, undefined]);
+    expect(await say('5')).toEqual(['5 custom']);
   });
 
   it('writes a large log in pieces', async () => {

@@ -10,7 +10,7 @@ const FRESH_MS = 5_000;
 const PIECE_BYTES = 1024 * 1024;
 
 export interface WatchAnswersParts {
-  readonly worker: { relay(runId: string): void };
+  readonly worker: { relay(runId: string, watchers: readonly (string | undefined)[]): void };
   readonly logs: RunLogs;
   readonly relay: RunRelay;
   readonly clock: Clock;
@@ -19,8 +19,10 @@ export interface WatchAnswersParts {
 /** What of a run was written since somebody asked. */
 interface Written {
   readonly fromMs: number;
-  /** Everything after it: up to the newest event then, and what came later, which is relayed anyway. */
+  /** Everything after it, up to the newest event then. */
   after: Position;
+  /** The newest event then. What came later was relayed, maybe by a way on which it can get lost. */
+  upTo: Position;
   hasEnd: boolean;
   /** Resolves once it is in the database. */
   done: Promise<void>;
@@ -45,10 +47,11 @@ export class WatchAnswers {
   /**
    * From now on the run's output also goes to readers at other servers.
    * @param after repeat what came after it, also of a run that has ended
+   * @param asker the server; undefined: one of an earlier version
    */
-  async answer(runId: string, after?: Position): Promise<void> {
+  async answer(runId: string, after?: Position, asker?: string): Promise<void> {
     const { worker, logs, relay } = this.parts;
-    worker.relay(runId);
+    worker.relay(runId, [asker]);
     const log = logs.find(runId);
     if (!log?.isMadeHere) return;
     const { last = BEGINNING, result } = log.events;
@@ -65,14 +68,19 @@ export class WatchAnswers {
     const written = known ?? {
       fromMs: this.parts.clock.monotonicMs(),
       after: last,
+      upTo: last,
       hasEnd: false,
       done: Promise.resolve(),
     };
     if (!known) this.#written.set(runId, written);
-    const upTo = written.after;
-    if (isAfter(upTo, after)) {
+    const { after: before, upTo } = written;
+    if (isAfter(before, after)) {
       written.after = after;
-      written.done = this.#inTurn(() => this.#repeat(log, after, upTo));
+      written.done = this.#inTurn(() => this.#repeat(log, after, before));
+    }
+    if (this.parts.relay.isLive && isAfter(last, upTo) && isAfter(last, after)) {
+      written.upTo = last;
+      written.done = this.#inTurn(() => this.#repeat(log, upTo, last));
     }
     if (events.result && !written.hasEnd) {
       written.hasEnd = true;

@@ -142,11 +142,16 @@ export class Worker {
     this.begin(run);
   }
 
-  /** From now on the run's output also goes to readers at other servers. */
-  relay(runId: string): void {
+  /** From now on the run's output also goes to readers at these servers. */
+  relay(runId: string, watchers: readonly (string | undefined)[]): void {
     const entry = this.#atWork.get(runId);
     if (!entry) return;
     entry.isRelayed = true;
+    const { relay, server } = this.parts;
+    relay.addWatchers(
+      runId,
+      watchers.filter((watcher) => watcher !== server.serverId),
+    );
     this.parts.logs.record(entry.log);
   }
 
@@ -196,7 +201,9 @@ export class Worker {
   /** Begins a run whose lease is ours. */
   begin(run: ClaimedRun): void {
     const { clock, server } = this.parts;
-    const isRelayed = run.watchers.some((watcher) => watcher !== server.serverId);
+    const watchers = run.watchers.filter((watcher) => watcher !== server.serverId);
+    const isRelayed = watchers.length > 0;
+    if (isRelayed) this.parts.relay.addWatchers(run.runId, watchers);
     const log = this.#openLog(run, isRelayed);
     const execution = this.parts.hosts.execution(run, this.#sink(run, log));
     const entry: AtWork = {
@@ -301,6 +308,7 @@ export class Worker {
         if (hasNext) this.wake();
         logs.end(run.runId, { body: outcome.body });
         if (entry?.isRelayed) void this.parts.relay.end(entry.log);
+        this.parts.relay.forgetWatchers(run.runId);
         return;
       }
       case 'handed-back':
@@ -359,6 +367,7 @@ export class Worker {
     const { logs, followed } = this.parts;
     const log = logs.find(run.runId);
     this.#free(run);
+    this.parts.relay.forgetWatchers(run.runId);
     if (!log) return;
     log.isAtWork = false;
     if (log.events.readers > 0 || log.events.isAwaited) followed.follow(log);

@@ -22,6 +22,6 @@ export async function watchRun(
   await sql.asWorker(scope, { text: WATCH, values: [runId, serverId] });
   await sql.asWorker(scope, {
     text: `SELECT pg_notify('${CHANNEL}', 'watch:' || $1)`,
-    values: [after ? `${runId}:${positionText(after)}` : runId],
+    values: [`${runId}:${after ? positionText(after) : ''}:${serverId}`],
   });
 }

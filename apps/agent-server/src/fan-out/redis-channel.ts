@@ -1,0 +1,166 @@
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import { Backoff, type Clock } from '#lib/time';
+import type { SecretWords } from '../wire/secret-words.js';
+
+const PAUSES = { firstMs: 250, longestMs: 5_000 };
+const CONNECT_TIMEOUT_MS = 3_000;
+
+/** A connection whose other end has disappeared reports no error: it has to answer a question. */
+const PING_EVERY_MS = 1_000;
+const ANSWER_TIMEOUT_MS = 2_000;
+
+export interface RedisChannelOptions {
+  /** `redis://…` or `rediss://…`. Secret. */
+  readonly uri: string;
+  /** Where this process listens. */
+  readonly channel: string;
+  readonly onMessage: (text: string) => void;
+  /** The connection was lost, or is there again: messages may have been lost. */
+  readonly onChange: () => void;
+  readonly secrets: SecretWords;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The part of the client that is used. */
+interface Client {
+  connect(): Promise<unknown>;
+  subscribe(channel: string, listener: (text: string) => void): Promise<unknown>;
+  publish(channel: string, text: string): Promise<number>;
+  ping(): Promise<unknown>;
+  destroy(): void;
+  on(event: 'error' | 'end', listener: (error?: Error) => void): unknown;
+}
+
+/**
+ * One connection to Redis that listens to one channel and publishes to others. It is opened again until it is stopped,
+ * and nobody waits for it. Nothing is kept in Redis.
+ */
+export class RedisChannel {
+  readonly #options: RedisChannelOptions;
+  readonly #backoff: Backoff;
+  readonly #stop = new AbortController();
+  /** Subscribed; undefined while Redis is unavailable. */
+  #client: Client | undefined;
+  /** A question has been without an answer for too long: nothing is sent until it comes or the connection breaks. */
+  #isSilent = false;
+  #trouble: string | undefined = 'not connected yet';
+  #connections: Promise<void> = Promise.resolve();
+
+  constructor(options: RedisChannelOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.clock, PAUSES);
+  }
+
+  get isLive(): boolean {
+    return this.#client !== undefined && !this.#isSilent;
+  }
+
+  /** What is wrong with Redis; undefined while it serves. */
+  get note(): string | undefined {
+    if (this.isLive) return undefined;
+    return `${this.#name} unavailable: ${this.#trouble ?? 'no answer'}; the database carries the output of runs`;
+  }
+
+  /** The server as people know it, without user and password. */
+  get #name(): string {
+    const { hostname, port } = new URL(this.#options.uri);
+    return `Redis at ${hostname || 'localhost'}:${port || '6379'}`;
+  }
+
+  start(): void {
+    this.#connections = this.#keepConnected();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#connections;
+  }
+
+  /** Answers whether somebody listens there and was sent the text. Never rejects. */
+  async publish(channel: string, text: string): Promise<boolean> {
+    const client = this.#client;
+    if (!client || this.#isSilent) return false;
+    try {
+      return ((await this.#answer(client.publish(channel, text))) ?? 0) > 0;
+    } catch {
+      return false; // the connection broke, which is told once for all
+    }
+  }
+
+  /** Undefined when it takes too long. */
+  async #answer<T>(asked: Promise<T>): Promise<T | undefined> {
+    const late = Promise.withResolvers<undefined>();
+    const cancel = this.#options.clock.after(ANSWER_TIMEOUT_MS, () => {
+      this.#isSilent = true;
+      asked.then(
+        () => (this.#isSilent = false),
+        () => undefined,
+      );
+      late.resolve(undefined);
+    });
+    return Promise.race([asked, late.promise]).finally(cancel);
+  }
+
+  async #keepConnected(): Promise<void> {
+    const { clock, log, onChange, secrets } = this.#options;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        await this.#whileConnected();
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#trouble = secrets.hide(errorText(error));
+        const pauseMs = this.#backoff.nextMs();
+        if (this.#client || this.#backoff.failures === 1)
+          log.warn({ redis: this.#name, error: this.#trouble, retryMs: Math.round(pauseMs) }, UNAVAILABLE);
+        if (this.#client) {
+          this.#client = undefined;
+          onChange();
+        }
+        await clock.sleep(pauseMs, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Rejects once the connection is lost or cannot be had. */
+  async #whileConnected(): Promise<void> {
+    const { channel, clock, log, onChange, onMessage } = this.#options;
+    const { signal } = this.#stop;
+    const client = await this.#newClient();
+    const lost = Promise.withResolvers<never>();
+    lost.promise.catch(() => undefined);
+    client.on('error', (error) => lost.reject(error));
+    client.on('end', () => lost.reject(new Error('connection closed')));
+    try {
+      await Promise.race([client.connect(), lost.promise]);
+      await Promise.race([client.subscribe(channel, onMessage), lost.promise]);
+      this.#client = client;
+      this.#isSilent = false;
+      this.#backoff.reset();
+      log.info({ redis: this.#name }, 'connected to Redis');
+      onChange();
+      while (!signal.aborted) {
+        await Promise.race([clock.sleep(PING_EVERY_MS, signal).catch(() => undefined), lost.promise]);
+        const pong = await Promise.race([this.#answer(client.ping()), lost.promise]);
+        if (pong === undefined) throw new Error(`no answer within ${ANSWER_TIMEOUT_MS} ms`);
+      }
+    } finally {
+      if (signal.aborted) this.#client = undefined;
+      client.destroy();
+    }
+  }
+
+  async #newClient(): Promise<Client> {
+    // loaded by those alone who use it: 10 MB of memory
+    const { createClient } = await import('@redis/client');
+    return createClient({
+      url: this.#options.uri,
+      disableOfflineQueue: true,
+      socket: { connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: false },
+    });
+  }
+}
+
+const UNAVAILABLE = 'Redis unavailable; the database carries the output of runs until it is back';

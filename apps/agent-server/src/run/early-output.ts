@@ -1,0 +1,37 @@
+import { isAfter, isNext, type Position } from '../log/position.js';
+import type { StoredEvent } from '../store/row/run-event-row.js';
+
+/** Of one run; what comes beyond it is left out and asked for once its turn comes. */
+const MAX_CHARS = 4 * 1024 * 1024;
+
+/** Live output of a run that came before what stands between: that comes through the database. */
+export class EarlyOutput {
+  #events: StoredEvent[] = [];
+  #chars = 0;
+
+  /** The oldest. */
+  get first(): StoredEvent | undefined {
+    return this.#events[0];
+  }
+
+  add(event: StoredEvent): void {
+    if (this.#chars > MAX_CHARS) return;
+    this.#chars += event.data.length;
+    this.#events.push(event);
+  }
+
+  /** What comes next after a position, if it is here. Forgets what the position includes. */
+  takeNext(last: Position | undefined): StoredEvent | undefined {
+    if (last) while (this.first && !isAfter(this.first.position, last)) this.#shift();
+    const { first } = this;
+    if (!first) return undefined;
+    const isItsTurn = last ? isNext(first.position, last) : first.position.n === 0;
+    return isItsTurn ? this.#shift() : undefined;
+  }
+
+  #shift(): StoredEvent | undefined {
+    const event = this.#events.shift();
+    this.#chars -= event?.data.length ?? 0;
+    return event;
+  }
+}

@@ -1,0 +1,5 @@
+import { testPostgres } from '#lib/testing';
+import { STREAMING_ROWS } from './conformance.js';
+import { checkRedisConformance } from './redis-replicas.js';
+
+checkRedisConformance(testPostgres(), STREAMING_ROWS);

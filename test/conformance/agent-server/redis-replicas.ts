@@ -1,0 +1,25 @@
+import type { TestPostgres } from '#lib/testing';
+import { hasRedis, RedisServer } from '../../../apps/agent-server/testdata/redis-server.js';
+import { checkConformance } from './conformance.js';
+import { Replicas } from './replicas.js';
+import type { Row } from './target.js';
+
+/** Registers rows, all by default, against three replicas that share a Redis. Call it at the top of a file. */
+export function checkRedisConformance(postgres: TestPostgres, rows?: readonly Row[]): void {
+  if (!hasRedis)
+    return it.skip('three replicas that share a Redis (left out: no redis-server)', () => undefined);
+  let redis: RedisServer;
+  let replicas: Replicas;
+
+  beforeAll(async () => {
+    redis = await RedisServer.start();
+    replicas = await Replicas.start(postgres, 3, { REDIS_URI: redis.uri });
+  });
+
+  afterAll(async () => {
+    await replicas?.stop();
+    await redis?.stop();
+  });
+
+  checkConformance(() => replicas.target, ['guarded', 'tuned'], rows);
+}
