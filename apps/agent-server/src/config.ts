@@ -141,8 +141,8 @@ const fields = {
   ),
   unreadMegabytes: integer(
     'AGENTPLANE_UNREAD_MB',
-    'Megabytes of unread output over all clients. Above it, clients that take nothing are disconnected; above four times of it, those with most unread.',
-    { fallback: 64, min: 1, max: 1_000_000 },
+    'Megabytes of output that wait for single clients, beside the logs of runs. Above it, clients that take nothing are disconnected; above four times of it, those with most unread.',
+    { fallback: 32, min: 1, max: 1_000_000 },
   ),
   webhookSecret: optionalText(
     'RUN_WEBHOOK_SECRET',

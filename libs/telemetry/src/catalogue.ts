@@ -159,7 +159,7 @@ export const METRICS = catalogue({
   agentUnsentBytes: {
     kind: 'gauge',
     name: 'agentplane_agent_unsent_bytes',
-    help: 'Output that waits in memory until clients read it; what several readers of a run share is counted for each.',
+    help: 'Output that waits in memory until single clients read it, beside what the logs of runs hold for all readers.',
     labels: {},
     merge: 'sum',
     programs: ['agent-server'],

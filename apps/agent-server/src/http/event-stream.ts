@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '#lib/time';
+import { partsOf, sizeOf, type OutgoingFrame } from '../log/outgoing-frame.js';
 import { OUTPUT_LOST, type OutputReader } from '../run/run-reader.js';
 import { eventNamesOf, type StreamMode } from '../stream/stream-modes.js';
+import { LargeFrame } from './large-frame.js';
 import type { UnsentAnswer, UnsentOutput } from './unsent-output.js';
 
 /** Comments that keep proxies and stall watchdogs content. */
@@ -11,18 +13,12 @@ const HEARTBEAT_MS = 5_000;
  * What a connection is given at once, beside what the kernel holds for it. The rest stays in the log of the run, which
  * is there once for all readers.
  */
-const MAX_AT_CONNECTION_BYTES = 256 * 1024;
+const MAX_AT_CONNECTION_BYTES = 64 * 1024;
 
 /** Events are put together up to this size: each write costs as much as some kilobytes. */
-const GATHER_BYTES = 64 * 1024;
+const GATHER_BYTES = 32 * 1024;
 
 const LOST = Buffer.from(`event: ${OUTPUT_LOST.event}\ndata: ${OUTPUT_LOST.data}\n\n`);
-
-/** What is written at once, and what is held in memory no longer once that has been taken. */
-interface Part {
-  readonly bytes: Buffer;
-  readonly holds: number;
-}
 
 export interface StreamParts {
   readonly clock: Clock;
@@ -32,7 +28,7 @@ export interface StreamParts {
 /** Where the events come from. */
 export interface FrameSource {
   /** The next event; without one, `state` says why. */
-  take(): { readonly frame: Buffer; readonly event: string } | undefined;
+  take(): OutgoingFrame | undefined;
   readonly state: 'waiting' | 'ended' | 'lost';
   /** Nothing more comes: what there is to take is here. */
   readonly hasEnd: boolean;
@@ -45,9 +41,8 @@ export class EventStream implements OutputReader {
   readonly #names: ReadonlySet<string> | undefined;
   readonly #account: UnsentAnswer;
   #reading: FrameSource | undefined;
-  /** Rest of a large frame, all of which is held until the last of it has been taken. */
-  #rest: Buffer | undefined;
-  #restHolds = 0;
+  /** In the middle of which this reader is. */
+  #large: LargeFrame | undefined;
   #bytesAtConnection = 0;
   #isFlushing = false;
   #isEnded = false;
@@ -96,7 +91,8 @@ export class EventStream implements OutputReader {
   /** Nothing is sent any more. */
   abandon(): void {
     this.#isClosed = true;
-    this.#rest = undefined;
+    this.#large?.close();
+    this.#large = undefined;
     this.#cancelHeartbeat();
     this.#reading?.close();
   }
@@ -115,11 +111,11 @@ export class EventStream implements OutputReader {
     while (this.#bytesAtConnection < MAX_AT_CONNECTION_BYTES) {
       const part = this.#nextPart();
       if (!part) break;
-      this.#write(part.bytes, part.holds);
+      this.#write(part);
     }
-    if (this.#rest || this.#bytesAtConnection >= MAX_AT_CONNECTION_BYTES) return;
+    if (this.#large || this.#bytesAtConnection >= MAX_AT_CONNECTION_BYTES) return;
     const state = this.#reading?.state;
-    if (state === 'lost') this.#write(LOST, 0);
+    if (state === 'lost') this.#write(LOST);
     if (state === 'lost' || state === 'ended') this.#end();
   }
 
@@ -131,49 +127,48 @@ export class EventStream implements OutputReader {
   }
 
   /** Some events, or a part of a large one. */
-  #nextPart(): Part | undefined {
-    if (this.#rest) return this.#slice(this.#rest);
-    const frames: Buffer[] = [];
+  #nextPart(): Buffer | undefined {
+    if (this.#large) return this.#nextOf(this.#large);
+    const parts: Buffer[] = [];
     let bytes = 0;
     while (bytes < GATHER_BYTES) {
-      const frame = this.#nextFrame();
-      if (!frame) break;
-      if (frame.length >= GATHER_BYTES) {
-        this.#rest = frame;
-        this.#restHolds = frame.length;
+      const next = this.#nextFrame();
+      if (!next) break;
+      const size = sizeOf(next);
+      if (size >= GATHER_BYTES) {
+        this.#large = new LargeFrame(next, this.#account);
         break;
       }
-      frames.push(frame);
-      bytes += frame.length;
+      parts.push(...partsOf(next));
+      bytes += size;
     }
-    const [first] = frames;
-    if (first) return { bytes: frames.length === 1 ? first : Buffer.concat(frames, bytes), holds: bytes };
-    return this.#rest && this.#slice(this.#rest);
+    const [first] = parts;
+    if (first) return parts.length === 1 ? first : Buffer.concat(parts, bytes);
+    return this.#large && this.#nextOf(this.#large);
   }
 
-  #slice(frame: Buffer): Part {
-    const isLast = frame.length <= MAX_AT_CONNECTION_BYTES;
-    this.#rest = isLast ? undefined : frame.subarray(MAX_AT_CONNECTION_BYTES);
-    return { bytes: frame.subarray(0, MAX_AT_CONNECTION_BYTES), holds: isLast ? this.#restHolds : 0 };
+  #nextOf(large: LargeFrame): Buffer {
+    const part = large.take(MAX_AT_CONNECTION_BYTES);
+    if (large.isDone) this.#large = undefined;
+    return part;
   }
 
-  #nextFrame(): Buffer | undefined {
+  #nextFrame(): OutgoingFrame | undefined {
     for (;;) {
       const next = this.#reading?.take();
       if (!next) return undefined;
       // The name stands before a namespace or a sub-event: `values|child`, `messages/partial`
-      if (this.#names && !this.#names.has(next.event.split(/[|/]/, 1)[0] ?? '')) continue;
-      this.#account.owe(next.frame.length);
-      return next.frame;
+      if (!this.#names || this.#names.has(next.event.split(/[|/]/, 1)[0] ?? '')) return next;
     }
   }
 
-  #write(part: Buffer, holds: number): void {
+  #write(part: Buffer): void {
     const bytes = part.length;
     this.#bytesAtConnection += bytes;
+    this.#account.owe(bytes);
     this.response.write(part, () => {
       this.#bytesAtConnection -= bytes;
-      this.#account.paid(holds);
+      this.#account.paid(bytes);
       if (!this.#isFlushing) this.#flush();
     });
   }
@@ -181,7 +176,7 @@ export class EventStream implements OutputReader {
   #beatLater(): () => void {
     return this.parts.clock.after(HEARTBEAT_MS, () => {
       // no empty line after it: the client of the SDK would take that for the end of an event without data
-      if (this.#bytesAtConnection === 0 && !this.#rest && this.response.headersSent && !this.#isClosed)
+      if (this.#bytesAtConnection === 0 && !this.#large && this.response.headersSent && !this.#isClosed)
         this.response.write(': heartbeat\n');
       this.#cancelHeartbeat = this.#beatLater();
     });

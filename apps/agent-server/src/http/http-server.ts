@@ -19,6 +19,7 @@ import { formatNotReady } from '#lib/lifecycle';
 import { type Logger, observeRequests, recordCuts, withLogFields } from '#lib/telemetry';
 import { postgresTrouble } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
+import { type Clock, systemClock } from '#lib/time';
 import type { Readiness } from '../start/readiness.js';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
 import type { AppFront } from '../app-front/app-front.js';
@@ -27,6 +28,7 @@ import type { Authorization } from '../authorization/authorization.js';
 import type { KeyVerifier } from './authenticate.js';
 import { Authentication } from './authentication.js';
 import { authorizeRoute } from './caller-scope.js';
+import { BodyTurns, takeTurns } from './body-turns.js';
 import { chosenHeaders } from './caller-fields.js';
 import { allowOrigins, ANY_PAGE, type CorsPolicy } from './cors.js';
 import { parseJsonBody } from './json-body.js';
@@ -42,6 +44,9 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** Bodies that have not arrived whole, of all clients together: one that stops in the middle holds what it sent. */
 const MAX_ARRIVING_BYTES = 4 * MAX_BODY_BYTES;
+
+/** Bodies that are parsed and stored at once: each is in memory several times meanwhile. */
+const MAX_BODIES_AT_WORK_BYTES = 16 * 1024 * 1024;
 
 const TOO_LARGE = new PublicError('too_large', 'The body is too large');
 
@@ -82,6 +87,8 @@ export interface HttpServerParts {
   /** Learns of every route as it is registered, for example `GET /threads/:thread_id`. */
   readonly onRoute?: (name: string) => void;
   readonly log: Logger;
+  /** That of the machine by default. */
+  readonly clock?: Clock;
   /** Of clients; those of every server by default. */
   readonly limits?: ServerLimits;
 }
@@ -162,14 +169,17 @@ function answerErrors(app: FastifyInstance, log: Logger): void {
   });
 }
 
-function parseBodies(app: FastifyInstance): void {
+function parseBodies(app: FastifyInstance, clock: Clock): void {
+  takeTurns(app, new BodyTurns(MAX_BODIES_AT_WORK_BYTES, clock));
   const room = new BufferBudget(MAX_ARRIVING_BYTES, 'Too many large requests arrive at once; try again');
   app.removeContentTypeParser('text/plain'); // its bodies would be in no account
   app.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
     if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw TOO_LARGE;
     const account = room.open(request.caller?.identity);
     try {
-      return parseJsonBody(await readBody(body, MAX_BODY_BYTES, account.hold));
+      const bytes = await readBody(body, MAX_BODY_BYTES, account.hold);
+      request.bodyTurn?.arrived();
+      return parseJsonBody(bytes);
     } finally {
       account.keep(0);
     }
@@ -213,7 +223,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   app.decorateRequest('caller', undefined);
   app.decorateRequest('scope', undefined);
 
-  parseBodies(app);
+  parseBodies(app, parts.clock ?? systemClock);
 
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     replies.add(reply.raw);

@@ -114,6 +114,7 @@ export class HttpSide {
       info: () => info,
       app: parts.app,
       note: () => parts.hosts.note ?? parts.app?.note ?? parts.redis?.note,
+      clock,
       log,
       onRoute: (name) => this.routes.push(name),
     });

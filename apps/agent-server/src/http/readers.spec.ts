@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { Client } from '@langchain/langgraph-sdk';
 import { FakeClock, waitFor } from '#lib/testing';
 import { EventLog } from '../log/event-log.js';
@@ -197,7 +198,7 @@ describe('a stream', () => {
     (await answer).pause();
     for (let n = 0; n < 60; n++) {
       log.append({ event: 'values', data: JSON.stringify('x'.repeat(MIB)) });
-      await new Promise((resolve) => setImmediate(resolve));
+      await setImmediate();
       expect(unsent.bytes).toBeLessThan(3 * MIB);
     }
     expect(log.bytes).toBeLessThan(6 * MIB);
@@ -227,15 +228,29 @@ describe('UnsentOutput', () => {
     return { log, response, resume: () => message.resume() };
   }
 
-  /** One event, which the reader holds until it has taken all of it. */
-  function send({ log }: Stalled, megabytes: number): void {
+  /** One event that the log has dropped since: the reader holds it until it has taken all of it. */
+  async function send({ log }: Stalled, megabytes: number): Promise<void> {
     log.append({ event: 'values', data: JSON.stringify('x'.repeat(megabytes * MIB)) });
+    await setImmediate(); // the reader begins with it
+    log.clear();
   }
+
+  it('counts next to nothing for any number of readers while the log has what they wait for', async () => {
+    const all: Stalled[] = [];
+    for (let n = 0; n < 100; n++) all.push(await stalled());
+    for (const { log } of all)
+      for (let n = 0; n < 4; n++)
+        log.append({ event: 'values', data: JSON.stringify('x'.repeat(2 * MIB + n)) });
+    await waitFor(() => unsent.bytes > 0, PATIENCE);
+    expect(unsent.bytes).toBeLessThan(100 * 96 * 1024);
+    await clock.advance(10_000);
+    expect(cuts).toEqual([]);
+  });
 
   it('cuts readers until they hold no more than the hard limit together', async () => {
     const all: Stalled[] = [];
     for (let n = 0; n < 40; n++) all.push(await stalled());
-    for (const one of all) send(one, 15);
+    for (const one of all) await send(one, 15);
     await waitFor(() => cuts.length > 0, PATIENCE);
     expect(unsent.bytes).toBeLessThanOrEqual(256 * MIB);
     await waitFor(() => all.filter(({ response }) => response.destroyed).length === cuts.length, PATIENCE);
@@ -247,8 +262,8 @@ describe('UnsentOutput', () => {
     const reading = await stalled();
     const idle: Stalled[] = [];
     for (let n = 0; n < 5; n++) idle.push(await stalled());
-    send(reading, 34); // owed most
-    for (const one of idle) send(one, 30);
+    await send(reading, 34); // owed most
+    for (const one of idle) await send(one, 30);
     await waitFor(() => unsent.bytes > 150 * MIB, PATIENCE);
     const all = unsent.bytes;
     reading.resume();
@@ -269,8 +284,8 @@ describe('UnsentOutput', () => {
   it('counts nothing for readers that have gone or have read everything', async () => {
     const one = await stalled();
     const other = await stalled();
-    send(one, 20);
-    send(other, 20);
+    await send(one, 20);
+    await send(other, 20);
     await waitFor(() => unsent.bytes > 20 * MIB, PATIENCE);
     one.response.destroy();
     other.resume();

@@ -26,6 +26,7 @@ import { getThread } from '../store/thread/get-thread.js';
 import type { Logger } from '#lib/telemetry';
 import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { askAgain } from './ask-again.js';
+import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
@@ -275,7 +276,7 @@ export class RunRoutes {
       throw error;
     }
     reply.hijack();
-    request.body = undefined; // the answer may last for hours, and inputs are large
+    dropBody(request);
     const { run, isTemporary, stopReading } = submitted;
     this.#show(reply, reader, {
       ...{ scope: scopeOf(request), runId: run.run_id, threadId: run.thread_id, stopReading },

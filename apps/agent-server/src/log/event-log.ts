@@ -171,6 +171,7 @@ export class EventLog {
     this.#noteWhoLags();
     const logged = new LoggedEvent(event, position);
     this.#events.push(logged);
+    logged.keep();
     this.#grow(logged.bytes);
     this.#trim();
     for (const cursor of this.#cursors) cursor.onMore();
@@ -250,10 +251,12 @@ export class EventLog {
 
   /** Drops its events; readers that have not taken them are behind. */
   clear(): void {
-    this.#dropped += this.#events.length;
+    const events = this.#events;
+    this.#dropped += events.length;
     this.#events = new FrontQueue();
     this.#before = this.#last;
     this.#grow(this.#resultBytes - this.#bytes);
+    for (let event = events.takeFirst(); event; event = events.takeFirst()) event.drop();
   }
 
   /** Drops the oldest event, unless it is the newest or of this turn. Answers whether it did. */
@@ -265,6 +268,7 @@ export class EventLog {
     this.#dropped++;
     this.#before = oldest.position;
     this.#grow(-oldest.bytes);
+    oldest.drop();
     return true;
   }
 

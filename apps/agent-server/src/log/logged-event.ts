@@ -1,15 +1,20 @@
 import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
+import type { OutgoingFrame } from './outgoing-frame.js';
 import { positionText, type Position } from './position.js';
 
 /** What an event costs beside its bytes, about. */
 const OVERHEAD_BYTES = 200;
 
+const END = '\n\n';
+
 /** An event as every reader is sent it: its bytes are made once. */
-export class LoggedEvent {
+export class LoggedEvent implements OutgoingFrame {
   /** As a server-sent event. */
   readonly frame: Buffer;
   readonly event: string;
   readonly #dataAt: number;
+  #isKept = false;
+  #onDropped: Set<() => void> | undefined;
 
   constructor(
     { event, data }: RunEvent | EncodedEvent,
@@ -21,20 +26,51 @@ export class LoggedEvent {
     this.event = event;
     this.#dataAt = Buffer.byteLength(head);
     this.frame =
-      typeof data === 'string' ? Buffer.from(`${head}${data}\n\n`) : frameOf(head, this.#dataAt, data);
+      typeof data === 'string' ? Buffer.from(head + data + END) : frameOf(head, this.#dataAt, data);
   }
 
   /** JSON text. */
   get data(): string {
-    return this.frame.toString('utf8', this.#dataAt, this.frame.length - 2);
+    return this.frame.toString('utf8', this.#dataAt, this.frame.length - END.length);
+  }
+
+  /** The same as bytes, which are those of the frame. */
+  get dataBytes(): Buffer {
+    return this.frame.subarray(this.#dataAt, this.frame.length - END.length);
+  }
+
+  get of(): this {
+    return this;
   }
 
   get bytes(): number {
     return this.frame.length + OVERHEAD_BYTES;
   }
-}
 
-const END = '\n\n';
+  /** A log holds it and counts it. */
+  get isKept(): boolean {
+    return this.#isKept;
+  }
+
+  /** A log holds it from now on. */
+  keep(): void {
+    this.#isKept = true;
+  }
+
+  /** No log holds it any more: whoever is in the middle of it does. */
+  drop(): void {
+    this.#isKept = false;
+    for (const listener of this.#onDropped ?? []) listener();
+    this.#onDropped = undefined;
+  }
+
+  /** Answers a function that stops the listening. */
+  onceDropped(listener: () => void): () => void {
+    const listeners = (this.#onDropped ??= new Set());
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }
+}
 
 function frameOf(head: string, headBytes: number, data: Buffer): Buffer {
   const frame = Buffer.allocUnsafe(headBytes + data.length + END.length);

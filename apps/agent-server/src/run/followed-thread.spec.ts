@@ -3,11 +3,12 @@ import { createLogger } from '#lib/telemetry';
 import { FakeClock, waitFor } from '#lib/testing';
 import { newId, queueing, serverOf, storedRun, storeFixture } from '../../testdata/store-fixture.js';
 import { LoggedEvent } from '../log/logged-event.js';
+import type { OutgoingFrame } from '../log/outgoing-frame.js';
 import { submitRun } from '../store/run/submit-run.js';
 import { Sql, type Statement } from '../store/sql.js';
 import { createThread } from '../store/thread/create-thread.js';
 import { WORKER } from '../store/worker-scope.js';
-import { ProtocolReading } from './protocol-reading.js';
+import { ProtocolReading, type ThreadEvent } from './protocol-reading.js';
 import type { Reading, RunReader } from './run-reader.js';
 import { ThreadReading, type ThreadMode } from './thread-reading.js';
 import { ThreadWatch } from './thread-watch.js';
@@ -85,7 +86,7 @@ async function newRun(threadId: string): Promise<string> {
 }
 
 type Parts = ReturnType<typeof partsOf>;
-type Followed = { take(): unknown; close(): void };
+type Followed = { take(): OutgoingFrame | ThreadEvent | undefined; close(): void };
 type Follow = (parts: Parts, threadId: string) => Promise<Followed>;
 
 const ways: [string, Follow][] = [
@@ -122,8 +123,9 @@ async function shownUntil(reading: Followed, { clock }: Parts, wanted: readonly 
   return shown;
 }
 
-function textOf(event: unknown): unknown {
-  return event instanceof LoggedEvent ? event.data : (event as { params: string }).params;
+function textOf(event: OutgoingFrame | ThreadEvent): string {
+  if ('frame' in event) return event.frame.toString();
+  return typeof event.params === 'string' ? event.params : event.params.data;
 }
 
 describe.each(ways)('a thread that is followed by %s', (_title, follow) => {

@@ -37,8 +37,8 @@ export interface ThreadEvent extends EventAddress {
   readonly seq: number;
   /** The same at every server, and never given twice. */
   readonly id: string;
-  /** JSON text of an object. */
-  readonly params: string;
+  /** JSON text of an object, or an event whose data it is. */
+  readonly params: string | LoggedEvent;
 }
 
 const ROOT: EventAddress = { channel: 'lifecycle', namespace: [] };
@@ -106,8 +106,8 @@ export class ProtocolReading {
     const address = addressOf(next.event);
     if (address) {
       if (!this.thread.wants(address)) return undefined;
-      if (!isEnd(address, next.data)) return eventOf(run, next, address, next.data);
-      this.#end = endingOf(run, next, address, next.data);
+      if (!isEnd(address, next)) return eventOf(run, next, address, next);
+      this.#end = endingOf(run, next, address, next);
       return undefined;
     }
     if (next.event === 'metadata') {
@@ -143,9 +143,9 @@ export class ProtocolReading {
   }
 }
 
-function isEnd({ channel, namespace }: EventAddress, params: string): boolean {
+function isEnd({ channel, namespace }: EventAddress, logged: LoggedEvent): boolean {
   const isOfRun = channel === 'lifecycle' && namespace.length === 0;
-  return isOfRun && /"event":"(completed|interrupted|failed)"/.test(params);
+  return isOfRun && /"event":"(completed|interrupted|failed)"/.test(logged.data);
 }
 
 /** Undefined for an event behind the last number: of such a run only the end is shown. */
@@ -153,13 +153,18 @@ function eventOf(
   { place, ordinal }: ThreadRun,
   { position }: LoggedEvent,
   address: EventAddress,
-  params: string,
+  params: ThreadEvent['params'],
 ): ThreadEvent | undefined {
   const seq = sequenceOf(place, position);
   return seq === undefined ? undefined : { ...address, params, seq, id: idOf(ordinal, position) };
 }
 
-function endingOf(run: ThreadRun, next: LoggedEvent, address: EventAddress, params: string): ThreadEvent {
+function endingOf(
+  run: ThreadRun,
+  next: LoggedEvent,
+  address: EventAddress,
+  params: ThreadEvent['params'],
+): ThreadEvent {
   const ending = { ...address, params, seq: lastSequenceOf(run.place), id: idOf(run.ordinal, next.position) };
   return eventOf(run, next, address, params) ?? ending;
 }

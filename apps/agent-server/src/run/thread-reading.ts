@@ -2,7 +2,8 @@ import { errorText, PublicError } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
 import type { ReadFrom } from '../log/event-log.js';
-import { LoggedEvent } from '../log/logged-event.js';
+import type { LoggedEvent } from '../log/logged-event.js';
+import type { OutgoingFrame } from '../log/outgoing-frame.js';
 import { BEGINNING, parsePosition, positionText, type Position } from '../log/position.js';
 import { findRunPlace } from '../store/run/find-run-place.js';
 import { listThreadRuns, THREAD_RUN_PAGE, type ThreadRun } from '../store/run/list-thread-runs.js';
@@ -11,7 +12,7 @@ import type { Sql } from '../store/sql.js';
 import type { WireThread } from '../store/row/thread-row.js';
 import { findThread } from '../store/thread/find-thread.js';
 import type { RunEvent } from '../stream/run-event.js';
-import { OUTPUT_LOST, type Reading } from './run-reader.js';
+import { OUTPUT_LOST } from './run-reader.js';
 import type { RunService } from './run-service.js';
 import { ThreadWalk, type ThreadRunPage } from './thread-walk.js';
 import type { ThreadWatch } from './thread-watch.js';
@@ -55,13 +56,13 @@ interface OfThread {
 }
 
 /** Everything that happens on a thread, run after run, for as long as somebody reads. */
-export class ThreadReading implements Reading {
+export class ThreadReading {
   readonly state = 'waiting';
   readonly hasEnd = false;
   readonly #walk: ThreadWalk;
   readonly #backoff: Backoff;
   /** Events beside the output of runs. */
-  readonly #own: LoggedEvent[] = [];
+  readonly #own: OutgoingFrame[] = [];
   /** Of the run that is being read. */
   #last: Position | undefined;
   #isReadingState = false;
@@ -115,7 +116,7 @@ export class ThreadReading implements Reading {
     }
   }
 
-  take(): LoggedEvent | undefined {
+  take(): OutgoingFrame | undefined {
     for (let unshown = 0; unshown < MAX_UNSHOWN; unshown++) {
       const own = this.#own.shift();
       if (own) return own;
@@ -127,9 +128,8 @@ export class ThreadReading implements Reading {
         continue;
       }
       this.#last = step.event.position;
-      const { event, data } = step.event;
-      if (this.modes.has('run_modes') || (this.modes.has('lifecycle') && event === 'metadata'))
-        return this.#shown(step.run, { event, data });
+      if (this.modes.has('run_modes') || (this.modes.has('lifecycle') && step.event.event === 'metadata'))
+        return this.#passedOn(step.run, step.event);
     }
     setImmediate(this.onMore);
     return undefined;
@@ -169,9 +169,15 @@ export class ThreadReading implements Reading {
     return isHere ? { kind: 'after', position: BEGINNING } : { kind: 'now' };
   }
 
-  #shown({ runId, attempt }: ThreadRun, event: RunEvent): LoggedEvent {
-    const last = this.#last ?? { attempt, n: 0 };
-    return new LoggedEvent(event, last, `${runId}:${positionText(last)}`);
+  /** Under an id of the thread; its data stays where it is. */
+  #passedOn({ runId }: ThreadRun, logged: LoggedEvent): OutgoingFrame {
+    const { event, dataBytes: frame, position } = logged;
+    return { event, head: headOf(runId, position, event), frame, tail: END, of: logged };
+  }
+
+  #shown({ runId, attempt }: ThreadRun, { event, data }: RunEvent): OutgoingFrame {
+    const head = headOf(runId, this.#last ?? { attempt, n: 0 }, event);
+    return { event, head, frame: Buffer.from(data), tail: END };
   }
 
   #ended(run: ThreadRun, isLost: boolean): void {
@@ -205,16 +211,19 @@ export class ThreadReading implements Reading {
       });
   }
 
-  #stateUpdate(run: ThreadRun, last: Position | undefined, thread: WireThread): LoggedEvent {
+  #stateUpdate(run: ThreadRun, last: Position | undefined, thread: WireThread): OutgoingFrame {
     const { values, status, interrupts, thread_id } = thread;
     const data = JSON.stringify({ thread_id, run_id: run.runId, status, values, interrupts });
-    const position = last ?? { attempt: run.attempt, n: 0 };
-    return new LoggedEvent(
-      { event: 'state_update', data },
-      position,
-      `${run.runId}:${positionText(position)}`,
-    );
+    const event = 'state_update';
+    const head = headOf(run.runId, last ?? { attempt: run.attempt, n: 0 }, event);
+    return { event, head, frame: Buffer.from(data), tail: END };
   }
+}
+
+const END = Buffer.from('\n\n');
+
+function headOf(runId: string, position: Position, event: string): Buffer {
+  return Buffer.from(`id: ${runId}:${positionText(position)}\nevent: ${event}\ndata: `);
 }
 
 /** @throws PublicError `not_found` */

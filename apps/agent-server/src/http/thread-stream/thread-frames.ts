@@ -1,3 +1,4 @@
+import type { OutgoingFrame } from '../../log/outgoing-frame.js';
 import type { ProtocolReading } from '../../run/protocol-reading.js';
 import { eventFrame } from './event-text.js';
 
@@ -8,9 +9,9 @@ export class ThreadFrames {
 
   constructor(private readonly reading: ProtocolReading) {}
 
-  take(): { readonly frame: Buffer; readonly event: string } | undefined {
+  take(): OutgoingFrame | undefined {
     const event = this.reading.take();
-    return event && { frame: eventFrame(event), event: event.channel };
+    return event && eventFrame(event);
   }
 
   close(): void {

@@ -4,12 +4,14 @@ import { takenBy, type BufferBudget } from '#lib/http';
 import type { JsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { partsOf, sizeOf } from '../../log/outgoing-frame.js';
+import { LargeFrame } from '../large-frame.js';
 import type { UnsentAnswer, UnsentOutput } from '../unsent-output.js';
-import { eventText } from './event-text.js';
+import { eventMessage } from './event-text.js';
 import type { ThreadFeed } from './thread-feed.js';
 
 /** What a connection is given at once, beside what the kernel holds for it. */
-const MAX_AT_CONNECTION_BYTES = 256 * 1024;
+const MAX_AT_CONNECTION_BYTES = 64 * 1024;
 
 /** Commands that wait for those before them; above it the connection is not read. */
 const MAX_WAITING = 16;
@@ -69,6 +71,10 @@ export class ThreadSocket {
   /** Since the message that arrives began. */
   #pingsOfMessage = 0;
   #onRoom: (() => void) | undefined;
+  /** An event that leaves as several fragments of one message. */
+  #large: LargeFrame | undefined;
+  /** An answer waits for the end of it: no other begins before. */
+  #isAnswerWaiting = false;
   #taken = '';
   #cancelPing: () => void;
 
@@ -124,6 +130,8 @@ export class ThreadSocket {
     this.#waiting.length = 0;
     this.#held.keep(0);
     this.#cancelPing();
+    this.#large?.close();
+    this.#large = undefined;
     this.#onRoom?.();
     this.feed.close();
   }
@@ -173,9 +181,13 @@ export class ThreadSocket {
       if (this.#bytesAtConnection >= MAX_AT_CONNECTION_BYTES) await this.#room();
       if (this.#isClosed) break;
       const answer = await this.answer(message);
+      // a message is answered between messages
+      this.#isAnswerWaiting = true;
+      while (this.#large && !this.#isClosed) await this.#room();
+      this.#isAnswerWaiting = false;
       if (this.#isClosed) break;
       if (answer === 'unauthorized') this.#close('unauthorized');
-      else this.#send(JSON.stringify(answer));
+      else this.#send(Buffer.from(JSON.stringify(answer)));
       this.#waitingBytes -= message.length;
       this.#held.keep(this.#waitingBytes + this.#arrivingBytes);
       if (this.socket.isPaused && !this.#isFull) this.socket.resume();
@@ -193,17 +205,28 @@ export class ThreadSocket {
   #flush(): void {
     this.#isFlushing = false;
     while (!this.#isClosed && this.#bytesAtConnection < MAX_AT_CONNECTION_BYTES) {
-      const event = this.feed.take();
+      if (this.#large) {
+        this.#sendPartOf(this.#large);
+        continue;
+      }
+      const event = this.#isAnswerWaiting ? undefined : this.feed.take();
       if (!event) return;
-      this.#send(eventText(event));
+      const message = eventMessage(event);
+      if (sizeOf(message) > MAX_AT_CONNECTION_BYTES) this.#large = new LargeFrame(message, this.#account);
+      else this.#send(Buffer.concat(partsOf(message)));
     }
   }
 
-  #send(text: string): void {
-    const bytes = Buffer.from(text);
+  #sendPartOf(large: LargeFrame): void {
+    const part = large.take(MAX_AT_CONNECTION_BYTES);
+    if (large.isDone) this.#large = undefined;
+    this.#send(part, large.isDone);
+  }
+
+  #send(bytes: Buffer, isLast = true): void {
     this.#bytesAtConnection += bytes.length;
     this.#account.owe(bytes.length);
-    this.socket.send(bytes, { binary: false }, () => {
+    this.socket.send(bytes, { binary: false, fin: isLast }, () => {
       this.#bytesAtConnection -= bytes.length;
       this.#account.paid(bytes.length);
       if (this.#bytesAtConnection >= MAX_AT_CONNECTION_BYTES) return;

@@ -1,0 +1,74 @@
+import { setImmediate } from 'node:timers/promises';
+import { FakeClock } from '#lib/testing';
+import { BodyTurns, type BodyTurn } from './body-turns.js';
+
+const MIB = 2 ** 20;
+const NEVER = new Promise<void>(() => undefined);
+
+let clock: FakeClock;
+let turns: BodyTurns;
+let begun: string[];
+
+beforeEach(() => {
+  clock = new FakeClock();
+  turns = new BodyTurns(8 * MIB, clock);
+  begun = [];
+});
+
+function enter(name: string, bytes: number | undefined, left = NEVER): Promise<BodyTurn | undefined> {
+  const turn = turns.enter(bytes, left);
+  void turn.then(() => begun.push(name));
+  return turn;
+}
+
+describe('BodyTurns', () => {
+  it('takes a hundred bodies at once in their order, never more than the limit', async () => {
+    const all = Array.from({ length: 100 }, (_, n) => enter(`${n}`, MIB));
+    let most = 0;
+    for (const turn of all) {
+      const { arrived, leave } = (await turn) ?? {};
+      arrived?.();
+      most = Math.max(most, turns.taken);
+      leave?.();
+      leave?.();
+    }
+    expect(most).toBe(8 * MIB);
+    expect(begun).toEqual(all.map((_turn, n) => `${n}`));
+    expect([turns.taken, clock.pending]).toEqual([0, 0]);
+  });
+
+  it('lets small bodies pass those that wait', async () => {
+    await Promise.all([enter('one', 4 * MIB), enter('two', undefined)]);
+    void enter('third', 4 * MIB);
+    await enter('small', 60_000);
+    expect(begun).toEqual(['one', 'two', 'small']);
+  });
+
+  it('takes the turn from a body that does not arrive, and from work that does not end', async () => {
+    const [, working] = await Promise.all([enter('slow', 64 * MIB), enter('working', 64 * MIB)]);
+    working?.arrived();
+    void enter('third', 4 * MIB);
+    void enter('fourth', 4 * MIB);
+    await clock.advance(1_000);
+    await setImmediate();
+    expect(begun).toEqual(['slow', 'working', 'third']);
+    await clock.advance(4_000);
+    await setImmediate();
+    expect(begun).toEqual(['slow', 'working', 'third', 'fourth']);
+    working?.leave();
+    expect(turns.taken).toBeLessThanOrEqual(8 * MIB);
+  });
+
+  it('passes over a body whose client has gone', async () => {
+    const [first] = await Promise.all([enter('first', 4 * MIB), enter('second', 4 * MIB)]);
+    const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+    const gone = enter('gone', 4 * MIB, left);
+    void enter('next', 4 * MIB);
+    leave();
+    expect(await gone).toBeUndefined();
+    first?.leave();
+    await setImmediate();
+    expect(begun).toEqual(['first', 'second', 'gone', 'next']);
+    expect(turns.taken).toBe(8 * MIB);
+  });
+});

@@ -1,0 +1,141 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '#lib/time';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** While its body is one of those that are taken at once. */
+    bodyTurn: BodyTurn | undefined;
+  }
+}
+
+/** Smaller bodies cost less than their waiting would. */
+const SMALL_BYTES = 64 * 1024;
+
+/** Of one body: a larger one takes no more, and a client announces whatever it likes. */
+const MOST_OF_ONE_BYTES = 4 * 1024 * 1024;
+
+/** A client that is slower than this gives up its turn, and goes on beside the others. */
+const ARRIVAL_MS = 1_000;
+
+/** So does a request whose work is not done by then: it may wait for the end of a run. */
+const WORK_MS = 5_000;
+
+export interface BodyTurn {
+  /** The body is here whole. */
+  arrived(): void;
+  /** The body has been dealt with; more than once is as good. */
+  leave(): void;
+}
+
+interface Waiting {
+  readonly bytes: number;
+  readonly begin: () => void;
+}
+
+/**
+ * Lets large bodies in one after another, as many at a time as the limit holds: hundreds that came at once would all be
+ * parsed before the first is stored, and what was not read yet waits with its client. Nobody holds others up for longer
+ * than a turn lasts.
+ */
+export class BodyTurns {
+  readonly #waiting: Waiting[] = [];
+  #taken = 0;
+
+  constructor(
+    private readonly maxBytes: number,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Bytes whose turn it is. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /**
+   * Waits for the turn of a body.
+   * @param announced its length; undefined: not known
+   * @param left resolves when its client has gone
+   */
+  async enter(announced: number | undefined, left: Promise<void>): Promise<BodyTurn | undefined> {
+    const bytes = Math.min(announced ?? MOST_OF_ONE_BYTES, MOST_OF_ONE_BYTES);
+    if (bytes <= SMALL_BYTES) return undefined;
+    if (this.#waiting.length > 0 || !this.#hasRoomFor(bytes)) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const waiting = { bytes, begin: resolve };
+      this.#waiting.push(waiting);
+      await Promise.race([promise, left]);
+      const at = this.#waiting.indexOf(waiting);
+      // its client has gone: what reads the body finds that
+      if (at >= 0) this.#waiting.splice(at, 1);
+      else return this.#begun(bytes);
+      return undefined;
+    }
+    this.#taken += bytes;
+    return this.#begun(bytes);
+  }
+
+  /** Alone, a body of any size has room. */
+  #hasRoomFor(bytes: number): boolean {
+    return this.#taken === 0 || this.#taken + bytes <= this.maxBytes;
+  }
+
+  #begun(bytes: number): BodyTurn {
+    let isOver = false;
+    const leave = (): void => {
+      if (isOver) return;
+      isOver = true;
+      cancel();
+      this.#taken -= bytes;
+      this.#next();
+    };
+    let cancel = this.clock.after(ARRIVAL_MS, leave);
+    const arrived = (): void => {
+      if (isOver) return;
+      cancel();
+      cancel = this.clock.after(WORK_MS, leave);
+    };
+    return { arrived, leave };
+  }
+
+  #next(): void {
+    for (let first = this.#waiting[0]; first && this.#hasRoomFor(first.bytes); first = this.#waiting[0]) {
+      this.#waiting.shift();
+      this.#taken += first.bytes;
+      first.begin();
+    }
+  }
+}
+
+/** Requests with large bodies wait for their turn before their body is read; it ends with the answer at the latest. */
+export function takeTurns(app: FastifyInstance, turns: BodyTurns): void {
+  app.decorateRequest('bodyTurn', undefined);
+  app.addHook('preParsing', (request, reply, body, done) => {
+    const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+    const announced = encoding === undefined ? Number(length ?? 0) : undefined;
+    if (announced !== undefined && announced <= SMALL_BYTES) return done(null, body);
+    takeTurn(turns, announced, request, reply).then(() => done(null, body), done);
+  });
+}
+
+async function takeTurn(
+  turns: BodyTurns,
+  announced: number | undefined,
+  request: FastifyRequest,
+  { raw: response }: FastifyReply,
+): Promise<void> {
+  const left = Promise.withResolvers<void>();
+  response.once('close', left.resolve);
+  const turn = await turns.enter(announced, left.promise);
+  response.off('close', left.resolve);
+  if (!turn) return;
+  request.bodyTurn = turn;
+  if (response.closed) turn.leave();
+  else response.once('close', turn.leave);
+}
+
+/** Lets go of the body of a request whose answer lasts: inputs are large. */
+export function dropBody(request: FastifyRequest): void {
+  request.body = undefined;
+  request.bodyTurn?.leave();
+  request.bodyTurn = undefined;
+}

@@ -1,0 +1,28 @@
+/** Bytes that a log may hold. */
+interface Keepable {
+  /** A log holds them and counts them. */
+  readonly isKept: boolean;
+  /** Answers a function that stops the listening. */
+  onceDropped(listener: () => void): () => void;
+}
+
+/** What a reader is sent of one event: what is made for it alone, around what all readers share. */
+export interface OutgoingFrame {
+  /** Its name. */
+  readonly event: string;
+  readonly head?: Buffer;
+  readonly frame: Buffer;
+  readonly tail?: Buffer;
+  /** Holds `frame`; undefined: it was made for this reader. */
+  readonly of?: Keepable | undefined;
+}
+
+/** Bytes of all of it. */
+export function sizeOf({ head, frame, tail }: OutgoingFrame): number {
+  return (head?.length ?? 0) + frame.length + (tail?.length ?? 0);
+}
+
+/** Its parts in their order. */
+export function partsOf({ head, frame, tail }: OutgoingFrame): Buffer[] {
+  return [head, frame, tail].filter((part) => part !== undefined);
+}
