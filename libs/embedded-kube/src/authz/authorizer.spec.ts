@@ -208,6 +208,29 @@ describe('role-based access control', () => {
     });
   });
 
+  it('gives nobody who may edit or administer a namespace the status of its pods', async () => {
+    const path = `${SPACE}/pods/posing`;
+    await api.admin.create(`${SPACE}/pods`, {
+      metadata: { name: 'posing' },
+      spec: { serviceAccountName: 'robot', containers: [{ name: 'main', image: 'x' }] },
+    });
+    for (const name of ['edit', 'admin']) {
+      const people = api.client(
+        await api.server.kubeconfigFor({ kind: 'certificate', user: `${name}or`, groups: [] }),
+      );
+      await api.admin.create(`${RBAC}/namespaces/space/rolebindings`, {
+        metadata: { name: `of-${name}` },
+        roleRef: roleRef('ClusterRole', `system:aggregate-to-${name}`),
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: `${name}or` }],
+      });
+      expect((await people.merge(path, { metadata: { labels: { a: name } } })).code).toBe(200);
+      // a pod that has ended has no ports, by which a namespace's share of them is counted
+      const ended = { status: { phase: 'Succeeded' } };
+      expect((await people.merge(`${path}/status`, ended)).code).toBe(403);
+      expect(at((await api.admin.get(path)).body, 'status', 'phase')).toBe('Pending');
+    }
+  });
+
   it('refuses certificates of another authority', async () => {
     const other = createApiServer({ ...api.options, port: api.server.port, pkiFolder: otherFolder });
     const mine: unknown = parse(await api.server.adminKubeconfig());

@@ -38,15 +38,27 @@ export class Authorizer {
   }
 
   *#grants(user: UserInfo, namespace: string): Generator<{ rules: readonly PolicyRule[]; reason: string }> {
-    for (const { object: binding } of this.store.list(`clusterrolebindings.${RBAC}`)) {
-      if (!isBound(binding, user, '')) continue;
-      const reason = `RBAC: allowed by ClusterRoleBinding "${binding.metadata.name ?? ''}" of ${roleText(binding)} to ${subjectText(binding, user, '')}`;
-      yield { rules: this.#rulesOf(binding, ''), reason };
-    }
-    if (namespace === '') return;
-    for (const { object: binding } of this.store.list(`rolebindings.${RBAC}`, namespace)) {
-      if (!isBound(binding, user, namespace)) continue;
-      const reason = `RBAC: allowed by RoleBinding "${binding.metadata.name ?? ''}/${namespace}" of ${roleText(binding)} to ${subjectText(binding, user, namespace)}`;
+    const names = namesOf(user);
+    yield* this.#grantsOf(`clusterrolebindings.${RBAC}`, '', names);
+    if (namespace !== '') yield* this.#grantsOf(`rolebindings.${RBAC}`, namespace, names);
+  }
+
+  /** Of many bindings of one role the first counts: who may make bindings may make thousands. */
+  *#grantsOf(
+    resource: string,
+    namespace: string,
+    names: readonly string[],
+  ): Generator<{ rules: readonly PolicyRule[]; reason: string }> {
+    const kind = namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding';
+    const suffix = namespace === '' ? '' : `/${namespace}`;
+    const seen = new Set<string>();
+    for (const { object: binding } of this.store.list(resource, namespace)) {
+      const subjects = subjectsOf(binding, namespace);
+      const subject = names.find((name) => subjects.has(name));
+      const role = roleText(binding);
+      if (subject === undefined || seen.has(role)) continue;
+      seen.add(role);
+      const reason = `RBAC: allowed by ${kind} "${binding.metadata.name ?? ''}${suffix}" of ${role} to ${subject}`;
       yield { rules: this.#rulesOf(binding, namespace), reason };
     }
   }
@@ -59,7 +71,7 @@ export class Authorizer {
   ): readonly PolicyRule[] | undefined {
     const scope = resource === 'clusterroles' ? '' : namespace;
     const role = this.store.get({ resource: `${resource}.${RBAC}`, namespace: scope, name });
-    return role && listAt(role.object, 'rules').map(parseRule);
+    return role && rulesOf(role.object);
   }
 
   #rulesOf(binding: KubeObject, namespace: string): readonly PolicyRule[] {
@@ -79,33 +91,46 @@ export function parseRule(rule: unknown): PolicyRule {
   };
 }
 
-function isBound(binding: KubeObject, user: UserInfo, namespace: string): boolean {
-  return listAt(binding, 'subjects').some((subject) => isSubject(subject, user, namespace));
+// asked for by every request; what is stored is a value, so that what was read of it stays true
+const parsedRules = new WeakMap<KubeObject, readonly PolicyRule[]>();
+const knownSubjects = new WeakMap<KubeObject, ReadonlySet<string>>();
+
+function rulesOf(role: KubeObject): readonly PolicyRule[] {
+  const known = parsedRules.get(role);
+  if (known) return known;
+  const rules = listAt(role, 'rules').map(parseRule);
+  parsedRules.set(role, rules);
+  return rules;
 }
 
-function isSubject(subject: unknown, user: UserInfo, namespace: string): boolean {
-  const name = textAt(subject, ['name']);
-  switch (textAt(subject, ['kind'])) {
-    case 'User':
-      return name === user.username;
-    case 'Group':
-      return user.groups.includes(name);
-    case 'ServiceAccount':
-      return user.username === `system:serviceaccount:${textAt(subject, ['namespace']) || namespace}:${name}`;
-    default:
-      return false;
-  }
+const ACCOUNT = /^system:serviceaccount:([^:]*):(.*)$/s;
+
+/** What a binding may call a user, in the words of reasons. */
+function namesOf({ username, groups }: UserInfo): readonly string[] {
+  const [, namespace, account] = ACCOUNT.exec(username) ?? [];
+  return [
+    `User "${username}"`,
+    ...groups.map((group) => `Group "${group}"`),
+    ...(account === undefined ? [] : [`ServiceAccount "${account}/${namespace}"`]),
+  ];
+}
+
+/** Whom a binding names, in the same words. */
+function subjectsOf(binding: KubeObject, namespace: string): ReadonlySet<string> {
+  const known = knownSubjects.get(binding);
+  if (known) return known;
+  const subjects = new Set(
+    listAt(binding, 'subjects').map((subject) => {
+      const kind = textAt(subject, ['kind']);
+      const name = textAt(subject, ['name']);
+      if (kind !== 'ServiceAccount') return `${kind} "${name}"`;
+      return `${kind} "${name}/${textAt(subject, ['namespace']) || namespace}"`;
+    }),
+  );
+  knownSubjects.set(binding, subjects);
+  return subjects;
 }
 
 function roleText(binding: KubeObject): string {
   return `${textAt(binding, ['roleRef', 'kind'])} "${textAt(binding, ['roleRef', 'name'])}"`;
-}
-
-function subjectText(binding: KubeObject, user: UserInfo, namespace: string): string {
-  const subject = listAt(binding, 'subjects').find((each) => isSubject(each, user, namespace));
-  const kind = textAt(subject, ['kind']);
-  const name = textAt(subject, ['name']);
-  return kind === 'ServiceAccount'
-    ? `ServiceAccount "${name}/${textAt(subject, ['namespace']) || namespace}"`
-    : `${kind} "${name}"`;
 }

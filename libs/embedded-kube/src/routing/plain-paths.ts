@@ -17,9 +17,16 @@ const HEALTH = new Set(['/healthz', '/readyz', '/livez']);
 /** Everything that is no resource: discovery, OpenAPI, version, health. Undefined when the path is not served. */
 export function servePlainPath(context: RequestContext, parts: PlainPathParts): Reply | undefined {
   const { path, method } = context.info;
-  const found = find(context, path.length > 1 ? path.replace(/\/+$/, '') : path, parts);
+  const found = find(context, withoutEnd(path), parts);
   if (found && method !== 'GET' && method !== 'HEAD') throw methodNotAllowed();
   return found;
+}
+
+/** Without the slashes at its end. */
+function withoutEnd(path: string): string {
+  let end = path.length;
+  while (end > 1 && path[end - 1] === '/') end--;
+  return path.slice(0, end);
 }
 
 function find(
