@@ -12,8 +12,8 @@ import {
 } from '#lib/resources';
 import type { ClusterContext } from '../context/cluster-context.js';
 import type { Discovery } from '../context/discovery.js';
-import { decideCollection, type OwnerState } from './decide-collection.js';
-import { type GraphItem, OwnershipGraph, ownersOf } from './ownership-graph.js';
+import { decideCollection, type OwnerState, type OwnerView } from './decide-collection.js';
+import { type GraphItem, isSameScope, OwnershipGraph, ownersOf } from './ownership-graph.js';
 
 const FOREGROUND = 'foregroundDeletion';
 const ORPHAN = 'orphan';
@@ -137,12 +137,10 @@ class GarbageCollector {
   async #collect(item: GraphItem): Promise<Result> {
     const { client } = this.#context;
     const { uid = '', resourceVersion = '', finalizers = [] } = item.object.metadata;
-    const owners = await Promise.all(
-      ownersOf(item.object).map(async (owner) => ({
-        uid: owner.uid,
-        state: await this.#stateOf(item, owner),
-      })),
-    );
+    const owners: OwnerView[] = [];
+    // one after the other: an object may name thousands, each of which may have to be looked for
+    for (const owner of ownersOf(item.object))
+      owners.push({ uid: owner.uid, state: await this.#stateOf(item, owner) });
     const hasDependents = this.#graph.dependentsOf(uid).length > 0;
     const decision = decideCollection({ owners, finalizers, hasDependents });
     switch (decision.kind) {
@@ -151,7 +149,8 @@ class GarbageCollector {
       case 'ask-later':
         return wait('OwnerKindNotServed', 30_000);
       case 'drop-references': {
-        const left = ownersOf(item.object).filter((owner) => !decision.uids.includes(owner.uid));
+        const gone = new Set(decision.uids);
+        const left = ownersOf(item.object).filter((owner) => !gone.has(owner.uid));
         await this.#patch(item, { ownerReferences: left });
         return done();
       }
@@ -260,10 +259,6 @@ function idOf(ref: ResourceRef): string {
 
 function aliveState(owner: KubeObject): OwnerState {
   return isDeleting(owner) && hasFinalizer(owner, FOREGROUND) ? 'waiting' : 'solid';
-}
-
-function isSameScope(item: GraphItem, owner: GraphItem): boolean {
-  return !owner.ref.namespaced || owner.object.metadata.namespace === item.object.metadata.namespace;
 }
 
 function hasOtherOwners(before: KubeObject, after: KubeObject): boolean {

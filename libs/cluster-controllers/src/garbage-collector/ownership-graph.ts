@@ -15,8 +15,13 @@ export class OwnershipGraph {
     return this.#items.get(uid);
   }
 
+  /** In the owner's namespace, where it has one: an object elsewhere could only claim to be its dependent. */
   dependentsOf(uid: string): GraphItem[] {
-    return [...(this.#dependents.get(uid) ?? [])].flatMap((dependent) => this.#items.get(dependent) ?? []);
+    const owner = this.#items.get(uid);
+    const named = [...(this.#dependents.get(uid) ?? [])].flatMap(
+      (dependent) => this.#items.get(dependent) ?? [],
+    );
+    return owner ? named.filter((dependent) => isSameScope(dependent, owner)) : named;
   }
 
   /** Dependents that keep a foreground deletion of this owner waiting. */
@@ -51,6 +56,11 @@ export class OwnershipGraph {
       if (dependents?.size === 0) this.#dependents.delete(owner.uid);
     }
   }
+}
+
+/** Whether the one may own the other, as far as their namespaces go. */
+export function isSameScope(item: GraphItem, owner: GraphItem): boolean {
+  return !owner.ref.namespaced || owner.object.metadata.namespace === item.object.metadata.namespace;
 }
 
 export function ownersOf(object: KubeObject): readonly OwnerReference[] {

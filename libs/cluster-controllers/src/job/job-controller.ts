@@ -4,6 +4,7 @@ import { after, controllerOf, controllerReference, done, type Result } from '#li
 import { type Job, JOBS, keyOf, keyText, type ObjectKey, type Pod, PODS } from '#lib/resources';
 import type { ClusterContext } from '../context/cluster-context.js';
 import { isNamespaceTerminating } from '../workload/namespace-terminating.js';
+import { makeSlowly } from '../workload/make-slowly.js';
 import { OwnWrites } from '../workload/own-writes.js';
 import { podOfTemplate } from '../workload/pod-of-template.js';
 import { replaceStatus } from '../workload/replace-status.js';
@@ -104,23 +105,18 @@ class JobRunner {
     const { client, events } = this.#context;
     const key = keyText(keyOf(job));
     const draft = podOfJob(job);
-    const writes = Array.from({ length: count }, () =>
+    const { made, problem } = await makeSlowly(count, () =>
       this.#writes.note(key, () => client.create(PODS, draft)),
     );
-    let created = 0;
-    let problem: unknown;
-    for (const outcome of await Promise.allSettled(writes)) {
-      if (outcome.status === 'fulfilled') {
-        created++;
-        const message = `Created pod: ${outcome.value.metadata.name}`;
-        events.record(JOBS, job, { type: 'Normal', reason: 'SuccessfulCreate', message });
-      } else if (!isNamespaceTerminating(outcome.reason)) {
-        problem ??= outcome.reason;
-        const message = `Error creating: ${errorText(outcome.reason)}`;
-        events.record(JOBS, job, { type: 'Warning', reason: 'FailedCreate', message });
-      }
+    const done = { created: made.length, deleted: 0 };
+    for (const { metadata } of made) {
+      const message = `Created pod: ${metadata.name}`;
+      events.record(JOBS, job, { type: 'Normal', reason: 'SuccessfulCreate', message });
     }
-    return problem === undefined ? { created, deleted: 0 } : { created, deleted: 0, problem };
+    if (problem === undefined || isNamespaceTerminating(problem)) return done;
+    const message = `Error creating: ${errorText(problem)}`;
+    events.record(JOBS, job, { type: 'Warning', reason: 'FailedCreate', message });
+    return { ...done, problem };
   }
 
   async #delete(job: Job, pods: readonly Pod[]): Promise<PodsDone & { problem?: unknown }> {

@@ -14,6 +14,7 @@ import type { ClusterContext } from '../context/cluster-context.js';
 import { performClaim } from '../workload/claim.js';
 import { matchesSelector } from '../workload/label-selector.js';
 import { isNamespaceTerminating } from '../workload/namespace-terminating.js';
+import { makeSlowly } from '../workload/make-slowly.js';
 import { OwnWrites } from '../workload/own-writes.js';
 import { podOfTemplate } from '../workload/pod-of-template.js';
 import { availableAtMs } from '../workload/pod-state.js';
@@ -108,31 +109,24 @@ class Replicas {
     return list.items;
   }
 
-  /** One, then two, then four … at a time: what fails for all of them (a quota, a webhook) is asked once and not 500 times. */
-  async #create(set: ReplicaSet, count: number): Promise<{ pods: Pod[]; problem?: unknown }> {
+  async #create(
+    set: ReplicaSet,
+    count: number,
+  ): Promise<{ readonly pods: readonly Pod[]; readonly problem?: unknown }> {
     const { client, events } = this.#context;
     const key = keyText(keyOf(set));
     const draft = podOfTemplate(set.spec.template, set.metadata, controllerReference(REPLICA_SETS, set));
-    const pods: Pod[] = [];
-    for (let batch = 1; pods.length < count; batch *= 2) {
-      const size = Math.min(batch, count - pods.length);
-      const writes = Array.from({ length: size }, () =>
-        this.#writes.note(key, () => client.create(PODS, draft)),
-      );
-      for (const outcome of await Promise.allSettled(writes)) {
-        if (outcome.status === 'fulfilled') {
-          pods.push(outcome.value);
-          const message = `Created pod: ${outcome.value.metadata.name}`;
-          events.record(REPLICA_SETS, set, { type: 'Normal', reason: 'SuccessfulCreate', message });
-          continue;
-        }
-        if (isNamespaceTerminating(outcome.reason)) return { pods };
-        const message = `Error creating: ${errorText(outcome.reason)}`;
-        events.record(REPLICA_SETS, set, { type: 'Warning', reason: 'FailedCreate', message });
-        return { pods, problem: outcome.reason };
-      }
+    const { made: pods, problem } = await makeSlowly(count, () =>
+      this.#writes.note(key, () => client.create(PODS, draft)),
+    );
+    for (const { metadata } of pods) {
+      const message = `Created pod: ${metadata.name}`;
+      events.record(REPLICA_SETS, set, { type: 'Normal', reason: 'SuccessfulCreate', message });
     }
-    return { pods };
+    if (problem === undefined || isNamespaceTerminating(problem)) return { pods };
+    const message = `Error creating: ${errorText(problem)}`;
+    events.record(REPLICA_SETS, set, { type: 'Warning', reason: 'FailedCreate', message });
+    return { pods, problem };
   }
 
   async #delete(set: ReplicaSet, pods: readonly Pod[]): Promise<unknown> {
