@@ -1,3 +1,4 @@
+import { visibleText } from '#lib/command-line';
 import { render } from 'ink';
 import { flag, loadConfig, optionalText, text } from '#lib/config';
 import { findDiskTrouble } from '#lib/data-folder';
@@ -51,7 +52,9 @@ async function main(): Promise<number> {
   });
   const trouble = await firstTrouble(feed);
   if (trouble !== undefined) {
-    process.stderr.write(`reading from the API server at ${connection.server} failed: ${trouble}\n`);
+    process.stderr.write(
+      `reading from the API server at ${connection.server} failed: ${visibleText(trouble)}\n`,
+    );
     return EXIT.failed;
   }
   if (!process.stdout.isTTY) {

@@ -21,4 +21,4 @@ export { runCommandLine, type ProgramSpec } from './parse-command-line.js';
 export { referencePage } from './reference-page.js';
 export { shellWord } from './shell-word.js';
 export { DATA_OPTION, UP } from './up-command.js';
-export { visibleText } from './visible-text.js';
+export { visibleLine, visibleText } from './visible-text.js';

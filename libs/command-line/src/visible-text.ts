@@ -4,6 +4,17 @@
  */
 const OBEYED = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
+/** Colours, bold and the like, which end with the text: `ESC [ 1 ; 31 m`. */
+const COLOURS = /(\u001b\[[0-9;]{0,30}m)/;
+
+/** A line of a log as a terminal may have it: with its colours, and nothing else that a terminal obeys. */
+export function visibleLine(line: string): string {
+  const parts = line.split(COLOURS);
+  // every second part is what was split at
+  const text = parts.map((part, at) => (at % 2 === 1 ? part : visibleText(part))).join('');
+  return parts.length > 1 ? `${text}\u001b[0m` : text;
+}
+
 /** Text of others, such as the last words of an agent in a status, as it may be shown: `\u001b` for ESC. */
 export function visibleText(text: string): string {
   return text.replace(OBEYED, (character) =>

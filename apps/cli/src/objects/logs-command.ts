@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { visibleLine } from '#lib/command-line';
 import type { KubeClient } from '#lib/kube';
 import { EXIT } from '#lib/lifecycle';
 import type { Pod } from '#lib/resources';
@@ -53,9 +54,14 @@ async function copyLines(stream: Readable, prefix: string): Promise<void> {
   for await (const chunk of stream) {
     const lines = (rest + String(chunk)).split('\n');
     rest = lines.pop() ?? '';
-    if (lines.length > 0) await write(lines.map((line) => `${prefix}${line}\n`).join(''));
+    if (lines.length > 0) await write(lines.map((line) => `${prefix}${shown(line)}\n`).join(''));
   }
-  if (rest !== '') await write(`${prefix}${rest}\n`);
+  if (rest !== '') await write(`${prefix}${shown(rest)}\n`);
+}
+
+/** Agents write what they like, and a terminal does what it reads; a program that reads gets every byte. */
+function shown(line: string): string {
+  return process.stdout.isTTY ? visibleLine(line.replace(/\r$/, '')) : line;
 }
 
 /** Waits for a slow reader instead of holding the whole log. */

@@ -20,5 +20,11 @@ export function renderTable(headings: readonly string[], rows: readonly (readonl
 
 /** In one line: a cell must not pass for another row. */
 function shown(cell: string): string {
-  return visibleText(cell).replaceAll(/\s*\n\s*/g, ' ');
+  const lines = visibleText(cell).split('\n');
+  return lines.length === 1
+    ? lines.join('')
+    : lines
+        .map((line) => line.trim())
+        .filter((line) => line !== '')
+        .join(' ');
 }
