@@ -15,7 +15,7 @@ const uidsOf = (items: readonly { object: { metadata: { uid?: string } } }[]) =>
   items.map(({ object }) => object.metadata.uid);
 
 describe('OwnershipGraph', () => {
-  it('lets nobody hold the owner of another namespace by naming its uid', () => {
+  it('leaves out dependents in another namespace than that of their owner', () => {
     const graph = new OwnershipGraph();
     graph.put({ ref: CONFIG_MAPS, object: { metadata: { namespace: 'mine', name: 'a', uid: 'owner' } } });
     for (const namespace of ['mine', 'theirs']) graph.put(owned(namespace, 'b', 'owner'));

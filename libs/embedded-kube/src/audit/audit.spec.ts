@@ -76,13 +76,13 @@ describe('the audit log of Kubernetes', () => {
     for (const name of ['default', 'robot'])
       await api.admin.create('/api/v1/namespaces/default/serviceaccounts', { metadata: { name } });
     const rbac = '/apis/rbac.authorization.k8s.io/v1';
+    await api.admin.create(`${rbac}/clusterroles`, {
+      metadata: { name: 'robot' },
+      rules: [{ apiGroups: [''], resources: ['pods/status'], verbs: ['patch'] }],
+    });
     await api.admin.create(`${rbac}/clusterrolebindings`, {
       metadata: { name: 'robot' },
-      roleRef: {
-        apiGroup: 'rbac.authorization.k8s.io',
-        kind: 'ClusterRole',
-        name: 'system:aggregate-to-admin',
-      },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'robot' },
       subjects: [{ kind: 'ServiceAccount', name: 'robot', namespace: 'default' }],
     });
     const robot = api.client(

@@ -208,7 +208,7 @@ describe('role-based access control', () => {
     });
   });
 
-  it('gives nobody who may edit or administer a namespace the status of its pods', async () => {
+  it('refuses the status of pods from those who may edit or administer a namespace', async () => {
     const path = `${SPACE}/pods/posing`;
     await api.admin.create(`${SPACE}/pods`, {
       metadata: { name: 'posing' },
