@@ -121,7 +121,7 @@ export class AgentServer {
         trustsForwarded: config.trustForwarded === 'on',
       },
       settings: agent.http,
-      ...{ app, ui, redis: services.redis },
+      ...{ app, ui, redis: services.redis, isQueue: config.role === 'queue' },
       version: PLATFORM_VERSION,
       cors: await loadCors(config.corsOrigins, agent.http.cors),
       info: infoOf(config),
@@ -157,7 +157,7 @@ export class AgentServer {
     services.threadSweeper.start();
     services.ticker.start();
     readiness.started();
-    const endReadings = readRuns({ worker, hosts, logs: services.logs, sql, server: services.server, http });
+    const endReadings = readRuns({ worker, logs: services.logs, sql, server: services.server, http });
     return new AgentServer(port, {
       ...options,
       ...{ hosts, app, database, services, sweeper, http, notifications, endReadings },
@@ -238,12 +238,13 @@ async function loadAgent(options: AgentServerOptions, ownUrl: Promise<string>): 
     },
     reports,
     ownUrl,
-    count: config.graphHosts,
+    // without runs they only tell of graphs and states
+    count: config.role === 'api' ? 1 : config.graphHosts,
     maxRuns: config.concurrency,
     clock,
     log,
   });
-  const app = openApp(agent, options, ownUrl);
+  const app = config.role === 'queue' ? undefined : openApp(agent, options, ownUrl);
   let authorization: Authorization | undefined;
   let ui: UiAssets;
   const close = await openLoadingDoor(config, () =>

@@ -95,6 +95,7 @@ export function buildServices(parts: ServiceParts): Services {
     hosts,
     server,
     limits: runLimits,
+    takesRuns: config.role !== 'api',
     runTimeoutMs: config.runTimeoutSeconds * 1000,
     temporary,
     relay,

@@ -87,6 +87,12 @@ const fields = {
     { fallback: 60_000, min: 100, max: 3_600_000 },
   ),
 
+  role: choice(
+    'AGENTPLANE_ROLE',
+    '`api` answers requests and leaves runs to others, `queue` takes runs and answers probes alone, `all` does both.',
+    ['all', 'api', 'queue'],
+    { fallback: 'all' },
+  ),
   concurrency: integer(
     'N_JOBS_PER_WORKER',
     'Most runs executed at once: ten at first, more while event loop and heap of the graph hosts allow it.',

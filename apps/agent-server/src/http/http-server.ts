@@ -82,6 +82,8 @@ export interface HttpServerParts {
   readonly info: () => unknown;
   /** What is wrong while requests are served all the same. */
   readonly note?: () => string | undefined;
+  /** Whether the server only takes runs, and answers probes and its own graphs; no by default. */
+  readonly isQueue?: boolean;
   /** The HTTP app of the agent; undefined when it brings none. */
   readonly app?: Front | undefined;
   /** Learns of every route as it is registered, for example `GET /threads/:thread_id`. */
@@ -128,6 +130,21 @@ function namedIn({ params }: FastifyRequest): Readonly<Record<string, string>> {
   const named = ['run_id', 'thread_id'].map((name) => [name, given[name]] as const);
   return Object.fromEntries(
     named.filter((pair): pair is [string, string] => typeof pair[1] === 'string' && isUuid(pair[1])),
+  );
+}
+
+/** What a server that only takes runs answers to everybody. */
+const PROBES: ReadonlySet<string | undefined> = new Set(['/ok', '/info', '/metrics']);
+
+/** How graphs at work here reach their own server. */
+const OWN_ADDRESSES: ReadonlySet<string> = new Set(['127.0.0.1', '::ffff:127.0.0.1', '::1']);
+
+/** @throws PublicError `not_found` */
+function refuseToServe({ routeOptions, ip }: FastifyRequest): void {
+  if (PROBES.has(routeOptions.url) || OWN_ADDRESSES.has(ip)) return;
+  throw new PublicError(
+    'not_found',
+    'Not found: this server only takes runs (AGENTPLANE_ROLE is queue); call one that answers requests',
   );
 }
 
@@ -228,6 +245,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     replies.add(reply.raw);
     if (allowOrigins(cors, request, reply)) return reply.code(204).send();
+    if (parts.isQueue) refuseToServe(request);
     const { access: asked, disabledBy: group } = request.routeOptions.config;
     const isOpen = asked === 'open' && group === undefined;
     const passed = front?.take(request.headers);

@@ -49,6 +49,8 @@ export interface HttpSideParts
   readonly app: AppFront | undefined;
   /** Undefined when the server has none. */
   readonly redis: { readonly note: string | undefined } | undefined;
+  /** Whether the server only takes runs. */
+  readonly isQueue: boolean;
   /** What the agent says about its routes. */
   readonly settings: HttpSettings;
   /** Version that the server says it has. */
@@ -110,7 +112,7 @@ export class HttpSide {
       ...(settings.loggedHeaders.includes
         ? { logsHeader: headerChooser(settings.loggedHeaders, () => false) }
         : {}),
-      readiness,
+      ...{ readiness, isQueue: parts.isQueue },
       info: () => info,
       app: parts.app,
       note: () => parts.hosts.note ?? parts.app?.note ?? parts.redis?.note,

@@ -43,18 +43,17 @@ export async function observedAttempt(
 
 /** Lets a scrape read what is at work, what waits and who reads. @returns ends the reading */
 export function readRuns(parts: {
-  readonly worker: { readonly runs: readonly unknown[] };
-  readonly hosts: { readonly places: number };
+  readonly worker: { readonly runs: readonly unknown[]; readonly places: number };
   readonly logs: Pick<RunLogs, 'readers'>;
   readonly sql: Sql;
   readonly server: ServerIdentity;
   readonly http: { readonly unsentBytes: number };
 }): () => void {
-  const { worker, hosts, logs, sql, server, http } = parts;
+  const { worker, logs, sql, server, http } = parts;
   const ends = [
     readEventLoop(),
     metrics.agentRunsInProgress.read(() => worker.runs.length),
-    metrics.agentRunPlaces.read(() => hosts.places),
+    metrics.agentRunPlaces.read(() => worker.places),
     metrics.agentStreamReaders.read(() => logs.readers),
     metrics.agentUnsentBytes.read(() => http.unsentBytes),
     metrics.agentRunsQueued.read(() => countQueuedRuns(WORKER, sql, server)),

@@ -55,6 +55,8 @@ export interface WorkerParts {
   /** Of one run, over all its attempts. */
   readonly runTimeoutMs: number;
   readonly limits: RunLimits;
+  /** Whether runs are executed here at all; a server that only answers requests leaves them to others. */
+  readonly takesRuns: boolean;
   readonly temporary: TemporaryRuns;
   readonly relay: RunRelay;
   readonly logs: RunLogs;
@@ -98,6 +100,7 @@ export class Worker {
   }
 
   start(): void {
+    if (!this.parts.takesRuns) return;
     const poll = (): void => {
       this.#look();
       this.#cancelPoll = this.parts.clock.after(POLL_MS, poll);
@@ -110,8 +113,13 @@ export class Worker {
     return [...this.#atWork.values()].map((entry) => entry.execution.run);
   }
 
+  /** Runs that may be at work here at once. */
+  get places(): number {
+    return this.parts.takesRuns ? this.parts.hosts.places : 0;
+  }
+
   get freePlaces(): number {
-    return this.#isDraining ? 0 : this.parts.hosts.places - this.#atWork.size - this.#reserved;
+    return this.#isDraining ? 0 : this.places - this.#atWork.size - this.#reserved;
   }
 
   /** Counting needs the queue: a run cannot begin where it is made. */

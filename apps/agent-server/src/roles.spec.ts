@@ -1,0 +1,87 @@
+import { request } from 'node:http';
+import { testPostgres, waitFor } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const PATIENCE = { timeoutMs: 30_000 };
+
+const postgres = testPostgres();
+let uri: string;
+let api: ServerProcess;
+let queue: ServerProcess | undefined;
+
+beforeAll(async () => {
+  ({ uri } = await postgres.freshDatabase());
+  api = await ServerProcess.start({ uri, env: { AGENTPLANE_ROLE: 'api' } });
+});
+
+afterAll(() => Promise.all([api?.stop(), queue?.stop()]));
+
+/** The status that another machine would get. */
+function statusElsewhere({ port }: ServerProcess, path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: '127.0.0.1', port, path, localAddress: '127.0.0.2' }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    asked.on('error', reject).end();
+  });
+}
+
+describe('servers that answer requests and servers that take runs', () => {
+  it('leaves runs pending, with the reason, while nobody takes them, and streams them through once somebody does', async () => {
+    const client = api.client();
+    const { thread_id: threadId } = await client.threads.create();
+    const { run_id: runId } = await client.runs.create(threadId, 'counter', { input: {} });
+    const ticks: unknown[] = [];
+    const stream = client.runs.stream(null, 'ticking', {
+      input: { count: 20, waitMs: 20 },
+      streamMode: 'custom',
+    });
+    const read = (async () => {
+      for await (const { event, data } of stream)
+        if (event === 'custom') ticks.push((data as { tick: number }).tick);
+    })();
+    const waited = client.runs.wait(null, 'counter', { input: {} });
+    await waitFor(async () => {
+      const metrics = await (await fetch(`${api.url}/metrics`)).text();
+      return /^agentplane_agent_runs_queued(\{.*\})? 3$/m.test(metrics);
+    }, PATIENCE);
+    expect(await client.runs.get(threadId, runId)).toMatchObject({
+      status: 'pending',
+      waiting_for: 'server',
+    });
+    queue = await ServerProcess.start({ uri, env: { AGENTPLANE_ROLE: 'queue' } });
+    await read;
+    expect(ticks).toEqual(Array.from({ length: 20 }, (_none, tick) => tick));
+    expect(await waited).toBeDefined();
+    await client.runs.join(threadId, runId);
+    expect(await client.runs.get(threadId, runId)).toMatchObject({ status: 'success' });
+  });
+
+  it('ends a run at the queue that is cancelled at the api', async () => {
+    const client = api.client();
+    const { thread_id: threadId } = await client.threads.create();
+    const { run_id: runId } = await client.runs.create(threadId, 'ticking', {
+      input: { count: 1000, waitMs: 50 },
+    });
+    await waitFor(async () => (await client.runs.get(threadId, runId)).status === 'running', PATIENCE);
+    await client.runs.cancel(threadId, runId, true);
+    expect(await client.runs.get(threadId, runId)).toMatchObject({ status: 'interrupted' });
+  });
+
+  (process.platform === 'linux' ? it : it.skip)(
+    'answers probes alone at the queue, and its own graphs',
+    async () => {
+      if (!queue) throw new Error('the queue is not up');
+      const { url } = queue;
+      const paths = ['/ok', '/info', '/metrics', '/threads/x', '/openapi.json', '/nothing'];
+      const found = await Promise.all(
+        paths.map((path) =>
+          statusElsewhere({ ...queue, port: Number(new URL(url).port) } as ServerProcess, path),
+        ),
+      );
+      expect(found).toEqual([200, 200, 200, 404, 404, 404]);
+      expect((await fetch(`${url}/openapi.json`)).status).toBe(200);
+    },
+  );
+});
