@@ -28,7 +28,7 @@ function statusElsewhere({ port }: ServerProcess, path: string): Promise<number 
 }
 
 describe('servers that answer requests and servers that take runs', () => {
-  it('leaves runs pending, with the reason, while nobody takes them, and streams them through once somebody does', async () => {
+  it('leaves runs pending, with the reason, until a server takes them, and streams them then', async () => {
     const client = api.client();
     const { thread_id: threadId } = await client.threads.create();
     const { run_id: runId } = await client.runs.create(threadId, 'counter', { input: {} });

@@ -8,6 +8,7 @@ import {
   type AgentDeployment,
   type AgentRevision,
   CUSTOM_RESOURCE_DEFINITIONS,
+  COMPONENT,
   type CustomResourceDefinition,
   DEPLOYMENTS,
   isConditionTrue,
@@ -114,6 +115,7 @@ describe('listener between two clusters', () => {
       databaseSecretName: 'a-database',
       platformSecretName: 'a-platform',
       listenerName: 'far',
+      resourceSpec: { queueMinScale: 1 },
     };
     await hub.create(RESOURCES.AgentRevision, {
       metadata: {
@@ -166,17 +168,28 @@ describe('listener between two clusters', () => {
     }
   });
 
+  it('runs its queue beside it, of which the Service selects nothing', async () => {
+    const { metadata, spec } = await waitFor(() => place.find(DEPLOYMENTS, at('a-00001-queue')));
+    expect(metadata.labels?.[LABEL.owner]).toBe(await revisionUid());
+    expect(spec.replicas).toBe(1);
+    expect(spec.selector.matchLabels).toEqual({
+      [LABEL.revision]: 'a-00001',
+      [LABEL.component]: COMPONENT.agentQueue,
+    });
+  });
+
   it('reports in the hub what happens in the place, its address included', async () => {
-    const [pod] = await waitFor(async () => {
+    const pods = await waitFor(async () => {
       const { items } = await place.list(PODS, { namespace: NAMESPACE });
-      return items.length > 0 && items;
+      return items.length === 2 && items;
     });
-    await place.mergeStatus(PODS, at(pod?.metadata.name ?? ''), {
-      status: {
-        phase: 'Running',
-        conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: NOW }],
-      },
-    });
+    for (const { metadata } of pods)
+      await place.mergeStatus(PODS, at(metadata.name), {
+        status: {
+          phase: 'Running',
+          conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: NOW }],
+        },
+      });
     const status = await waitFor(async () => {
       const found = (await hub.get(RESOURCES.AgentRevision, at('a-00001'))).status;
       return isConditionTrue(found?.conditions, 'Ready') && found;

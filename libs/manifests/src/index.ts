@@ -11,8 +11,11 @@ export { buildExportJob, buildExportSecret, type ExportAttempt } from './export-
 export { buildListenerObjects } from './listener-objects.js';
 export type { AddressMode, PlatformSettings } from './platform-settings.js';
 export {
+  buildQueueDeployment,
   buildRevisionDeployment,
+  queueName,
   revisionLabels,
+  wantedQueueReplicas,
   wantedReplicas,
   type WorkloadReplicas,
 } from './revision-workload.js';

@@ -3,6 +3,7 @@ import {
   ANNOTATION,
   type BulkExportRun,
   COMPONENT,
+  type Deployment,
   LABEL,
   type Listener,
 } from '#lib/resources';
@@ -12,8 +13,9 @@ import {
   buildExportJob,
   buildExportSecret,
   buildListenerObjects,
+  buildQueueDeployment,
   buildRevisionDeployment,
-  revisionLabels,
+  wantedQueueReplicas,
   wantedReplicas,
 } from './index.js';
 import { podResources } from './pod-resources.js';
@@ -169,9 +171,10 @@ describe('second workload of a revision', () => {
     SETTINGS,
   );
   const service = buildDeploymentService(revision(), 'a-00001');
-  // what a second Deployment of the same revision would have
-  const queue = { ...revisionLabels(revision()), [LABEL.component]: 'agent-queue' };
-  const queueSelector = { [LABEL.revision]: 'a-00001', [LABEL.component]: 'agent-queue' };
+  const asked = revision({ cpu: 1, memoryMb: 512, minScale: 3, queueCpu: 2, queueMemoryLimitMb: 4096 });
+  const built = buildQueueDeployment(asked, 1, SETTINGS);
+  const queue = built.spec.template.metadata?.labels;
+  const queueSelector = built.spec.selector.matchLabels;
 
   it('gets no HTTP traffic: the Service selects the pods of the API alone', () => {
     expect(selects(service.spec.selector, api.spec.template.metadata?.labels)).toBe(true);
@@ -181,6 +184,27 @@ describe('second workload of a revision', () => {
     expect(selects(api.spec.selector.matchLabels, queue)).toBe(false);
     expect(selects(queueSelector, api.spec.template.metadata?.labels)).toBe(false);
     expect(selects(queueSelector, queue)).toBe(true);
+  });
+  it('exists for any field of the queue, with the defaults of the revision', () => {
+    expect(
+      [{}, { maxScale: 4 }, { queueMaxScale: 4 }, { minScale: 3, queueCpu: 1 }, { queueMinScale: 0 }].map(
+        (spec) => wantedQueueReplicas(revision(spec)),
+      ),
+    ).toEqual([undefined, undefined, 1, 3, 1]);
+    expect(built.metadata.name).toBe('a-00001-queue');
+    expect(built.spec.template.spec.containers[0]?.resources).toEqual({
+      requests: { cpu: '2000m', memory: '512Mi' },
+      limits: { cpu: '4000m', memory: '4096Mi' },
+    });
+  });
+  it('has its role in a variable, as the first one then has', () => {
+    const roleOf = ({ spec }: Deployment) =>
+      spec.template.spec.containers[0]?.env?.find(({ name }) => name === 'AGENTPLANE_ROLE')?.value;
+    expect([built, buildRevisionDeployment(asked, 1, SETTINGS), api].map(roleOf)).toEqual([
+      'queue',
+      'api',
+      undefined,
+    ]);
   });
 });
 

@@ -12,7 +12,7 @@ import {
 import { addressOf } from './address-of.js';
 import { CONTAINER_SECURITY, platformLabels, POD_SECURITY } from './object-labels.js';
 import type { PlatformSettings } from './platform-settings.js';
-import { podResources } from './pod-resources.js';
+import { podResources, type WantedResources } from './pod-resources.js';
 import { METRICS_ANNOTATIONS, METRICS_CONTAINER_PORT, telemetryEnvironment } from './pod-telemetry.js';
 
 /** Name of the agent's own container. */
@@ -37,6 +37,26 @@ export function wantedReplicas(revision: Pick<AgentRevision, 'spec'>): number {
   return Math.max(1, revision.spec.resourceSpec?.minScale ?? 1);
 }
 
+/** Whether runs have pods of their own: any field about them asks for that. */
+function wantsQueue({ spec: { resourceSpec = {} } }: Pick<AgentRevision, 'spec'>): boolean {
+  const { queueMinScale, queueMaxScale, queueCpu, queueCpuLimit, queueMemoryMb, queueMemoryLimitMb } =
+    resourceSpec;
+  return [queueMinScale, queueMaxScale, queueCpu, queueCpuLimit, queueMemoryMb, queueMemoryLimitMb].some(
+    (field) => field !== undefined,
+  );
+}
+
+/** Pods that take runs of a revision; undefined where those that answer HTTP take them too. */
+export function wantedQueueReplicas(revision: Pick<AgentRevision, 'spec'>): number | undefined {
+  if (!wantsQueue(revision)) return undefined;
+  return Math.max(1, revision.spec.resourceSpec?.queueMinScale ?? wantedReplicas(revision));
+}
+
+/** Name of the Deployment that takes runs beside the one of this name. */
+export function queueName(workload: string): string {
+  return `${workload}-queue`;
+}
+
 /**
  * Selects the pods of a revision that answer HTTP, and no others: a revision may have pods of another component beside
  * them. Selectors of Deployments are immutable, so this is a stored shape.
@@ -59,16 +79,62 @@ export function buildRevisionDeployment(
   settings: PlatformSettings,
   databaseMark?: string,
 ): Deployment {
+  const { name } = revision.metadata;
+  const wanted = revision.spec.resourceSpec ?? {};
+  const role: AgentRole = wantsQueue(revision) ? 'api' : 'all';
+  return buildWorkload(revision, settings, { name, role, resources: wanted, replicas, databaseMark });
+}
+
+/**
+ * The Deployment that takes the runs of a revision which asks for one. Its pods have the labels of the others but for
+ * the component, so neither the Service nor the other Deployment takes them for its own.
+ */
+export function buildQueueDeployment(
+  revision: AgentRevision,
+  replicas: WorkloadReplicas,
+  settings: PlatformSettings,
+  databaseMark?: string,
+): Deployment {
+  const wanted = revision.spec.resourceSpec ?? {};
+  const cpu = wanted.queueCpu ?? wanted.cpu;
+  const memoryMb = wanted.queueMemoryMb ?? wanted.memoryMb;
+  const resources: WantedResources = {
+    ...(cpu === undefined ? {} : { cpu }),
+    ...(wanted.queueCpuLimit === undefined ? {} : { cpuLimit: wanted.queueCpuLimit }),
+    ...(memoryMb === undefined ? {} : { memoryMb }),
+    ...(wanted.queueMemoryLimitMb === undefined ? {} : { memoryLimitMb: wanted.queueMemoryLimitMb }),
+  };
+  const name = queueName(revision.metadata.name);
+  return buildWorkload(revision, settings, { name, role: 'queue', resources, replicas, databaseMark });
+}
+
+/** What an agent server does of its work: `AGENTPLANE_ROLE`. */
+type AgentRole = 'all' | 'api' | 'queue';
+
+interface Workload {
+  readonly name: string;
+  readonly role: AgentRole;
+  readonly resources: WantedResources;
+  readonly replicas: WorkloadReplicas;
+  readonly databaseMark: string | undefined;
+}
+
+function buildWorkload(
+  revision: AgentRevision,
+  settings: PlatformSettings,
+  { name, role, resources, replicas, databaseMark }: Workload,
+): Deployment {
   const { metadata, spec } = revision;
   const wanted = spec.resourceSpec ?? {};
-  const selector = agentSelector(metadata.name);
+  const component = role === 'queue' ? COMPONENT.agentQueue : COMPONENT.agentApi;
+  const selector = { ...agentSelector(metadata.name), [LABEL.component]: component };
   // the platform's labels come last: a user's must not move a pod to another revision or component
   const labels = { ...wanted.labels, ...revisionLabels(revision), ...selector };
   const annotations = wanted.annotations ? { annotations: wanted.annotations } : {};
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: metadata.name, namespace: metadata.namespace, labels, ...annotations },
+    metadata: { name, namespace: metadata.namespace, labels, ...annotations },
     spec: {
       ...(replicas === 'autoscaled' ? {} : { replicas }),
       revisionHistoryLimit: 0,
@@ -92,7 +158,10 @@ export function buildRevisionDeployment(
           ...(wanted.imagePullSecrets ? { imagePullSecrets: wanted.imagePullSecrets } : {}),
           ...(wanted.volumes ? { volumes: wanted.volumes.map((volume) => ({ ...volume })) } : {}),
           ...(wanted.initContainers ? { initContainers: wanted.initContainers.map(besides) } : {}),
-          containers: [agentContainer(revision, settings), ...(wanted.sidecars ?? []).map(besides)],
+          containers: [
+            agentContainer(revision, settings, role, resources),
+            ...(wanted.sidecars ?? []).map(besides),
+          ],
         },
       },
     },
@@ -108,16 +177,24 @@ export function revisionLabels(revision: AgentRevision): Readonly<Record<string,
   });
 }
 
-function agentContainer(revision: AgentRevision, settings: PlatformSettings): PodContainer {
+function agentContainer(
+  revision: AgentRevision,
+  settings: PlatformSettings,
+  role: AgentRole,
+  resources: WantedResources,
+): PodContainer {
   const { spec } = revision;
   return {
     name: AGENT_CONTAINER,
     // a revision is run only once it is built, and then its image is known
     image: revision.status?.image ?? '',
     ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }, METRICS_CONTAINER_PORT],
-    env: agentEnvironment(revision, settings),
+    env: [
+      ...agentEnvironment(revision, settings),
+      ...(role === 'all' ? [] : [{ name: 'AGENTPLANE_ROLE', value: role }]),
+    ],
     envFrom: [{ secretRef: { name: spec.envSecretName } }],
-    resources: podResources(spec.resourceSpec ?? {}),
+    resources: podResources(resources),
     readinessProbe: READINESS,
     livenessProbe: LIVENESS,
     securityContext: CONTAINER_SECURITY,

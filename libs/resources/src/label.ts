@@ -24,6 +24,8 @@ export const LABEL = {
 export const COMPONENT = {
   /** The agent server that answers HTTP: the only pods of a revision that its Service may reach. */
   agentApi: 'agent-api',
+  /** The agent server that takes runs, of revisions that ask for one of its own. */
+  agentQueue: 'agent-queue',
   listener: 'listener',
 } as const;
 

@@ -10,7 +10,7 @@ import {
   type ManagingOwner,
   type Source,
 } from '#lib/kube';
-import { addressOf, type AddressMode, podAddressOf } from '#lib/manifests';
+import { addressOf, type AddressMode, podAddressOf, queueName } from '#lib/manifests';
 import {
   type AgentDeployment,
   type AgentRevision,
@@ -74,7 +74,15 @@ export class PlaceCluster implements Place {
   }
 
   findWorkload(revision: AgentRevision): Deployment | undefined {
-    const found = this.#workloads.find(this.#at(revision));
+    return this.#workloadOf(revision, revision.metadata.name);
+  }
+
+  findQueue(revision: AgentRevision): Deployment | undefined {
+    return this.#workloadOf(revision, queueName(revision.metadata.name));
+  }
+
+  #workloadOf(revision: AgentRevision, name: string): Deployment | undefined {
+    const found = this.#workloads.find({ namespace: this.#options.namespace, name });
     return found && belongsTo(found, this.#owner(revision)) ? found : undefined;
   }
 

@@ -24,6 +24,8 @@ export interface Place {
   readonly sources: readonly Source[];
   /** The Deployment of the revision's name, if it was made for this very revision. */
   findWorkload(revision: AgentRevision): Deployment | undefined;
+  /** The Deployment that takes its runs, if it was made for this very revision. */
+  findQueue(revision: AgentRevision): Deployment | undefined;
   /** Pods that answer HTTP for the Deployment of this name. */
   podsOf(workload: ObjectKey): readonly Pod[];
   /**

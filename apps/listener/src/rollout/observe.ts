@@ -21,7 +21,7 @@ import type { RevisionWorld, RolloutWorld, Served } from './world.js';
  */
 export function observeRollout(
   hub: Pick<Hub, 'findDeployment' | 'revisionsNamed'>,
-  place: Pick<Place, 'findWorkload' | 'podsOf' | 'findService'>,
+  place: Pick<Place, 'findWorkload' | 'findQueue' | 'podsOf' | 'findService'>,
   key: ObjectKey,
   listenerName: string,
 ): RolloutWorld | undefined {
@@ -68,7 +68,7 @@ function worldOf(
   revision: AgentRevision,
   origins: ReadonlyMap<string, AgentRevision>,
   workloads: ReadonlyMap<string, Deployment>,
-  place: Pick<Place, 'podsOf'>,
+  place: Pick<Place, 'findQueue' | 'podsOf'>,
 ): RevisionWorld {
   const { name, namespace = '' } = revision.metadata;
   const origin = origins.get(name) ?? revision;
@@ -79,6 +79,7 @@ function worldOf(
     origin,
     lentTo: isLent ? lentTo : undefined,
     workload: isLent ? undefined : workloads.get(origin.metadata.name),
+    queue: isLent ? undefined : place.findQueue(origin),
     pods: isLent
       ? []
       : place.podsOf({ namespace, name: origin.metadata.name }).filter((pod) => isPresent(pod, origin)),

@@ -1,4 +1,11 @@
-import { type AgentRevision, CONDITION, findCondition, isConditionTrue } from '#lib/resources';
+import { wantedQueueReplicas } from '#lib/manifests';
+import {
+  type AgentRevision,
+  CONDITION,
+  type Deployment,
+  findCondition,
+  isConditionTrue,
+} from '#lib/resources';
 import { deployingSince, findOutage, judgeProspect, type RevisionFailure } from './failure.js';
 import { mayAnswer } from './ask-pods.js';
 import { servedBy } from './observe.js';
@@ -45,8 +52,12 @@ export interface RolloutPlan {
   readonly lookAgainMs: number | undefined;
 }
 
-/** Whether every pod that should run is ready, of exactly this template. */
-export function isWorkloadReady({ workload }: RevisionWorld): boolean {
+/** Whether every pod that should run is ready, of exactly these templates: runs would wait for a queue that is not. */
+export function isWorkloadReady({ workload, queue, revision }: RevisionWorld): boolean {
+  return isAvailable(workload) && (wantedQueueReplicas(revision) === undefined || isAvailable(queue));
+}
+
+function isAvailable(workload: Deployment | undefined): boolean {
   const wanted = workload?.spec.replicas ?? 1;
   const status = workload?.status;
   return (

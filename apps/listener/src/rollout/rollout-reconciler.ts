@@ -1,7 +1,9 @@
 import {
   buildDeploymentService,
+  buildQueueDeployment,
   buildRevisionDeployment,
   type PlatformSettings,
+  wantedQueueReplicas,
   wantedReplicas,
 } from '#lib/manifests';
 import { WaitingError } from '#lib/errors';
@@ -171,6 +173,10 @@ export class RolloutReconciler {
     await this.#copySecrets(world, origin);
     const desired = buildRevisionDeployment(origin, replicas, this.#deps.settings, mark);
     await this.#place.applyWorkload(origin, desired, workload);
+    const queueReplicas = wantedQueueReplicas(origin);
+    if (queueReplicas === undefined) return;
+    const queue = buildQueueDeployment(origin, replicas === 0 ? 0 : queueReplicas, this.#deps.settings, mark);
+    await this.#place.applyWorkload(origin, queue, own.queue);
   }
 
   /** In another cluster the pods find copies of their Secrets; in the hub's own they find the Secrets themselves. */
@@ -208,10 +214,15 @@ export class RolloutReconciler {
       await this.#hub.report(planned.world.revision, summarizeRevision(planned, address, now));
   }
 
-  async #removeWorkload({ world: { revision, origin, workload }, fate }: PlannedRevision): Promise<void> {
+  async #removeWorkload({
+    world: { revision, origin, workload, queue },
+    fate,
+  }: PlannedRevision): Promise<void> {
     if (!workload || replicasFor(fate, revision) !== undefined) return;
     if (fate.kind === 'failed') this.#hub.record(revision, { type: 'Warning', ...fate.failure });
     // the Deployment of the revision that this one repeats goes back to that one
-    if (origin === revision) await this.#place.removeWorkload(workload);
+    if (origin !== revision) return;
+    await this.#place.removeWorkload(workload);
+    if (queue) await this.#place.removeWorkload(queue);
   }
 }

@@ -648,8 +648,9 @@ describe('observeRollout', () => {
       findDeployment: () => ({ metadata: { name: 'a', uid: 'present' }, spec: {} }) as AgentDeployment,
       revisionsNamed: () => revisions as unknown as AgentRevision[],
     };
-    const place: Pick<Place, 'findWorkload' | 'podsOf' | 'findService'> = {
+    const place: Pick<Place, 'findWorkload' | 'findQueue' | 'podsOf' | 'findService'> = {
       findWorkload: ({ metadata: { name } }) => ({ metadata: { name } }) as unknown as Deployment,
+      findQueue: () => undefined,
       podsOf: () => pods,
       findService: () => ({ metadata: { name: 'a' }, spec: {} }),
     };

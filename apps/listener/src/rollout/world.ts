@@ -10,6 +10,8 @@ export interface RevisionWorld {
   readonly lentTo: string | undefined;
   /** The Deployment; undefined before it was made, after it was removed, and while it is lent. */
   readonly workload: Deployment | undefined;
+  /** The Deployment that takes its runs, where it has one of its own. */
+  readonly queue?: Deployment | undefined;
   /** Pods that are not being deleted. */
   readonly pods: readonly Pod[];
   /** What those of them that are not ready answer, by the name of the pod; one that gives no answer is missing. */
