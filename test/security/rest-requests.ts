@@ -57,6 +57,9 @@ const SEARCHED: RouteRequest = { query: 'name_contains=%25&limit=100' };
 const WRITE_RUN: RouteRequest = { bodies: runs };
 const WRITE_BATCH: RouteRequest = { bodies: batches };
 const WRITE_FORM: RouteRequest = { bodies: multipart };
+const ERASE: RouteRequest = {
+  bodies: ({ ids }) => [{ session_id: ids.session_id, trace_ids: [ids.run_id, ids.posted_run_id] }],
+};
 const UPDATE_RUN: RouteRequest = {
   path: ({ ids }) => ({ run_id: ids.patched_run_id }),
   bodies: updates,
@@ -78,6 +81,8 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v1/runs/multipart': WRITE_FORM,
   'POST /runs/batch': WRITE_BATCH,
   'POST /api/v1/runs/batch': WRITE_BATCH,
+  'POST /runs/delete': ERASE,
+  'POST /api/v1/runs/delete': ERASE,
   'POST /runs': WRITE_RUN,
   'POST /api/v1/runs': WRITE_RUN,
   'GET /runs/{run_id}': NOTHING,

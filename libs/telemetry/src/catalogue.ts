@@ -171,6 +171,14 @@ export const METRICS = catalogue({
     labels: { outcome: ['delivered', 'again', 'failed'] },
     programs: ['agent-server'],
   },
+  agentErasuresWaiting: {
+    kind: 'gauge',
+    name: 'agentplane_agent_trace_erasures_waiting',
+    help: 'Traces and threads whose traces are still to be deleted at the platform; every server of a deployment reports the same number.',
+    labels: {},
+    merge: 'max',
+    programs: ['agent-server'],
+  },
 
   eventLoopLag: {
     kind: 'gauge',
@@ -229,9 +237,16 @@ export const METRICS = catalogue({
   ingestRefused: {
     kind: 'counter',
     name: 'agentplane_ingest_refused_total',
-    help: 'Creates and updates of traced runs that were refused, by reason.',
+    help: 'Creates and updates of traced runs that were refused, by reason; `erased`: of a trace that was deleted, dropped without a word to the sender.',
     labels: {
-      reason: ['invalid', 'unknown_project', 'too_many_projects', 'outside_days', 'waiting_room_full'],
+      reason: [
+        'invalid',
+        'unknown_project',
+        'too_many_projects',
+        'outside_days',
+        'waiting_room_full',
+        'erased',
+      ],
     },
     programs: ['api'],
   },

@@ -10,6 +10,8 @@ import { allMigrations } from './migrations/all-migrations.js';
 import { loadControlSchema } from './control-schema.js';
 import { findRun } from './query/find-run.js';
 import { PostgresPayloadStore } from './run/payload-store.js';
+import { forgetOldErasures } from './ingestion/erased-traces.js';
+import { TraceEraser } from './erasure/trace-eraser.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
@@ -18,6 +20,9 @@ import type { TraceStore, TraceStoreOptions } from './trace-store.js';
 import { countWaiting, dropOverdue, WAITING_ROOM } from './ingestion/waiting-patches.js';
 
 const DEFAULT_POOL_SIZE = 8;
+
+/** Deletions that a tidying looks at together. */
+const ERASURES_AT_ONCE = 100;
 
 /** Any number that nothing else in this database locks. */
 const MIGRATION_LOCK = 7_214_001;
@@ -45,6 +50,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
 
   // one connection is left for the keys, which every request waits for
   const turns = new TenantTurns(Math.max(2, poolSize - 1));
+  const eraser = new TraceEraser(pool, payloads);
 
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
 
@@ -62,12 +68,18 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       get: (tenantId, id, options) =>
         turns.run(tenantId, () => findRun(pool, payloads, { tenantId, id, ...options })),
     },
+    erasures: {
+      erase: (tenantId, projectId, named) =>
+        turns.run(tenantId, () => eraser.erase(tenantId, projectId, named)),
+    },
     apiKeys: new ApiKeyTable(control, pool, options.maxApiKeys),
     exportProgress: new ExportProgressTable(pool),
     exportSource: new PostgresExportSource(pool),
     async tidy() {
       const dropped = await dropOverdue(pool);
       if (dropped > 0) log.warn({ patches: dropped }, 'dropped updates whose runs never arrived');
+      while (await eraser.complete(ERASURES_AT_ONCE));
+      await forgetOldErasures(pool);
     },
     async databaseTime() {
       const result = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');

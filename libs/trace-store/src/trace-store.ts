@@ -4,6 +4,7 @@ import type { Clock } from '#lib/time';
 import type { ApiKeys } from './key/api-keys.js';
 import type { ExportProgress } from './export/export-progress.js';
 import type { ExportSource } from './export/export-source.js';
+import type { Erasures } from './erasure/erasure.js';
 import type { Projects } from './project/project.js';
 import type { RunBatch } from './wire/run-operation.js';
 import type { StoredRun } from './run/stored-run.js';
@@ -48,10 +49,11 @@ export interface TraceStore {
     /** The run with its payloads; undefined also for another tenant's, and for one outside of `projectId`. */
     get(tenantId: string, id: string, options?: RunOptions): Promise<StoredRun | undefined>;
   };
+  readonly erasures: Erasures;
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;
   readonly exportSource: ExportSource;
-  /** Drops updates that waited too long for their runs. To be called periodically, by any number of processes. */
+  /** Drops updates that waited too long for their runs, and completes deletions that were interrupted. To be called periodically, by any number of processes. */
   tidy(): Promise<void>;
   /** The database's clock; decisions about rows and windows use this one. */
   databaseTime(): Promise<Date>;

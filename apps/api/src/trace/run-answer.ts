@@ -17,6 +17,10 @@ export class StoredAnswer {
   @Answered(TEXT) readonly message: string;
 }
 
+export class ErasedAnswer {
+  @Answered(WHOLE, 'Runs that were deleted; none that were deleted before') readonly deleted_runs: number;
+}
+
 export class NotKeptAnswer {
   @Answered(WHOLE) readonly attachments: number;
   @Answered(WHOLE) readonly feedback: number;

@@ -8,7 +8,8 @@ import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
 import { AnswerBudget } from './answer-budget.js';
 import { renderRun } from './render-run.js';
-import { RunAnswer, StoredAnswer, StoredPartsAnswer } from './run-answer.js';
+import { ErasureRequest } from './erasure-request.js';
+import { ErasedAnswer, RunAnswer, StoredAnswer, StoredPartsAnswer } from './run-answer.js';
 import {
   RunBatchRequest,
   RunMultipartRequest,
@@ -22,7 +23,12 @@ import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 
 const BUSY = 'Too many traces arrive at once: try again';
-const TAKEN = { message: 'Runs were stored' };
+
+/** @param erased operations on traces that were deleted */
+function taken(erased: number): StoredAnswer {
+  const except = erased === 0 ? '' : `, except ${erased} creates and updates of deleted traces`;
+  return { message: `Runs were stored${except}` };
+}
 
 /** @param kind what the body should be, for the caller */
 function stream(body: unknown, kind: 'JSON' | 'multipart'): Readable {
@@ -57,8 +63,8 @@ export class RunsController {
     @Body() body: unknown,
   ): Promise<StoredPartsAnswer> {
     const sent = stream(body, 'multipart');
-    const notKept = await this.ingestion.multipart(caller, contentType, sent);
-    if (notKept.attachments + notKept.feedback === 0) return TAKEN;
+    const { notKept, erased } = await this.ingestion.multipart(caller, contentType, sent);
+    if (notKept.attachments + notKept.feedback === 0) return taken(erased);
     return { message: 'Runs were stored; attachments and feedback were not kept', not_kept: notKept };
   }
 
@@ -73,8 +79,18 @@ export class RunsController {
     refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
   async batch(@FromCaller() caller: Caller, @Body() body: unknown): Promise<object> {
-    await this.ingestion.batch(caller, stream(body, 'JSON'));
-    return TAKEN;
+    return taken(await this.ingestion.batch(caller, stream(body, 'JSON')));
+  }
+
+  @Post('delete')
+  @HttpCode(200)
+  @Operation({
+    summary: 'Deletes traces with all their runs; what arrives of them later is not stored',
+    answer: ErasedAnswer,
+    refuses: { 400: 'The body names neither traces nor threads' },
+  })
+  async delete(@FromCaller() caller: Caller, @Body() body: ErasureRequest): Promise<ErasedAnswer> {
+    return { deleted_runs: await this.traces.erase(caller, body) };
   }
 
   @Post()
@@ -88,8 +104,7 @@ export class RunsController {
     refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
   async create(@FromCaller() caller: Caller, @Body() body: unknown): Promise<object> {
-    await this.ingestion.single(caller, 'post', stream(body, 'JSON'));
-    return TAKEN;
+    return taken(await this.ingestion.single(caller, 'post', stream(body, 'JSON')));
   }
 
   @Patch(':run_id')
@@ -107,8 +122,7 @@ export class RunsController {
     @PathId('run_id') runId: string,
     @Body() body: unknown,
   ): Promise<object> {
-    await this.ingestion.single(caller, 'patch', stream(body, 'JSON'), runId);
-    return TAKEN;
+    return taken(await this.ingestion.single(caller, 'patch', stream(body, 'JSON'), runId));
   }
 
   @Get(':run_id')

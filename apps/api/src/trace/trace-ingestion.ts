@@ -29,32 +29,38 @@ export class TraceIngestion {
     return this.budget.held;
   }
 
-  /** `{"post": […], "patch": […]}` */
-  async batch(caller: Caller, body: Readable): Promise<void> {
-    await this.#whole(caller, body, (bytes) => this.#store(caller, splitBatch(bytes, ['body'])));
+  /** `{"post": […], "patch": […]}` @returns how many operations belong to deleted traces */
+  async batch(caller: Caller, body: Readable): Promise<number> {
+    return this.#whole(caller, body, (bytes) => this.#store(caller, splitBatch(bytes, ['body'])));
   }
 
-  /** One run, created or updated. */
-  async single(caller: Caller, kind: 'post' | 'patch', body: Readable, id?: string): Promise<void> {
-    await this.#whole(caller, body, async (run) => {
+  /** One run, created or updated. @returns 1 where it belongs to a deleted trace */
+  async single(caller: Caller, kind: 'post' | 'patch', body: Readable, id?: string): Promise<number> {
+    return this.#whole(caller, body, async (run) => {
       const operation: RunOperation = { run, place: ['body'], ...(id === undefined ? {} : { id }) };
-      await this.#store(caller, { post: [], patch: [], [kind]: [operation] });
+      return this.#store(caller, { post: [], patch: [], [kind]: [operation] });
     });
   }
 
   /**
    * Stores while it reads. Runs before a mistake stay stored; sending all of them again changes nothing.
-   * @returns parts that were accepted and not stored
+   * @returns parts that were accepted and not stored, and how many operations belong to deleted traces
    * @throws PublicError
    */
-  async multipart(caller: Caller, contentType: string, body: Readable): Promise<NotKept> {
+  async multipart(
+    caller: Caller,
+    contentType: string,
+    body: Readable,
+  ): Promise<{ notKept: NotKept; erased: number }> {
     const boundary = boundaryOf(contentType);
     if (boundary === undefined) throw new PublicError('bad_request', 'The content type names no boundary');
     const account = this.budget.open(caller.tenantId);
     const runs = new MultipartRuns();
     const refused: FieldProblem[] = [];
+    let erased = 0;
     const flush = async (isLast: boolean) => {
       const result = await this.store.ingest(caller.tenantId, runs.take(isLast), ownProject(caller));
+      erased += result.erased;
       refused.push(...result.refused);
       refused.splice(MAX_PROBLEMS);
       account.keep(runs.heldBytes);
@@ -80,24 +86,25 @@ export class TraceIngestion {
     const { notKept } = runs;
     if (notKept.attachments + notKept.feedback > 0)
       this.log.info({ notKept }, 'parts of a request were not stored');
-    return notKept;
+    return { notKept, erased };
   }
 
   /** Bodies that cannot be handed on before their end count as long as they are worked on. */
-  async #whole({ tenantId }: Caller, body: Readable, work: (bytes: Buffer) => Promise<void>): Promise<void> {
+  async #whole<T>({ tenantId }: Caller, body: Readable, work: (bytes: Buffer) => Promise<T>): Promise<T> {
     const account = this.budget.open(tenantId);
     try {
       const bytes = await readBody(body, this.maxBodyBytes, account.hold);
       if (bytes.length === 0) throw new PublicError('bad_request', 'A JSON body is required');
-      await work(bytes);
+      return await work(bytes);
     } finally {
       account.keep(0);
     }
   }
 
-  async #store(caller: Caller, batch: RunBatch): Promise<void> {
-    const { refused } = await this.store.ingest(caller.tenantId, batch, ownProject(caller));
+  async #store(caller: Caller, batch: RunBatch): Promise<number> {
+    const { refused, erased } = await this.store.ingest(caller.tenantId, batch, ownProject(caller));
     if (refused.length > 0) throw invalid(refused);
+    return erased;
   }
 }
 

@@ -3,11 +3,13 @@ import { invalid } from '../wire/request-pipe.js';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Project, StoredRun, TraceStore } from '#lib/trace-store';
+import { isUuid } from '#lib/resources';
+import type { ErasureRequest } from './erasure-request.js';
 import type { CreateSessionRequest, SessionsQuery } from './session-request.js';
 
 /** Reading and arranging traces of a tenant. */
 export class Traces {
-  constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects'>) {}
+  constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects' | 'erasures'>) {}
 
   /**
    * @param hold told how many bytes the run has before they are read
@@ -75,6 +77,42 @@ export class Traces {
   async deleteProject(tenantId: string, id: string): Promise<void> {
     if (!(await this.store.projects.delete(tenantId, id)))
       throw new PublicError('not_found', `Session with ID ${id} not found`);
+  }
+
+  /**
+   * Deletes traces of one project; that of a deployment's own key is its own, whatever it names.
+   * @returns how many runs
+   * @throws PublicError not_found, invalid, bad_request
+   */
+  async erase(caller: Caller, request: ErasureRequest): Promise<number> {
+    const { trace_ids: traceIds = [], thread_ids: threadIds = [], began_by: beganBy } = request;
+    if (traceIds.length + threadIds.length === 0)
+      throw new PublicError('bad_request', 'trace_ids or thread_ids must name what is to be deleted');
+    const at = traceIds.findIndex((id) => !isUuid(id));
+    if (at >= 0)
+      throw invalid([
+        { loc: ['body', 'trace_ids', at], msg: 'Input should be a valid UUID', type: 'uuid_parsing' },
+      ]);
+    const { id } = await this.#projectToErase(caller, request.session_id ?? undefined);
+    return this.store.erasures.erase(caller.tenantId, id, {
+      ...{ traceIds, threadIds },
+      beganBy: beganBy ? new Date(beganBy) : undefined,
+    });
+  }
+
+  async #projectToErase(caller: Caller, id: string | undefined): Promise<Project> {
+    if (caller.scope !== 'deployment') {
+      if (id !== undefined) return this.getProject(caller.tenantId, id);
+      throw invalid([{ loc: ['body', 'session_id'], msg: 'Field required', type: 'missing' }]);
+    }
+    const own = await this.store.projects.find(caller.tenantId, { name: caller.project });
+    if (own && (id === undefined || id.toLowerCase() === own.id)) return own;
+    throw new PublicError(
+      'not_found',
+      id === undefined
+        ? `The tracing project ${caller.project} does not exist`
+        : `Session with ID ${id} not found`,
+    );
   }
 }
 

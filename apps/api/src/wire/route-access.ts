@@ -20,6 +20,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /runs': WRITE_RUNS,
   'POST /runs/batch': WRITE_RUNS,
   'POST /runs/multipart': WRITE_RUNS,
+  // a deployment's own key reaches the traces of its own project alone
+  'POST /runs/delete': ['workspace', 'deployment'],
   'PATCH /runs/{run_id}': WRITE_RUNS,
   'GET /runs/{run_id}': READ_RUN,
   'GET /sessions': READ,

@@ -446,6 +446,6 @@ describe('a trace store under hostile input', () => {
     await findRun(counting, payloads, { tenantId: TENANT, id });
     expect(rows).toBeLessThanOrEqual(4);
     const changed = await patch({ id, run: Buffer.from(`{"trace_id":"${id}"}`) });
-    expect(changed).toEqual({ accepted: 1, refused: [] });
+    expect(changed).toEqual({ accepted: 1, erased: 0, refused: [] });
   });
 });

@@ -37,6 +37,7 @@ import {
 } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import type { IngestResult } from './ingest-result.js';
+import { openingsWithoutErased, patchesWithoutErased } from './without-erased.js';
 import { OwnProject } from './own-project.js';
 import {
   addWaiting,
@@ -104,20 +105,20 @@ export class Ingestion {
   async ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult> {
     const { operations, refused } = parseBatch(batch);
     const groups = groupByRun(operations);
-    const { lost, projectless, deep, dayless, late } = await this.#retry(async () => {
+    const { lost, projectless, deep, dayless, late, erased } = await this.#retry(async () => {
       const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject, groups) };
       const opening = await this.#open(sender, groups.filter(opensRun));
       const hasDay = await this.partitions.ensure(opening.found.map(({ place }) => place.startTime));
       const placed = opening.found.filter(({ place }) => hasDay(place.startTime));
       const dayless = opening.found.filter(({ place }) => !hasDay(place.startTime)).map(({ group }) => group);
       const changing = groups.filter((group) => !opensRun(group));
-      const unknown = await inTransaction(
+      const { unknown, erased: unopened } = await inTransaction(
         this.pool,
         (client) => this.#write(client, sender, placed, changing),
         `BEGIN; SELECT pg_advisory_xact_lock_shared(${waitingLock(tenantId)})`,
       );
-      const late = unknown.length > 0 ? await this.#changeOrWait(sender, unknown) : [];
-      return { ...opening, dayless, late };
+      const { refused: late, erased: unchanged } = await this.#changeOrWait(sender, unknown);
+      return { ...opening, dayless, late, erased: unopened + unchanged };
     });
     const problems = [
       ...refused,
@@ -133,9 +134,11 @@ export class Ingestion {
     metrics.ingestRefused.add(operationsOf([...projectless.keys()]), { reason: 'too_many_projects' });
     metrics.ingestRefused.add(operationsOf(dayless), { reason: 'outside_days' });
     metrics.ingestRefused.add(late.length, { reason: 'waiting_room_full' });
+    metrics.ingestRefused.add(erased, { reason: 'erased' });
+    const unplaced = operationsOf([...lost, ...projectless.keys(), ...deep, ...dayless]);
     return {
-      accepted:
-        operations.length - operationsOf([...lost, ...projectless.keys(), ...deep, ...dayless]) - late.length,
+      accepted: operations.length - unplaced - late.length - erased,
+      erased,
       refused: problems.slice(0, MAX_PROBLEMS),
     };
   }
@@ -250,13 +253,14 @@ export class Ingestion {
     return new Map(rows.map((row) => [row.id, row]));
   }
 
-  /** @returns the groups whose run is unknown */
+  /** @returns the groups whose run is unknown, and how many operations would make a run of a deleted trace again */
   async #write(
     client: Connection,
     sender: Sender,
-    opening: readonly Opening[],
+    placed: readonly Opening[],
     changing: readonly RunGroup[],
-  ): Promise<readonly RunGroup[]> {
+  ): Promise<{ readonly unknown: readonly RunGroup[]; readonly erased: number }> {
+    const opening = await openingsWithoutErased(client, sender.tenantId, placed);
     const won = await claimPlaces(
       client,
       sender.tenantId,
@@ -274,7 +278,8 @@ export class Ingestion {
     const { unknown } = await this.#change(client, sender, [...late, ...changing]);
     // a place that is neither won nor taken: the project was deleted since it was looked up
     if (late.some((group) => unknown.includes(group))) throw new ProjectVanished();
-    return unknown;
+    const [asked, left] = [placed, opening].map((list) => operationsOf(list.map(({ group }) => group)));
+    return { unknown, erased: (asked ?? 0) - (left ?? 0) };
   }
 
   async #insert(client: Connection, tenantId: string, portion: Portion<Opening>): Promise<void> {
@@ -369,18 +374,24 @@ export class Ingestion {
 
   /**
    * Creates of this tenant are excluded, and those under way have ended: a run that is unknown now comes later or never.
-   * @returns operations for which there is no room to wait
+   * @returns operations for which there is no room to wait, and how many belong to deleted traces
    */
-  async #changeOrWait(sender: Sender, groups: readonly RunGroup[]): Promise<readonly ParsedOperation[]> {
+  async #changeOrWait(
+    sender: Sender,
+    groups: readonly RunGroup[],
+  ): Promise<{ readonly refused: readonly ParsedOperation[]; readonly erased: number }> {
+    if (groups.length === 0) return { refused: [], erased: 0 };
     const { tenantId, own } = sender;
     return inTransaction(
       this.pool,
       async (client) => {
         const { unknown } = await this.#change(client, sender, groups);
-        const patches = unknown.flatMap((group) =>
-          group.operations.map((parsed) => ({ ...parsed, runId: group.id, projectId: own?.id })),
+        const patches = unknown.flatMap(({ id: runId, traceId, operations }) =>
+          operations.map((parsed) => ({ ...parsed, runId, traceId, projectId: own?.id })),
         );
-        return addWaiting(client, tenantId, patches, this.options.waiting);
+        const waiting = await patchesWithoutErased(client, tenantId, patches);
+        const refused = await addWaiting(client, tenantId, waiting, this.options.waiting);
+        return { refused, erased: patches.length - waiting.length };
       },
       `BEGIN; SELECT pg_advisory_xact_lock(${waitingLock(tenantId)})`,
     );

@@ -4,9 +4,11 @@ import { skipSpace } from '../wire/json-scanner.js';
 import type { RunOperation } from '../wire/run-operation.js';
 
 /** An update whose create has not come yet. */
-interface WaitingPatch {
+export interface WaitingPatch {
   readonly runId: string;
   readonly operation: RunOperation;
+  /** Undefined where it names none. */
+  readonly traceId?: string | undefined;
   /** The only project whose run it may change; undefined where the sender may change any. */
   readonly projectId: string | undefined;
 }
@@ -50,7 +52,7 @@ const LONGEST_WAIT = '1 day';
 const DROPPED_AT_ONCE = 1000;
 /** Copied and sent at once. */
 const ADDED_AT_ONCE_BYTES = 8 << 20;
-const COLUMNS = ['tenant_id', 'run_id', 'project_id', 'run'] as const;
+const COLUMNS = ['tenant_id', 'run_id', 'project_id', 'trace_id', 'run'] as const;
 
 /**
  * Adds updates while there is room. The caller holds the tenant's lock, so no other transaction adds.
@@ -82,7 +84,13 @@ export async function addWaiting<P extends WaitingPatch>(
     free--;
     freeBytes -= run.length;
     ofRuns.set(patch.runId, ofRun);
-    writer.row(COLUMNS.length).uuid(tenantId).uuid(patch.runId).uuid(patch.projectId).bytes(run);
+    writer
+      .row(COLUMNS.length)
+      .uuid(tenantId)
+      .uuid(patch.runId)
+      .uuid(patch.projectId)
+      .uuid(patch.traceId)
+      .bytes(run);
     written += run.length;
     if (written < ADDED_AT_ONCE_BYTES) continue;
     await copyIn(client, 'run_patches_waiting', COLUMNS, writer);

@@ -1,5 +1,6 @@
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
+import { runKeysByTrace, traceErasures } from './trace-erasures.js';
 import { traceTables } from './trace-tables.js';
 
 /**
@@ -11,5 +12,7 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     { version: 1, name: 'control tables', transaction: false, perform: () => control.migrate() },
     traceTables,
     { version: 3, name: 'project ids per tenant', transaction: false, perform: () => control.migrate() },
+    traceErasures,
+    runKeysByTrace,
   ];
 }

@@ -1,7 +1,7 @@
 import { byteRows, type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { PAYLOAD_FIELDS } from './payload-field.js';
-import { timeBounds, type RunPlace } from './run-table.js';
+import { removeRows, timeBounds, type RunPlace } from './run-table.js';
 import type { RunPayloads } from './stored-run.js';
 
 export interface PlacedPayloads {
@@ -23,6 +23,8 @@ export interface PayloadStore {
   get(db: Queryable, place: RunPlace): Promise<RunPayloads>;
   /** Bytes that `get` would answer. */
   size(db: Queryable, place: RunPlace): Promise<number>;
+  /** Of runs of one project. */
+  remove(client: Connection, places: readonly RunPlace[]): Promise<void>;
 }
 
 const PLACE = ['tenant_id', 'project_id', 'start_time', 'id', 'trace_id'] as const;
@@ -79,6 +81,10 @@ export class PostgresPayloadStore implements PayloadStore {
     const sum = PAYLOAD_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)::bigint`).join(' + ');
     const { rows } = await db.query<{ bytes: string }>(`SELECT ${sum} AS bytes ${AT_PLACE}`, valuesOf(place));
     return Number(rows[0]?.bytes ?? 0);
+  }
+
+  async remove(client: Connection, places: readonly RunPlace[]): Promise<void> {
+    await removeRows(client, 'run_payloads', places);
   }
 }
 

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { openTraceStore, type TraceStore } from '../index.js';
+
+const postgres = testPostgres();
+const TENANT = randomUUID();
+const TABLES = ['run_keys', 'runs', 'run_payloads', 'run_patches_waiting'];
+
+describe('erasures', () => {
+  let store: TraceStore;
+  let client: pg.Client;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    const log = createLogger('test', 'silent');
+    store = openTraceStore({ uri, poolSize: 4, log, clock: systemClock });
+    await store.migrate();
+    client = new pg.Client({ connectionString: uri });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await store.close();
+  });
+
+  const bytes = (value: object) => ({ run: Buffer.from(JSON.stringify(value)) });
+  const runOf = (trace: string, more: object = {}) => ({
+    ...{ id: trace, trace_id: trace, name: 'n', run_type: 'chain', session_name: 'p' },
+    ...{ start_time: '2026-11-20T10:00:00Z', inputs: { secret: 'of alice' }, ...more },
+  });
+  const childOf = (trace: string, more: object = {}) =>
+    runOf(trace, { id: randomUUID(), parent_run_id: trace, start_time: '2026-11-21T10:00:00Z', ...more });
+  const inThread = (thread: string) => ({ extra: { metadata: { thread_id: thread } } });
+  const post = (...runs: object[]) => store.ingest(TENANT, { post: runs.map(bytes), patch: [] });
+  const patch = (run: object, only?: string) => store.ingest(TENANT, { post: [], patch: [bytes(run)] }, only);
+  const project = async (name = 'p') => (await store.projects.ensure(TENANT, name)).id;
+  const erase = async (traceIds: string[], threadIds: string[] = [], beganBy?: Date) =>
+    store.erasures.erase(TENANT, await project(), { traceIds, threadIds, beganBy });
+  /** Rows of the trace, by table. */
+  const rowsOf = async (trace: string): Promise<number[]> => {
+    const counts = TABLES.map((table) => `(SELECT count(*)::int FROM ${table} WHERE trace_id = $1)`);
+    const { rows } = await client.query<{ counts: number[] }>(`SELECT ARRAY[${counts.join()}] AS counts`, [
+      trace,
+    ]);
+    return rows[0]?.counts ?? [];
+  };
+
+  it('deletes a trace with its runs of all days, and no other', async () => {
+    const [one, other] = [randomUUID(), randomUUID()];
+    await post(runOf(one), childOf(one), childOf(one), runOf(other), childOf(other));
+    expect(await erase([one.toUpperCase()])).toBe(3);
+    expect(await rowsOf(one)).toEqual([0, 0, 0, 0]);
+    expect(await rowsOf(other)).toEqual([2, 2, 2, 0]);
+    expect(await erase([one])).toBe(0);
+  });
+
+  it('stores nothing of a deleted trace that arrives later, and says how much that was', async () => {
+    const [one, other] = [randomUUID(), randomUUID()];
+    await erase([one]);
+    expect(await post(runOf(one), childOf(one), runOf(other))).toEqual({
+      ...{ accepted: 1, erased: 2, refused: [] },
+    });
+    const late = { id: randomUUID(), trace_id: one, outputs: { secret: 1 } };
+    expect(await patch(late, 'p')).toEqual({ accepted: 0, erased: 1, refused: [] });
+    expect(await rowsOf(one)).toEqual([0, 0, 0, 0]);
+    expect(await rowsOf(other)).toEqual([1, 1, 1, 0]);
+  });
+
+  it('deletes updates of the trace that wait for their runs', async () => {
+    const trace = randomUUID();
+    await patch({ id: randomUUID(), trace_id: trace, outputs: {} }, 'p');
+    expect(await rowsOf(trace)).toEqual([0, 0, 0, 1]);
+    await erase([trace]);
+    expect(await rowsOf(trace)).toEqual([0, 0, 0, 0]);
+  });
+
+  it('deletes the traces of a thread that began before, with children that name no thread', async () => {
+    const [thread, old, later, stranger] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+    await post(
+      ...[runOf(old, inThread(thread)), childOf(old), runOf(stranger, inThread(randomUUID()))],
+      runOf(later, { ...inThread(thread), start_time: '2026-11-20T12:00:00Z' }),
+    );
+    expect(await erase([], [thread], new Date('2026-11-20T11:00:00Z'))).toBe(2);
+    expect(await Promise.all([old, later, stranger].map(rowsOf))).toEqual([
+      ...[
+        [0, 0, 0, 0],
+        [1, 1, 1, 0],
+        [1, 1, 1, 0],
+      ],
+    ]);
+    const late = randomUUID();
+    expect(await post(childOf(old), runOf(late, inThread(thread)))).toMatchObject({ accepted: 0, erased: 2 });
+    const anew = runOf(randomUUID(), { ...inThread(thread), start_time: '2026-11-20T12:00:01Z' });
+    expect(await post(anew)).toMatchObject({ accepted: 1, erased: 0 });
+  });
+
+  it('leaves a trace of the same id in another project, and takes more of it', async () => {
+    const trace = randomUUID();
+    const elsewhere = { session_name: 'another' };
+    await post(runOf(trace, elsewhere));
+    expect(await erase([trace])).toBe(0);
+    await post(childOf(trace, elsewhere));
+    expect(await rowsOf(trace)).toEqual([2, 2, 2, 0]);
+  });
+
+  it('loses no deletion to batches that arrive at the same moment', async () => {
+    const traces = Array.from({ length: 40 }, () => randomUUID());
+    const work = traces.flatMap((trace) => [
+      ...[post(runOf(trace), childOf(trace)), erase([trace]), post(childOf(trace))],
+      patch({ id: trace, trace_id: trace, outputs: {} }, 'p'),
+    ]);
+    await Promise.all(work);
+    for (const trace of traces) expect(await rowsOf(trace)).toEqual([0, 0, 0, 0]);
+  });
+
+  it('completes what a process left undone, and forgets it a week later', async () => {
+    const trace = randomUUID();
+    await post(runOf(trace), childOf(trace));
+    await client.query(
+      `INSERT INTO trace_erasures (tenant_id, kind, id, project_id, erased_at)
+      VALUES ($1, 'trace', $2, $3, now() - interval '8 days')`,
+      [TENANT, trace, await project()],
+    );
+    await store.tidy();
+    expect(await rowsOf(trace)).toEqual([0, 0, 0, 0]);
+    const { rows } = await client.query('SELECT FROM trace_erasures WHERE id = $1', [trace]);
+    expect(rows).toEqual([]);
+  });
+});

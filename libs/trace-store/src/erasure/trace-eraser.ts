@@ -1,0 +1,127 @@
+import { inTransaction, textTypes, type Connection, type Pool } from '#lib/postgres';
+import { type Instant, parseInstant } from '#lib/time';
+import { waitingLock } from '../ingestion/waiting-patches.js';
+import type { PayloadStore } from '../run/payload-store.js';
+import { removeRuns, type RunPlace } from '../run/run-table.js';
+import {
+  listUndoneErasures,
+  recordErasures,
+  settleErasures,
+  type Erasure,
+} from '../ingestion/erased-traces.js';
+import type { Erasures, NamedTraces } from './erasure.js';
+
+/** Of one transaction: their payloads may be large, and exports and updates wait for no long lock. */
+const RUNS_AT_ONCE = 1_000;
+/** Of a thread, found at a time. */
+const TRACES_AT_ONCE = 1_000;
+
+/**
+ * Deletes traces in three steps, each of which may be done again: the intent, under the lock that keeps creates of the
+ * tenant out, so that none of them misses it; the rows, some in each transaction; the note that they are gone.
+ */
+export class TraceEraser implements Erasures {
+  constructor(
+    private readonly pool: Pool,
+    private readonly payloads: Pick<PayloadStore, 'remove'>,
+  ) {}
+
+  async erase(tenantId: string, projectId: string, named: NamedTraces): Promise<number> {
+    const { traceIds, threadIds, beganBy } = named;
+    const erasures: Erasure[] = [
+      ...[...new Set(threadIds)].map((id) => ({ kind: 'thread', id, projectId }) as const),
+      ...[...new Set(traceIds.map((id) => id.toLowerCase()))].map(
+        (id) => ({ kind: 'trace', id, projectId }) as const,
+      ),
+    ];
+    if (erasures.length === 0) return 0;
+    await this.#record(tenantId, erasures, beganBy && BigInt(beganBy.getTime()) * 1_000n);
+    return this.#perform(tenantId, projectId, erasures);
+  }
+
+  /** Completes what other processes began. @returns whether there may be more */
+  async complete(limit: number): Promise<boolean> {
+    const undone = await listUndoneErasures(this.pool, limit);
+    for (const { tenantId, ...erasure } of undone)
+      await this.#perform(tenantId, erasure.projectId, [erasure]);
+    return undone.length === limit;
+  }
+
+  async #record(tenantId: string, erasures: readonly Erasure[], beganBy?: Instant): Promise<void> {
+    await inTransaction(
+      this.pool,
+      (client) => recordErasures(client, tenantId, erasures, beganBy),
+      `BEGIN; SELECT pg_advisory_xact_lock(${waitingLock(tenantId)})`,
+    );
+  }
+
+  async #perform(tenantId: string, projectId: string, erasures: readonly Erasure[]): Promise<number> {
+    const idsOf = (kind: Erasure['kind']) => erasures.filter((one) => one.kind === kind).map(({ id }) => id);
+    let removed = 0;
+    for (;;) {
+      const traceIds = await this.#tracesOf(tenantId, projectId, idsOf('thread'));
+      if (traceIds.length === 0) break;
+      // children that come without naming their thread are refused by their trace
+      const found = traceIds.map((id) => ({ kind: 'trace', id, projectId }) as const);
+      await this.#record(tenantId, found);
+      removed += await this.#remove(tenantId, projectId, traceIds);
+      await settleErasures(this.pool, tenantId, found);
+    }
+    removed += await this.#remove(tenantId, projectId, idsOf('trace'));
+    await settleErasures(this.pool, tenantId, erasures);
+    return removed;
+  }
+
+  /** Some of the traces that are left of these threads, from before their deletion. */
+  async #tracesOf(tenantId: string, projectId: string, threadIds: readonly string[]): Promise<string[]> {
+    if (threadIds.length === 0) return [];
+    const { rows } = await this.pool.query<{ trace_id: string }>(
+      `SELECT DISTINCT r.trace_id FROM trace_erasures e JOIN runs r
+        ON r.tenant_id = e.tenant_id AND r.project_id = e.project_id AND r.thread_id = e.id AND r.start_time <= e.began_by
+      WHERE e.tenant_id = $1 AND e.project_id = $2 AND e.kind = 'thread' AND e.id = ANY ($3::text[])
+        AND r.is_root AND r.thread_id IS NOT NULL LIMIT ${TRACES_AT_ONCE}`,
+      [tenantId, projectId, threadIds],
+    );
+    return rows.map((row) => row.trace_id);
+  }
+
+  async #remove(tenantId: string, projectId: string, traceIds: readonly string[]): Promise<number> {
+    if (traceIds.length === 0) return 0;
+    for (let removed = 0; ;) {
+      const some = await inTransaction(this.pool, (client) =>
+        this.#removeSome(client, tenantId, projectId, traceIds),
+      );
+      removed += some;
+      if (some < RUNS_AT_ONCE) return removed;
+    }
+  }
+
+  async #removeSome(
+    client: Connection,
+    tenantId: string,
+    projectId: string,
+    traceIds: readonly string[],
+  ): Promise<number> {
+    // in the order in which batches lock them
+    const { rows } = await client.query<{ id: string; trace_id: string; start_time: string }>({
+      text: `SELECT id, trace_id, start_time FROM run_keys
+        WHERE tenant_id = $1 AND trace_id = ANY ($2::uuid[]) AND project_id = $3
+        ORDER BY id, trace_id LIMIT ${RUNS_AT_ONCE} FOR UPDATE`,
+      values: [tenantId, traceIds, projectId],
+      types: textTypes,
+    });
+    const places = rows.map(({ id, trace_id: traceId, start_time }): RunPlace => ({
+      ...{ tenantId, projectId, id, traceId },
+      startTime: parseInstant(start_time, { zone: 'optional' }) ?? 0n,
+    }));
+    await this.payloads.remove(client, places);
+    await removeRuns(client, places);
+    // only those that may not reach another project: the others end by age
+    await client.query(
+      `DELETE FROM run_patches_waiting
+      WHERE tenant_id = $1 AND project_id = $3 AND (run_id = ANY ($2::uuid[]) OR trace_id = ANY ($2::uuid[]))`,
+      [tenantId, traceIds, projectId],
+    );
+    return places.length;
+  }
+}

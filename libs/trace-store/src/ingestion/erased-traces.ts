@@ -1,0 +1,131 @@
+import type { Queryable } from '#lib/postgres';
+import { type Instant, formatInstant, parseInstant } from '#lib/time';
+
+/** How long what arrives of deleted traces is refused: longer than any upload is under way, and than updates wait. */
+const KEPT = '7 days';
+
+/** A trace or thread that was deleted. */
+export interface Erasure {
+  readonly kind: 'trace' | 'thread';
+  readonly id: string;
+  readonly projectId: string;
+}
+
+interface Row {
+  readonly kind: Erasure['kind'];
+  readonly id: string;
+  readonly project_id: string;
+  readonly began_by: string | null;
+}
+
+/** What is asked of a run that arrives. */
+interface ArrivingRun {
+  readonly projectId: string;
+  readonly traceId: string | undefined;
+  readonly threadId?: string | undefined;
+  readonly startTime?: Instant | undefined;
+}
+
+/** Those deleted traces and threads that a batch names. */
+export class ErasedTraces {
+  readonly #rows = new Map<string, Instant | undefined>();
+
+  constructor(rows: readonly Row[]) {
+    for (const { kind, id, project_id, began_by } of rows)
+      this.#rows.set(
+        keyOf(kind, id, project_id),
+        began_by === null ? undefined : parseInstant(began_by, { zone: 'optional' }),
+      );
+  }
+
+  has({ projectId, traceId, threadId, startTime }: ArrivingRun): boolean {
+    if (traceId !== undefined && this.#rows.has(keyOf('trace', traceId, projectId))) return true;
+    const beganBy = threadId === undefined ? undefined : this.#rows.get(keyOf('thread', threadId, projectId));
+    return beganBy !== undefined && startTime !== undefined && startTime <= beganBy;
+  }
+}
+
+function keyOf(kind: Erasure['kind'], id: string, projectId: string): string {
+  return `${kind} ${projectId} ${id}`;
+}
+
+/** The caller holds the tenant's lock, so that no deletion begins meanwhile. */
+export async function findErasedTraces(
+  db: Queryable,
+  tenantId: string,
+  traceIds: readonly string[],
+  threadIds: readonly string[],
+): Promise<ErasedTraces> {
+  const { rows } = await db.query<Row>(
+    `SELECT kind, id, project_id::text, began_by::text FROM trace_erasures WHERE tenant_id = $1
+      AND (kind = 'trace' AND id = ANY ($2::text[]) OR kind = 'thread' AND id = ANY ($3::text[]))`,
+    [tenantId, [...new Set(traceIds)], [...new Set(threadIds)]],
+  );
+  return new ErasedTraces(rows);
+}
+
+/**
+ * Records the intent. Sorted: two deletions of the same traces wait for one another instead of deadlocking.
+ * @param beganBy of threads; undefined: now
+ */
+export async function recordErasures(
+  db: Queryable,
+  tenantId: string,
+  erasures: readonly Erasure[],
+  beganBy?: Instant,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO trace_erasures AS e (tenant_id, kind, id, project_id, began_by)
+    SELECT $1, n.kind, n.id, n.project_id,
+      CASE n.kind WHEN 'thread' THEN least(coalesce($5::timestamptz, clock_timestamp()), clock_timestamp()) END
+    FROM unnest($2::text[], $3::text[], $4::uuid[]) AS n(kind, id, project_id) ORDER BY n.kind, n.id
+    ON CONFLICT (tenant_id, kind, id, project_id) DO UPDATE
+      SET is_done = false, erased_at = EXCLUDED.erased_at, began_by = greatest(e.began_by, EXCLUDED.began_by)`,
+    [
+      tenantId,
+      erasures.map(({ kind }) => kind),
+      erasures.map(({ id }) => id),
+      erasures.map(({ projectId }) => projectId),
+      beganBy === undefined ? null : formatInstant(beganBy),
+    ],
+  );
+}
+
+export async function settleErasures(
+  db: Queryable,
+  tenantId: string,
+  erasures: readonly Erasure[],
+): Promise<void> {
+  await db.query(
+    `UPDATE trace_erasures e SET is_done = true FROM unnest($2::text[], $3::text[], $4::uuid[]) AS n(kind, id, project_id)
+    WHERE e.tenant_id = $1 AND e.kind = n.kind AND e.id = n.id AND e.project_id = n.project_id`,
+    [
+      tenantId,
+      erasures.map(({ kind }) => kind),
+      erasures.map(({ id }) => id),
+      erasures.map(({ projectId }) => projectId),
+    ],
+  );
+}
+
+/** Deletions that a process began and did not complete: it died, or the database was unavailable. */
+export async function listUndoneErasures(
+  db: Queryable,
+  limit: number,
+): Promise<readonly (Erasure & { readonly tenantId: string })[]> {
+  const { rows } = await db.query<Row & { readonly tenant_id: string }>(
+    `SELECT tenant_id, kind, id, project_id, NULL AS began_by FROM trace_erasures
+    WHERE NOT is_done AND erased_at < clock_timestamp() - interval '5 minutes' ORDER BY erased_at LIMIT $1`,
+    [limit],
+  );
+  return rows.map((row) => ({
+    ...{ tenantId: row.tenant_id, kind: row.kind, id: row.id, projectId: row.project_id },
+  }));
+}
+
+/** Forgets what was deleted so long ago that nothing of it arrives any more. */
+export async function forgetOldErasures(db: Queryable): Promise<void> {
+  await db.query(
+    `DELETE FROM trace_erasures WHERE is_done AND erased_at < clock_timestamp() - interval '${KEPT}'`,
+  );
+}
