@@ -106,6 +106,12 @@ export const AGENT_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /threads/prune': {
     bodies: ({ ids }) => [{ thread_ids: [ids.thread_id], strategy: 'keep_latest' }],
   },
+  'POST /threads/erase': {
+    bodies: () => [
+      { metadata: { owner: 'victim' }, namespaces: [['kept']] },
+      { metadata: { mark: 'x' }, dry_run: true },
+    ],
+  },
   'POST /runs/cancel': {
     bodies: ({ ids }) => [{ thread_id: ids.thread_id, run_ids: [ids.thread_run_id] }],
   },

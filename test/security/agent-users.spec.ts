@@ -114,6 +114,11 @@ function moreRequests(name: string, { ids }: Named): AgentRequest[] {
       return to('/runs/cancel', [{ status: 'all' }, { status: 'all', thread_id: contextId }]);
     case 'POST /threads/prune':
       return to('/threads/prune', [{ thread_ids: [contextId], strategy: 'delete' }]);
+    case 'POST /threads/erase':
+      return to('/threads/erase', [
+        { metadata: { owner: 'alice' }, namespaces: [['alice']] },
+        { metadata: { mark: MARK }, namespaces: [['alice']], dry_run: true },
+      ]);
     case 'POST /threads/search':
       return to('/threads/search', [{ metadata: { mark: MARK } }, { metadata: { owner: 'alice' } }]);
     case 'POST /store/items/search':

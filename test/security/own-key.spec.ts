@@ -105,6 +105,47 @@ describe("a deployment's own key", () => {
     expect(found.session_id).toBe(await projectOf('First Agent'));
   });
 
+  it('brings nothing back of a person who was erased, with uploads under way', async () => {
+    const { apiKey } = platform.credentials;
+    const url = agents.get('First Agent') ?? '';
+    const client = new Client({ apiUrl: url, apiKey });
+    const say = async (metadata: Record<string, string>) => {
+      const { thread_id } = await client.threads.create({ metadata });
+      const input = { messages: [{ role: 'user', content: 'hello' }] };
+      const { run_id } = await client.runs.create(thread_id, 'agent', { input });
+      await client.runs.join(thread_id, run_id);
+      return run_id;
+    };
+    const isTraced = async (runId: string) => (await stolen.get(`/runs/${runId}`)).status === 200;
+    const old = await say({ person: 'alice' });
+    await waitUntil('the old trace', () => isTraced(old));
+    const fresh = await say({ person: 'alice' });
+    const answer = await fetch(`${url}/threads/erase`, {
+      method: 'POST',
+      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+      body: JSON.stringify({ metadata: { person: 'alice' } }),
+    });
+    expect(await answer.json()).toMatchObject({ threads: 2, traces: 'with_their_runs', is_complete: true });
+    await waitUntil('the old trace to be deleted', async () => !(await isTraced(old)));
+    // its upload comes after that of the erased one
+    const later = await say({ person: 'bob' });
+    await waitUntil('the later trace', () => isTraced(later));
+    expect([await isTraced(old), await isTraced(fresh)]).toEqual([false, false]);
+  });
+
+  it('deletes traces of its own project by name, and none of another', async () => {
+    const run = { name: 'n', run_type: 'chain', start_time: '2026-11-20T10:00:00Z' };
+    const [own, foreign] = [randomUUID(), randomUUID()];
+    await rest.post('/runs', { ...run, id: own, session_name: 'First Agent' });
+    await rest.post('/runs', { ...run, id: foreign, session_name: 'second' });
+    const session_id = await projectOf('second');
+    expect((await stolen.post('/runs/delete', { session_id, trace_ids: [foreign] })).status).toBe(404);
+    const { body } = await stolen.post('/runs/delete', { trace_ids: [own, foreign] });
+    expect(body).toEqual({ deleted_runs: 1 });
+    expect((await rest.get(`/runs/${own}`)).status).toBe(404);
+    expect((await rest.get(`/runs/${foreign}`)).status).toBe(200);
+  });
+
   it('calls its own agent, and no other', async () => {
     const { apiKey } = stolen.credentials;
     expect(await makeThread('First Agent', apiKey)).toBe(200);

@@ -109,7 +109,7 @@ export class AgentServer {
       sql,
       assistants,
       graphs,
-      hosts,
+      ...{ hosts, traces: services.traceEraser },
       runs,
       crons,
       state,
@@ -155,6 +155,7 @@ export class AgentServer {
     sweeper.start();
     webhooks.start();
     services.threadSweeper.start();
+    services.traceEraser?.start();
     services.ticker.start();
     readiness.started();
     const endReadings = readRuns({ worker, logs: services.logs, sql, server: services.server, http });
@@ -179,6 +180,7 @@ export class AgentServer {
     await sweeper.stop();
     await services.webhooks.stop();
     await services.threadSweeper.stop();
+    await services.traceEraser?.stop();
     await services.ticker.stop();
     services.follower.stop();
     await services.redis?.stop();

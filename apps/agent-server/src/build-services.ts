@@ -24,6 +24,7 @@ import { ThreadWatch } from './run/thread-watch.js';
 import { WatchAnswers } from './run/watch-answers.js';
 import { Worker } from './run/worker.js';
 import { buildWebhooks } from './webhook/build-webhooks.js';
+import { TraceEraser } from './erasure/trace-eraser.js';
 import { ThreadSweeper } from './upkeep/thread-sweeper.js';
 import type { WebhookSender } from './webhook/webhook-sender.js';
 import type { Database } from './store/database.js';
@@ -60,6 +61,8 @@ export interface Services {
   readonly crons: CronService;
   readonly ticker: CronTicker;
   readonly threadSweeper: ThreadSweeper;
+  /** Undefined where the server belongs to no platform. */
+  readonly traceEraser: TraceEraser | undefined;
   readonly state: ThreadState;
   readonly agents: Agents;
   readonly tasks: Tasks;
@@ -111,6 +114,9 @@ export function buildServices(parts: ServiceParts): Services {
     maxRecursionLimit: config.maxRecursionLimit,
     limits: runLimits,
   });
+  const { authUrl, platformKey } = config;
+  const platform =
+    authUrl !== '' && platformKey !== undefined ? { url: authUrl, key: platformKey } : undefined;
   const state = new ThreadState({ sql, assistants, graphs, hosts, clock });
   return {
     server,
@@ -130,6 +136,7 @@ export function buildServices(parts: ServiceParts): Services {
         maxRecursionLimit: config.maxRecursionLimit,
       },
     }),
+    traceEraser: platform && new TraceEraser({ sql, platform, clock, log }),
     threadSweeper: new ThreadSweeper({ sql, settings: parts.threadTtl, clock, log }),
     ticker: new CronTicker({
       ...{ sql, server, assistants, watch, clock, log },

@@ -19,9 +19,7 @@ import type { Asker, RunOrder, RunService, Submitted } from '../run/run-service.
 import type { CancelAction } from '../store/row/run-row.js';
 import { listActiveRuns } from '../store/run/list-active-runs.js';
 import { listRuns } from '../store/run/list-runs.js';
-import { removeRun } from '../store/run/remove-run.js';
 import type { Scope } from '../store/scope.js';
-import type { Sql } from '../store/sql.js';
 import { getThread } from '../store/thread/get-thread.js';
 import type { Logger } from '#lib/telemetry';
 import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
@@ -31,13 +29,13 @@ import { callerFields } from './caller-fields.js';
 import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { hasPathPart, listOf, pageOf, pathId, queryOf } from './request-parts.js';
+import { eraseRun, type EraseParts } from './erase-routes.js';
 import { access } from './route-access.js';
 import { selected } from './search-answer.js';
 import { WaitingReply } from './waiting-reply.js';
 
-export interface RunRouteParts extends StreamParts, Pick<ThreadReadingParts, 'watch'> {
+export interface RunRouteParts extends StreamParts, EraseParts, Pick<ThreadReadingParts, 'watch'> {
   readonly runs: RunService;
-  readonly sql: Sql;
   readonly log: Logger;
 }
 
@@ -239,8 +237,7 @@ export class RunRoutes {
     app.delete('/threads/:thread_id/runs/:run_id', access('threads:delete'), async (request, reply) => {
       const [runId, threadId] = [pathId(request, 'run_id'), pathId(request, 'thread_id')];
       await this.parts.runs.get(scopeOf(request), runId, threadId);
-      if (!(await removeRun(scopeOf(request), this.parts.sql, runId, threadId)))
-        throw new PublicError('conflict', `Run ${runId} is active; cancel it first`);
+      await eraseRun(request, this.parts, scopeOf(request), { runId, threadId });
       return reply.code(204).send();
     });
   }

@@ -17,9 +17,9 @@ import { setThreadTtl } from '../store/ttl/set-thread-ttl.js';
 import { createThread } from '../store/thread/create-thread.js';
 import { getThread } from '../store/thread/get-thread.js';
 import { patchThread } from '../store/thread/patch-thread.js';
-import { removeThread } from '../store/thread/remove-thread.js';
 import { searchThreads } from '../store/thread/search-threads.js';
 import { scopeOf } from './caller-scope.js';
+import { eraseThread, registerEraseRoutes, type EraseParts } from './erase-routes.js';
 import { extraction, extractValues } from './extract-values.js';
 import { isTrue, listOf, pageOf, pathId, pathText } from './request-parts.js';
 import { access } from './route-access.js';
@@ -121,8 +121,7 @@ function beforeOf(before: z.infer<typeof history>['before']): Record<string, unk
   return 'configurable' in before ? before.configurable : before;
 }
 
-export interface ThreadRouteParts {
-  readonly sql: Sql;
+export interface ThreadRouteParts extends EraseParts {
   readonly state: ThreadState;
   readonly clock: Clock;
 }
@@ -198,11 +197,12 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
     return request.headers['prefer'] === 'return=minimal' ? reply.code(204).send() : thread;
   });
   app.delete('/threads/:thread_id', access('threads:delete'), async (request, reply) => {
-    await removeThread(scopeOf(request), sql, pathId(request, 'thread_id'));
+    await eraseThread(request, parts, scopeOf(request), pathId(request, 'thread_id'));
     return reply.code(204).send();
   });
   registerStateRoutes(app, parts.state);
   registerThreadUpkeep(app, parts);
+  registerEraseRoutes(app, parts);
 }
 
 function askedOf(request: FastifyRequest): AskedThread {

@@ -3,6 +3,7 @@ import { systemClock } from '#lib/time';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
+import { countTraceErasures } from '../store/erasure/count-trace-erasures.js';
 import { countQueuedRuns } from '../store/run/count-queued-runs.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { Outcome } from '../protocol/execution.js';
@@ -56,6 +57,7 @@ export function readRuns(parts: {
     metrics.agentRunPlaces.read(() => worker.places),
     metrics.agentStreamReaders.read(() => logs.readers),
     metrics.agentUnsentBytes.read(() => http.unsentBytes),
+    metrics.agentErasuresWaiting.read(() => countTraceErasures(WORKER, sql)),
     metrics.agentRunsQueued.read(() => countQueuedRuns(WORKER, sql, server)),
   ];
   return () => {

@@ -10,6 +10,7 @@ import { CRONS } from './schema/crons.js';
 import { THREAD_TTLS } from './schema/thread-ttls.js';
 import { WEBHOOKS } from './schema/webhooks.js';
 import { TASK_INDEX } from './schema/tasks.js';
+import { TRACE_ERASURES } from './schema/trace-erasures.js';
 import { CONTEXT_KEY } from './schema/context-key.js';
 
 const TABLES = `
@@ -141,4 +142,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: 'metadata of threads that are made for runs', sql: SUBMIT_RUN },
   { version: 11, name: 'places of runs in their threads', sql: [PLACES_OF_RUNS, SUBMIT_RUN].join('\n') },
   { version: 12, name: 'the key of contexts', sql: CONTEXT_KEY },
+  { version: 13, name: 'traces to be deleted', sql: TRACE_ERASURES },
 ];

@@ -46,6 +46,13 @@ import { submitRun } from './run/submit-run.js';
 import type { ItemPlace } from './row/item-row.js';
 import type { CallerScope, Scope } from './scope.js';
 import { EVERY_ROW, sqlFilter } from './sql-filter.js';
+import { eraseRunTrace, eraseThreadTraces } from './erasure/erase-traces.js';
+import { removeCrons } from './cron/remove-crons.js';
+import { listTemporaryRuns } from './run/list-temporary-runs.js';
+import { removeTemporaryRun } from './run/remove-temporary-run.js';
+import { removeWebhook } from './webhook/remove-webhook.js';
+import { countItems } from './item/count-items.js';
+import { removeItems } from './item/remove-items.js';
 import { getItem } from './item/get-item.js';
 import { listEmbeddedItems } from './item/list-embedded-items.js';
 import { listItems } from './item/list-items.js';
@@ -180,6 +187,7 @@ async function everyRow(): Promise<unknown> {
     'store_vectors',
     'webhooks',
     'thread_ttls',
+    'trace_erasures',
     'crons',
   ];
   const rows = await Promise.all(
@@ -230,6 +238,13 @@ const ABSENT: Owned = {
 
 function taskSearch(assistantId: string) {
   return { assistantId, contextId: undefined, state: undefined, since: undefined };
+}
+
+/** How many deletions of traces were ordered under this id. */
+async function ordered(asked: Promise<void>, id: string): Promise<number> {
+  await asked;
+  const found = await store.pool.query('SELECT FROM agentplane.trace_erasures WHERE id = $1', [id]);
+  return found.rowCount ?? 0;
 }
 
 const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
@@ -425,6 +440,31 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     ask: (scope, { task }) => cancelWaitingTask(scope, store.sql, task.runId, task.threadId),
     absent: false,
   },
+  eraseThreadTraces: {
+    ask: (scope, { threadId }) => ordered(eraseThreadTraces(scope, store.sql, threadId), threadId),
+    absent: 0,
+  },
+  eraseRunTrace: {
+    ask: (scope, { endedRunId }) => ordered(eraseRunTrace(scope, store.sql, endedRunId), endedRunId),
+    absent: 0,
+  },
+  listTemporaryRuns: {
+    ask: async (scope, { temporary: { runId } }) =>
+      (await listTemporaryRuns(scope, store.sql, {})).filter((id) => id === runId),
+    absent: [],
+  },
+  removeTemporaryRun: {
+    ask: (scope, { temporary: { runId } }) => removeTemporaryRun(scope, store.sql, runId),
+    absent: false,
+  },
+  removeCrons: {
+    ask: (scope, { assistantId }) => removeCrons(scope, store.sql, { marked: assistantId }),
+    absent: 0,
+  },
+  removeWebhook: {
+    ask: (scope, { calledRunId }) => removeWebhook(scope, store.sql, calledRunId),
+    absent: false,
+  },
   removeRun: {
     ask: (scope, { endedRunId, threadId }) => removeRun(scope, store.sql, endedRunId, threadId),
     absent: false,
@@ -434,6 +474,8 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
 const ITEM_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   getItem: { ask: (scope, { item }) => getItem(scope, store.sql, item, true), absent: undefined },
   removeItem: { ask: (scope, { item }) => removeItem(scope, store.sql, item), absent: false },
+  removeItems: { ask: (scope, { item }) => removeItems(scope, store.sql, item.namespace, 5), absent: 0 },
+  countItems: { ask: (scope, { item }) => countItems(scope, store.sql, item.namespace), absent: 0 },
   searchItems: {
     ask: (scope, { item }) =>
       searchItems(scope, store.sql, { prefix: item.namespace, filter: undefined }, PAGE),
@@ -488,11 +530,15 @@ const WORKER_STATEMENTS = [
   'claimExpiredThreads',
   'claimLimitedRuns',
   'claimRuns',
+  'claimTraceErasures',
   'claimWebhooks',
   'countQueuedRuns',
+  'countTraceErasures',
   'databaseTime',
+  'delayTraceErasures',
   'endCalledRun',
   'endTemporaryRuns',
+  'endTraceErasures',
   'ensureSystemAssistant',
   'ensureVectorType',
   'findCancel',

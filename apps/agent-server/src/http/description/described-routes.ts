@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CRON_SHAPES } from '../../cron/requested-cron.js';
 import { requestedRun } from '../../run/requested-run.js';
 import { ASSISTANT_SHAPES } from '../assistant-routes.js';
+import { ERASE_SHAPES } from '../erase-routes.js';
 import { RUN_SHAPES } from '../run-routes.js';
 import { STORE_SHAPES } from '../store-routes.js';
 import { THREAD_STREAM_SHAPES } from '../thread-stream-routes.js';
@@ -91,7 +92,15 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   'POST /threads/count': { about: 'Count threads', body: THREAD_SHAPES.search },
   'GET /threads/:thread_id': { about: 'Get a thread', query: THREAD_SHAPES.inclusion },
   'PATCH /threads/:thread_id': { about: "Merge into a thread's metadata", body: THREAD_SHAPES.change },
-  'DELETE /threads/:thread_id': { about: 'Delete a thread with its runs and states', answers: 'nothing' },
+  'DELETE /threads/:thread_id': {
+    about: 'Delete a thread with its runs and states, and with its traces where asked',
+    query: ERASE_SHAPES.deletion,
+    answers: 'nothing',
+  },
+  'POST /threads/erase': {
+    about: 'Erase what metadata name: threads, runs, crons, traces, and items of namespaces',
+    body: ERASE_SHAPES.erasing,
+  },
   'POST /threads/:thread_id/copy': { about: 'Copy a thread' },
   'POST /threads/prune': {
     about: 'Delete threads, or all but their last states',
@@ -136,7 +145,11 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
     answers: 'events',
   },
   'GET /threads/:thread_id/runs': { about: 'List the runs of a thread', query: RUN_SHAPES.runList },
-  'DELETE /threads/:thread_id/runs/:run_id': { about: 'Delete a run that has ended', answers: 'nothing' },
+  'DELETE /threads/:thread_id/runs/:run_id': {
+    about: 'Delete a run that has ended, and its trace where asked',
+    query: ERASE_SHAPES.deletion,
+    answers: 'nothing',
+  },
   ...runRoutes('', 'without a thread'),
   'POST /runs/batch': { about: 'Start many runs without a thread', body: z.array(requestedRun).max(1_000) },
   'POST /runs/cancel': {

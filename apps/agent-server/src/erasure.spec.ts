@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { testPostgres, waitFor } from '#lib/testing';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const PATIENT = { timeoutMs: 30_000 };
+const postgres = testPostgres();
+const NOTHING = { threads: 0, crons: 0, stateless_runs: 0, items: 0 };
+
+interface Erasure {
+  readonly key: string | undefined;
+  readonly trace_ids: readonly string[];
+  readonly thread_ids: readonly string[];
+  readonly began_by?: string;
+}
+
+/** The deletion of traces at a platform that can be unavailable: what is tested is who asks again, and for what. */
+class Traces {
+  readonly asked: Erasure[] = [];
+  isAway = false;
+  server: Server;
+
+  constructor() {
+    this.server = createServer((request, response) => {
+      void json(request).then((body) => {
+        this.asked.push({ ...(body as Erasure), key: String(request.headers['x-api-key']) });
+        response.writeHead(this.isAway ? 503 : 200).end('{"deleted_runs": 0}');
+      });
+    }).listen(0, '127.0.0.1');
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  idsOf(kind: 'trace_ids' | 'thread_ids'): Set<string> {
+    return new Set(this.asked.flatMap((erasure) => erasure[kind]));
+  }
+}
+
+describe('an agent server that deletes', () => {
+  const traces = new Traces();
+  let uri: string;
+  let server: ServerProcess;
+
+  const start = () =>
+    ServerProcess.start({
+      uri,
+      env: { AGENTPLANE_AUTH: 'off', AGENTPLANE_AUTH_URL: traces.url, LANGSMITH_API_KEY: 'own key' },
+    });
+
+  beforeAll(async () => {
+    await (traces.server.listening || once(traces.server, 'listening'));
+    uri = (await postgres.freshDatabase()).uri;
+    server = await start();
+  });
+  afterAll(async () => {
+    await server.stop();
+    traces.server.close();
+  });
+  beforeEach(() => {
+    traces.asked.length = 0;
+    traces.isAway = false;
+  });
+
+  async function threadWithRun(metadata: Record<string, string>): Promise<readonly [string, string]> {
+    const client = server.client();
+    const { thread_id } = await client.threads.create({ metadata });
+    const { run_id } = await client.runs.create(thread_id, 'counter', { input: {} });
+    await client.runs.join(thread_id, run_id);
+    return [thread_id, run_id];
+  }
+  const send = (method: string, path: string, body?: object) =>
+    fetch(server.url + path, {
+      method,
+      ...(body ? { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } : {}),
+    });
+  const erase = async (body: object) => (await (await send('POST', '/threads/erase', body)).json()) as object;
+  const waiting = async (): Promise<number> => {
+    const text = await (await send('GET', '/metrics')).text();
+    return Number(/^agentplane_agent_trace_erasures_waiting(?:\{.*\})? (\d+)/m.exec(text)?.[1]);
+  };
+
+  it('keeps the traces of threads and runs unless asked for them', async () => {
+    const [kept] = await threadWithRun({});
+    const [thread, run] = await threadWithRun({});
+    const [ofRun, single] = await threadWithRun({});
+    expect((await send('DELETE', `/threads/${kept}`)).status).toBe(204);
+    expect((await send('DELETE', `/threads/${thread}?traces=all`)).status).toBe(422);
+    expect((await send('DELETE', `/threads/${thread}?traces=delete`)).status).toBe(204);
+    expect((await send('DELETE', `/threads/${ofRun}/runs/${single}?traces=delete`)).status).toBe(204);
+    await waitFor(() => traces.idsOf('trace_ids').size === 2, PATIENT);
+    expect(traces.idsOf('trace_ids')).toEqual(new Set([run, single]));
+    expect(traces.idsOf('thread_ids')).toEqual(new Set([thread]));
+    expect(new Set(traces.asked.map(({ key }) => key))).toEqual(new Set(['own key']));
+    expect((await send('GET', `/threads/${ofRun}`)).status).toBe(200);
+  });
+
+  it('orders nothing for a thread or run that is not there', async () => {
+    const [thread] = await threadWithRun({});
+    const absent = crypto.randomUUID();
+    expect((await send('DELETE', `/threads/${absent}?traces=delete`)).status).toBe(404);
+    expect((await send('DELETE', `/threads/${thread}/runs/${absent}?traces=delete`)).status).toBe(404);
+    expect(await waiting()).toBe(0);
+  });
+
+  it('reaches threads, crons and items of a person, after a count that removes nothing', async () => {
+    const [first, second] = [
+      await threadWithRun({ person: 'carol' }),
+      await threadWithRun({ person: 'carol' }),
+    ];
+    const [other] = await threadWithRun({ person: 'dave' });
+    const client = server.client();
+    await client.crons.create('counter', { schedule: '0 0 1 1 *', metadata: { person: 'carol' }, input: {} });
+    await client.store.putItem(['users', 'carol'], 'a', { likes: 'tea' });
+    await client.store.putItem(['users', 'carol2'], 'a', { likes: 'milk' });
+    const asked = { metadata: { person: 'carol' }, namespaces: [['users', 'carol']] };
+    const reached = { threads: 2, crons: 1, stateless_runs: 0, items: 1 };
+    expect(await erase({ ...asked, dry_run: true })).toMatchObject({ dry_run: true, ...reached });
+    expect(await erase(asked)).toMatchObject({ dry_run: false, is_complete: true, ...reached });
+    expect(await erase({ ...asked, dry_run: true })).toMatchObject(NOTHING);
+    expect(await erase(asked)).toMatchObject({ is_complete: true, ...NOTHING });
+    await waitFor(() => traces.idsOf('trace_ids').size === 2, PATIENT);
+    expect(traces.idsOf('thread_ids')).toEqual(new Set([first[0], second[0]]));
+    expect((await send('GET', `/threads/${other}`)).status).toBe(200);
+    expect(await client.store.getItem(['users', 'carol2'], 'a')).toMatchObject({ value: { likes: 'milk' } });
+  });
+
+  it('ends runs without a thread that carry the metadata', async () => {
+    const metadata = { person: 'erin' };
+    const { run_id } = await server
+      .client()
+      .runs.create(null, 'counter', { ...{ input: {}, metadata }, afterSeconds: 600 });
+    expect(await erase({ metadata })).toMatchObject({ stateless_runs: 1 });
+    expect((await send('GET', `/runs/${run_id}`)).status).toBe(404);
+    await waitFor(() => traces.idsOf('trace_ids').has(run_id), PATIENT);
+  });
+
+  it('refuses what names nothing', async () => {
+    for (const body of [{}, { metadata: {} }, { metadata: { a: 1 }, namespaces: [[]] }])
+      expect((await send('POST', '/threads/erase', body)).status).toBe(422);
+  });
+
+  it('has the platform delete traces after an outage and a SIGKILL, and counts those that wait', async () => {
+    traces.isAway = true;
+    const [thread, run] = await threadWithRun({ person: 'frank' });
+    expect((await send('DELETE', `/threads/${thread}?traces=delete`)).status).toBe(204);
+    await waitFor(() => traces.asked.length > 0, PATIENT);
+    expect(await waiting()).toBe(2);
+    await server.stop('SIGKILL');
+    [traces.isAway, traces.asked.length] = [false, 0];
+    server = await start();
+    await waitFor(
+      () => traces.idsOf('trace_ids').has(run) && traces.idsOf('thread_ids').has(thread),
+      PATIENT,
+    );
+    await waitFor(async () => (await waiting()) === 0, PATIENT);
+  });
+});
