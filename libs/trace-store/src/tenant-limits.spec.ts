@@ -33,6 +33,7 @@ describe('a tenant with limits', () => {
     expect(await ingest(tenant, 'a', 'b', 'a')).toMatchObject({ accepted: 3, refused: [] });
     expect(await ingest(tenant, 'b', 'c', 'a')).toEqual({
       accepted: 2,
+      erased: 0,
       refused: [
         {
           loc: ['body', 1, 'session_name'],

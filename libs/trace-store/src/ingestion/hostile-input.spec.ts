@@ -129,6 +129,7 @@ describe('a trace store under hostile input', () => {
   ])('refuses %s', async (_name, tags) => {
     expect(await post({ run: runOf(randomUUID(), { tags }) })).toEqual({
       accepted: 0,
+      erased: 0,
       refused: [{ loc: ['post', 0, 'tags'], msg: expect.stringContaining('1000 items'), type: 'too_long' }],
     });
   });
@@ -147,6 +148,7 @@ describe('a trace store under hostile input', () => {
     });
     expect(await post(below(deep.id, child), below(deeper.id))).toEqual({
       accepted: 1,
+      erased: 0,
       refused: [
         {
           loc: ['post', 1, 'dotted_order'],
