@@ -106,9 +106,7 @@ export class AgentServer {
     const http = new HttpSide({
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       security: agent.auth?.openapi,
-      sql,
-      assistants,
-      graphs,
+      ...{ sql, assistants, graphs },
       ...{ hosts, traces: services.traceEraser },
       runs,
       crons,

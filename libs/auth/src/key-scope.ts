@@ -2,7 +2,7 @@
  * What a key opens.
  *
  * - `workspace`: everything of its workspace
- * - `deployment`: a deployment's own key: writes and reads the runs of its own tracing project
+ * - `deployment`: a deployment's own key: writes, reads and deletes the runs of its own tracing project
  * - `ingest`: writes runs, and reads nothing
  * - `read`: reads traces, projects, deployments and exports, and writes nothing
  * - `invoke`: calls agents, and nothing else
