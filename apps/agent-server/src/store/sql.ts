@@ -11,6 +11,8 @@ export interface Statement {
   readonly values?: unknown[];
   /** The thread whose row it locks, or may wait for. */
   readonly locks?: string;
+  /** It may look at every row of a table. */
+  readonly scans?: boolean;
 }
 
 export interface TransactionOptions {
@@ -44,18 +46,21 @@ function turnsOf(connections: number): { readonly short: Turns; readonly long: T
  *
  * The row of a thread may be locked for long: a change of its state waits for code of the agent. Statements that wait for
  * such a lock hold their connections meanwhile, and a few of them would be all that there are. So those of one thread
- * wait for one another here, without a connection.
+ * wait for one another here, without a connection. Searches of callers may look at every row and take seconds: they have
+ * half of the connections.
  */
 export class Sql {
   readonly #pool: Pool;
   readonly #connection: Connection | undefined;
   readonly #turns: ReturnType<typeof turnsOf>;
   readonly #threads = new NamedTurns();
+  readonly #scans: Turns;
 
   constructor(pool: Pool, connection?: Connection) {
     this.#pool = pool;
     this.#connection = connection;
     this.#turns = turnsOf(pool.options.max);
+    this.#scans = new Turns(Math.max(1, Math.floor(pool.options.max / 2)));
   }
 
   /** A statement of the server's own work. */
@@ -69,11 +74,14 @@ export class Sql {
    */
   inScope<R extends object = Row>(
     scope: Scope,
-    { name, text, values = [], locks }: Statement,
+    { name, text, values = [], locks, scans = false }: Statement,
   ): Promise<Answer<R>> {
     const filter = scope.kind === 'worker' ? EVERY_ROW : scope.filter;
     const statement = { text, values: [filter.alternatives, ...values] };
-    return this.#ofThread(locks, () => this.#query(name === undefined ? statement : { name, ...statement }));
+    const ask = (): Promise<Answer<R>> =>
+      this.#query(name === undefined ? statement : { name, ...statement });
+    if (scans && scope.kind === 'caller' && !this.#connection) return this.#scans.take(ask);
+    return this.#ofThread(locks, ask);
   }
 
   /** A transaction has the turn of its thread already. */

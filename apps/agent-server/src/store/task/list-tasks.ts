@@ -17,6 +17,7 @@ export async function listTasks(
   page: { readonly limit: number; readonly after: TaskCursor | undefined },
 ): Promise<TaskRun[]> {
   const { rows } = await sql.inScope<TaskRunRow>(scope, {
+    scans: true,
     text: `SELECT listed.* FROM (SELECT ${TASK_RUN_COLUMNS} FROM ${TASK_RUNS} WHERE ${TASK_CONDITIONS}
         AND ($6::timestamptz IS NULL OR (date_trunc('milliseconds', r.updated_at), r.run_id) < ($6, $7::uuid))) listed
       WHERE $5::text IS NULL OR $5 = ${TASK_STATE}

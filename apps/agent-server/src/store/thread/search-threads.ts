@@ -21,6 +21,7 @@ export async function searchThreads(
 ): Promise<WireThread[]> {
   const { text, values } = threadConditions(search);
   const { rows } = await sql.inScope<ThreadRow>(scope, {
+    scans: true,
     text: boundedPage({
       columns: THREAD_COLUMNS,
       alias: 't',

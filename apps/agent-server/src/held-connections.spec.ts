@@ -10,12 +10,17 @@ const postgres = testPostgres();
 let server: ServerProcess;
 let client: Client;
 let pool: Pool;
+const held = new Set<() => Promise<void>>();
 
 beforeAll(async () => {
   const { uri } = await postgres.freshDatabase();
   server = await ServerProcess.start({ uri, env: { CRON_MIN_INTERVAL_SECONDS: '1' } });
   client = server.client();
   pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+});
+
+afterEach(async () => {
+  for (const unlock of held) await unlock();
 });
 
 afterAll(async () => {
@@ -32,6 +37,18 @@ async function countOf(text: string, values: unknown[] = []): Promise<number> {
 async function changeBegins(): Promise<void> {
   const changes = `pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`;
   await waitFor(async () => (await countOf(changes)) > 0, PATIENT);
+}
+
+/** Takes locks by a statement; answers what lets go of them, as the end of a test that fails does. */
+async function hold(statement: string, values: unknown[] = []): Promise<() => Promise<void>> {
+  const connection = await pool.connect();
+  const unlock = async (): Promise<void> => {
+    if (held.delete(unlock)) await connection.query('ROLLBACK').finally(() => connection.release());
+  };
+  held.add(unlock);
+  await connection.query('BEGIN');
+  await connection.query(statement, values);
+  return unlock;
 }
 
 function firesOf(cronId: string): Promise<number> {
@@ -67,20 +84,30 @@ describe('a thread that is made of many steps', () => {
   }, 120_000);
 });
 
+describe('a search that takes long', () => {
+  it('keeps nothing but other searches waiting', async () => {
+    const { thread_id: threadId } = await client.threads.create();
+    const unlock = await hold('LOCK TABLE agentplane.store_items IN ACCESS EXCLUSIVE MODE');
+    const searches = Array.from({ length: 10 }, () => client.store.searchItems([], { limit: 1 }));
+    const waiting = `pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await waitFor(async () => (await countOf(waiting)) > 0, PATIENT);
+    await client.runs.wait(threadId, 'counter', { input: {} });
+    await unlock();
+    await expect(Promise.all(searches)).resolves.toHaveLength(10);
+  }, 60_000);
+});
+
 describe('a cron on a thread that is being changed', () => {
   it('waits, and keeps no other cron waiting', async () => {
     const { thread_id: threadId } = await client.threads.create();
-    const locked = await pool.connect();
-    await locked.query('BEGIN');
-    await locked.query('SELECT 1 FROM agentplane.threads WHERE thread_id = $1 FOR UPDATE', [threadId]);
+    const unlock = await hold('SELECT 1 FROM agentplane.threads WHERE thread_id = $1 FOR UPDATE', [threadId]);
     const schedule = '* * * * * *';
     const first = await client.crons.createForThread(threadId, 'counter', { schedule, input: {} });
     const other = await client.crons.create('counter', { schedule, input: {}, onRunCompleted: 'keep' });
     const hasFired = async (cronId: string): Promise<boolean> => (await firesOf(cronId)) > 0;
     await waitFor(() => hasFired(other.cron_id), PATIENT);
     expect(await firesOf(first.cron_id)).toBe(0);
-    await locked.query('COMMIT');
-    locked.release();
+    await unlock();
     await waitFor(() => hasFired(first.cron_id), PATIENT);
     await Promise.all([client.crons.delete(first.cron_id), client.crons.delete(other.cron_id)]);
   }, 60_000);
