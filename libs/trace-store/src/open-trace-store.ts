@@ -61,6 +61,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     projects: {
       ensure: (...given) => projects.ensure(...given),
       find: (...given) => projects.find(...given),
+      findAll: (...given) => projects.findAll(...given),
       list: (tenantId, options) => turns.run(tenantId, () => projects.list(tenantId, options)),
       delete: (tenantId, id) => turns.run(tenantId, () => projects.delete(tenantId, id)),
     },

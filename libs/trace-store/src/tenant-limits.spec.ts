@@ -42,6 +42,14 @@ describe('a tenant with limits', () => {
         },
       ],
     });
+    expect(await ingest(tenant, 'e', 'f', 'b', 'e')).toMatchObject({
+      accepted: 1,
+      refused: [
+        { loc: ['body', 0, 'session_name'], msg: expect.stringMatching(/project e failed/) },
+        { loc: ['body', 1, 'session_name'], msg: expect.stringMatching(/project f failed/) },
+        { loc: ['body', 3, 'session_name'], msg: expect.stringMatching(/project e failed/) },
+      ],
+    });
     await expect(store.projects.ensure(tenant, 'd')).rejects.toMatchObject({ code: 'forbidden' });
     await expect(store.projects.ensure(tenant, 'a')).resolves.toMatchObject({ name: 'a' });
     await expect(store.projects.ensure(other, 'd')).resolves.toMatchObject({ name: 'd' });

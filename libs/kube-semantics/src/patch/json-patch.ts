@@ -5,6 +5,8 @@ import { PatchError } from './patch-error.js';
 const MAX_OPERATIONS = 10_000;
 /** Of all `copy` of one patch together: a few dozen that copy a thing into itself would fill the memory. */
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
+/** Of all lists of one patch together, to make room or to close a gap; more would hold up everybody for seconds. */
+const MAX_MOVED_ITEMS = 100_000_000;
 
 interface Operation {
   readonly op: string;
@@ -23,7 +25,7 @@ type Container = MutableJsonObject | unknown[];
  */
 export function jsonPatch<T extends JsonObject>(object: T, operations: unknown): T {
   const parsed = parseOperations(operations);
-  const document = { root: structuredClone(object) as unknown, copiedBytes: 0 };
+  const document = { root: structuredClone(object) as unknown, copiedBytes: 0, movedItems: 0 };
   for (const operation of parsed) applyOperation(document, operation);
   if (!isJsonObject(document.root)) throw refused('the patched document is not an object');
   return document.root as T;
@@ -64,6 +66,7 @@ function parseOperations(operations: unknown): readonly Operation[] {
 interface Document {
   root: unknown;
   copiedBytes: number;
+  movedItems: number;
 }
 
 function applyOperation(document: Document, operation: Operation): void {
@@ -155,7 +158,17 @@ function add(document: Document, word: string, path: string, value: unknown): vo
   }
   const at = key === '-' ? container.length : index(container, key, 1);
   if (at === undefined) throw badIndex(word, path, key);
+  countMoved(document, container.length - at);
   container.splice(at, 0, value);
+}
+
+function countMoved(document: Document, items: number): void {
+  document.movedItems += items;
+  if (document.movedItems <= MAX_MOVED_ITEMS) return;
+  throw new PatchError(
+    413,
+    `The JSON patch inserts into and removes from lists so long that more than ${MAX_MOVED_ITEMS} items would move; replace the list, or send fewer operations at a time`,
+  );
 }
 
 function badIndex(word: string, path: string, key: string): PatchError {
@@ -175,6 +188,7 @@ function remove(document: Document, path: string): void {
   if (Array.isArray(container)) {
     const at = index(container, key, 0);
     if (at === undefined) throw badIndex('remove', path, key);
+    countMoved(document, container.length - at);
     container.splice(at, 1);
     return;
   }

@@ -48,6 +48,14 @@ describe('merge patch', () => {
 describe('JSON patch', () => {
   const object = { a: { b: [1, 2, 3], 'x/y': 'z' }, c: 'd' };
 
+  test('thousands of items are moved within a long list, and not for seconds', () => {
+    const list = { a: Array.from({ length: 500_000 }, () => '') };
+    const moves = (count: number) =>
+      Array.from({ length: count }, () => ({ op: 'move', from: '/a/1', path: '/a/499998' }));
+    expect(jsonPatch(list, moves(100)).a).toHaveLength(500_000);
+    expect(() => jsonPatch(list, moves(10_000))).toThrow(/more than 100000000 items would move/);
+  });
+
   test.each([
     [
       'add into a list',

@@ -7,6 +7,10 @@ import { testPostgres, waitFor } from '#lib/testing';
 import { instantOf, systemClock } from '#lib/time';
 import { openTraceStore, splitBatch, type RunOperation, type TraceStore } from '../index.js';
 import { findRun } from '../query/find-run.js';
+import { ControlTables } from '../control/control-tables.js';
+import { loadControlSchema } from '../control-schema.js';
+import { ProjectDirectory } from '../project/project-directory.js';
+import { ProjectTable } from '../project/project-table.js';
 import { PostgresPayloadStore } from '../run/payload-store.js';
 import { findPlaces } from '../run/run-keys.js';
 import { MAX_JSON_DEPTH } from '../wire/json-scanner.js';
@@ -313,6 +317,21 @@ describe('a trace store under hostile input', () => {
     const isThere = await days.ensure(ahead);
     expect(ahead.some(isThere)).toBe(false);
     expect(transactions).toBe(1);
+    await pool.end();
+  });
+
+  it('looks up thousands of projects at once', async () => {
+    const pool = openPool({ uri, applicationName: 'projects', log: createLogger('test', 'silent') });
+    let statements = 0;
+    pool.on('acquire', () => statements++);
+    const table = new ProjectTable(new ControlTables(pool, loadControlSchema));
+    const { id } = await table.ensure(TENANT, 'here');
+    const before = statements;
+    const unknown = Array.from({ length: 3_000 }, () => ({ kind: 'id', id: randomUUID() }) as const);
+    const wanted = [{ kind: 'id', id }, ...unknown, { kind: 'name', name: 'here' }] as const;
+    const found = await new ProjectDirectory(table).resolveAll(TENANT, wanted);
+    expect(found).toEqual([id, ...unknown.map(() => undefined), id]);
+    expect(statements - before).toBe(1);
     await pool.end();
   });
 

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
 import type { FieldProblem } from '#lib/errors';
 import { type Logger, metrics } from '#lib/telemetry';
@@ -13,7 +14,7 @@ import {
 } from './ingest-problems.js';
 import { parseOperation } from '../wire/parse-operation.js';
 import type { PayloadStore } from '../run/payload-store.js';
-import type { ProjectDirectory } from '../project/project-directory.js';
+import { DEFAULT_PROJECT, type ProjectDirectory } from '../project/project-directory.js';
 import { TooManyProjectsError } from '../project/too-many-projects-error.js';
 import type { RunBatch } from '../wire/run-operation.js';
 import {
@@ -37,7 +38,7 @@ import {
 } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import type { IngestResult } from './ingest-result.js';
-import { openingsWithoutErased, patchesWithoutErased } from './without-erased.js';
+import { bytesOf } from './observe-ingestion.js';
 import { OwnProject } from './own-project.js';
 import {
   addWaiting,
@@ -49,6 +50,7 @@ import {
   waitingLock,
   type WaitingRoom,
 } from './waiting-patches.js';
+import { openingsWithoutErased, patchesWithoutErased } from './without-erased.js';
 
 /** A row found no partition: its day was dropped since it was looked up. */
 const NO_PARTITION = '23514';
@@ -57,6 +59,11 @@ const ATTEMPTS = 4;
 const MAX_PROBLEMS = 100;
 /** Stored runs that are held in memory at once: an update of a few bytes may change a run of a hundred thousand. */
 const CHANGED_AT_ONCE = 200;
+/** A dotted order is also held as a list of ids, and read from the text of the parent's. */
+const HELD_PER_ORDER = 16;
+/** Bytes that are read before other requests have their turn, and what an operation costs besides its own. */
+const PARSED_AT_ONCE = 1 << 20;
+const OPERATION_COST = 4096;
 
 /** On whose behalf is written. */
 interface Sender {
@@ -103,7 +110,7 @@ export class Ingestion {
 
   /** @param onlyProject name of the one project that the sender may write into */
   async ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult> {
-    const { operations, refused } = parseBatch(batch);
+    const { operations, refused } = await parseBatch(batch);
     const groups = groupByRun(operations);
     const { lost, projectless, deep, dayless, late, erased } = await this.#retry(async () => {
       const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject, groups) };
@@ -195,12 +202,10 @@ export class Ingestion {
     const lost: RunGroup[] = [];
     const projectless = new Map<RunGroup, TooManyProjectsError>();
     const deep: RunGroup[] = [];
-    const projects = new Map<string, string | TooManyProjectsError | undefined>();
-    for (const group of groups) {
-      const reference = JSON.stringify(firstOf(group, 'project')) ?? '';
-      // asked once for all runs of a batch, also where there is none
-      if (!own && !projects.has(reference)) projects.set(reference, await this.#project(tenantId, group));
-      const projectId = own?.id ?? projects.get(reference);
+    const references = groups.map((group) => firstOf(group, 'project') ?? DEFAULT_PROJECT);
+    const projects = own ? undefined : await this.projects.resolveAll(tenantId, references);
+    for (const [at, group] of groups.entries()) {
+      const projectId = own?.id ?? projects?.[at];
       if (projectId instanceof TooManyProjectsError) {
         projectless.set(group, projectId);
         continue;
@@ -227,15 +232,6 @@ export class Ingestion {
       });
     }
     return { found, lost, projectless, deep };
-  }
-
-  async #project(tenantId: string, group: RunGroup): Promise<string | TooManyProjectsError | undefined> {
-    try {
-      return await this.projects.resolve(tenantId, firstOf(group, 'project'));
-    } catch (error) {
-      if (error instanceof TooManyProjectsError) return error;
-      throw error;
-    }
   }
 
   /** Stored parents of runs that came without a dotted order of their own. */
@@ -272,7 +268,7 @@ export class Ingestion {
       .map(({ group, place }) => ({ ...group, ...place }));
     const portions = await portionsByWaiting(client, sender.tenantId, fresh, {
       maxBytes: this.options.waiting.bytesOfRun,
-      ownBytes: ({ parentOrder = '' }) => parentOrder.length,
+      ownBytes: ({ parentOrder = '' }) => parentOrder.length * HELD_PER_ORDER,
     });
     for (const portion of portions) await this.#insert(client, sender.tenantId, portion);
     const { unknown } = await this.#change(client, sender, [...late, ...changing]);
@@ -421,14 +417,22 @@ function mayChange({ projectId }: FoundPatch, place: RunPlace): boolean {
   return projectId === undefined || projectId === place.projectId;
 }
 
-function parseBatch(batch: RunBatch): {
+interface ParsedBatch {
   readonly operations: readonly ParsedOperation[];
   readonly refused: readonly FieldProblem[];
-} {
+}
+
+async function parseBatch(batch: RunBatch): Promise<ParsedBatch> {
   const operations: ParsedOperation[] = [];
   const refused: FieldProblem[] = [];
+  let cost = 0;
   for (const kind of ['post', 'patch'] as const)
     for (const operation of batch[kind]) {
+      cost += bytesOf(operation) + OPERATION_COST;
+      if (cost > PARSED_AT_ONCE) {
+        await setImmediate();
+        cost = 0;
+      }
       const parsed = parseOperation(kind, operation);
       if ('change' in parsed) operations.push({ change: parsed.change, operation });
       else if (refused.length < MAX_PROBLEMS) refused.push(...parsed.problems);

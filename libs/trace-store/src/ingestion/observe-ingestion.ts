@@ -3,7 +3,8 @@ import { systemClock } from '#lib/time';
 import type { RunBatch, RunOperation } from '../wire/run-operation.js';
 import type { IngestResult } from './ingest-result.js';
 
-function bytesOf({ run, fields = {} }: RunOperation): number {
+/** Length of what came. */
+export function bytesOf({ run, fields = {} }: RunOperation): number {
   return Object.values(fields).reduce((sum, value) => sum + value.length, run.length);
 }
 

@@ -1,8 +1,9 @@
 import type { ProjectReference } from './project-reference.js';
 import type { Projects } from './project.js';
+import { TooManyProjectsError } from './too-many-projects-error.js';
 
 /** Where runs go that name no project. */
-const DEFAULT_PROJECT = 'default';
+export const DEFAULT_PROJECT: ProjectReference = { kind: 'name', name: 'default' };
 /** Names and ids that are remembered; a memory of more begins anew. */
 const MAX_KNOWN = 10_000;
 
@@ -19,21 +20,60 @@ export class ProjectDirectory {
    * The project's id. A name that is not there yet is made a project.
    * @returns undefined for an id that is none of this tenant's
    */
-  async resolve(
-    tenantId: string,
-    reference: ProjectReference = { kind: 'name', name: DEFAULT_PROJECT },
-  ): Promise<string | undefined> {
-    const key = keyOf(tenantId, reference);
-    const known = this.#known.get(key);
+  async resolve(tenantId: string, reference: ProjectReference): Promise<string | undefined> {
+    const known = this.#known.get(keyOf(tenantId, reference));
     if (known !== undefined) return known;
     const project =
       reference.kind === 'name'
         ? await this.#projects.ensure(tenantId, reference.name)
         : await this.#projects.find(tenantId, reference);
-    if (!project) return undefined;
+    return project && this.#remember(tenantId, reference, project.id);
+  }
+
+  /**
+   * The same for all references of a batch, in their order; those that are unknown here are looked up together. Instead of
+   * the id of a project too many there is the error that says so.
+   */
+  async resolveAll(
+    tenantId: string,
+    references: readonly ProjectReference[],
+  ): Promise<readonly (string | TooManyProjectsError | undefined)[]> {
+    const wanted = new Map(references.map((reference) => [keyOf(tenantId, reference), reference]));
+    const found = new Map<string, string | TooManyProjectsError>();
+    for (const key of wanted.keys()) {
+      const known = this.#known.get(key);
+      if (known !== undefined) found.set(key, known);
+    }
+    const unknown = [...wanted].filter(([key]) => !found.has(key)).map(([, reference]) => reference);
+    for (const { id, name } of await this.#projects.findAll(tenantId, unknown))
+      for (const reference of [{ kind: 'id', id } as const, { kind: 'name', name } as const])
+        if (wanted.has(keyOf(tenantId, reference)))
+          found.set(keyOf(tenantId, reference), this.#remember(tenantId, reference, id));
+    let full: TooManyProjectsError | undefined;
+    for (const reference of unknown) {
+      const key = keyOf(tenantId, reference);
+      if (reference.kind === 'id' || found.has(key)) continue;
+      const made = full?.of(reference.name) ?? (await this.#make(tenantId, reference.name));
+      if (made instanceof TooManyProjectsError) full = made;
+      found.set(key, made);
+    }
+    return references.map((reference) => found.get(keyOf(tenantId, reference)));
+  }
+
+  async #make(tenantId: string, name: string): Promise<string | TooManyProjectsError> {
+    try {
+      const { id } = await this.#projects.ensure(tenantId, name);
+      return this.#remember(tenantId, { kind: 'name', name }, id);
+    } catch (error) {
+      if (error instanceof TooManyProjectsError) return error;
+      throw error;
+    }
+  }
+
+  #remember(tenantId: string, reference: ProjectReference, id: string): string {
     if (this.#known.size >= MAX_KNOWN) this.forget();
-    this.#known.set(key, project.id);
-    return project.id;
+    this.#known.set(keyOf(tenantId, reference), id);
+    return id;
   }
 
   /** Looks this one up again next time, for a caller who has reason to doubt the answer. */

@@ -4,6 +4,7 @@ import { isJsonObject, jsonContains, type JsonObject } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { ControlTables } from '../control/control-tables.js';
 import type { ProjectEntity } from './project-entity.js';
+import type { ProjectReference } from './project-reference.js';
 import type { Project, Projects } from './project.js';
 import { TooManyProjectsError } from './too-many-projects-error.js';
 
@@ -78,6 +79,21 @@ export class ProjectTable implements Projects {
       ...('id' in by ? { id: by.id } : { name: by.name }),
     });
     return found ? parse(found) : undefined;
+  }
+
+  async findAll(
+    tenantId: string,
+    references: readonly ProjectReference[],
+  ): Promise<readonly Pick<Project, 'id' | 'name'>[]> {
+    if (references.length === 0) return [];
+    const ids = references.flatMap((one) => (one.kind === 'id' && isUuid(one.id) ? one.id : []));
+    const names = references.flatMap((one) => (one.kind === 'name' ? one.name : []));
+    return (await this.#repository())
+      .createQueryBuilder('project')
+      .select(['project.tenantId', 'project.id', 'project.name'])
+      .where({ tenantId })
+      .andWhere('(project.id = ANY(:ids) OR project.name = ANY(:names))', { ids, names })
+      .getMany();
   }
 
   async list(

@@ -1,4 +1,5 @@
 import type { JsonObject } from '#lib/json';
+import type { ProjectReference } from './project-reference.js';
 
 /** A tracing project, `session` on the wire. */
 export interface Project {
@@ -25,6 +26,11 @@ export interface Projects {
     tenantId: string,
     by: { readonly id: string } | { readonly name: string },
   ): Promise<Project | undefined>;
+  /** Those of the projects that there are, in no order; only what they are called. */
+  findAll(
+    tenantId: string,
+    references: readonly ProjectReference[],
+  ): Promise<readonly Pick<Project, 'id' | 'name'>[]>;
   /** Newest first. */
   list(
     tenantId: string,

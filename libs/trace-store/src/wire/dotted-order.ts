@@ -24,21 +24,22 @@ export function parseDottedOrder(text: string): DottedOrder | undefined {
   const segments = text.split('.', MAX_SEGMENTS + 1);
   if (segments.length > MAX_SEGMENTS) return undefined;
   const ids: string[] = [];
-  let startTime: Instant | undefined;
+  let last: RegExpExecArray | undefined;
   for (const segment of segments) {
-    const match = SEGMENT.exec(segment);
-    if (!match) return undefined;
-    const [, year, month, day, hour, minute, second, fraction, id] = match;
-    startTime = parseInstant(
-      `${year}-${month}-${day}T${hour}:${minute}:${second}${fraction ? `.${fraction}` : ''}Z`,
-      { zone: 'required' },
-    );
-    ids.push((id ?? '').toLowerCase());
+    last = SEGMENT.exec(segment) ?? undefined;
+    if (!last) return undefined;
+    ids.push((last[8] ?? '').toLowerCase());
   }
   const [traceId] = ids;
   const id = ids.at(-1);
+  const startTime = last && timeOf(last);
   if (traceId === undefined || id === undefined || startTime === undefined) return undefined;
   return { text, traceId, parentRunIds: ids.slice(0, -1), id, startTime };
+}
+
+function timeOf([, year, month, day, hour, minute, second, fraction]: RegExpExecArray): Instant | undefined {
+  const seconds = fraction ? `${second}.${fraction}` : second;
+  return parseInstant(`${year}-${month}-${day}T${hour}:${minute}:${seconds}Z`, { zone: 'required' });
 }
 
 /** The dotted order of a run that came without one, below its parent's if that is known. */
