@@ -29,6 +29,7 @@ import { renderOutcome } from '../protocol/wire-outcome.js';
 import { GraphStore } from '../memory/graph-store.js';
 import { ItemIndex } from '../memory/item-index.js';
 import { ItemStore } from '../memory/item-store.js';
+import { StateWriter } from '../store/checkpoint/state-writer.js';
 import { Database } from '../store/database.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import { WORKER } from '../store/worker-scope.js';
@@ -168,7 +169,7 @@ export class GraphHost {
       await callStoreDirectly(file, store);
       await awaitTokens(file);
     }
-    const parts = { sql, graphs, store, secrets, embedder };
+    const parts = { sql, writer: new StateWriter(sql), graphs, store, secrets, embedder };
     const { maxTextBytes } = order;
     return { ...parts, maxTextBytes, clock, log, questions: new GraphQuestions(parts) };
   }

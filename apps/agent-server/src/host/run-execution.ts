@@ -7,6 +7,7 @@ import type { GraphRegistry } from '../graph/graph-registry.js';
 import { CHECKPOINTER_KEY } from '../graph/configurable-of.js';
 import type { GraphOptions, RunnableGraph, StateSnapshot } from '../graph/runnable-graph.js';
 import { AttemptSaver } from '../store/checkpoint/attempt-saver.js';
+import type { StateWriter } from '../store/checkpoint/state-writer.js';
 import { TransientSaver } from '../store/checkpoint/transient-saver.js';
 import { FencedError } from '../store/fenced-error.js';
 import { mayPass } from '../store/may-pass.js';
@@ -19,7 +20,6 @@ import {
 } from '../protocol/execution.js';
 import { bytesBeyond, tooLargeText } from '../protocol/text-limit.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
-import type { Sql } from '../store/sql.js';
 import { hasProgress, requireCheckpoint } from './attempt-start.js';
 import { checkpointMetadata } from './checkpoint-metadata.js';
 import { errorForLog } from './error-for-log.js';
@@ -45,7 +45,8 @@ type HostOutcome = Exclude<Outcome, { kind: 'crashed' }>;
 
 /** What an execution needs of its host. */
 export interface ExecutionParts {
-  readonly sql: Sql;
+  /** Keeps the state of all runs here. */
+  readonly writer: StateWriter;
   readonly graphs: GraphRegistry;
   /** What graphs find as `config.store`. */
   readonly store: BaseStore;
@@ -162,7 +163,7 @@ export class RunExecution {
     const { run } = this;
     if (run.isTemporary) return new TransientSaver();
     return new AttemptSaver(
-      this.parts.sql,
+      this.parts.writer,
       run,
       (error) => this.stop({ kind: isPassing(error) ? 'lost' : 'unstorable', error }),
       checkpointMetadata(run),

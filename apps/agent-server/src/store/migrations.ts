@@ -2,6 +2,7 @@ import type { Migration } from '#lib/postgres';
 import { CANCEL_RUN } from './functions/cancel-run.js';
 import { CLAIM_LIMITED_RUNS } from './functions/claim-limited-runs.js';
 import { FINISH_RUN } from './functions/finish-run.js';
+import { REMOVE_THREAD } from './functions/remove-thread.js';
 import { SEARCHABLE } from './functions/searchable.js';
 import { SUBMIT_RUN } from './functions/submit-run.js';
 import { ITEMS } from './schema/items.js';
@@ -143,4 +144,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 11, name: 'places of runs in their threads', sql: [PLACES_OF_RUNS, SUBMIT_RUN].join('\n') },
   { version: 12, name: 'the key of contexts', sql: CONTEXT_KEY },
   { version: 13, name: 'traces to be deleted', sql: TRACE_ERASURES },
+  { version: 14, name: 'removal of threads', sql: REMOVE_THREAD },
 ];

@@ -554,6 +554,7 @@ const WORKER_STATEMENTS = [
   'notifyPosition',
   'notifyThreads',
   'putCheckpoint',
+  'putStates',
   'putWrites',
   'readRunEvents',
   'renewLeases',

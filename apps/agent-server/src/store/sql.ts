@@ -13,6 +13,8 @@ export interface Statement {
   readonly locks?: string;
   /** It may look at every row of a table. */
   readonly scans?: boolean;
+  /** It may work for long: no more of them at once than of transactions. */
+  readonly takesTurn?: boolean;
 }
 
 export interface TransactionOptions {
@@ -29,7 +31,7 @@ interface Answer<R> {
   readonly rowCount: number | null;
 }
 
-/** Short transactions at once. */
+/** Short transactions at once, and statements that take a turn. */
 const MAX_TRANSACTIONS = 2;
 
 /** The turns of transactions: each holds a connection and may need a second one, so they must never hold all. */
@@ -74,14 +76,15 @@ export class Sql {
    */
   inScope<R extends object = Row>(
     scope: Scope,
-    { name, text, values = [], locks, scans = false }: Statement,
+    { name, text, values = [], locks, scans = false, takesTurn = false }: Statement,
   ): Promise<Answer<R>> {
     const filter = scope.kind === 'worker' ? EVERY_ROW : scope.filter;
     const statement = { text, values: [filter.alternatives, ...values] };
     const ask = (): Promise<Answer<R>> =>
       this.#query(name === undefined ? statement : { name, ...statement });
     if (scans && scope.kind === 'caller' && !this.#connection) return this.#scans.take(ask);
-    return this.#ofThread(locks, ask);
+    const isFree = !takesTurn || this.#connection;
+    return this.#ofThread(locks, () => (isFree ? ask() : this.#turns.short.take(ask)));
   }
 
   /** A transaction has the turn of its thread already. */

@@ -19,6 +19,7 @@ import { getThread } from '../thread/get-thread.js';
 import { removeThread } from '../thread/remove-thread.js';
 import { WORKER } from '../worker-scope.js';
 import { AttemptSaver } from './attempt-saver.js';
+import { StateWriter } from './state-writer.js';
 
 const store = storeFixture();
 
@@ -38,7 +39,7 @@ function saverOf(run: Fence): { saver: AttemptSaver; failures: unknown[] } {
   const failures: unknown[] = [];
   return {
     saver: new AttemptSaver(
-      store.sql,
+      new StateWriter(store.sql),
       run,
       (error) => failures.push(error),
       { run_id: run.runId },

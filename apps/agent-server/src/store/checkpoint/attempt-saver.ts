@@ -14,25 +14,24 @@ import { jsonbText } from '../json-text.js';
 import { PATIENCE_MS, persevere } from '../persevere.js';
 import { checkpointPlace } from '../row/checkpoint-place.js';
 import type { Fence } from '../row/fence.js';
-import type { Sql } from '../sql.js';
 import { WORKER } from '../worker-scope.js';
-import { putCheckpoint, type DumpedBlob } from './put-checkpoint.js';
-import { putWrites, type DumpedWrite } from './put-writes.js';
+import type { DumpedBlob } from './put-checkpoint.js';
+import type { StateWrite } from './put-states.js';
+import type { DumpedWrite } from './put-writes.js';
 import { StateSaver } from './state-saver.js';
+import type { StateWriter } from './state-writer.js';
 
 /** What JSON has no text for (a function) comes out of the serialiser empty, and could not be read again. */
 const NO_VALUE = Buffer.from('null');
 
 /**
- * The public Postgres checkpointer for one attempt of a run: the same tables and reads, but each write is one statement
- * that is refused once another attempt has the run. (The public one looks at no lease, and takes a transaction of many
- * round trips for each write.)
+ * The public Postgres checkpointer for one attempt of a run: the same tables and reads, but writes of all
+ * runs share statements, and are refused once another attempt has the run. (The public one looks at no lease, and takes a
+ * transaction of many round trips for each write.)
  */
 export class AttemptSaver extends StateSaver {
-  readonly #sql: Sql;
-
   constructor(
-    sql: Sql,
+    private readonly writer: StateWriter,
     private readonly fence: Fence,
     /**
      * Called when a write was refused or failed. The write itself then resolves: the loop of a graph looks at its
@@ -43,8 +42,7 @@ export class AttemptSaver extends StateSaver {
     private readonly runMetadata: JsonObject,
     private readonly clock: Clock,
   ) {
-    super(sql.poolOfCheckpointer(WORKER));
-    this.#sql = sql;
+    super(writer.sql.poolOfCheckpointer(WORKER));
   }
 
   /**
@@ -83,7 +81,7 @@ export class AttemptSaver extends StateSaver {
       metadata: jsonbText({ ...this.runMetadata, ...metadata }),
       blobs,
     };
-    await this.#write(() => putCheckpoint(WORKER, this.#sql, this.fence, dumped));
+    await this.#write({ kind: 'checkpoint', fence: this.fence, dumped });
     return {
       configurable: { thread_id: threadId, checkpoint_ns: namespace, checkpoint_id: checkpoint.id },
     };
@@ -103,7 +101,7 @@ export class AttemptSaver extends StateSaver {
     // One statement cannot update a row twice: the last write of a place counts.
     const rows = replaces ? [...new Map(all.map((write) => [write.idx, write])).values()] : all;
     const dumped = { threadId, namespace, checkpointId, taskId, replaces, writes: rows };
-    await this.#write(() => putWrites(WORKER, this.#sql, this.fence, dumped));
+    await this.#write({ kind: 'writes', fence: this.fence, dumped });
   }
 
   /** Threads are removed by the server only. */
@@ -111,10 +109,10 @@ export class AttemptSaver extends StateSaver {
     return Promise.reject(new Error('a run cannot delete threads'));
   }
 
-  async #write(statement: () => Promise<boolean>): Promise<void> {
+  async #write(state: StateWrite): Promise<void> {
     const { runId, attempt } = this.fence;
     try {
-      if (!(await persevere(this.clock, PATIENCE_MS, statement)))
+      if (!(await persevere(this.clock, PATIENCE_MS, () => this.writer.put(state))))
         this.onFailure(new FencedError(runId, attempt));
     } catch (error) {
       this.onFailure(error);

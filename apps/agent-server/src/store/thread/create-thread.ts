@@ -20,6 +20,7 @@ export async function createThread(
   ifExists: 'raise' | 'do_nothing',
 ): Promise<WireThread> {
   const { rows } = await sql.inScope<ThreadRow>(scope, {
+    name: 'create-thread',
     text: `INSERT INTO agentplane.threads (thread_id, metadata)
       SELECT $2::uuid, $3::jsonb WHERE ${visible('$3::jsonb')}
       ON CONFLICT DO NOTHING RETURNING ${THREAD_COLUMNS}`,

@@ -5,6 +5,7 @@ import { visible } from '../visible.js';
 
 export async function findThread(scope: Scope, sql: Sql, threadId: string): Promise<WireThread | undefined> {
   const { rows } = await sql.inScope<ThreadRow>(scope, {
+    name: 'find-thread',
     text: `SELECT ${THREAD_COLUMNS} FROM agentplane.threads WHERE thread_id = $2 AND ${visible('metadata')}`,
     values: [threadId],
   });
