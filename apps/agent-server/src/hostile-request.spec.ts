@@ -1,4 +1,4 @@
-import { testPostgres } from '#lib/testing';
+import { sendRaw, testPostgres } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
 const postgres = testPostgres();
@@ -270,6 +270,18 @@ describe('an address', () => {
       expect(await send('POST', path, body)).toEqual({ status: 200, body: [] });
     for (const body of [{ before: { checkpoint_id: { a: 1 } } }, { checkpoint: { checkpoint_ns: ['x'] } }])
       expect((await send('POST', path, body)).status).toBe(422);
+  });
+});
+
+describe('a WebSocket that is asked for before the answer to another request', () => {
+  it('ends its connection alone', async () => {
+    const path = '/threads/6b2f4a0e-0000-4000-8000-000000000000/stream/events';
+    const socket = [
+      ...[`GET ${path} HTTP/1.1`, 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket'],
+      ...['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==', '', ''],
+    ].join('\r\n');
+    await sendRaw(server.port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n${socket}`);
+    expect((await send('GET', '/ok')).status).toBe(200);
   });
 });
 

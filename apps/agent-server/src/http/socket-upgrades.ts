@@ -65,7 +65,7 @@ export function serveUpgrades(app: FastifyInstance, cors: CorsPolicy): void {
     socket.on('error', () => socket.destroy());
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
-    response.assignSocket(socket);
+    if (!isAssigned(response, socket)) return void socket.destroy();
     response.once('finish', () => socket.destroySoon());
     const problem = judgeOrigin(request, cors) ?? takeCredentials(request);
     if (problem) {
@@ -75,6 +75,16 @@ export function serveUpgrades(app: FastifyInstance, cors: CorsPolicy): void {
     heads.set(request, head);
     app.routing(request, response);
   });
+}
+
+/** Fails while an answer to a request before it is under way: who asks for a socket without waiting for that gets none. */
+function isAssigned(response: ServerResponse, socket: Socket): boolean {
+  try {
+    response.assignSocket(socket);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 interface Problem {
