@@ -11,10 +11,10 @@ import {
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** One address for all replicas, which take turns request by request; remembers what was asked. */
+/** One address for all replicas, which take turns request by request; remembers what was answered. */
 export class Front {
-  /** `GET /threads/…`, without the query. */
-  readonly asked = new Set<string>();
+  /** `GET /threads/…`, without the query, of requests that were not refused. */
+  readonly answered = new Set<string>();
   readonly #agent = new Agent({ keepAlive: true });
   #replicas: readonly URL[] = [];
   #next = 0;
@@ -40,10 +40,14 @@ export class Front {
   }
 
   #onward({ method = '', url = '', headers }: IncomingMessage, agent: Agent | false): ClientRequest {
-    this.asked.add(`${method} ${url.split('?', 1)[0]}`);
     const replica = this.#replicas[this.#next++ % this.#replicas.length];
     if (!replica) throw new Error('the front leads nowhere yet');
-    return request({ hostname: replica.hostname, port: replica.port, path: url, method, headers, agent });
+    const { hostname, port } = replica;
+    const onward = request({ hostname, port, path: url, method, headers, agent });
+    const note = ({ statusCode = 500 }: IncomingMessage): void => {
+      if (statusCode < 400) this.answered.add(`${method} ${url.split('?', 1)[0]}`);
+    };
+    return onward.on('response', note).on('upgrade', note);
   }
 
   #upgrade(incoming: IncomingMessage, socket: Duplex): void {

@@ -13,6 +13,6 @@ afterAll(() => replicas?.stop());
 
 checkConformance(() => replicas.target, ['guarded', 'tuned']);
 
-it('has a row for every route', async () => {
-  expect(await replicas.uncalled()).toEqual([]);
+it('has a row with an answer for every operation', async () => {
+  expect(await replicas.unanswered()).toEqual([]);
 });

@@ -7,6 +7,12 @@ import type { Target } from './target.js';
 
 export const CONFORMANCE_AGENT = join(import.meta.dirname, 'agent');
 
+/** Operations that no row can have answered, and why. */
+const REFUSED_ALWAYS: Readonly<Record<string, string>> = {
+  'GET /mcp': 'the server has no stream of its own: 405',
+  'DELETE /mcp': 'there are no sessions: 404',
+};
+
 /** For rows that need `tuned`. */
 const TUNED = { CRON_MIN_INTERVAL_SECONDS: '1', RUN_WEBHOOK_PRIVATE_ADDRESSES: 'true' };
 
@@ -39,16 +45,17 @@ export class Replicas {
     return new Replicas(target, front, [guard, ...servers]);
   }
 
-  /** Routes of the agent server, as `GET /threads/{thread_id}`, that nothing has called. */
-  async uncalled(): Promise<string[]> {
+  /** Routes of the agent server, as `GET /threads/{thread_id}`, for which no row got an answer, but refusals at most. */
+  async unanswered(): Promise<string[]> {
     const { body } = await send(this.target, 'GET', '/openapi.json');
     const { paths } = body as { paths: Record<string, Record<string, unknown>> };
     const routes = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
-    return routes.filter((route) => {
+    const asked = routes.filter((route) => !(route in REFUSED_ALWAYS));
+    return asked.filter((route) => {
       const pattern = new RegExp(`^${route.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')}$`);
-      return ![...this.front.asked].some((asked) => pattern.test(asked));
+      return ![...this.front.answered].some((answered) => pattern.test(answered));
     });
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { AIMessage, type BaseMessage } from '@langchain/core/messages';
+import { AIMessage, type BaseMessage, ToolMessage } from '@langchain/core/messages';
+import { tool } from '@langchain/core/tools';
 import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
 import {
   Annotation,
@@ -16,6 +17,7 @@ import {
   type RemoveUIMessage,
   type UIMessage,
 } from '@langchain/langgraph-sdk/react-ui/server';
+import { z } from 'zod';
 import type components from './components.js';
 
 interface Said {
@@ -200,4 +202,28 @@ export const showing = new StateGraph(Shown)
   })
   .addEdge(START, 'show')
   .addEdge('show', END)
+  .compile();
+
+const adder = tool(async ({ a, b }: { a: number; b: number }) => String(a + b), {
+  name: 'add',
+  schema: z.object({ a: z.number(), b: z.number() }),
+});
+const breaker = tool(
+  async (): Promise<string> => {
+    throw new RangeError('the tool gave up');
+  },
+  { name: 'break', schema: z.object({}) },
+);
+
+/** Calls one tool that answers and one that fails. */
+export const tooling = new StateGraph(Steps)
+  .addNode('call', async () => {
+    const sum: unknown = await adder.invoke({
+      ...{ type: 'tool_call', id: 'call-1', name: 'add', args: { a: 1, b: 2 } },
+    });
+    await breaker.invoke({ type: 'tool_call', id: 'call-2', name: 'break', args: {} }).catch(() => undefined);
+    return { steps: [sum instanceof ToolMessage ? sum.text : 'nothing'] };
+  })
+  .addEdge(START, 'call')
+  .addEdge('call', END)
   .compile();

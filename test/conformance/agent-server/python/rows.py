@@ -157,6 +157,10 @@ stream_row(
     lambda parts: same(data_of(parts, "events")[0]["event"], "on_chain_start"),
 )
 stream_row(
+    *("tools", "tooling", {}, ["tools"]),
+    lambda parts: same([one["event"] for one in data_of(parts, "tools")][:2], ["on_tool_start", "on_tool_end"]),
+)
+stream_row(
     *("tasks", "counter", {}, ["tasks"]),
     lambda parts: same([one["name"] for one in data_of(parts, "tasks")], ["count", "count"]),
 )
@@ -207,6 +211,30 @@ async def _(client):
     same((await client.threads.get(key))["status"], "interrupted")
     done = await client.runs.wait(key, "asking", command={"resume": "red"})
     same(done["messages"][-1]["content"], "painted red")
+
+
+@row("creates a thread by supersteps, or none")
+async def _(client):
+    first = {"updates": [{"values": {"steps": ["given"], "waitMs": 0}, "as_node": "__start__"}]}
+    then = {"updates": [{"values": {"steps": ["first"]}, "as_node": "first"}]}
+    key = (await client.threads.create(graph_id="slow", supersteps=[first, then]))["thread_id"]
+    same((await client.threads.get_state(key))["next"], ["second"])
+    same((await client.runs.wait(key, "slow", input=None))["steps"], ["given", "first", "second", "third"])
+    key = str(uuid.uuid4())
+    wrong = {"updates": [{"values": {"steps": ["x"]}, "as_node": "nowhere"}]}
+    await refused(client.threads.create(thread_id=key, graph_id="slow", supersteps=[first, wrong]), 400)
+    await refused(client.threads.get(key), 404)
+
+
+@row("ranks items by meaning")
+async def _(client):
+    root = str(uuid.uuid4())
+    for word in ("banana", "cherry", "xylophone"):
+        await client.store.put_item([root], word, {"word": word})
+    await client.store.put_item([root], "unread", {"word": "anna"}, index=False)
+    found = await client.store.search_items([root], query="nab", limit=2)
+    same(found["items"][0]["key"], "banana")
+    assert 0 < found["items"][0]["score"] <= 1, found
 
 
 @row("raises the error of a run that fails")
@@ -282,7 +310,8 @@ async def _(client):
     made = await client.crons.create("counter", schedule="0 9 * * *", input={}, metadata={"a": 1})
     key = made["cron_id"]
     changed = await client.crons.update(key, schedule="0 10 * * *", enabled=False)
-    same((changed["schedule"], changed["enabled"]), ("0 10 * * *", False))
+    same((changed["schedule"], changed["enabled"], changed["next_run_date"]), ("0 10 * * *", False, None))
+    same((await client.crons.update(key, enabled=True))["next_run_date"][10:16], "T10:00")
     await client.crons.delete(key)
     await refused(client.crons.delete(key), 404)
     thread = (await client.threads.create())["thread_id"]

@@ -98,6 +98,13 @@ const ROUTES: readonly Row[] = rowsOf('raw HTTP', {
     expect(body).toMatchObject({ seen: { tag: 'tagged' } });
     expect(JSON.stringify(body)).not.toContain('"key"');
   },
+  'serves the app of the agent, which calls its own server': async (target) => {
+    const echo = await send(target, 'PUT', '/custom/echo?a=1', { text: 'as it is' });
+    expect([echo.status, echo.headers.get('x-app'), echo.text]).toEqual([200, 'PUT', 'as it is']);
+    const ran = await send(target, 'GET', '/custom/run');
+    expect([ran.status, ran.body]).toMatchObject([200, { steps: ['step 1'] }]);
+    expect((await send({ ...target, headers: {} }, 'GET', '/custom/absent')).status).toBe(404);
+  },
   'lets pages of other origins read answers': async (target) => {
     const headers = { origin: 'https://studio.example', 'access-control-request-method': 'POST' };
     const asked = await send(target, 'OPTIONS', '/threads', { headers });

@@ -33,6 +33,15 @@ export const STORE_ROWS = sdkRows({
     const pages = [await keys({ limit: 3 }), await keys({ limit: 3, offset: 3 })];
     expect(pages.flat().sort()).toEqual(['item 0', 'item 1', 'item 2', 'item 3']);
   },
+  'ranks items by meaning': async ({ store }) => {
+    const root: string = randomUUID();
+    for (const word of ['banana', 'cherry', 'xylophone']) await store.putItem([root], word, { word });
+    const { items } = await store.searchItems([root], { query: 'nab', limit: 2 });
+    expect(items).toHaveLength(2);
+    expect(items[0]).toMatchObject({ key: 'banana', score: expect.any(Number) as unknown });
+    const [first, second] = items.map(({ score }) => score ?? 0);
+    expect(first).toBeGreaterThan(second ?? 1);
+  },
   'lists namespaces by prefix, suffix and depth': async ({ store }) => {
     const root = randomUUID();
     for (const place of [

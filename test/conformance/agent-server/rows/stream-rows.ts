@@ -13,7 +13,7 @@ interface Case {
 }
 
 /** Every stream mode with the events that it makes. */
-const MODES: Readonly<Record<StreamMode, Case | undefined>> = {
+const MODES: Readonly<Record<StreamMode, Case>> = {
   values: {
     ...{ graph: 'slow', input: { waitMs: 1 }, events: ['values'] },
     check: (parts) =>
@@ -92,8 +92,16 @@ const MODES: Readonly<Record<StreamMode, Case | undefined>> = {
         checkpoint: { checkpoint_id: expect.any(String) as unknown },
       }),
   },
-  // made by tool nodes of newer libraries only
-  tools: undefined,
+  tools: {
+    ...{ graph: 'tooling', input: {}, events: ['tools'] },
+    check: (parts) =>
+      expect(dataOf(parts, 'tools')).toMatchObject([
+        { event: 'on_tool_start', toolCallId: 'call-1', name: 'add', input: expect.anything() as unknown },
+        { event: 'on_tool_end', output: { content: '3' } },
+        { event: 'on_tool_start', toolCallId: 'call-2', name: 'break' },
+        { event: 'on_tool_error', error: { error: 'RangeError', message: 'the tool gave up' } },
+      ]),
+  },
 };
 
 const streamed = (client: Client, threadId: string | null, { graph, input }: Case, mode: StreamMode) =>
@@ -112,7 +120,6 @@ function expectCase(parts: readonly StreamPart[], { events, check }: Case): void
 }
 
 const modeChecks = Object.entries(MODES).flatMap(([mode, given]) => {
-  if (!given) return [];
   const check = (isStateless: boolean) => async (client: Client) => {
     const threadId = isStateless ? null : (await client.threads.create()).thread_id;
     expectCase(await streamed(client, threadId, given, mode as StreamMode), given);

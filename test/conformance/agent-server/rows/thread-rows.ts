@@ -12,7 +12,37 @@ async function threadWithRuns({ threads, runs }: Client, count: number, metadata
   return id;
 }
 
+const SUPERSTEPS = [
+  { updates: [{ values: { steps: ['given'], waitMs: 0 }, asNode: '__start__' }] },
+  { updates: [{ values: { steps: ['first'] }, asNode: 'first' }] },
+];
+
 const THREADS = sdkRows({
+  'creates a thread by supersteps, and goes on from the last': async ({ threads, runs }) => {
+    const made = await threads.create({ graphId: 'slow', metadata: { a: 1 }, supersteps: SUPERSTEPS });
+    const { thread_id: id } = made;
+    expect(made).toMatchObject({
+      ...{ status: 'interrupted', metadata: { a: 1, graph_id: 'slow' } },
+      values: { steps: ['given', 'first'] },
+    });
+    expect((await threads.getState(id)).next).toEqual(['second']);
+    const history = await threads.getHistory<Steps>(id);
+    expect(history.map(({ values }) => values.steps)).toEqual([['given', 'first'], ['given']]);
+    expect(await runs.wait(id, 'slow', { input: null })).toMatchObject({
+      steps: ['given', 'first', 'second', 'third'],
+    });
+  },
+  'creates no thread when a superstep cannot be taken': async ({ threads }) => {
+    const threadId = randomUUID();
+    const wrong = [...SUPERSTEPS, { updates: [{ values: { steps: ['x'] }, asNode: 'nowhere' }] }];
+    const asked = threads.create({ threadId, graphId: 'slow', supersteps: wrong });
+    await expect(asked).rejects.toMatchObject({
+      ...{ status: 400, message: expect.stringContaining('nowhere') as unknown },
+    });
+    expect(await statusOf(threads.get(threadId))).toBe(404);
+    expect(await threads.create({ threadId, graphId: 'slow' })).toMatchObject({ values: null });
+    expect(await threads.getHistory(threadId)).toEqual([]);
+  },
   'creates a thread, changes its metadata and deletes it': async ({ threads }) => {
     const threadId = randomUUID();
     const made = await threads.create({ threadId, metadata: { colour: 'blue' } });
