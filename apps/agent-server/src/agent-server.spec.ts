@@ -106,29 +106,6 @@ describe('a run on a thread', () => {
     expect(JSON.stringify(many)).not.toMatch(/"__pregel_\w+":/);
   });
 
-  it('shows what tools were called with and how they ended in the mode tools', async () => {
-    const { thread_id } = await client.threads.create();
-    const streamMode = ['tools' as const];
-    const heard = await collect(client.runs.stream(thread_id, 'tooling', { input: {}, streamMode }));
-    const [first, ...calls] = heard.map(({ event, data }) => [event, data]);
-    expect(first?.[0]).toBe('metadata');
-    expect(calls).toEqual([
-      ['tools', { event: 'on_tool_start', toolCallId: 'call-1', name: 'add', input: expect.anything() }],
-      [
-        'tools',
-        expect.objectContaining({ event: 'on_tool_end', output: expect.objectContaining({ content: '3' }) }),
-      ],
-      ['tools', expect.objectContaining({ event: 'on_tool_start', toolCallId: 'call-2', name: 'break' })],
-      [
-        'tools',
-        expect.objectContaining({
-          event: 'on_tool_error',
-          error: { error: 'RangeError', message: 'the tool gave up' },
-        }),
-      ],
-    ]);
-  });
-
   it('answers with its own address', async () => {
     const { thread_id } = await client.threads.create();
     let created: unknown;
@@ -138,64 +115,6 @@ describe('a run on a thread', () => {
     expect(await client.runs.get(thread_id, run_id)).toMatchObject({ run_id, thread_id, status: 'success' });
     await client.runs.delete(thread_id, run_id);
     await expect(client.runs.get(thread_id, run_id)).rejects.toThrow(/404/);
-  });
-
-  it('waits for the runs before and starts in order', async () => {
-    const { thread_id } = await client.threads.create();
-    const file = join(folder, 'order');
-    const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 100, file } });
-    const second = await client.runs.create(thread_id, 'counter', { input: {} });
-    const third = client.runs.wait(thread_id, 'counter', { input: {} });
-    expect(second.status).toBe('pending');
-    expect(await third).toMatchObject({ steps: ['first', 'second', 'third', 'step 4', 'step 5'] });
-    expect((await client.runs.get(thread_id, first.run_id)).status).toBe('success');
-    expect((await client.runs.list(thread_id)).map((run) => run.run_id).slice(1)).toEqual([
-      second.run_id,
-      first.run_id,
-    ]);
-  });
-
-  it('refuses a run of the strategy "reject" with 409 while another is active', async () => {
-    const { thread_id } = await client.threads.create();
-    const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 100 } });
-    const answers = await Promise.all([
-      post(`/threads/${thread_id}/runs`, {
-        assistant_id: 'counter',
-        input: {},
-        multitask_strategy: 'reject',
-      }),
-      post(`/threads/${thread_id}/runs/wait`, {
-        assistant_id: 'counter',
-        input: {},
-        multitask_strategy: 'reject',
-      }),
-    ]);
-    expect(answers.map((answer) => answer.status)).toEqual([409, 409]);
-    expect(answers[0]?.body).toEqual({ detail: expect.stringContaining('has an active run') });
-    expect(await client.runs.join(thread_id, first.run_id)).toMatchObject({
-      steps: ['first', 'second', 'third'],
-    });
-  });
-
-  it('gets the thread alone among many simultaneous "reject" runs', async () => {
-    const { thread_id } = await client.threads.create();
-    const body = { assistant_id: 'slow', input: { waitMs: 50 }, multitask_strategy: 'reject' };
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => post(`/threads/${thread_id}/runs`, body)),
-    );
-    expect(answers.map((answer) => answer.status).sort()).toEqual([200, ...Array<number>(7).fill(409)]);
-  });
-
-  it('takes the place of an active one when its strategy is "interrupt"', async () => {
-    const { thread_id } = await client.threads.create();
-    const first = await client.runs.create(thread_id, 'slow', { input: { waitMs: 5_000 } });
-    await waitFor(async () => (await client.runs.get(thread_id, first.run_id)).status === 'running');
-    const values = await client.runs.wait(thread_id, 'counter', {
-      input: {},
-      multitaskStrategy: 'interrupt',
-    });
-    expect(values).toHaveProperty('steps');
-    expect((await client.runs.get(thread_id, first.run_id)).status).toBe('interrupted');
   });
 
   it('leaves no trace when it is rolled back', async () => {
@@ -261,65 +180,6 @@ describe('a run on a thread', () => {
     const last = (await stream).at(-1);
     expect(last).toMatchObject({ event: 'error', data: { error: 'UserInterrupt' } });
     expect(await active(thread_id)).toEqual([]);
-  });
-
-  it('reports what a node threw', async () => {
-    const { thread_id } = await client.threads.create();
-    await expect(client.runs.wait(thread_id, 'failing', { input: {} })).rejects.toThrow(
-      'RangeError: the node gave up',
-    );
-    const events = await collect(client.runs.stream(thread_id, 'failing', { input: {} }));
-    expect(events.at(-1)).toMatchObject({
-      event: 'error',
-      data: { error: 'RangeError', message: 'the node gave up' },
-    });
-    expect(await client.threads.get(thread_id)).toMatchObject({ status: 'error' });
-    expect((await client.runs.list(thread_id)).map((run) => run.status)).toEqual(['error', 'error']);
-  });
-
-  it('stops to ask a person and continues with the answer', async () => {
-    const { thread_id } = await client.threads.create();
-    const asked = await client.runs.wait(thread_id, 'asking', { input: {} });
-    expect(asked).toMatchObject({ __interrupt__: [{ value: 'what now?' }] });
-    const thread = await client.threads.get(thread_id);
-    expect(thread.status).toBe('interrupted');
-    expect(Object.values(thread.interrupts)).toEqual([[expect.objectContaining({ value: 'what now?' })]]);
-    expect((await client.threads.getState(thread_id)).next).toEqual(['ask']);
-    expect(await client.runs.wait(thread_id, 'asking', { command: { resume: 'go' } })).toMatchObject({
-      steps: ['answer go'],
-    });
-    expect((await client.threads.get(thread_id)).status).toBe('idle');
-  });
-
-  it('stops before a node and continues without input', async () => {
-    const { thread_id } = await client.threads.create();
-    const stopped = await client.runs.wait(thread_id, 'slow', {
-      input: { waitMs: 1 },
-      interruptBefore: ['second'],
-    });
-    expect(stopped).toMatchObject({ steps: ['first'] });
-    expect(await client.runs.wait(thread_id, 'slow', { input: null })).toMatchObject({
-      steps: ['first', 'second', 'third'],
-    });
-  });
-
-  it('begins after the delay that was asked for', async () => {
-    const { thread_id } = await client.threads.create();
-    const started = performance.now();
-    await client.runs.wait(thread_id, 'counter', { input: {}, afterSeconds: 1 });
-    expect(performance.now() - started).toBeGreaterThan(900);
-  });
-
-  it('forks from an earlier checkpoint without mixing the branches', async () => {
-    const { thread_id } = await client.threads.create();
-    await client.runs.wait(thread_id, 'counter', { input: {} });
-    const { checkpoint } = await client.threads.getState(thread_id);
-    await client.runs.wait(thread_id, 'counter', { input: {} });
-    const forked = await client.runs.wait(thread_id, 'slow', {
-      input: { waitMs: 1 },
-      checkpointId: checkpoint.checkpoint_id ?? '',
-    });
-    expect(forked).toMatchObject({ steps: ['step 1', 'first', 'second', 'third'] });
   });
 });
 
@@ -396,15 +256,6 @@ describe('a run without a thread', () => {
     await waitFor(() => readFileSync(file, 'utf8').trim().split('\n').length === 3);
   });
 
-  it('starts several runs without a thread in one batch', async () => {
-    const made = await client.runs.createBatch([
-      { assistantId: 'counter', input: {} },
-      { assistantId: 'counter', input: {} },
-    ]);
-    expect(new Set(made.map((run) => run.run_id)).size).toBe(2);
-    for (const run of made) expect(['running', 'pending']).toContain(run.status);
-  });
-
   it('keeps the thread of a run when on_completion is "keep"', async () => {
     const { body } = await post('/runs', { assistant_id: 'counter', input: {}, on_completion: 'keep' });
     const run = body as { thread_id: string; run_id: string };
@@ -418,50 +269,6 @@ describe('a run without a thread', () => {
     expect(values.map((value) => (value as unknown as Steps).steps.length)).toEqual(
       Array<number>(40).fill(3),
     );
-  });
-});
-
-describe('a message', () => {
-  it('arrives token by token though the model is invoked, with the node that called it', async () => {
-    const events = await collect(
-      client.runs.stream(null, 'chat', {
-        input: { messages: [{ role: 'user', content: 'hi' }] },
-        streamMode: ['messages-tuple'],
-      }),
-    );
-    const tokens = events
-      .filter((event) => event.event === 'messages')
-      .map((event) => event.data as [Steps, unknown]);
-    expect(tokens.length).toBeGreaterThan(1);
-    expect(tokens[0]?.[0]).toMatchObject({ type: 'ai', content: expect.any(String) });
-    expect(tokens[0]?.[1]).toMatchObject({ graph_node: 'talk', langgraph_node: 'talk', run_attempt: 1 });
-  });
-
-  it('arrives in the older form, growing', async () => {
-    const events = await collect(
-      client.runs.stream(null, 'chat', {
-        input: { messages: [{ role: 'user', content: 'hi' }] },
-        streamMode: 'messages',
-      }),
-    );
-    const partial = events
-      .filter((event) => event.event === 'messages/partial')
-      .map((event) => event.data as { content: string }[]);
-    expect(partial.at(-1)?.[0]?.content).toBe('one two');
-    expect(names(events)).toContain('messages/metadata');
-    expect(names(events).filter((name) => name === 'messages/complete').length).toBeGreaterThan(0);
-  });
-
-  it('arrives inside the events of the library', async () => {
-    const events = await collect(
-      client.runs.stream(null, 'chat', {
-        input: { messages: [{ role: 'user', content: 'hi' }] },
-        streamMode: ['events', 'values'],
-      }),
-    );
-    const kinds = events.filter((e) => e.event === 'events').map((e) => (e.data as { event: string }).event);
-    expect(kinds).toEqual(expect.arrayContaining(['on_chain_start', 'on_chat_model_stream', 'on_chain_end']));
-    expect(names(events)).toContain('values');
   });
 });
 

@@ -58,6 +58,23 @@ class Page {
 }
 
 describe.each(['sse', 'websocket'] as const)('useStream of @langchain/react by %s', (transport) => {
+  it('joins a run that another page began', async () => {
+    const first = new Page({ assistantId: 'ticking', transport });
+    void first.now.submit({ count: 30, waitMs: 100 });
+    const threadId = await waitFor(() => first.threadId, PATIENCE);
+    // the hook takes a thread without a next step for one that rests
+    await waitFor(async () => (await server.client().threads.getState(threadId)).next.length > 0, PATIENCE);
+    first.unmount();
+    const second = new Page({ assistantId: 'ticking', transport, threadId });
+    await second.until(({ values, isLoading }) => values.said === 30 && !isLoading);
+    second.unmount();
+  });
+});
+
+/** By events of a server the rows of the conformance suite ask the same. */
+describe('useStream of @langchain/react by WebSocket alone', () => {
+  const transport = 'websocket';
+
   it('shows the messages of a run that it submits', async () => {
     const page = new Page({ assistantId: 'chat', transport });
     await page.now.submit({ messages: [{ type: 'human', content: 'hello' }] } as never);
@@ -76,18 +93,6 @@ describe.each(['sse', 'websocket'] as const)('useStream of @langchain/react by %
     await page.until(({ values, isLoading }) => values.steps?.[0] === 'answer on' && !isLoading);
     expect(page.now.interrupt).toBeUndefined();
     page.unmount();
-  });
-
-  it('joins a run that another page began', async () => {
-    const first = new Page({ assistantId: 'ticking', transport });
-    void first.now.submit({ count: 30, waitMs: 100 });
-    const threadId = await waitFor(() => first.threadId, PATIENCE);
-    // the hook takes a thread without a next step for one that rests
-    await waitFor(async () => (await server.client().threads.getState(threadId)).next.length > 0, PATIENCE);
-    first.unmount();
-    const second = new Page({ assistantId: 'ticking', transport, threadId });
-    await second.until(({ values, isLoading }) => values.said === 30 && !isLoading);
-    second.unmount();
   });
 
   it('stops its run at the server', async () => {

@@ -75,42 +75,6 @@ function endsRun({ method, params: { namespace, data } }: WireEvent): boolean {
 const named = (events: readonly WireEvent[]): string[] =>
   events.map(({ method, params: { data } }) => (method === 'lifecycle' ? String(data['event']) : method));
 
-describe('the thread stream of the client', () => {
-  it('shows the messages, the states and the result of a run', async () => {
-    const thread = client.threads.stream(randomUUID(), { assistantId: 'chat' });
-    const texts: string[] = [];
-    const reading = (async () => {
-      for await (const message of thread.messages) texts.push(await message.text);
-    })();
-    await thread.run.start({ input: { messages: [{ role: 'user', content: 'hello' }] } });
-    const output = (await thread.output) as { messages: { text: string }[] };
-    await reading;
-    expect(output.messages.map(({ text }) => text)).toEqual(['hello', 'one two']);
-    expect(texts).toContain('one two');
-    await thread.close();
-  });
-
-  it('stops for a question and goes on with the answer', async () => {
-    const thread = client.threads.stream(randomUUID(), { assistantId: 'asking' });
-    await thread.run.start({ input: { steps: [] } });
-    await thread.output;
-    expect(thread.interrupted).toBe(true);
-    expect(thread.interrupts.map(({ payload }) => payload)).toEqual(['what now?']);
-    const [asked] = thread.interrupts;
-    if (!asked) throw new Error('nothing was asked');
-    const { interruptId, namespace } = asked;
-    await thread.input.respond({ interrupt_id: interruptId, namespace: [...namespace], response: 'on' });
-    const { threadId } = thread;
-    await eventsUntil(
-      threadId,
-      { channels: ['lifecycle'] },
-      (event) => endsRun(event) && event.params.data['event'] === 'completed',
-    );
-    expect((await client.threads.getState(threadId)).values).toEqual({ steps: ['answer on'] });
-    await thread.close();
-  });
-});
-
 describe('the stream of a thread', () => {
   it('numbers events over all runs, and repeats those after the one that a reader names', async () => {
     const threadId = randomUUID();

@@ -140,21 +140,6 @@ describe('a thread made of supersteps', () => {
     { updates: [{ values: { steps: ['first'] }, asNode: 'first' }] },
   ];
 
-  it('has the states of each, and goes on from the last', async () => {
-    const made = await client.threads.create({ graphId: 'slow', metadata: { a: 1 }, supersteps: steps });
-    const { thread_id: id } = made;
-    expect(made).toMatchObject({
-      ...{ status: 'interrupted', metadata: { a: 1, graph_id: 'slow' } },
-      values: { steps: ['given', 'first'] },
-    });
-    expect((await client.threads.getState(id)).next).toEqual(['second']);
-    const history = await client.threads.getHistory<{ steps: string[] }>(id);
-    expect(history.map(({ values }) => values.steps)).toEqual([['given', 'first'], ['given']]);
-    expect(await client.runs.wait(id, 'slow', { input: null })).toMatchObject({
-      steps: ['given', 'first', 'second', 'third'],
-    });
-  });
-
   it('takes several writes in one step, and commands', async () => {
     const { values } = await client.threads.create({
       graphId: 'slow',
@@ -169,19 +154,6 @@ describe('a thread made of supersteps', () => {
       ],
     });
     expect(values).toMatchObject({ steps: ['given', 'first', 'second', 'third'] });
-  });
-
-  it('never comes to exist when a step cannot be taken', async () => {
-    const threadId = '22222222-2222-4222-8222-222222222222';
-    const wrong = [...steps, { updates: [{ values: { steps: ['x'] }, asNode: 'nowhere' }] }];
-    await expect(
-      client.threads.create({ threadId, graphId: 'slow', supersteps: wrong }),
-    ).rejects.toMatchObject({
-      ...{ status: 400, message: expect.stringContaining('nowhere') },
-    });
-    await expect(client.threads.get(threadId)).rejects.toMatchObject({ status: 404 });
-    expect(await client.threads.create({ threadId, graphId: 'slow' })).toMatchObject({ values: null });
-    expect(await client.threads.getHistory(threadId)).toEqual([]);
   });
 
   it('stays as it is when it exists', async () => {

@@ -1,8 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import type { CallbackManagerForLLMRun } from '@langchain/core/callbacks/manager';
-import { AIMessage, AIMessageChunk, ToolMessage, type BaseMessage } from '@langchain/core/messages';
+import { AIMessage, AIMessageChunk, type BaseMessage } from '@langchain/core/messages';
 import { ChatGenerationChunk } from '@langchain/core/outputs';
-import { tool } from '@langchain/core/tools';
 import { FakeStreamingChatModel } from '@langchain/core/utils/testing';
 import {
   Annotation,
@@ -13,7 +12,6 @@ import {
   StateGraph,
   type LangGraphRunnableConfig,
 } from '@langchain/langgraph';
-import { z } from 'zod';
 
 const Log = Annotation.Root({
   steps: Annotation<string[]>({ reducer: (left, right) => [...left, ...right], default: () => [] }),
@@ -165,28 +163,6 @@ export const hasty = new StateGraph(MessagesAnnotation)
   }))
   .addEdge(START, 'talk')
   .addEdge('talk', END)
-  .compile();
-
-const adder = tool(async ({ a, b }: { a: number; b: number }) => String(a + b), {
-  name: 'add',
-  schema: z.object({ a: z.number(), b: z.number() }),
-});
-const breaker = tool(
-  async (): Promise<string> => {
-    throw new RangeError('the tool gave up');
-  },
-  { name: 'break', schema: z.object({}) },
-);
-
-/** Calls one tool that answers and one that fails. */
-export const tooling = new StateGraph(Log)
-  .addNode('call', async () => {
-    const sum: unknown = await adder.invoke({ type: 'tool_call', id: 'call-1', name: 'add', args: { a: 1, b: 2 } });
-    await breaker.invoke({ type: 'tool_call', id: 'call-2', name: 'break', args: {} }).catch(() => undefined);
-    return { steps: [sum instanceof ToolMessage ? sum.text : 'nothing'] };
-  })
-  .addEdge(START, 'call')
-  .addEdge('call', END)
   .compile();
 
 /** Ends its server, as a native crash would. */

@@ -80,6 +80,7 @@ const LIFE = sdkRows({
     ]);
     expect(new Set(made.map(({ run_id }) => run_id)).size).toBe(2);
     expect(new Set(made.map(({ assistant_id }) => assistant_id)).size).toBe(2);
+    for (const { status } of made) expect(['running', 'pending']).toContain(status);
   },
   'fails the waiting for a run that fails with the error of its node': async (client) => {
     const { thread_id } = await client.threads.create();
