@@ -98,6 +98,18 @@ const ROUTES: readonly Row[] = rowsOf('raw HTTP', {
     expect(body).toMatchObject({ seen: { tag: 'tagged' } });
     expect(JSON.stringify(body)).not.toContain('"key"');
   },
+  'counts and deletes what metadata name': async (target) => {
+    const metadata = { mark: randomUUID() };
+    const { thread_id: id } = await made(target, '/threads', { metadata });
+    const reached = { threads: 1, crons: 0, items: 0 };
+    expect(await made(target, '/threads/erase', { metadata, dry_run: true })).toMatchObject(reached);
+    expect((await send(target, 'GET', `/threads/${id}`)).status).toBe(200);
+    expect(await made(target, '/threads/erase', { metadata })).toMatchObject({
+      ...reached,
+      is_complete: true,
+    });
+    expect((await send(target, 'GET', `/threads/${id}`)).status).toBe(404);
+  },
   'serves the app of the agent, which calls its own server': async (target) => {
     const echo = await send(target, 'PUT', '/custom/echo?a=1', { text: 'as it is' });
     expect([echo.status, echo.headers.get('x-app'), echo.text]).toEqual([200, 'PUT', 'as it is']);
