@@ -15,6 +15,7 @@ export {
   buildRevisionDeployment,
   queueName,
   revisionLabels,
+  wantedConnections,
   wantedQueueReplicas,
   wantedReplicas,
   type WorkloadReplicas,

@@ -15,6 +15,7 @@ import {
   buildListenerObjects,
   buildQueueDeployment,
   buildRevisionDeployment,
+  wantedConnections,
   wantedQueueReplicas,
   wantedReplicas,
 } from './index.js';
@@ -196,6 +197,11 @@ describe('second workload of a revision', () => {
       requests: { cpu: '2000m', memory: '512Mi' },
       limits: { cpu: '4000m', memory: '4096Mi' },
     });
+  });
+  it('counts for the connections that the database admits, as more pods do', () => {
+    expect(
+      [undefined, { minScale: 3 }, { queueMinScale: 2 }, { minScale: 50 }].map(wantedConnections),
+    ).toEqual([20, 56, 56, 100]);
   });
   it('has its role in a variable, as the first one then has', () => {
     const roleOf = ({ spec }: Deployment) =>

@@ -32,13 +32,18 @@ const LIVENESS: Probe = {
   failureThreshold: 6,
 };
 
+/** A revision, or what it will ask for. */
+interface Wanting {
+  readonly spec: Pick<AgentRevision['spec'], 'resourceSpec'>;
+}
+
 /** Pods that a revision needs when it runs: at least one, since without an autoscaler nothing scales it up from zero. */
-export function wantedReplicas(revision: Pick<AgentRevision, 'spec'>): number {
+export function wantedReplicas(revision: Wanting): number {
   return Math.max(1, revision.spec.resourceSpec?.minScale ?? 1);
 }
 
 /** Whether runs have pods of their own: any field about them asks for that. */
-function wantsQueue({ spec: { resourceSpec = {} } }: Pick<AgentRevision, 'spec'>): boolean {
+function wantsQueue({ spec: { resourceSpec = {} } }: Wanting): boolean {
   const { queueMinScale, queueMaxScale, queueCpu, queueCpuLimit, queueMemoryMb, queueMemoryLimitMb } =
     resourceSpec;
   return [queueMinScale, queueMaxScale, queueCpu, queueCpuLimit, queueMemoryMb, queueMemoryLimitMb].some(
@@ -47,9 +52,22 @@ function wantsQueue({ spec: { resourceSpec = {} } }: Pick<AgentRevision, 'spec'>
 }
 
 /** Pods that take runs of a revision; undefined where those that answer HTTP take them too. */
-export function wantedQueueReplicas(revision: Pick<AgentRevision, 'spec'>): number | undefined {
+export function wantedQueueReplicas(revision: Wanting): number | undefined {
   if (!wantsQueue(revision)) return undefined;
   return Math.max(1, revision.spec.resourceSpec?.queueMinScale ?? wantedReplicas(revision));
+}
+
+/** Connections to its database that an agent server holds at most: its pool, and two that are kept aside. */
+const POD_CONNECTIONS = 9;
+
+/** Of one deployment that says nothing else: others use the same server. */
+const MAX_CONNECTIONS = 100;
+
+/** Connections that all pods of a deployment need, of two revisions at once during a rollout. */
+export function wantedConnections(resourceSpec: AgentRevision['spec']['resourceSpec']): number {
+  const wanted = { spec: resourceSpec ? { resourceSpec } : {} };
+  const pods = wantedReplicas(wanted) + (wantedQueueReplicas(wanted) ?? 0);
+  return Math.min(MAX_CONNECTIONS, 2 * POD_CONNECTIONS * pods + 2);
 }
 
 /** Name of the Deployment that takes runs beside the one of this name. */

@@ -20,26 +20,40 @@ export interface DeployedAgent {
   stop(): Promise<void>;
 }
 
+/** What a deployment asks for beside its image. */
+export interface Asked {
+  readonly resourceSpec?: object;
+  readonly secrets?: readonly { readonly name: string; readonly value: string }[];
+}
+
 /**
  * Starts a platform over an empty data folder and deploys the agent as a person would.
  * @param more further words of `agentplane up`
  */
-export async function deployAgent(dataFolder: string, more: readonly string[] = []): Promise<DeployedAgent> {
+export async function deployAgent(
+  dataFolder: string,
+  more: readonly string[] = [],
+  asked: Asked = {},
+): Promise<DeployedAgent> {
   const platform = await startPlatform(dataFolder, { more });
   try {
-    return { target: await deployOn(platform), stop: async () => void (await platform.stop()) };
+    return { target: await deployOn(platform, asked), stop: async () => void (await platform.stop()) };
   } catch (error) {
     await platform.stop();
     throw error;
   }
 }
 
-async function deployOn({ dataFolder, credentials }: Platform): Promise<Target> {
+async function deployOn(
+  { dataFolder, credentials }: Platform,
+  { resourceSpec, secrets = [] }: Asked,
+): Promise<Target> {
   const added = await agentplane(['image', 'add', IMAGE, CONFORMANCE_AGENT, '--data', dataFolder]);
   if (added.code !== 0) throw new Error(`image add exited with ${added.code}: ${added.complaint}`);
   const rest = new Rest(credentials);
   const { body } = await rest.post<Deployment>('/v2/deployments', {
-    ...{ name: 'conformance', source: 'internal_image', source_config: {}, secrets: [] },
+    ...{ name: 'conformance', source: 'internal_image', secrets },
+    source_config: resourceSpec ? { resource_spec: resourceSpec } : {},
     source_revision_config: { image_uri: IMAGE },
   });
   const url = await waitUntil(

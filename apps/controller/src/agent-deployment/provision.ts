@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { databaseUri, type DeploymentDatabases } from '#lib/deployment-database';
 import type { ApiKeys, Projects } from '#lib/trace-store';
 import { applyManaged, type KubeClient } from '#lib/kube';
-import { buildDatabaseSecret, buildPlatformSecret, DATABASE_KEY, PLATFORM_KEY } from '#lib/manifests';
+import {
+  buildDatabaseSecret,
+  buildPlatformSecret,
+  DATABASE_KEY,
+  PLATFORM_KEY,
+  wantedConnections,
+} from '#lib/manifests';
 import { isOwnedBy } from '#lib/reconcile';
 import {
   type AgentDeployment,
@@ -96,12 +102,13 @@ export class DeploymentProvisioning {
     const existing = await this.#findOwn(deployment, databaseSecretName(deployment.metadata.name));
     const before = secretValue(existing, DATABASE_KEY);
     const password = passwordOf(before);
-    const maxConnections = deployment.spec.sourceConfig.resourceSpec?.dbMaxConnections;
+    const { resourceSpec } = deployment.spec.sourceConfig;
+    const maxConnections = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
     const { uri } = await this.#stores.databases.ensure({
       adminUri: this.#stores.adminUri,
       name: databaseName(idOf(deployment) ?? ''),
       ...(password === undefined ? {} : { password }),
-      ...(maxConnections === undefined ? {} : { maxConnections }),
+      maxConnections,
     });
     const wasMade =
       before !== undefined || isConditionTrue(deployment.status?.conditions, CONDITION.databaseReady);
