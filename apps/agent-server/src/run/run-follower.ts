@@ -2,7 +2,7 @@ import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { RunResult } from '../log/event-log.js';
-import { earlier, isAfter, isNext, type Position } from '../log/position.js';
+import { BEGINNING, earlier, isAfter, isNext, type Position } from '../log/position.js';
 import { findLastEvent } from '../store/event/find-last-event.js';
 import { readRunEvents } from '../store/event/read-run-events.js';
 import { watchRun } from '../store/event/watch-run.js';
@@ -97,6 +97,8 @@ export class RunFollower implements Followed {
     const place: Place = { log, mayBeginLater, isReady: isMarked, begun: undefined, early, ...looks };
     this.#places.set(log.runId, place);
     if (!isMarked) void this.#prepare(place, wanted, isFromNow ?? false);
+    // a run that was marked as it was made may have begun, and been heard of, before this
+    else if (this.isLive) void this.ask(log.runId, BEGINNING);
     if (!this.#cancel) this.#schedule();
   }
 
