@@ -4,7 +4,8 @@ import { Agent, request } from 'node:http';
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 export class Client {
-  #agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  // unused connections go before a server closes them, which would be the failure of the next request
+  #agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: 2_000 });
 
   constructor(port) {
     this.port = port;

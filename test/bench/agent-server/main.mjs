@@ -21,6 +21,9 @@ import { table } from './table.mjs';
 const PARTS = { wait, threadWait, threads, alone, paced, burst, cpu, memory };
 const OWN_SERVERS = { start, rollout };
 
+/** Of the peers: small requests are fastest with their default, and 64 streams would take seven seconds with it. */
+const placesOf = (part) => (part === 'paced' || part === 'burst' ? 64 : 10);
+
 async function measure(options) {
   const folder = mkdtempSync(join(tmpdir(), 'agentplane-bench-'));
   const postgres = await startEmbeddedPostgres({
@@ -38,8 +41,9 @@ async function measure(options) {
   const rows = [];
   try {
     const kinds = await kindsOf(options, { folder, freshDatabase });
+    let places = 0;
     const open = async (kind) => {
-      const server = await kind.start();
+      const server = await kind.start(places);
       running.push(server);
       return { ...kind, ...server, client: new Client(server.port) };
     };
@@ -50,7 +54,11 @@ async function measure(options) {
     let servers = [];
     for (const part of options.parts) {
       process.stdout.write(`\n### ${part} (load ${loadavg()[0].toFixed(1)})\n`);
-      if (part in PARTS && servers.length === 0) servers = await Promise.all(kinds.map(open));
+      if (part in PARTS && placesOf(part) !== places) {
+        places = placesOf(part);
+        for (const server of running.splice(0)) await server.stop();
+        servers = await Promise.all(kinds.map(open));
+      }
       const given = { ...options, servers, kinds, restart, freshDatabase };
       rows.push(...(await (PARTS[part] ?? OWN_SERVERS[part])(given)));
     }
@@ -70,8 +78,13 @@ async function kindsOf({ ours, python, javascript }, { folder, freshDatabase }) 
     const other = await freshDatabase();
     kinds.push({ name: 'other', start: () => startOurs('other', other, {}, ours) });
   }
-  if (python) kinds.push({ name: 'python', start: () => startPython(python, join(folder, 'python')) });
-  if (javascript) kinds.push({ name: 'javascript', start: () => startJavascript(javascript) });
+  if (python)
+    kinds.push({
+      name: 'python',
+      start: (places = 10) => startPython(python, join(folder, 'python'), places),
+    });
+  if (javascript)
+    kinds.push({ name: 'javascript', start: (places = 10) => startJavascript(javascript, places) });
   return kinds;
 }
 

@@ -13,9 +13,6 @@ const agent = join(import.meta.dirname, '..', 'agents', 'tokens');
 /** As a node starts agents. */
 const NODE_ARGUMENTS = ['--max-semi-space-size=4'];
 
-/** As many places as there are streams: with ten, their default, 64 streams would take seven seconds. */
-const PEER_PLACES = 64;
-
 const START_LIMIT_MS = 60_000;
 
 /** @typedef {{ name: string, port: number, pid: number, readyMs: number, stop(): Promise<void>, kill(): void }} Server */
@@ -53,7 +50,7 @@ export async function startOurs(name, uri, env = {}, checkout = root) {
 }
 
 /** @returns {Promise<Server>} langgraph-api for Python */
-export async function startPython(langgraph, folder) {
+export async function startPython(langgraph, folder, places) {
   mkdirSync(folder, { recursive: true });
   copyFileSync(join(agent, 'graphs.py'), join(folder, 'graphs.py'));
   const graphs = Object.fromEntries(['echo', 'paced', 'tokens'].map((name) => [name, `./graphs.py:${name}`]));
@@ -64,7 +61,7 @@ export async function startPython(langgraph, folder) {
     '--no-browser',
     '--no-reload',
     '--n-jobs-per-worker',
-    PEER_PLACES,
+    places,
     '--server-log-level',
     'error',
   ];
@@ -75,7 +72,7 @@ export async function startPython(langgraph, folder) {
 }
 
 /** @returns {Promise<Server>} langgraph-api for JavaScript, as its command starts it but without watching files */
-export async function startJavascript(home) {
+export async function startJavascript(home, places) {
   const folder = join(home, '..', '..', '..', 'bench-agent');
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -84,7 +81,7 @@ export async function startJavascript(home) {
     ['echo', 'paced', 'tokens'].map((name) => [name, `./graphs.mjs:${name}`]),
   );
   const port = await freePort();
-  const order = { port, nWorkers: PEER_PLACES, host: '127.0.0.1', cwd: folder, graphs };
+  const order = { port, nWorkers: places, host: '127.0.0.1', cwd: folder, graphs };
   const cli = join(home, 'dist', 'cli');
   const words = [
     '--import',
