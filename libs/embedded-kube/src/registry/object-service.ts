@@ -232,15 +232,18 @@ export class ObjectService {
       before: undefined,
       decision: { kind: 'keep' },
     };
-    const committed = await this.store.change({ resource: qualified(type), namespace, name }, (current) => {
+    const decideStored = (current: StoredObject | undefined): Decision => {
       seen.before = current && inVersion(current.object, requested);
       const decision = decide(seen.before);
       // an update that takes the last finalizer ends in a deletion
       if (decision.kind !== 'keep') check?.(decision.object, seen.before);
       seen.decision = decision;
-      if (decision.kind === 'keep' || isDryRun) return { kind: 'keep' };
-      return { ...decision, object: inVersion(decision.object, stored) };
-    });
+      return decision.kind === 'keep'
+        ? decision
+        : { ...decision, object: inVersion(decision.object, stored) };
+    };
+    const key = { resource: qualified(type), namespace, name };
+    const committed = await this.store.change(key, decideStored, { isDryRun });
     const after = isDryRun ? undefined : committed && inVersion(committed.object, requested);
     return resultOf(seen.decision, seen.before, after);
   }

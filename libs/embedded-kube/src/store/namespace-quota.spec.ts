@@ -84,6 +84,26 @@ describe('a namespace with a quota', () => {
     expect((await api.admin.create(path(own, 'configmaps'), map('more', 2_000))).code).toBe(201);
   });
 
+  it('refuses a dry run what it refuses the write, by every kind of request, and counts none', async () => {
+    const own = await namespace();
+    const maps = path(own, 'configmaps');
+    const dry = (target: string) => `${target}?dryRun=All`;
+    await api.admin.create(maps, map('big', 36_000));
+    for (let n = 0; n < 10; n++)
+      expect((await api.admin.create(dry(path(own, 'services')), service('a', 5))).code).toBe(201);
+    const more = map('more', 5_000);
+    const [seen, real] = [await api.admin.create(dry(maps), more), await api.admin.create(maps, more)];
+    expect([seen.code, textAt(seen.body, ['message'])]).toEqual([403, textAt(real.body, ['message'])]);
+    const growth = { data: { x: 'x'.repeat(60_000) } };
+    expect((await api.admin.merge(dry(`${maps}/big`), growth)).code).toBe(403);
+    const applied = { apiVersion: 'v1', kind: 'ConfigMap', ...more };
+    const apply = { body: applied, type: 'application/apply-patch+yaml' };
+    const applying = `${maps}/more?fieldManager=test`;
+    expect((await api.admin.call('PATCH', `${applying}&dryRun=All`, apply)).code).toBe(403);
+    expect((await api.admin.create(dry(path(own, 'services')), service('a', 6))).code).toBe(403);
+    expect((await api.admin.merge(dry(`${maps}/big`), { data: { x: 'small' } })).code).toBe(200);
+  });
+
   it('bounds no other namespace', async () => {
     const own = await namespace('system-');
     for (let n = 0; n < 7; n++)

@@ -27,10 +27,13 @@ export interface ObjectStoreOptions {
   readonly quota?: NamespaceQuota;
 }
 
-interface PendingWrite {
+interface DecidedWrite {
   readonly key: ResourceKey;
   readonly before: StoredObject | undefined;
   readonly decision: Exclude<Decision, { kind: 'keep' }>;
+}
+
+interface PendingWrite extends DecidedWrite {
   readonly done: PromiseWithResolvers<StoredObject>;
 }
 
@@ -132,16 +135,23 @@ export class ObjectStore {
 
   /**
    * Lets `decide` look at the committed object and carries out what it decides. Resolves, once committed, with the new
-   * object, the last state of a deleted one, or what there was when it was kept. What `decide` throws is thrown.
+   * object, the last state of a deleted one, or what there was when it was kept. What `decide` throws is thrown. A dry
+   * run carries nothing out, answers what there was, and is refused what the write would be refused: for its size, or
+   * for what its namespace holds.
    */
   change(
     key: ResourceKey,
     decide: (current: StoredObject | undefined) => Decision,
+    { isDryRun = false }: { readonly isDryRun?: boolean } = {},
   ): Promise<StoredObject | undefined> {
     const write = this.#locks.hold(keyText(key), async () => {
       const current = this.get(key);
       const decision = decide(current);
       if (decision.kind === 'keep') return current;
+      if (isDryRun) {
+        this.#usage.check(changeOf({ key, before: current, decision }, this.#revision + 1));
+        return current;
+      }
       const done = Promise.withResolvers<StoredObject>();
       this.#queue.push({ key, before: current, decision, done });
       this.#startFlush();
@@ -290,7 +300,7 @@ export class ObjectStore {
   }
 }
 
-function changeOf({ key, before, decision }: PendingWrite, revision: number): StoredChange {
+function changeOf({ key, before, decision }: DecidedWrite, revision: number): StoredChange {
   const object = withMetadata(decision.object, { resourceVersion: String(revision) });
   const after: StoredObject = { object, json: JSON.stringify(object), revision };
   // an existing object may be deleted and made smaller, whatever its size
