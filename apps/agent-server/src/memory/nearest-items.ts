@@ -1,5 +1,7 @@
 import { PublicError } from '#lib/errors';
+import { sqlState } from '#lib/postgres';
 import { ensureVectorType } from '../store/item/ensure-vector-type.js';
+import { hasVectorType } from '../store/item/has-vector-type.js';
 import { listEmbeddedItems } from '../store/item/list-embedded-items.js';
 import { rankItems, type Ranked } from '../store/item/rank-items.js';
 import { readVectors } from '../store/item/read-vectors.js';
@@ -16,6 +18,9 @@ const MAX_VECTORS = 100_000;
 /** Of the vectors that are looked at together; the event loop turns between two pages. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
+/** A type, an operator: what the extension brings is not there. */
+const UNDEFINED: readonly string[] = ['42704', '42883'];
+
 /** Searches that read vectors at once. */
 const MAX_SCANS = 2;
 
@@ -31,22 +36,30 @@ export interface NearestQuery {
  */
 export class NearestItems {
   readonly #scans = new Turns(MAX_SCANS);
-  #hasVectorType: Promise<boolean> | undefined;
+  #isPrepared: Promise<void> | undefined;
 
   constructor(private readonly sql: Sql) {}
 
   /** From the closest on. @throws PublicError `bad_request` for more vectors than can be read */
   async find(scope: Scope, search: ItemSearch, wanted: NearestQuery): Promise<Ranked[]> {
-    if (await this.#asksDatabase()) return rankItems(scope, this.sql, search, wanted);
+    await this.#prepare();
+    if (await hasVectorType(WORKER, this.sql))
+      try {
+        return await rankItems(scope, this.sql, search, wanted);
+      } catch (error) {
+        // the extension was dropped since
+        if (!UNDEFINED.includes(sqlState(error) ?? '')) throw error;
+      }
     return this.#scans.take(() => this.#scan(scope, search, wanted));
   }
 
-  async #asksDatabase(): Promise<boolean> {
-    this.#hasVectorType ??= ensureVectorType(WORKER, this.sql);
+  /** Once for a process: who drops the extension means it. */
+  async #prepare(): Promise<void> {
+    this.#isPrepared ??= ensureVectorType(WORKER, this.sql);
     try {
-      return await this.#hasVectorType;
+      await this.#isPrepared;
     } catch (error) {
-      this.#hasVectorType = undefined;
+      this.#isPrepared = undefined;
       throw error;
     }
   }
@@ -66,7 +79,7 @@ export class NearestItems {
       }
     return [...scores]
       .map(([itemId, score]) => ({ itemId, score }))
-      .sort((one, other) => other.score - one.score)
+      .sort((one, other) => other.score - one.score || (BigInt(one.itemId) < BigInt(other.itemId) ? -1 : 1))
       .slice(0, limit);
   }
 }

@@ -546,6 +546,7 @@ const WORKER_STATEMENTS = [
   'finishRun',
   'getContextKey',
   'handBackRuns',
+  'hasVectorType',
   'listNewestPlaces',
   'listRunStates',
   'listWornOutRuns',

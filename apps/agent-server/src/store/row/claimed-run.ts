@@ -30,10 +30,13 @@ export interface ClaimedRow {
   readonly streamed: boolean;
 }
 
-/** What a claiming statement returns of a run `r`. */
+/**
+ * What a claiming statement returns of a run `r`. It has worked for no less than nothing: where the database's clock was
+ * set back since its start, the run would get its time and the step.
+ */
 export const CLAIMED_COLUMNS = `r.run_id, r.thread_id, r.temporary, r.assistant_id, r.graph_id, r.attempt, r.metadata,
   r.kwargs, r.cancel, r.watchers, r.streamed,
-  (extract(epoch FROM clock_timestamp() - coalesce(r.started_at, clock_timestamp())) * 1000)::float8 AS ran_ms`;
+  greatest(0, extract(epoch FROM clock_timestamp() - coalesce(r.started_at, clock_timestamp())) * 1000)::float8 AS ran_ms`;
 
 export function claimedRun(row: ClaimedRow): ClaimedRun {
   return {

@@ -34,6 +34,19 @@ describe('the queue', () => {
     expect(await submitted).toMatchObject({ status: 'pending' });
   });
 
+  it('gives a run no more than its time when the clock of the database was set back', async () => {
+    const server = serverOf('one');
+    const run = storedRun({ threadId: newId() });
+    await createThread(WORKER, store.sql, run.threadId, {}, 'raise');
+    await submitRun(WORKER, store.sql, server, run, queueing());
+    await store.pool.query(
+      `UPDATE agentplane.runs SET started_at = clock_timestamp() + interval '1 hour' WHERE run_id = $1`,
+      [run.runId],
+    );
+    expect(await claimRuns(WORKER, store.sql, server, 1)).toMatchObject([{ runId: run.runId, ranMs: 0 }]);
+    await store.pool.query('DELETE FROM agentplane.runs WHERE run_id = $1', [run.runId]);
+  });
+
   it('gives each run to one of many servers that ask at once, and one run of a thread at a time', async () => {
     const server = serverOf('one');
     const threadId = newId();
