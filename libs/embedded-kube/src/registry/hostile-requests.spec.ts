@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { sendRaw } from '#lib/testing';
 import { connect } from 'node:tls';
-import { at, textAt } from '#lib/kube-semantics';
+import { at, listAt, textAt } from '#lib/kube-semantics';
 import { testApi, thingCrd } from '../testdata/test-api.js';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';
@@ -184,6 +184,37 @@ describe('a contradictory request', () => {
   ])('%s', async (query, message) => {
     const { code, body } = await api.admin.get(`${MAPS}?${query}`);
     expect({ code, message: textAt(body, ['message']) }).toEqual({ code: 422, message: options + message });
+  });
+
+  it('fails with what is missing: an item of a list without its key', async () => {
+    const labels = { a: 'b' };
+    for (const [path, body, field] of [
+      [MAPS, { metadata: { name: 'owned', ownerReferences: [{}] } }, 'metadata.ownerReferences.uid'],
+      [
+        '/apis/apps/v1/namespaces/default/deployments',
+        {
+          metadata: { name: 'unnamed' },
+          spec: {
+            selector: { matchLabels: labels },
+            template: { metadata: { labels }, spec: { containers: [{ image: 'x' }] } },
+          },
+        },
+        'spec.template.spec.containers[0].name',
+      ],
+    ] as const) {
+      const { code, body: status } = await api.admin.create(path, body);
+      expect({ code, fields: listAt(status, 'details', 'causes').map((one) => at(one, 'field')) }).toEqual({
+        code: 422,
+        fields: expect.arrayContaining([field]),
+      });
+    }
+    const account = { metadata: { name: 'odd' }, secrets: [{ uid: 'x' }] };
+    const accounts = '/api/v1/namespaces/default/serviceaccounts';
+    expect(await api.admin.create(accounts, account)).toMatchObject({
+      code: 201,
+      body: { secrets: [{ uid: 'x' }] },
+    });
+    expect((await api.admin.merge(`${accounts}/odd`, { metadata: { labels } })).code).toBe(200);
   });
 
   it('fails for a continue token of another list', async () => {

@@ -6,6 +6,7 @@ import { capUpdaters } from './cap-managers.js';
 import { entryId, type Managed, NOBODY, parseManaged, resetsManaged, withManaged } from './managed-fields.js';
 import { resetFields } from './unowned.js';
 import { ownUpdate } from './field-owners.js';
+import { UnnamedItem } from './path-element.js';
 
 export interface UpdateRequest {
   /** The stored object; undefined for a create. */
@@ -24,13 +25,21 @@ export interface UpdateRequest {
   readonly time: string;
 }
 
-/** The object with `metadata.managedFields` as any write but apply leaves them. Pure. */
+/**
+ * The object with `metadata.managedFields` as any write but apply leaves them. Pure. Where items of a list have no identity,
+ * nobody's fields are known, and the object has none: whether it may be stored is for its validation to say.
+ */
 export function trackUpdate<T extends JsonObject>(request: UpdateRequest & { readonly next: T }): T {
   const { old, next, schema } = request;
   const managed = startingManaged(old, next, request.subresource ?? '');
   const isNew = old === undefined || textAt(old, ['metadata', 'uid']) === '';
   if (managed.size === 0 && !isNew) return withManaged(next, NOBODY);
-  return withManaged(next, capUpdaters(updatedManaged(request, managed, schema)));
+  try {
+    return withManaged(next, capUpdaters(updatedManaged(request, managed, schema)));
+  } catch (error) {
+    if (error instanceof UnnamedItem) return withManaged(next, NOBODY);
+    throw error;
+  }
 }
 
 /** The managed entries after an update, before they are written into an object. */
