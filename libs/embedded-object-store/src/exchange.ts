@@ -80,8 +80,14 @@ export function keptHeaders(request: S3Request): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) {
     if (typeof value !== 'string' || !(KEPT.includes(name) || name.startsWith('x-amz-meta-'))) continue;
-    const text = name === 'content-encoding' ? value.replace(/\s*aws-chunked\s*,?/, '') : value;
+    const text = name === 'content-encoding' ? withoutFraming(value) : value;
     if (text !== '') kept[name] = text;
   }
   return { 'content-type': 'application/octet-stream', ...kept };
+}
+
+/** `aws-chunked` says how the body came, and is no part of the object. */
+function withoutFraming(encodings: string): string {
+  const words = encodings.split(',').map((word) => word.trim());
+  return words.filter((word) => word !== 'aws-chunked' && word !== '').join(', ');
 }

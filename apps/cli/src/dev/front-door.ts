@@ -9,6 +9,7 @@ import {
 } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { visibleText } from '#lib/command-line';
 import { serverOptions } from '#lib/http';
 import type { Clock } from '#lib/time';
 import { isOwnName, mayCall } from './page-origins.js';
@@ -110,7 +111,8 @@ export class FrontDoor {
       if (QUIET.has(path) || request.method === 'OPTIONS') return;
       const tookMs = Math.round(clock.monotonicMs() - startedMs);
       const status = response.headersSent ? response.statusCode : 'closed by its caller';
-      onAnswer(`${request.method} ${path} ${status} in ${tookMs} ms`);
+      // any byte above ASCII may stand in a path, some of which a terminal obeys
+      onAnswer(`${request.method} ${visibleText(path)} ${status} in ${tookMs} ms`);
     });
     const refusal = request.method === 'OPTIONS' ? undefined : this.#refusal(request);
     if (refusal) return answer(response, refusal.status, { detail: refusal.detail });
