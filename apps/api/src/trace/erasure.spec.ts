@@ -54,6 +54,22 @@ describe('POST /runs/delete', () => {
     expect(late).toMatchObject({ status: 202, json: { message: expect.stringContaining('deleted traces') } });
   });
 
+  it.each(['2026-11-20T10:00:00.000500', '2026-11-20 11:00:00.0005+01'])(
+    'deletes what a thread began until %s, to the microsecond',
+    async (began_by) => {
+      const thread_id = randomUUID();
+      const began = (fraction: string) =>
+        trace('another', {
+          start_time: `2026-11-20T10:00:00.${fraction}Z`,
+          extra: { metadata: { thread_id } },
+        });
+      const [until, after] = [await began('000500'), await began('000501')];
+      const session_id = projects.get('another');
+      expect(await erase({ session_id, thread_ids: [thread_id], began_by })).toMatchObject(DELETED);
+      expect([await exists(until), await exists(after)]).toEqual([false, true]);
+    },
+  );
+
   it("lets a deployment's own key delete traces and threads of its own project alone", async () => {
     const thread = { extra: { metadata: { thread_id: 'of both' } } };
     const [own, named] = [await trace('own'), await trace('own', thread)];

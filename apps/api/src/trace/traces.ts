@@ -4,6 +4,7 @@ import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Project, StoredRun, TraceStore } from '#lib/trace-store';
 import { isUuid } from '#lib/resources';
+import { parseInstant } from '#lib/time';
 import type { ErasureRequest } from './erasure-request.js';
 import type { CreateSessionRequest, SessionsQuery } from './session-request.js';
 
@@ -96,7 +97,8 @@ export class Traces {
     const { id } = await this.#projectToErase(caller, request.session_id ?? undefined);
     return this.store.erasures.erase(caller.tenantId, id, {
       ...{ traceIds, threadIds },
-      beganBy: beganBy ? new Date(beganBy) : undefined,
+      // to the microsecond, as runs begin; without a zone UTC, as everywhere
+      beganBy: beganBy ? parseInstant(beganBy, { zone: 'optional' }) : undefined,
     });
   }
 

@@ -1,10 +1,12 @@
+import type { Instant } from '#lib/time';
+
 /** Traces of one project to be deleted, each by its name. */
 export interface NamedTraces {
   readonly traceIds: readonly string[];
   /** Of all traces whose root names such a thread in its metadata. */
   readonly threadIds: readonly string[];
   /** Traces of the threads that began later stay; by default the moment of the deletion. */
-  readonly beganBy?: Date | undefined;
+  readonly beganBy?: Instant | undefined;
 }
 
 /** Deletes traces of one tenant at a time. */

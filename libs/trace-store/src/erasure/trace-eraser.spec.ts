@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
-import { systemClock } from '#lib/time';
+import { instantOf, systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '../index.js';
 
 const postgres = testPostgres();
@@ -39,7 +39,10 @@ describe('erasures', () => {
   const patch = (run: object, only?: string) => store.ingest(TENANT, { post: [], patch: [bytes(run)] }, only);
   const project = async (name = 'p') => (await store.projects.ensure(TENANT, name)).id;
   const erase = async (traceIds: string[], threadIds: string[] = [], beganBy?: Date) =>
-    store.erasures.erase(TENANT, await project(), { traceIds, threadIds, beganBy });
+    store.erasures.erase(TENANT, await project(), {
+      ...{ traceIds, threadIds },
+      beganBy: beganBy && instantOf(beganBy),
+    });
   /** Rows of the trace, by table. */
   const rowsOf = async (trace: string): Promise<number[]> => {
     const counts = TABLES.map((table) => `(SELECT count(*)::int FROM ${table} WHERE trace_id = $1)`);

@@ -35,7 +35,7 @@ export class TraceEraser implements Erasures {
       ),
     ];
     if (erasures.length === 0) return 0;
-    await this.#record(tenantId, erasures, beganBy && BigInt(beganBy.getTime()) * 1_000n);
+    await this.#record(tenantId, erasures, beganBy);
     return this.#perform(tenantId, projectId, erasures);
   }
 
