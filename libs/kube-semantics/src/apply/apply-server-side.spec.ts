@@ -227,5 +227,5 @@ test('long lists take time that grows with their length', () => {
   const some = names.slice(0, 20_000);
   expect(ruled.validate(object(names, some.toReversed()), object(names, some))).toEqual([]);
   // each item looked for among all others took minutes
-  expect(performance.now() - startedMs).toBeLessThan(20_000);
-});
+  expect(performance.now() - startedMs).toBeLessThan(60_000);
+}, 120_000);
