@@ -16,7 +16,7 @@ const FILL = `WITH made AS (
     SELECT ARRAY['texts', (n % 10)::text], n::text, '{}' FROM generate_series($1::int, $2::int) n RETURNING item_id)
   INSERT INTO agentplane.store_vectors (item_id, field, dims, vector)
   SELECT m.item_id, 'text', ${DIMS}, (
-    SELECT array_agg((random() - 0.5 + 0 * m.item_id) / sqrt(${DIMS} / 12.0))::real[] FROM generate_series(1, ${DIMS}))
+    SELECT array_agg((random() - 0.5) / sqrt(${DIMS} / 12.0))::real[] FROM generate_series(1, ${DIMS}) WHERE m.item_id > 0)
   FROM made m`;
 
 const admin = new pg.Client({ connectionString: uri });
