@@ -3,10 +3,13 @@ import type { StoreIndex } from '#lib/graph-configuration';
 import type { JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { FieldVector } from '../store/item/put-item.js';
-import { textsAtPath } from './texts-at-path.js';
+import { TextBudget, textsAtPath } from './texts-at-path.js';
 
 /** Texts of one item: each is a call of a model, or a part of one. */
 const MAX_TEXTS = 100;
+
+/** Of one path, which names its vector in an index of the table. */
+const MAX_PATH_CHARS = 500;
 
 /** Milliseconds that a model gets. */
 const PATIENCE_MS = 60_000;
@@ -37,6 +40,34 @@ function isNumbers(given: unknown): given is readonly number[] {
   );
 }
 
+function refuse(message: string, msg: string): PublicError {
+  return new PublicError('invalid', `store: ${message}`, [
+    { loc: ['body', 'index'], msg, type: 'value_error' },
+  ]);
+}
+
+/** What is embedded of a value, each text with the name of its vector. */
+function textsOf(
+  value: JsonObject,
+  paths: readonly string[],
+): { readonly field: string; readonly text: string }[] {
+  const budget = new TextBudget();
+  const texts = [...new Set(paths)].flatMap((path) => {
+    if (path.length > MAX_PATH_CHARS)
+      throw refuse(
+        `a path of what is embedded has ${path.length} characters; ${MAX_PATH_CHARS} at most`,
+        `must not hold a path of more than ${MAX_PATH_CHARS} characters`,
+      );
+    const found = textsAtPath(value, path, budget);
+    return found.map((text, at) => ({ field: found.length > 1 ? `${path}.${at}` : path, text }));
+  });
+  if (texts.length <= MAX_TEXTS) return texts;
+  throw refuse(
+    `${texts.length} texts to embed; ${MAX_TEXTS} at most`,
+    `must not name more than ${MAX_TEXTS} texts, of which the value has ${texts.length}`,
+  );
+}
+
 /** What items mean, by the model of the agent's settings. */
 export class ItemIndex {
   constructor(private readonly parts: ItemIndexParts) {}
@@ -47,23 +78,11 @@ export class ItemIndex {
 
   /**
    * @param index paths instead of those of the settings; false for none
-   * @throws PublicError `invalid` for too many texts, `unavailable` when the model fails
+   * @throws PublicError `invalid` for too many texts, `too_large` for long ones, `unavailable` when the model fails
    */
   async vectorsOf(value: JsonObject, index: false | readonly string[] | undefined): Promise<FieldVector[]> {
-    const paths = index === false ? [] : (index ?? this.parts.fields);
-    const texts = paths.flatMap((path) => {
-      const found = textsAtPath(value, path);
-      return found.map((text, at) => ({ field: found.length > 1 ? `${path}.${at}` : path, text }));
-    });
+    const texts = textsOf(value, index === false ? [] : (index ?? this.parts.fields));
     if (texts.length === 0) return [];
-    if (texts.length > MAX_TEXTS)
-      throw new PublicError('invalid', `store: ${texts.length} texts to embed; ${MAX_TEXTS} at most`, [
-        {
-          loc: ['body', 'index'],
-          msg: `must not name more than ${MAX_TEXTS} texts, of which the value has ${texts.length}`,
-          type: 'value_error',
-        },
-      ]);
     const embedded = await this.#ask((model) => model.embedDocuments(texts.map(({ text }) => text)));
     if (!Array.isArray(embedded) || embedded.length !== texts.length)
       throw this.#failed(`it did not answer with a vector for each of ${texts.length} texts`);

@@ -36,4 +36,19 @@ describe('textsAtPath', () => {
   ])('finds the texts at %s', (path, texts) => {
     expect(textsAtPath(value, path)).toEqual(texts);
   });
+
+  it.each([
+    ['alternatives that double the values of each part', '{,}'.repeat(19), 'invalid'],
+    ['wildcards of a value that stands in itself often', `{${'list,'.repeat(200)}}.*`, 'invalid'],
+    ['one large text by many names', `{${'text,'.repeat(50)}}`, 'too_large'],
+    ['a text that becomes large by its indents', 'deep', 'too_large'],
+  ])('refuses %s', (_what, path, code) => {
+    const list = Array.from({ length: 5_000 }, () => null);
+    const deep = Array.from({ length: 60 }).reduce<unknown>(
+      (inner) => [inner],
+      Array.from({ length: 40_000 }, () => 1),
+    );
+    const hostile = { list, deep, text: 'x'.repeat(100_000) };
+    expect(() => textsAtPath(hostile, path)).toThrow(expect.objectContaining({ code }) as Error);
+  });
 });
