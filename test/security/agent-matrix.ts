@@ -113,6 +113,8 @@ export function attackAgents(arena: FindArena): void {
       const before = await viewOf(victim);
       const nothing = unknownLike(victim);
       const key = attacker.keys.workspace;
+      // the attacker's own items go at the first time
+      if (name === 'POST /threads/erase') await send(attacker.agentUrl, name, nothing, { key });
       const foreign = await send(attacker.agentUrl, name, victim, { key });
       const missing = await send(attacker.agentUrl, name, nothing, { key });
       expect(foreign.map((answer) => withoutNames(answer, victim))).toEqual(
