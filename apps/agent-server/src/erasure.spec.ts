@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { openPool } from '#lib/postgres';
+import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
@@ -137,6 +139,28 @@ describe('an agent server that deletes', () => {
     expect((await send('GET', `/runs/${run_id}`)).status).toBe(404);
     await waitFor(() => traces.idsOf('trace_ids').has(run_id), PATIENT);
   });
+
+  it('keeps no other thread waiting, however many deletions wait for one', async () => {
+    const [[thread], [other]] = [await threadWithRun({}), await threadWithRun({})];
+    const pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+    const connection = await pool.connect();
+    try {
+      await connection.query('BEGIN');
+      await connection.query('SELECT 1 FROM agentplane.threads WHERE thread_id = $1 FOR UPDATE', [thread]);
+      const deletions = Array.from({ length: 4 }, () => send('DELETE', `/threads/${thread}?traces=delete`));
+      const blocked = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      await waitFor(async () => (await pool.query(blocked)).rows.length > 0, PATIENT);
+      expect((await send('DELETE', `/threads/${other}?traces=delete`)).status).toBe(204);
+      expect((await pool.query(blocked)).rows).toHaveLength(1);
+      await connection.query('ROLLBACK');
+      const statuses = (await Promise.all(deletions)).map(({ status }) => status);
+      expect(statuses.sort()).toEqual([204, 404, 404, 404]);
+      await waitFor(async () => (await waiting()) === 0, PATIENT);
+    } finally {
+      connection.release(true);
+      await pool.end();
+    }
+  }, 60_000);
 
   it('refuses what names nothing', async () => {
     for (const body of [{}, { metadata: {} }, { metadata: { a: 1 }, namespaces: [[]] }])

@@ -73,23 +73,25 @@ export async function eraseRun(
 ): Promise<void> {
   const { sql, traces } = parts;
   const erases = erasesTraces(request, parts);
-  await sql.transaction(async (inside) => {
+  const remove = async (inside: Sql): Promise<void> => {
     if (erases) {
       await eraseRunTrace(scope, inside, runId);
       await removeWebhook(scope, inside, runId);
     }
     if (!(await removeRun(scope, inside, runId, threadId)))
       throw new PublicError('conflict', `Run ${runId} is active; cancel it first`);
-  });
+  };
+  await sql.transaction(remove, { locks: threadId });
   if (erases) traces?.wake();
 }
 
 async function removeWithTraces(sql: Sql, scope: Scope, threadId: string): Promise<void> {
-  await sql.transaction(async (inside) => {
+  const remove = async (inside: Sql): Promise<void> => {
     await lockThread(scope, inside, threadId);
     await eraseThreadTraces(scope, inside, threadId);
     await removeThread(scope, inside, threadId);
-  });
+  };
+  await sql.transaction(remove, { locks: threadId });
 }
 
 /** What an erasure reaches, or reached. */
