@@ -55,6 +55,15 @@ function firesOf(cronId: string): Promise<number> {
   return countOf(`agentplane.crons WHERE cron_id = $1 AND last_run_date IS NOT NULL`, [cronId]);
 }
 
+async function eraseItems(): Promise<void> {
+  const response = await fetch(`${server.url}/threads/erase`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ metadata: { person: 'nobody' }, namespaces: [['nobody']] }),
+  });
+  expect(response.status).toBe(200);
+}
+
 /** A thread that is made of very many steps: its row is locked for seconds. */
 function longThread(threadId: string): Promise<unknown> {
   const supersteps = Array.from({ length: 300 }, (_, at) => ({
@@ -84,16 +93,21 @@ describe('a thread that is made of many steps', () => {
   }, 120_000);
 });
 
-describe('a search that takes long', () => {
-  it('keeps nothing but other searches waiting', async () => {
+describe.each<[string, string, (threadId: string) => Promise<unknown>]>([
+  ['a search', 'store_items', () => client.store.searchItems([], { limit: 1 })],
+  ['a copy of a thread', 'checkpoint_blobs', (threadId) => client.threads.copy(threadId)],
+  ['an erasure', 'store_items', () => eraseItems()],
+])('%s that takes long', (_what, table, ask) => {
+  it('keeps nothing but its like waiting', async () => {
     const { thread_id: threadId } = await client.threads.create();
-    const unlock = await hold('LOCK TABLE agentplane.store_items IN ACCESS EXCLUSIVE MODE');
-    const searches = Array.from({ length: 10 }, () => client.store.searchItems([], { limit: 1 }));
+    const unlock = await hold(`LOCK TABLE agentplane.${table} IN ACCESS EXCLUSIVE MODE`);
+    const asked = Array.from({ length: 12 }, () => ask(threadId));
     const waiting = `pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     await waitFor(async () => (await countOf(waiting)) > 0, PATIENT);
-    await client.runs.wait(threadId, 'counter', { input: {} });
+    await client.threads.update(threadId, { metadata: { is: 'answered' } });
+    await client.runs.create(threadId, 'counter', { input: {}, afterSeconds: 600 });
     await unlock();
-    await expect(Promise.all(searches)).resolves.toHaveLength(10);
+    await expect(Promise.all(asked)).resolves.toHaveLength(12);
   }, 60_000);
 });
 

@@ -12,6 +12,7 @@ export async function removeItems(
   const values = new Values();
   const conditions = itemConditions({ prefix, filter: undefined }, values);
   const { rowCount } = await sql.inScope(scope, {
+    takesTurn: true,
     text: `DELETE FROM agentplane.store_items WHERE item_id IN (
       SELECT i.item_id FROM agentplane.store_items i WHERE ${conditions} LIMIT ${values.bind(limit)})`,
     values: values.list,

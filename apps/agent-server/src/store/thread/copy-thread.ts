@@ -36,6 +36,7 @@ export async function copyThread(
         SELECT $3::text, ${columns.replace(/(\w+)/g, 'o.$1')} ${from} agentplane.${table} o ON o.thread_id = t.thread_id::text ${ofThread})`,
   );
   const { rows } = await sql.inScope<ThreadRow>(scope, {
+    scans: true, // all states of a thread may be gigabytes
     text: `WITH ${copies.join(', ')}, checkpoints_copied AS (
         INSERT INTO agentplane.checkpoints
           (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
