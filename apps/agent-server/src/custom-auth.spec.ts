@@ -302,4 +302,12 @@ describe('an authorization handler', () => {
     await alice.store.deleteItem(['notes'], 'one');
     expect(await alice.store.getItem(['notes'], 'one')).toBeNull();
   });
+
+  it('takes no name with a period for a place below that of another', async () => {
+    const [alice, other] = [clientOf('alice'), clientOf('alice.notes')];
+    await alice.store.putItem(['notes', 'private'], 'one', { text: 'mine' });
+    await expect(other.store.getItem(['private'], 'one')).rejects.toThrow(/422.*period/);
+    await expect(other.store.putItem(['private'], 'one', { text: 'theirs' })).rejects.toThrow(/422.*period/);
+    await alice.store.deleteItem(['notes', 'private'], 'one');
+  });
 });

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
+import { requireLabels } from '../memory/item-limits.js';
 import { hasPathPart, pathPart, queryOf } from './request-parts.js';
 import type { Access } from './route-access.js';
 
@@ -132,8 +133,10 @@ function readItemValue(request: FastifyRequest): AskedValue {
   const keep = (): void => {
     stamped(value, query, ['key']).keep();
     const { namespace: left } = value;
-    const labels = Array.isArray(left) ? left.join('.') : '';
-    if (labels !== namespace) query['namespace'] = labels;
+    const labels: readonly unknown[] = Array.isArray(left) ? left : [];
+    // as a text it would be two labels, and the place of somebody else
+    if (labels.some((label) => String(label).includes('.'))) requireLabels('namespace', labels);
+    if (labels.join('.') !== namespace) query['namespace'] = labels.join('.');
   };
   return { value, keep };
 }
