@@ -145,4 +145,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 12, name: 'the key of contexts', sql: CONTEXT_KEY },
   { version: 13, name: 'traces to be deleted', sql: TRACE_ERASURES },
   { version: 14, name: 'removal of threads', sql: REMOVE_THREAD },
+  { version: 15, name: 'limits of runs at work, by indexes', sql: CLAIM_LIMITED_RUNS },
 ];

@@ -53,4 +53,32 @@ describe('the limits of runs at work', () => {
     expect(await findObstacle(WORKER, store.sql, alices[1] ?? '', limits)).toBe('caller_limit');
     expect(await claim(0, 0)).toEqual([alices[1]]);
   });
+
+  it('looks up the thread of each run that waits, however many waited on one when they were counted last', async () => {
+    const assistant = newId();
+    const insert = (thread: string, status: string, count: number) =>
+      store.pool.query(
+        `INSERT INTO agentplane.runs
+          (run_id, thread_id, temporary, assistant_id, graph_id, status, multitask_strategy, metadata, kwargs)
+        SELECT gen_random_uuid(), ${thread}, true, $1, 'graph', $2, 'enqueue', '{}', '{}' FROM generate_series(1, $3)`,
+        [assistant, status, count],
+      );
+    await insert('gen_random_uuid()', 'running', 1);
+    await insert(`'${newId()}'`, 'pending', 3_000);
+    await store.pool.query('ANALYZE agentplane.runs');
+    await insert('gen_random_uuid()', 'pending', 300);
+    const connection = await store.pool.connect();
+    await connection.query('BEGIN');
+    const claimed = await connection.query(
+      `SELECT 1 FROM agentplane.claim_limited_runs(10, $1, 1000, '{graph}', 1, 0)`,
+      [newId()],
+    );
+    const { rows } = await connection.query<{ looked_at: number }>(
+      `SELECT seq_tup_read::int AS looked_at FROM pg_stat_xact_user_tables WHERE relname = 'runs'`,
+    );
+    await connection.query('ROLLBACK');
+    connection.release();
+    expect(claimed.rows).toEqual([]);
+    expect(rows[0]?.looked_at).toBeLessThan(1_000);
+  });
 });
