@@ -19,6 +19,7 @@ import { WIRE_10 } from '../a2a/wire-10.js';
 import type { Operation, Wire } from '../a2a/wire.js';
 import type { OutputReader } from '../run/run-reader.js';
 import type { Sql } from '../store/sql.js';
+import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
 import { authorize, authorizeRun } from './caller-scope.js';
@@ -175,11 +176,12 @@ export class A2aRoutes {
 
   /** Answers with a result that may come much later. */
   async #whenKnown(
-    { id, wire }: Call,
+    { id, wire, request }: Call,
     reply: FastifyReply,
     result: Promise<ReturnType<Wire['renderTask']>>,
     onLeft: () => void,
   ): Promise<FastifyReply> {
+    dropBody(request);
     const answer = result
       .then((known) => renderResult(id, known))
       .catch((error: unknown) => renderError(wire, id, this.#shown(error)));
@@ -189,7 +191,7 @@ export class A2aRoutes {
 
   /** What is wrong before the first event is a plain answer. */
   async #stream(
-    { id, wire, agent, reply }: Call,
+    { id, wire, agent, reply, request }: Call,
     begin: (reader: OutputReader) => Promise<BegunTask>,
   ): Promise<FastifyReply> {
     const { raw } = reply;
@@ -207,6 +209,7 @@ export class A2aRoutes {
     const begun = await begin(reader);
     const { task, stopReading } = begun;
     reply.hijack();
+    dropBody(request);
     const left = (): void => {
       this.#streams.delete(raw);
       stopReading();

@@ -15,8 +15,12 @@ beforeEach(() => {
   begun = [];
 });
 
-function enter(name: string, bytes: number | undefined, left = NEVER): Promise<BodyTurn | undefined> {
-  const turn = turns.enter(bytes, left);
+function enter(
+  name: string,
+  length: number | undefined,
+  { caller = 'alice', left = NEVER } = {},
+): Promise<BodyTurn | undefined> {
+  const turn = turns.enter({ caller, length }, left);
   void turn.then(() => begun.push(name));
   return turn;
 }
@@ -27,7 +31,7 @@ describe('BodyTurns', () => {
     let most = 0;
     for (const turn of all) {
       const { arrived, leave } = (await turn) ?? {};
-      arrived?.();
+      arrived?.(MIB);
       most = Math.max(most, turns.taken);
       leave?.();
       leave?.();
@@ -46,7 +50,7 @@ describe('BodyTurns', () => {
 
   it('takes the turn from a body that does not arrive, and from work that does not end', async () => {
     const [, working] = await Promise.all([enter('slow', 64 * MIB), enter('working', 64 * MIB)]);
-    working?.arrived();
+    working?.arrived(64 * MIB);
     void enter('third', 4 * MIB);
     void enter('fourth', 4 * MIB);
     await clock.advance(1_000);
@@ -62,7 +66,7 @@ describe('BodyTurns', () => {
   it('passes over a body whose client has gone', async () => {
     const [first] = await Promise.all([enter('first', 4 * MIB), enter('second', 4 * MIB)]);
     const { promise: left, resolve: leave } = Promise.withResolvers<void>();
-    const gone = enter('gone', 4 * MIB, left);
+    const gone = enter('gone', 4 * MIB, { left });
     void enter('next', 4 * MIB);
     leave();
     expect(await gone).toBeUndefined();
@@ -70,5 +74,25 @@ describe('BodyTurns', () => {
     await setImmediate();
     expect(begun).toEqual(['first', 'second', 'gone', 'next']);
     expect(turns.taken).toBe(8 * MIB);
+  });
+
+  it('lets a caller wait for one turn, however many bodies of another wait', async () => {
+    const silent = Array.from({ length: 400 }, (_none, n) => enter(`silent ${n}`, undefined));
+    await silent[1];
+    void enter('bob', 100_000, { caller: 'bob' });
+    void enter('carol', 100_000, { caller: 'carol' });
+    await clock.advance(1_000);
+    await setImmediate();
+    expect(begun).toEqual(['silent 0', 'silent 1', 'silent 2', 'bob', 'carol']);
+  });
+
+  it('counts a body without a length as what it was once it has arrived', async () => {
+    const [first, second] = await Promise.all([enter('first', undefined), enter('second', undefined)]);
+    expect(turns.taken).toBe(8 * MIB);
+    first?.arrived(1_000);
+    second?.arrived(MIB);
+    expect(turns.taken).toBe(MIB);
+    second?.leave();
+    expect([turns.taken, clock.pending]).toEqual([0, 0]);
   });
 });

@@ -20,9 +20,16 @@ const ARRIVAL_MS = 1_000;
 /** So does a request whose work is not done by then: it may wait for the end of a run. */
 const WORK_MS = 5_000;
 
+export interface Announced {
+  /** Callers take turns; undefined: nobody says who calls. */
+  readonly caller: string | undefined;
+  /** The length of the body; undefined: not known. */
+  readonly length: number | undefined;
+}
+
 export interface BodyTurn {
-  /** The body is here whole. */
-  arrived(): void;
+  /** The body is here whole, and this long: from now on no more is counted. */
+  arrived(length: number): void;
   /** The body has been dealt with; more than once is as good. */
   leave(): void;
 }
@@ -34,11 +41,12 @@ interface Waiting {
 
 /**
  * Lets large bodies in one after another, as many at a time as the limit holds: hundreds that came at once would all be
- * parsed before the first is stored, and what was not read yet waits with its client. Nobody holds others up for longer
- * than a turn lasts.
+ * parsed before the first is stored, and what was not read yet waits with its client. Callers take turns, so that nobody
+ * holds others up for longer than a turn lasts, however many bodies wait.
  */
 export class BodyTurns {
-  readonly #waiting: Waiting[] = [];
+  /** By caller, the one that was served longest ago first. */
+  readonly #waiting = new Map<string | undefined, Waiting[]>();
   #taken = 0;
 
   constructor(
@@ -53,25 +61,33 @@ export class BodyTurns {
 
   /**
    * Waits for the turn of a body.
-   * @param announced its length; undefined: not known
    * @param left resolves when its client has gone
    */
-  async enter(announced: number | undefined, left: Promise<void>): Promise<BodyTurn | undefined> {
-    const bytes = Math.min(announced ?? MOST_OF_ONE_BYTES, MOST_OF_ONE_BYTES);
+  async enter({ caller, length }: Announced, left: Promise<void>): Promise<BodyTurn | undefined> {
+    const bytes = Math.min(length ?? MOST_OF_ONE_BYTES, MOST_OF_ONE_BYTES);
     if (bytes <= SMALL_BYTES) return undefined;
-    if (this.#waiting.length > 0 || !this.#hasRoomFor(bytes)) {
+    if (this.#waiting.size > 0 || !this.#hasRoomFor(bytes)) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const waiting = { bytes, begin: resolve };
-      this.#waiting.push(waiting);
+      const line = this.#waiting.get(caller);
+      if (line) line.push(waiting);
+      else this.#waiting.set(caller, [waiting]);
       await Promise.race([promise, left]);
-      const at = this.#waiting.indexOf(waiting);
       // its client has gone: what reads the body finds that
-      if (at >= 0) this.#waiting.splice(at, 1);
-      else return this.#begun(bytes);
-      return undefined;
+      return this.#withdraw(caller, waiting) ? undefined : this.#begun(bytes);
     }
     this.#taken += bytes;
     return this.#begun(bytes);
+  }
+
+  /** Whether it was still waiting. */
+  #withdraw(caller: string | undefined, waiting: Waiting): boolean {
+    const line = this.#waiting.get(caller) ?? [];
+    const at = line.indexOf(waiting);
+    if (at < 0) return false;
+    line.splice(at, 1);
+    if (line.length === 0) this.#waiting.delete(caller);
+    return true;
   }
 
   /** Alone, a body of any size has room. */
@@ -80,26 +96,37 @@ export class BodyTurns {
   }
 
   #begun(bytes: number): BodyTurn {
+    let held = bytes;
     let isOver = false;
     const leave = (): void => {
       if (isOver) return;
       isOver = true;
       cancel();
-      this.#taken -= bytes;
+      this.#taken -= held;
       this.#next();
     };
     let cancel = this.clock.after(ARRIVAL_MS, leave);
-    const arrived = (): void => {
+    const arrived = (length: number): void => {
       if (isOver) return;
+      if (length <= SMALL_BYTES) return leave();
       cancel();
+      const tooMany = Math.max(0, held - length);
+      held -= tooMany;
+      this.#taken -= tooMany;
+      if (tooMany > 0) this.#next();
       cancel = this.clock.after(WORK_MS, leave);
     };
     return { arrived, leave };
   }
 
   #next(): void {
-    for (let first = this.#waiting[0]; first && this.#hasRoomFor(first.bytes); first = this.#waiting[0]) {
-      this.#waiting.shift();
+    // who is put back in line is met again
+    for (const [caller, line] of this.#waiting) {
+      const first = line[0];
+      if (!first || !this.#hasRoomFor(first.bytes)) return;
+      line.shift();
+      this.#waiting.delete(caller);
+      if (line.length > 0) this.#waiting.set(caller, line);
       this.#taken += first.bytes;
       first.begin();
     }
@@ -125,7 +152,7 @@ async function takeTurn(
 ): Promise<void> {
   const left = Promise.withResolvers<void>();
   response.once('close', left.resolve);
-  const turn = await turns.enter(announced, left.promise);
+  const turn = await turns.enter({ caller: request.caller?.identity, length: announced }, left.promise);
   response.off('close', left.resolve);
   if (!turn) return;
   request.bodyTurn = turn;

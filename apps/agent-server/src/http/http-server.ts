@@ -195,7 +195,7 @@ function parseBodies(app: FastifyInstance, clock: Clock): void {
     const account = room.open(request.caller?.identity);
     try {
       const bytes = await readBody(body, MAX_BODY_BYTES, account.hold);
-      request.bodyTurn?.arrived();
+      request.bodyTurn?.arrived(bytes.length);
       return parseJsonBody(bytes);
     } finally {
       account.keep(0);

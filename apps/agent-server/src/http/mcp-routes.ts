@@ -16,6 +16,7 @@ import { parseRequestedRun } from '../run/requested-run.js';
 import type { RunResult } from '../log/event-log.js';
 import type { RunService, Submitted } from '../run/run-service.js';
 import type { Scope } from '../store/scope.js';
+import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
 import { authorize, authorizeRun } from './caller-scope.js';
@@ -132,6 +133,7 @@ export class McpRoutes {
         return mcpResult(id, renderRefusal(error));
       throw error;
     }
+    dropBody(request);
     const answer = ended
       .then((result) => mcpResult(id, renderToolResult(result)))
       .catch((error: unknown) => this.#shown(error, id).body);

@@ -5,6 +5,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Scope } from '../store/scope.js';
 import { parseBody } from '../run/request-shapes.js';
 import { ProtocolReading, type ProtocolReadingParts } from '../run/protocol-reading.js';
+import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
@@ -88,6 +89,7 @@ export class ThreadStreamRoutes {
     const stream = new EventStream(reply.raw, this.parts);
     stream.attach(new ThreadFrames(new ProtocolReading(thread, () => stream.more(), this.parts)));
     reply.hijack();
+    dropBody(request);
     // a client that left before has closed it already
     if (!reply.raw.destroyed) this.#open.add(reply.raw);
     reply.raw.on('close', () => this.#open.delete(reply.raw));
