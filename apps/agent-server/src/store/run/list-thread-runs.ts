@@ -33,10 +33,11 @@ interface Row {
   readonly attempt: number;
 }
 
+/** json itself cannot be asked: its text may hold characters that text cannot. */
 const CONDITIONS: Readonly<Record<WhichRuns['kind'], string>> = {
   all: '',
   active: `AND r.status IN ('pending', 'running')`,
-  protocol: `AND r.place >= $5 AND r.kwargs->>'protocol' = 'v2'
+  protocol: `AND r.place >= $5 AND agentplane.searchable(r.kwargs) ->> 'protocol' = 'v2'
     AND (r.ended_at IS NULL OR r.ended_at > clock_timestamp() - $4 * interval '1 ms')`,
 };
 
