@@ -126,7 +126,7 @@ export interface ThreadRouteParts extends EraseParts {
   readonly clock: Clock;
 }
 
-/** Writes a thread, and how long it lives where that is given, whole or not at all. */
+/** Changes a thread, and how long it lives where that is given, whole or not at all. */
 async function withTtl(
   scope: Scope,
   sql: Sql,
@@ -149,9 +149,8 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
     const { thread_id, metadata, if_exists, ttl, supersteps } = parseBody(creation, request.body);
     const threadId = thread_id?.toLowerCase() ?? uuid7(clock.now());
     const create = (within: Sql): Promise<WireThread> =>
-      createThread(scopeOf(request), within, threadId, metadata ?? {}, if_exists ?? 'raise');
-    const living = { threadId, ttl: ttlOf(ttl) };
-    if (!supersteps?.length) return withTtl(scopeOf(request), sql, living, create);
+      createThread(scopeOf(request), within, threadId, metadata ?? {}, if_exists ?? 'raise', ttlOf(ttl));
+    if (!supersteps?.length) return create(sql);
     const steps = supersteps.map(({ updates }) =>
       updates.map(({ values, command: given, as_node: asNode }) => ({
         values,
@@ -159,9 +158,7 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
         asNode: asNode ?? undefined,
       })),
     );
-    return parts.state.create({ scope: scopeOf(request), threadId }, steps, (within) =>
-      withTtl(scopeOf(request), within, living, create),
-    );
+    return parts.state.create({ scope: scopeOf(request), threadId }, steps, create);
   });
   app.post('/threads/search', access('threads:search'), async (request, reply) => {
     const body = parseBody(search, request.body);

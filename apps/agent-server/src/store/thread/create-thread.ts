@@ -3,12 +3,15 @@ import { PublicError } from '#lib/errors';
 import { jsonbText } from '../json-text.js';
 import { requireAdmitted } from '../metadata/require-admitted.js';
 import { THREAD_COLUMNS, wireThread, type ThreadRow, type WireThread } from '../row/thread-row.js';
+import type { ThreadTtl } from '../row/thread-ttl.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
+import { setThreadTtl } from '../ttl/set-thread-ttl.js';
 import { visible } from '../visible.js';
 import { findThread } from './find-thread.js';
 
 /**
+ * @param ttl how long it lives, if it is made by this; one that exists keeps what it has
  * @throws PublicError `conflict` when the id is taken and the caller did not ask for the one that has it, or may not see
  *   it; `forbidden` for metadata outside of the scope
  */
@@ -18,18 +21,25 @@ export async function createThread(
   threadId: string,
   metadata: JsonObject,
   ifExists: 'raise' | 'do_nothing',
+  ttl?: ThreadTtl,
 ): Promise<WireThread> {
-  const { rows } = await sql.inScope<ThreadRow>(scope, {
-    name: 'create-thread',
-    text: `INSERT INTO agentplane.threads (thread_id, metadata)
-      SELECT $2::uuid, $3::jsonb WHERE ${visible('$3::jsonb')}
-      ON CONFLICT DO NOTHING RETURNING ${THREAD_COLUMNS}`,
-    values: [threadId, jsonbText(metadata)],
-    locks: threadId,
-  });
-  if (rows[0]) return wireThread(rows[0]);
-  await requireAdmitted(scope, sql, metadata, `Thread ${threadId}`);
-  const existing = ifExists === 'do_nothing' ? await findThread(scope, sql, threadId) : undefined;
-  if (!existing) throw new PublicError('conflict', `Thread ${threadId} exists already`);
-  return existing;
+  const create = async (inside: Sql): Promise<WireThread> => {
+    const { rows } = await inside.inScope<ThreadRow>(scope, {
+      name: 'create-thread',
+      text: `INSERT INTO agentplane.threads (thread_id, metadata)
+        SELECT $2::uuid, $3::jsonb WHERE ${visible('$3::jsonb')}
+        ON CONFLICT DO NOTHING RETURNING ${THREAD_COLUMNS}`,
+      values: [threadId, jsonbText(metadata)],
+      locks: threadId,
+    });
+    if (rows[0]) {
+      if (ttl) await setThreadTtl(scope, inside, threadId, ttl);
+      return wireThread(rows[0]);
+    }
+    await requireAdmitted(scope, inside, metadata, `Thread ${threadId}`);
+    const existing = ifExists === 'do_nothing' ? await findThread(scope, inside, threadId) : undefined;
+    if (!existing) throw new PublicError('conflict', `Thread ${threadId} exists already`);
+    return existing;
+  };
+  return ttl ? sql.transaction(create, { locks: threadId }) : create(sql);
 }
