@@ -62,9 +62,16 @@ describe('a subscription', () => {
   const refused: [string, object][] = [
     ['more prefixes than 1,000', { namespaces: Array.from({ length: 1_001 }, () => ['a']) }],
     ['more segments than 5,000', { namespaces: Array.from({ length: 100 }, () => Array(51).fill('a')) }],
+    ['longer prefixes than 56 KiB together', { namespaces: Array(100).fill(['a'.repeat(600)]) }],
+    ['longer channels than 8 KiB together', { channels: Array(10).fill(`custom:${'a'.repeat(900)}`) }],
     ['a depth below none', { depth: -1 }],
     ['a channel without a name', { channels: ['custom:'] }],
   ];
+  it('takes a thousand prefixes of tasks', () => {
+    const namespaces = Array.from({ length: 1_000 }, (_none, n) => [`task:${n}-8e5b-4f6a-9d0c-1b2a3c4d5e6f`]);
+    expect(eventRequest.safeParse({ channels: ['values', 'custom:x'], namespaces }).success).toBe(true);
+  });
+
   it.each(refused)('refuses %s', (_title, given) => {
     expect(eventRequest.safeParse({ channels: ['values'], ...given }).success).toBe(false);
   });

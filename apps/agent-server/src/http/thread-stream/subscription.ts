@@ -5,6 +5,14 @@ import { isChannel } from '../../stream/thread-protocol.js';
 /** Of all prefixes of a subscription together. */
 const MAX_SEGMENTS = 5_000;
 
+/** Of all channels together, and of all prefixes: a reader that does nothing keeps them as long as it stays. */
+const MAX_CHANNEL_CHARACTERS = 8 * 1024;
+const MAX_PREFIX_CHARACTERS = 56 * 1024;
+
+function charactersOf(texts: readonly string[]): number {
+  return texts.reduce((sum, { length }) => sum + length, 0);
+}
+
 const namespace = z.array(z.string().max(1_000)).max(100);
 
 /** Which events of a thread a reader wants. */
@@ -12,7 +20,11 @@ const subscription = z.strictObject({
   channels: z
     .array(z.string().max(1_000).refine(isChannel, 'is not a channel of the thread stream protocol'))
     .min(1)
-    .max(100),
+    .max(100)
+    .refine(
+      (given) => charactersOf(given) <= MAX_CHANNEL_CHARACTERS,
+      `must not have more than ${MAX_CHANNEL_CHARACTERS} characters together; subscribe to custom for all channels of the graph`,
+    ),
   /** Events below one of these; all without any. */
   namespaces: z
     .array(namespace)
@@ -20,6 +32,10 @@ const subscription = z.strictObject({
     .refine(
       (given) => given.reduce((sum, { length }) => sum + length, 0) <= MAX_SEGMENTS,
       `must not have more than ${MAX_SEGMENTS} segments together; subscribe to a prefix that they share`,
+    )
+    .refine(
+      (given) => charactersOf(given.flat()) <= MAX_PREFIX_CHARACTERS,
+      `must not have more than ${MAX_PREFIX_CHARACTERS} characters together; subscribe to a prefix that they share`,
     )
     .nullish(),
   /** Levels below the namespace. */
