@@ -2,6 +2,8 @@ import type { Clock } from '#lib/time';
 import type { Endpoint } from './endpoint.js';
 
 const LOOK_EVERY_MS = 25;
+/** Whoever reaches the port may wait there, without a key. */
+export const MAX_WAITING = 1_000;
 
 /**
  * Chooses the pod for each connection or request, in turn. The list is asked for anew each time, so that a switch of the
@@ -11,28 +13,64 @@ export class EndpointChoice {
   readonly #list: () => readonly Endpoint[];
   readonly #clock: Clock;
   #next = 0;
+  #waiting = 0;
+  #look: Promise<readonly Endpoint[]> | undefined;
 
   constructor(list: () => readonly Endpoint[], clock: Clock) {
     this.#list = list;
     this.#clock = clock;
   }
 
+  /** As many wait for a pod as may. */
+  get isCrowded(): boolean {
+    return this.#waiting >= MAX_WAITING;
+  }
+
   /**
    * A ready pod other than those already `tried`; waits up to `patienceMs` for one, because a pod that restarts is back
-   * in a moment. Undefined when there is none.
+   * in a moment. Undefined when there is none, and at once when too many wait.
    */
   async choose(
     tried: ReadonlySet<number>,
     patienceMs: number,
     signal: AbortSignal,
   ): Promise<Endpoint | undefined> {
-    const deadline = this.#clock.monotonicMs() + patienceMs;
-    while (!signal.aborted) {
-      const fresh = this.#list().filter(({ port }) => !tried.has(port));
-      if (fresh.length > 0) return fresh[this.#next++ % fresh.length];
-      if (this.#clock.monotonicMs() >= deadline) return undefined;
-      await this.#clock.sleep(LOOK_EVERY_MS);
+    if (signal.aborted) return undefined;
+    const found = this.#pick(this.#list(), tried);
+    if (found || this.isCrowded) return found;
+    this.#waiting++;
+    try {
+      return await this.#wait(tried, this.#clock.monotonicMs() + patienceMs, signal);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  async #wait(
+    tried: ReadonlySet<number>,
+    deadlineMs: number,
+    signal: AbortSignal,
+  ): Promise<Endpoint | undefined> {
+    while (this.#clock.monotonicMs() < deadlineMs) {
+      const endpoints = await this.#nextLook();
+      if (signal.aborted) return undefined;
+      const found = this.#pick(endpoints, tried);
+      if (found) return found;
     }
     return undefined;
+  }
+
+  /** One for all that wait. */
+  #nextLook(): Promise<readonly Endpoint[]> {
+    this.#look ??= this.#clock.sleep(LOOK_EVERY_MS).then(() => {
+      this.#look = undefined;
+      return this.#list();
+    });
+    return this.#look;
+  }
+
+  #pick(endpoints: readonly Endpoint[], tried: ReadonlySet<number>): Endpoint | undefined {
+    const fresh = endpoints.filter(({ port }) => !tried.has(port));
+    return fresh.length > 0 ? fresh[this.#next++ % fresh.length] : undefined;
   }
 }

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { protectAnswer } from '#lib/http';
 import { plainHttp } from '../plain-http.js';
-import type { EndpointChoice } from './endpoint-choice.js';
+import { type EndpointChoice, MAX_WAITING } from './endpoint-choice.js';
 
 /** How long a request waits for a ready pod before it is answered with 503. */
 const PATIENCE_MS = 5_000;
@@ -89,7 +89,10 @@ export async function forwardHttp(
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const socket = await connectToPod(endpoints, gone.signal);
-  if (!socket) return refuse(response, `Service ${serviceName} has no ready pod; retry in a moment`);
+  if (!socket) {
+    const crowd = endpoints.isCrowded ? ` and ${MAX_WAITING} requests that wait for one` : '';
+    return refuse(response, `Service ${serviceName} has no ready pod${crowd}; retry in a moment`);
+  }
   response.once('close', () => socket.destroy());
   const outgoing: ClientRequest = plainHttp.request({
     createConnection: () => socket,

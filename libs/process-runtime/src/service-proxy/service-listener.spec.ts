@@ -154,6 +154,29 @@ describe('ServiceListener', () => {
     expect((await ask(port)).status).toBe(200);
   });
 
+  it('ends a connection with 503 that asks for more than 16 answers at a time', async () => {
+    const answer = await sendRaw(await proxy(() => []), 'GET / HTTP/1.1\r\n\r\n'.repeat(17));
+    expect(answer).toMatchObject({ status: 503, body: expect.stringContaining('16 requests') });
+  });
+
+  it('looks for a pod for no more than 16 of the requests that one connection sends at once', async () => {
+    let looks = 0;
+    const port = await proxy(() => {
+      looks++;
+      return [];
+    });
+    await sendRaw(port, 'GET / HTTP/1.1\r\n\r\n'.repeat(30_000));
+    expect(looks).toBeLessThanOrEqual(20);
+  });
+
+  it('serves any number of requests of a kept connection one after another', async () => {
+    const one = await pod('one');
+    const port = await proxy(() => [one]);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    for (let n = 0; n < 40; n++) expect((await ask(port, { agent })).status).toBe(200);
+    agent.destroy();
+  });
+
   it('streams events as they come', async () => {
     const events = await pod('events', (_incoming, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });

@@ -15,6 +15,7 @@ import { plainHttp } from '../plain-http.js';
 import type { Endpoint, ServicePort } from './endpoint.js';
 import { EndpointChoice } from './endpoint-choice.js';
 import { forwardHttp, forwardUpgrade, joinSockets } from './forward-http.js';
+import { PipelinedRequests } from './pipelined-requests.js';
 
 /** How often, and with what pause, a wished port is tried. */
 const WISHED_TRIES = 30;
@@ -118,8 +119,10 @@ function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): Ht
   });
   answerBrokenRequests(server);
   limitServer(server, { limits, clock, onCut: recordCuts(log, `service ${serviceName}`) });
+  const pipelined = new PipelinedRequests();
   // what cannot be passed on is the trouble of this connection alone
   server.on('request', (incoming, response) => {
+    if (!pipelined.admit(incoming, response, serviceName)) return;
     forwardHttp(incoming, response, choice, serviceName).catch(() => response.destroy());
   });
   server.on('upgrade', (incoming, client, head) => {
