@@ -50,7 +50,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
 
   // one connection is left for the keys, which every request waits for
   const turns = new TenantTurns(Math.max(2, poolSize - 1));
-  const eraser = new TraceEraser(pool, payloads);
+  const eraser = new TraceEraser(pool, payloads, log);
 
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
 

@@ -133,4 +133,25 @@ describe('erasures', () => {
     const { rows } = await client.query('SELECT FROM trace_erasures WHERE id = $1', [trace]);
     expect(rows).toEqual([]);
   });
+
+  it('completes the others, and forgets, when one deletion of another tenant always fails', async () => {
+    const [trace, old] = [randomUUID(), randomUUID()];
+    await post(runOf(trace));
+    // a trace's id that is none
+    await client.query(
+      `INSERT INTO trace_erasures (tenant_id, kind, id, project_id, erased_at, is_done) VALUES
+        ($1, 'trace', 'none', $3, now() - interval '9 days', false),
+        ($2, 'trace', $4, $3, now() - interval '1 hour', false),
+        ($2, 'trace', $5, $3, now() - interval '8 days', true)`,
+      [randomUUID(), TENANT, await project(), trace, old],
+    );
+    await store.tidy();
+    expect(await rowsOf(trace)).toEqual([0, 0, 0, 0]);
+    const { rows } = await client.query(
+      `SELECT id, is_done, erased_at > now() - interval '5 minutes' AS is_postponed
+      FROM trace_erasures WHERE id = ANY ($1)`,
+      [['none', old]],
+    );
+    expect(rows).toEqual([{ id: 'none', is_done: false, is_postponed: true }]);
+  });
 });

@@ -1,10 +1,13 @@
+import { errorText } from '#lib/errors';
 import { inTransaction, textTypes, type Connection, type Pool } from '#lib/postgres';
+import type { Logger } from '#lib/telemetry';
 import { type Instant, parseInstant } from '#lib/time';
 import { waitingLock } from '../ingestion/waiting-patches.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { removeRuns, type RunPlace } from '../run/run-table.js';
 import {
   listUndoneErasures,
+  postponeErasure,
   recordErasures,
   settleErasures,
   type Erasure,
@@ -24,6 +27,7 @@ export class TraceEraser implements Erasures {
   constructor(
     private readonly pool: Pool,
     private readonly payloads: Pick<PayloadStore, 'remove'>,
+    private readonly log: Logger,
   ) {}
 
   async erase(tenantId: string, projectId: string, named: NamedTraces): Promise<number> {
@@ -39,11 +43,20 @@ export class TraceEraser implements Erasures {
     return this.#perform(tenantId, projectId, erasures);
   }
 
-  /** Completes what other processes began. @returns whether there may be more */
+  /** Completes what other processes began; what fails is left for later. @returns whether there may be more */
   async complete(limit: number): Promise<boolean> {
     const undone = await listUndoneErasures(this.pool, limit);
     for (const { tenantId, ...erasure } of undone)
-      await this.#perform(tenantId, erasure.projectId, [erasure]);
+      try {
+        await this.#perform(tenantId, erasure.projectId, [erasure]);
+      } catch (error) {
+        const problem = errorText(error);
+        this.log.error(
+          { tenantId, ...erasure, problem },
+          'completing a deletion of traces failed; retrying later',
+        );
+        await postponeErasure(this.pool, tenantId, erasure);
+      }
     return undone.length === limit;
   }
 

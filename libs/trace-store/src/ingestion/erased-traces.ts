@@ -123,6 +123,19 @@ export async function listUndoneErasures(
   }));
 }
 
+/** Behind all others that are undone, and not before minutes have gone by. */
+export async function postponeErasure(
+  db: Queryable,
+  tenantId: string,
+  { kind, id, projectId }: Erasure,
+): Promise<void> {
+  await db.query(
+    `UPDATE trace_erasures SET erased_at = clock_timestamp()
+    WHERE tenant_id = $1 AND kind = $2 AND id = $3 AND project_id = $4 AND NOT is_done`,
+    [tenantId, kind, id, projectId],
+  );
+}
+
 /** Forgets what was deleted so long ago that nothing of it arrives any more. */
 export async function forgetOldErasures(db: Queryable): Promise<void> {
   await db.query(
