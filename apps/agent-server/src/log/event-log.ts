@@ -91,12 +91,19 @@ export class EventLog {
     this.clear();
   }
 
-  /** Keeps nothing any more, the result included. Readers that have not taken everything are behind. */
+  /**
+   * Keeps no output any more. Readers that have not taken everything are behind. The result is left to whoever holds
+   * this log, as one that joins at this moment: it is not counted any more.
+   */
   forget(): void {
-    if (this.#result) this.#result = { ...this.#result, body: FORGOTTEN };
     this.#grow(-this.#resultBytes);
     this.#resultBytes = 0;
     this.stopRecording();
+  }
+
+  /** The result goes too, though readers hold this log: they take nothing. */
+  forgetResult(): void {
+    if (this.#result) this.#result = { ...this.#result, body: FORGOTTEN };
   }
 
   get isRecording(): boolean {

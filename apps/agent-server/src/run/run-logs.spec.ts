@@ -44,6 +44,17 @@ describe('RunLogs', () => {
     expect(results).toEqual(['the end']);
   });
 
+  it('leaves the end of a log that nobody read to who holds it', () => {
+    const logs = logsOf(10_000);
+    const log = Object.assign(logs.open('joined'), { isAtWork: true });
+    logs.end('joined', { body: 'the end' });
+    expect(logs.find('joined')).toBeUndefined();
+    const results: string[] = [];
+    log.events.whenEnded(({ body }) => results.push(body));
+    expect(results).toEqual(['the end']);
+    expect(logs.bytes).toBe(0);
+  });
+
   it('counts results, and forgets those that only readers wait for who take nothing', async () => {
     const clock = new FakeClock();
     const logs = logsOf(1_000_000, clock);

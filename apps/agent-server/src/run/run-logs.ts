@@ -200,7 +200,9 @@ export class RunLogs {
     for (const log of this.#logs.values()) {
       if (this.#bytes <= toBytes) return;
       const { isAtWork, events } = log;
-      if (!isAtWork && events.result && !events.isAwaited && !events.isRead) this.#forget(log);
+      if (isAtWork || !events.result || events.isAwaited || events.isRead) continue;
+      this.#forget(log);
+      events.forgetResult();
     }
   }
 
