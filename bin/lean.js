@@ -28,6 +28,8 @@ const COPIES = [
   'js-tiktoken/dist/index.js',
   'js-tiktoken/dist/index.cjs',
   'typeorm/browser',
+  // for pages alone: an optional peer of the SDK's hooks
+  'react-dom/cjs',
   'zod/src',
   'rxjs/src',
   'rxjs/dist/bundles',
