@@ -64,6 +64,9 @@ interface Running extends AgentServerOptions {
   readonly notifications: Notifications<NotificationWord>;
 }
 
+/** Of the time to drain: how long those who wait for runs of other servers are not cut off. */
+const SETTLE_MS = 2_000;
+
 /**
  * The runtime of one deployed agent: graphs, queue, worker and HTTP in one process.
  *
@@ -169,11 +172,14 @@ export class AgentServer {
 
   /** Ends in order; runs that are not done by then are handed back to the queue. */
   async stop(): Promise<void> {
-    const { config, hosts, app, database, services, sweeper, http, notifications, endReadings } =
+    const { config, hosts, app, database, services, sweeper, http, notifications, endReadings, clock } =
       this.running;
     endReadings();
     http.drain();
+    const beganMs = clock.monotonicMs();
     await services.worker.drain(config.drainMs);
+    // what was asked for a moment ago is done elsewhere now
+    await http.settle(Math.min(SETTLE_MS, config.drainMs - (clock.monotonicMs() - beganMs)));
     await services.keeper.stop();
     await sweeper.stop();
     await services.webhooks.stop();

@@ -69,6 +69,16 @@ describe('servers that answer requests and servers that take runs', () => {
     expect(await client.runs.get(threadId, runId)).toMatchObject({ status: 'interrupted' });
   });
 
+  it('answers who waits for a run at the queue that ends in a moment, though the api stops', async () => {
+    const other = await ServerProcess.start({ uri, env: { AGENTPLANE_ROLE: 'api' } });
+    const client = other.client();
+    const { thread_id: threadId } = await client.threads.create();
+    const waited = client.runs.wait(threadId, 'ticking', { input: { count: 10, waitMs: 100 } });
+    const arrived = async () => (await client.runs.list(threadId))[0]?.status === 'running';
+    await Promise.all([waited, waitFor(arrived, PATIENCE).then(() => other.stop())]);
+    expect(await waited).toMatchObject({ said: 10 });
+  });
+
   (process.platform === 'linux' ? it : it.skip)(
     'answers probes alone at the queue, and its own graphs',
     async () => {

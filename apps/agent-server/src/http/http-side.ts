@@ -29,6 +29,9 @@ import { UnsentOutput } from './unsent-output.js';
 /** Milliseconds that answers get to be read to their end. */
 const CLOSE_GRACE_MS = 5_000;
 
+/** How often is looked whether somebody still waits. */
+const SETTLE_LOOK_MS = 20;
+
 /** Above so many times what may wait, clients that read are disconnected too. */
 const HARD_FACTOR = 4;
 
@@ -168,6 +171,13 @@ export class HttpSide {
   /** Readiness is withdrawn; requests are still answered. */
   drain(): void {
     this.#readiness.drain();
+  }
+
+  /** Lets those who wait for runs get their results, which may come from another server in a moment. */
+  async settle(longestMs: number): Promise<void> {
+    const untilMs = this.#clock.monotonicMs() + longestMs;
+    while (this.#routes.isAwaited && this.#clock.monotonicMs() < untilMs)
+      await this.#clock.sleep(SETTLE_LOOK_MS);
   }
 
   /** Cuts off those who wait for runs that end elsewhere, lets finished answers be read, and closes. */

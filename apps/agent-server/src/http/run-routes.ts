@@ -374,6 +374,11 @@ export class RunRoutes {
     raw.on('close', left);
   }
 
+  /** Whether somebody waits for the result of a run. */
+  get isAwaited(): boolean {
+    return [...this.#open.values()].some(({ kind, isEnded }) => kind === 'result' && !isEnded);
+  }
+
   /** Cuts off readers and waiters: their runs will end at another server. */
   stop(): void {
     for (const [response, reader] of this.#open) if (!reader.isEnded) response.destroy();
