@@ -44,7 +44,7 @@ describe('RunLogs', () => {
     expect(results).toEqual(['the end']);
   });
 
-  it('leaves the end of a log that nobody read to who holds it', () => {
+  it('keeps the result of a forgotten log for whoever holds it', () => {
     const logs = logsOf(10_000);
     const log = Object.assign(logs.open('joined'), { isAtWork: true });
     logs.end('joined', { body: 'the end' });
