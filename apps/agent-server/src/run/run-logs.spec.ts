@@ -44,7 +44,7 @@ describe('RunLogs', () => {
     expect(results).toEqual(['the end']);
   });
 
-  it('keeps the result of a forgotten log for whoever holds it', () => {
+  it('keeps the result of a forgotten log for those that hold it', () => {
     const logs = logsOf(10_000);
     const log = Object.assign(logs.open('joined'), { isAtWork: true });
     logs.end('joined', { body: 'the end' });
