@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Client } from 'minio';
 import type { Clock } from '#lib/time';
+import { readCompletion } from './completion-answer.js';
 import { classify, ObjectStoreError } from './object-store-error.js';
 import { conditionally } from './conditional-write.js';
 import { MARK_NAME, type ObjectStat } from './object-stat.js';
@@ -210,11 +211,9 @@ export class PartsUpload implements MultipartUpload {
       request,
       `<CompleteMultipartUpload>${body}</CompleteMultipartUpload>`,
     );
-    const text = Buffer.concat(await response.toArray()).toString();
-    // a store may begin with 200 before it knows that it fails
-    const code = /<Error>[\s\S]*?<Code>(\w{1,64})<\/Code>/.exec(text)?.[1];
+    const { code, etag } = readCompletion(Buffer.concat(await response.toArray()).toString());
     if (code !== undefined) throw new ObjectStoreError(code, `complete the upload of ${key}`);
-    return /<ETag>(?:&quot;|&#34;|")?([^<&"]{1,1024})/.exec(text)?.[1] ?? '';
+    return etag;
   }
 
   /** The answer to an earlier completion was lost: the object exists, and is it ours? */

@@ -1,10 +1,10 @@
-import type { ControllerSpec } from '#lib/kube';
+import { type ControllerSpec, KubeUnreachableError } from '#lib/kube';
 import { after, type Result } from '#lib/reconcile';
 import { keyOf, NODES, type Pod, PODS } from '#lib/resources';
 import type { ClusterContext } from '../context/cluster-context.js';
 import { isPodFinished } from '../workload/pod-state.js';
 import { timeText } from '../workload/workload-condition.js';
-import { decidePodGc } from './decide-pod-gc.js';
+import { decidePodGc, type PodRemoval } from './decide-pod-gc.js';
 
 const EVERY_MS = 20_000;
 /** A node's name must have been missing for this long: it may only be registering anew. */
@@ -44,15 +44,31 @@ class PodSweeper {
     const { informers } = this.#context;
     const pods = informers.of(PODS).list();
     const nodeNames = this.#presumedNodes(pods);
-    for (const { pod, reason } of decidePodGc({ pods, nodeNames, maxFinished: this.#maxFinished })) {
-      if (reason === 'node-gone' && !isPodFinished(pod)) await this.#markFailed(pod);
-      const { uid } = pod.metadata;
-      await this.#context.client.delete(PODS, keyOf(pod), {
+    for (const removal of decidePodGc({ pods, nodeNames, maxFinished: this.#maxFinished }))
+      await this.#remove(removal);
+    return after(EVERY_MS);
+  }
+
+  /** What fails for one pod stops neither its removal nor that of others; the next sweep tries again. */
+  async #remove({ pod, reason }: PodRemoval): Promise<void> {
+    const { uid } = pod.metadata;
+    const attempt = async (what: string, work: () => Promise<unknown>): Promise<void> => {
+      try {
+        await work();
+      } catch (err) {
+        if (err instanceof KubeUnreachableError) throw err;
+        const { namespace, name } = keyOf(pod);
+        this.#context.log.warn({ err, namespace, name, reason }, `pod sweeping: ${what} failed`);
+      }
+    };
+    if (reason === 'node-gone' && !isPodFinished(pod))
+      await attempt('marking a pod as failed', () => this.#markFailed(pod));
+    await attempt('deleting a pod', () =>
+      this.#context.client.delete(PODS, keyOf(pod), {
         gracePeriodSeconds: 0,
         ...(uid === undefined ? {} : { uid }),
-      });
-    }
-    return after(EVERY_MS);
+      }),
+    );
   }
 
   /** Nodes that exist, or have been missing for a short time. */

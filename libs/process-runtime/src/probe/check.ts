@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { errorText } from '#lib/errors';
 import { sendSignal } from '#lib/process-identity';
 import type { PodContainer, Probe } from '#lib/resources';
+import { systemClock } from '#lib/time';
 import type { Launch } from '../user/launch.js';
 import { plainHttp } from '../plain-http.js';
 import { spawnRequest, type Tools } from '../user/spawn-request.js';
@@ -23,17 +24,24 @@ export interface ProbeTarget {
 
 /** One look at a container. Never throws: what cannot even be asked (a path that is no path) has failed. */
 export async function check(probe: Probe, target: ProbeTarget, timeoutMs: number): Promise<CheckResult> {
+  const tooLate = new AbortController();
+  // a timeout may be any number of seconds, more than `AbortSignal.timeout` takes
+  const cancel = systemClock.after(timeoutMs, () =>
+    tooLate.abort(new Error(`not done within ${timeoutMs} ms`)),
+  );
   try {
-    return await look(probe, target, timeoutMs);
+    return await look(probe, target, tooLate.signal);
   } catch (error) {
     return errorText(error);
+  } finally {
+    cancel();
   }
 }
 
-function look(probe: Probe, target: ProbeTarget, timeoutMs: number): Promise<CheckResult> {
-  if (probe.httpGet) return checkHttp(probe.httpGet, target, timeoutMs);
-  if (probe.tcpSocket) return checkTcp(realPort(probe.tcpSocket.port, target), timeoutMs);
-  if (probe.exec) return checkCommand(probe.exec.command, target, timeoutMs);
+function look(probe: Probe, target: ProbeTarget, tooLate: AbortSignal): Promise<CheckResult> {
+  if (probe.httpGet) return checkHttp(probe.httpGet, target, tooLate);
+  if (probe.tcpSocket) return checkTcp(realPort(probe.tcpSocket.port, target), tooLate);
+  if (probe.exec) return checkCommand(probe.exec.command, target, tooLate);
   return Promise.resolve('this kind of probe is not supported by the process runtime');
 }
 
@@ -48,7 +56,7 @@ function realPort(port: number | string, { container, ports }: ProbeTarget): num
 function checkHttp(
   get: NonNullable<Probe['httpGet']>,
   target: ProbeTarget,
-  timeoutMs: number,
+  tooLate: AbortSignal,
 ): Promise<CheckResult> {
   const isTls = get.scheme === 'HTTPS';
   const path = get.path?.startsWith('/') ? get.path : `/${get.path ?? ''}`;
@@ -59,7 +67,7 @@ function checkHttp(
       path,
       agent: false,
       headers: { 'user-agent': 'kube-probe/agentplane', accept: '*/*' },
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: tooLate,
       ...(isTls ? { rejectUnauthorized: false } : {}),
     });
     call.on('response', (response) => {
@@ -73,23 +81,29 @@ function checkHttp(
   });
 }
 
-function checkTcp(port: number, timeoutMs: number): Promise<CheckResult> {
+function checkTcp(port: number, tooLate: AbortSignal): Promise<CheckResult> {
   return new Promise((resolve) => {
-    const socket = connect({ host: '127.0.0.1', port, timeout: timeoutMs });
+    const socket = connect({ host: '127.0.0.1', port });
     const end = (result: CheckResult): void => {
       socket.destroy();
       resolve(result);
     };
     socket.on('connect', () => end(undefined));
-    socket.on('timeout', () => end(`no connection to port ${port} within ${timeoutMs} ms`));
     socket.on('error', (error) => end(error.message));
+    tooLate.addEventListener(
+      'abort',
+      () => end(`no connection to port ${port}: ${errorText(tooLate.reason)}`),
+      {
+        once: true,
+      },
+    );
   });
 }
 
 function checkCommand(
   command: readonly string[],
   target: ProbeTarget,
-  timeoutMs: number,
+  tooLate: AbortSignal,
 ): Promise<CheckResult> {
   const [program = '', ...words] = command;
   const request = spawnRequest({ ...target.launch, command: program, args: words }, target.tools);
@@ -103,13 +117,12 @@ function checkCommand(
     const end = (): void => {
       if (pid !== undefined) sendSignal(pid, 'SIGKILL', true);
     };
-    const tooLate = AbortSignal.timeout(timeoutMs);
-    tooLate.addEventListener('abort', end, { once: true });
     child.on('error', (error) => resolve(error.message));
     child.on('exit', (code) => {
       tooLate.removeEventListener('abort', end);
       end();
       resolve(code === 0 ? undefined : `the command exited with ${code ?? 'a signal'}`);
     });
+    tooLate.addEventListener('abort', end, { once: true });
   });
 }

@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { findProcess, type ProcessIdentity } from '#lib/process-identity';
+import { variableOf } from './environment-variable.js';
 
 /**
  * Processes that were started with a variable, and all that these started: children inherit it, also those that leave
@@ -7,15 +8,9 @@ import { findProcess, type ProcessIdentity } from '#lib/process-identity';
  */
 export function markedProcesses(variable: string, value: string): readonly ProcessIdentity[] {
   if (process.platform !== 'linux') return [];
-  const marker = `${variable}=${value}`;
   return readdirSync('/proc').flatMap((name) => {
     const pid = Number(name);
     if (!Number.isInteger(pid) || pid === process.pid) return [];
-    try {
-      if (!readFileSync(`/proc/${name}/environ`, 'utf8').split('\0').includes(marker)) return [];
-    } catch {
-      return []; // gone, or another user's
-    }
-    return findProcess(pid) ?? [];
+    return variableOf(pid, variable) === value ? (findProcess(pid) ?? []) : [];
   });
 }

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { findProcess, sendSignal } from '#lib/process-identity';
+import { variableOf } from './environment-variable.js';
 import { NODE_MARKER } from './process-marker.js';
 
 /** Processes that fork while they are killed are found in the next round. */
@@ -53,15 +54,22 @@ function isOfUsers(pid: number, uids: ReadonlySet<number>): boolean {
 
 /** Any process may claim it: what it claims must be there, and belong to the user of the nodes. */
 function isOfAnotherNode(pid: number, podsFolder: string, usersFile: string): boolean {
-  const marker = `${NODE_MARKER}=`;
-  const claimed = textOf(`/proc/${pid}/environ`)
-    .split('\0')
-    .find((variable) => variable.startsWith(marker))
-    ?.slice(marker.length);
+  const claimed = variableOf(pid, NODE_MARKER);
   if (claimed === undefined || claimed === podsFolder) return false;
-  const users = join(dirname(claimed), 'users.json');
-  if (users === usersFile || !existsSync(users)) return false;
-  return statSync(users).uid === process.getuid?.();
+  const users = fileAt(join(dirname(claimed), 'users.json'));
+  if (users?.uid !== process.getuid?.()) return false;
+  const own = fileAt(usersFile);
+  return users !== undefined && !(users.dev === own?.dev && users.ino === own.ino);
+}
+
+/** Not what a link leads to: anybody may make a link to a file of root. */
+function fileAt(path: string): Stats | undefined {
+  try {
+    const found = lstatSync(path);
+    return found.isFile() ? found : undefined;
+  } catch {
+    return undefined; // not there, or gone by now
+  }
 }
 
 function textOf(path: string): string {

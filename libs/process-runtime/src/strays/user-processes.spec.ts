@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { findProcess, type ProcessIdentity, isRunning } from '#lib/process-identity';
+import { temporaryFolder, waitFor } from '#lib/testing';
+import { NODE_MARKER } from './process-marker.js';
+import { endProcessesOf } from './user-processes.js';
+
+const USER = 61_987;
+const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
+
+(isRoot ? describe : describe.skip)('endProcessesOf', () => {
+  const folder = temporaryFolder();
+  const own = join(folder, 'own');
+  mkdirSync(own);
+  const usersFile = join(own, 'users.json');
+  writeFileSync(usersFile, '{}');
+
+  /** No child of this process, which leaves its own alone. */
+  function orphan(claimed: string): ProcessIdentity {
+    const line = 'sleep 1000 >/dev/null 2>&1 & echo $!';
+    const env = { PATH: '/usr/bin:/bin', [NODE_MARKER]: join(folder, claimed, 'pods') };
+    const text = execFileSync('sh', ['-c', line], { uid: USER, gid: USER, cwd: '/', env, encoding: 'utf8' });
+    const identity = findProcess(Number(text));
+    if (!identity) throw new Error('the process is not there');
+    return identity;
+  }
+
+  const end = (): number => endProcessesOf([USER], join(own, 'pods'), usersFile);
+
+  it.each([
+    [
+      'a link to a file of root',
+      'linked',
+      () => symlinkSync('/etc/passwd', join(folder, 'linked/users.json')),
+    ],
+    ['a folder', 'folder', () => mkdirSync(join(folder, 'folder/users.json'))],
+    ['nothing', 'nothing', () => undefined],
+  ])('kills a process that claims a node whose users are %s', async (_what, name, make) => {
+    mkdirSync(join(folder, name));
+    make();
+    const claiming = orphan(name);
+    expect(end()).toBe(1);
+    await waitFor(() => !isRunning(claiming));
+  });
+
+  it('kills a process that claims this node by another path', async () => {
+    symlinkSync(own, join(folder, 'alias'));
+    const claiming = orphan('alias');
+    expect(end()).toBe(1);
+    await waitFor(() => !isRunning(claiming));
+  });
+
+  it('leaves a process of another node alone', () => {
+    mkdirSync(join(folder, 'other'));
+    writeFileSync(join(folder, 'other/users.json'), '{}');
+    const claiming = orphan('other');
+    try {
+      expect(end()).toBe(0);
+      expect(isRunning(claiming)).toBe(true);
+    } finally {
+      process.kill(claiming.pid, 'SIGKILL');
+    }
+  });
+});
