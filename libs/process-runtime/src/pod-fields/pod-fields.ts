@@ -168,7 +168,7 @@ export const POD_FIELDS: Readonly<Record<PodSection, Readonly<Record<string, Fie
     name: honoured('in logs, files and messages'),
     image: honoured('a folder of this machine'),
     imagePullPolicy: ignored('images are in the image store already'),
-    command: honoured('found by `PATH` of the container'),
+    command: honoured('found by `PATH` of the container (its first 100 folders and 4,096 characters)'),
     args: honoured('with `$(NAME)` expanded'),
     workingDir: honoured('a folder of this machine'),
     env: inside('EnvVar'),

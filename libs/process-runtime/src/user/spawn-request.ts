@@ -18,6 +18,10 @@ export interface Tools {
   readonly env: string | undefined;
 }
 
+/** Of `PATH`, which a spec chooses: it is searched at each start and look, and the node has one thread for all pods. */
+const MAX_FOLDERS = 100;
+const MAX_PATH_LENGTH = 4_096;
+
 const FOLDERS = ['/usr/bin', '/bin', '/usr/sbin', '/sbin'];
 
 /** The machine's own, never what `PATH` of a pod names. */
@@ -32,7 +36,8 @@ export function findTools(): Tools {
  */
 export function spawnRequest(launch: Launch, tools: Tools): SpawnRequest {
   const { command, args, folder, environment, user, isFolderNamed, noNewPrivileges } = launch;
-  const isMissing = findCommand(command, environment.PATH ?? '', folder) === undefined;
+  const searched = searchedFolders(environment.PATH ?? '');
+  const isMissing = findCommand(command, searched, folder) === undefined;
   const entersFolder = user.isOwn && isFolderNamed;
   const words = [
     ...((user.isOwn || noNewPrivileges) && tools.setpriv ? [tools.setpriv, '--no-new-privs', '--'] : []),
@@ -45,18 +50,29 @@ export function spawnRequest(launch: Launch, tools: Tools): SpawnRequest {
     args: rest,
     options: {
       cwd: entersFolder ? '/' : folder,
-      env: environment,
+      // Node waits while the new process searches: where that found nothing, it is not to look further
+      env:
+        isMissing && environment.PATH !== undefined
+          ? { ...environment, PATH: searched.join(':') }
+          : environment,
       ...(user.isOwn ? { uid: user.uid, gid: user.gid } : {}),
     },
   };
 }
 
-function findCommand(command: string, path: string, folder: string): string | undefined {
+/** Whole ones: a part of a name is another folder. */
+function searchedFolders(path: string): readonly string[] {
+  const cut = path.slice(0, MAX_PATH_LENGTH + 1);
+  const whole = cut.length > MAX_PATH_LENGTH ? cut.slice(0, Math.max(0, cut.lastIndexOf(':'))) : cut;
+  return whole.split(':', MAX_FOLDERS);
+}
+
+function findCommand(command: string, searched: readonly string[], folder: string): string | undefined {
   if (command.includes('/')) {
     const file = isAbsolute(command) ? command : join(folder, command);
     return existsSync(file) ? file : undefined;
   }
-  return findIn(path.split(':'), command);
+  return findIn(searched, command);
 }
 
 function findIn(folders: readonly string[], name: string): string | undefined {
