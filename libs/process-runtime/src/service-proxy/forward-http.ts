@@ -20,14 +20,14 @@ function forwardedHeaders(headers: readonly string[]): string[] {
   return kept;
 }
 
-function refuse(response: ServerResponse, message: string): void {
+function refuse(response: ServerResponse, message: string, status = 503): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
   const body = JSON.stringify({ detail: message });
   protectAnswer(response);
-  response.writeHead(503, {
+  response.writeHead(status, {
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
-    'retry-after': '1',
+    ...(status === 503 ? { 'retry-after': '1' } : {}),
   });
   response.end(body);
 }
@@ -108,6 +108,12 @@ export async function forwardHttp(
       outgoing.destroy();
       refuse(response, `the pod of Service ${serviceName} gave an answer that is no HTTP`);
     }
+  });
+  // without a listener Node ends the connection and says nothing
+  outgoing.once('upgrade', (_from, switched) => {
+    switched.destroy();
+    const detail = `the pod of Service ${serviceName} changed the protocol of a request that did not ask for it`;
+    refuse(response, detail, 502);
   });
   outgoing.once('error', () =>
     refuse(response, `the pod of Service ${serviceName} closed the connection before it answered`),

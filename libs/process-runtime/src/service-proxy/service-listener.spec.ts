@@ -215,6 +215,16 @@ describe('ServiceListener', () => {
     expect((await ask(port)).status).toBeGreaterThan(0);
   });
 
+  it('answers 502 when the pod changes the protocol without being asked to', async () => {
+    const switching = await pod('switching', (incoming) =>
+      incoming.socket.end(
+        'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n',
+      ),
+    );
+    const { status, text } = await ask(await proxy(() => [switching]));
+    expect([status, JSON.parse(text)]).toEqual([502, { detail: expect.stringContaining('protocol') }]);
+  });
+
   it('goes on when a client announces trailers without chunks', async () => {
     const a = await pod('a');
     const port = await proxy(() => [a]);
