@@ -60,6 +60,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       observedIngest(batch, () => turns.run(tenantId, () => ingestion.ingest(tenantId, batch, onlyProject))),
     projects: {
       ensure: (...given) => projects.ensure(...given),
+      update: (...given) => projects.update(...given),
       find: (...given) => projects.find(...given),
       findAll: (...given) => projects.findAll(...given),
       list: (tenantId, options) => turns.run(tenantId, () => projects.list(tenantId, options)),

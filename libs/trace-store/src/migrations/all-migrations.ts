@@ -1,5 +1,6 @@
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
+import { ingestProblemTables } from './ingest-problem-tables.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
 import { traceTables } from './trace-tables.js';
 
@@ -14,5 +15,7 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     { version: 3, name: 'project ids per tenant', transaction: false, perform: () => control.migrate() },
     traceErasures,
     runKeysByTrace,
+    { version: 6, name: 'times of projects', transaction: false, perform: () => control.migrate() },
+    ingestProblemTables,
   ];
 }

@@ -27,6 +27,15 @@ export class ProjectEntity {
   @Column('text', { nullable: true })
   extra: string | null;
 
+  @Column('timestamptz', { name: 'start_time', nullable: true })
+  startTime: Date | null;
+
+  @Column('timestamptz', { name: 'end_time', nullable: true })
+  endTime: Date | null;
+
+  @Column('text', { name: 'trace_tier', nullable: true })
+  traceTier: string | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt: Date;
 

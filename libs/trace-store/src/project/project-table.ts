@@ -1,21 +1,33 @@
 import type { Repository, SelectQueryBuilder } from 'typeorm';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, jsonContains, type JsonObject } from '#lib/json';
+import { sqlState } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import type { ControlTables } from '../control/control-tables.js';
 import type { ProjectEntity } from './project-entity.js';
 import type { ProjectReference } from './project-reference.js';
-import type { Project, Projects } from './project.js';
+import type { Project, ProjectDetails, Projects } from './project.js';
 import { TooManyProjectsError } from './too-many-projects-error.js';
 
 function parse(entity: ProjectEntity): Project {
-  return { ...entity, description: entity.description ?? undefined, extra: entity.extra ?? undefined };
+  const { description, extra, startTime, endTime, traceTier } = entity;
+  return {
+    ...entity,
+    description: description ?? undefined,
+    extra: extra ?? undefined,
+    startTime: startTime ?? undefined,
+    endTime: endTime ?? undefined,
+    traceTier: traceTier ?? undefined,
+  };
 }
 
 function hasMetadata(extra: string | null, part: JsonObject): boolean {
   const value: unknown = extra === null ? undefined : JSON.parse(extra);
   return isJsonObject(value) && jsonContains(part, value['metadata']);
 }
+
+/** SQLSTATE of a unique key that is violated. */
+const NAME_TAKEN = '23505';
 
 /** A tenant may have any number of projects: they are looked at in memory, and never all at once. */
 const SLICE = 100;
@@ -45,7 +57,7 @@ export class ProjectTable implements Projects {
   async ensure(
     tenantId: string,
     name: string,
-    options: { id?: string; description?: string; extra?: string } = {},
+    options: ProjectDetails & { readonly id?: string | undefined } = {},
   ): Promise<Project> {
     const repository = await this.#repository();
     // Looked up first: an INSERT that conflicts writes to the table all the same. The loop ends: after a conflict the row
@@ -66,6 +78,26 @@ export class ProjectTable implements Projects {
       'conflict',
       `creating the project ${name} failed: the id ${options.id} is taken; choose another`,
     );
+  }
+
+  async update(
+    tenantId: string,
+    id: string,
+    change: ProjectDetails & { readonly name?: string | undefined },
+  ): Promise<Project | undefined> {
+    if (!isUuid(id)) return undefined;
+    const repository = await this.#repository();
+    const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+    try {
+      if (Object.keys(given).length > 0) await repository.update({ tenantId, id }, given);
+    } catch (error) {
+      if (!(error instanceof Error && 'driverError' in error && sqlState(error.driverError) === NAME_TAKEN))
+        throw error;
+      throw new PublicError('conflict', `Session with name ${change.name} already exists`, [], {
+        cause: error,
+      });
+    }
+    return this.find(tenantId, { id });
   }
 
   async find(

@@ -9,8 +9,22 @@ export interface Project {
   readonly description: string | undefined;
   /** JSON text as it came. */
   readonly extra: string | undefined;
+  /** As its maker said; undefined: when it was made. */
+  readonly startTime: Date | undefined;
+  /** When it was completed, by those who say so. */
+  readonly endTime: Date | undefined;
+  readonly traceTier: string | undefined;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+}
+
+/** What may be said of a project; absent members stay as they are. */
+export interface ProjectDetails {
+  readonly description?: string | undefined;
+  readonly extra?: string | undefined;
+  readonly startTime?: Date | undefined;
+  readonly endTime?: Date | undefined;
+  readonly traceTier?: string | undefined;
 }
 
 /** Tracing projects of one tenant at a time. */
@@ -19,8 +33,17 @@ export interface Projects {
   ensure(
     tenantId: string,
     name: string,
-    options?: { id?: string; description?: string; extra?: string },
+    options?: ProjectDetails & { readonly id?: string | undefined },
   ): Promise<Project>;
+  /**
+   * @returns the project as it is now; undefined when there is none of this id
+   * @throws PublicError conflict when another project has the name
+   */
+  update(
+    tenantId: string,
+    id: string,
+    change: ProjectDetails & { readonly name?: string | undefined },
+  ): Promise<Project | undefined>;
   /** By id or by exact name; undefined also for another tenant's. */
   find(
     tenantId: string,
