@@ -7,7 +7,7 @@ import type { Clock } from '#lib/time';
 import type { LogFile } from '../log/log-file.js';
 import { markedProcesses } from '../strays/marked-processes.js';
 import { ATTEMPT_MARKER } from '../strays/process-marker.js';
-import { spawnRequest, type Tools } from '../user/spawn-request.js';
+import { spawnRequest, startFailure, type Tools } from '../user/spawn-request.js';
 import type { Launch } from '../user/launch.js';
 
 /** `code` is 128 + the signal's number for a process that a signal ended. */
@@ -58,7 +58,7 @@ export class ContainerProcess {
     this.#child.stdio[3]?.on('error', () => undefined);
     const { pid } = this.#child;
     this.identity = pid === undefined ? undefined : findProcess(pid);
-    this.ended = this.#watch(log);
+    this.ended = this.#watch(launch, log);
   }
 
   get pid(): number | undefined {
@@ -80,7 +80,7 @@ export class ContainerProcess {
     return exit;
   }
 
-  #watch(log: LogFile): Promise<ProcessExit> {
+  #watch(launch: Launch, log: LogFile): Promise<ProcessExit> {
     const { promise, resolve } = Promise.withResolvers<ProcessExit>();
     const child = this.#child;
     const { stdout, stderr, pid } = child;
@@ -93,7 +93,7 @@ export class ContainerProcess {
       stream?.on('error', () => undefined);
     }
     child.on('error', (error) => {
-      if (pid === undefined) resolve({ code: 128, startFailure: error.message });
+      if (pid === undefined) resolve({ code: 128, startFailure: startFailure(error, launch) });
     });
     child.once('exit', (code, signal) => {
       this.#hasEnded = true;

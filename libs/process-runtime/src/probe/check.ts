@@ -7,7 +7,7 @@ import type { PodContainer, Probe } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import type { Launch } from '../user/launch.js';
 import { plainHttp } from '../plain-http.js';
-import { spawnRequest, type Tools } from '../user/spawn-request.js';
+import { spawnRequest, startFailure, type Tools } from '../user/spawn-request.js';
 
 /** Undefined when the probe succeeded, else what was found. */
 export type CheckResult = string | undefined;
@@ -106,7 +106,8 @@ function checkCommand(
   tooLate: AbortSignal,
 ): Promise<CheckResult> {
   const [program = '', ...words] = command;
-  const request = spawnRequest({ ...target.launch, command: program, args: words }, target.tools);
+  const launch = { ...target.launch, command: program, args: words };
+  const request = spawnRequest(launch, target.tools);
   return new Promise((resolve) => {
     const child = spawn(request.command, request.args, {
       ...request.options,
@@ -117,7 +118,7 @@ function checkCommand(
     const end = (): void => {
       if (pid !== undefined) sendSignal(pid, 'SIGKILL', true);
     };
-    child.on('error', (error) => resolve(error.message));
+    child.on('error', (error) => resolve(startFailure(error, launch)));
     child.on('exit', (code) => {
       tooLate.removeEventListener('abort', end);
       end();

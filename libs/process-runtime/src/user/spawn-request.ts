@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import type { SpawnOptions } from 'node:child_process';
 import type { Launch } from './launch.js';
 
@@ -17,6 +17,9 @@ export interface Tools {
   /** Of coreutils: changes the folder as the user, not before it becomes one. */
   readonly env: string | undefined;
 }
+
+/** A `PATH` on which no command is: by its name, and only root could make it. */
+const NOWHERE = '/nonexistent';
 
 /** Of `PATH`, which a spec chooses: it is searched at each start and look, and the node has one thread for all pods. */
 const MAX_FOLDERS = 100;
@@ -43,21 +46,22 @@ export function spawnRequest(launch: Launch, tools: Tools): SpawnRequest {
     ...((user.isOwn || noNewPrivileges) && tools.setpriv ? [tools.setpriv, '--no-new-privs', '--'] : []),
     ...(entersFolder && tools.env ? [tools.env, `--chdir=${folder}`] : []),
   ];
-  // Node itself says best what is missing
-  const [first = command, ...rest] = isMissing ? [command, ...args] : [...words, command, ...args];
+  // started without the tools, so nothing may be found that appears only now: a bare name, and nowhere to look for it
+  const [first = command, ...rest] = isMissing ? [basename(command)] : [...words, command, ...args];
   return {
     command: first,
     args: rest,
     options: {
       cwd: entersFolder ? '/' : folder,
-      // Node waits while the new process searches: where that found nothing, it is not to look further
-      env:
-        isMissing && environment.PATH !== undefined
-          ? { ...environment, PATH: searched.join(':') }
-          : environment,
+      env: isMissing ? { ...environment, PATH: NOWHERE } : environment,
       ...(user.isOwn ? { uid: user.uid, gid: user.gid } : {}),
     },
   };
+}
+
+/** Why a process could not be started: the error of `spawn` names the tool before the command. */
+export function startFailure(error: NodeJS.ErrnoException, { command }: Launch): string {
+  return error.code === undefined ? error.message : `spawn ${command} ${error.code}`;
 }
 
 /** Whole ones: a part of a name is another folder. */
@@ -69,10 +73,14 @@ function searchedFolders(path: string): readonly string[] {
 
 function findCommand(command: string, searched: readonly string[], folder: string): string | undefined {
   if (command.includes('/')) {
-    const file = isAbsolute(command) ? command : join(folder, command);
+    const file = resolve(folder, command);
     return existsSync(file) ? file : undefined;
   }
-  return findIn(searched, command);
+  // an empty one is the folder that the process begins in
+  return findIn(
+    searched.map((one) => resolve(folder, one)),
+    command,
+  );
 }
 
 function findIn(folders: readonly string[], name: string): string | undefined {
