@@ -112,7 +112,7 @@ export class CronService {
       await this.#requireReach(changer, before);
     }
     const admitted = run.webhook === before.payload['webhook'] ? run : await this.#payload(run);
-    return this.parts.sql.transaction(async (inside) => {
+    return this.parts.sql.transaction(scope, async (inside) => {
       // what has changed since then stays, but for what the request names
       const kept = await findCron(scope, inside, cronId, true);
       if (!kept) throw cronNotFound(cronId);

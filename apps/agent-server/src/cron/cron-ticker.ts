@@ -79,7 +79,7 @@ export class CronTicker {
     const { sql, server, watch } = this.parts;
     let due: DueCron | undefined;
     try {
-      const fired = await sql.transaction(async (inside) => {
+      const fired = await sql.transaction(WORKER, async (inside) => {
         due = await claimCron(WORKER, inside, server.graphIds, [...busy]);
         if (due?.hasBusyThread) busy.add(due.cronId);
         else if (due) await this.#fire(inside, due);

@@ -1,4 +1,5 @@
 import { Turns } from '../store/turns.js';
+import { WORKER } from '../store/worker-scope.js';
 import { GraphProcess, type GraphProcessParts } from './graph-process.js';
 
 /** Runs that are tried again together in a host of their own. */
@@ -26,7 +27,7 @@ export interface QuarantinePlace {
  */
 export class Quarantine {
   readonly #groups = new Map<string, Group>();
-  readonly #turns = new Turns(1);
+  readonly #turns = new Turns({ places: 1, maxWaiting: Infinity, what: 'Hosts of accused runs' });
 
   constructor(private readonly parts: GraphProcessParts) {}
 
@@ -61,7 +62,7 @@ export class Quarantine {
 
   #open(group: Group): Promise<GraphProcess> {
     return new Promise((resolve, reject) => {
-      void this.#turns.take(async () => {
+      void this.#turns.take(WORKER, async () => {
         const over = new Promise<void>((done) => (group.release = done));
         if (group.users === 0) group.release?.(); // everybody left while it waited
         const process = new GraphProcess(this.parts);

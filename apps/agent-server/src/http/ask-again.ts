@@ -3,10 +3,11 @@ import type { FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
-import type { Scope } from '../store/scope.js';
+import type { CallerScope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
+import { EVERY_ROW } from '../store/sql-filter.js';
 import { findThread } from '../store/thread/find-thread.js';
-import { authorize, EVERYTHING } from './caller-scope.js';
+import { authorize } from './caller-scope.js';
 import { pathId } from './request-parts.js';
 
 /** Milliseconds between two questions. */
@@ -31,7 +32,7 @@ export function askAgain(
       request.caller = await request.server.callerOf(request);
       const threadId = pathId(request, 'thread_id');
       const scope = await authorize(request, 'threads:read', { thread_id: threadId });
-      if (scope !== EVERYTHING && (await isOfOthers(scope, sql, threadId))) return refused();
+      if (scope.filter !== EVERY_ROW && (await isOfOthers(scope, sql, threadId))) return refused();
     } catch (error) {
       if (isRefusal(error)) return refused();
     }
@@ -45,9 +46,9 @@ export function askAgain(
 }
 
 /** A thread that does not exist is nobody's: it may come to be. */
-async function isOfOthers(scope: Scope, sql: Sql, threadId: string): Promise<boolean> {
+async function isOfOthers(scope: CallerScope, sql: Sql, threadId: string): Promise<boolean> {
   if (await findThread(scope, sql, threadId)) return false;
-  return (await findThread(EVERYTHING, sql, threadId)) !== undefined;
+  return (await findThread({ ...scope, filter: EVERY_ROW }, sql, threadId)) !== undefined;
 }
 
 /** `too_many`: keys that were good a minute ago are always judged, so this one was refused since, by another answer. */

@@ -22,8 +22,10 @@ declare module 'fastify' {
   }
 }
 
-/** Of a caller whom no handler limits. */
-export const EVERYTHING: CallerScope = { kind: 'caller', filter: EVERY_ROW };
+/** Of a request that no handler limits. */
+function everythingFor({ caller }: FastifyRequest): CallerScope {
+  return { kind: 'caller', filter: EVERY_ROW, caller: caller?.identity };
+}
 
 /** The scope of a request, made from the access that its route names. */
 export function scopeOf({ scope, routeOptions }: FastifyRequest): CallerScope {
@@ -44,15 +46,15 @@ export async function authorize(
   value: MutableJsonObject,
 ): Promise<CallerScope> {
   const { caller, server } = request;
-  if (!server.authorization) return EVERYTHING;
+  if (!server.authorization) return everythingFor(request);
   if (!caller) throw new Error('a request with handlers of the agent has no caller');
   const filter = await server.authorization.authorize(access, caller, value);
-  return filter ? { kind: 'caller', filter } : EVERYTHING;
+  return { kind: 'caller', filter: filter ?? EVERY_ROW, caller: caller.identity };
 }
 
 /** Asks for the access of a route; what a handler changes is changed in the request. */
 export async function authorizeRoute(request: FastifyRequest, access: Access): Promise<CallerScope> {
-  if (!request.server.authorization) return EVERYTHING;
+  if (!request.server.authorization) return everythingFor(request);
   if (request.method !== 'GET') request.body ??= {}; // handlers stamp metadata on requests without a body too
   const { value, keep } = askedValue(request, access);
   const scope = await authorize(request, access, value);

@@ -81,7 +81,7 @@ export async function eraseRun(
     if (!(await removeRun(scope, inside, runId, threadId)))
       throw new PublicError('conflict', `Run ${runId} is active; cancel it first`);
   };
-  await sql.transaction(remove, { locks: threadId });
+  await sql.transaction(scope, remove, { locks: threadId });
   if (erases) traces?.wake();
 }
 
@@ -91,7 +91,7 @@ async function removeWithTraces(sql: Sql, scope: Scope, threadId: string): Promi
     await eraseThreadTraces(scope, inside, threadId);
     await removeThread(scope, inside, threadId);
   };
-  await sql.transaction(remove, { locks: threadId });
+  await sql.transaction(scope, remove, { locks: threadId });
 }
 
 /** What an erasure reaches, or reached. */
@@ -149,7 +149,7 @@ async function eraseReached(
   const crons = await removeCrons(rights.crons, sql, metadata);
   let runs = 0;
   for (const runId of await listTemporaryRuns(rights.threads, sql, metadata)) {
-    const isRemoved = await sql.transaction(async (inside) => {
+    const isRemoved = await sql.transaction(rights.threads, async (inside) => {
       await eraseRunTrace(rights.threads, inside, runId);
       return removeTemporaryRun(rights.threads, inside, runId);
     });

@@ -3,7 +3,7 @@ import { systemClock } from '#lib/time';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
 import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
 import { WORKER } from '../store/worker-scope.js';
-import { EVERYTHING } from './caller-scope.js';
+import { EVERY_ROW } from '../store/sql-filter.js';
 import { ThreadState } from './thread-state.js';
 import { registerThreadRoutes } from './thread-routes.js';
 
@@ -14,7 +14,7 @@ beforeAll(() => {
   app = Fastify();
   app.decorateRequest('scope', undefined);
   app.addHook('onRequest', async (request) => {
-    request.scope = EVERYTHING;
+    request.scope = { kind: 'caller', filter: EVERY_ROW };
   });
   const parts = { sql: store.sql, clock: systemClock, traces: undefined };
   registerThreadRoutes(app, { ...parts, state: new ThreadState(parts as never) });

@@ -139,7 +139,7 @@ async function withTtl(
     await setThreadTtl(scope, inside, threadId, ttl);
     return thread;
   };
-  return sql.transaction(writeAll, { locks: threadId });
+  return sql.transaction(scope, writeAll, { locks: threadId });
 }
 
 /** Routes about threads and their states. */

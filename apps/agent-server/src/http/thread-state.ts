@@ -100,7 +100,7 @@ export class ThreadState {
    * @throws PublicError `not_found`, `conflict` while a run is active, `bad_request` when no graph has used the thread
    */
   async update({ scope, threadId }: AskedThread, update: StateUpdate): Promise<unknown> {
-    return this.#inLong(threadId, async (inside) => {
+    return this.#inLong(scope, threadId, async (inside) => {
       await lockThread(scope, inside, threadId);
       if (await hasActiveRun(scope, inside, threadId))
         throw new PublicError('conflict', `Thread ${threadId} has an active run`);
@@ -125,7 +125,7 @@ export class ThreadState {
     write: (inside: Sql) => Promise<WireThread>,
   ): Promise<WireThread> {
     let failure: { readonly error: unknown } | undefined;
-    const made = await this.#inLong(threadId, async (inside) => {
+    const made = await this.#inLong(scope, threadId, async (inside) => {
       const existing = await findThread(scope, inside, threadId);
       const thread = await write(inside);
       if (existing) return thread;
@@ -149,8 +149,8 @@ export class ThreadState {
     return made;
   }
 
-  #inLong<T>(threadId: string, work: (inside: Sql) => Promise<T>): Promise<T> {
-    return this.parts.sql.transaction(work, { locks: threadId, isLong: true });
+  #inLong<T>(scope: Scope, threadId: string, work: (inside: Sql) => Promise<T>): Promise<T> {
+    return this.parts.sql.transaction(scope, work, { locks: threadId, isLong: true });
   }
 
   /** The graph reads and writes outside of the transaction. */

@@ -57,7 +57,7 @@ async function prune(scope: Scope, sql: Sql, threadId: string, keepsLatest: bool
     await pruneThread(scope, inside, threadId);
     return true;
   };
-  return sql.transaction(keepLatest, { locks: threadId });
+  return sql.transaction(scope, keepLatest, { locks: threadId });
 }
 
 /** Routes that copy threads, make them smaller, and mark their states. */

@@ -23,6 +23,8 @@ const UNDEFINED: readonly string[] = ['42704', '42883'];
 
 /** Searches that read vectors at once. */
 const MAX_SCANS = 2;
+/** Of one caller. */
+const MAX_WAITING = 1_000;
 
 export interface NearestQuery {
   readonly query: Float32Array;
@@ -35,7 +37,7 @@ export interface NearestQuery {
  * by reading the vectors that the search leaves.
  */
 export class NearestItems {
-  readonly #scans = new Turns(MAX_SCANS);
+  readonly #scans = new Turns({ places: MAX_SCANS, maxWaiting: MAX_WAITING, what: 'Searches by vectors' });
   #isPrepared: Promise<void> | undefined;
 
   constructor(private readonly sql: Sql) {}
@@ -50,7 +52,7 @@ export class NearestItems {
         // the extension was dropped since
         if (!UNDEFINED.includes(sqlState(error) ?? '')) throw error;
       }
-    return this.#scans.take(() => this.#scan(scope, search, wanted));
+    return this.#scans.take(scope, () => this.#scan(scope, search, wanted));
   }
 
   /** Once for a process: who drops the extension means it. */

@@ -142,6 +142,8 @@ export class RunService {
    */
   async submitAll(orders: readonly RunOrder[]): Promise<WireRun[]> {
     const { sql, webhooks, worker } = this.parts;
+    const [first] = orders;
+    if (!first) return [];
     const called = orders.flatMap(({ request: { webhook } }) => (webhook ? [webhook] : []));
     const admitted = await webhooks.admitAll(called);
     const urls = new Map(called.map((given, at) => [given, admitted[at]]));
@@ -161,7 +163,7 @@ export class RunService {
     });
     let queued: readonly (readonly [Submission, QueuedRun])[];
     try {
-      queued = await sql.transaction((inside) => this.#queueAll(inside, submissions));
+      queued = await sql.transaction(first.asker.scope, (inside) => this.#queueAll(inside, submissions));
     } catch (error) {
       for (const { queueing } of submissions) if (queueing.startsHere) worker.release();
       throw error;

@@ -1,24 +1,21 @@
-import { PublicError } from '#lib/errors';
+import type { Scope } from './scope.js';
+import { Turns } from './turns.js';
 
-/** Of one name; a request more is refused. */
+/** Of one caller for one name. */
 const MAX_WAITING = 1_000;
 
-/** Has what bears the same name wait its turn, first come first served; different names never wait for one another. */
+/** Has what bears the same name wait its turn; different names never wait for one another. */
 export class NamedTurns {
-  readonly #queues = new Map<string, { last: Promise<unknown>; length: number }>();
+  readonly #turns = new Map<string, Turns>();
 
   /** @throws PublicError `unavailable` when too many wait already */
-  async take<T>(name: string, action: () => Promise<T>): Promise<T> {
-    const queue = this.#queues.get(name) ?? { last: Promise.resolve(), length: 0 };
-    if (queue.length > MAX_WAITING)
-      throw new PublicError('unavailable', `${name}: ${MAX_WAITING} requests wait for their turn; retry`);
-    this.#queues.set(name, queue);
-    queue.length += 1;
-    const turn = queue.last.then(action).finally(() => {
-      queue.length -= 1;
-      if (queue.length === 0) this.#queues.delete(name);
-    });
-    queue.last = turn.catch(() => undefined);
-    return turn;
+  async take<T>(scope: Scope, name: string, action: () => Promise<T>): Promise<T> {
+    const turns = this.#turns.get(name) ?? new Turns({ places: 1, maxWaiting: MAX_WAITING, what: name });
+    this.#turns.set(name, turns);
+    try {
+      return await turns.take(scope, action);
+    } finally {
+      if (turns.isIdle) this.#turns.delete(name);
+    }
   }
 }

@@ -284,7 +284,8 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   findThread: { ask: (scope, { threadId }) => findThread(scope, store.sql, threadId), absent: undefined },
   getThread: { ask: (scope, { threadId }) => getThread(scope, store.sql, threadId), absent: 'not_found' },
   lockThread: {
-    ask: (scope, { threadId }) => store.sql.transaction((inside) => lockThread(scope, inside, threadId)),
+    ask: (scope, { threadId }) =>
+      store.sql.transaction(scope, (inside) => lockThread(scope, inside, threadId)),
     absent: 'not_found',
   },
   patchThread: {

@@ -9,6 +9,8 @@ export interface WorkerScope {
 export interface CallerScope {
   readonly kind: 'caller';
   readonly filter: SqlFilter;
+  /** Who it is: callers take turns. Undefined where authentication is off. */
+  readonly caller?: string | undefined;
 }
 
 /** On whose behalf a statement speaks: the first argument of every statement. */

@@ -34,12 +34,19 @@ interface Answer<R> {
 /** Short transactions at once, and statements that take a turn. */
 const MAX_TRANSACTIONS = 2;
 
+/** Of one caller. */
+const MAX_WAITING = 5_000;
+
+function turnsAt(what: string, places: number): Turns {
+  return new Turns({ places, maxWaiting: MAX_WAITING, what });
+}
+
 /** The turns of transactions: each holds a connection and may need a second one, so they must never hold all. */
 function turnsOf(connections: number): { readonly short: Turns; readonly long: Turns } {
   const most = Math.max(1, connections - 1);
   const long = Math.floor(most / 3);
-  const short = new Turns(Math.min(MAX_TRANSACTIONS, most - long));
-  return { short, long: long > 0 ? new Turns(long) : short };
+  const short = turnsAt('Changes', Math.min(MAX_TRANSACTIONS, most - long));
+  return { short, long: long > 0 ? turnsAt('Changes of states', long) : short };
 }
 
 /**
@@ -62,7 +69,7 @@ export class Sql {
     this.#pool = pool;
     this.#connection = connection;
     this.#turns = turnsOf(pool.options.max);
-    this.#scans = new Turns(Math.max(1, Math.floor(pool.options.max / 2)));
+    this.#scans = turnsAt('Searches', Math.max(1, Math.floor(pool.options.max / 2)));
   }
 
   /** A statement of the server's own work. */
@@ -82,30 +89,34 @@ export class Sql {
     const statement = { text, values: [filter.alternatives, ...values] };
     const ask = (): Promise<Answer<R>> =>
       this.#query(name === undefined ? statement : { name, ...statement });
-    if (scans && scope.kind === 'caller' && !this.#connection) return this.#scans.take(ask);
+    if (scans && scope.kind === 'caller' && !this.#connection) return this.#scans.take(scope, ask);
     const isFree = !takesTurn || this.#connection;
-    return this.#ofThread(locks, () => (isFree ? ask() : this.#turns.short.take(ask)));
+    return this.#ofThread(scope, locks, () => (isFree ? ask() : this.#turns.short.take(scope, ask)));
   }
 
   /** A transaction has the turn of its thread already. */
-  #ofThread<T>(threadId: string | undefined, action: () => Promise<T>): Promise<T> {
+  #ofThread<T>(scope: Scope, threadId: string | undefined, action: () => Promise<T>): Promise<T> {
     if (threadId === undefined || this.#connection) return action();
-    return this.#threads.take(`Thread ${threadId}`, action);
+    return this.#threads.take(scope, `Thread ${threadId}`, action);
   }
 
   #query<R extends object>(statement: Statement): Promise<Answer<R>> {
     return (this.#connection ?? this.#pool).query<R>(statement);
   }
 
-  /** Statements of `work` are performed whole or not at all. */
-  transaction<T>(work: (sql: Sql) => Promise<T>, { locks, isLong }: TransactionOptions = {}): Promise<T> {
+  /** Statements of `work` are performed whole or not at all. @param scope on whose behalf it waits for its turn */
+  transaction<T>(
+    scope: Scope,
+    work: (sql: Sql) => Promise<T>,
+    { locks, isLong }: TransactionOptions = {},
+  ): Promise<T> {
     if (this.#connection) return work(this);
     const { short, long } = this.#turns;
     const perform = (): Promise<T> =>
       inTransaction(this.#pool, (connection) => work(new Sql(this.#pool, connection)));
     // whoever waits for the turn of a long one keeps nobody from its thread
-    if (isLong) return long.take(() => this.#ofThread(locks, perform));
-    return this.#ofThread(locks, () => short.take(perform));
+    if (isLong) return long.take(scope, () => this.#ofThread(scope, locks, perform));
+    return this.#ofThread(scope, locks, () => short.take(scope, perform));
   }
 
   /**

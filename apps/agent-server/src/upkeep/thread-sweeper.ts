@@ -86,7 +86,7 @@ export class ThreadSweeper {
         await pruneThread(WORKER, inside, threadId);
         await restThreadTtl(WORKER, inside, threadId);
       };
-      await this.parts.sql.transaction(end, { locks: threadId });
+      await this.parts.sql.transaction(WORKER, end, { locks: threadId });
     } catch (error) {
       if (!(error instanceof PublicError) || error.code !== 'not_found') throw error; // a caller removed it
     }

@@ -41,5 +41,5 @@ export async function createThread(
     if (!existing) throw new PublicError('conflict', `Thread ${threadId} exists already`);
     return existing;
   };
-  return ttl ? sql.transaction(create, { locks: threadId }) : create(sql);
+  return ttl ? sql.transaction(scope, create, { locks: threadId }) : create(sql);
 }
