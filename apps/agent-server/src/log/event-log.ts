@@ -320,6 +320,8 @@ export class LogCursor {
   #index: number;
   #position: Position | undefined;
   #opening: LoggedEvent | undefined;
+  /** It is not known yet where the log begins: an opening before the first event is. */
+  #awaitsOpening = false;
 
   constructor(
     private readonly log: EventLog,
@@ -336,6 +338,7 @@ export class LogCursor {
     // one that begins with the opening of an attempt gets it anyway
     if (from.kind === 'now' || log.at(this.#index)?.position.n !== 0)
       this.#opening = log.openingAt(this.#position);
+    this.#awaitsOpening = from.kind === 'now' && !this.#position && !this.#opening;
   }
 
   /** Number of the next event to take, counted from the beginning of the log. */
@@ -368,6 +371,12 @@ export class LogCursor {
     }
     if (this.#isBehind) return undefined;
     const next = this.#next();
+    if (next && this.#awaitsOpening) {
+      this.#awaitsOpening = false;
+      const { attempt, n } = next.position;
+      const late = n > 0 && this.log.openingAt({ attempt, n: n - 1 });
+      if (late) return late;
+    }
     if (next) {
       this.#index++;
       this.#position = next.position;

@@ -155,9 +155,16 @@ export class RunFollower implements Followed {
   standsAt(runId: string, position: Position): void {
     const place = this.#places.get(runId);
     if (!place) return;
-    if (!place.log.events.last) place.log.events.restart(position);
+    if (!place.log.events.last) this.#beginAfter(place, position);
     place.begun?.();
     this.#takeEarly(place);
+  }
+
+  /** The opening of the attempt was emitted before: readers get one all the same. */
+  #beginAfter({ log: { runId, events } }: Place, position: Position): void {
+    events.restart(position);
+    const { attempt } = position;
+    if (attempt > 0) events.describe({ event: 'metadata', data: JSON.stringify({ run_id: runId, attempt }) });
   }
 
   /**
@@ -171,7 +178,7 @@ export class RunFollower implements Followed {
     try {
       if (!events.last) {
         const last = await findLastEvent(WORKER, this.parts.sql, runId);
-        if (last && !events.last) events.restart(last);
+        if (last && !events.last) this.#beginAfter(place, last);
       }
     } catch (error) {
       this.parts.log.warn({ run_id: runId, error: errorText(error) }, 'reading relayed output failed');
