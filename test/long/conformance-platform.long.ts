@@ -15,4 +15,4 @@ afterAll(async () => {
 }, 60_000);
 
 /** The agent deployed by the platform of one machine keeps every promise through its Service. */
-checkConformance(() => agent.target, ['key']);
+checkConformance(() => agent.target, ['guarded', 'key', 'tuned']);

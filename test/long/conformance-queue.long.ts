@@ -23,7 +23,7 @@ afterAll(async () => {
 }, 60_000);
 
 /** An agent whose runs have two pods of their own, and a Redis between them and the one that answers. */
-checkConformance(() => agent.target, ['key']);
+checkConformance(() => agent.target, ['guarded', 'key', 'tuned']);
 
 (hasRedis ? it : it.skip)('connects each of its three pods to the Redis of the deployment', async () => {
   const client = createClient({ url: redis?.uri ?? '' });

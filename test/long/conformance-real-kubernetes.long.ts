@@ -31,5 +31,5 @@ if (home) {
   }, 120_000);
 
   /** The same on a real Kubernetes API server. */
-  checkConformance(() => agent.target, ['key']);
+  checkConformance(() => agent.target, ['guarded', 'key', 'tuned']);
 } else it('needs a real Kubernetes', () => leaveOut('a real Kubernetes'));

@@ -2,10 +2,13 @@ import { agentplane } from '../../cli/agentplane.js';
 import { type Platform, startPlatform } from '../../support/platform.js';
 import { Rest } from '../../support/rest.js';
 import { waitUntil } from '../../support/wait-until.js';
-import { CONFORMANCE_AGENT } from './replicas.js';
+import { GUARDED_AGENT } from '../../../apps/agent-server/testdata/start-server.js';
+import { CONFORMANCE_AGENT, TUNED } from './replicas.js';
 import type { Target } from './target.js';
 
+/** Images of the two agents, which are the names of their deployments too. */
 const IMAGE = 'conformance';
+const GUARDED_IMAGE = 'guarded';
 const DEPLOYED_WITHIN_MS = 180_000;
 
 interface Deployment {
@@ -27,37 +30,49 @@ export interface Asked {
 }
 
 /**
- * Starts a platform over an empty data folder and deploys the agent as a person would.
+ * Starts a platform over an empty data folder and deploys both agents as a person would.
  * @param more further words of `agentplane up`
  */
 export async function deployAgent(
   dataFolder: string,
   more: readonly string[] = [],
-  asked: Asked = {},
+  { resourceSpec, secrets = [] }: Asked = {},
 ): Promise<DeployedAgent> {
   const platform = await startPlatform(dataFolder, { more });
   try {
-    return { target: await deployOn(platform, asked), stop: async () => void (await platform.stop()) };
+    const tuned = Object.entries(TUNED).map(([name, value]) => ({ name, value }));
+    const [url, guardedUrl] = await Promise.all([
+      deployOn(platform, IMAGE, CONFORMANCE_AGENT, {
+        secrets: [...tuned, ...secrets],
+        ...(resourceSpec ? { resourceSpec } : {}),
+      }),
+      deployOn(platform, GUARDED_IMAGE, GUARDED_AGENT),
+    ]);
+    const target = { url, guardedUrl, headers: { 'x-api-key': platform.credentials.apiKey } };
+    return { target, stop: async () => void (await platform.stop()) };
   } catch (error) {
     await platform.stop();
     throw error;
   }
 }
 
+/** The address of its Service. */
 async function deployOn(
   { dataFolder, credentials }: Platform,
-  { resourceSpec, secrets = [] }: Asked,
-): Promise<Target> {
-  const added = await agentplane(['image', 'add', IMAGE, CONFORMANCE_AGENT, '--data', dataFolder]);
+  image: string,
+  folder: string,
+  { resourceSpec, secrets = [] }: Asked = {},
+): Promise<string> {
+  const added = await agentplane(['image', 'add', image, folder, '--data', dataFolder]);
   if (added.code !== 0) throw new Error(`image add exited with ${added.code}: ${added.complaint}`);
   const rest = new Rest(credentials);
   const { body } = await rest.post<Deployment>('/v2/deployments', {
-    ...{ name: 'conformance', source: 'internal_image', secrets },
+    ...{ name: image, source: 'internal_image', secrets },
     source_config: resourceSpec ? { resource_spec: resourceSpec } : {},
-    source_revision_config: { image_uri: IMAGE },
+    source_revision_config: { image_uri: image },
   });
-  const url = await waitUntil(
-    'the agent to be deployed',
+  return waitUntil(
+    `${image} to be deployed`,
     async () => {
       const path = `/v2/deployments/${body.id}`;
       const { body: revision } = await rest.get<{ status: string; status_message?: string }>(
@@ -70,5 +85,4 @@ async function deployOn(
     },
     DEPLOYED_WITHIN_MS,
   );
-  return { url, headers: { 'x-api-key': credentials.apiKey } };
 }

@@ -14,7 +14,7 @@ const REFUSED_ALWAYS: Readonly<Record<string, string>> = {
 };
 
 /** For rows that need `tuned`. */
-const TUNED = { CRON_MIN_INTERVAL_SECONDS: '1', RUN_WEBHOOK_PRIVATE_ADDRESSES: 'true' };
+export const TUNED = { CRON_MIN_INTERVAL_SECONDS: '1', RUN_WEBHOOK_PRIVATE_ADDRESSES: 'true' };
 
 /** Agent servers on one database behind one address, as processes of this machine. */
 export class Replicas {
