@@ -102,6 +102,7 @@ export class AgentServer {
     const sweeper = new ItemSweeper({ sql, intervalMinutes: ttl.sweepIntervalMinutes, clock, log });
     const { webhooks: webhookSettings, threadTtl } = agent;
     const services = buildServices({
+      ...{ app, hasApp: agent.http.app !== undefined },
       ...{ config, webhookSettings, threadTtl, database, graphs, hosts, assistants, secrets, clock, log },
     });
     const { worker, watches, keeper, follower, runs, state, crons, webhooks, agents, tasks, watch } =

@@ -26,6 +26,7 @@ import { Worker } from './run/worker.js';
 import { buildWebhooks } from './webhook/build-webhooks.js';
 import { TraceEraser } from './erasure/trace-eraser.js';
 import { ThreadSweeper } from './upkeep/thread-sweeper.js';
+import type { OwnApp } from './webhook/post-webhook.js';
 import type { WebhookSender } from './webhook/webhook-sender.js';
 import type { Database } from './store/database.js';
 import type { ServerIdentity } from './store/server-identity.js';
@@ -35,6 +36,10 @@ export interface ServiceParts {
   readonly config: ServerConfig;
   /** What `langgraph.json` says about webhooks. */
   readonly webhookSettings: WebhookSettings;
+  /** Whether the agent has an HTTP app, in this process or in that of a server beside it. */
+  readonly hasApp: boolean;
+  /** That app, where this server has it. */
+  readonly app: OwnApp | undefined;
   /** What it says about the lives of threads. */
   readonly threadTtl: ThreadTtlSettings;
   /** With its schema. */

@@ -207,6 +207,107 @@ describe('the HTTP app of an agent', () => {
   }, 60_000);
 });
 
+describe('the HTTP app of an agent as the receiver of a webhook', () => {
+  let receiving: ServerProcess;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    const env = { RUN_WEBHOOK_SECRET: 'of the app' };
+    receiving = await ServerProcess.start({ uri, folder: FOLDER, env });
+  });
+
+  afterAll(() => receiving?.stop());
+
+  async function called(webhook: string): Promise<{ runId: string; state: () => Promise<unknown> }> {
+    const { threads, runs } = receiving.client();
+    const { thread_id: threadId } = await threads.create();
+    const { run_id: runId } = await runs.create(threadId, 'calling', { input: {}, webhook });
+    const state = async (): Promise<unknown> => {
+      const run: object = await runs.get(threadId, runId);
+      return 'webhook' in run ? run.webhook : undefined;
+    };
+    return { runId, state };
+  }
+
+  it('gets it by a path of its own, signed, and without the caller', async () => {
+    const { runId, state } = await called('/custom/../custom/hook?a=b#c');
+    const hook = await waitUntil('the call', async () => {
+      const hooks = (await (await fetch(`${receiving.url}/custom/hooks`)).json()) as { run_id: string }[];
+      return hooks.find(({ run_id }) => run_id === runId);
+    });
+    expect(hook).toMatchObject({
+      query: { a: 'b' },
+      kwargs: { webhook: '/custom/hook?a=b' },
+      headers: {
+        'webhook-id': runId,
+        'webhook-signature': expect.stringContaining('v1,') as unknown,
+        'content-type': 'application/json',
+      },
+    });
+    expect(hook).not.toHaveProperty('user');
+    expect(JSON.stringify(hook)).not.toContain('"caller"');
+    const settled = await waitUntil('the result', async () => {
+      const found = (await state()) as { state?: string } | undefined;
+      return found?.state === 'delivered' && found;
+    });
+    expect(settled).toMatchObject({ url: '/custom/hook?a=b', attempts: 1, last_error: null });
+  });
+
+  it.each(['/threads', '/runs/cancel', '/store/items', '/custom/absent'])(
+    'reaches no route of the server by %s',
+    async (path) => {
+      const { state } = await called(path);
+      const tried = await waitUntil('the attempt', async () => {
+        const found = (await state()) as { last_error?: string } | undefined;
+        return found?.last_error && found;
+      });
+      expect(tried).toMatchObject({
+        state: 'pending',
+        last_error: "the agent's HTTP app answered 404",
+      });
+    },
+  );
+
+  it.each(['//example.com/hook', '/\\example.com/hook', '///x'])('refuses %s', async (webhook) => {
+    const answer = await fetch(`${receiving.url}/runs/wait`, {
+      ...{ method: 'POST', headers: JSON_HEADERS },
+      body: JSON.stringify({ assistant_id: 'calling', input: {}, webhook }),
+    });
+    expect(await outcome(Promise.resolve(answer))).toMatchObject([
+      422,
+      {
+        detail: [
+          { loc: ['body', 'webhook'], msg: expect.stringContaining('no path of the HTTP app') as unknown },
+        ],
+      },
+    ]);
+  });
+
+  it('makes its call where another server of the deployment has the app', async () => {
+    const { uri } = await postgres.freshDatabase();
+    const [api, queue] = await Promise.all(
+      ['api', 'queue'].map((role) =>
+        ServerProcess.start({ uri, folder: FOLDER, env: { AGENTPLANE_ROLE: role } }),
+      ),
+    );
+    try {
+      const runs = await Promise.all(
+        Array.from({ length: 5 }, async () => {
+          const { thread_id } = (await api?.client().threads.create()) ?? { thread_id: '' };
+          return api?.client().runs.create(thread_id, 'calling', { input: {}, webhook: '/custom/hook' });
+        }),
+      );
+      await waitUntil('all calls', async () => {
+        const hooks = (await (await fetch(`${api?.url}/custom/hooks`)).json()) as { run_id: string }[];
+        return runs.every((run) => hooks.some(({ run_id }) => run_id === run?.run_id));
+      });
+      expect(queue?.log.filter(({ msg }) => msg.startsWith('webhook failed'))).toEqual([]);
+    } finally {
+      await Promise.all([api?.stop(), queue?.stop()]);
+    }
+  });
+});
+
 describe('an app that is no router, behind authentication', () => {
   let plain: ServerProcess;
 
@@ -228,6 +329,19 @@ describe('an app that is no router, behind authentication', () => {
     const forged = { 'x-agentplane-caller': Buffer.from('{"identity":"root"}').toString('base64url') };
     expect(await ask('/p/any', { ...alice, ...forged })).toEqual([200, { path: '/any', user: 'alice' }]);
     expect(await ask('/p/assistants/idle', alice)).toMatchObject([200, { graph_id: 'idle' }]);
+  });
+
+  it('gets the webhook of a run on behalf of the caller of the run', async () => {
+    const alice = { authorization: 'Bearer alice' };
+    const body = JSON.stringify({ assistant_id: 'idle', input: {}, webhook: '/hook' });
+    const headers = { ...alice, ...JSON_HEADERS };
+    const answer = await fetch(`${plain.url}/p/runs`, { method: 'POST', headers, body });
+    const { run_id } = (await answer.json()) as { run_id: string };
+    const [, hooks] = await waitUntil('the call', async () => {
+      const found = await ask('/p/hooks', alice);
+      return JSON.stringify(found[1]) !== '[]' && found;
+    });
+    expect(hooks).toEqual([{ of: run_id, user: 'alice' }]);
   });
 
   it.each(['/p/nothing', '/p/throw'])('has the server answer where it fails: %s', async (path) => {

@@ -6,6 +6,8 @@ import { Seat } from '../hosting/seat.js';
 import { AppProcess, type AppProcessParts } from './app-process.js';
 import { MOST_REQUESTS, PASS_HEADER } from './control.js';
 import { isForApp, needsCaller, type OwnRoute } from './way-of.js';
+import type { OwnCall } from '../webhook/post-webhook.js';
+import { postToApp } from './post-to-app.js';
 import { answerFor, forward, type ForwardedRequest, type ForwardLimits } from './forward.js';
 
 /** A process that was not heard of for so long gets no further request. */
@@ -84,6 +86,19 @@ export class AppFront {
     const passed = this.#passed.get(pass);
     this.#passed.delete(pass);
     return passed;
+  }
+
+  /**
+   * Posts on behalf of a caller, whom the app is shown where its routes authenticate. What the app has no route for is
+   * 404: nothing goes on to the server's own routes.
+   */
+  async post(call: OwnCall, answerMs: number): Promise<number> {
+    const { settings, clock } = this.#parts;
+    const process = this.#seat.ready;
+    if (!process)
+      throw new Error(`the agent's HTTP app is unavailable: ${this.#seat.trouble ?? 'it is starting'}`);
+    const caller = settings.authenticatesRoutes ? call.caller : undefined;
+    return postToApp(process, { ...call, caller }, answerMs, clock);
   }
 
   forward(asked: Omit<ForwardedRequest, 'pass'>, again: Passed['again']): void {

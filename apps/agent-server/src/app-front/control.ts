@@ -1,3 +1,4 @@
+import type { AuthUser } from '../authorization/auth-user.js';
 import type { AppPath } from './way-of.js';
 
 /** Headers between the server and the host of an agent's HTTP app. No client's header of these names goes past the server. */
@@ -6,6 +7,9 @@ export const CONTROL_HEADER = 'x-agentplane-control';
 export const PASS_HEADER = 'x-agentplane-pass';
 /** The authenticated caller, as JSON in base64url. */
 export const CALLER_HEADER = 'x-agentplane-caller';
+export function callerText(caller: AuthUser): string {
+  return Buffer.from(JSON.stringify(caller)).toString('base64url');
+}
 /** Length of an answer as the app announced it: HTTP/2 ends the connection of all where it is wrong. */
 export const LENGTH_HEADER = 'x-agentplane-length';
 /** `http` or `https`, and the host that the client asked for. */

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '#lib/time';
 import type { AuthUser } from '../authorization/auth-user.js';
 import type { AppProcess } from './app-process.js';
-import { CALLER_HEADER, goesOn, HOST_HEADER, LENGTH_HEADER, PASS_HEADER } from './control.js';
+import { CALLER_HEADER, callerText, goesOn, HOST_HEADER, LENGTH_HEADER, PASS_HEADER } from './control.js';
 
 /** As of the server's own routes. */
 const MAX_BODY_BYTES = 64 * 2 ** 20;
@@ -78,7 +78,7 @@ function headersFor({
     'x-request-id': requestId,
     [PASS_HEADER]: pass,
     [HOST_HEADER]: baseOf(headers.host),
-    ...(caller ? { [CALLER_HEADER]: Buffer.from(JSON.stringify(caller)).toString('base64url') } : {}),
+    ...(caller ? { [CALLER_HEADER]: callerText(caller) } : {}),
   };
 }
 

@@ -9,7 +9,7 @@ import { ITEMS } from './schema/items.js';
 import { RUN_LOGS } from './schema/run-logs.js';
 import { CRONS } from './schema/crons.js';
 import { THREAD_TTLS } from './schema/thread-ttls.js';
-import { WEBHOOKS } from './schema/webhooks.js';
+import { OWN_WEBHOOKS, WEBHOOKS } from './schema/webhooks.js';
 import { TASK_INDEX } from './schema/tasks.js';
 import { TRACE_ERASURES } from './schema/trace-erasures.js';
 import { CONTEXT_KEY } from './schema/context-key.js';
@@ -146,4 +146,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 13, name: 'traces to be deleted', sql: TRACE_ERASURES },
   { version: 14, name: 'removal of threads', sql: REMOVE_THREAD },
   { version: 15, name: 'limits of runs at work, by indexes', sql: CLAIM_LIMITED_RUNS },
+  { version: 16, name: "webhooks of the agent's own app", sql: OWN_WEBHOOKS },
 ];

@@ -7,13 +7,21 @@ import type { Clock } from '#lib/time';
 import type { ServerConfig } from '../config.js';
 import type { Database } from '../store/database.js';
 import type { SecretWords } from '../wire/secret-words.js';
+import type { OwnApp } from './post-webhook.js';
 import { webhookGuard } from './webhook-guard.js';
 import { WebhookPolicy } from './webhook-policy.js';
 import { WebhookSender } from './webhook-sender.js';
 
 interface WebhookParts {
-  readonly config: Pick<ServerConfig, 'webhookSecret' | 'webhookPrivateAddresses' | 'webhookRetrySeconds'>;
+  readonly config: Pick<
+    ServerConfig,
+    'role' | 'webhookSecret' | 'webhookPrivateAddresses' | 'webhookRetrySeconds'
+  >;
   readonly webhookSettings: WebhookSettings;
+  /** Whether the agent has an HTTP app, in this process or in that of a server beside it. */
+  readonly hasApp: boolean;
+  /** That app, where this server has it. */
+  readonly app: OwnApp | undefined;
   readonly database: Database;
   readonly secrets: SecretWords;
   readonly clock: Clock;
@@ -46,16 +54,16 @@ export function buildWebhooks(parts: WebhookParts): {
   readonly policy: WebhookPolicy;
   readonly sender: WebhookSender;
 } {
-  const { config, webhookSettings, database, secrets, clock, log } = parts;
+  const { config, webhookSettings: settings, hasApp, app, database, secrets, clock, log } = parts;
   const guard = webhookGuard(config.webhookPrivateAddresses);
-  const headers = headersOf(webhookSettings);
-  if (Object.keys(headers).length > 0 && !webhookSettings.allowedDomains)
+  const headers = headersOf(settings);
+  if (Object.keys(headers).length > 0 && !settings.allowedDomains)
     log.warn('webhooks.headers go to every URL that a caller names; set webhooks.url.allowed_domains');
   return {
-    policy: new WebhookPolicy(webhookSettings, guard, clock),
+    policy: new WebhookPolicy({ settings, guard, hasApp, clock }),
     sender: new WebhookSender({
       ...{ sql: database.sql, guard, secrets, clock, log },
-      headers,
+      ...{ app, callsApp: config.role !== 'queue', headers },
       signingSecrets: signingSecretsOf(config),
       retryMs: config.webhookRetrySeconds * 1000,
     }),

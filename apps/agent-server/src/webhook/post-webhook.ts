@@ -3,6 +3,7 @@ import https from 'node:https';
 import { proxyFor } from '#lib/config';
 import { errorText } from '#lib/errors';
 import { proxyAgent, type AddressGuard } from '#lib/outbound';
+import type { AuthUser } from '../authorization/auth-user.js';
 import { WebhookRefusedError } from './webhook-guard.js';
 import { hostOf, portOf } from './webhook-policy.js';
 
@@ -30,14 +31,46 @@ export interface WebhookCall {
   readonly body: string;
 }
 
+/** The agent's own HTTP app. */
+export interface OwnApp {
+  /**
+   * Posts to a path of the app, and never to one of the server's own routes.
+   * @throws when the app is unavailable, breaks off or takes too long
+   */
+  post(call: OwnCall, answerMs: number): Promise<number>;
+}
+
+export interface OwnCall {
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** On whose behalf: the caller of the run. */
+  readonly caller: AuthUser | undefined;
+}
+
+/** Calls a path of the agent's own HTTP app once. Never rejects. */
+export async function postToOwnApp(call: OwnCall, app: OwnApp | undefined): Promise<Answer> {
+  // a newer revision may have one, and make the call
+  if (!app) return { kind: 'refused', why: 'this revision of the agent has no http.app', isFinal: false };
+  try {
+    return answerOf(await app.post(call, TIMEOUT_MS), "the agent's HTTP app");
+  } catch (error) {
+    return { kind: 'refused', why: whyOf(error), isFinal: false };
+  }
+}
+
+function answerOf(status: number, who: string): Answer {
+  if (status >= 200 && status < 300) return { kind: 'accepted' };
+  const isRedirect = status >= 300 && status < 400;
+  const why = `${who} answered ${status}${isRedirect ? '; redirects are not followed' : ''}`;
+  return { kind: 'refused', why, isFinal: status === GONE };
+}
+
 /** Calls once. The address that the guard has seen is the one that is dialled; redirects are not followed. Never rejects. */
 export async function postWebhook(call: WebhookCall, guard: AddressGuard): Promise<Answer> {
   try {
-    const status = await statusOf(call, guard);
-    if (status >= 200 && status < 300) return { kind: 'accepted' };
-    const isRedirect = status >= 300 && status < 400;
-    const why = `the receiver answered ${status}${isRedirect ? '; redirects are not followed' : ''}`;
-    return { kind: 'refused', why, isFinal: status === GONE };
+    return answerOf(await statusOf(call, guard), 'the receiver');
   } catch (error) {
     return { kind: 'refused', why: whyOf(error), isFinal: error instanceof WebhookRefusedError };
   }

@@ -14,13 +14,32 @@ function refused(why: string): PublicError {
   return new PublicError('invalid', msg, [{ loc: ['body', 'webhook'], msg, type: 'webhook_refused' }]);
 }
 
+/** An address as it will be called. */
+interface Admitted {
+  readonly href: string;
+  /** Undefined for a path of the agent's own HTTP app. */
+  readonly host: string | undefined;
+}
+
+/** Stands for the agent's own app where an address needs a host; nothing is ever sent there. */
+const OWN_BASE = 'http://own-app.invalid';
+
+/** Whether a webhook names a path of the agent's own HTTP app. */
+export function isOwnPath(url: string): boolean {
+  return url.startsWith('/');
+}
+
+export interface WebhookPolicyParts {
+  readonly settings: WebhookSettings;
+  readonly guard: AddressGuard;
+  /** Whether the agent has an HTTP app, in this process or in that of a server beside it. */
+  readonly hasApp: boolean;
+  readonly clock: Clock;
+}
+
 /** Which addresses runs may name as their webhooks. */
 export class WebhookPolicy {
-  constructor(
-    private readonly settings: WebhookSettings,
-    private readonly guard: AddressGuard,
-    private readonly clock: Clock,
-  ) {}
+  constructor(private readonly parts: WebhookPolicyParts) {}
 
   /**
    * @returns the address as it will be called
@@ -36,8 +55,8 @@ export class WebhookPolicy {
    * @throws PublicError `invalid` with the reason of the first that is refused, or for too many hosts
    */
   async admitAll(given: readonly string[]): Promise<string[]> {
-    const urls = given.map((text) => this.#judge(text));
-    const hosts = [...new Set(urls.map(hostOf))];
+    const admitted = given.map((text) => this.#judge(text));
+    const hosts = [...new Set(admitted.flatMap(({ host }) => host ?? []))];
     if (hosts.length > MAX_HOSTS)
       throw refused(
         `the request names ${hosts.length} hosts of webhooks; name at most ${MAX_HOSTS}, and send the other runs in a request of their own`,
@@ -45,19 +64,17 @@ export class WebhookPolicy {
     const refusals = await this.#judgeHosts(hosts);
     const refusal = refusals.find((found) => found !== undefined);
     if (refusal) throw refused(refusal.message);
-    return urls.map(({ href }) => href);
+    return admitted.map(({ href }) => href);
   }
 
   async #judgeHosts(hosts: readonly string[]): Promise<(Error | undefined)[]> {
     const { promise: tooLate, resolve } = Promise.withResolvers<undefined>();
-    const cancel = this.clock.after(RESOLVE_MS, () => resolve(undefined));
+    const { clock, guard } = this.parts;
+    const cancel = clock.after(RESOLVE_MS, () => resolve(undefined));
     try {
       return await Promise.all(
         hosts.map((host) =>
-          Promise.race([
-            tooLate,
-            new Promise<Error | undefined>((judged) => this.guard.judgeAhead(host, judged)),
-          ]),
+          Promise.race([tooLate, new Promise<Error | undefined>((judged) => guard.judgeAhead(host, judged))]),
         ),
       );
     } finally {
@@ -65,11 +82,32 @@ export class WebhookPolicy {
     }
   }
 
-  #judge(given: string): URL {
-    const { isDisabled, maxUrlLength, requiresHttps, allowedDomains, allowedPorts } = this.settings;
-    if (isDisabled) throw refused('webhooks are switched off by http.disable_webhooks of langgraph.json');
-    if (given.length > maxUrlLength) throw refused(`it is longer than ${maxUrlLength} characters`);
-    if (given.startsWith('/')) throw refused(this.#whyNotHere());
+  #judge(given: string): Admitted {
+    const { settings } = this.parts;
+    if (settings.isDisabled)
+      throw refused('webhooks are switched off by http.disable_webhooks of langgraph.json');
+    if (given.length > settings.maxUrlLength)
+      throw refused(`it is longer than ${settings.maxUrlLength} characters`);
+    return isOwnPath(given) ? this.#judgeOwn(given) : this.#judgeForeign(given);
+  }
+
+  #judgeOwn(given: string): Admitted {
+    const { settings, hasApp } = this.parts;
+    if (settings.disablesLoopback)
+      throw refused('it begins with /, which webhooks.url.disable_loopback forbids');
+    if (!hasApp)
+      throw refused(
+        'it begins with /, which names an HTTP app of the agent (http.app), and the agent has none; use an absolute URL',
+      );
+    // `//host` and `/\host` are hosts to some readers
+    if (!URL.canParse(given, OWN_BASE) || new URL(given, OWN_BASE).origin !== OWN_BASE)
+      throw refused('it is no path of the HTTP app of the agent; begin it with one /');
+    const { pathname, search } = new URL(given, OWN_BASE);
+    return { href: pathname + search, host: undefined };
+  }
+
+  #judgeForeign(given: string): Admitted {
+    const { requiresHttps, allowedDomains, allowedPorts } = this.parts.settings;
     if (!URL.canParse(given)) throw refused('it is not an absolute URL');
     const url = new URL(given);
     if (!/^https?:$/.test(url.protocol)) throw refused('only http and https URLs can be called');
@@ -77,18 +115,13 @@ export class WebhookPolicy {
       throw refused('it is not https, which webhooks.url.require_https asks for');
     if (url.username !== '' || url.password !== '')
       throw refused('it holds a user name or a password; use webhooks.headers of langgraph.json');
-    if (allowedDomains && !allowedDomains.some((domain) => covers(domain, hostOf(url))))
+    const host = hostOf(url);
+    if (allowedDomains && !allowedDomains.some((domain) => covers(domain, host)))
       throw refused('its host is not among webhooks.url.allowed_domains');
     if (allowedPorts && !allowedPorts.includes(portOf(url)))
       throw refused('its port is not among webhooks.url.allowed_ports');
     url.hash = '';
-    return url;
-  }
-
-  #whyNotHere(): string {
-    return this.settings.disablesLoopback
-      ? 'it begins with /, which webhooks.url.disable_loopback forbids'
-      : 'it begins with /, which names an HTTP app of the agent (http.app), and the agent has none; use an absolute URL';
+    return { href: url.href, host };
   }
 }
 

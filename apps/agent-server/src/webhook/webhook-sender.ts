@@ -1,16 +1,24 @@
 import { PLATFORM_VERSION } from '#lib/config';
 import { errorText } from '#lib/errors';
+import { isJsonObject } from '#lib/json';
 import type { AddressGuard } from '#lib/outbound';
 import { metrics, type Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import type { AuthUser } from '../authorization/auth-user.js';
 import { shownKwargs } from '../store/row/run-row.js';
 import type { Sql } from '../store/sql.js';
-import { claimWebhooks, type DueWebhook, type WebhookPlaces } from '../store/webhook/claim-webhooks.js';
+import {
+  claimWebhooks,
+  OWN_HOST,
+  type DueWebhook,
+  type WebhookPlaces,
+} from '../store/webhook/claim-webhooks.js';
 import { settleWebhook, type WebhookResult } from '../store/webhook/settle-webhook.js';
 import { sweepWebhooks } from '../store/webhook/sweep-webhooks.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { SecretWords } from '../wire/secret-words.js';
-import { postWebhook } from './post-webhook.js';
+import { postToOwnApp, postWebhook, type OwnApp } from './post-webhook.js';
+import { isOwnPath } from './webhook-policy.js';
 import { signatureHeaders } from './webhook-signature.js';
 
 /** Milliseconds between two looks without a notification. */
@@ -41,6 +49,10 @@ const LONGEST_PAUSE_MS = 3_600_000;
 export interface WebhookSenderParts {
   readonly sql: Sql;
   readonly guard: AddressGuard;
+  /** The agent's own HTTP app; undefined where it has none. */
+  readonly app: OwnApp | undefined;
+  /** Whether calls of the agent's own app are for this server: others have the app. */
+  readonly callsApp: boolean;
   readonly secrets: SecretWords;
   /** Of every call. */
   readonly headers: Readonly<Record<string, string>>;
@@ -122,7 +134,10 @@ export class WebhookSender {
       slowLimit: Math.max(0, SLOW_PLACES - this.#slowCalls),
       quickHosts: [...this.#quickHosts],
       perHost: Math.max(1, room),
-      busyHosts: [...this.#byHost].filter(isBusy).map(([host]) => host),
+      busyHosts: [
+        ...[...this.#byHost].filter(isBusy).map(([host]) => host),
+        ...(this.parts.callsApp ? [] : [OWN_HOST]),
+      ],
       leaseMs: LEASE_MS,
     };
   }
@@ -178,22 +193,22 @@ export class WebhookSender {
   }
 
   async #perform(webhook: DueWebhook): Promise<WebhookResult> {
-    const { guard, headers, signingSecrets, retryMs, clock, secrets } = this.parts;
+    const { app, guard, headers, signingSecrets, retryMs, clock, secrets } = this.parts;
     const sentAt = clock.now();
     const body = bodyOf(webhook, sentAt);
-    const answer = await postWebhook(
-      {
-        url: webhook.url,
-        headers: {
-          'user-agent': `agentplane/${PLATFORM_VERSION}`,
-          ...headers,
-          'content-type': 'application/json',
-          ...signatureHeaders({ id: webhook.runId, sentAt, body }, signingSecrets),
-        },
-        body,
+    const call = {
+      headers: {
+        'user-agent': `agentplane/${PLATFORM_VERSION}`,
+        ...headers,
+        'content-type': 'application/json',
+        ...signatureHeaders({ id: webhook.runId, sentAt, body }, signingSecrets),
       },
-      guard,
-    );
+      body,
+    };
+    const { url } = webhook;
+    const answer = isOwnPath(url)
+      ? await postToOwnApp({ ...call, path: url, caller: callerOf(webhook) }, app)
+      : await postWebhook({ ...call, url }, guard);
     if (answer.kind === 'accepted') return { kind: 'delivered' };
     const error = secrets.hide(answer.why);
     const pauseMs = pauseAfter(webhook.attempt);
@@ -206,6 +221,14 @@ export class WebhookSender {
 function pauseAfter(attempt: number): number {
   const pauseMs = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(attempt - 1, 30));
   return pauseMs * (0.8 + 0.4 * Math.random());
+}
+
+/** Who asked for the run; undefined where nobody was authenticated. */
+function callerOf({ run: { kwargs } }: DueWebhook): AuthUser | undefined {
+  const caller = isJsonObject(kwargs) ? kwargs['caller'] : undefined;
+  const user = isJsonObject(caller) ? caller['langgraph_auth_user'] : undefined;
+  // the server's own: requests cannot set it
+  return isJsonObject(user) ? (user as AuthUser) : undefined;
 }
 
 function bodyOf({ run, values }: DueWebhook, sentAt: Date): string {

@@ -7,7 +7,7 @@ interface Environment {
 }
 
 const client = new Client();
-const seen = { left: 0 };
+const seen = { left: 0, hooks: [] as object[] };
 
 /** Everything that an app does well, and everything that it does badly. */
 export const app = new Hono<Environment>();
@@ -45,6 +45,13 @@ custom.post(
   '/echo',
   (c) => new Response(c.req.raw.body, { headers: { 'x-length': c.req.header('content-length') ?? '' } }),
 );
+custom.post('/hook', async (c) => {
+  const { run_id, kwargs } = await c.req.json<{ run_id: string; kwargs: object }>();
+  const { user } = c.env;
+  seen.hooks.push({ run_id, kwargs, query: c.req.query(), headers: c.req.header(), user: user?.identity });
+  return c.body(null, 204);
+});
+custom.get('/hooks', (c) => c.json(seen.hooks));
 custom.get('/client', async (c) => c.json(await client.threads.count()));
 custom.get('/left', (c) => c.json(seen.left));
 custom.get('/throw', () => {

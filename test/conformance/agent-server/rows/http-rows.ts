@@ -117,6 +117,15 @@ const ROUTES: readonly Row[] = rowsOf('raw HTTP', {
     expect([ran.status, ran.body]).toMatchObject([200, { steps: ['step 1'] }]);
     expect((await send({ ...target, headers: {} }, 'GET', '/custom/absent')).status).toBe(404);
   },
+  'calls the webhook of a run that is a path of the app of the agent': async (target) => {
+    const { thread_id: id } = await made(target, '/threads');
+    const { run_id } = await made(target, `/threads/${id}/runs`, { ...RUN, webhook: '/custom/hook' });
+    const item = await waitFor(
+      async () => (await send(target, 'GET', `/store/items?namespace=hooks&key=${run_id}`)).body,
+      { timeoutMs: 30_000 },
+    );
+    expect(item).toMatchObject({ value: { values: { steps: ['step 1'] } } });
+  },
   'lets pages of other origins read answers': async (target) => {
     const headers = { origin: 'https://studio.example', 'access-control-request-method': 'POST' };
     const asked = await send(target, 'OPTIONS', '/threads', { headers });

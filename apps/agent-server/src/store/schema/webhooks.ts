@@ -47,3 +47,10 @@ CREATE INDEX webhooks_by_thread ON agentplane.webhooks (thread_id);
 ${RUN_FOR_WEBHOOK}
 ${CANCEL_RUN}
 `;
+
+/** Webhooks that are paths of the agent's own HTTP app have no host. */
+export const OWN_WEBHOOKS = `
+ALTER TABLE agentplane.webhooks DROP COLUMN host;
+ALTER TABLE agentplane.webhooks ADD COLUMN host text NOT NULL GENERATED ALWAYS AS (
+  CASE WHEN left(url, 1) = '/' THEN '' ELSE substring(url FROM '://([^/]+)') END) STORED;
+`;

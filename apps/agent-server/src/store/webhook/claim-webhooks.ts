@@ -2,6 +2,9 @@ import type { JsonObject } from '#lib/json';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
+/** The `host` of paths of the agent's own HTTP app. */
+export const OWN_HOST = '';
+
 /** A call that this server is to make now. */
 export interface DueWebhook {
   readonly runId: string;
