@@ -66,6 +66,12 @@ describe('a body', () => {
       `{${RUN}, "metadata": {"a": "\\"${'['.repeat(5_000)}"}}`,
       200,
     ],
+    [
+      'of few bytes and many values',
+      '/runs/wait',
+      `{"assistant_id": "counter", "input": {"a": [${'{},'.repeat(1_000_000)}{}]}}`,
+      422,
+    ],
     ['with a lone surrogate in its metadata', '/runs/wait', `{${RUN}, "metadata": {"a": "\\ud800"}}`, 200],
     ['with a NUL in a name of its metadata', '/runs/wait', `{${RUN}, "metadata": {"a\\u0000": 1}}`, 422],
     ['with a NUL in a text of its metadata', '/runs/wait', `{${RUN}, "metadata": {"a": "\\u0000"}}`, 200],

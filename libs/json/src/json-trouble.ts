@@ -11,7 +11,7 @@ const LOOKED_UP_FROM = 24;
 
 /** Something in a JSON text that two readers may understand differently. */
 export interface JsonTrouble {
-  readonly kind: 'depth' | 'duplicate' | 'nul' | 'surrogate' | 'prototype';
+  readonly kind: 'depth' | 'count' | 'duplicate' | 'nul' | 'surrogate' | 'prototype';
   /** Whether it is about the name of a member; else about a string. */
   readonly isName: boolean;
   /** From the outermost value; the last part is the member or item itself. */
@@ -22,7 +22,12 @@ export interface JsonRules {
   /** Levels of lists and objects; no limit by default. */
   readonly maxDepth?: number;
   /**
-   * Members in which anything is allowed but depth, by the names that lead to them from the outermost object, as in
+   * Items and members of all lists and objects together; no limit by default. Each takes up to seventy bytes once it is
+   * parsed, and two or three in the text.
+   */
+  readonly maxValues?: number;
+  /**
+   * Members in which anything is allowed but depth and too many values, by the names that lead to them from the outermost object, as in
    * `params.input`. Lists on the way are not named.
    */
   readonly payload?: ReadonlySet<string>;
@@ -55,6 +60,8 @@ class Scan {
   readonly #hasNul: boolean;
   readonly #hasSurrogate: boolean;
   readonly #maxDepth: number;
+  readonly #maxValues: number;
+  #values = 0;
   /** The names that lead to payloads, put together by what no name can hold. */
   readonly #payloads: ReadonlySet<string>;
   /** The last of them: no other member needs a closer look. */
@@ -68,6 +75,7 @@ class Scan {
     this.#hasNul = !rules.duplicatesOnly && !allowed.includes('nul') && json.includes('\\u0000');
     this.#hasSurrogate = !rules.duplicatesOnly && !allowed.includes('surrogate') && /\\u[dD]/.test(json);
     this.#maxDepth = rules.maxDepth ?? Infinity;
+    this.#maxValues = rules.maxValues ?? Infinity;
     const paths = [...(rules.payload ?? [])].map((path) => path.split('.'));
     this.#payloads = new Set(paths.map((names) => names.join('\0')));
     this.#lastNames = new Set(paths.map((names) => names.at(-1) ?? ''));
@@ -93,8 +101,10 @@ class Scan {
         case CLOSE_LIST:
         case CLOSE_OBJECT:
           this.#levels.pop();
+          if (!isEmptyAt(json, at)) this.#values++;
           break;
         case COMMA:
+          this.#values++;
           this.#next();
           break;
         case COLON:
@@ -102,6 +112,7 @@ class Scan {
           break;
         default: // nothing that matters
       }
+      if (this.#values > this.#maxValues) return { kind: 'count', isName: false, path: [] };
     }
     return undefined;
   }
@@ -126,7 +137,11 @@ class Scan {
           break;
         case CLOSE_LIST:
         case CLOSE_OBJECT:
+          if (!isEmptyAt(json, at)) this.#values++;
           if (--depth === 0) return at;
+          break;
+        case COMMA:
+          if (++this.#values > this.#maxValues) return at;
           break;
         default: // nothing that nests
       }
@@ -182,6 +197,18 @@ class Scan {
     const levels = kind === 'depth' ? this.#levels.slice(0, this.#maxDepth) : this.#levels;
     return { kind, isName, path: levels.map(({ at }) => at) };
   }
+}
+
+/** Whether the list or object that ends here holds nothing; one that does has a value more than it has commas. */
+function isEmptyAt(json: string, end: number): boolean {
+  let at = end - 1;
+  while (isBlank(json.charCodeAt(at))) at--;
+  const before = json.charCodeAt(at);
+  return before === OPEN_LIST || before === OPEN_OBJECT;
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || (code >= 0x09 && code <= 0x0d);
 }
 
 /** The names of one object so far. */

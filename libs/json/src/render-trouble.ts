@@ -6,6 +6,8 @@ export function renderTrouble({ kind, isName, path }: JsonTrouble): string {
   switch (kind) {
     case 'depth':
       return 'is nested too deeply; flatten the value';
+    case 'count':
+      return 'holds too many values; send fewer, or several of them as one text';
     case 'duplicate':
       return `the name ${name} comes twice in one object; send it once`;
     case 'nul':

@@ -4,6 +4,8 @@ import { findInvalidUtf8, findJsonTrouble, renderTrouble, type JsonRules, type J
 const RULES: JsonRules = {
   /** Levels of lists and objects. */
   maxDepth: 128,
+  /** Some 70 MB once they are parsed, and a text of three: more of the same bytes would take twenty times their length. */
+  maxValues: 1_000_000,
   /** What graphs and the store get, and values to search for: data of callers, kept as JSON has it. */
   payload: new Set([
     ...['input', 'command', 'values', 'context', 'value', 'filter'],
@@ -17,6 +19,7 @@ const RULES: JsonRules = {
 
 const TYPES: Readonly<Record<JsonTrouble['kind'], string>> = {
   depth: 'too_deep',
+  count: 'too_many_values',
   duplicate: 'duplicate_name',
   nul: 'nul_character',
   surrogate: 'lone_surrogate',
@@ -51,8 +54,15 @@ function refusal(trouble: JsonTrouble): PublicError {
   return new PublicError('invalid', 'the body is not valid', [
     {
       loc: ['body', ...(isDeep ? [] : trouble.path)],
-      msg: isDeep ? `must not nest deeper than ${RULES.maxDepth} levels` : renderTrouble(trouble),
+      msg: wordsOf(trouble),
       type: TYPES[trouble.kind],
     },
   ]);
+}
+
+function wordsOf(trouble: JsonTrouble): string {
+  if (trouble.kind === 'depth') return `must not nest deeper than ${RULES.maxDepth} levels`;
+  if (trouble.kind === 'count')
+    return `must not hold more than ${RULES.maxValues} items and members of lists and objects; send fewer, or several of them as one text`;
+  return renderTrouble(trouble);
 }
