@@ -20,7 +20,7 @@ export const CONFIG = {
   ),
   namespaceQuota: list(
     'AGENTPLANE_NAMESPACE_QUOTA',
-    'what one workspace may hold, NAME=NUMBER with commas between, in place of the defaults of these names: objects (of one kind), megabytes, ports, or a kind as PLURAL.GROUP',
+    'what one workspace may hold, NAME=NUMBER with commas between, in place of the defaults of these names: objects (of one kind), megabytes, ports, pods (that have not ended), count/pods, requests.cpu, requests.memory, or a kind as PLURAL.GROUP',
     { fallback: [] },
   ),
   nodePort: integer('AGENTPLANE_NODE_PORT', 'port of the node’s log endpoint', { fallback: 0, max: 65_535 }),

@@ -5,6 +5,7 @@ import { AuditLog } from '#lib/audit-log';
 import { type ApiServer, createApiServer } from '#lib/embedded-kube';
 import { loadKubeConnection } from '#lib/kube';
 import type { ProgramContext } from '#lib/lifecycle';
+import { nodeCapacity } from '#lib/process-runtime';
 import type { Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import type { EmbeddedConfig } from './config.js';
@@ -30,7 +31,7 @@ export async function startKubernetes(
     databaseUri: config.kubeDatabaseUri,
     port: config.kubePort,
     pkiFolder: join(config.dataFolder, 'secrets'),
-    quota: parseQuota(config.namespaceQuota),
+    quota: parseQuota(config.namespaceQuota, nodeCapacity()),
     clock,
     log,
   });

@@ -1,7 +1,11 @@
 import type { NamespaceQuota } from '#lib/embedded-kube';
+import { type Amounts, parseAmounts } from '#lib/kube-semantics';
 import { type ResourceRef, RESOURCES } from '#lib/resources';
 
 const nameOf = ({ plural, group }: Pick<ResourceRef, 'plural' | 'group'>): string => `${plural}.${group}`;
+
+/** All pods, as in a ResourceQuota: `pods` are those that have not ended. */
+const ALL_PODS = 'count/pods';
 
 /** What one workspace may hold of one machine, so that no tenant takes all of it. Far above what people need. */
 const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
@@ -9,7 +13,7 @@ const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
   megabytes: 32,
   // of the 10,000 that the machine has for Services and pods
   ports: 500,
-  pods: 500,
+  [ALL_PODS]: 500,
   // each has a database, and pods in turn
   [nameOf(RESOURCES.AgentDeployment)]: 200,
   [nameOf(RESOURCES.Listener)]: 20,
@@ -20,28 +24,72 @@ const DEFAULT_QUOTA: Readonly<Record<string, number>> = {
 
 const ADVICE = 'AGENTPLANE_NAMESPACE_QUOTA of the platform';
 const OWN_WORDS = new Set(['objects', 'megabytes', 'ports']);
+/** What pods that have not ended may request together, by the words of a ResourceQuota. */
+const REQUESTS: Readonly<Record<string, string>> = {
+  pods: 'pods',
+  'requests.cpu': 'cpu',
+  'requests.memory': 'memory',
+};
+/** Of what the machine offers to pods, so that others find room beside the greediest. */
+const SHARE_PERCENT = 80n;
+/** Shares are rounded down to these billionths: a pod, a thousandth of a core, a megabyte. */
+const UNITS: Readonly<Record<string, bigint>> = {
+  pods: 10n ** 9n,
+  cpu: 10n ** 6n,
+  memory: 2n ** 20n * 10n ** 9n,
+};
 
 /**
  * The limits of every workspace's namespace; the platform's own has none.
  * @param words NAME=NUMBER, in place of the defaults of these names
+ * @param capacity what the machine offers to pods
  * @throws Error for a word that is none
  */
-export function parseQuota(words: readonly string[]): NamespaceQuota {
-  const limits = { ...DEFAULT_QUOTA, ...Object.fromEntries(words.map(parseWord)) };
+export function parseQuota(
+  words: readonly string[],
+  capacity: Readonly<Record<string, string>>,
+): NamespaceQuota {
+  const isOfRequests = (word: string): boolean => Object.hasOwn(REQUESTS, word.split('=')[0] ?? '');
+  const counts = words.filter((word) => !isOfRequests(word)).map(parseCount);
+  const limits = { ...DEFAULT_QUOTA, ...Object.fromEntries(counts) };
   const { objects = 0, megabytes = 0, ports = 0 } = limits;
   return {
     appliesTo: (namespace) => namespace.startsWith('ws-'),
     ...{ objects, ports, letters: megabytes * 1024 * 1024, advice: ADVICE },
-    kinds: Object.fromEntries(Object.entries(limits).filter(([name]) => !OWN_WORDS.has(name))),
+    kinds: Object.fromEntries(
+      Object.entries(limits)
+        .filter(([name]) => !OWN_WORDS.has(name))
+        .map(([name, number]) => [name === ALL_PODS ? 'pods' : name, number]),
+    ),
+    requests: new Map([...sharesOf(capacity), ...words.filter(isOfRequests).map(parseRequest)]),
   };
 }
 
-function parseWord(word: string): readonly [string, number] {
-  const [, name = '', number = ''] = /^([a-z0-9.-]+)=(\d{1,9})$/.exec(word) ?? [];
-  if (name === '')
-    throw new Error(
-      `AGENTPLANE_NAMESPACE_QUOTA: ${JSON.stringify(word)} is no limit; ` +
-        'write objects=NUMBER, megabytes=NUMBER, ports=NUMBER, or PLURAL.GROUP=NUMBER of a kind, with commas between',
-    );
+function sharesOf(capacity: Readonly<Record<string, string>>): Amounts {
+  const shares = [...parseAmounts(capacity)].map(([name, nano]) => {
+    const share = (nano * SHARE_PERCENT) / 100n;
+    return [name, share - (share % (UNITS[name] ?? 1n))] as const;
+  });
+  return new Map(shares);
+}
+
+function parseRequest(word: string): readonly [string, bigint] {
+  const [name = '', text = ''] = word.split('=');
+  const amount = parseAmounts({ [name]: text }).get(name);
+  if (amount === undefined) throw noLimit(word);
+  return [REQUESTS[name] ?? name, amount];
+}
+
+function parseCount(word: string): readonly [string, number] {
+  const [, name = '', number = ''] = /^([a-z0-9.-]+|count\/pods)=(\d{1,9})$/.exec(word) ?? [];
+  if (name === '') throw noLimit(word);
   return [name, Number(number)];
+}
+
+function noLimit(word: string): Error {
+  return new Error(
+    `AGENTPLANE_NAMESPACE_QUOTA: ${JSON.stringify(word)} is no limit; write objects=NUMBER, megabytes=NUMBER, ` +
+      'ports=NUMBER, pods=NUMBER, count/pods=NUMBER, requests.cpu=QUANTITY, requests.memory=QUANTITY, ' +
+      'or PLURAL.GROUP=NUMBER of a kind, with commas between',
+  );
 }

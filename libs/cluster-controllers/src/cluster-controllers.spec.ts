@@ -265,6 +265,9 @@ describe.each(IMPLEMENTATIONS)('cluster controllers: $name', ({ home, start }) =
       return found.status?.conditions?.some(({ reason }) => reason === 'Unschedulable') && found;
     });
     expect(pod.status?.conditions?.[0]?.message).toContain('0/1 nodes are available: 1 Insufficient cpu.');
+    const small = { ...key, name: 'beside' };
+    await client.create(PODS, { metadata: small, spec: { containers: [{ name: 'main', image: 'a' }] } });
+    await waitFor(async () => (await client.get(PODS, small)).spec.nodeName !== undefined);
   });
 
   it('empties a namespace that is deleted', async () => {

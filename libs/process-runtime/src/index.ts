@@ -1,3 +1,4 @@
+export { nodeCapacity } from './node/node-capacity.js';
 export { ensureNodeIdentity } from './node/node-name.js';
 export type { UserRange } from './user/foreign-ranges.js';
 export { startNode } from './node/start-node.js';

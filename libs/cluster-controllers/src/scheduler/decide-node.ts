@@ -1,5 +1,5 @@
+import { type Amounts, parseAmounts, podRequests, shortages } from '#lib/kube-semantics';
 import type { Node, Pod } from '#lib/resources';
-import { addTo, type Amounts, parseAmounts, podRequests } from './pod-requests.js';
 import { tolerates } from './tolerates.js';
 
 /** A node and what the pods on it need together. */
@@ -13,7 +13,7 @@ export type Placement =
   /** In Kubernetes' words: `0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match …`. */
   | { readonly kind: 'unschedulable'; readonly message: string };
 
-/** The node with the most room among those that can take the pod. Amounts are compared with a millionth of tolerance. */
+/** The node with the most room among those that can take the pod. */
 export function decideNode(pod: Pod, loads: readonly NodeLoad[]): Placement {
   const requests = podRequests(pod);
   const refusals = new Map<string, number>();
@@ -30,13 +30,6 @@ export function decideNode(pod: Pod, loads: readonly NodeLoad[]): Placement {
     : { kind: 'unschedulable', message: explain(loads.length, refusals) };
 }
 
-/** What all pods of a node need together; finished ones need nothing. */
-export function usedBy(pods: readonly Pod[]): Amounts {
-  const used = new Map<string, number>();
-  for (const pod of pods) addTo(used, podRequests(pod));
-  return used;
-}
-
 function refusalsOf(pod: Pod, requests: Amounts, { node, used }: NodeLoad): readonly string[] {
   if (node.spec?.unschedulable && !toleratesUnschedulable(pod)) return ['node(s) were unschedulable'];
   if (!isReady(node)) return ['node(s) were not ready'];
@@ -48,14 +41,8 @@ function refusalsOf(pod: Pod, requests: Amounts, { node, used }: NodeLoad): read
     if (isHard && !(pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, taint)))
       return [`node(s) had untolerated taint {${taint.key}: ${taint.value ?? ''}}`];
   }
-  const allocatable = parseAmounts(node.status?.allocatable);
-  const short: string[] = [];
-  for (const [name, amount] of requests) {
-    const room = (allocatable.get(name) ?? 0) - (used.get(name) ?? 0);
-    if (amount > 0 && amount > room * (1 + 1e-6))
-      short.push(name === 'pods' ? 'Too many pods' : `Insufficient ${name}`);
-  }
-  return short;
+  const short = shortages(requests, used, parseAmounts(node.status?.allocatable));
+  return short.map(({ resource }) => (resource === 'pods' ? 'Too many pods' : `Insufficient ${resource}`));
 }
 
 function isReady({ status }: Node): boolean {
@@ -71,8 +58,9 @@ function toleratesUnschedulable(pod: Pod): boolean {
 function freeShare(requests: Amounts, { node, used }: NodeLoad): number {
   const allocatable = parseAmounts(node.status?.allocatable);
   const shares = ['cpu', 'memory', 'pods'].map((name) => {
-    const total = allocatable.get(name) ?? 0;
-    return total === 0 ? 0 : (total - (used.get(name) ?? 0) - (requests.get(name) ?? 0)) / total;
+    const amountIn = (amounts: Amounts): number => Number(amounts.get(name) ?? 0n);
+    const total = amountIn(allocatable);
+    return total === 0 ? 0 : (total - amountIn(used) - amountIn(requests)) / total;
   });
   return shares.reduce((sum, share) => sum + share, 0) / shares.length;
 }

@@ -8,12 +8,13 @@ import {
   type Informer,
   type Source,
 } from '#lib/kube';
+import { usedBy } from '#lib/kube-semantics';
 import { after, done, type Result } from '#lib/reconcile';
 import { keyOf, keyText, NODES, type ObjectKey, type Pod, PODS } from '#lib/resources';
 import type { ClusterContext } from '../context/cluster-context.js';
 import { isPodFinished, podCondition } from '../workload/pod-state.js';
 import { timeText } from '../workload/workload-condition.js';
-import { decideNode, type NodeLoad, usedBy } from './decide-node.js';
+import { decideNode, type NodeLoad } from './decide-node.js';
 
 const NODE_INDEX = 'node-name';
 /** Index value of pods that wait for a node. */

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { textAt } from '#lib/kube-semantics';
+import { parseAmounts, textAt } from '#lib/kube-semantics';
 import { testApi } from '../testdata/test-api.js';
 import type { NamespaceQuota } from './namespace-quota.js';
 
@@ -9,6 +9,7 @@ const QUOTA: NamespaceQuota = {
   kinds: { services: 3, secrets: 2 },
   letters: 40_000,
   ports: 5,
+  requests: parseAmounts({ cpu: '2', memory: '1Gi', pods: '3' }),
   advice: 'QUOTA',
 };
 
@@ -68,6 +69,39 @@ describe('a namespace with a quota', () => {
     expect((await api.admin.create(path(own, 'pods'), pod)).code).toBe(403);
     await api.admin.delete(`${path(own, 'services')}/a`);
     expect((await api.admin.create(path(own, 'pods'), pod)).code).toBe(201);
+  });
+
+  it('lets pods that have not ended request no more together, by whatever route they come', async () => {
+    const own = await namespace();
+    await api.admin.create(path(own, 'serviceaccounts'), { metadata: { name: 'default' } });
+    const pod = (name: string, requests: object, more: object = {}) =>
+      api.admin.create(path(own, 'pods'), {
+        metadata: { name },
+        spec: { containers: [{ name: 'c', image: 'i', resources: { requests } }], ...more },
+      });
+    const refusal = async (name: string, requests: object, more?: object) => {
+      const { code, body } = await pod(name, requests, more);
+      return [code, /requested.*?;/.exec(textAt(body, ['message']))?.[0]];
+    };
+    expect(await refusal('huge', { cpu: '64' }, { nodeName: 'n' })).toEqual([
+      403,
+      'requested: requests.cpu=64, used: requests.cpu=0, limited: requests.cpu=2;',
+    ]);
+    expect((await pod('a', { cpu: '1500m', memory: '512Mi' })).code).toBe(201);
+    expect(await refusal('b', { cpu: '600m' })).toEqual([
+      403,
+      'requested: requests.cpu=600m, used: requests.cpu=1500m, limited: requests.cpu=2;',
+    ]);
+    expect(await refusal('b', { memory: '513Mi' })).toEqual([
+      403,
+      'requested: requests.memory=513Mi, used: requests.memory=512Mi, limited: requests.memory=1Gi;',
+    ]);
+    expect([(await pod('b', {})).code, (await pod('c', {})).code]).toEqual([201, 201]);
+    expect(await refusal('d', {})).toEqual([403, 'requested: pods=1, used: pods=3, limited: pods=3;']);
+    await api.admin.merge(`${path(own, 'pods')}/a/status`, { status: { phase: 'Failed' } });
+    expect((await pod('d', { cpu: '2' })).code).toBe(201);
+    await api.restart();
+    expect((await refusal('e', { cpu: '1m' }))[0]).toBe(403);
   });
 
   it('holds no more letters, lets what exists report a little, and counts again after a restart', async () => {

@@ -1,4 +1,15 @@
-import { forbidden, type KubeObject, listAt, numberAt, recordAt, textAt } from '#lib/kube-semantics';
+import {
+  addAmounts,
+  type Amounts,
+  forbidden,
+  formatQuantity,
+  type KubeObject,
+  listAt,
+  numberAt,
+  podRequests,
+  recordAt,
+  textAt,
+} from '#lib/kube-semantics';
 import type { StoredChange } from './stored-object.js';
 
 /** How much one namespace may hold. */
@@ -12,6 +23,8 @@ export interface NamespaceQuota {
   readonly letters: number;
   /** Ports of Services and of containers, each of which takes a port of the machine. */
   readonly ports: number;
+  /** Requests of all pods that have not ended together, by resource name; `pods` is their number. */
+  readonly requests: Amounts;
   /** How the limits are raised, for messages. */
   readonly advice: string;
 }
@@ -20,10 +33,19 @@ interface Usage {
   readonly counts: Map<string, number>;
   letters: number;
   ports: number;
+  readonly requests: Map<string, bigint>;
+}
+
+/** What one change adds. */
+interface Size {
+  readonly letters: number;
+  readonly ports: number;
+  readonly requests: Amounts;
 }
 
 /** What exists may still report its status in a namespace that is full. */
 const GROWTH = 1.25;
+const NOTHING: Amounts = new Map();
 
 /**
  * What every namespace holds, and the refusal of a change that makes it more than it may. Only growth is refused: what
@@ -50,6 +72,8 @@ export class NamespaceUsage {
     if (isNew) this.#require(change, `count/${resource}`, 1, used.counts.get(resource) ?? 0, most);
     this.#require(change, 'letters', added.letters, used.letters, Math.floor(quota.letters * slack));
     this.#require(change, 'ports', added.ports, used.ports, quota.ports);
+    for (const [name, limit] of quota.requests)
+      this.#requireRequest(change, name, added.requests.get(name) ?? 0n, limit);
   }
 
   add(change: StoredChange): void {
@@ -64,15 +88,28 @@ export class NamespaceUsage {
   #count(change: StoredChange, sign: 1 | -1): void {
     if (!this.#quota?.appliesTo(change.namespace)) return;
     const used = this.#of(change.namespace);
-    const { letters, ports } = sizeOf(change);
+    const { letters, ports, requests } = sizeOf(change);
     used.letters += sign * letters;
     used.ports += sign * ports;
+    addAmounts(used.requests, sign === 1 ? requests : negative(requests));
     const step = { ADDED: 1, MODIFIED: 0, DELETED: -1 }[change.type];
     used.counts.set(change.resource, (used.counts.get(change.resource) ?? 0) + sign * step);
   }
 
   #require(change: StoredChange, what: string, requested: number, used: number, limit: number): void {
     if (requested <= 0 || used + requested <= limit) return;
+    this.#refuse(change, what, [requested, used, limit].map(String));
+  }
+
+  #requireRequest(change: StoredChange, name: string, requested: bigint, limit: bigint): void {
+    const used = this.#of(change.namespace).requests.get(name) ?? 0n;
+    if (requested <= 0n || used + requested <= limit) return;
+    const format = name === 'memory' ? 'binary' : 'decimal';
+    const texts = [requested, used, limit].map((nano) => formatQuantity({ nano, format }));
+    this.#refuse(change, name === 'pods' ? name : `requests.${name}`, texts);
+  }
+
+  #refuse(change: StoredChange, what: string, [requested, used, limit]: readonly string[]): never {
     const [resource = '', ...group] = change.resource.split('.');
     throw forbidden(
       { resource, group: group.join('.') },
@@ -84,25 +121,43 @@ export class NamespaceUsage {
 
   #of(namespace: string): Usage {
     let usage = this.#namespaces.get(namespace);
-    if (!usage) this.#namespaces.set(namespace, (usage = { counts: new Map(), letters: 0, ports: 0 }));
+    if (!usage) this.#namespaces.set(namespace, (usage = emptyUsage()));
     return usage;
   }
 }
 
-/** What a change adds. */
-function sizeOf({ type, resource, after, before }: StoredChange): { letters: number; ports: number } {
-  const isGone = type === 'DELETED';
+function emptyUsage(): Usage {
+  return { counts: new Map(), letters: 0, ports: 0, requests: new Map() };
+}
+
+function sizeOf({ type, resource, after, before }: StoredChange): Size {
+  const now = type === 'DELETED' ? undefined : after;
+  const requests = new Map(now ? requestsOf(resource, now.object) : []);
+  if (before) addAmounts(requests, negative(requestsOf(resource, before.object)));
   return {
-    letters: (isGone ? 0 : after.json.length) - (before?.json.length ?? 0),
-    ports: (isGone ? 0 : portsOf(resource, after.object)) - (before ? portsOf(resource, before.object) : 0),
+    letters: (now?.json.length ?? 0) - (before?.json.length ?? 0),
+    ports: (now ? portsOf(resource, now.object) : 0) - (before ? portsOf(resource, before.object) : 0),
+    requests,
   };
+}
+
+function negative(amounts: Amounts): Amounts {
+  return new Map([...amounts].map(([name, amount]) => [name, -amount]));
+}
+
+function requestsOf(resource: string, object: KubeObject): Amounts {
+  return resource !== 'pods' || isEndedPod(object) ? NOTHING : podRequests(object);
+}
+
+function isEndedPod(object: KubeObject): boolean {
+  return ['Succeeded', 'Failed'].includes(textAt(object, ['status', 'phase']));
 }
 
 function portsOf(resource: string, object: KubeObject): number {
   const spec = recordAt(object, 'spec');
   if (resource === 'services')
     return Object.keys(recordAt(spec, 'selector')).length === 0 ? 0 : listAt(spec, 'ports').length;
-  if (resource !== 'pods' || ['Succeeded', 'Failed'].includes(textAt(object, ['status', 'phase']))) return 0;
+  if (resource !== 'pods' || isEndedPod(object)) return 0;
   const containers = [...listAt(spec, 'containers'), ...listAt(spec, 'initContainers')];
   const numbers = containers.flatMap((container) =>
     listAt(container, 'ports').map((port) => numberAt(port, ['containerPort'])),

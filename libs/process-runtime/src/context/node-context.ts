@@ -1,4 +1,5 @@
 import type { EventRecorder, KubeClient, KubeConnection } from '#lib/kube';
+import type { Amounts } from '#lib/kube-semantics';
 import type { Pod } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -48,6 +49,8 @@ export interface NodeContext {
   readonly log: Logger;
   readonly ports: LoopbackPorts;
   readonly sleepWatch: SleepWatch;
+  /** What pods may need together. */
+  readonly allocatable: Amounts;
   /** `node/pods` of the data folder. */
   readonly podsFolder: string;
   /** The Node executable that runs images, and arguments for it. */

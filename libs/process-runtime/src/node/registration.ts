@@ -1,10 +1,11 @@
-import { availableParallelism, release, totalmem } from 'node:os';
+import { release } from 'node:os';
 import type { KubeClient } from '#lib/kube';
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { PODS_RUN_AS_ROOT, LABEL, type Node, type NodeCondition, NODES } from '#lib/resources';
 import { kubeTime } from '../kube-time.js';
+import { nodeCapacity } from './node-capacity.js';
 
 export interface RegistrationOptions {
   readonly client: KubeClient;
@@ -18,8 +19,6 @@ export interface RegistrationOptions {
   readonly log: Logger;
 }
 
-/** So that two cores run the platform and the samples: requests are reservations, and idle agents use none. */
-const LEAST_CPUS = 4;
 const HEARTBEAT_MS = 60_000;
 
 /** The Node object: its labels, what it can hold, and that it is ready. Memory and CPU of pods are not limited. */
@@ -46,11 +45,7 @@ export class Registration {
   /** Writes the status now. */
   async report(): Promise<void> {
     const { client, nodeName, port, version, rootProblem, clock } = this.#options;
-    const resources = {
-      cpu: String(Math.max(LEAST_CPUS, availableParallelism())),
-      memory: `${Math.floor(totalmem() / 1024)}Ki`,
-      pods: '110',
-    };
+    const resources = nodeCapacity();
     await client.mergeStatus(
       NODES,
       { name: nodeName },

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { delimiter } from 'node:path';
 import { EventRecorder, Informer, KubeClient, type KubeConnection } from '#lib/kube';
+import { parseAmounts } from '#lib/kube-semantics';
 import { inheritedEnvironment, proxyEnvironment } from '#lib/config';
 import { errorText } from '#lib/errors';
 import type { Stoppable } from '#lib/lifecycle';
@@ -16,6 +17,7 @@ import { endStrays } from '../strays/end-strays.js';
 import type { ImageResolver, NodeContext } from '../context/node-context.js';
 import { findTools } from '../user/spawn-request.js';
 import { chooseUsers, type UserOptions } from './choose-users.js';
+import { nodeCapacity } from './node-capacity.js';
 import { NodeLease } from './node-lease.js';
 import { ensureNodeIdentity } from './node-name.js';
 import { Registration } from './registration.js';
@@ -91,6 +93,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     ...{ client, connection, clock, log, podsFolder, sleepWatch, images: options.images },
     events: new EventRecorder({ client, component: FIELD_MANAGER.node, log, clock }),
     ports: new LoopbackPorts(),
+    allocatable: parseAmounts(nodeCapacity()),
     runtime: { command: process.execPath, args: options.nodeArguments ?? [] },
     environment: machineEnvironment(),
     users,

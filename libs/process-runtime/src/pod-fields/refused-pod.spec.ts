@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporaryFolder, testEmbeddedKube, waitFor } from '#lib/testing';
-import { EVENTS, type Pod, POD_SUPPORTED } from '#lib/resources';
+import { EVENTS, NODES, type Pod, POD_SUPPORTED } from '#lib/resources';
 import { mainOf, PodDesk } from '../testdata/pod-desk.js';
 
 describe('a pod that asks for what a process cannot have', () => {
@@ -74,4 +74,32 @@ describe('a pod that asks for what a process cannot have', () => {
     expect(mainOf(waiting)?.state?.waiting?.message).toMatch(/more text than a process can be given/);
     await desk.remove(pod);
   });
+
+  it('fails beyond what the machine offers, in the words of a kubelet, and leaves the room to others', async () => {
+    const asking = (requests: Record<string, string>, spec: Partial<Pod['spec']> & object = {}) =>
+      desk.run('here', { command: ['sleep', '60'], resources: { requests } }, spec);
+    const failed = ({ status }: Pod) => status?.phase === 'Failed';
+    const huge = await asking({ cpu: '1000' }, { restartPolicy: 'Always' });
+    const { status } = await desk.until(huge, 'to fail', failed);
+    expect([status?.reason, status?.containerStatuses]).toEqual(['OutOfcpu', undefined]);
+    expect(status?.message).toMatch(
+      /^Pod was rejected: Node didn't have enough resource: cpu, requested: 1000000, used: 0, capacity: \d+$/,
+    );
+    const wide = await desk.until(await asking({ memory: '1Ei' }), 'to fail', failed);
+    expect(wide.status?.reason).toBe('OutOfmemory');
+
+    const [node] = (await desk.client.list(NODES)).items;
+    const cpu = node?.status?.allocatable?.['cpu'] ?? '';
+    const all = await asking({ cpu }, { restartPolicy: 'Always' });
+    await desk.until(all, 'to run', (now) => now.status?.phase === 'Running');
+    await desk.stopNode();
+    const late = await asking({ cpu: '100m' }, { nodeName: node?.metadata.name ?? '' });
+    await desk.startNode();
+    expect((await desk.until(late, 'to fail', failed)).status?.reason).toBe('OutOfcpu');
+    await desk.until(all, 'to run again', (now) => mainOf(now)?.state?.running !== undefined);
+    await desk.remove(all);
+    const next = await asking({ cpu: '100m' });
+    await desk.until(next, 'to run', (now) => now.status?.phase === 'Running');
+    for (const pod of [huge, wide, late, next]) await desk.remove(pod);
+  }, 60_000);
 });

@@ -11,6 +11,8 @@ import { within } from '../within.js';
 import type { ContainerLog } from '../log/pod-logs.js';
 import { refusalText, refusedFields } from '../pod-fields/refused-fields.js';
 import { PodFiles } from '../pod-files/pod-files.js';
+import { isOver } from './is-over.js';
+import type { PodRejection } from './pod-rejection.js';
 import { StatusReporter } from './status-reporter.js';
 import { type PodView, summarizePod } from './summarize-pod.js';
 
@@ -29,6 +31,8 @@ const RETRY_MS = 1_000;
 interface PodWorkerOptions {
   /** Resolves when a namesake that ran here before has ended. */
   readonly previous: Promise<void>;
+  /** Why the node does not take the pod. */
+  readonly rejection: PodRejection | undefined;
   /** No container of the pod runs any more, nor will. */
   readonly onIdle: (user: PodUser) => void;
 }
@@ -38,6 +42,7 @@ const NOT_SUPPORTED = 'NotSupported';
 /**
  * One pod on this machine, from the moment it is bound to the node to its end.
  *
+ * - **rejected**: the node has no room for it, so that nothing is started; Failed → completed
  * - **refused**: a field of its spec cannot be honoured, so that nothing is started; Failed when its policy allows an end,
  *   else Pending with the reason → completed
  * - **preparing**: folder, ports and (when mounted) the service account's kubeconfig are made → initializing
@@ -53,6 +58,7 @@ const NOT_SUPPORTED = 'NotSupported';
 export class PodWorker {
   readonly #context: NodeContext;
   readonly #user: PodUser | Error;
+  readonly #rejection: PodRejection | undefined;
   readonly #files: PodFiles;
   readonly #reporter: StatusReporter;
   readonly #kubeconfig: PodKubeconfig;
@@ -75,8 +81,9 @@ export class PodWorker {
   readonly #onIdle: (user: PodUser) => void;
   #isIdle = false;
 
-  constructor(context: NodeContext, pod: Pod, { previous, onIdle }: PodWorkerOptions) {
+  constructor(context: NodeContext, pod: Pod, { previous, rejection, onIdle }: PodWorkerOptions) {
     this.#context = context;
+    this.#rejection = rejection;
     this.#onIdle = onIdle;
     this.#pod = pod;
     this.#user = userOf(context, pod);
@@ -102,6 +109,10 @@ export class PodWorker {
     );
     this.ended = previous.then(() => this.#live());
     this.update(pod);
+  }
+
+  get isRejected(): boolean {
+    return this.#rejection !== undefined;
   }
 
   get pod(): Pod {
@@ -181,6 +192,7 @@ export class PodWorker {
       init: this.#init.map(({ view }) => view),
       containers: this.#containers.map(({ view }) => view),
       ...(this.#verdict ? { verdict: this.#verdict } : {}),
+      rejection: this.#rejection,
       refusal: this.#refusal,
       isTerminating: this.#pod.metadata.deletionTimestamp !== undefined,
     };
@@ -214,6 +226,7 @@ export class PodWorker {
 
   /** Resolves when all containers have ended for good; never rejects. */
   async #work(): Promise<void> {
+    if (this.#rejection) return this.#reportUnstarted(this.#rejection);
     if (this.#isRefused()) return;
     await this.#prepare();
     for (const runner of this.#init) {
@@ -237,10 +250,14 @@ export class PodWorker {
     if ((this.#pod.spec.restartPolicy ?? 'Always') !== 'Always')
       this.#verdict = { reason: NOT_SUPPORTED, message };
     for (const runner of [...this.#init, ...this.#containers]) runner.refuse(message);
-    this.#context.events.record(PODS, this.#pod, { type: 'Warning', reason: NOT_SUPPORTED, message });
+    this.#reportUnstarted({ reason: NOT_SUPPORTED, message });
+    return true;
+  }
+
+  #reportUnstarted({ reason, message }: PodRejection): void {
+    this.#context.events.record(PODS, this.#pod, { type: 'Warning', reason, message });
     this.#reporter.report();
     void this.#reporter.flush(RETRY_MS).then(() => this.#firstReport.resolve());
-    return true;
   }
 
   async #prepare(): Promise<void> {
@@ -337,10 +354,6 @@ function userOf({ users }: NodeContext, pod: Pod): PodUser | Error {
   } catch (error) {
     return error instanceof Error ? error : new Error(errorText(error));
   }
-}
-
-function isOver({ status }: Pod): boolean {
-  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
 }
 
 function specGraceMs({ spec }: Pod): number {

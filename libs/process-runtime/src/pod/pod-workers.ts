@@ -5,8 +5,10 @@ import type { Change, Informer } from '#lib/kube';
 import { keyOf, keyText, type Pod } from '#lib/resources';
 import type { NodeContext } from '../context/node-context.js';
 import { within } from '../within.js';
+import { isOver } from './is-over.js';
 import type { PodUser } from '../user/pod-user.js';
 import { removePodFolder } from '../pod-files/pod-files.js';
+import { inOrderOfArrival, type PodRejection, rejectionOf } from './pod-rejection.js';
 import { PodWorker } from './pod-worker.js';
 
 const FIRST_REPORT_MS = 5_000;
@@ -15,6 +17,7 @@ const FIRST_REPORT_MS = 5_000;
 export class PodWorkers {
   readonly #context: NodeContext;
   readonly #workers = new Map<string, PodWorker>();
+  #informer: Informer<Pod> | undefined;
   #isStopping = false;
 
   constructor(context: NodeContext) {
@@ -24,6 +27,8 @@ export class PodWorkers {
   /** Follows the informer, which must be complete; resolves when the API server knows where the pods stand. */
   async start(informer: Informer<Pod>): Promise<void> {
     await this.#removeOrphans(new Set(informer.list().map(({ metadata }) => metadata.uid ?? '')));
+    this.#informer = informer;
+    for (const pod of inOrderOfArrival(informer.list())) this.#begin(pod);
     informer.on((change) => this.#apply(change));
     const reports = [...this.#workers.values()].map(({ firstReport }) => firstReport);
     await within(Promise.all(reports), FIRST_REPORT_MS, this.#context.clock);
@@ -54,12 +59,27 @@ export class PodWorkers {
     const previous = this.find(namespace, name)?.ended.catch(() => undefined) ?? Promise.resolve();
     const worker = new PodWorker(this.#context, pod, {
       previous,
+      rejection: this.#rejectionOf(pod),
       onIdle: (user) => this.#endProcesses(user),
     });
     this.#workers.set(uid, worker);
     worker.ended
       .catch((error: unknown) => this.#context.log.error({ pod: name, err: error }, 'pod worker failed'))
       .finally(() => this.#workers.delete(uid));
+  }
+
+  /**
+   * Judged by what the API server said last, as the scheduler does: by what runs here, a pod would be rejected that the
+   * scheduler sent into the place of one that is deleted but not yet tidied up.
+   */
+  #rejectionOf(pod: Pod): PodRejection | undefined {
+    if (isOver(pod)) return undefined;
+    const others = [...this.#workers.values()].flatMap((worker) => {
+      const known = this.#informer?.find(keyOf(worker.pod));
+      const isHere = known?.metadata.uid === worker.pod.metadata.uid && !worker.isRejected;
+      return known && isHere && !isOver(known) ? [known] : [];
+    });
+    return rejectionOf(pod, others, this.#context.allocatable);
   }
 
   /** What a pod left running can only be told from other pods of its user when none of these runs. */

@@ -18,6 +18,8 @@ export interface PodView {
   readonly containers: readonly ContainerView[];
   /** The pod is ended by the node whatever its containers say. */
   readonly verdict?: { readonly reason: string; readonly message: string };
+  /** The node has no room for it: nothing of it is started. */
+  readonly rejection?: { readonly reason: string; readonly message: string } | undefined;
   /** Which fields of its spec cannot be honoured; nothing of it is started then. */
   readonly refusal?: string | undefined;
   readonly isTerminating: boolean;
@@ -25,6 +27,7 @@ export interface PodView {
 
 /** The status of a pod as a kubelet would report it. No podIP: endpoints refuse loopback. */
 export function summarizePod(pod: Pod, view: PodView, now: Date): PodStatus {
+  if (view.rejection) return rejectedStatus(view.startTime, view.rejection);
   const phase = phaseOf(pod, view);
   const isOver = phase === 'Succeeded' || phase === 'Failed';
   const isInitialized = view.init.every(
@@ -57,6 +60,15 @@ export function summarizePod(pod: Pod, view: PodView, now: Date): PodStatus {
     hostIP: '127.0.0.1',
     ...(view.init.length > 0 ? { initContainerStatuses: view.init.map(statusOf) } : {}),
     containerStatuses: view.containers.map(statusOf),
+  };
+}
+
+/** All that a kubelet says of a pod that it rejects; the conditions of others stay as they are. */
+function rejectedStatus(startTime: Date, { reason, message }: NonNullable<PodView['rejection']>): PodStatus {
+  return {
+    phase: 'Failed',
+    ...{ reason, message: `Pod was rejected: ${message}` },
+    startTime: kubeTime(startTime),
   };
 }
 
