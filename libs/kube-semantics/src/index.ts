@@ -16,7 +16,7 @@ export { strategicMergePatch } from './patch/strategic-merge-patch.js';
 export { addAmounts, type Amounts, parseAmounts, podRequests } from './pod-resources/pod-requests.js';
 export { type Shortage, shortages, usedBy } from './pod-resources/shortages.js';
 export { decodeProtobuf, ProtobufError } from './protobuf/decode-protobuf.js';
-export { approximateNumber, formatQuantity } from './quantity/quantity.js';
+export { formatQuantity } from './quantity/quantity.js';
 export { type FieldError } from './schema/field-error.js';
 export { validateObjectMeta, validateObjectMetaUpdate } from './schema/object-meta.js';
 export { exactField } from './selector/field-selector.js';
