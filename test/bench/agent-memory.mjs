@@ -1,68 +1,21 @@
 // Memory of an agent server: after its first 1,000 runs and after 10,000, and with 1,000 streams in which nothing happens.
 // node test/bench/agent-memory.mjs [RUNS [STREAMS]]
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startEmbeddedPostgres } from '#lib/embedded-postgres';
-import { createLogger } from '#lib/telemetry';
-import { systemClock } from '#lib/time';
+import { startOwnServer, startPostgres } from './agent-server/own.mjs';
 
-const root = join(import.meta.dirname, '..', '..');
 const runs = Number(process.argv[2] ?? 10_000);
 const streams = Number(process.argv[3] ?? 1_000);
 const CALLERS = 16;
 const SETTLE_MS = 5_000;
 const INPUT = { assistant_id: 'echo', input: { text: 'hello' } };
-// as a node starts agents
-const NODE_ARGUMENTS = ['--max-semi-space-size=4'];
 
-const folder = mkdtempSync(join(tmpdir(), 'agentplane-bench-'));
-const postgres = await startEmbeddedPostgres({
-  dataDir: folder,
-  port: 0,
-  log: createLogger('bench', 'error'),
-  clock: systemClock,
-});
-const uri = await postgres.ensureDatabase({ database: 'agent', role: 'agent', connectionLimit: 15 });
+const postgres = await startPostgres(15);
 const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
 
-async function startServer() {
-  const server = spawn(
-    process.execPath,
-    [...NODE_ARGUMENTS, join(root, 'dist', 'apps', 'agent-server', 'src', 'main.js')],
-    {
-      cwd: join(root, 'test', 'bench', 'agents', 'echo'),
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      env: {
-        PATH: process.env.PATH,
-        HOST: '127.0.0.1',
-        PORT: '0',
-        POSTGRES_URI: uri,
-        AGENTPLANE_AUTH: 'off',
-      },
-    },
-  );
-  const port = await new Promise((resolve, reject) => {
-    createInterface({ input: server.stderr }).on('line', (line) => {
-      const entry = JSON.parse(line);
-      if (entry.msg === 'ready') resolve(entry.port);
-    });
-    server.on('exit', () => reject(new Error('the server ended')));
-  });
-  return { server, port };
-}
-
-async function stopServer(server) {
-  server.removeAllListeners('exit');
-  const ended = new Promise((resolve) => server.on('exit', resolve));
-  server.kill('SIGTERM');
-  await ended;
-}
+const startServer = () => startOwnServer({ uri: postgres.uri, agent: 'echo' });
 
 function megabytes({ pid }) {
   return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024);
@@ -99,7 +52,8 @@ async function perform(port, count) {
 }
 
 async function measureRuns() {
-  const { server, port } = await startServer();
+  const server = await startServer();
+  const { port } = server;
   const atStart = megabytes(server);
   await perform(port, runs / 10);
   await sleep(SETTLE_MS);
@@ -112,7 +66,7 @@ async function measureRuns() {
   console.log(
     `RSS ${atStart} MB at the start, ${first} MB after ${runs / 10} runs, ${all} MB after ${runs} (${(((all - first) / first) * 100).toFixed(1)} %); CPU of the server ${((cpu / (runs * 0.9)) * 1e6).toFixed(0)} µs a run`,
   );
-  await stopServer(server);
+  await server.stop();
 }
 
 /** A stream whose client reads what comes; nothing does. Resolves with its socket once it has begun. */
@@ -126,7 +80,8 @@ function open(port, path) {
 }
 
 async function measureStreams(name, pathOf) {
-  const { server, port } = await startServer();
+  const server = await startServer();
+  const { port } = server;
   await perform(port, 200);
   await sleep(SETTLE_MS);
   const before = megabytes(server);
@@ -143,7 +98,7 @@ async function measureStreams(name, pathOf) {
     `${streams} idle streams of ${name}: RSS ${before} MB before, ${withThem} MB with them (${withThem - before} MB more); CPU ${(cpu * 100).toFixed(1)} % of a core`,
   );
   for (const socket of sockets) socket.destroy();
-  await stopServer(server);
+  await server.stop();
 }
 
 try {
@@ -159,5 +114,4 @@ try {
 } finally {
   agent.destroy();
   await postgres.stop();
-  rmSync(folder, { recursive: true, force: true });
 }

@@ -1,20 +1,11 @@
 // Callers of POST /runs/stream that read nothing: what the agent server holds for them, and how many are still connected.
 // node test/bench/stalled-readers.mjs [READERS…]; the last line is what as many cost who read everything.
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startEmbeddedPostgres } from '#lib/embedded-postgres';
-import { createLogger } from '#lib/telemetry';
-import { systemClock } from '#lib/time';
+import { startOwnServer, startPostgres } from './agent-server/own.mjs';
 
-const root = join(import.meta.dirname, '..', '..');
-// as a node starts agents: with Node's own nursery 120 MB more count that belong to no reader
-const NODE_ARGUMENTS = ['--max-semi-space-size=4'];
 const counts = process.argv.slice(2).map(Number);
 const WATCHED_MS = 45_000;
 const AFTER_MS = 10_000;
@@ -24,46 +15,20 @@ const BODY = JSON.stringify({
   stream_mode: ['values', 'updates', 'debug', 'events'],
 });
 
-const folder = mkdtempSync(join(tmpdir(), 'agentplane-bench-'));
-const postgres = await startEmbeddedPostgres({
-  dataDir: folder,
-  port: 0,
-  log: createLogger('bench', 'error'),
-  clock: systemClock,
-});
-const uri = await postgres.ensureDatabase({ database: 'agent', role: 'agent', connectionLimit: 10 });
+const postgres = await startPostgres(10);
 
 let cuts = 0;
 
-async function startServer() {
+function startServer() {
   cuts = 0;
-  const server = spawn(
-    process.execPath,
-    [...NODE_ARGUMENTS, join(root, 'dist', 'apps', 'agent-server', 'src', 'main.js')],
-    {
-      cwd: join(root, 'test', 'bench', 'agents', 'echo'),
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      env: {
-        PATH: process.env.PATH,
-        HOST: '127.0.0.1',
-        PORT: '0',
-        POSTGRES_URI: uri,
-        AGENTPLANE_AUTH: 'off',
-        ...(process.env.AGENTPLANE_UNREAD_MB
-          ? { AGENTPLANE_UNREAD_MB: process.env.AGENTPLANE_UNREAD_MB }
-          : {}),
-      },
+  const { AGENTPLANE_UNREAD_MB } = process.env;
+  return startOwnServer({
+    ...{ uri: postgres.uri, agent: 'echo' },
+    env: AGENTPLANE_UNREAD_MB ? { AGENTPLANE_UNREAD_MB } : {},
+    onLine: ({ msg }) => {
+      if (msg === 'slow client cut') cuts++;
     },
-  );
-  const port = await new Promise((resolve, reject) => {
-    createInterface({ input: server.stderr }).on('line', (line) => {
-      const entry = JSON.parse(line);
-      if (entry.msg === 'ready') resolve(entry.port);
-      if (entry.msg === 'slow client cut') cuts++;
-    });
-    server.on('exit', () => reject(new Error('the server ended')));
   });
-  return { server, port };
 }
 
 function megabytes(pid) {
@@ -104,7 +69,8 @@ async function okMs(port) {
 }
 
 async function measure(readers, reads) {
-  const { server, port } = await startServer();
+  const server = await startServer();
+  const { port } = server;
   try {
     const before = megabytes(server.pid);
     const sockets = Array.from({ length: readers }, () => reader(port, reads));
@@ -123,10 +89,7 @@ async function measure(readers, reads) {
       `${readers} readers that ${reads ? 'read' : 'stall'}: RSS ${before} MB before, ${peak} MB at most, ${megabytes(server.pid)} MB 10 s after; ${cuts} cut and ${open} open after ${WATCHED_MS / 1000} s; slowest /ok ${slowest.toFixed(0)} ms`,
     );
   } finally {
-    server.removeAllListeners('exit');
-    const ended = new Promise((resolve) => server.on('exit', resolve));
-    server.kill('SIGTERM');
-    await ended;
+    await server.stop();
   }
 }
 
@@ -135,5 +98,4 @@ try {
   await measure(counts[0] ?? 60, true);
 } finally {
   await postgres.stop();
-  rmSync(folder, { recursive: true, force: true });
 }

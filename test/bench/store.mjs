@@ -1,39 +1,14 @@
 // The store of an agent: puts, reads and searches by REST, durable Postgres; searches by meaning read every vector.
 // node test/bench/store.mjs [VECTORS]
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { startEmbeddedPostgres } from '#lib/embedded-postgres';
-import { createLogger } from '#lib/telemetry';
-import { systemClock } from '#lib/time';
+import { startOwnServer, startPostgres } from './agent-server/own.mjs';
 
-const root = join(import.meta.dirname, '..', '..');
 const vectors = Number(process.argv[2] ?? 10_000);
 const OPERATIONS = 2_000;
 const SEARCHES = 10;
 
-const folder = mkdtempSync(join(tmpdir(), 'agentplane-bench-'));
-const postgres = await startEmbeddedPostgres({
-  dataDir: folder,
-  port: 0,
-  log: createLogger('bench', 'error'),
-  clock: systemClock,
-});
-const uri = await postgres.ensureDatabase({ database: 'agent', role: 'agent', connectionLimit: 10 });
-const server = spawn(process.execPath, [join(root, 'dist', 'apps', 'agent-server', 'src', 'main.js')], {
-  cwd: join(import.meta.dirname, 'agents', 'memory'),
-  stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-  env: { PATH: process.env.PATH, HOST: '127.0.0.1', PORT: '0', POSTGRES_URI: uri, AGENTPLANE_AUTH: 'off' },
-});
-const port = await new Promise((resolve, reject) => {
-  createInterface({ input: server.stderr }).on('line', (line) => {
-    const entry = JSON.parse(line);
-    if (entry.msg === 'ready') resolve(entry.port);
-  });
-  server.on('exit', () => reject(new Error('the server ended')));
-});
+const postgres = await startPostgres(10);
+const server = await startOwnServer({ uri: postgres.uri, agent: 'memory' });
+const { port } = server;
 
 async function call(method, path, body) {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {
@@ -101,9 +76,7 @@ try {
     call('POST', '/store/items/search', { namespace_prefix: ['texts', '1'], ...query }),
   );
 } finally {
-  server.kill('SIGTERM');
-  await new Promise((resolve) => server.once('exit', resolve));
+  await server.stop();
   await postgres.stop();
-  rmSync(folder, { recursive: true, force: true });
 }
 process.exit(0);

@@ -3,49 +3,24 @@ import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startOwnServer } from './own.mjs';
 import { treeOf } from './process-tree.mjs';
 
 const root = join(import.meta.dirname, '..', '..', '..');
 const agent = join(import.meta.dirname, '..', 'agents', 'tokens');
-
-/** As a node starts agents. */
-const NODE_ARGUMENTS = ['--max-semi-space-size=4'];
 
 const START_LIMIT_MS = 60_000;
 
 /** @typedef {{ name: string, port: number, pid: number, readyMs: number, stop(): Promise<void>, kill(): void }} Server */
 
 /** @returns {Promise<Server>} ours; `env` beside what it needs */
-export async function startOurs(name, uri, env = {}, checkout = root) {
+export async function startOurs(name, uri, env = {}, checkout = undefined) {
   const begun = performance.now();
-  const child = spawn(
-    process.execPath,
-    [...NODE_ARGUMENTS, join(checkout, 'dist', 'apps', 'agent-server', 'src', 'main.js')],
-    {
-      cwd: checkout === root ? agent : join(checkout, 'test', 'bench', 'agents', 'tokens'),
-      stdio: ['ignore', 'ignore', 'pipe'],
-      env: {
-        ...{
-          PATH: process.env.PATH,
-          HOST: '127.0.0.1',
-          PORT: '0',
-          POSTGRES_URI: uri,
-          AGENTPLANE_AUTH: 'off',
-        },
-        ...env,
-      },
-    },
-  );
-  const port = await new Promise((resolve, reject) => {
-    createInterface({ input: child.stderr }).on('line', (line) => {
-      const entry = JSON.parse(line);
-      if (entry.msg === 'ready') resolve(entry.port);
-      else if (entry.level !== 'info') process.stderr.write(`${name}: ${line}\n`);
-    });
-    child.once('exit', (code) => reject(new Error(`${name} ended with ${code}`)));
-  });
+  const onLine = (entry) => {
+    if (entry.level !== 'info') process.stderr.write(`${name}: ${JSON.stringify(entry)}\n`);
+  };
+  const { port, child } = await startOwnServer({ uri, agent: 'tokens', env, checkout, onLine });
   return { name, port, pid: child.pid, readyMs: performance.now() - begun, ...endings(child) };
 }
 

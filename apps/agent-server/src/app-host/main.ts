@@ -3,11 +3,10 @@
 // pipe.
 import { createServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { Socket } from 'node:net';
-import { writeSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { errorText, TerminalError } from '#lib/errors';
 import { createLogger } from '#lib/telemetry';
-import { keepProcessAlive, systemClock } from '#lib/time';
+import { systemClock } from '#lib/time';
 import {
   CONTROL_HEADER,
   MOST_REQUESTS,
@@ -17,32 +16,18 @@ import {
   type AppOrder,
   type LoadedApp,
 } from '../app-front/control.js';
-import { forbidExit } from '../graph/forbid-exit.js';
 import { loadModule } from '../graph/load-module.js';
 import { offerLogger } from '../graph/offer-logger.js';
+import { becomeHost } from '../host/host-process.js';
 import { OwnServer } from '../loopback/own-server.js';
-import { offerWhoIsAtWork, WHO_IS_AT_WORK } from '../host/who-is-at-work.js';
-import { startWatch } from '../watch/start-watch.js';
 import { appOf, type AgentApp } from './agent-app.js';
 import { answerByApp } from './app-requests.js';
 import { passOn } from './pass-on.js';
 
-const exit = process.exit.bind(process);
 const log = createLogger('agent-server');
+const exit = becomeHost(log);
 const ownServer = new OwnServer();
 let app: AgentApp | undefined;
-
-// The server decides when this process ends: a terminal's Ctrl-C reaches both.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'unhandled rejection'));
-process.on('uncaughtException', (error) => {
-  writeSync(2, `uncaught exception: ${error.stack ?? String(error)}\n`);
-  exit(1);
-});
-offerWhoIsAtWork();
-startWatch(`globalThis.${WHO_IS_AT_WORK}?.()`, log);
-keepProcessAlive();
-forbidExit();
 
 async function load({ folder, file, exportName, logLevel }: AppOrder): Promise<LoadedApp> {
   log.level = logLevel;
