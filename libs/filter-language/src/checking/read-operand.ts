@@ -1,0 +1,143 @@
+import { isUuid } from '#lib/resources';
+import { parseInstant } from '#lib/time';
+import { type FieldName, fieldRow, type FieldType, FIELD_TYPES } from '../fields.js';
+import type { Operand } from '../filter.js';
+import { FilterError, shown } from '../filter-error.js';
+import { FILTER_LIMITS } from '../limits.js';
+import { nearestName } from '../nearest-name.js';
+import type { Comparator } from '../operators.js';
+import type { Syntax } from '../syntax/parse-syntax.js';
+import { parseDuration, parseSeconds } from './duration.js';
+
+/** How an argument is named in messages. */
+export function describeSyntax(syntax: Syntax): string {
+  switch (syntax.kind) {
+    case 'text':
+      return `the text ${shown(syntax.text)}`;
+    case 'number':
+      return `the number ${syntax.text}`;
+    case 'name':
+      return syntax.text;
+    case 'list':
+      return 'a list';
+    case 'call':
+      return `the condition ${syntax.name}(…)`;
+    default:
+      return syntax satisfies never;
+  }
+}
+
+function booleanOf(syntax: Syntax): boolean | undefined {
+  if (syntax.kind !== 'name') return undefined;
+  return syntax.text === 'true' ? true : syntax.text === 'false' ? false : undefined;
+}
+
+function textOf(syntax: Syntax): string | undefined {
+  return syntax.kind === 'text' ? syntax.text : undefined;
+}
+
+function scalarOf(syntax: Syntax): string | undefined {
+  if (syntax.kind === 'number') return syntax.text;
+  const boolean = booleanOf(syntax);
+  return boolean === undefined ? textOf(syntax) : String(boolean);
+}
+
+function uuidOf(syntax: Syntax): string | undefined {
+  const text = textOf(syntax);
+  return isUuid(text) ? text.toLowerCase() : undefined;
+}
+
+function instantOf(syntax: Syntax): bigint | undefined {
+  const text = textOf(syntax);
+  return text === undefined ? undefined : parseInstant(text, { zone: 'optional' });
+}
+
+function durationOf(syntax: Syntax): bigint | undefined {
+  if (syntax.kind === 'number') return parseSeconds(syntax.text);
+  return syntax.kind === 'text' ? parseDuration(syntax.text) : undefined;
+}
+
+function numberOf(syntax: Syntax): string | undefined {
+  return syntax.kind === 'number' ? syntax.text : undefined;
+}
+
+/** The value of a literal for each type that is compared; undefined where it is none of the type. */
+const READ: Readonly<
+  Record<Exclude<FieldType, 'tags' | 'object' | 'document'>, (syntax: Syntax) => Operand | undefined>
+> = {
+  uuid: uuidOf,
+  text: textOf,
+  name: textOf,
+  word: textOf,
+  time: instantOf,
+  duration: durationOf,
+  number: numberOf,
+  boolean: booleanOf,
+  scalar: scalarOf,
+};
+
+/** What to write instead, as far as it can be seen. */
+function hint(field: FieldName, syntax: Syntax): string {
+  const { type, nullable } = fieldRow(field);
+  if (syntax.kind === 'name' && syntax.text === 'null')
+    return `; every run has ${field}, so there is nothing to compare with null`;
+  if (syntax.kind === 'text' && (type === 'number' || type === 'boolean') && syntax.text !== '')
+    return `; write ${shown(syntax.text).slice(1, -1)} without quotes, if that is meant`;
+  if ((syntax.kind === 'name' || syntax.kind === 'number') && type !== 'number' && type !== 'boolean')
+    return `; write "${syntax.text}", in quotes, if that is meant`;
+  return nullable ? '; or null' : '';
+}
+
+function wrong(field: FieldName, syntax: Syntax): FilterError {
+  const { type } = fieldRow(field);
+  return new FilterError(
+    `${field} is compared with ${FIELD_TYPES[type].takes}; found ${describeSyntax(syntax)}${hint(field, syntax)}`,
+    syntax.at,
+  );
+}
+
+function readWord(field: FieldName, word: string, at: number): string {
+  const words = fieldRow(field).words ?? [];
+  if (words.includes(word)) return word;
+  const nearest = nearestName(word, words);
+  throw new FilterError(
+    `${field} is never ${shown(word)}; ${nearest === undefined ? '' : `did you mean "${nearest}"? `}it is one of ${words.join(', ')}`,
+    at,
+  );
+}
+
+function checkPairValue(field: FieldName, operator: Comparator, value: Operand, at: number): void {
+  const { pairValueCharacters: most } = FILTER_LIMITS;
+  if (typeof value !== 'string' || operator === 'like' || value.length <= most) return;
+  throw new FilterError(
+    `${field} is compared with the first ${most} characters of a value; found a longer text; use like(${field}, "…%") with its beginning`,
+    at,
+  );
+}
+
+function readOne(field: FieldName, operator: Comparator, syntax: Syntax): Operand {
+  const { type, nullable, pair } = fieldRow(field);
+  const mayBeNull = nullable && (operator === 'eq' || operator === 'neq');
+  if (mayBeNull && syntax.kind === 'name' && syntax.text === 'null') return null;
+  const read = type === 'tags' || type === 'object' || type === 'document' ? undefined : READ[type];
+  const value = read?.(syntax);
+  if (value === undefined) throw wrong(field, syntax);
+  if (type === 'word' && typeof value === 'string') return readWord(field, value, syntax.at);
+  if (type === 'scalar' && pair?.[0] !== 'feedback') checkPairValue(field, operator, value, syntax.at);
+  return value;
+}
+
+/**
+ * What a field is compared with.
+ * @returns the items of `in`, else one value
+ * @throws FilterError where it does not fit the field's type
+ */
+export function readOperand(field: FieldName, operator: Comparator, syntax: Syntax): readonly Operand[] {
+  if (operator !== 'in') return [readOne(field, operator, syntax)];
+  if (syntax.kind !== 'list')
+    throw new FilterError(
+      `in(${field}, …) takes a list; found ${describeSyntax(syntax)}; write in(${field}, [value, …])`,
+      syntax.at,
+    );
+  return syntax.items.map((item) => readOne(field, operator, item));
+}

@@ -1,0 +1,65 @@
+import { checkCondition } from './checking/check-condition.js';
+import { type Draft, settle } from './checking/draft.js';
+import { joinAnd, joinNot, joinOr } from './checking/join-pairs.js';
+import { describeSyntax } from './checking/read-operand.js';
+import type { Filter } from './filter.js';
+import { FilterError, shown } from './filter-error.js';
+import { FILTER_LIMITS } from './limits.js';
+import { nearestName } from './nearest-name.js';
+import { isOperator, OPERATOR_NAMES, OPERATORS } from './operators.js';
+import { parseSyntax, type Syntax, type SyntaxCall } from './syntax/parse-syntax.js';
+
+/** Checks what the syntax says. Its depth is bounded, so this may be recursive. */
+class Checker {
+  #searches = 0;
+
+  check(syntax: Syntax): Draft {
+    if (syntax.kind !== 'call')
+      throw new FilterError(
+        `expected a condition; found ${describeSyntax(syntax)}; write for example eq(name, "x")`,
+        syntax.at,
+      );
+    const { name, at } = syntax;
+    if (!isOperator(name)) {
+      const nearest = nearestName(name, OPERATOR_NAMES);
+      throw new FilterError(
+        `unknown operator ${shown(name)}; ${nearest === undefined ? '' : `did you mean ${nearest}? `}operators are ${OPERATOR_NAMES.join(', ')}`,
+        at,
+      );
+    }
+    if (name === 'and' || name === 'or' || name === 'not') return this.#logic(syntax, name);
+    if (name === 'search' && ++this.#searches > FILTER_LIMITS.searches)
+      throw new FilterError(
+        `the filter has more than ${FILTER_LIMITS.searches} searches, each of which reads all payloads; split the query`,
+        at,
+      );
+    return checkCondition(syntax, name);
+  }
+
+  #logic({ args, at }: SyntaxCall, name: 'and' | 'or' | 'not'): Draft {
+    const [first] = args;
+    if (!first || (name === 'not' && args.length > 1))
+      throw new FilterError(
+        `${name} has ${args.length === 0 ? 'no condition' : `${args.length} conditions`}; write ${OPERATORS[name].form}`,
+        at,
+      );
+    if (name === 'not') return joinNot(this.check(first), at);
+    const drafts = args.map((arg) => this.check(arg));
+    return name === 'and' ? joinAnd(drafts, at) : joinOr(drafts, at);
+  }
+}
+
+/**
+ * Parses and checks a filter. Costs are bounded by `FILTER_LIMITS`.
+ * @returns undefined for an empty text: no filter
+ * @throws FilterError
+ */
+export function parseFilter(text: string): Filter | undefined {
+  if (text.length > FILTER_LIMITS.characters)
+    throw new FilterError(
+      `the filter has ${text.length} characters; at most ${FILTER_LIMITS.characters} are allowed`,
+      FILTER_LIMITS.characters,
+    );
+  if (text.trim() === '') return undefined;
+  return settle(new Checker().check(parseSyntax(text)));
+}
