@@ -9,5 +9,6 @@ export { NoAnswerError } from './no-answer-error.js';
 export { Notifications } from './notifications.js';
 export { openConnection, type OwnConnection } from './open-connection.js';
 export { openPool, type Connection, type Pool, type Queryable } from './open-pool.js';
+export { buildPartitionedIndex, type PartitionedIndex } from './partitioned-index.js';
 export { isStorageFull, postgresTrouble, sqlState } from './postgres-trouble.js';
 export { byteRows, textTypes } from './row-types.js';

@@ -108,6 +108,25 @@ describe('migrate', () => {
     expect(await validity()).toEqual([true]);
   });
 
+  it('lets others use a table while a migration waits for it', async () => {
+    await run(pool, [TABLE]);
+    const reader = await open().connect();
+    await reader.query('BEGIN; SELECT * FROM t');
+    const migrating = run(open(), [TABLE, { version: 2, name: 'column', sql: 'ALTER TABLE t ADD b int' }]);
+    await waitFor(async () => {
+      const found = await rowsOf(
+        `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'ALTER TABLE t%' AND wait_event_type = 'Lock'`,
+      );
+      return found[0];
+    });
+    // waits behind the migration, which gives way
+    await pool.query('SELECT * FROM t');
+    await reader.query('COMMIT');
+    reader.release();
+    await migrating;
+    expect(await applied()).toEqual([1, 2]);
+  });
+
   it('waits for the turn of a process that has not finished, and goes on when its session ends', async () => {
     const other = await open().connect();
     await other.query('SELECT pg_advisory_lock($1)', [LOCK]);

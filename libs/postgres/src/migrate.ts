@@ -2,6 +2,7 @@ import type { Logger } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
 import type { Migration } from './migration.js';
 import type { Connection, Pool } from './open-pool.js';
+import { sqlState } from './postgres-trouble.js';
 
 export interface MigrateOptions {
   /** In order of their versions. */
@@ -18,6 +19,8 @@ export interface MigrateOptions {
   readonly prepare?: () => Promise<void>;
 }
 
+const LOCK_NOT_AVAILABLE = '55P03';
+const LONGEST_LOCK_WAIT = '2s';
 const LOCK_PAUSES = { firstMs: 20, longestMs: 500 };
 
 /**
@@ -67,7 +70,7 @@ async function performMigrations(connection: Connection, options: MigrateOptions
   await options.prepare?.();
   for (const migration of migrations) {
     if (applied.has(migration.version)) continue;
-    await applyMigration(connection, migration, place);
+    await applyPatiently(connection, migration, place, options);
     log.info({ version: migration.version, migration: migration.name }, 'schema migrated');
   }
 }
@@ -79,13 +82,39 @@ async function applyMigration(connection: Connection, migration: Migration, plac
       migration.name,
     ]);
   if (migration.transaction === false) {
-    if ('perform' in migration) await migration.perform();
+    if ('perform' in migration) await migration.perform(connection);
     else for (const statement of migration.statements) await connection.query(statement);
     await record();
     return;
   }
-  await connection.query('BEGIN');
+  await connection.query(`BEGIN; SET LOCAL lock_timeout = '${LONGEST_LOCK_WAIT}'`);
   await connection.query(migration.sql);
   await record();
   await connection.query('COMMIT');
+}
+
+/**
+ * A step that waits for a lock has all later statements on the table wait behind it, and an export may hold one for
+ * minutes. So a step waits for seconds, lets the others go on, and is tried again.
+ */
+async function applyPatiently(
+  connection: Connection,
+  migration: Migration,
+  place: string,
+  { clock, log }: MigrateOptions,
+): Promise<void> {
+  const backoff = new Backoff(clock, LOCK_PAUSES);
+  for (;;)
+    try {
+      await applyMigration(connection, migration, place);
+      return;
+    } catch (error) {
+      if (migration.transaction === false || sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+      await connection.query('ROLLBACK');
+      log.info(
+        { version: migration.version, migration: migration.name },
+        'migration waits for a table in use',
+      );
+      await backoff.pause();
+    }
 }

@@ -1,3 +1,5 @@
+import type { Connection } from './open-pool.js';
+
 interface NumberedStep {
   /** Steps are applied in the order of the list; the number is what is recorded. */
   readonly version: number;
@@ -22,11 +24,15 @@ interface BareStep extends NumberedStep {
   readonly statements: readonly string[];
 }
 
-/** A step that another package performs. A kill may fall before it is recorded, so it must be repeatable. */
-interface ForeignStep extends NumberedStep {
+/**
+ * A step in code: tables of another package, batches, an index of a partitioned table. A kill may fall before it is
+ * recorded, so it must be repeatable.
+ */
+interface PerformedStep extends NumberedStep {
   readonly transaction: false;
-  readonly perform: () => Promise<void>;
+  /** @param connection outside of a transaction; it holds the turn */
+  readonly perform: (connection: Connection) => Promise<void>;
 }
 
 /** One numbered step of a schema. Once a release has it, it is never edited: a change is a new number. */
-export type Migration = TransactionalStep | BareStep | ForeignStep;
+export type Migration = TransactionalStep | BareStep | PerformedStep;

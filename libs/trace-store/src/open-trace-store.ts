@@ -38,8 +38,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     log,
   });
   const control = new ControlTables(pool, loadControlSchema);
-  const projects = new ProjectTable(control, options.maxProjects);
   const payloads = new PostgresPayloadStore();
+  const projects = new ProjectTable(control, payloads, options.maxProjects);
   const ingestion = new Ingestion(
     pool,
     new DayPartitions(pool, options.maxMonthsAhead),
@@ -76,7 +76,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     },
     apiKeys: new ApiKeyTable(control, pool, options.maxApiKeys),
     exportProgress: new ExportProgressTable(pool),
-    exportSource: new PostgresExportSource(pool),
+    exportSource: new PostgresExportSource(pool, payloads),
     async tidy() {
       const dropped = await dropOverdue(pool);
       if (dropped > 0) log.warn({ patches: dropped }, 'dropped updates whose runs never arrived');

@@ -53,6 +53,13 @@ export class CopyBinaryWriter {
     return value === undefined ? this.#null() : this.#int8(value - POSTGRES_EPOCH);
   }
 
+  int2(value: number): this {
+    this.#room(6);
+    this.#used = this.#block.writeInt32BE(2, this.#used);
+    this.#used = this.#block.writeInt16BE(value, this.#used);
+    return this;
+  }
+
   int8(value: number | undefined): this {
     return value === undefined ? this.#null() : this.#int8(BigInt(value));
   }

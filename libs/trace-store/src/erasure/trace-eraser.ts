@@ -4,7 +4,8 @@ import type { Logger } from '#lib/telemetry';
 import { type Instant, parseInstant } from '#lib/time';
 import { waitingLock } from '../ingestion/waiting-patches.js';
 import type { PayloadStore } from '../run/payload-store.js';
-import { removeRuns, type RunPlace } from '../run/run-table.js';
+import { removeRuns } from '../run/remove-runs.js';
+import type { RunPlace } from '../run/run-place.js';
 import {
   listUndoneErasures,
   postponeErasure,

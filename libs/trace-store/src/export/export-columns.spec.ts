@@ -8,6 +8,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { parseInstant, systemClock } from '#lib/time';
 import { openTraceStore } from '../open-trace-store.js';
+import { PostgresPayloadStore } from '../run/payload-store.js';
 import { column, EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
 import { PostgresExportSource } from './postgres-export-source.js';
 
@@ -39,7 +40,7 @@ describe('the table of export columns', () => {
     columns: readonly ExportColumn[],
     format: 'v1' | 'v2_beta',
   ): Promise<Record<string, unknown>> {
-    const rows = await new PostgresExportSource(pool, columns).read({
+    const rows = await new PostgresExportSource(pool, new PostgresPayloadStore(), columns).read({
       ...{ tenantId: TENANT, projectId },
       startTime: parseInstant('2026-11-20', { zone: 'optional' }) ?? 0n,
       endTime: parseInstant('2026-11-21', { zone: 'optional' }) ?? 0n,
@@ -70,10 +71,10 @@ describe('the table of export columns', () => {
     const more = [
       ...EXPORT_COLUMNS,
       column('thread_id', 'text'),
-      column('change_seq', 'int8', { required: true }),
+      column('depth', 'int8', { required: true, sql: 'cardinality(r.parent_run_ids)::bigint' }),
     ];
     for (const format of ['v1', 'v2_beta'] as const)
-      expect(await exported(more, format)).toMatchObject({ thread_id: 'thread 1', change_seq: 1n });
+      expect(await exported(more, format)).toMatchObject({ thread_id: 'thread 1', depth: 0n });
   });
 
   it('has lists as text in v1 and as lists in v2_beta', async () => {

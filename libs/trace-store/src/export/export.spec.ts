@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { type Instant, parseInstant, systemClock } from '#lib/time';
@@ -102,6 +103,29 @@ describe('the export side of a trace store', () => {
     const inputs = rows.columns.findIndex((column) => column.name === 'inputs');
     expect(found[0]?.[inputs]?.toString()).toBe('{"n": 1.0}');
     expect(await store.exportSource.count({ tenantId: TENANT, projectId, ...DAY })).toBe(5);
+  });
+
+  it('fails for a run whose payloads are missing, and names it', async () => {
+    const client = new pg.Client({ connectionString: uri });
+    await client.connect();
+    try {
+      const [id] = ids;
+      await client.query('BEGIN; CREATE TABLE kept AS SELECT * FROM run_payloads');
+      await client.query('DELETE FROM run_payloads WHERE tenant_id = $1 AND id = $2', [TENANT, id]);
+      await client.query('COMMIT');
+      const read = { tenantId: TENANT, projectId, ...DAY };
+      const missing = `payloads of run ${id} failed: they are missing`;
+      await expect(store.exportSource.read(read).then(tuples)).rejects.toThrow(missing);
+      // not where no payload is asked for
+      expect(await tuples(await store.exportSource.read({ ...read, fields: ['name'] }))).toHaveLength(5);
+      await client.query('INSERT INTO run_payloads SELECT k.* FROM kept k WHERE tenant_id = $1 AND id = $2', [
+        TENANT,
+        id,
+      ]);
+      expect(await tuples(await store.exportSource.read(read))).toHaveLength(5);
+    } finally {
+      await client.end();
+    }
   });
 
   it('continues after a cursor, with chosen fields and a limit', async () => {

@@ -1,6 +1,7 @@
 import { copyOut, type Connection, type Pool } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
+import type { PayloadQuery, PayloadStore } from '../run/payload-store.js';
 import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
 
 /** Values reach COPY, which takes no parameters, as settings of the transaction; the text of the query never varies with them. */
@@ -19,7 +20,7 @@ function setting(name: keyof typeof SETTING, type: string): string {
   return `current_setting('${SETTING[name]}')::${type}`;
 }
 
-/** Said of both tables, since Postgres infers equality across a join but no ranges, and would read every day of the other. */
+/** Rows of the window, of either table. */
 function bounds(table: 'r' | 'p', isAfter: boolean): string {
   return `${table}.tenant_id = ${setting('tenant', 'uuid')} AND ${table}.project_id = ${setting('project', 'uuid')}
   AND ${table}.start_time >= ${isAfter ? setting('afterTime', 'timestamptz') : setting('start', 'timestamptz')}
@@ -30,12 +31,14 @@ function bounds(table: 'r' | 'p', isAfter: boolean): string {
 const AFTER = `AND (r.start_time, r.id, r.trace_id) >
   (${setting('afterTime', 'timestamptz')}, ${setting('afterId', 'uuid')}, ${setting('afterTrace', 'uuid')})`;
 
-function query(columns: readonly ExportColumn[], read: ExportRead): string {
-  const needsPayloads = columns.some((column) => column.payload);
+function query(payloads: PayloadQuery, columns: readonly ExportColumn[], read: ExportRead): string {
+  const firstPayload = columns.find((column) => column.payload);
   const isAfter = read.after !== undefined;
-  return `SELECT ${columns.map((column) => `${column.sql} AS ${column.name}`).join(', ')}
-FROM runs r ${needsPayloads ? 'JOIN run_payloads p USING (tenant_id, project_id, start_time, id, trace_id)' : ''}
-WHERE ${bounds('r', isAfter)} ${isAfter ? AFTER : ''} ${needsPayloads ? `AND ${bounds('p', isAfter)}` : ''}
+  const sqlOf = (column: ExportColumn): string =>
+    column === firstPayload ? payloads.required(column.sql) : column.sql;
+  return `SELECT ${columns.map((column) => `${sqlOf(column)} AS ${column.name}`).join(', ')}
+FROM runs r ${firstPayload ? payloads.join((table) => bounds(table, isAfter)) : ''}
+WHERE ${bounds('r', isAfter)} ${isAfter ? AFTER : ''}
 ORDER BY r.start_time, r.id, r.trace_id ${read.maxRows === undefined ? '' : `LIMIT ${setting('limit', 'bigint')}`}`;
 }
 
@@ -69,10 +72,12 @@ SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off; SET LOCAL max_parallel_w
 /** Reads exports straight from the tables. */
 export class PostgresExportSource implements ExportSource {
   readonly #pool: Pool;
+  readonly #payloads: PayloadQuery;
   readonly #columns: readonly ExportColumn[];
 
-  constructor(pool: Pool, columns = EXPORT_COLUMNS) {
+  constructor(pool: Pool, payloads: Pick<PayloadStore, 'query'>, columns = EXPORT_COLUMNS) {
     this.#pool = pool;
+    this.#payloads = payloads.query;
     this.#columns = columns;
   }
 
@@ -91,7 +96,7 @@ export class PostgresExportSource implements ExportSource {
       client.release(true);
       throw error;
     }
-    const stream = copyOut(client, query(columns, read));
+    const stream = copyOut(client, query(this.#payloads, columns, read));
     let isReleased = false;
     const release = (broken: boolean) => {
       if (isReleased) return;

@@ -28,15 +28,11 @@ import {
   type RunGroup,
 } from './run-group.js';
 import { claimPlaces, findPlaces, runKey } from '../run/run-keys.js';
-import {
-  insertRuns,
-  type ParentRow,
-  type RunPlace,
-  selectParents,
-  selectRuns,
-  updateRuns,
-} from '../run/run-table.js';
+import { insertRuns, type ParentRow, selectParents, selectRuns, updateRuns } from '../run/run-table.js';
+import type { RunPlace } from '../run/run-place.js';
+import { insertPairs, replacePairs } from '../run/run-pairs.js';
 import type { RunRow } from '../run/stored-run.js';
+import { pairsOfPayloads } from './pairs-of-payloads.js';
 import type { IngestResult } from './ingest-result.js';
 import { bytesOf } from './observe-ingestion.js';
 import { OwnProject } from './own-project.js';
@@ -308,6 +304,10 @@ export class Ingestion {
       client,
       runs.map(({ row, payloads }) => ({ place: row, payloads })),
     );
+    await insertPairs(
+      client,
+      runs.map(({ row, payloads }) => ({ place: row, ...pairsOfPayloads(payloads) })),
+    );
     await removeWaiting(client, tenantId, [...ended]);
   }
 
@@ -353,19 +353,28 @@ export class Ingestion {
           ]
         : [];
     });
+    const replaced = await this.payloads.replace(
+      client,
+      updates.map(({ row, replace }) => ({ place: row, payloads: replace })),
+    );
+    const filled = await this.payloads.fill(
+      client,
+      updates.map(({ row, fill }) => ({ place: row, payloads: fill })),
+    );
+    const touched = [...replaced, ...filled];
+    const touchedKeys = new Set(touched.map(({ place }) => runKey(place)));
     await updateRuns(
       client,
       tenantId,
       updates.map(({ row }) => row),
+      (row) => touchedKeys.has(runKey(row)),
     );
-    await this.payloads.replace(
-      client,
-      updates.map(({ row, replace }) => ({ place: row, payloads: replace })),
-    );
-    await this.payloads.fill(
-      client,
-      updates.map(({ row, fill }) => ({ place: row, payloads: fill })),
-    );
+    // one list after the other: a run may be in both
+    for (const changed of [replaced, filled])
+      await replacePairs(
+        client,
+        changed.map(({ place, payloads }) => ({ place, ...pairsOfPayloads(payloads) })),
+      );
   }
 
   /**

@@ -2,7 +2,7 @@ import type { Instant } from '#lib/time';
 import { mergePayloads, mergeRun, newRun } from './merge-run.js';
 import type { RunChange } from '../wire/run-change.js';
 import type { RunOperation } from '../wire/run-operation.js';
-import type { RunPlace } from '../run/run-table.js';
+import type { RunPlace } from '../run/run-place.js';
 import type { RunPayloads, RunRow } from '../run/stored-run.js';
 
 /** A parsed operation together with what arrived, in case that it must wait. */

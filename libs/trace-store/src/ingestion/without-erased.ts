@@ -1,6 +1,6 @@
 import type { Connection } from '#lib/postgres';
 import { findErasedTraces } from './erased-traces.js';
-import type { RunPlace } from '../run/run-table.js';
+import type { RunPlace } from '../run/run-place.js';
 import { firstOf, type RunGroup } from './run-group.js';
 import type { WaitingPatch } from './waiting-patches.js';
 

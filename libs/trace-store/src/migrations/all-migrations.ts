@@ -1,6 +1,7 @@
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
+import { runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
 import { traceTables } from './trace-tables.js';
 
@@ -17,5 +18,8 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     runKeysByTrace,
     { version: 6, name: 'times of projects', transaction: false, perform: () => control.migrate() },
     ingestProblemTables,
+    runSearch,
+    runIndexes,
+    runKeysByTime,
   ];
 }

@@ -4,6 +4,7 @@ import { isJsonObject, jsonContains, type JsonObject } from '#lib/json';
 import { sqlState } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import type { ControlTables } from '../control/control-tables.js';
+import type { PayloadStore } from '../run/payload-store.js';
 import type { ProjectEntity } from './project-entity.js';
 import type { ProjectReference } from './project-reference.js';
 import type { Project, ProjectDetails, Projects } from './project.js';
@@ -47,10 +48,16 @@ async function* inSlices(
 /** The table `projects`. Ids are those of one tenant: another's are neither shown nor in the way. */
 export class ProjectTable implements Projects {
   readonly #tables: ControlTables;
+  readonly #payloads: Pick<PayloadStore, 'removeProject'>;
   readonly #max: number;
 
-  constructor(tables: ControlTables, max = Number.POSITIVE_INFINITY) {
+  constructor(
+    tables: ControlTables,
+    payloads: Pick<PayloadStore, 'removeProject'>,
+    max = Number.POSITIVE_INFINITY,
+  ) {
     this.#tables = tables;
+    this.#payloads = payloads;
     this.#max = max;
   }
 
@@ -164,10 +171,9 @@ export class ProjectTable implements Projects {
       // the row first: runs that arrive meanwhile lock it and find it deleted
       const deleted = await manager.delete(ProjectEntity, { tenantId, id });
       if (deleted.affected === 0) return false;
-      await manager.query('DELETE FROM run_payloads WHERE tenant_id = $1 AND project_id = $2', [
-        tenantId,
-        id,
-      ]);
+      await this.#payloads.removeProject(manager, tenantId, id);
+      for (const table of ['run_pairs', 'feedback'])
+        await manager.query(`DELETE FROM ${table} WHERE tenant_id = $1 AND project_id = $2`, [tenantId, id]);
       await manager.query(
         `WITH deleted AS (DELETE FROM runs WHERE tenant_id = $1 AND project_id = $2 RETURNING id, trace_id)
         DELETE FROM run_keys k USING deleted d WHERE k.tenant_id = $1 AND k.id = d.id AND k.trace_id = d.trace_id`,

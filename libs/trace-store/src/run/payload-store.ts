@@ -1,7 +1,9 @@
 import { byteRows, type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
-import { PAYLOAD_FIELDS } from './payload-field.js';
-import { removeRows, timeBounds, type RunPlace } from './run-table.js';
+import { PAYLOAD_FIELDS, type PayloadField } from './payload-field.js';
+import { removeRows } from './remove-runs.js';
+import { runKey } from './run-keys.js';
+import { timeBounds, type RunPlace } from './run-place.js';
 import type { RunPayloads } from './stored-run.js';
 
 export interface PlacedPayloads {
@@ -16,15 +18,41 @@ export interface PlacedPayloads {
 export interface PayloadStore {
   /** For new runs, also those without any payload. */
   insert(client: Connection, entries: readonly PlacedPayloads[]): Promise<void>;
-  /** Replaces the given payloads; those that are absent stay. */
-  replace(client: Connection, entries: readonly PlacedPayloads[]): Promise<void>;
-  /** Stores the given payloads where there is none yet. */
-  fill(client: Connection, entries: readonly PlacedPayloads[]): Promise<void>;
+  /**
+   * Replaces the given payloads; those that are absent stay. Equal ones are not written again.
+   * @returns entries that changed something
+   */
+  replace(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]>;
+  /**
+   * Stores the given payloads where there is none yet.
+   * @returns entries that changed something, each with those of its payloads that are stored now
+   */
+  fill(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]>;
   get(db: Queryable, place: RunPlace): Promise<RunPayloads>;
   /** Bytes that `get` would answer. */
   size(db: Queryable, place: RunPlace): Promise<number>;
   /** Of runs of one project. */
   remove(client: Connection, places: readonly RunPlace[]): Promise<void>;
+  /** Of all runs of a project. */
+  removeProject(db: Statements, tenantId: string, projectId: string): Promise<void>;
+  /** How a query of the table `runs`, called `r`, reads them. */
+  readonly query: PayloadQuery;
+}
+
+/** Anything that performs a statement; that of TypeORM is another than that of the pool. */
+export interface Statements {
+  query(text: string, values: unknown[]): Promise<unknown>;
+}
+
+/** Parts of a query of `runs r` in the order of its primary key. */
+export interface PayloadQuery {
+  /**
+   * To be put after `runs r`. Every run stays in the result, whether its payloads are found or not.
+   * @param bounds said of both tables, since Postgres infers equality across a join but no ranges
+   */
+  join(bounds: (table: 'r' | 'p') => string): string;
+  /** The expression of a payload column, which fails the query for a run whose payloads are not found. */
+  required(sql: string): string;
 }
 
 const PLACE = ['tenant_id', 'project_id', 'start_time', 'id', 'trace_id'] as const;
@@ -60,12 +88,18 @@ export class PostgresPayloadStore implements PayloadStore {
     await copyIn(client, 'run_payloads', [...PLACE, ...PAYLOAD_FIELDS], writer);
   }
 
-  async replace(client: Connection, entries: readonly PlacedPayloads[]): Promise<void> {
-    await update(client, entries, (field) => `coalesce(v.${field}, p.${field})`);
+  replace(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]> {
+    return update(client, entries, {
+      value: (field) => `coalesce(v.${field}, p.${field})`,
+      isChange: (field) => `v.${field} IS NOT NULL AND v.${field} IS DISTINCT FROM p.${field}`,
+    });
   }
 
-  async fill(client: Connection, entries: readonly PlacedPayloads[]): Promise<void> {
-    await update(client, entries, (field) => `coalesce(p.${field}, v.${field})`);
+  fill(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]> {
+    return update(client, entries, {
+      value: (field) => `coalesce(p.${field}, v.${field})`,
+      isChange: (field) => `v.${field} IS NOT NULL AND p.${field} IS NULL`,
+    });
   }
 
   async get(db: Queryable, place: RunPlace): Promise<RunPayloads> {
@@ -86,38 +120,83 @@ export class PostgresPayloadStore implements PayloadStore {
   async remove(client: Connection, places: readonly RunPlace[]): Promise<void> {
     await removeRows(client, 'run_payloads', places);
   }
+
+  async removeProject(db: Statements, tenantId: string, projectId: string): Promise<void> {
+    await db.query('DELETE FROM run_payloads WHERE tenant_id = $1 AND project_id = $2', [
+      tenantId,
+      projectId,
+    ]);
+  }
+
+  readonly query: PayloadQuery = {
+    join: (
+      bounds,
+    ) => `LEFT JOIN run_payloads p ON ${PLACE.map((name) => `p.${name} = r.${name}`).join(' AND ')}
+  AND ${bounds('p')}`,
+    // every run has a row, also one without any payload
+    required: (sql) => `CASE WHEN p.id IS NULL THEN missing_payloads(r.id, r.segment) ELSE ${sql} END`,
+  };
+}
+
+interface Change {
+  /** The new value of a field: `v` has what came, `p` what is stored. */
+  readonly value: (field: string) => string;
+  /** Whether that is another than the stored one. */
+  readonly isChange: (field: string) => string;
 }
 
 async function update(
   client: Connection,
   entries: readonly PlacedPayloads[],
-  value: (field: string) => string,
-): Promise<void> {
-  const changed = entries.filter(({ payloads }) => has(payloads));
+  change: Change,
+): Promise<readonly PlacedPayloads[]> {
+  const given = entries.filter(({ payloads }) => has(payloads));
+  const changed: PlacedPayloads[] = [];
+  for (let from = 0; from < given.length; from += ROWS_PER_UPDATE)
+    changed.push(...(await updateSome(client, given.slice(from, from + ROWS_PER_UPDATE), change)));
+  return changed;
+}
+
+async function updateSome(
+  client: Connection,
+  entries: readonly PlacedPayloads[],
+  { value, isChange }: Change,
+): Promise<readonly PlacedPayloads[]> {
   const width = PLACE.length - 1 + PAYLOAD_FIELDS.length;
   const types = ['uuid', 'timestamptz', 'uuid', 'uuid', ...PAYLOAD_FIELDS.map(() => 'text')];
-  for (let from = 0; from < changed.length; from += ROWS_PER_UPDATE) {
-    const rows = changed.slice(from, from + ROWS_PER_UPDATE);
-    const tuples = rows.map(
-      (_row, index) => `(${types.map((type, i) => `$${4 + index * width + i}::${type}`).join(',')})`,
-    );
-    const places = rows.map(({ place }) => place);
-    await client.query(
-      `UPDATE run_payloads p SET ${PAYLOAD_FIELDS.map((field) => `${field} = ${value(field)}`).join(', ')}
-      FROM (VALUES ${tuples.join(',')}) AS v(project_id, start_time, id, trace_id, ${PAYLOAD_FIELDS.join(', ')})
-      WHERE p.tenant_id = $1 AND p.start_time >= $2 AND p.start_time <= $3 AND p.project_id = v.project_id
-        AND p.start_time = v.start_time AND p.id = v.id AND p.trace_id = v.trace_id`,
-      [
-        places[0]?.tenantId,
-        ...timeBounds(places),
-        ...rows.flatMap(({ place, payloads }) => [
-          place.projectId,
-          formatInstant(place.startTime),
-          place.id,
-          place.traceId,
-          ...PAYLOAD_FIELDS.map((field) => payloads[field] ?? null),
-        ]),
-      ],
-    );
-  }
+  const tuples = entries.map(
+    (_row, index) => `(${types.map((type, i) => `$${4 + index * width + i}::${type}`).join(',')})`,
+  );
+  const places = entries.map(({ place }) => place);
+  const { rows } = await client.query<UpdatedRow>(
+    `UPDATE run_payloads p SET ${PAYLOAD_FIELDS.map((field) => `${field} = ${value(field)}`).join(', ')}
+    FROM (VALUES ${tuples.join(',')}) AS v(project_id, start_time, id, trace_id, ${PAYLOAD_FIELDS.join(', ')})
+    WHERE p.tenant_id = $1 AND p.start_time >= $2 AND p.start_time <= $3 AND p.project_id = v.project_id
+      AND p.start_time = v.start_time AND p.id = v.id AND p.trace_id = v.trace_id
+      AND (${PAYLOAD_FIELDS.map((field) => `(${isChange(field)})`).join(' OR ')})
+    RETURNING p.id, p.trace_id, ${PAYLOAD_FIELDS.map((field) => `p.${field} = v.${field} AS ${field}`).join(', ')}`,
+    [
+      places[0]?.tenantId,
+      ...timeBounds(places),
+      ...entries.flatMap(({ place, payloads }) => [
+        place.projectId,
+        formatInstant(place.startTime),
+        place.id,
+        place.traceId,
+        ...PAYLOAD_FIELDS.map((field) => payloads[field] ?? null),
+      ]),
+    ],
+  );
+  const isStored = new Map(rows.map((row) => [runKey({ id: row.id, traceId: row.trace_id }), row]));
+  return entries.flatMap(({ place, payloads }) => {
+    const row = isStored.get(runKey(place));
+    if (!row) return [];
+    const stored = PAYLOAD_FIELDS.filter((field) => row[field]).map((field) => [field, payloads[field]]);
+    return [{ place, payloads: Object.fromEntries(stored) as RunPayloads }];
+  });
 }
+
+/** Whether each payload is the one that came. */
+type UpdatedRow = { readonly id: string; readonly trace_id: string } & Readonly<
+  Record<PayloadField, boolean | null>
+>;

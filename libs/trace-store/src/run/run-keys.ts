@@ -1,6 +1,6 @@
 import { type Connection, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, parseInstant } from '#lib/time';
-import type { RunPlace } from './run-table.js';
+import type { RunPlace } from './run-place.js';
 
 interface KeyRow {
   readonly id: string;

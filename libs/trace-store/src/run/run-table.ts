@@ -1,9 +1,7 @@
 import { type Connection, CopyBinaryWriter, copyIn, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
+import { timeBounds, type RunPlace } from './run-place.js';
 import type { RunRow, RunStatus } from './stored-run.js';
-
-/** Where a run lies: its key in every partitioned table. */
-export type RunPlace = Pick<RunRow, 'tenantId' | 'projectId' | 'startTime' | 'id' | 'traceId'>;
 
 /** Order of `writeRow`. */
 const COLUMNS = [
@@ -76,43 +74,63 @@ export async function insertRuns(client: Connection, rows: readonly RunRow[]): P
   await copyIn(client, 'runs', COLUMNS, writer);
 }
 
-/** The UTC range of the rows' days, so that Postgres looks into their partitions only. */
-export function timeBounds(places: readonly RunPlace[]): readonly [string, string] {
-  let [min, max] = [places[0]?.startTime ?? 0n, places[0]?.startTime ?? 0n];
-  for (const { startTime } of places) {
-    if (startTime < min) min = startTime;
-    if (startTime > max) max = startTime;
-  }
-  return [formatInstant(min), formatInstant(max)];
+/** What an update may change. */
+const CHANGING = [
+  'end_time',
+  'first_token_time',
+  'name',
+  'run_type',
+  'status',
+  'tags',
+  'thread_id',
+  'reference_example_id',
+  'trace_tier',
+  'total_tokens',
+  'prompt_tokens',
+  'completion_tokens',
+  'total_cost',
+  'prompt_cost',
+  'completion_cost',
+] as const;
+
+function changing(table: 'r' | 'v'): string {
+  return CHANGING.map((name) => `${table}.${name}`).join(', ');
 }
 
 const UPDATE = `
 UPDATE runs r SET
-  end_time = v.end_time, first_token_time = v.first_token_time, name = v.name, run_type = v.run_type,
-  status = v.status, tags = v.tags, thread_id = v.thread_id, reference_example_id = v.reference_example_id,
-  trace_tier = v.trace_tier, total_tokens = v.total_tokens, prompt_tokens = v.prompt_tokens,
-  completion_tokens = v.completion_tokens, total_cost = v.total_cost, prompt_cost = v.prompt_cost,
-  completion_cost = v.completion_cost, change_seq = nextval('run_change_seq')
+  ${CHANGING.map((name) => `${name} = v.${name}`).join(', ')}, changed_in = pg_current_xact_id()
 FROM jsonb_to_recordset($4::jsonb) AS v(
-  project_id uuid, start_time timestamptz, id uuid, trace_id uuid,
+  project_id uuid, start_time timestamptz, id uuid, trace_id uuid, has_new_payloads boolean,
   end_time timestamptz, first_token_time timestamptz, name text, run_type text, status text, tags text[],
   thread_id text, reference_example_id uuid, trace_tier text, total_tokens bigint, prompt_tokens bigint,
   completion_tokens bigint, total_cost numeric, prompt_cost numeric, completion_cost numeric)
 WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3
-  AND r.project_id = v.project_id AND r.start_time = v.start_time AND r.id = v.id AND r.trace_id = v.trace_id`;
+  AND r.project_id = v.project_id AND r.start_time = v.start_time AND r.id = v.id AND r.trace_id = v.trace_id
+  AND (v.has_new_payloads OR (${changing('r')}) IS DISTINCT FROM (${changing('v')}))`;
 
 function time(value: Instant | undefined): string | undefined {
   return value === undefined ? undefined : formatInstant(value);
 }
 
-/** Writes what may change of runs that are there. Their keys are locked by the caller. */
-export async function updateRuns(db: Queryable, tenantId: string, rows: readonly RunRow[]): Promise<void> {
+/**
+ * Writes what may change of runs that are there; a row that is as it was is not written. Their keys are locked by the
+ * caller.
+ * @param hasNewPayloads whether a run's payloads were changed: its row has the mark of that, too
+ */
+export async function updateRuns(
+  db: Queryable,
+  tenantId: string,
+  rows: readonly RunRow[],
+  hasNewPayloads: (row: RunRow) => boolean,
+): Promise<void> {
   if (rows.length === 0) return;
   const values = rows.map((row) => ({
     project_id: row.projectId,
     start_time: time(row.startTime),
     id: row.id,
     trace_id: row.traceId,
+    has_new_payloads: hasNewPayloads(row),
     end_time: time(row.endTime),
     first_token_time: time(row.firstTokenTime),
     name: row.name,
@@ -231,37 +249,4 @@ export async function selectParents(
     traceId: row.trace_id,
     dottedOrder: row.dotted_order ?? undefined,
   }));
-}
-
-/** Removes the rows of these runs of one tenant and project. */
-export async function removeRows(
-  client: Connection,
-  table: 'runs' | 'run_payloads',
-  places: readonly RunPlace[],
-): Promise<void> {
-  const [first] = places;
-  if (!first) return;
-  await client.query(
-    `DELETE FROM ${table} r USING unnest($5::timestamptz[], $6::uuid[], $7::uuid[]) AS k(start_time, id, trace_id)
-    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.start_time >= $3 AND r.start_time <= $4
-      AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id`,
-    [
-      first.tenantId,
-      first.projectId,
-      ...timeBounds(places),
-      places.map(({ startTime }) => formatInstant(startTime)),
-      places.map(({ id }) => id),
-      places.map(({ traceId }) => traceId),
-    ],
-  );
-}
-
-/** Removes runs of one tenant and project with their keys, which the caller has locked; their payloads went before. */
-export async function removeRuns(client: Connection, places: readonly RunPlace[]): Promise<void> {
-  await removeRows(client, 'runs', places);
-  await client.query(
-    `DELETE FROM run_keys k USING unnest($2::uuid[], $3::uuid[]) AS g(id, trace_id)
-    WHERE k.tenant_id = $1 AND k.id = g.id AND k.trace_id = g.trace_id`,
-    [places[0]?.tenantId ?? null, places.map(({ id }) => id), places.map(({ traceId }) => traceId)],
-  );
 }

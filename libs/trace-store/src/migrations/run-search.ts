@@ -1,0 +1,103 @@
+import { buildPartitionedIndex, type Migration, type PartitionedIndex } from '#lib/postgres';
+
+/** What filters look at beside the columns of runs. */
+export const runSearch: Migration = {
+  version: 8,
+  name: 'pairs and feedback of runs',
+  sql: `
+-- Short scalar values of metadata, inputs and outputs, taken out when a run is stored.
+CREATE TABLE run_pairs (
+  tenant_id  uuid NOT NULL,
+  project_id uuid NOT NULL,
+  start_time timestamptz NOT NULL,
+  trace_id   uuid NOT NULL,
+  run_id     uuid NOT NULL,
+  -- 1 metadata, 2 input, 3 output
+  kind       smallint NOT NULL,
+  key        text NOT NULL,
+  value      text NOT NULL
+) PARTITION BY RANGE (start_time);
+CREATE INDEX run_pairs_value ON run_pairs (tenant_id, project_id, kind, key, value, start_time);
+-- Equal keys share an entry, so this index costs a few bytes a pair.
+CREATE INDEX run_pairs_run ON run_pairs (tenant_id, run_id);
+-- a partition beside each of those that runs have
+DO $$ DECLARE part record; BEGIN
+  FOR part IN SELECT replace(c.relname, 'runs_', 'run_pairs_') AS name, pg_get_expr(c.relpartbound, c.oid) AS bound
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'runs'::regclass
+  LOOP
+    EXECUTE format('CREATE TABLE %I PARTITION OF run_pairs %s', part.name, part.bound);
+  END LOOP;
+END $$;
+
+CREATE TABLE feedback (
+  tenant_id   uuid NOT NULL,
+  id          uuid NOT NULL,
+  -- of the run; null while the run has not arrived, or where the feedback is of a project
+  project_id  uuid,
+  trace_id    uuid,
+  run_id      uuid,
+  -- the run's
+  start_time  timestamptz,
+  key         text NOT NULL,
+  score       double precision,
+  value       text,
+  comment     text,
+  correction  text,
+  source      text,
+  created_at  timestamptz NOT NULL DEFAULT now(),
+  modified_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (tenant_id, id)
+);
+CREATE INDEX feedback_run ON feedback (tenant_id, run_id);
+CREATE INDEX feedback_key ON feedback (tenant_id, project_id, key, score, start_time);
+
+-- Where a sealed payload lies: a run keeps it when its payload row goes.
+ALTER TABLE runs ADD segment uuid, ADD ordinal integer,
+  -- An index may depend on this one, and updates that leave it as it is are still HOT; not so on status.
+  ADD is_failed boolean GENERATED ALWAYS AS (status = 'error') STORED,
+  -- The transaction that wrote the row last. All of those before pg_snapshot_xmin(pg_current_snapshot()) have ended:
+  -- who reads up to there, exclusive, misses nothing that is committed later.
+  ADD changed_in xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  DROP change_seq;
+DROP SEQUENCE run_change_seq;
+ALTER TABLE run_payloads DROP segment, DROP ordinal;
+CREATE FUNCTION missing_payloads(run uuid, segment uuid) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+  IF segment IS NULL THEN
+    RAISE EXCEPTION 'reading the payloads of run % failed: they are missing; restore them from a backup or delete the run', run;
+  END IF;
+  RAISE EXCEPTION 'reading the payloads of run % failed: they are sealed in %, which this version cannot read; use a newer version', run, segment;
+END $$;
+`,
+};
+
+/** Each has a query in `run-indexes.spec.ts` that needs it. */
+const INDEXES: readonly PartitionedIndex[] = [
+  { name: 'runs_trace', table: 'runs', on: '(tenant_id, trace_id)' },
+  { name: 'runs_parent', table: 'runs', on: '(tenant_id, parent_run_id) WHERE parent_run_id IS NOT NULL' },
+  { name: 'runs_root', table: 'runs', on: '(tenant_id, project_id, start_time, id, trace_id) WHERE is_root' },
+  {
+    name: 'runs_failed',
+    table: 'runs',
+    on: '(tenant_id, project_id, start_time, id, trace_id) WHERE is_failed',
+  },
+];
+
+export const runIndexes: Migration = {
+  version: 9,
+  name: 'indexes of runs',
+  transaction: false,
+  async perform(connection) {
+    for (const index of INDEXES) await buildPartitionedIndex(connection, index);
+  },
+};
+
+/** Keys of a range of days are found, and deleted with their partitions, without reading all of them. */
+export const runKeysByTime: Migration = {
+  version: 10,
+  name: 'run keys by time',
+  transaction: false,
+  statements: [
+    'DROP INDEX CONCURRENTLY IF EXISTS run_keys_time',
+    'CREATE INDEX CONCURRENTLY run_keys_time ON run_keys USING brin (start_time) WITH (pages_per_range = 32)',
+  ],
+};

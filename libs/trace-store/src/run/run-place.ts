@@ -1,0 +1,15 @@
+import { formatInstant } from '#lib/time';
+import type { RunRow } from './stored-run.js';
+
+/** Where a run lies: its key in every partitioned table. */
+export type RunPlace = Pick<RunRow, 'tenantId' | 'projectId' | 'startTime' | 'id' | 'traceId'>;
+
+/** The UTC range of the rows' days, so that Postgres looks into their partitions only. */
+export function timeBounds(places: readonly RunPlace[]): readonly [string, string] {
+  let [min, max] = [places[0]?.startTime ?? 0n, places[0]?.startTime ?? 0n];
+  for (const { startTime } of places) {
+    if (startTime < min) min = startTime;
+    if (startTime > max) max = startTime;
+  }
+  return [formatInstant(min), formatInstant(max)];
+}
