@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Informers, KubeClient, loadKubeConnection, type Draft } from '#lib/kube';
 import type { Stoppable } from '#lib/lifecycle';
@@ -487,6 +488,31 @@ describe.each(IMPLEMENTATIONS)('cluster controllers: $name', ({ home, start }) =
       return metadata.ownerReferences?.length === 1 && metadata.ownerReferences[0]?.name === 'owner';
     });
   });
+
+  it('collects for one namespace while another names many owners that do not exist', async () => {
+    const [noisy, quiet] = [await freshNamespace(), await freshNamespace()];
+    const absent = (name: string): OwnerReference => ({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', name, uid: randomUUID() },
+    });
+    const crowd = Array.from({ length: 10 }, (_, n) =>
+      client.create(CONFIG_MAPS, {
+        metadata: {
+          ...{ namespace: noisy, name: `crowd-${n}` },
+          ownerReferences: Array.from({ length: 250 }, (_, at) => absent(`absent-${at}`)),
+        },
+      }),
+    );
+    await Promise.all(crowd);
+    const key = { namespace: quiet, name: 'orphan' };
+    await client.create(CONFIG_MAPS, { metadata: { ...key, ownerReferences: [absent('absent')] } });
+    await waitFor(async () => !(await client.find(CONFIG_MAPS, key)));
+    const waiting = async () =>
+      (await client.list(CONFIG_MAPS, { namespace: noisy })).items.filter(({ metadata }) =>
+        metadata.name.startsWith('crowd'),
+      ).length;
+    expect(await waiting()).toBe(10);
+    await waitFor(async () => (await waiting()) === 0, { timeoutMs: 60_000 });
+  }, 90_000);
 
   it('creates new pods with Recreate only after the last old pod has ended', async () => {
     const namespace = await freshNamespace();

@@ -1,26 +1,26 @@
 import { isNotFound, type Change, type ControllerSpec, type DiscoveredResource } from '#lib/kube';
 import { after, done, hasFinalizer, wait, type Result } from '#lib/reconcile';
 import {
-  apiVersionOf,
   CUSTOM_RESOURCE_DEFINITIONS,
   isDeleting,
   keyOf,
   type KubeObject,
   type ObjectKey,
-  type OwnerReference,
   type ResourceRef,
 } from '#lib/resources';
 import type { ClusterContext } from '../context/cluster-context.js';
 import type { Discovery } from '../context/discovery.js';
-import { decideCollection, type OwnerState, type OwnerView } from './decide-collection.js';
-import { type GraphItem, isSameScope, OwnershipGraph, ownersOf } from './ownership-graph.js';
+import { decideCollection } from './decide-collection.js';
+import { FOREGROUND, OwnerLookup } from './owner-lookup.js';
+import { type GraphItem, OwnershipGraph, ownersOf } from './ownership-graph.js';
 
-const FOREGROUND = 'foregroundDeletion';
 const ORPHAN = 'orphan';
 const METADATA = { metadataOnly: true } as const;
-/** The key under which the set of kinds is brought up to date; object keys are uids. */
-const KINDS_KEY: ObjectKey = { namespace: 'kinds', name: 'all' };
+/** The key under which the set of kinds is brought up to date; the names of others are uids. */
+const KINDS_KEY: ObjectKey = { name: 'all kinds' };
 const KINDS_AGAIN_MS = 300_000;
+/** Dependents that one pass orphans: other namespaces wait meanwhile. */
+const ORPHANS_IN_A_PASS = 50;
 /** Short-lived and never owned, or written every few seconds. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   '/events',
@@ -30,7 +30,8 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
 
 /**
  * Deletes what lost its last owner, and finishes foreground deletions and orphanings. Follows the metadata of every
- * kind that can be listed, watched and deleted.
+ * kind that can be listed, watched and deleted. Keys have the namespace of their object, so that namespaces take turns, and
+ * a pass is short, however many owners or dependents its object has.
  */
 export function garbageCollectorController(context: ClusterContext, discovery: Discovery): ControllerSpec {
   const collector = new GarbageCollector(context, discovery);
@@ -56,13 +57,13 @@ class GarbageCollector {
   readonly #discovery: Discovery;
   readonly #graph = new OwnershipGraph();
   readonly #followed = new Map<string, { readonly ref: ResourceRef; readonly end: () => void }>();
-  /** Owners that were looked for and not found; uids never come back. */
-  readonly #absent = new Set<string>();
+  readonly #owners: OwnerLookup;
   #enqueue: (key: ObjectKey) => void = () => undefined;
 
   constructor(context: ClusterContext, discovery: Discovery) {
     this.#context = context;
     this.#discovery = discovery;
+    this.#owners = new OwnerLookup(context.client, discovery, this.#graph);
   }
 
   feed(enqueue: (key: ObjectKey) => void): () => void {
@@ -74,7 +75,7 @@ class GarbageCollector {
   }
 
   async reconcile(key: ObjectKey): Promise<Result> {
-    if (key.namespace === KINDS_KEY.namespace) return await this.#followKinds();
+    if (key.name === KINDS_KEY.name) return await this.#followKinds();
     const item = this.#graph.find(key.name);
     if (!item) return done();
     if (!this.#isComplete()) return wait('CachesNotComplete', 500);
@@ -111,9 +112,9 @@ class GarbageCollector {
     const uid = object.metadata.uid ?? '';
     if (change.kind === 'deleted') {
       this.#graph.remove(uid);
-      this.#remember(uid);
+      this.#owners.forget(ref, object);
       for (const dependent of this.#graph.dependentsOf(uid)) this.#enqueueItem(dependent.object);
-      for (const owner of ownersOf(object)) this.#enqueue(itemKey(owner.uid));
+      for (const owner of ownersOf(object)) this.#enqueueUid(owner.uid);
       return;
     }
     this.#graph.put({ ref, object });
@@ -124,7 +125,7 @@ class GarbageCollector {
       this.#enqueueItem(object);
     // an owner may now wait for fewer
     if (change.kind === 'changed' && hasOtherOwners(change.before, object))
-      for (const owner of ownersOf(change.before)) this.#enqueue(itemKey(owner.uid));
+      for (const owner of ownersOf(change.before)) this.#enqueueUid(owner.uid);
   }
 
   /** Deciding that something has no dependents takes all of them: every kind must have been listed once. */
@@ -137,10 +138,8 @@ class GarbageCollector {
   async #collect(item: GraphItem): Promise<Result> {
     const { client } = this.#context;
     const { uid = '', resourceVersion = '', finalizers = [] } = item.object.metadata;
-    const owners: OwnerView[] = [];
-    // one after the other: an object may name thousands, each of which may have to be looked for
-    for (const owner of ownersOf(item.object))
-      owners.push({ uid: owner.uid, state: await this.#stateOf(item, owner) });
+    const owners = await this.#owners.ownersOf(item);
+    if (!owners) return after(0);
     const hasDependents = this.#graph.dependentsOf(uid).length > 0;
     const decision = decideCollection({ owners, finalizers, hasDependents });
     switch (decision.kind) {
@@ -181,10 +180,13 @@ class GarbageCollector {
     const { object } = item;
     const uid = object.metadata.uid ?? '';
     if (hasFinalizer(object, ORPHAN)) {
-      for (const dependent of this.#graph.dependentsOf(uid)) {
+      const dependents = this.#graph.dependentsOf(uid);
+      for (const dependent of dependents.slice(0, ORPHANS_IN_A_PASS)) {
         const left = ownersOf(dependent.object).filter((owner) => owner.uid !== uid);
         await this.#patch(dependent, { ownerReferences: left });
       }
+      // by then the graph knows of these
+      if (dependents.length > ORPHANS_IN_A_PASS) return after(100);
       await this.#dropFinalizer(item, ORPHAN);
       return done();
     }
@@ -211,54 +213,18 @@ class GarbageCollector {
     }
   }
 
-  async #stateOf(item: GraphItem, owner: OwnerReference): Promise<OwnerState> {
-    const known = this.#graph.find(owner.uid);
-    if (known) return isSameScope(item, known) ? aliveState(known.object) : 'absent';
-    if (this.#absent.has(owner.uid)) return 'absent';
-    const ref = await this.#refOf(owner);
-    if (!ref) return 'unknown';
-    const { namespace } = item.object.metadata;
-    // what belongs to no namespace cannot be owned by what does
-    if (ref.namespaced && namespace === undefined) return 'absent';
-    const key =
-      ref.namespaced && namespace !== undefined ? { namespace, name: owner.name } : { name: owner.name };
-    const live = await this.#context.client.find(ref, key);
-    if (live?.metadata.uid === owner.uid) return aliveState(live);
-    this.#remember(owner.uid);
-    return 'absent';
+  #enqueueUid(uid: string): void {
+    const item = this.#graph.find(uid);
+    if (item) this.#enqueueItem(item.object);
   }
 
-  async #refOf(owner: OwnerReference): Promise<ResourceRef | undefined> {
-    const [group] = owner.apiVersion.includes('/') ? owner.apiVersion.split('/') : [''];
-    const resources = await this.#discovery.resources();
-    const exact = resources.find((ref) => ref.kind === owner.kind && apiVersionOf(ref) === owner.apiVersion);
-    return exact ?? resources.find((ref) => ref.kind === owner.kind && ref.group === group);
+  #enqueueItem({ metadata: { uid = '', namespace } }: KubeObject): void {
+    this.#enqueue(namespace === undefined ? { name: uid } : { namespace, name: uid });
   }
-
-  #remember(uid: string): void {
-    this.#absent.add(uid);
-    if (this.#absent.size <= 5_000) return;
-    for (const oldest of this.#absent) {
-      this.#absent.delete(oldest);
-      return;
-    }
-  }
-
-  #enqueueItem(object: KubeObject): void {
-    this.#enqueue(itemKey(object.metadata.uid ?? ''));
-  }
-}
-
-function itemKey(uid: string): ObjectKey {
-  return { namespace: 'uid', name: uid };
 }
 
 function idOf(ref: ResourceRef): string {
   return `${ref.group}/${ref.plural}`;
-}
-
-function aliveState(owner: KubeObject): OwnerState {
-  return isDeleting(owner) && hasFinalizer(owner, FOREGROUND) ? 'waiting' : 'solid';
 }
 
 function hasOtherOwners(before: KubeObject, after: KubeObject): boolean {

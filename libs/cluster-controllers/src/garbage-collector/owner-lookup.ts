@@ -1,0 +1,94 @@
+import type { KubeClient } from '#lib/kube';
+import { hasFinalizer } from '#lib/reconcile';
+import {
+  apiVersionOf,
+  isDeleting,
+  type KubeObject,
+  type OwnerReference,
+  type ResourceRef,
+} from '#lib/resources';
+import type { Discovery } from '../context/discovery.js';
+import { AbsentOwners, ownerText } from './absent-owners.js';
+import type { OwnerState, OwnerView } from './decide-collection.js';
+import { type GraphItem, isSameScope, type OwnershipGraph, ownersOf } from './ownership-graph.js';
+
+export const FOREGROUND = 'foregroundDeletion';
+
+/** Owners that one pass asks the API server for: an object may name thousands, and other namespaces wait meanwhile. */
+const LOOKUPS_IN_A_PASS = 50;
+
+/** Finds out whether the owners of an object exist: by what is followed, else by asking. */
+export class OwnerLookup {
+  readonly #client: KubeClient;
+  readonly #discovery: Discovery;
+  readonly #graph: OwnershipGraph;
+  readonly #absent = new AbsentOwners();
+  /** What earlier passes over an object found that is not judged yet: uid of the object → owner → state. */
+  readonly #begun = new Map<string, Map<string, OwnerState>>();
+
+  constructor(client: KubeClient, discovery: Discovery, graph: OwnershipGraph) {
+    this.#client = client;
+    this.#discovery = discovery;
+    this.#graph = graph;
+  }
+
+  /** Undefined when too many have to be asked for in one pass; the next one goes on. */
+  async ownersOf(item: GraphItem): Promise<readonly OwnerView[] | undefined> {
+    const { uid: itemUid = '' } = item.object.metadata;
+    const found = this.#begun.get(itemUid) ?? new Map<string, OwnerState>();
+    const owners: OwnerView[] = [];
+    let lookups = 0;
+    for (const owner of ownersOf(item.object)) {
+      const text = ownerText(owner);
+      let state = this.#knownState(item, owner) ?? found.get(text);
+      if (state === undefined) {
+        if (lookups++ === LOOKUPS_IN_A_PASS) {
+          this.#begun.set(itemUid, found);
+          return undefined;
+        }
+        state = await this.#lookUp(item, owner);
+        found.set(text, state);
+      }
+      owners.push({ uid: owner.uid, state });
+    }
+    this.#begun.delete(itemUid);
+    return owners;
+  }
+
+  /** The object was deleted. */
+  forget(ref: ResourceRef, { metadata: { uid = '', name, namespace = '' } }: KubeObject): void {
+    this.#begun.delete(uid);
+    this.#absent.add(namespace, { apiVersion: apiVersionOf(ref), kind: ref.kind, name, uid });
+  }
+
+  #knownState(item: GraphItem, owner: OwnerReference): OwnerState | undefined {
+    const known = this.#graph.find(owner.uid);
+    if (known) return isSameScope(item, known) ? aliveState(known.object) : 'absent';
+    return this.#absent.has(item.object.metadata.namespace ?? '', owner) ? 'absent' : undefined;
+  }
+
+  async #lookUp(item: GraphItem, owner: OwnerReference): Promise<OwnerState> {
+    const ref = await this.#refOf(owner);
+    if (!ref) return 'unknown';
+    const { namespace } = item.object.metadata;
+    // what belongs to no namespace cannot be owned by what does
+    if (ref.namespaced && namespace === undefined) return 'absent';
+    const key =
+      ref.namespaced && namespace !== undefined ? { namespace, name: owner.name } : { name: owner.name };
+    const live = await this.#client.find(ref, key);
+    if (live?.metadata.uid === owner.uid) return aliveState(live);
+    this.#absent.add(namespace ?? '', owner);
+    return 'absent';
+  }
+
+  async #refOf(owner: OwnerReference): Promise<ResourceRef | undefined> {
+    const [group] = owner.apiVersion.includes('/') ? owner.apiVersion.split('/') : [''];
+    const resources = await this.#discovery.resources();
+    const exact = resources.find((ref) => ref.kind === owner.kind && apiVersionOf(ref) === owner.apiVersion);
+    return exact ?? resources.find((ref) => ref.kind === owner.kind && ref.group === group);
+  }
+}
+
+function aliveState(owner: KubeObject): OwnerState {
+  return isDeleting(owner) && hasFinalizer(owner, FOREGROUND) ? 'waiting' : 'solid';
+}
