@@ -1,6 +1,6 @@
 import type { BaseCheckpointSaver } from '@langchain/langgraph-checkpoint';
 import { isJsonObject } from '#lib/json';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { AttemptedRun } from '../protocol/attempted-run.js';
 
 /** Thrown when a run is to begin from a checkpoint that does not exist; the library would begin with an empty state. */
 class CheckpointNotFound extends Error {
@@ -8,7 +8,7 @@ class CheckpointNotFound extends Error {
 }
 
 /** Whether an earlier attempt of this run has left a checkpoint to continue from. */
-export async function hasProgress(run: ClaimedRun, saver: BaseCheckpointSaver): Promise<boolean> {
+export async function hasProgress(run: AttemptedRun, saver: BaseCheckpointSaver): Promise<boolean> {
   if (run.attempt === 1 || run.isTemporary) return false;
   const tuple = await saver.getTuple({ configurable: { thread_id: run.threadId, checkpoint_ns: '' } });
   const metadata: unknown = tuple?.metadata;
@@ -17,7 +17,7 @@ export async function hasProgress(run: ClaimedRun, saver: BaseCheckpointSaver): 
 
 /** @throws CheckpointNotFound when the run is to begin from a checkpoint that its thread does not have */
 export async function requireCheckpoint(
-  { threadId, kwargs }: ClaimedRun,
+  { threadId, kwargs }: AttemptedRun,
   saver: BaseCheckpointSaver,
 ): Promise<void> {
   const { checkpoint } = kwargs;

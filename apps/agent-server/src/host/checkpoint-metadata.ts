@@ -1,10 +1,10 @@
 import { withoutCaller } from '../graph/configurable-of.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { AttemptedRun } from '../protocol/attempted-run.js';
 import { documentBytes, MAX_DOCUMENT_BYTES } from '../store/document-bytes.js';
 import { runIdentity } from './run-identity.js';
 
 /** What is recorded with every checkpoint of a run. */
-export function checkpointMetadata(run: ClaimedRun): Record<string, unknown> {
+export function checkpointMetadata(run: AttemptedRun): Record<string, unknown> {
   const given: Record<string, unknown> = { ...withoutCaller(run.kwargs.config?.configurable ?? {}) };
   for (const key of Object.keys(given))
     if (key.startsWith('__') || key.startsWith('checkpoint_') || typeof given[key] === 'object')

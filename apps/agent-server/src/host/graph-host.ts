@@ -31,7 +31,7 @@ import { ItemIndex } from '../memory/item-index.js';
 import { ItemStore } from '../memory/item-store.js';
 import { StateWriter } from '../store/checkpoint/state-writer.js';
 import { Database } from '../store/database.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { AttemptedRun } from '../protocol/attempted-run.js';
 import { WORKER } from '../store/worker-scope.js';
 import { runLogFields } from '../wire/run-log-fields.js';
 import { SecretWords } from '../wire/secret-words.js';
@@ -89,7 +89,7 @@ export class GraphHost {
       case 'load':
         return void this.#load(message);
       case 'perform':
-        return void this.#perform(id, JSON.parse(body.toString()) as ClaimedRun, message);
+        return void this.#perform(id, JSON.parse(body.toString()) as AttemptedRun, message);
       case 'stop':
         this.#hold(id, false);
         return this.#runs.get(id)?.execution.stop(reasonOf(message));
@@ -174,7 +174,7 @@ export class GraphHost {
     return { ...parts, maxTextBytes, clock, log, questions: new GraphQuestions(parts) };
   }
 
-  async #perform(id: number, run: ClaimedRun, wanted: Wanted): Promise<void> {
+  async #perform(id: number, run: AttemptedRun, wanted: Wanted): Promise<void> {
     const loaded = this.#loaded;
     if (!loaded) throw new Error('a run came before the graphs were loaded');
     const { channel } = this.#parts;

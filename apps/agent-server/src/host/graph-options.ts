@@ -1,13 +1,13 @@
 import type { BaseCheckpointSaver, BaseStore } from '@langchain/langgraph-checkpoint';
 import { CHECKPOINTER_KEY, configurableOf, withoutCaller } from '../graph/configurable-of.js';
 import type { GraphOptions } from '../graph/runnable-graph.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { AttemptedRun } from '../protocol/attempted-run.js';
 import { definitionsOf, libraryModesOf } from '../stream/stream-modes.js';
 import { runIdentity } from './run-identity.js';
 
 /** How one attempt of a run is performed. */
 export interface Attempt {
-  readonly run: ClaimedRun;
+  readonly run: AttemptedRun;
   readonly saver: BaseCheckpointSaver;
   readonly store: BaseStore;
   readonly signal: AbortSignal;
@@ -15,7 +15,7 @@ export interface Attempt {
   readonly continues: boolean;
 }
 
-function durabilityOf({ kwargs, isTemporary }: ClaimedRun): string | undefined {
+function durabilityOf({ kwargs, isTemporary }: AttemptedRun): string | undefined {
   if (kwargs.durability) return kwargs.durability;
   const needsCheckpoints = definitionsOf(kwargs.stream_mode).some((mode) => mode.needsCheckpoints);
   return isTemporary && !needsCheckpoints ? 'exit' : undefined;

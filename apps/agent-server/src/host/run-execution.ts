@@ -19,7 +19,7 @@ import {
   type StopReason,
 } from '../protocol/execution.js';
 import { bytesBeyond, tooLargeText } from '../protocol/text-limit.js';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { AttemptedRun } from '../protocol/attempted-run.js';
 import { hasProgress, requireCheckpoint } from './attempt-start.js';
 import { checkpointMetadata } from './checkpoint-metadata.js';
 import { errorForLog } from './error-for-log.js';
@@ -87,7 +87,7 @@ export class RunExecution {
   #stopReason: StopCause | undefined;
 
   constructor(
-    readonly run: ClaimedRun,
+    readonly run: AttemptedRun,
     private readonly parts: ExecutionParts,
     private readonly sink: HostSink,
   ) {

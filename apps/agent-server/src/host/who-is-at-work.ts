@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { AttemptedRun } from '../protocol/attempted-run.js';
 
 /** Name of the global function that answers which run this process executes right now; the watch calls it. */
 export const WHO_IS_AT_WORK = '__agentplaneWhoIsAtWork';
@@ -8,10 +8,10 @@ export const WHO_IS_AT_WORK = '__agentplaneWhoIsAtWork';
 const LANGCHAIN_STORAGE = Symbol.for('ls:tracing_async_local_storage');
 const LANGCHAIN_CONFIG = Symbol.for('lc:child_config');
 
-const current = new AsyncLocalStorage<ClaimedRun>();
+const current = new AsyncLocalStorage<AttemptedRun>();
 
 /** Performs a run so that whoever stops the process in the middle can ask which one it is. */
-export function whileAtWork<T>(run: ClaimedRun, perform: () => Promise<T>): Promise<T> {
+export function whileAtWork<T>(run: AttemptedRun, perform: () => Promise<T>): Promise<T> {
   return current.run(run, perform);
 }
 

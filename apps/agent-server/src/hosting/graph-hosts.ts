@@ -6,7 +6,7 @@ import type { Execution, OutputSink } from '../protocol/execution.js';
 import type { QuestionKind, Questions } from '../protocol/questions.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import { GraphProcess, type GoneWith, type GraphProcessParts } from './graph-process.js';
-import { HostedExecution, type Place } from './hosted-execution.js';
+import { HostedExecution, type Place, type ReadInput } from './hosted-execution.js';
 import { Quarantine } from './quarantine.js';
 import { RunCapacity } from './run-capacity.js';
 import { Seat } from './seat.js';
@@ -121,9 +121,9 @@ export class GraphHosts implements DescribedGraphs {
     return Math.max(0, ...this.#ready.map(({ silentMs }) => silentMs));
   }
 
-  execution(run: ClaimedRun, sink: OutputSink): Execution {
+  execution(run: ClaimedRun, sink: OutputSink, readInput: ReadInput): Execution {
     const enter = (): Place => (this.#quarantine.has(run.runId) ? this.#apart(run) : this.#together());
-    return new HostedExecution(run, enter, sink, this.#parts.clock);
+    return new HostedExecution(run, { enter, sink, readInput, clock: this.#parts.clock });
   }
 
   /**

@@ -9,6 +9,7 @@ import type { Clock } from '#lib/time';
 import type { SeenSources } from '../graph/graph-registry.js';
 import { Channel } from '../protocol/channel.js';
 import { FRAMES_FD, WATCH_FD } from '../protocol/descriptors.js';
+import { attemptText } from '../protocol/attempted-run.js';
 import type { Outcome, OutputSink } from '../protocol/execution.js';
 import { FrameError, type Frame } from '../protocol/frame.js';
 import { parseFromHost, toHost, type LoadOrder, type ToHost, type Trouble } from '../protocol/messages.js';
@@ -90,6 +91,7 @@ export class GraphProcess {
   #heapShare = 0;
   #echoFromMs: number | undefined;
   #isLoaded = false;
+  #giving: Promise<void> = Promise.resolve();
   #wasKilled = false;
 
   constructor(parts: GraphProcessParts) {
@@ -157,9 +159,10 @@ export class GraphProcess {
     return this.#isLoaded ? undefined : this.#load.describe();
   }
 
-  /** Begins a run there. @returns its number, and its end */
+  /** Begins a run there. @param input JSON text. @returns its number, and its end */
   begin(
     run: ClaimedRun,
+    input: string,
     sink: OutputSink,
   ): { readonly id: number; readonly ended: Promise<Outcome | GoneWith> } {
     const id = this.#nextId++;
@@ -167,10 +170,23 @@ export class GraphProcess {
       if (this.#end) return resolve({ kind: 'gone', runs: [], wasKilled: true, error: this.#end });
       this.#runs.set(id, { run, sink, resolve });
       const wanted = { isWanted: sink.isWanted(), isAwaited: sink.isAwaited() };
-      this.send({ kind: 'perform', ...wanted }, id, JSON.stringify(run));
+      this.send({ kind: 'perform', ...wanted }, id, attemptText(run, input));
       this.#askEcho();
     });
     return { id, ended };
+  }
+
+  /**
+   * Has large inputs read one after another, each once the one before has left for the host: all of them together would
+   * be held here while the host is busy.
+   */
+  inTurn<T>(give: () => Promise<T>): Promise<T> {
+    const turn = this.#giving.then(give);
+    this.#giving = turn.then(
+      () => this.#channel.room(),
+      () => undefined,
+    );
+    return turn;
   }
 
   #askEcho(): void {

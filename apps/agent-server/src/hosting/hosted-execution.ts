@@ -8,6 +8,7 @@ import {
 } from '../protocol/execution.js';
 import type { ToHost, Wanted } from '../protocol/messages.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
+import { FencedError } from '../store/fenced-error.js';
 import { GraphProcess, type GoneWith } from './graph-process.js';
 
 /** How long a host gets to stop a run; a graph that does not listen gets 5 s there. */
@@ -25,6 +26,19 @@ export interface Place {
   leave(end: GoneWith | undefined): { readonly isCharged: boolean };
 }
 
+/** Reads what the attempt of a run is given, as JSON text; undefined once another attempt has the run. */
+export type ReadInput = (run: ClaimedRun) => Promise<string | undefined>;
+
+interface ExecutionParts {
+  readonly enter: () => Place;
+  readonly sink: OutputSink;
+  readonly readInput: ReadInput;
+  readonly clock: Clock;
+}
+
+/** What an attempt comes to in its host, or before. */
+type Ended = Promise<Outcome | GoneWith>;
+
 /** One attempt of a run in a graph host. */
 export class HostedExecution implements Execution {
   readonly #stopped = Promise.withResolvers<Outcome>();
@@ -35,9 +49,7 @@ export class HostedExecution implements Execution {
 
   constructor(
     readonly run: ClaimedRun,
-    private readonly enter: () => Place,
-    private readonly sink: OutputSink,
-    private readonly clock: Clock,
+    private readonly parts: ExecutionParts,
   ) {
     if (run.cancel) this.stop({ kind: 'cancelled', action: run.cancel });
   }
@@ -48,7 +60,7 @@ export class HostedExecution implements Execution {
     if (!this.#at) return this.#stopped.resolve(stoppedOutcome(reason));
     const { host, id } = this.#at;
     host.send(stopMessage(reason), id);
-    this.clock.after(STOP_PATIENCE_MS, () => this.#insist(host, reason));
+    this.parts.clock.after(STOP_PATIENCE_MS, () => this.#insist(host, reason));
   }
 
   /** A host that executes one node and nothing else hears of no stop. */
@@ -58,7 +70,7 @@ export class HostedExecution implements Execution {
       return this.#stopped.resolve(stoppedOutcome(reason));
     if (!this.#at) return;
     if (host.silentMs > STOP_PATIENCE_MS / 2) host.kill();
-    else this.clock.after(STOP_PATIENCE_MS, () => this.#insist(host, reason));
+    else this.parts.clock.after(STOP_PATIENCE_MS, () => this.#insist(host, reason));
   }
 
   wantedChanged(): void {
@@ -75,13 +87,13 @@ export class HostedExecution implements Execution {
   }
 
   #lookWanted(): Wanted {
-    this.#wanted = { isWanted: this.sink.isWanted(), isAwaited: this.sink.isAwaited() };
+    this.#wanted = { isWanted: this.parts.sink.isWanted(), isAwaited: this.parts.sink.isAwaited() };
     return this.#wanted;
   }
 
   async perform(): Promise<Outcome> {
     if (this.#stopReason) return this.#shown(stoppedOutcome(this.#stopReason));
-    const place = this.enter();
+    const place = this.parts.enter();
     try {
       const host = await Promise.race([place.host, this.#stopped.promise]);
       if (host instanceof GraphProcess) return await this.#performIn(host, place);
@@ -94,15 +106,37 @@ export class HostedExecution implements Execution {
   }
 
   async #performIn(host: GraphProcess, place: Place): Promise<Outcome> {
-    this.#lookWanted();
-    const { id, ended } = host.begin(this.run, this.sink);
-    this.#at = { host, id };
-    const outcome = await Promise.race([ended, this.#stopped.promise]);
+    const outcome = await Promise.race([this.#begin(host), this.#stopped.promise]);
     this.#at = undefined;
     const { isCharged } = place.leave(outcome.kind === 'gone' ? outcome : undefined);
     if (outcome.kind !== 'gone') return this.#own(outcome);
     if (this.#stopReason) return this.#shown(stoppedOutcome(this.#stopReason));
     return { kind: 'crashed', isCharged, error: outcome.error };
+  }
+
+  #begin(host: GraphProcess): Ended {
+    const input = this.run.input.take();
+    return input === undefined ? this.#beginLarge(host) : this.#beginWith(host, input);
+  }
+
+  #beginWith(host: GraphProcess, input: string): Ended {
+    this.#lookWanted();
+    const { id, ended } = host.begin(this.run, input, this.parts.sink);
+    this.#at = { host, id };
+    return ended;
+  }
+
+  async #beginLarge(host: GraphProcess): Ended {
+    const { run } = this;
+    // in an object, as its end is not waited for here
+    const begun = await host.inTurn(async () => {
+      if (this.#stopReason) return undefined;
+      const input = await this.parts.readInput(run);
+      if (this.#stopReason) return undefined;
+      return { ended: input === undefined ? undefined : this.#beginWith(host, input) };
+    });
+    if (!begun) return this.#stopped.promise;
+    return begun.ended ?? { kind: 'lost', error: new FencedError(run.runId, run.attempt) };
   }
 
   /** Why it was lost is known here, where it was stopped. */
@@ -112,8 +146,8 @@ export class HostedExecution implements Execution {
 
   /** An end that no host has shown to readers. */
   #shown(outcome: Outcome): Outcome {
-    if (outcome.kind === 'ended' && outcome.end.error && this.sink.isWanted())
-      this.sink.emit({ event: 'error', data: JSON.stringify(outcome.end.error) });
+    if (outcome.kind === 'ended' && outcome.end.error && this.parts.sink.isWanted())
+      this.parts.sink.emit({ event: 'error', data: JSON.stringify(outcome.end.error) });
     return outcome;
   }
 }

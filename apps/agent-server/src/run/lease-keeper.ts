@@ -108,7 +108,7 @@ export class LeaseKeeper {
     const runs = worker.runs;
     if (runs.length === 0) return;
     const askedAtMs = clock.monotonicMs();
-    const rows = await renewLeases(WORKER, renewals, server, runs);
+    const rows = await renewLeases(WORKER, renewals, server, worker.workedRuns);
     const renewed = new Map(rows.map((row) => [row.runId, row]));
     for (const run of runs) {
       const execution = worker.find(run.runId);

@@ -6,6 +6,7 @@ import type { Assistants } from '../assistant/assistants.js';
 import type { ReadFrom, RunResult } from '../log/event-log.js';
 import { BEGINNING } from '../log/position.js';
 import { markStreamed } from '../store/event/mark-streamed.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
 import {
   hasEnded,
@@ -14,6 +15,7 @@ import {
   type RunRecord,
   type WireRun,
 } from '../store/row/run-row.js';
+import { RunInput } from '../store/row/run-input.js';
 import type { StoredRun } from '../store/row/stored-run.js';
 import { cancelRun } from '../store/run/cancel-run.js';
 import type { RunLimits } from '../store/run/claim-limited-runs.js';
@@ -388,11 +390,18 @@ function isResumable({ wire }: RunRecord): boolean {
   return isJsonObject(wire.kwargs) && wire.kwargs['resumable'] === true;
 }
 
+/** A longer input is read when its attempt begins, which may have to wait. */
+const MAX_HELD_CHARS = 1024 * 1024;
+
 /** A run that began where it was made. */
-function asClaimed(run: StoredRun) {
-  const { streamed, resumable } = run.kwargs;
+function asClaimed(run: StoredRun): ClaimedRun {
+  const { runId, threadId, isTemporary, assistantId, graphId, metadata, kwargs } = run;
+  const { streamed, resumable, webhook } = kwargs;
+  const input = JSON.stringify({ metadata, kwargs });
   return {
-    ...run,
+    ...{ runId, threadId, isTemporary, assistantId, graphId, webhook },
+    input: new RunInput(input.length > MAX_HELD_CHARS ? undefined : input),
+    isResumable: resumable ?? false,
     attempt: 1,
     ranMs: 0,
     cancel: undefined,

@@ -83,7 +83,7 @@ export class TemporaryRuns {
    * @param isRead its row stays for readers that come back
    */
   async end(run: ClaimedRun, end: RunEnd, isRead: boolean): Promise<Acceptance> {
-    if (!run.kwargs.webhook) return this.#ends.add({ run, end, isRead });
+    if (run.webhook === undefined) return this.#ends.add({ run, end, isRead });
     return { isAccepted: await endCalledRun(WORKER, this.sql, run, end, isRead), hasNext: false };
   }
 }

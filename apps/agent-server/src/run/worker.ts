@@ -4,12 +4,14 @@ import type { Clock } from '#lib/time';
 import { BEGINNING } from '../log/position.js';
 import { persevere } from '../store/persevere.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { WorkedRun } from '../store/row/worked-run.js';
 import type { Acceptance } from '../store/row/run-end.js';
 import { claimLimitedRuns, type RunLimits } from '../store/run/claim-limited-runs.js';
 import { serverLost } from '../store/row/server-lost.js';
 import { claimRuns } from '../store/run/claim-runs.js';
 import { finishRun } from '../store/run/finish-run.js';
 import { handBackRuns } from '../store/run/hand-back-runs.js';
+import { readInput } from '../store/run/read-input.js';
 import { retryRun } from '../store/run/retry-run.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
@@ -41,7 +43,12 @@ export interface Followed {
 
 /** Where graphs run. */
 export interface Hosts {
-  execution(run: ClaimedRun, sink: OutputSink): Execution;
+  /** @param readInput reads what is too large to be claimed with the run; undefined once another attempt has it */
+  execution(
+    run: ClaimedRun,
+    sink: OutputSink,
+    readInput: (run: ClaimedRun) => Promise<string | undefined>,
+  ): Execution;
   /** Runs that may be at work at once, as the load is now. */
   readonly places: number;
   /** Called when there are more places than before. */
@@ -52,7 +59,7 @@ export interface WorkerParts {
   readonly sql: Sql;
   readonly hosts: Hosts;
   readonly server: ServerIdentity;
-  /** Of one run, over all its attempts. */
+  /** Of one run: what all its attempts may work together. */
   readonly runTimeoutMs: number;
   readonly limits: RunLimits;
   /** Whether runs are executed here at all; a server that only answers requests leaves them to others. */
@@ -69,6 +76,8 @@ interface AtWork {
   readonly execution: Execution;
   readonly done: Promise<void>;
   readonly log: RunLog;
+  /** On the monotonic clock. */
+  readonly begunAtMs: number;
   isRelayed: boolean;
   /** Until then no other server can have taken the run over, on the monotonic clock. */
   ownUntilMs: number;
@@ -111,6 +120,16 @@ export class Worker {
   /** Claimed runs that are at work here. */
   get runs(): ClaimedRun[] {
     return [...this.#atWork.values()].map((entry) => entry.execution.run);
+  }
+
+  /** The same with how long they have worked. */
+  get workedRuns(): WorkedRun[] {
+    return this.runs.map((run) => this.#worked(run));
+  }
+
+  #worked({ runId, attempt, ranMs }: ClaimedRun): WorkedRun {
+    const nowMs = this.parts.clock.monotonicMs();
+    return { runId, attempt, workedMs: ranMs + nowMs - (this.#atWork.get(runId)?.begunAtMs ?? nowMs) };
   }
 
   /** Runs that may be at work here at once. */
@@ -213,10 +232,13 @@ export class Worker {
     const isRelayed = watchers.length > 0;
     if (isRelayed) this.parts.relay.addWatchers(run.runId, watchers);
     const log = this.#openLog(run, isRelayed);
-    const execution = this.parts.hosts.execution(run, this.#sink(run, log));
+    const execution = this.parts.hosts.execution(run, this.#sink(run, log), () =>
+      readInput(WORKER, this.parts.sql, run),
+    );
     const entry: AtWork = {
       execution,
       log,
+      begunAtMs: clock.monotonicMs(),
       isRelayed,
       ownUntilMs: clock.monotonicMs() + server.leaseMs,
       held: [],
@@ -230,7 +252,7 @@ export class Worker {
     if (this.#isDraining) execution.stop({ kind: 'handed-back' });
   }
 
-  #openLog({ runId, attempt, kwargs, isStreamed }: ClaimedRun, isRelayed: boolean): RunLog {
+  #openLog({ runId, attempt, isResumable, isStreamed }: ClaimedRun, isRelayed: boolean): RunLog {
     const { logs, followed } = this.parts;
     const log = logs.open(runId);
     // What was followed may lack the end of the attempt before: readers look for it in the database
@@ -239,7 +261,7 @@ export class Worker {
     if (attempt > 1 && (wasFollowed || !holdsAll)) log.events.restart({ attempt, n: -1 });
     log.isAtWork = true;
     log.isMadeHere = true;
-    log.isResumable = kwargs.resumable ?? false;
+    log.isResumable = isResumable;
     if (isStreamed || isRelayed) logs.record(log);
     return log;
   }
@@ -322,7 +344,7 @@ export class Worker {
       case 'handed-back':
         // Whoever reads the rest elsewhere finds all of this attempt before the next one begins
         await this.#save(run.runId);
-        await handBackRuns(WORKER, sql, [run]);
+        await handBackRuns(WORKER, sql, [this.#worked(run)]);
         return this.#moved(run);
       case 'lost':
         log.warn({ attempt: run.attempt, error: errorText(outcome.error) }, 'run lost');
@@ -339,8 +361,9 @@ export class Worker {
     const { clock, log, server, sql } = this.parts;
     const { runId, attempt } = run;
     log.warn({ runId, attempt, isCharged, error: errorText(error) }, 'the process of a run ended');
+    const worked = this.#worked(run);
     const next = await persevere(clock, FINISH_PATIENCE_MS, () =>
-      retryRun(WORKER, sql, server, run, isCharged),
+      retryRun(WORKER, sql, server, worked, isCharged),
     );
     if (next) return this.begin(next);
     const lost = serverLost(attempt);

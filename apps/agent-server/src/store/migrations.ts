@@ -10,6 +10,7 @@ import { RUN_LOGS } from './schema/run-logs.js';
 import { CRONS } from './schema/crons.js';
 import { THREAD_TTLS } from './schema/thread-ttls.js';
 import { OWN_WEBHOOKS, WEBHOOKS } from './schema/webhooks.js';
+import { RUN_OUTLINES } from './schema/run-outlines.js';
 import { TASK_INDEX } from './schema/tasks.js';
 import { TRACE_ERASURES } from './schema/trace-erasures.js';
 import { CONTEXT_KEY } from './schema/context-key.js';
@@ -147,4 +148,9 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 14, name: 'removal of threads', sql: REMOVE_THREAD },
   { version: 15, name: 'limits of runs at work, by indexes', sql: CLAIM_LIMITED_RUNS },
   { version: 16, name: "webhooks of the agent's own app", sql: OWN_WEBHOOKS },
+  {
+    version: 17,
+    name: 'outlines of runs',
+    sql: [RUN_OUTLINES, CANCEL_RUN, SUBMIT_RUN, CLAIM_LIMITED_RUNS].join('\n'),
+  },
 ];

@@ -531,6 +531,7 @@ const WORKER_STATEMENTS = [
   'claimExpiredThreads',
   'claimLimitedRuns',
   'claimRuns',
+  'readInput',
   'claimTraceErasures',
   'claimWebhooks',
   'countQueuedRuns',

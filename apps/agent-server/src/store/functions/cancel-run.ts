@@ -1,4 +1,5 @@
 import { CHANNEL } from '../channel.js';
+import { OUTLINE } from '../row/run-outline.js';
 
 /**
  * A waiting run ends at once, and its webhook is due; one at work is asked to, by its row and a notification. A newer
@@ -28,8 +29,7 @@ BEGIN
   INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url, run)
     SELECT r.run_id, r.thread_id, r.temporary, r.metadata, called.url,
       agentplane.run_for_webhook(r, 'interrupted', NULL)
-    -- json itself cannot be asked: its text may hold characters that text cannot
-    FROM agentplane.runs r, LATERAL (SELECT agentplane.searchable(r.kwargs) ->> 'webhook' AS url) called
+    FROM agentplane.runs r, LATERAL (SELECT ${OUTLINE} ->> 'webhook' AS url) called
     WHERE r.run_id = the_run AND called.url IS NOT NULL ON CONFLICT DO NOTHING;
   IF FOUND THEN PERFORM pg_notify('${CHANNEL}', 'webhook:'); END IF;
   IF action = 'rollback' OR EXISTS (SELECT 1 FROM agentplane.runs WHERE run_id = the_run AND temporary) THEN

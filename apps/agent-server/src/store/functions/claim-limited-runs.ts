@@ -1,5 +1,5 @@
 import { claimable } from '../row/claimable.js';
-import { CALLER_OF_RUN } from '../row/caller-of-run.js';
+import { CALLER_OF_RUN } from '../row/run-outline.js';
 
 /** Any constant beside the others of this schema: one server at a time counts and claims. */
 const CLAIM_LOCK = 4_172_002;
@@ -19,25 +19,31 @@ DECLARE
   candidate record;
   claimed agentplane.runs;
   taken int := 0;
-  full_assistants uuid[] := '{}';
-  full_callers text[] := '{}';
+  -- runs at work, by assistant and by caller
+  of_assistants jsonb := '{}';
+  of_callers jsonb := '{}';
+  of_assistant int;
+  of_caller int;
 BEGIN
   PERFORM pg_advisory_xact_lock(${CLAIM_LOCK});
+  SELECT coalesce(jsonb_object_agg(c.name, c.runs), '{}') INTO of_assistants FROM (
+    SELECT r.assistant_id AS name, count(*) AS runs FROM agentplane.runs r
+    WHERE per_assistant > 0 AND r.status = 'running' GROUP BY 1) c;
+  SELECT coalesce(jsonb_object_agg(c.name, c.runs), '{}') INTO of_callers FROM (
+    SELECT ${CALLER_OF_RUN} AS name, count(*) AS runs FROM agentplane.runs r
+    WHERE per_caller > 0 AND r.status = 'running' GROUP BY 1) c WHERE c.name IS NOT NULL;
   FOR candidate IN SELECT r.run_id, r.assistant_id,
       CASE WHEN per_caller > 0 THEN ${CALLER_OF_RUN} END AS caller
     FROM agentplane.runs r WHERE ${claimable('graphs')} ORDER BY r.ordinal FOR UPDATE SKIP LOCKED
   LOOP
     EXIT WHEN taken >= max_runs;
-    CONTINUE WHEN candidate.assistant_id = ANY (full_assistants) OR candidate.caller = ANY (full_callers);
-    IF per_assistant > 0 AND (SELECT count(*) FROM agentplane.runs r
-      WHERE r.status = 'running' AND r.assistant_id = candidate.assistant_id) >= per_assistant THEN
-      full_assistants := full_assistants || candidate.assistant_id;
-      CONTINUE;
-    END IF;
-    IF candidate.caller IS NOT NULL AND (SELECT count(*) FROM agentplane.runs r
-      WHERE r.status = 'running' AND ${CALLER_OF_RUN} = candidate.caller) >= per_caller THEN
-      full_callers := full_callers || candidate.caller;
-      CONTINUE;
+    of_assistant := coalesce((of_assistants ->> candidate.assistant_id::text)::int, 0);
+    of_caller := coalesce((of_callers ->> candidate.caller)::int, 0);
+    CONTINUE WHEN per_assistant > 0 AND of_assistant >= per_assistant
+      OR candidate.caller IS NOT NULL AND of_caller >= per_caller;
+    of_assistants := of_assistants || jsonb_build_object(candidate.assistant_id, of_assistant + 1);
+    IF candidate.caller IS NOT NULL THEN
+      of_callers := of_callers || jsonb_build_object(candidate.caller, of_caller + 1);
     END IF;
     UPDATE agentplane.runs r SET status = 'running', attempt = r.attempt + 1, server_id = server,
       heartbeat_at = clock_timestamp(), started_at = COALESCE(r.started_at, clock_timestamp()),

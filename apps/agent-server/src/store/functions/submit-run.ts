@@ -1,5 +1,8 @@
 import { CHANNEL } from '../channel.js';
 
+/** Runs that wait on one thread: each claim looks past those that are not the first. */
+export const MAX_WAITING_ON_THREAD = 10_000;
+
 /**
  * Lock order everywhere: the thread, then its runs. Statements inside a function each see what was committed before
  * them, so that after the lock the look at the thread's runs is true.
@@ -8,7 +11,7 @@ export const SUBMIT_RUN = `
 CREATE OR REPLACE FUNCTION agentplane.submit_run(
   visible jsonb[], new_run uuid, on_thread uuid, by_assistant uuid, of_graph text, with_metadata jsonb, with_kwargs json,
   strategy text, delay_ms bigint, starter uuid, lease_ms int, watcher uuid, create_thread boolean,
-  thread_metadata jsonb
+  thread_metadata jsonb, with_outline jsonb
 ) RETURNS TABLE (outcome text, new_status text, made_at timestamptz) LANGUAGE plpgsql AS $$
 DECLARE
   others int;
@@ -36,6 +39,10 @@ BEGIN
     RETURN QUERY SELECT 'busy'::text, NULL::text, NULL::timestamptz;
     RETURN;
   END IF;
+  IF others >= ${MAX_WAITING_ON_THREAD} AND strategy = 'enqueue' THEN
+    RETURN QUERY SELECT 'full'::text, NULL::text, NULL::timestamptz;
+    RETURN;
+  END IF;
   IF others > 0 AND strategy IN ('interrupt', 'rollback') THEN
     FOR victim IN SELECT r.run_id, r.status FROM agentplane.runs r
       WHERE r.thread_id = on_thread AND r.status IN ('pending', 'running')
@@ -52,7 +59,7 @@ BEGIN
     WHERE t.thread_id = on_thread RETURNING t.runs_made INTO place_on_thread;
   INSERT INTO agentplane.runs (run_id, thread_id, temporary, assistant_id, graph_id, status, multitask_strategy,
     metadata, kwargs, created_at, updated_at, start_after, attempt, server_id, lease_until, heartbeat_at, started_at, watchers,
-    place)
+    place, outline)
   VALUES (new_run, on_thread, false, by_assistant, of_graph, first_status, strategy, with_metadata, with_kwargs,
     moment, moment, moment + delay_ms * interval '1 millisecond',
     CASE first_status WHEN 'running' THEN 1 ELSE 0 END,
@@ -61,8 +68,20 @@ BEGIN
     CASE first_status WHEN 'running' THEN moment END,
     CASE first_status WHEN 'running' THEN moment END,
     CASE WHEN watcher IS NULL THEN '{}'::uuid[] ELSE ARRAY[watcher] END,
-    place_on_thread);
+    place_on_thread, with_outline);
   IF first_status = 'pending' THEN PERFORM pg_notify('${CHANNEL}', 'pending:'); END IF;
   RETURN QUERY SELECT 'created'::text, first_status, moment;
+END $$;
+
+-- As servers of an earlier version call it, which run beside newer ones while a revision takes over.
+CREATE OR REPLACE FUNCTION agentplane.submit_run(
+  visible jsonb[], new_run uuid, on_thread uuid, by_assistant uuid, of_graph text, with_metadata jsonb, with_kwargs json,
+  strategy text, delay_ms bigint, starter uuid, lease_ms int, watcher uuid, create_thread boolean,
+  thread_metadata jsonb
+) RETURNS TABLE (outcome text, new_status text, made_at timestamptz) LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN QUERY SELECT CASE s.outcome WHEN 'full' THEN 'busy' ELSE s.outcome END, s.new_status, s.made_at
+    FROM agentplane.submit_run(visible, new_run, on_thread, by_assistant, of_graph, with_metadata, with_kwargs, strategy,
+      delay_ms, starter, lease_ms, watcher, create_thread, thread_metadata, NULL::jsonb) s;
 END $$;
 `;

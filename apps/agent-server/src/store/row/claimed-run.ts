@@ -1,13 +1,24 @@
-import type { JsonObject } from '#lib/json';
+import { RunInput } from './run-input.js';
+import { OUTLINE, type RunOutline } from './run-outline.js';
 import type { CancelAction } from './run-row.js';
 import type { StoredRun } from './stored-run.js';
 
-/** A run that this server holds the lease of. */
-export interface ClaimedRun extends StoredRun {
+/** A larger input is read when its attempt begins: many runs may be claimed at once. */
+const MAX_CLAIMED_BYTES = 64 * 1024;
+
+/** A run that this server holds the lease of, without its input. */
+export interface ClaimedRun extends Pick<
+  StoredRun,
+  'runId' | 'threadId' | 'isTemporary' | 'assistantId' | 'graphId'
+> {
   /** Counts from 1; every write of the run carries it and is refused once it is outdated. */
   readonly attempt: number;
-  /** Milliseconds since its first attempt began, at the claim. */
+  /** Milliseconds that its earlier attempts have worked. */
   readonly ranMs: number;
+  readonly input: RunInput;
+  readonly webhook: string | undefined;
+  /** Its output may be read from its beginning, also later. */
+  readonly isResumable: boolean;
   readonly cancel: CancelAction | undefined;
   /** Servers whose readers wait for this run's output. */
   readonly watchers: readonly string[];
@@ -22,21 +33,26 @@ export interface ClaimedRow {
   readonly assistant_id: string;
   readonly graph_id: string;
   readonly attempt: number;
-  readonly ran_ms: number;
-  readonly metadata: JsonObject;
-  readonly kwargs: StoredRun['kwargs'];
+  readonly worked_ms: number;
+  readonly outline: RunOutline;
+  readonly input: string | null;
   readonly cancel: CancelAction | null;
   readonly watchers: readonly string[];
   readonly streamed: boolean;
 }
 
-/**
- * What a claiming statement returns of a run `r`. It has worked for no less than nothing: where the database's clock was
- * set back since its start, the run would get its time and the step.
- */
-export const CLAIMED_COLUMNS = `r.run_id, r.thread_id, r.temporary, r.assistant_id, r.graph_id, r.attempt, r.metadata,
-  r.kwargs, r.cancel, r.watchers, r.streamed,
-  greatest(0, extract(epoch FROM clock_timestamp() - coalesce(r.started_at, clock_timestamp())) * 1000)::float8 AS ran_ms`;
+const HEADER = `r.run_id, r.thread_id, r.temporary, r.assistant_id, r.graph_id, r.attempt, ${OUTLINE} AS outline, r.cancel,
+  r.watchers, r.streamed, r.worked_ms`;
+
+/** SQL: what an attempt of a run `r` is given, as JSON text. */
+export const INPUT = `'{"metadata":' || r.metadata::text || ',"kwargs":' || r.kwargs::text || '}'`;
+
+/** What a claiming statement returns of a run `r`: its input only where it is small. */
+export const CLAIMED_COLUMNS = `${HEADER}, CASE WHEN (${OUTLINE} ->> 'bytes')::int <= ${MAX_CLAIMED_BYTES}
+  AND octet_length(r.metadata::text) <= ${MAX_CLAIMED_BYTES} THEN ${INPUT} END AS input`;
+
+/** The same without any input. */
+export const ENDING_COLUMNS = `${HEADER}, NULL AS input`;
 
 export function claimedRun(row: ClaimedRow): ClaimedRun {
   return {
@@ -46,15 +62,16 @@ export function claimedRun(row: ClaimedRow): ClaimedRun {
     assistantId: row.assistant_id,
     graphId: row.graph_id,
     attempt: row.attempt,
-    ranMs: row.ran_ms,
-    metadata: row.metadata,
-    kwargs: row.kwargs,
+    ranMs: row.worked_ms,
+    input: new RunInput(row.input ?? undefined),
+    webhook: row.outline.webhook,
+    isResumable: row.outline.resumable ?? false,
     cancel: row.cancel ?? undefined,
     watchers: row.watchers,
     isStreamed: isStreamed(row),
   };
 }
 
-function isStreamed({ kwargs, streamed }: ClaimedRow): boolean {
-  return streamed || kwargs.streamed === true || kwargs.resumable === true;
+function isStreamed({ outline, streamed }: ClaimedRow): boolean {
+  return streamed || outline.streamed === true || outline.resumable === true;
 }

@@ -1,6 +1,7 @@
 import { jsonbText, jsonText } from '../json-text.js';
 import type { Scope } from '../scope.js';
 import type { Queueing } from './queued-run.js';
+import { outlineText } from './run-outline.js';
 import type { StoredRun } from './stored-run.js';
 
 /** A run without a thread of its own, with the scope of the caller who asked for it. */
@@ -25,11 +26,12 @@ export class TemporaryRow {
 function rowText({ scope, run, queueing }: TemporarySubmission): string {
   const filter = scope.kind === 'worker' ? '' : `,"visible":[${scope.filter.alternatives.join(',')}]`;
   // as a text: taking rows out of JSON decodes what is in them, and inputs may hold NUL and lone surrogates
-  const kwargs = JSON.stringify(jsonText(run.kwargs));
+  const kwargsText = jsonText(run.kwargs);
+  const kwargs = JSON.stringify(kwargsText);
   return (
     `{"run_id":"${run.runId}","thread_id":"${run.threadId}","assistant_id":"${run.assistantId}",` +
     `"graph_id":${JSON.stringify(run.graphId)},"metadata":${jsonbText(run.metadata)},` +
-    `"kwargs":${kwargs},"delay_ms":${queueing.delayMs},"start_here":${queueing.startsHere},` +
+    `"kwargs":${kwargs},"outline":${outlineText(run, kwargsText)},"delay_ms":${queueing.delayMs},"start_here":${queueing.startsHere},` +
     `"is_watched":${queueing.isWatched}${filter}}`
   );
 }

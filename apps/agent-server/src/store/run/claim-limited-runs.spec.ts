@@ -54,6 +54,19 @@ describe('the limits of runs at work', () => {
     expect(await claim(0, 0)).toEqual([alices[1]]);
   });
 
+  it('counts runs of servers of an earlier version, and looks into the input of no other', async () => {
+    const assistant = newId();
+    const runs = [await submit(assistant, 'alice'), await submit(assistant, 'alice')];
+    await store.pool.query('UPDATE agentplane.runs SET outline = NULL WHERE run_id = $1', [runs[0]]);
+    await store.pool
+      .query(`UPDATE agentplane.runs SET kwargs = '{"caller": {"langgraph_auth_user_id": "bob"}}'
+      WHERE run_id = '${runs[1]}'`);
+    expect(await claim(0, 1)).toEqual([runs[0]]);
+    expect(await findObstacle(WORKER, store.sql, runs[1] ?? '', { perAssistant: 0, perCaller: 1 })).toBe(
+      'caller_limit',
+    );
+  });
+
   it('looks up the thread of each run that waits, however many waited on one when they were counted last', async () => {
     const assistant = newId();
     const insert = (thread: string, status: string, count: number) =>

@@ -4,7 +4,14 @@ import { newId, queueing, serverOf, storedRun, storeFixture } from '../../../tes
 import { TemporaryRuns } from '../../run/temporary-runs.js';
 import { createThread } from '../thread/create-thread.js';
 import { WORKER } from '../worker-scope.js';
+import { renewLeases } from '../lease/renew-leases.js';
+import { takeOverRuns } from '../lease/take-over-runs.js';
+import type { ClaimedRun } from '../row/claimed-run.js';
+import type { StoredRun } from '../row/stored-run.js';
 import { claimRuns } from './claim-runs.js';
+import { handBackRuns } from './hand-back-runs.js';
+import { readInput } from './read-input.js';
+import { retryRun } from './retry-run.js';
 import { submitRun } from './submit-run.js';
 
 const store = storeFixture();
@@ -34,17 +41,84 @@ describe('the queue', () => {
     expect(await submitted).toMatchObject({ status: 'pending' });
   });
 
-  it('gives a run no more than its time when the clock of the database was set back', async () => {
+  it('gives a run what its attempts left of its time, however long it waited and the clock was set', async () => {
     const server = serverOf('one');
     const run = storedRun({ threadId: newId() });
     await createThread(WORKER, store.sql, run.threadId, {}, 'raise');
     await submitRun(WORKER, store.sql, server, run, queueing());
-    await store.pool.query(
-      `UPDATE agentplane.runs SET started_at = clock_timestamp() + interval '1 hour' WHERE run_id = $1`,
-      [run.runId],
-    );
-    expect(await claimRuns(WORKER, store.sql, server, 1)).toMatchObject([{ runId: run.runId, ranMs: 0 }]);
+    const claim = async (ranMs: number): Promise<ClaimedRun> => {
+      const [claimed] = await claimRuns(WORKER, store.sql, server, 1);
+      expect(claimed).toMatchObject({ runId: run.runId, ranMs });
+      if (!claimed) throw new Error('nothing was claimed');
+      return claimed;
+    };
+    const first = await claim(0);
+    await handBackRuns(WORKER, store.sql, [{ ...first, workedMs: 1_500 }]);
+    const waitSince = (moment: string) =>
+      store.pool.query(
+        `UPDATE agentplane.runs SET started_at = clock_timestamp() ${moment} WHERE run_id = $1`,
+        [run.runId],
+      );
+    await waitSince("- interval '1 hour'");
+    const second = await claim(1_500);
+    await renewLeases(WORKER, store.sql, server, [{ ...second, workedMs: 2_500 }]);
+    const lost = { ...server, leaseMs: 0 };
+    await renewLeases(WORKER, store.sql, lost, [{ ...second, workedMs: 3_500 }]);
+    await waitSince("+ interval '1 hour'");
+    expect(await takeOverRuns(WORKER, store.sql, server, 1)).toMatchObject([{ attempt: 3, ranMs: 3_500 }]);
+    const third = { ...second, attempt: 3, workedMs: 4_500 };
+    expect(await retryRun(WORKER, store.sql, server, third, false)).toMatchObject({
+      attempt: 4,
+      ranMs: 4_500,
+    });
     await store.pool.query('DELETE FROM agentplane.runs WHERE run_id = $1', [run.runId]);
+  });
+
+  it('claims runs without their large inputs, and answers those as text', async () => {
+    const server = serverOf('one');
+    const kwargsOf = (input: unknown) => ({
+      ...storedRun().kwargs,
+      input,
+      resumable: true,
+      webhook: 'http://a/',
+    });
+    const small = storedRun({ isTemporary: true, metadata: { a: 1 }, kwargs: kwargsOf('\u0000') });
+    const large = storedRun({ isTemporary: true, kwargs: kwargsOf('x'.repeat(100_000)) });
+    const temporary = new TemporaryRuns(store.sql, server, systemClock);
+    for (const run of [small, large]) await temporary.submit({ scope: WORKER, run, queueing: queueing() });
+    // as a server of an earlier version writes it
+    await store.pool.query('UPDATE agentplane.runs SET outline = NULL WHERE run_id = $1', [large.runId]);
+    const claimed = await claimRuns(WORKER, store.sql, server, 2);
+    const marks = { webhook: 'http://a/', isResumable: true, isStreamed: true };
+    expect(claimed).toMatchObject([
+      { runId: small.runId, ...marks },
+      { runId: large.runId, ...marks },
+    ]);
+    const [first, second] = claimed as [ClaimedRun, ClaimedRun];
+    const given = ({ metadata, kwargs }: StoredRun) => ({ metadata, kwargs });
+    expect(JSON.parse(first.input.take() ?? '')).toEqual(given(small));
+    expect([first.input.take(), second.input.take()]).toEqual([undefined, undefined]);
+    expect(JSON.parse((await readInput(WORKER, store.sql, second)) ?? '')).toEqual(given(large));
+    expect(await readInput(WORKER, store.sql, { ...second, attempt: 2 })).toBeUndefined();
+    await store.pool.query('DELETE FROM agentplane.runs WHERE temporary');
+  });
+
+  it('refuses a run more on a thread on which ten thousand wait', async () => {
+    const { threadId, assistantId } = storedRun();
+    await createThread(WORKER, store.sql, threadId, {}, 'raise');
+    await store.pool.query(
+      `INSERT INTO agentplane.runs
+        (run_id, thread_id, temporary, assistant_id, graph_id, status, multitask_strategy, metadata, kwargs)
+       SELECT gen_random_uuid(), $1, false, $2, 'graph', 'pending', 'enqueue', '{}', '{}' FROM generate_series(1, 10000)`,
+      [threadId, assistantId],
+    );
+    const submit = (strategy: 'enqueue' | 'reject') =>
+      submitRun(WORKER, store.sql, serverOf('one'), storedRun({ threadId }), queueing({ strategy }));
+    await expect(submit('enqueue')).rejects.toMatchObject({ code: 'too_many' });
+    await expect(submit('reject')).rejects.toMatchObject({ code: 'conflict' });
+    await store.pool.query('DELETE FROM agentplane.runs WHERE thread_id = $1', [threadId]);
+    expect(await submit('enqueue')).toMatchObject({ status: 'pending' });
+    await store.pool.query('DELETE FROM agentplane.runs WHERE thread_id = $1', [threadId]);
   });
 
   it('gives each run to one of many servers that ask at once, and one run of a thread at a time', async () => {

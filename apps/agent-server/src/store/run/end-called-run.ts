@@ -36,12 +36,12 @@ export async function endCalledRun(
     values: [
       run.runId,
       run.attempt,
-      run.kwargs.webhook,
+      run.webhook,
       end.status,
       end.error ? jsonText(end.error) : null,
       webhookValues(end),
       isRead,
-      run.kwargs.resumable ?? false,
+      run.isResumable,
     ],
   });
   return rows.length > 0;

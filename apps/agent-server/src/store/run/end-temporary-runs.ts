@@ -45,7 +45,7 @@ export async function endTemporaryRuns(
       ends.map(({ end }) => end.status),
       ends.map(({ end }) => (end.error ? jsonText(end.error) : null)),
       ends.map(({ isRead }) => isRead),
-      ends.map(({ run }) => run.kwargs.resumable ?? false),
+      ends.map(({ run }) => run.isResumable),
     ],
   });
   return new Set(rows.map((row) => row.run_id));

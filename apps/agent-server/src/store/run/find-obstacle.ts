@@ -1,4 +1,4 @@
-import { CALLER_OF_RUN } from '../row/caller-of-run.js';
+import { CALLER_OF_RUN } from '../row/run-outline.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { RUN_IS_VISIBLE } from '../visible.js';

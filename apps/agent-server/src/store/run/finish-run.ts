@@ -21,7 +21,7 @@ export async function finishRun(
   run: ClaimedRun,
   end: RunEnd,
 ): Promise<Acceptance> {
-  const { webhook } = run.kwargs;
+  const { webhook } = run;
   const ended = [
     run.runId,
     run.attempt,

@@ -1,3 +1,4 @@
+import { OUTLINE } from '../row/run-outline.js';
 import type { RunStatus } from '../row/run-row.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
@@ -33,11 +34,10 @@ interface Row {
   readonly attempt: number;
 }
 
-/** json itself cannot be asked: its text may hold characters that text cannot. */
 const CONDITIONS: Readonly<Record<WhichRuns['kind'], string>> = {
   all: '',
   active: `AND r.status IN ('pending', 'running')`,
-  protocol: `AND r.place >= $5 AND agentplane.searchable(r.kwargs) ->> 'protocol' = 'v2'
+  protocol: `AND r.place >= $5 AND ${OUTLINE} ->> 'protocol' = 'v2'
     AND (r.ended_at IS NULL OR r.ended_at > clock_timestamp() - $4 * interval '1 ms')`,
 };
 

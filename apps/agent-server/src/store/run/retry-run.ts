@@ -1,4 +1,5 @@
 import { CLAIMED_COLUMNS, claimedRun, type ClaimedRow, type ClaimedRun } from '../row/claimed-run.js';
+import type { WorkedRun } from '../row/worked-run.js';
 import type { WorkerScope } from '../scope.js';
 import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
@@ -6,7 +7,7 @@ import type { Sql } from '../sql.js';
 const RETRY = `
 UPDATE agentplane.runs r SET attempt = r.attempt + 1, takeovers = r.takeovers + $3,
   heartbeat_at = clock_timestamp(), lease_until = clock_timestamp() + $5 * interval '1 millisecond',
-  updated_at = clock_timestamp()
+  updated_at = clock_timestamp(), worked_ms = $6
 WHERE r.run_id = $1 AND r.attempt = $2 AND r.status = 'running' AND r.takeovers + $3 <= $4
 RETURNING ${CLAIMED_COLUMNS}`;
 
@@ -19,12 +20,12 @@ export async function retryRun(
   scope: WorkerScope,
   sql: Sql,
   { leaseMs, maxTakeovers }: ServerIdentity,
-  { runId, attempt }: ClaimedRun,
+  { runId, attempt, workedMs }: WorkedRun,
   isCharged: boolean,
 ): Promise<ClaimedRun | undefined> {
   const { rows } = await sql.asWorker<ClaimedRow>(scope, {
     text: RETRY,
-    values: [runId, attempt, isCharged ? 1 : 0, maxTakeovers, leaseMs],
+    values: [runId, attempt, isCharged ? 1 : 0, maxTakeovers, leaseMs, workedMs],
   });
   return rows.map(claimedRun)[0];
 }

@@ -1,5 +1,7 @@
 import { PublicError } from '#lib/errors';
 import { jsonbText, jsonText } from '../json-text.js';
+import { outlineText } from '../row/run-outline.js';
+import { MAX_WAITING_ON_THREAD } from '../functions/submit-run.js';
 import type { QueuedRun, Queueing } from '../row/queued-run.js';
 import type { StoredRun } from '../row/stored-run.js';
 import { threadNotFound } from '../row/thread-row.js';
@@ -9,10 +11,10 @@ import type { Sql } from '../sql.js';
 import { isUniqueViolation } from '../unique-violation.js';
 
 const SUBMIT = `SELECT outcome, new_status, made_at
-  FROM agentplane.submit_run($1::jsonb[], $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`;
+  FROM agentplane.submit_run($1::jsonb[], $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`;
 
 interface Submitted {
-  readonly outcome: 'created' | 'busy' | 'no_thread' | 'forbidden';
+  readonly outcome: 'created' | 'busy' | 'full' | 'no_thread' | 'forbidden';
   readonly new_status: QueuedRun['status'];
   readonly made_at: Date;
 }
@@ -20,7 +22,7 @@ interface Submitted {
 /**
  * Makes a run on a thread. It starts at once (`running`, the lease is ours) when asked and nothing is before it.
  * @throws PublicError `not_found` without such a thread, `conflict` when the strategy is `reject` and a run is active,
- *   `forbidden` when a thread made for it would be outside of the scope
+ *   `too_many` when as many wait as may, `forbidden` when a thread made for it would be outside of the scope
  */
 export async function submitRun(
   scope: Scope,
@@ -46,6 +48,7 @@ async function submit(
   run: StoredRun,
   queueing: Queueing,
 ): Promise<QueuedRun> {
+  const kwargs = jsonText(run.kwargs);
   const { rows } = await sql.inScope<Submitted>(scope, {
     name: 'submit-run',
     text: SUBMIT,
@@ -55,7 +58,7 @@ async function submit(
       run.assistantId,
       run.graphId,
       jsonbText(run.metadata),
-      jsonText(run.kwargs),
+      kwargs,
       queueing.strategy,
       queueing.delayMs,
       queueing.startsHere ? serverId : null,
@@ -63,6 +66,7 @@ async function submit(
       queueing.isWatched ? serverId : null,
       queueing.newThread !== undefined,
       jsonbText(queueing.newThread ?? {}),
+      outlineText(run, kwargs),
     ],
     locks: run.threadId,
   });
@@ -75,6 +79,11 @@ async function submit(
       throw new PublicError(
         'conflict',
         `Thread ${run.threadId} has an active run, and the multitask strategy of the new one is "reject"`,
+      );
+    case 'full':
+      throw new PublicError(
+        'too_many',
+        `Thread ${run.threadId} has ${MAX_WAITING_ON_THREAD} runs that wait or are at work, as many as it may; cancel some, or retry once some have ended`,
       );
     case 'forbidden':
       throw new PublicError(

@@ -6,15 +6,15 @@ import { notifyPending } from './notify-pending.js';
 
 const INSERT = `
 INSERT INTO agentplane.runs (run_id, thread_id, temporary, assistant_id, graph_id, status, multitask_strategy, metadata,
-  kwargs, start_after, attempt, server_id, lease_until, heartbeat_at, started_at, watchers)
+  kwargs, start_after, attempt, server_id, lease_until, heartbeat_at, started_at, watchers, outline)
 SELECT n.run_id, n.thread_id, true, n.assistant_id, n.graph_id, CASE WHEN n.start_here THEN 'running' ELSE 'pending' END,
   'enqueue', n.metadata, n.kwargs::json, clock_timestamp() + n.delay_ms * interval '1 millisecond',
   CASE WHEN n.start_here THEN 1 ELSE 0 END, CASE WHEN n.start_here THEN $2::uuid END,
   CASE WHEN n.start_here THEN clock_timestamp() + $3 * interval '1 millisecond' END,
   CASE WHEN n.start_here THEN clock_timestamp() END, CASE WHEN n.start_here THEN clock_timestamp() END,
-  CASE WHEN n.is_watched THEN ARRAY[$2::uuid] ELSE '{}'::uuid[] END
+  CASE WHEN n.is_watched THEN ARRAY[$2::uuid] ELSE '{}'::uuid[] END, n.outline
 FROM json_to_recordset($1::json) AS n(run_id uuid, thread_id uuid, assistant_id uuid, graph_id text, metadata jsonb,
-  kwargs text, delay_ms bigint, start_here boolean, is_watched boolean, visible jsonb[])
+  kwargs text, delay_ms bigint, start_here boolean, is_watched boolean, visible jsonb[], outline jsonb)
 WHERE n.visible IS NULL OR n.metadata @> ANY (n.visible)
 RETURNING run_id`;
 

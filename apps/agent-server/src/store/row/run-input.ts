@@ -1,0 +1,19 @@
+/**
+ * What an attempt is given beside its claim: JSON text with metadata and kwargs. It is kept until it is handed on, and
+ * not for as long as the run is at work.
+ */
+export class RunInput {
+  #text: string | undefined;
+
+  /** @param text undefined: it is large, and read when the attempt begins */
+  constructor(text?: string) {
+    this.#text = text;
+  }
+
+  /** The text, once. */
+  take(): string | undefined {
+    const text = this.#text;
+    this.#text = undefined;
+    return text;
+  }
+}

@@ -1,0 +1,38 @@
+import { jsonbText } from '../json-text.js';
+import type { StoredRun } from './stored-run.js';
+
+/**
+ * What is asked of a run without its input being read: a few words, in a column of their own. Inputs are megabytes, and
+ * the heap that one takes once it is parsed may be twenty times its length.
+ */
+export interface RunOutline {
+  /** Of the text of its kwargs. */
+  readonly bytes: number;
+  /** The identity of the caller who made it; absent where authentication is off. */
+  readonly caller?: string;
+  readonly webhook?: string;
+  readonly streamed?: boolean;
+  readonly resumable?: boolean;
+  readonly protocol?: 'v2';
+}
+
+/** SQL: the outline of a run `r`. Servers of an earlier version write none: it is made of the input then. */
+export const OUTLINE = 'coalesce(r.outline, agentplane.outline_of(r.kwargs))';
+
+/** SQL: the identity of the caller who made a run `r`; null where authentication is off. */
+export const CALLER_OF_RUN = `${OUTLINE} ->> 'caller'`;
+
+/** JSON text of the outline. @param kwargsText JSON text of the run's kwargs */
+export function outlineText({ kwargs }: Pick<StoredRun, 'kwargs'>, kwargsText: string): string {
+  const { langgraph_auth_user_id: caller } = kwargs.caller;
+  const { webhook, streamed, resumable, protocol } = kwargs;
+  const outline: RunOutline = {
+    bytes: Buffer.byteLength(kwargsText),
+    ...(typeof caller === 'string' ? { caller } : {}),
+    ...(webhook === undefined ? {} : { webhook }),
+    ...(streamed ? { streamed } : {}),
+    ...(resumable ? { resumable } : {}),
+    ...(protocol === undefined ? {} : { protocol }),
+  };
+  return jsonbText(outline);
+}
