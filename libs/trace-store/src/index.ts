@@ -15,5 +15,6 @@ export { PAYLOAD_FIELDS, type PayloadField } from './run/payload-field.js';
 export type { RunBatch, RunOperation } from './wire/run-operation.js';
 export { splitBatch } from './wire/split-batch.js';
 export { StaleAttemptError } from './export/stale-attempt-error.js';
+export type { RunCursor, RunPage, RunSearch } from './query/run-search.js';
 export type { StoredRun } from './run/stored-run.js';
 export type { TraceStore } from './trace-store.js';

@@ -9,6 +9,7 @@ import { observedIngest } from './ingestion/observe-ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
 import { loadControlSchema } from './control-schema.js';
 import { findRun } from './query/find-run.js';
+import { searchRuns } from './query/search-runs.js';
 import { PostgresPayloadStore } from './run/payload-store.js';
 import { forgetOldErasures } from './ingestion/erased-traces.js';
 import { TraceEraser } from './erasure/trace-eraser.js';
@@ -69,6 +70,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     runs: {
       get: (tenantId, id, options) =>
         turns.run(tenantId, () => findRun(pool, payloads, { tenantId, id, ...options })),
+      search: (tenantId, search, page) =>
+        turns.run(tenantId, () => searchRuns(pool, payloads, { tenantId, search, page })),
     },
     erasures: {
       erase: (tenantId, projectId, named) =>

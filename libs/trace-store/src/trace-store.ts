@@ -7,6 +7,7 @@ import type { ExportSource } from './export/export-source.js';
 import type { Erasures } from './erasure/erasure.js';
 import type { Projects } from './project/project.js';
 import type { RunBatch } from './wire/run-operation.js';
+import type { RunPage, RunPageOptions, RunSearch } from './query/run-search.js';
 import type { StoredRun } from './run/stored-run.js';
 import type { WaitingRoom } from './ingestion/waiting-patches.js';
 
@@ -48,6 +49,11 @@ export interface TraceStore {
   readonly runs: {
     /** The run with its payloads; undefined also for another tenant's, and for one outside of `projectId`. */
     get(tenantId: string, id: string, options?: RunOptions): Promise<StoredRun | undefined>;
+    /**
+     * A page of the runs that are wanted.
+     * @throws PublicError bad_request when finding them takes longer than a few seconds
+     */
+    search(tenantId: string, search: RunSearch, page: RunPageOptions): Promise<RunPage>;
   };
   readonly erasures: Erasures;
   readonly apiKeys: ApiKeys;

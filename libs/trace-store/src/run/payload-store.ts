@@ -31,6 +31,18 @@ export interface PayloadStore {
   get(db: Queryable, place: RunPlace): Promise<RunPayloads>;
   /** Bytes that `get` would answer. */
   size(db: Queryable, place: RunPlace): Promise<number>;
+  /** The given payloads of many runs, in their order. */
+  getSome(
+    db: Queryable,
+    places: readonly RunPlace[],
+    fields: readonly PayloadField[],
+  ): Promise<readonly RunPayloads[]>;
+  /** Bytes that `getSome` would answer, run by run. */
+  sizes(
+    db: Queryable,
+    places: readonly RunPlace[],
+    fields: readonly PayloadField[],
+  ): Promise<readonly number[]>;
   /** Of runs of one project. */
   remove(client: Connection, places: readonly RunPlace[]): Promise<void>;
   /** Of all runs of a project. */
@@ -61,6 +73,32 @@ const ROWS_PER_UPDATE = 500;
 
 const AT_PLACE =
   'FROM run_payloads WHERE tenant_id = $1 AND project_id = $2 AND start_time = $3 AND id = $4 AND trace_id = $5';
+
+/** The rows of many places, each by its key; `valuesOfAll` has the values. */
+const AT_PLACES = `FROM unnest($2::uuid[], $3::timestamptz[], $4::uuid[], $5::uuid[])
+    WITH ORDINALITY AS k(project_id, start_time, id, trace_id, at)
+  CROSS JOIN LATERAL (
+    SELECT * FROM run_payloads WHERE tenant_id = $1 AND project_id = k.project_id AND start_time = k.start_time
+      AND id = k.id AND trace_id = k.trace_id LIMIT 1
+  ) p`;
+
+function valuesOfAll(places: readonly RunPlace[]): unknown[] {
+  return [
+    places[0]?.tenantId,
+    places.map((place) => place.projectId),
+    places.map((place) => formatInstant(place.startTime)),
+    places.map((place) => place.id),
+    places.map((place) => place.traceId),
+  ];
+}
+
+function bytesOf(fields: readonly PayloadField[]): string {
+  return fields.map((field) => `coalesce(octet_length(${field}), 0)::bigint`).join(' + ');
+}
+
+function present(row: Readonly<Record<string, Buffer | null>> | undefined): RunPayloads {
+  return Object.fromEntries(Object.entries(row ?? {}).filter(([, value]) => value !== null));
+}
 
 function valuesOf(place: RunPlace): string[] {
   return [place.tenantId, place.projectId, formatInstant(place.startTime), place.id, place.traceId];
@@ -108,12 +146,43 @@ export class PostgresPayloadStore implements PayloadStore {
       values: valuesOf(place),
       ...byteRows,
     });
-    return Object.fromEntries(Object.entries(result.rows[0] ?? {}).filter(([, value]) => value !== null));
+    return present(result.rows[0]);
+  }
+
+  async getSome(
+    db: Queryable,
+    places: readonly RunPlace[],
+    fields: readonly PayloadField[],
+  ): Promise<readonly RunPayloads[]> {
+    if (places.length === 0 || fields.length === 0) return places.map(() => ({}));
+    const { rows } = await db.query<Record<string, Buffer | null>>({
+      text: `SELECT k.at::text, ${fields.map((field) => `p.${field}`).join(', ')} ${AT_PLACES}`,
+      values: valuesOfAll(places),
+      ...byteRows,
+    });
+    const found = new Map(rows.map(({ at, ...row }) => [Number(String(at)), row]));
+    return places.map((_place, index) => present(found.get(index + 1)));
+  }
+
+  async sizes(
+    db: Queryable,
+    places: readonly RunPlace[],
+    fields: readonly PayloadField[],
+  ): Promise<readonly number[]> {
+    if (places.length === 0 || fields.length === 0) return places.map(() => 0);
+    const { rows } = await db.query<{ at: string; bytes: string }>(
+      `SELECT k.at, ${bytesOf(fields)} AS bytes ${AT_PLACES}`,
+      valuesOfAll(places),
+    );
+    const found = new Map(rows.map(({ at, bytes }) => [Number(at), Number(bytes)]));
+    return places.map((_place, index) => found.get(index + 1) ?? 0);
   }
 
   async size(db: Queryable, place: RunPlace): Promise<number> {
-    const sum = PAYLOAD_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)::bigint`).join(' + ');
-    const { rows } = await db.query<{ bytes: string }>(`SELECT ${sum} AS bytes ${AT_PLACE}`, valuesOf(place));
+    const { rows } = await db.query<{ bytes: string }>(
+      `SELECT ${bytesOf(PAYLOAD_FIELDS)} AS bytes ${AT_PLACE}`,
+      valuesOf(place),
+    );
     return Number(rows[0]?.bytes ?? 0);
   }
 

@@ -204,7 +204,20 @@ function valuesOf(tenantId: string, places: readonly RunPlace[]): readonly unkno
   ];
 }
 
-const SELECT = `SELECT ${COLUMNS.map((name) => `r.${name}`).join(', ')} ${AT_PLACES}`;
+/** What `readRuns` wants of the table `runs`, called `r`. */
+export const RUN_COLUMNS = COLUMNS.map((name) => `r.${name}`).join(', ');
+
+const SELECT = `SELECT ${RUN_COLUMNS} ${AT_PLACES}`;
+
+/** Rows of a query that answers `RUN_COLUMNS`, in its order. */
+export async function readRuns(
+  db: Queryable,
+  text: string,
+  values: readonly unknown[],
+): Promise<readonly RunRow[]> {
+  const result = await db.query<TextRow>({ text, types: textTypes, values: [...values] });
+  return result.rows.map(parseRow);
+}
 
 /** The typed columns of these runs of one tenant, in no order. */
 export async function selectRuns(
@@ -213,12 +226,7 @@ export async function selectRuns(
   places: readonly RunPlace[],
 ): Promise<readonly RunRow[]> {
   if (places.length === 0) return [];
-  const result = await db.query<TextRow>({
-    text: SELECT,
-    types: textTypes,
-    values: [...valuesOf(tenantId, places)],
-  });
-  return result.rows.map(parseRow);
+  return readRuns(db, SELECT, valuesOf(tenantId, places));
 }
 
 /** What a run tells its children. */

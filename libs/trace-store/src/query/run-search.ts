@@ -1,0 +1,46 @@
+import type { Instant } from '#lib/time';
+import type { PayloadField } from '../run/payload-field.js';
+import type { StoredRun } from '../run/stored-run.js';
+
+/** The last run of a page: where the next one begins. */
+export interface RunCursor {
+  readonly startTime: Instant;
+  readonly id: string;
+  readonly traceId: string;
+}
+
+/** What runs are wanted; all that is given must hold. */
+export interface RunSearch {
+  readonly projectIds: readonly string[];
+  readonly ids?: readonly string[] | undefined;
+  readonly traceId?: string | undefined;
+  readonly parentRunId?: string | undefined;
+  readonly referenceExampleIds?: readonly string[] | undefined;
+  readonly isRoot?: boolean | undefined;
+  readonly runType?: string | undefined;
+  readonly hasError?: boolean | undefined;
+  /** They began then or later. */
+  readonly from?: Instant | undefined;
+  /** They began then or earlier. */
+  readonly to?: Instant | undefined;
+}
+
+export interface RunPageOptions {
+  /** By start time, then id and trace. */
+  readonly order: 'ascending' | 'descending';
+  readonly after?: RunCursor | undefined;
+  /** Most runs. */
+  readonly limit: number;
+  /** Payloads to be read. */
+  readonly fields: readonly PayloadField[];
+  /** A page ends before its payloads are more than that; it has one run at least. */
+  readonly maxBytes: number;
+  /** Told how many bytes the payloads have before they are read; what it throws is thrown. */
+  readonly hold?: ((bytes: number) => void) | undefined;
+}
+
+export interface RunPage {
+  readonly runs: readonly StoredRun[];
+  /** Undefined when there are no more runs. */
+  readonly next: RunCursor | undefined;
+}

@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres } from '#lib/testing';
+import { parseInstant, systemClock } from '#lib/time';
+import {
+  openTraceStore,
+  type RunCursor,
+  type RunOperation,
+  type RunSearch,
+  type TraceStore,
+} from '../index.js';
+import type { RunPageOptions } from './run-search.js';
+
+const postgres = testPostgres();
+const log = createLogger('test', 'error');
+const TENANT = randomUUID();
+const DAYS = ['2026-03-01', '2026-03-02', '2026-03-04'];
+const TRACES = 12;
+const RUNS_OF_TRACE = 5;
+
+interface Shape {
+  readonly id: string;
+  readonly trace_id: string;
+  readonly parent_run_id?: string;
+  readonly session_name: string;
+  readonly name: string;
+  readonly run_type: string;
+  readonly start_time: string;
+  readonly dotted_order: string;
+  readonly error?: string;
+  readonly reference_example_id?: string;
+}
+
+const EXAMPLE = randomUUID();
+const stamp = (time: string, id: string): string => `${time.replace(/[-:.]/g, '')}${id}`;
+
+/** Traces of two projects on three days; runs of a trace share their start time in pairs. */
+function shapes(): Shape[] {
+  return Array.from({ length: TRACES }, (_trace, t) => {
+    const rootId = randomUUID();
+    const day = DAYS[t % DAYS.length];
+    const begun = `${day}T10:00:${String(t).padStart(2, '0')}.000000Z`;
+    return Array.from({ length: RUNS_OF_TRACE }, (_run, r): Shape => {
+      const id = r === 0 ? rootId : randomUUID();
+      const start_time = r === 0 ? begun : begun.replace('.000000Z', `.00000${r >> 1}Z`);
+      return {
+        id,
+        ...(r === 0 ? {} : { parent_run_id: rootId }),
+        ...{ trace_id: rootId, session_name: t % 4 === 0 ? 'other' : 'main', name: `run ${t}.${r}` },
+        run_type: r % 2 === 0 ? 'chain' : 'llm',
+        start_time,
+        dotted_order: r === 0 ? stamp(begun, id) : `${stamp(begun, rootId)}.${stamp(start_time, id)}`,
+        ...(r === 3 ? { error: 'it failed' } : {}),
+        ...(r === 4 ? { reference_example_id: EXAMPLE } : {}),
+      };
+    });
+  }).flat();
+}
+
+const PAGE: RunPageOptions = { order: 'descending', limit: 7, fields: [], maxBytes: 1_000_000 };
+
+describe('a search of runs', () => {
+  const all = shapes();
+  let store: TraceStore;
+  let projects: Readonly<Record<string, string>>;
+
+  beforeAll(async () => {
+    const { uri } = await postgres.freshDatabase();
+    store = openTraceStore({ uri, poolSize: 4, log, clock: systemClock });
+    await store.migrate();
+    const post = all.map((shape): RunOperation => ({
+      run: Buffer.from(JSON.stringify(shape)),
+      fields: { inputs: Buffer.from(JSON.stringify({ of: shape.name })), outputs: Buffer.from('{}') },
+    }));
+    const result = await store.ingest(TENANT, { post, patch: [] });
+    expect(result.refused).toEqual([]);
+    const found = await store.projects.list(TENANT, { limit: 10, offset: 0 });
+    projects = Object.fromEntries(found.map(({ name, id }) => [name, id]));
+  });
+  afterAll(() => store.close());
+
+  const idsOf = (...names: string[]): string[] => names.map((name) => projects[name] ?? '');
+
+  async function read(search: RunSearch, page: Partial<RunPageOptions> = {}): Promise<string[]> {
+    const names: string[] = [];
+    let after: RunCursor | undefined;
+    do {
+      const found = await store.runs.search(TENANT, search, { ...PAGE, ...page, after });
+      names.push(...found.runs.map(({ row }) => row.name));
+      after = found.next;
+      expect(found.runs.length <= (page.limit ?? PAGE.limit)).toBe(true);
+    } while (after);
+    return names;
+  }
+
+  /** What plain code finds, newest first. */
+  function expected(isWanted: (shape: Shape) => boolean): string[] {
+    const key = ({ start_time, id, trace_id }: Shape): string => `${start_time} ${id} ${trace_id}`;
+    return all
+      .filter(isWanted)
+      .sort((one, other) => (key(one) < key(other) ? 1 : -1))
+      .map(({ name }) => name);
+  }
+
+  it.each(['descending', 'ascending'] as const)('answers every run of a project once, %s', async (order) => {
+    const wanted = expected(({ session_name }) => session_name === 'main');
+    const found = await read({ projectIds: idsOf('main') }, { order });
+    expect(found).toEqual(order === 'descending' ? wanted : wanted.reverse());
+  });
+
+  it('puts the runs of several projects in one order', async () => {
+    expect(await read({ projectIds: idsOf('main', 'other') })).toEqual(expected(() => true));
+  });
+
+  const [first] = all;
+  const some = all.filter((_shape, at) => at % 7 === 0).map(({ id }) => id);
+  it.each<[string, Partial<RunSearch>, (shape: Shape) => boolean]>([
+    ['roots', { isRoot: true }, ({ id, trace_id }) => id === trace_id],
+    ['all but roots', { isRoot: false }, ({ id, trace_id }) => id !== trace_id],
+    ['a type', { runType: 'llm' }, ({ run_type }) => run_type === 'llm'],
+    ['those that failed', { hasError: true }, ({ error }) => error !== undefined],
+    ['those that did not fail', { hasError: false }, ({ error }) => error === undefined],
+    ['an example', { referenceExampleIds: [EXAMPLE] }, (shape) => shape.reference_example_id === EXAMPLE],
+    ['ids', { ids: some }, ({ id }) => some.includes(id)],
+    ['a trace', { traceId: first?.trace_id }, ({ trace_id }) => trace_id === first?.trace_id],
+    ['children', { parentRunId: first?.id }, ({ parent_run_id }) => parent_run_id === first?.id],
+    [
+      'a trace without its root',
+      { traceId: first?.trace_id, isRoot: false },
+      ({ id, trace_id }) => trace_id === first?.trace_id && id !== trace_id,
+    ],
+    [
+      'a time',
+      {
+        from: parseInstant('2026-03-01T10:00:03.000001Z', { zone: 'required' }),
+        to: parseInstant('2026-03-02T10:00:04.000000Z', { zone: 'required' }),
+      },
+      ({ start_time }) =>
+        start_time >= '2026-03-01T10:00:03.000001Z' && start_time <= '2026-03-02T10:00:04.000000Z',
+    ],
+  ])('finds %s', async (_what, search, isWanted) => {
+    const wanted = expected(isWanted);
+    expect(wanted).not.toEqual([]);
+    expect(await read({ projectIds: idsOf('main', 'other'), ...search }, { limit: 2 })).toEqual(wanted);
+  });
+
+  it('reads the payloads that are asked for, as they came', async () => {
+    const search = {
+      projectIds: idsOf('main'),
+      ids: [all.find((shape) => shape.session_name === 'main')?.id ?? ''],
+    };
+    const { runs } = await store.runs.search(TENANT, search, { ...PAGE, fields: ['inputs', 'error'] });
+    expect(
+      runs.map(({ row, payloads }) => [payloads.inputs?.toString(), Object.keys(payloads), row.name]),
+    ).toEqual([[`{"of":"${runs[0]?.row.name}"}`, ['inputs'], 'run 1.0']]);
+  });
+
+  it('ends a page before its payloads are more than is allowed, and goes on from there', async () => {
+    const held: number[] = [];
+    const page = { fields: ['inputs'], maxBytes: 32, hold: (bytes: number) => held.push(bytes) } as const;
+    const found = await read({ projectIds: idsOf('main') }, page);
+    expect(found).toEqual(expected(({ session_name }) => session_name === 'main'));
+    expect(Math.max(...held)).toBeLessThanOrEqual(32);
+    expect(held.length).toBeGreaterThan(found.length / 2 - 1);
+  });
+
+  it('answers a run that is larger than a page by itself', async () => {
+    const { runs, next } = await store.runs.search(
+      TENANT,
+      { projectIds: idsOf('main') },
+      { ...PAGE, fields: ['inputs'], maxBytes: 1 },
+    );
+    expect([runs.length, next === undefined]).toEqual([1, false]);
+  });
+
+  it('finds nothing of another tenant', async () => {
+    const search = { projectIds: idsOf('main'), traceId: all[0]?.trace_id };
+    expect((await store.runs.search(randomUUID(), search, PAGE)).runs).toEqual([]);
+  });
+});

@@ -1,0 +1,129 @@
+import { PublicError } from '#lib/errors';
+import { inTransaction, sqlState, type Connection, type Pool } from '#lib/postgres';
+import { formatInstant } from '#lib/time';
+import type { PayloadStore } from '../run/payload-store.js';
+import { readRuns, RUN_COLUMNS } from '../run/run-table.js';
+import type { RunRow } from '../run/stored-run.js';
+import type { RunPage, RunPageOptions, RunSearch } from './run-search.js';
+
+/** Of a page: a condition that no index serves may read every run of a project. */
+const TIME_LIMIT_MS = 5_000;
+/** SQLSTATE of a statement that took longer. */
+const QUERY_CANCELED = '57014';
+
+const BEGIN = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`;
+
+/** Values of a statement, each with the parameter that stands for it. */
+class Parameters {
+  readonly values: unknown[] = [];
+
+  add(value: unknown): string {
+    return `$${this.values.push(value)}`;
+  }
+}
+
+/** One page of the runs of a tenant that are wanted. @throws PublicError bad_request when finding them takes too long */
+export async function searchRuns(
+  pool: Pool,
+  payloads: Pick<PayloadStore, 'getSome' | 'sizes'>,
+  { tenantId, search, page }: SearchRequest,
+): Promise<RunPage> {
+  try {
+    return await inTransaction(pool, (db) => readPage(db, payloads, { tenantId, search, page }), BEGIN);
+  } catch (error) {
+    if (sqlState(error) !== QUERY_CANCELED) throw error;
+    throw new PublicError(
+      'bad_request',
+      `Finding these runs took longer than ${TIME_LIMIT_MS / 1_000} s: ask for fewer projects, a shorter time or one trace`,
+    );
+  }
+}
+
+export interface SearchRequest {
+  readonly tenantId: string;
+  readonly search: RunSearch;
+  readonly page: RunPageOptions;
+}
+
+async function readPage(
+  db: Connection,
+  payloads: Pick<PayloadStore, 'getSome' | 'sizes'>,
+  request: SearchRequest,
+): Promise<RunPage> {
+  const { limit, fields, maxBytes, hold } = request.page;
+  const parameters = new Parameters();
+  const text = pageQuery(request, parameters);
+  const found = await readRuns(db, text, parameters.values); // one more than the page has
+  const sizes = await payloads.sizes(db, found, fields);
+  let bytes = 0;
+  let count = 0;
+  while (count < Math.min(found.length, limit)) {
+    const size = sizes[count] ?? 0;
+    if (count > 0 && bytes + size > maxBytes) break;
+    bytes += size;
+    count++;
+  }
+  hold?.(bytes);
+  const rows = found.slice(0, count);
+  const read = await payloads.getSome(db, rows, fields);
+  const runs = rows.map((row, at) => ({ row, payloads: read[at] ?? {} }));
+  return { runs, next: count < found.length ? cursorOf(rows.at(-1)) : undefined };
+}
+
+function cursorOf(row: RunRow | undefined): RunPage['next'] {
+  return row && { startTime: row.startTime, id: row.id, traceId: row.traceId };
+}
+
+/** Rows of the page and one more, from where the fewest are read. */
+function pageQuery({ tenantId, search, page }: SearchRequest, parameters: Parameters): string {
+  const { order, limit } = page;
+  const direction = order === 'ascending' ? 'ASC' : 'DESC';
+  const inOrder = `ORDER BY r.start_time ${direction}, r.id ${direction}, r.trace_id ${direction} LIMIT ${parameters.add(limit + 1)}`;
+  const tenant = parameters.add(tenantId);
+  const projects = `${parameters.add(search.projectIds)}::uuid[]`;
+  const wanted = conditions(search, page, parameters)
+    .map((condition) => ` AND ${condition}`)
+    .join('');
+  if (search.ids || search.traceId !== undefined) {
+    const named = [
+      ...(search.ids ? [`k.id = ANY(${parameters.add(search.ids)}::uuid[])`] : []),
+      ...(search.traceId === undefined ? [] : [`k.trace_id = ${parameters.add(search.traceId)}::uuid`]),
+    ];
+    // keys say in which partition a run lies
+    return `SELECT ${RUN_COLUMNS} FROM run_keys k CROSS JOIN LATERAL (
+      SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = k.project_id
+        AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id${wanted} LIMIT 1
+    ) r WHERE k.tenant_id = ${tenant} AND k.project_id = ANY(${projects}) AND ${named.join(' AND ')} ${inOrder}`;
+  }
+  if (search.parentRunId !== undefined)
+    // else the planner might go through the project in its order, to find the few children of a run
+    return `WITH r AS MATERIALIZED (
+      SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = ANY(${projects})${wanted}
+    ) SELECT ${RUN_COLUMNS} FROM r ${inOrder}`;
+  return `SELECT ${RUN_COLUMNS} FROM unnest(${projects}) AS p(id) CROSS JOIN LATERAL (
+    SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = p.id${wanted} ${inOrder}
+  ) r ${inOrder}`;
+}
+
+function conditions(search: RunSearch, { order, after }: RunPageOptions, parameters: Parameters): string[] {
+  const { parentRunId, referenceExampleIds, isRoot, runType, hasError, from, to } = search;
+  const all: string[] = [];
+  if (parentRunId !== undefined) all.push(`r.parent_run_id = ${parameters.add(parentRunId)}::uuid`);
+  if (referenceExampleIds)
+    all.push(`r.reference_example_id = ANY(${parameters.add(referenceExampleIds)}::uuid[])`);
+  if (isRoot !== undefined) all.push(isRoot ? 'r.is_root' : 'NOT r.is_root');
+  if (runType !== undefined) all.push(`r.run_type = ${parameters.add(runType)}`);
+  if (hasError !== undefined) all.push(hasError ? 'r.is_failed' : 'NOT r.is_failed');
+  if (from !== undefined) all.push(`r.start_time >= ${parameters.add(formatInstant(from))}::timestamptz`);
+  if (to !== undefined) all.push(`r.start_time <= ${parameters.add(formatInstant(to))}::timestamptz`);
+  if (after) {
+    const time = `${parameters.add(formatInstant(after.startTime))}::timestamptz`;
+    const [id, traceId] = [parameters.add(after.id), parameters.add(after.traceId)];
+    const way = order === 'ascending' ? '>' : '<';
+    // the first of them says which partitions are left
+    all.push(
+      `r.start_time ${way}= ${time} AND (r.start_time, r.id, r.trace_id) ${way} (${time}, ${id}::uuid, ${traceId}::uuid)`,
+    );
+  }
+  return all;
+}
