@@ -99,8 +99,12 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'GET /api/v1/sessions': SEARCHED,
   'POST /api/v1/sessions': { bodies: ({ project }) => [{ name: project, extra: { attack: true } }] },
   'GET /sessions/{session_id}': NOTHING,
+  'PATCH /sessions/{session_id}': { bodies: ({ project }) => [{ name: project }, { description: 'attack' }] },
   'DELETE /sessions/{session_id}': NOTHING,
   'GET /api/v1/sessions/{session_id}': NOTHING,
+  'PATCH /api/v1/sessions/{session_id}': {
+    bodies: ({ project }) => [{ name: project }, { description: 'attack' }],
+  },
   'DELETE /api/v1/sessions/{session_id}': NOTHING,
   'GET /v2/deployments': SEARCHED,
   'POST /v2/deployments': {

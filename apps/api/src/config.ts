@@ -1,4 +1,4 @@
-import { choice, flag, integer, loadConfig, optionalText, text, type Config } from '#lib/config';
+import { choice, flag, integer, list, loadConfig, optionalText, text, type Config } from '#lib/config';
 
 const FIELDS = {
   host: text('HOST', 'address to listen on', { fallback: '127.0.0.1' }),
@@ -50,6 +50,11 @@ const FIELDS = {
     fallback: 10_000,
     min: 1,
   }),
+  corsOrigins: list(
+    'AGENTPLANE_CORS_ORIGINS',
+    'origins of web pages that may read answers, separated by commas, for example https://app.example.com; * for any; empty: none',
+    { fallback: [] },
+  ),
   auditLog: optionalText(
     'AGENTPLANE_AUDIT_LOG',
     'file of the audit log, rotated; - for standard output; absent: no audit log',

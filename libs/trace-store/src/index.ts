@@ -10,7 +10,7 @@ export type {
 export type { ExportRows, ExportSource, ExportWindow } from './export/export-source.js';
 export { JsonSyntaxError, validateJson } from './wire/json-scanner.js';
 export { openTraceStore } from './open-trace-store.js';
-export type { Project, Projects } from './project/project.js';
+export type { Project, ProjectDetails, Projects } from './project/project.js';
 export { PAYLOAD_FIELDS, type PayloadField } from './run/payload-field.js';
 export type { RunBatch, RunOperation } from './wire/run-operation.js';
 export { splitBatch } from './wire/split-batch.js';

@@ -41,10 +41,11 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const control = new ControlTables(pool, loadControlSchema);
   const payloads = new PostgresPayloadStore();
   const projects = new ProjectTable(control, payloads, options.maxProjects);
+  const directory = new ProjectDirectory(projects, clock);
   const ingestion = new Ingestion(
     pool,
     new DayPartitions(pool, options.maxMonthsAhead),
-    new ProjectDirectory(projects),
+    directory,
     payloads,
     { log, waiting },
   );
@@ -61,7 +62,12 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       observedIngest(batch, () => turns.run(tenantId, () => ingestion.ingest(tenantId, batch, onlyProject))),
     projects: {
       ensure: (...given) => projects.ensure(...given),
-      update: (...given) => projects.update(...given),
+      async update(...given) {
+        const updated = await projects.update(...given);
+        // its old name may be free for another now
+        directory.forget();
+        return updated;
+      },
       find: (...given) => projects.find(...given),
       findAll: (...given) => projects.findAll(...given),
       list: (tenantId, options) => turns.run(tenantId, () => projects.list(tenantId, options)),

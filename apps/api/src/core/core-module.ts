@@ -16,7 +16,12 @@ export interface ApiParts {
   readonly store: TraceStore;
   readonly config: Pick<
     ApiConfig,
-    'maxBodyBytes' | 'maxBufferedBytes' | 'allowPrivateEndpoints' | 'operatorKey' | 'wrongKeysPerMinute'
+    | 'maxBodyBytes'
+    | 'maxBufferedBytes'
+    | 'allowPrivateEndpoints'
+    | 'operatorKey'
+    | 'wrongKeysPerMinute'
+    | 'corsOrigins'
   >;
   /** Absent: nothing is recorded. */
   readonly audit?: AuditLog;

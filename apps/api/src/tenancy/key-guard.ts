@@ -3,6 +3,7 @@ import { PublicError } from '#lib/errors';
 import type { WrongKeys } from '#lib/http';
 import { isUuid } from '#lib/resources';
 import type { ApiKeys } from '#lib/trace-store';
+import type { NotBuiltRoute } from '../wire/not-built.js';
 import { PUBLIC_PATHS, routeName, scopesOf } from '../wire/route-access.js';
 import { OPERATOR, setCaller } from './caller.js';
 import type { OperatorKey } from './operator-key.js';
@@ -11,6 +12,13 @@ import type { Workspaces } from './workspaces.js';
 function header(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name];
   return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+const BEARER = /^bearer +(\S+) *$/i;
+
+/** `X-Api-Key`, else `Authorization: Bearer`. */
+function keyOf(request: FastifyRequest): string | undefined {
+  return header(request, 'x-api-key') ?? BEARER.exec(request.headers.authorization ?? '')?.[1];
 }
 
 /** What the guard looks keys up in. */
@@ -32,9 +40,12 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator,
   server.addHook('onRequest', async (request) => {
     const path = request.url.split('?', 1)[0] ?? '';
     if (PUBLIC_PATHS.has(path) && (request.method === 'GET' || request.method === 'HEAD')) return;
-    const key = header(request, 'x-api-key');
+    const key = keyOf(request);
     if (key === undefined)
-      throw new PublicError('unauthenticated', 'An API key is required in the header X-Api-Key');
+      throw new PublicError(
+        'unauthenticated',
+        'An API key is required in the header X-Api-Key or as Authorization: Bearer',
+      );
     const tenant = header(request, 'x-tenant-id');
     if (operator?.matches(key)) {
       if (!operator.mayCall(path))
@@ -50,6 +61,7 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator,
     setCaller(request, caller);
     if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
       throw new PublicError('not_found', 'Not Found');
+    if ((request.routeOptions.config as NotBuiltRoute | undefined)?.isNotBuilt) return;
     // the pattern of the route, never the path that was sent: another spelling of a path is the same route
     const route = routeName(request.method, request.routeOptions.url ?? '');
     if (!scopesOf(route).includes(caller.scope))

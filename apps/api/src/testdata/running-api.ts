@@ -20,6 +20,9 @@ import { type ApiDocument, undocumentedIn } from './check-exchange.js';
 /** The operator key of every api under test. */
 export const OPERATOR_KEY = 'apo_of-the-tests';
 
+/** Origin of the pages that may read answers of every api under test. */
+export const PAGE = 'https://pages.example';
+
 /**
  * The whole api with a real store and a real API server behind it, for tests. Every exchange of `TestTenant.call` is
  * compared with the OpenAPI document.
@@ -91,7 +94,7 @@ export async function runApi(
   const store = openTraceStore({ uri: storeUri, log, clock: systemClock });
   await store.migrate();
   const informers = new Informers({ client, log });
-  const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 134_217_728, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY, wrongKeysPerMinute: 100 };
+  const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 134_217_728, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY, wrongKeysPerMinute: 100, corsOrigins: [PAGE] };
   const audit = auditPath === undefined ? {} : { audit: new AuditLog({ path: auditPath, log, clock: systemClock }) };
   const parts = { ...audit, client, informers, store, config, log, clock: systemClock, random: Math.random };
   const application = await openApplication(parts, limits);

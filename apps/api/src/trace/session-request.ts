@@ -22,10 +22,10 @@ export class CreateSessionRequest {
   @FreeObject({ maxBytes: 65_536, about: 'Anything up to 64 KiB; answered as it came' })
   extra?: Record<string, unknown> | null;
 
-  @Time()
+  @Time({ about: 'When it began; answered as it came, else when it was made' })
   start_time?: string | null;
 
-  @Time()
+  @Time({ about: 'When it was completed' })
   end_time?: string | null;
 
   @Uuid()
@@ -36,6 +36,27 @@ export class CreateSessionRequest {
 
   @Text({ maxLength: 100 })
   trace_tier?: string | null;
+}
+
+/** Body of `PATCH /sessions/{id}`. Clients send null for what stays as it is. */
+export class UpdateSessionRequest {
+  @Text({ minLength: 1, maxLength: 512, about: 'New name; runs that name the old one make a project again' })
+  name?: string | null;
+
+  @Text({ about: 'Description for people' })
+  description?: string | null;
+
+  @FreeObject({ maxBytes: 65_536, about: 'Replaces the stored extra; up to 64 KiB' })
+  extra?: Record<string, unknown> | null;
+
+  @Time({ about: 'When it was completed' })
+  end_time?: string | null;
+
+  @Text({ maxLength: 100 })
+  trace_tier?: string | null;
+
+  @Uuid({ about: 'Taken and without effect: this platform has no datasets' })
+  default_dataset_id?: string | null;
 }
 
 function asList(value: unknown): unknown {
@@ -50,7 +71,10 @@ export class SessionQuery {
 
 /** Query of `POST /sessions`. */
 export class CreateSessionQuery {
-  @QueryFlag({ about: 'Answers the project of that name when there is one' })
+  @QueryFlag({
+    about:
+      'Changes the project of that name when there is one: description, extra, times and tier as far as they are given',
+  })
   upsert?: boolean;
 }
 

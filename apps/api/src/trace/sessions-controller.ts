@@ -1,9 +1,15 @@
-import { Body, Controller, Delete, Get, HttpCode, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
 import type { Project } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
-import { CreateSessionQuery, CreateSessionRequest, SessionQuery, SessionsQuery } from './session-request.js';
+import {
+  CreateSessionQuery,
+  CreateSessionRequest,
+  SessionQuery,
+  SessionsQuery,
+  UpdateSessionRequest,
+} from './session-request.js';
 import { ProjectAnswer } from './session-answer.js';
 import { StoredAnswer } from './run-answer.js';
 import { Traces } from './traces.js';
@@ -16,13 +22,13 @@ function renderProject(project: Project): ProjectAnswer {
     tenant_id: project.tenantId,
     name: project.name,
     description: project.description ?? null,
-    start_time: project.createdAt.toISOString(),
-    end_time: null,
+    start_time: (project.startTime ?? project.createdAt).toISOString(),
+    end_time: project.endTime?.toISOString() ?? null,
     extra: project.extra === undefined ? null : (JSON.parse(project.extra) as unknown),
     default_dataset_id: null,
     reference_dataset_id: null,
     last_run_start_time_live: null,
-    trace_tier: null,
+    trace_tier: project.traceTier ?? null,
   };
 }
 
@@ -61,6 +67,20 @@ export class SessionsController {
     @Query() _query: SessionQuery,
   ): Promise<ProjectAnswer> {
     return renderProject(await this.traces.getProject(caller.tenantId, id));
+  }
+
+  @Patch(':session_id')
+  @Operation({
+    summary: 'Changes a tracing project; what is null or absent stays as it is',
+    answer: ProjectAnswer,
+    refuses: { 409: 'There is another one of that name' },
+  })
+  async update(
+    @FromCaller() caller: Caller,
+    @PathId('session_id') id: string,
+    @Body() body: UpdateSessionRequest,
+  ): Promise<ProjectAnswer> {
+    return renderProject(await this.traces.updateProject(caller.tenantId, id, body));
   }
 
   @Delete(':session_id')

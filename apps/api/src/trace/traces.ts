@@ -2,11 +2,11 @@ import type { Caller } from '#lib/auth';
 import { invalid } from '../wire/request-pipe.js';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
-import type { Project, StoredRun, TraceStore } from '#lib/trace-store';
+import type { Project, ProjectDetails, StoredRun, TraceStore } from '#lib/trace-store';
 import { isUuid } from '#lib/resources';
 import { parseInstant } from '#lib/time';
 import type { ErasureRequest } from './erasure-request.js';
-import type { CreateSessionRequest, SessionsQuery } from './session-request.js';
+import type { CreateSessionRequest, SessionsQuery, UpdateSessionRequest } from './session-request.js';
 
 /** Reading and arranging traces of a tenant. */
 export class Traces {
@@ -61,17 +61,22 @@ export class Traces {
 
   /** @throws PublicError conflict when there is one of that name and `upsert` does not allow for it */
   async createProject(tenantId: string, request: CreateSessionRequest, upsert: boolean): Promise<Project> {
-    const found = await this.store.projects.find(tenantId, { name: request.name });
-    if (found && !upsert)
-      throw new PublicError('conflict', `Session with name ${request.name} already exists`);
-    return (
-      found ??
-      this.store.projects.ensure(tenantId, request.name, {
-        id: request.id ?? undefined,
-        description: request.description ?? undefined,
-        extra: request.extra ? JSON.stringify(request.extra) : undefined,
-      })
-    );
+    const { projects } = this.store;
+    const found = await projects.find(tenantId, { name: request.name });
+    if (!found) {
+      const id = request.id ?? undefined;
+      return projects.ensure(tenantId, request.name, { ...detailsOf(request), id });
+    }
+    if (!upsert) throw new PublicError('conflict', `Session with name ${request.name} already exists`);
+    return (await projects.update(tenantId, found.id, detailsOf(request))) ?? found;
+  }
+
+  /** @throws PublicError not_found; conflict when another project has the name */
+  async updateProject(tenantId: string, id: string, request: UpdateSessionRequest): Promise<Project> {
+    const change = { ...detailsOf(request), name: request.name ?? undefined };
+    const updated = await this.store.projects.update(tenantId, id, change);
+    if (!updated) throw new PublicError('not_found', `Session with ID ${id} not found`);
+    return updated;
   }
 
   /** @throws PublicError not_found */
@@ -116,6 +121,23 @@ export class Traces {
         : `Session with ID ${id} not found`,
     );
   }
+}
+
+/** Null is the clients' word for "not said". */
+function detailsOf(request: UpdateSessionRequest & Pick<CreateSessionRequest, 'start_time'>): ProjectDetails {
+  return {
+    description: request.description ?? undefined,
+    extra: request.extra ? JSON.stringify(request.extra) : undefined,
+    startTime: dateOf(request.start_time),
+    endTime: dateOf(request.end_time),
+    traceTier: request.trace_tier ?? undefined,
+  };
+}
+
+/** Times of projects have milliseconds; without a zone they are UTC. */
+function dateOf(time: string | null | undefined): Date | undefined {
+  const instant = time ? parseInstant(time, { zone: 'optional' }) : undefined;
+  return instant === undefined ? undefined : new Date(Number(instant / 1000n));
 }
 
 /** @throws PublicError invalid */

@@ -85,7 +85,7 @@ describe('OpenAPI document', () => {
   });
 
   it('asks for a key on every route but the public ones', () => {
-    expect(document.security).toEqual([{ ApiKey: [] }, { ApiKey: [], TenantId: [] }]);
+    expect(document.security).toEqual([{ ApiKey: [] }, { ApiKey: [], TenantId: [] }, { Bearer: [] }]);
     for (const [route, { security, responses }] of operations) {
       const isPublic = PUBLIC_PATHS.has(route.split(' ')[1] ?? '');
       expect([route, security]).toEqual([route, isPublic ? [] : undefined]);

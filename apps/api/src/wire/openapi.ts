@@ -18,6 +18,7 @@ interface DocumentBuilder {
   addServer(url: string): this;
   setOpenAPIVersion(version: string): this;
   addApiKey(scheme: object, name: string): this;
+  addBearerAuth(scheme: object, name: string): this;
   addSecurityRequirements(requirements: object): this;
   build(): object;
 }
@@ -65,8 +66,10 @@ export class OpenApi {
         },
         'TenantId',
       )
+      .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'The API key' }, 'Bearer')
       .addSecurityRequirements({ ApiKey: [] })
       .addSecurityRequirements({ ApiKey: [], TenantId: [] })
+      .addSecurityRequirements({ Bearer: [] })
       .build();
     const application = await NestFactory.create(this.#routes, new FastifyAdapter(), {
       preview: true,

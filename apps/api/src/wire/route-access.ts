@@ -27,6 +27,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /sessions': READ,
   'POST /sessions': WORKSPACE,
   'GET /sessions/{session_id}': READ,
+  'PATCH /sessions/{session_id}': WORKSPACE,
   'DELETE /sessions/{session_id}': WORKSPACE,
   'GET /v2/deployments': READ,
   'POST /v2/deployments': WORKSPACE,

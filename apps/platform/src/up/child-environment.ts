@@ -76,6 +76,7 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
       'AGENTPLANE_WRONG_KEYS_PER_MINUTE',
       'AGENTPLANE_KEYS_PER_WORKSPACE',
       'AGENTPLANE_PROJECTS_PER_WORKSPACE',
+      'AGENTPLANE_CORS_ORIGINS',
     ]),
     AGENTPLANE_DATA: from.paths.root,
     AGENTPLANE_METRICS_PORT: String(from.ports.apiMetrics),

@@ -1,3 +1,4 @@
+import type { Clock } from '#lib/time';
 import type { ProjectReference } from './project-reference.js';
 import type { Projects } from './project.js';
 import { TooManyProjectsError } from './too-many-projects-error.js';
@@ -6,14 +7,18 @@ import { TooManyProjectsError } from './too-many-projects-error.js';
 export const DEFAULT_PROJECT: ProjectReference = { kind: 'name', name: 'default' };
 /** Names and ids that are remembered; a memory of more begins anew. */
 const MAX_KNOWN = 10_000;
+/** Another process may give a project a new name. */
+const KNOWN_FOR_MS = 30_000;
 
 /** Remembers which project a name or id means, so that a batch of runs costs no query for it. */
 export class ProjectDirectory {
   readonly #projects: Projects;
-  readonly #known = new Map<string, string>();
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #known = new Map<string, { readonly id: string; readonly untilMs: number }>();
 
-  constructor(projects: Projects) {
+  constructor(projects: Projects, clock: Pick<Clock, 'monotonicMs'>) {
     this.#projects = projects;
+    this.#clock = clock;
   }
 
   /**
@@ -21,7 +26,7 @@ export class ProjectDirectory {
    * @returns undefined for an id that is none of this tenant's
    */
   async resolve(tenantId: string, reference: ProjectReference): Promise<string | undefined> {
-    const known = this.#known.get(keyOf(tenantId, reference));
+    const known = this.#recall(keyOf(tenantId, reference));
     if (known !== undefined) return known;
     const project =
       reference.kind === 'name'
@@ -41,7 +46,7 @@ export class ProjectDirectory {
     const wanted = new Map(references.map((reference) => [keyOf(tenantId, reference), reference]));
     const found = new Map<string, string | TooManyProjectsError>();
     for (const key of wanted.keys()) {
-      const known = this.#known.get(key);
+      const known = this.#recall(key);
       if (known !== undefined) found.set(key, known);
     }
     const unknown = [...wanted].filter(([key]) => !found.has(key)).map(([, reference]) => reference);
@@ -70,9 +75,15 @@ export class ProjectDirectory {
     }
   }
 
+  #recall(key: string): string | undefined {
+    const known = this.#known.get(key);
+    return known && known.untilMs > this.#clock.monotonicMs() ? known.id : undefined;
+  }
+
   #remember(tenantId: string, reference: ProjectReference, id: string): string {
     if (this.#known.size >= MAX_KNOWN) this.forget();
-    this.#known.set(keyOf(tenantId, reference), id);
+    const untilMs = this.#clock.monotonicMs() + KNOWN_FOR_MS;
+    this.#known.set(keyOf(tenantId, reference), { id, untilMs });
     return id;
   }
 

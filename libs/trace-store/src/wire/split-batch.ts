@@ -1,4 +1,4 @@
-import { PublicError } from '#lib/errors';
+import { PublicError, type FieldProblem } from '#lib/errors';
 import { eachItem, eachMember, expectEnd, type ByteRange } from './json-scanner.js';
 import type { RunBatch, RunOperation } from './run-operation.js';
 
@@ -7,10 +7,19 @@ const MAX_OPERATIONS = 20_000;
 /** Far more than a run may have: what is nested too deeply for one shall not take the others of its batch with it. */
 const SPLIT_DEPTH = 1000;
 
+/** A client must not fill memory with its own problems. */
+const MAX_UNKNOWN = 100;
+const MAX_NAME = 200;
+
+function refuse(problems: readonly FieldProblem[]): never {
+  throw new PublicError('invalid', 'the batch is not valid', problems);
+}
+
 /**
  * Takes `{"post": […], "patch": […]}` apart without building it, so that each run keeps its bytes.
  * @param place of the whole, in the caller's terms
- * @throws JsonSyntaxError when it is no JSON of that shape; other members are ignored. PublicError too_large
+ * @throws JsonSyntaxError when it is no JSON of that shape. PublicError too_large; invalid for other members, and for neither
+ * of the two: runs under a misspelt name would be lost
  */
 export function splitBatch(body: Buffer, place: readonly (string | number)[] = []): RunBatch {
   const batch: { post: RunOperation[]; patch: RunOperation[] } = { post: [], patch: [] };
@@ -27,10 +36,23 @@ export function splitBatch(body: Buffer, place: readonly (string | number)[] = [
     };
     eachItem(body, range.start, visit, SPLIT_DEPTH);
   };
+  const unknown = new Set<string>();
+  let isEmpty = true;
   const visit = (name: string, range: ByteRange): void => {
+    isEmpty = false;
     if (name === 'post' || name === 'patch') take(name, range);
+    else if (unknown.size < MAX_UNKNOWN) unknown.add(name.slice(0, MAX_NAME));
   };
   const end = eachMember(body, 0, visit, SPLIT_DEPTH);
   expectEnd(body, end);
+  if (isEmpty) refuse([{ loc: [...place, 'post'], msg: 'Field required: post or patch', type: 'missing' }]);
+  if (unknown.size > 0)
+    refuse(
+      [...unknown].map((name) => ({
+        loc: [...place, name],
+        msg: 'Unknown member; known here: post, patch',
+        type: 'extra_forbidden',
+      })),
+    );
   return batch;
 }
