@@ -2,10 +2,13 @@ import { FIRST_WORKSPACE, type StoreCredentials } from '#lib/data-folder';
 import { type KubeClient } from '#lib/kube';
 import type { StoreUserFile } from '#lib/embedded-object-store';
 import {
+  type BulkExportDestination,
+  type Condition,
   CONDITION,
   DEFAULT_LISTENER,
   isConditionTrue,
   keyOf,
+  type Listener,
   RESOURCES,
   SECRETS,
   type Workspace,
@@ -20,18 +23,18 @@ import {
   localDestination,
 } from './bootstrap-objects.js';
 import { ensureWriter } from './store-rights.js';
+import type { Troubles } from './troubles.js';
 
 const WAIT_MS = 60_000;
 const LOOK_MS = 40;
+const IN_TIME = `within ${WAIT_MS / 1000} s`;
 
-/** Asks until there is an answer. */
-async function until<T>(clock: Clock, what: string, ask: () => Promise<T | undefined>): Promise<T> {
+/** Asks until there is an answer; undefined when there is none in time. */
+async function until<T>(clock: Clock, ask: () => Promise<T | undefined>): Promise<T | undefined> {
   const deadline = clock.monotonicMs() + WAIT_MS;
   for (;;) {
     const answer = await ask();
-    if (answer !== undefined) return answer;
-    if (clock.monotonicMs() > deadline)
-      throw new Error(`${what} within ${WAIT_MS / 1000} s; see the logs in the data folder`);
+    if (answer !== undefined || clock.monotonicMs() > deadline) return answer;
     await clock.sleep(LOOK_MS);
   }
 }
@@ -64,11 +67,25 @@ async function allowCredentials(client: KubeClient, { metadata, spec }: Workspac
 }
 
 /** The namespace of the first Workspace, once the controller has made it. */
-export async function namespaceOfFirstWorkspace(client: KubeClient, clock: Clock): Promise<string> {
-  return await until(clock, 'the first workspace did not get its namespace', async () => {
-    const { status } = await client.get(RESOURCES.Workspace, { name: FIRST_WORKSPACE });
+export async function namespaceOfFirstWorkspace(
+  client: KubeClient,
+  clock: Clock,
+  troubles: Troubles,
+): Promise<string> {
+  const find = async (): Promise<Workspace['status']> =>
+    (await client.get(RESOURCES.Workspace, { name: FIRST_WORKSPACE })).status;
+  const ready = await until(clock, async () => {
+    const status = await find();
     return isConditionTrue(status?.conditions, CONDITION.ready) ? status?.namespace : undefined;
   });
+  if (ready !== undefined) return ready;
+  const status = await find();
+  if (status?.namespace === undefined)
+    throw new Error(
+      `the first workspace did not get its namespace ${IN_TIME}; see the logs in the data folder`,
+    );
+  troubles.add(notInTime(`Workspace ${FIRST_WORKSPACE}`, 'ready', CONDITION.ready, status.conditions));
+  return status.namespace;
 }
 
 /** Listener and destination of the first Workspace. */
@@ -77,33 +94,55 @@ export async function fillFirstWorkspace(
   namespace: string,
   store: StoreCredentials,
   users: StoreUserFile,
+  troubles: Troubles,
 ): Promise<void> {
-  const { metadata, ...listener } = firstListener(namespace);
-  await client.apply(RESOURCES.Listener, { metadata, spec: listener.spec });
-  const destination = localDestination(namespace, store);
-  const secret = localCredentials(namespace, ensureWriter(users, destination));
-  const found = await client.find(SECRETS, { namespace, name: secret.metadata.name });
-  // one of a time before there were types for Secrets
-  if (found && found.type !== secret.type) await client.delete(SECRETS, keyOf(found));
-  await client.apply(SECRETS, { ...secret });
-  await client.apply(RESOURCES.BulkExportDestination, { ...destination });
+  await troubles.attempt(`Listener ${namespace}/${DEFAULT_LISTENER}`, async () => {
+    const { metadata, ...listener } = firstListener(namespace);
+    await client.apply(RESOURCES.Listener, { metadata, spec: listener.spec });
+  });
+  await troubles.attempt(
+    `BulkExportDestination ${namespace}/${LOCAL_DESTINATION} and its Secret`,
+    async () => {
+      const destination = localDestination(namespace, store);
+      const secret = localCredentials(namespace, ensureWriter(users, destination));
+      const found = await client.find(SECRETS, { namespace, name: secret.metadata.name });
+      // one of a time before there were types for Secrets
+      if (found && found.type !== secret.type) await client.delete(SECRETS, keyOf(found));
+      await client.apply(SECRETS, { ...secret });
+      await client.apply(RESOURCES.BulkExportDestination, { ...destination });
+    },
+  );
 }
 
-/** Resolves when agents can be deployed and exports can be written. */
+/** Resolves when agents can be deployed and exports can be written, or when that takes too long. */
 export async function waitForFirstWorkspace(
   client: KubeClient,
   namespace: string,
   clock: Clock,
+  troubles: Troubles,
 ): Promise<void> {
-  await until(clock, 'the listener did not become ready', async () => {
-    const { status } = await client.get(RESOURCES.Listener, { namespace, name: DEFAULT_LISTENER });
-    return isConditionTrue(status?.conditions, CONDITION.ready) || undefined;
-  });
-  await until(clock, 'the local destination was not validated', async () => {
-    const { status } = await client.get(RESOURCES.BulkExportDestination, {
-      namespace,
-      name: LOCAL_DESTINATION,
-    });
-    return isConditionTrue(status?.conditions, CONDITION.validated) || undefined;
-  });
+  const settled = async (
+    ref: typeof RESOURCES.Listener | typeof RESOURCES.BulkExportDestination,
+    name: string,
+    [type, adjective]: readonly [string, string],
+  ): Promise<void> => {
+    const find = async (): Promise<readonly Condition[] | undefined> =>
+      (await client.find<Listener | BulkExportDestination>(ref, { namespace, name }))?.status?.conditions;
+    if (await until(clock, async () => isConditionTrue(await find(), type) || undefined)) return;
+    troubles.add(notInTime(`${ref.kind} ${namespace}/${name}`, adjective, type, await find()));
+  };
+  await Promise.all([
+    settled(RESOURCES.Listener, DEFAULT_LISTENER, [CONDITION.ready, 'ready']),
+    settled(RESOURCES.BulkExportDestination, LOCAL_DESTINATION, [CONDITION.validated, 'validated']),
+  ]);
+}
+
+function notInTime(
+  object: string,
+  adjective: string,
+  type: string,
+  conditions: readonly Condition[] | undefined,
+): string {
+  const message = conditions?.find((condition) => condition.type === type)?.message ?? 'nothing is reported';
+  return `${object} is not ${adjective} ${IN_TIME}: ${message}`;
 }

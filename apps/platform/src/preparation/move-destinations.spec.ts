@@ -10,6 +10,7 @@ import { resourceDefinitions, storeKeyData } from './bootstrap-objects.js';
 import { fillFirstWorkspace } from './first-workspace.js';
 import { moveDestinations } from './move-destinations.js';
 import { ensureOperator } from './store-rights.js';
+import { Troubles } from './troubles.js';
 
 const OLD = { accessKeyId: 'AGENTPLANEOLD', secretAccessKey: 'old-secret' };
 const FOREIGN = { accessKeyId: 'AKFOREIGN', secretAccessKey: 'foreign-secret' };
@@ -64,8 +65,8 @@ describe('a data folder with one key for everything', () => {
     await client.create(SECRETS, { metadata: local, type: 'Opaque', data: storeKeyData(OLD) });
     const users = new StoreUserFile(path);
     const operator = ensureOperator(users, OLD.accessKeyId);
-    await moveDestinations(client, users);
-    await fillFirstWorkspace(client, 'ws-default', { ...STORE, ...operator }, users);
+    await moveDestinations(client, users, new Troubles());
+    await fillFirstWorkspace(client, 'ws-default', { ...STORE, ...operator }, users, new Troubles());
   }, 60_000);
   afterAll(() => client.close());
 
@@ -97,8 +98,8 @@ describe('a data folder with one key for everything', () => {
     const users = new StoreUserFile(path);
     const before = [await secretOf('ws-a'), await secretOf('ws-default', 'local-destination')];
     const operator = ensureOperator(users, 'AGENTPLANENEW');
-    await moveDestinations(client, users);
-    await fillFirstWorkspace(client, 'ws-default', { ...STORE, ...operator }, users);
+    await moveDestinations(client, users, new Troubles());
+    await fillFirstWorkspace(client, 'ws-default', { ...STORE, ...operator }, users, new Troubles());
     expect([await secretOf('ws-a'), await secretOf('ws-default', 'local-destination')]).toEqual(before);
     expect(users.find(operator.accessKeyId)?.grants[0]?.bucket).toBe('*');
   });
@@ -106,7 +107,7 @@ describe('a data folder with one key for everything', () => {
   it('moves a destination that was made with the key of the operator', async () => {
     const users = new StoreUserFile(path);
     await destination('ws-d', 'exports/d', ensureOperator(users, undefined));
-    await moveDestinations(client, users);
+    await moveDestinations(client, users, new Troubles());
     expect((await userOf('ws-d'))?.grants[0]).toEqual({
       ...{ bucket: 'agentplane', prefix: 'exports/d', actions: ['write', 'stat'] },
     });
@@ -121,7 +122,7 @@ describe('a data folder with one key for everything', () => {
     ],
   ])('gives no rights to who only knows the id of %s', async (_what, namespace, keys) => {
     await destination(namespace, '', keys());
-    await moveDestinations(client, new StoreUserFile(path));
+    await moveDestinations(client, new StoreUserFile(path), new Troubles());
     expect(await secretOf(namespace)).toMatchObject({ type: 'Opaque', data: storeKeyData(keys()) });
     expect(new StoreUserFile(path).findNamed(`${namespace}/d`)).toBeUndefined();
     expect(await userOf(namespace)).toBeUndefined();
@@ -135,14 +136,36 @@ describe('a data folder with one key for everything', () => {
       { namespace: 'ws-a', name: 'd' },
       { spec: { config: { prefix: 'exports/b' } } },
     );
-    await moveDestinations(client, new StoreUserFile(path));
+    await moveDestinations(client, new StoreUserFile(path), new Troubles());
     expect(await userOf('ws-a')).toEqual(before);
   });
 
   it('finishes a move that a kill interrupted', async () => {
     const before = await userOf('ws-b');
     await client.delete(SECRETS, { namespace: 'ws-b', name: 'd' });
-    await moveDestinations(client, new StoreUserFile(path));
+    await moveDestinations(client, new StoreUserFile(path), new Troubles());
     expect(await userOf('ws-b')).toEqual(before);
+  });
+
+  it('goes on with the others, and names what a tenant keeps from being moved or made', async () => {
+    const users = new StoreUserFile(path);
+    const operator = ensureOperator(users, undefined);
+    const keep = { metadata: { finalizers: ['tenant.example/keep'] } };
+    await destination('ws-g', 'exports/g', operator);
+    await client.merge(SECRETS, { namespace: 'ws-g', name: 'd' }, keep);
+    await destination('ws-h', 'exports/h', operator);
+    const local = { namespace: 'ws-default', name: 'local-destination' };
+    await client.delete(SECRETS, local);
+    await client.create(SECRETS, { metadata: { ...local, ...keep.metadata }, type: 'Opaque' });
+    const troubles = new Troubles();
+    await moveDestinations(client, users, troubles);
+    await fillFirstWorkspace(client, 'ws-default', { ...STORE, ...operator }, users, troubles);
+    expect(await userOf('ws-h')).toBeDefined();
+    expect(troubles.texts).toEqual([
+      expect.stringMatching(
+        /^preparing the credentials of BulkExportDestination ws-g\/d failed: .*; mend or delete that object/,
+      ),
+      expect.stringMatching(/^preparing BulkExportDestination ws-default\/local and its Secret failed: /),
+    ]);
   });
 });

@@ -2,6 +2,8 @@ import type { StoreUserFile } from '#lib/embedded-object-store';
 import { isNotFound, type KubeClient } from '#lib/kube';
 import {
   type BulkExportDestination,
+  keyOf,
+  keyText,
   LABEL,
   MANAGED_BY,
   type ObjectKey,
@@ -12,15 +14,24 @@ import {
 } from '#lib/resources';
 import { storeKeyData, type StoreKeys } from './bootstrap-objects.js';
 import { ensureWriter, findWriter, isOperator } from './store-rights.js';
+import type { Troubles } from './troubles.js';
 
 /**
  * Gives every destination that still has a retired key of the embedded store, or was made with the operator's, one of its
  * own, for its prefix alone. Retired keys are looked for once: bucket and prefix are what the destination's writer says,
  * so that who only knows the id of a key must not get one for it.
+ * For the same reason one that cannot be moved is not tried again with them.
  */
-export async function moveDestinations(client: KubeClient, users: StoreUserFile): Promise<void> {
+export async function moveDestinations(
+  client: KubeClient,
+  users: StoreUserFile,
+  troubles: Troubles,
+): Promise<void> {
   const { items } = await client.list(RESOURCES.BulkExportDestination);
-  for (const destination of items) await moveDestination(client, users, destination);
+  for (const destination of items)
+    await troubles.attempt(`the credentials of BulkExportDestination ${keyText(keyOf(destination))}`, () =>
+      moveDestination(client, users, destination),
+    );
   users.forgetRetired();
 }
 

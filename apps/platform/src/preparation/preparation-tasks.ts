@@ -54,12 +54,12 @@ export interface PreparationTasks {
     /** Path of the kubeconfig to write, by service account. */
     readonly accounts: Readonly<Record<string, string>>;
   }): Promise<string>;
-  /** Listener and destination of the first workspace; waits until both work. */
+  /** Listener and destination of the first workspace; waits until both work. Answers what of tenants could not be prepared. */
   workspace(input: {
     readonly kubeconfigPath: string;
     readonly store: StoreCredentials;
     readonly users: string;
-  }): Promise<null>;
+  }): Promise<readonly string[]>;
 }
 
 export type TaskName = keyof PreparationTasks;

@@ -18,6 +18,7 @@ import {
 import { moveDestinations } from './move-destinations.js';
 import type { PreparationTasks } from './preparation-tasks.js';
 import { ensureOperator } from './store-rights.js';
+import { Troubles } from './troubles.js';
 
 const FIRST_KEY = 'first key';
 const SAMPLE_AGENT = 'sample-agent';
@@ -83,13 +84,14 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
     async workspace({ kubeconfigPath, store, users }) {
       const connection = await loadKubeConnection({ kubeconfigPath });
       const client = new KubeClient(connection, { fieldManager: FIELD_MANAGER.up });
-      const namespace = await namespaceOfFirstWorkspace(client, clock);
+      const troubles = new Troubles();
+      const namespace = await namespaceOfFirstWorkspace(client, clock, troubles);
       const storeUsers = new StoreUserFile(users);
-      await moveDestinations(client, storeUsers);
-      await fillFirstWorkspace(client, namespace, store, storeUsers);
-      await waitForFirstWorkspace(client, namespace, clock);
+      await moveDestinations(client, storeUsers, troubles);
+      await fillFirstWorkspace(client, namespace, store, storeUsers, troubles);
+      await waitForFirstWorkspace(client, namespace, clock, troubles);
       await client.close();
-      return null;
+      return troubles.texts;
     },
   };
 }

@@ -31,6 +31,13 @@ describe('renderGreeting', () => {
     expect(text).not.toContain('secret');
   });
 
+  it('names what tenants keep from being prepared, in a line of its own that a terminal only shows', () => {
+    const troubles = ['Secret ws-default/x failed: \u001b[2Jbad\nReady in 0 s'];
+    expect(renderGreeting(CREDENTIALS, { ...PLACES, troubles })).toContain(
+      '\n  Not prepared: Secret ws-default/x failed: \\u001b[2Jbad Ready in 0 s\n',
+    );
+  });
+
   it('names keys of a lost credentials.json, and how to revoke them', () => {
     const olderKeys = [{ id: '3f6C2a7eQw01', createdAt: '2026-11-21T10:00:00.000Z' }];
     const text = renderGreeting(CREDENTIALS, { ...PLACES, olderKeys });

@@ -1,11 +1,15 @@
 import { join, relative } from 'node:path';
 import type { PlatformCredentials } from '#lib/data-folder';
 import type { OlderKey } from '../preparation/preparation-tasks.js';
-import { shellWord } from '#lib/command-line';
+import { shellWord, visibleText } from '#lib/command-line';
+
+const MAX_TROUBLE = 500;
 
 export interface GreetingPlaces {
   /** Keys of a lost `credentials.json` that still work. */
   readonly olderKeys?: readonly OlderKey[];
+  /** What of workspaces could not be prepared. */
+  readonly troubles?: readonly string[];
   readonly dataFolder: string;
   readonly installation: string;
   /** The folder that the commands will be typed in, most likely. */
@@ -16,7 +20,7 @@ export interface GreetingPlaces {
 /** What the platform says when it is up; the last line begins with `Ready`. Every command can be pasted as it is. */
 export function renderGreeting(
   credentials: PlatformCredentials,
-  { dataFolder, installation, here, tookMs, olderKeys = [] }: GreetingPlaces,
+  { dataFolder, installation, here, tookMs, olderKeys = [], troubles = [] }: GreetingPlaces,
 ): string {
   const near = (path: string): string => {
     const short = relative(here, path);
@@ -41,6 +45,9 @@ export function renderGreeting(
       `    ${agentplane} keys revoke ${id}${data}`,
     ]),
     ...(olderKeys.length > 0 ? [''] : []),
+    // tenants write parts of these
+    ...troubles.map((trouble) => `  Not prepared: ${shortLine(trouble)}`),
+    ...(troubles.length > 0 ? [''] : []),
     '  Try next, in another terminal:',
     `    export KUBECONFIG=${shellWord(credentials.kubeconfig)}`,
     `    kubectl apply -f ${shellWord(near(join(installation, 'examples', 'deployment.yaml')))}`,
@@ -49,4 +56,8 @@ export function renderGreeting(
     `Ready in ${(tookMs / 1000).toFixed(1)} s. Ctrl-C stops everything.`,
     '',
   ].join('\n');
+}
+
+function shortLine(text: string): string {
+  return visibleText(text.replaceAll(/\s+/g, ' ').slice(0, MAX_TROUBLE));
 }

@@ -71,6 +71,7 @@ export class Platform {
   readonly #parts: PlatformParts;
   readonly #records: ProcessRecords;
   #olderKeys: readonly OlderKey[] = [];
+  #troubles: readonly string[] = [];
 
   constructor(parts: PlatformParts) {
     this.#parts = parts;
@@ -80,6 +81,11 @@ export class Platform {
   /** Once it is started: keys of a lost `credentials.json` that still work. */
   get olderKeys(): readonly OlderKey[] {
     return this.#olderKeys;
+  }
+
+  /** Once it is started: what of workspaces could not be prepared. */
+  get troubles(): readonly string[] {
+    return this.#troubles;
   }
 
   /** Starts everything; answers what its user needs. */
@@ -198,7 +204,7 @@ export class Platform {
     controller: Child;
   }): Promise<PlatformCredentials> {
     const { surroundings, preparation, api, controller } = started;
-    const { folder, installation, progress } = this.#parts;
+    const { folder, installation, progress, log } = this.#parts;
     const { kubeconfigPath, store } = surroundings;
     progress.say('applying the kinds of the platform');
     const tenantId = await preparation.run('cluster', {
@@ -234,7 +240,9 @@ export class Platform {
     };
     writeCredentials(folder.paths.credentials, credentials);
     const users = folder.paths.storeUsers;
-    await Promise.all([preparation.run('workspace', { kubeconfigPath, store, users }), listening]);
+    const prepared = preparation.run('workspace', { kubeconfigPath, store, users });
+    [this.#troubles] = await Promise.all([prepared, listening]);
+    for (const trouble of this.#troubles) log.warn({ trouble }, 'something of a workspace is not prepared');
     return credentials;
   }
 

@@ -49,6 +49,7 @@ async function up(
     process.stdout.write(
       renderGreeting(credentials, {
         olderKeys: platform.olderKeys,
+        troubles: platform.troubles,
         dataFolder: folder.paths.root,
         installation: INSTALLATION,
         here: process.cwd(),
