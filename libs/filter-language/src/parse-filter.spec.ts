@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { EXPRESSIONS } from '../testdata/expressions.js';
+import { EXPRESSIONS } from '../../../test/support/filter-expressions.js';
 import { evaluateFilter, FilterError, parseFilter } from './index.js';
 
 function refusal(text: string): FilterError {

@@ -1,5 +1,5 @@
 import { parseInstant, type Instant } from '#lib/time';
-import type { FilterableRun } from '../src/index.js';
+import type { FilterableRun } from '#lib/filter-language';
 
 const UUID = '4070f233-f61e-44eb-bff1-da3c163895a3';
 
@@ -55,16 +55,33 @@ export const EXPRESSIONS: readonly Expression[] = [
   row(
     'and(eq(run_type, "chain"), gt(latency, 10), gt(total_tokens, 5000))',
     [lasting(11, { totalTokens: 5001 })],
-    [lasting(11, { totalTokens: 5000 }), lasting(10, { totalTokens: 6000 }), lasting(11), lasting(11, { totalTokens: 6000, runType: 'llm' })],
+    [
+      lasting(11, { totalTokens: 5000 }),
+      lasting(10, { totalTokens: 6000 }),
+      lasting(11),
+      lasting(11, { totalTokens: 6000, runType: 'llm' }),
+    ],
   ),
   row('eq(name, "extractor")', [named('extractor')], [named('Extractor'), named('')]),
-  row('and(eq(feedback_key, "user_score"), eq(feedback_score, 1))', [scored('user_score', 1)], [scored('user_score', 0), scored('other', 1), aRun()]),
-  row('and(eq(feedback_key, "star_rating"), gt(feedback_score, 4))', [scored('star_rating', 4.5)], [scored('star_rating', 4)]),
+  row(
+    'and(eq(feedback_key, "user_score"), eq(feedback_score, 1))',
+    [scored('user_score', 1)],
+    [scored('user_score', 0), scored('other', 1), aRun()],
+  ),
+  row(
+    'and(eq(feedback_key, "star_rating"), gt(feedback_score, 4))',
+    [scored('star_rating', 4.5)],
+    [scored('star_rating', 4)],
+  ),
   row('gt(latency, "5s")', [lasting(5.000001)], [lasting(5), aRun({ endTime: undefined })]),
   row('gt(total_tokens, 5000)', [aRun({ totalTokens: 5001 })], [aRun({ totalTokens: 5000 }), aRun()]),
   row('neq(error, null)', [failed], [aRun()]),
   row('gt(start_time, "2023-07-15T12:34:56Z")', [aRun()], [aRun({ startTime: at('2023-07-15T12:34:56Z') })]),
-  row('search("substring")', [named('a SubString b'), aRun({ inputs: '{"q":"no substring"}' }), tagged('substrings')], [aRun(), named('sub string')]),
+  row(
+    'search("substring")',
+    [named('a SubString b'), aRun({ inputs: '{"q":"no substring"}' }), tagged('substrings')],
+    [aRun(), named('sub string')],
+  ),
   row('search("image classification")', [aRun({ outputs: '{"a":["Image Classification"]}' })], [aRun()]),
   row('has(tags, "2aa1cf4")', [tagged('a', '2aa1cf4')], [tagged('2aa1cf4b'), aRun()]),
   row(
@@ -88,7 +105,11 @@ export const EXPRESSIONS: readonly Expression[] = [
     [withMetadata({ thread_id: 'X' }), withMetadata({ session_id: 'X' })],
     [withMetadata({ thread_id: 'Y', other: 'X' })],
   ),
-  row("and(neq(metadata_key, 'conversation_id'))", [aRun(), withMetadata({ a: 'b' })], [withMetadata({ conversation_id: 'b' })]),
+  row(
+    "and(neq(metadata_key, 'conversation_id'))",
+    [aRun(), withMetadata({ a: 'b' })],
+    [withMetadata({ conversation_id: 'b' })],
+  ),
   row(
     "and(eq(metadata_key, 'conversation_id'), neq(metadata_value, 'a1b2'))",
     [withMetadata({ conversation_id: 'other' })],
@@ -102,7 +123,11 @@ export const EXPRESSIONS: readonly Expression[] = [
   row(
     "and(neq(metadata_key, 'conversation_id'), eq(metadata_value, 'a1b2'))",
     [withMetadata({ a: 'a1b2' })],
-    [withMetadata({ a: 'a1b2', conversation_id: 'other' }), withMetadata({ conversation_id: 'a1b2' }), aRun()],
+    [
+      withMetadata({ a: 'a1b2', conversation_id: 'other' }),
+      withMetadata({ conversation_id: 'a1b2' }),
+      aRun(),
+    ],
   ),
   row(
     `and(eq(name, 'ChatOpenAI'), eq(metadata_key, 'conversation_id'), eq(metadata_value, '${UUID}'))`,
@@ -122,13 +147,29 @@ export const EXPRESSIONS: readonly Expression[] = [
   ),
   row(
     'and(eq(run_type, "llm"), eq(name, "ChatOpenAI"), eq(input_key, "messages.content"), like(input_value, "%messages.content%"))',
-    [aRun({ runType: 'llm', name: 'ChatOpenAI', inputPairs: [{ key: 'messages.content', value: 'the messages.content here' }] })],
-    [aRun({ runType: 'llm', name: 'ChatOpenAI', inputPairs: [{ key: 'messages.content', value: 'messages content' }] })],
+    [
+      aRun({
+        runType: 'llm',
+        name: 'ChatOpenAI',
+        inputPairs: [{ key: 'messages.content', value: 'the messages.content here' }],
+      }),
+    ],
+    [
+      aRun({
+        runType: 'llm',
+        name: 'ChatOpenAI',
+        inputPairs: [{ key: 'messages.content', value: 'messages content' }],
+      }),
+    ],
   ),
   row(
     'and(gt(start_time, "2026-01-01T00:00:00+00:00"), lt(end_time, "2026-01-02T00:00:00.000001+00:00"))',
     [aRun(), aRun({ endTime: at('2026-01-02T00:00:00Z') })],
-    [aRun({ endTime: at('2026-01-02T00:00:00.000001Z') }), aRun({ startTime: at('2026-01-01') }), aRun({ endTime: undefined })],
+    [
+      aRun({ endTime: at('2026-01-02T00:00:00.000001Z') }),
+      aRun({ startTime: at('2026-01-01') }),
+      aRun({ endTime: undefined }),
+    ],
   ),
   row(String.raw`eq(thread_id, "a\"b")`, [aRun({ threadId: 'a"b' })], [aRun({ threadId: 'a' }), aRun()]),
   row('eq(status, "error")', [failed], [aRun()]),
@@ -136,7 +177,11 @@ export const EXPRESSIONS: readonly Expression[] = [
   row('has(tags, "production")', [tagged('production')], [tagged('Production')]),
   row('has(tags, "env:prod")', [tagged('env:prod')], [tagged('env', 'prod')]),
   row(String.raw`has(tags, "team:\"core\"")`, [tagged('team:"core"')], [tagged('team:core')]),
-  row('and(eq(run_type, "llm"), gt(latency, 5))', [lasting(6, { runType: 'llm' })], [lasting(6), lasting(5, { runType: 'llm' })]),
+  row(
+    'and(eq(run_type, "llm"), gt(latency, 5))',
+    [lasting(6, { runType: 'llm' })],
+    [lasting(6), lasting(5, { runType: 'llm' })],
+  ),
   row(`eq(trace_id, "${UUID}")`, [aRun({ traceId: UUID })], [aRun()]),
   row(`eq(id, "${UUID.toUpperCase()}")`, [aRun({ id: UUID, traceId: UUID })], [aRun()]),
   row(
@@ -144,9 +189,21 @@ export const EXPRESSIONS: readonly Expression[] = [
     [withMetadata({ tenant_id: 't' }), withMetadata({ tenant_id: 't', foo: 'baz' })],
     [withMetadata({ tenant_id: 't', foo: 'bar' }), withMetadata({ foo: 'baz' }), aRun()],
   ),
-  row(`has("metadata", '{"foo": "bar"}')`, [withMetadata({ foo: 'bar', a: 'b' })], [withMetadata({ foo: 'b', a: 'bar' }), aRun()]),
-  row("and(eq(metadata_key,'test_run'),eq(metadata_value,'x'))", [withMetadata({ test_run: 'x' })], [withMetadata({ test_run: 'y' })]),
-  row('and(eq(is_root, true), eq(feedback_key, "prompt_intent"))', [aRun({ feedback: [{ key: 'prompt_intent' }] })], [aRun()]),
+  row(
+    `has("metadata", '{"foo": "bar"}')`,
+    [withMetadata({ foo: 'bar', a: 'b' })],
+    [withMetadata({ foo: 'b', a: 'bar' }), aRun()],
+  ),
+  row(
+    "and(eq(metadata_key,'test_run'),eq(metadata_value,'x'))",
+    [withMetadata({ test_run: 'x' })],
+    [withMetadata({ test_run: 'y' })],
+  ),
+  row(
+    'and(eq(is_root, true), eq(feedback_key, "prompt_intent"))',
+    [aRun({ feedback: [{ key: 'prompt_intent' }] })],
+    [aRun()],
+  ),
   row('lte(total_tokens, 5000)', [aRun({ totalTokens: 5000 })], [aRun({ totalTokens: 5001 }), aRun()]),
   row('not(lte(total_tokens, 5000))', [aRun({ totalTokens: 5001 }), aRun()], [aRun({ totalTokens: 5000 })]),
   row('in(metadata_key, ["channel_id"])', [withMetadata({ channel_id: 'c' })], [aRun()]),
@@ -158,8 +215,16 @@ export const EXPRESSIONS: readonly Expression[] = [
   row('like(error, "%boom")', [failed], [aRun()]),
   row('neq(thread_id, "t")', [aRun(), aRun({ threadId: 'u' })], [aRun({ threadId: 't' })]),
   row('eq(end_time, null)', [aRun({ endTime: undefined })], [aRun()]),
-  row('gt(total_cost, 0.1)', [aRun({ totalCost: '0.1000000001' })], [aRun({ totalCost: '0.1000000000' }), aRun()]),
-  row('eq(total_cost, 12345678.1234567891)', [aRun({ totalCost: '12345678.1234567891' })], [aRun({ totalCost: '12345678.1234567892' })]),
+  row(
+    'gt(total_cost, 0.1)',
+    [aRun({ totalCost: '0.1000000001' })],
+    [aRun({ totalCost: '0.1000000000' }), aRun()],
+  ),
+  row(
+    'eq(total_cost, 12345678.1234567891)',
+    [aRun({ totalCost: '12345678.1234567891' })],
+    [aRun({ totalCost: '12345678.1234567892' })],
+  ),
   row('in(name, ["a%", "b_"])', [named('a%'), named('b_')], [named('ab'), named('bc')]),
   row('in(name, [])', [], [aRun()]),
   row('not(in(thread_id, ["t"]))', [aRun(), aRun({ threadId: 'u' })], [aRun({ threadId: 't' })]),
@@ -168,11 +233,31 @@ export const EXPRESSIONS: readonly Expression[] = [
   row('eq(name, "%")', [named('%')], [named('x')]),
   row(`eq(name, "'; DROP TABLE runs; --")`, [named("'; DROP TABLE runs; --")], [named('x')]),
   row('search("50%")', [named('50% off')], [named('50 off')]),
-  row('search("😀")', [aRun({ inputs: '{"a":"x😀"}' }), aRun({ inputs: '{"a":"\\ud83d\\ude00"}' }), tagged('😀')], [aRun()]),
-  row('search("hé\\"")', [aRun({ inputs: '{"a":"hé\\""}' }), aRun({ outputs: '{"a":"h\\u00e9\\""}' }), named('HÉ"')], [aRun({ inputs: '{"a":"hé"}' })]),
-  row('search(metadata, "tenant")', [withMetadata({ tenant: 'x' }), withMetadata({ a: 'Tenant' })], [named('tenant')]),
-  row('has(metadata, \'{"a": [1], "b": {"c": null}}\')', [aRun({ metadata: '{"a":[2,1.0],"b":{"c":null,"d":1}}' })], [aRun({ metadata: '{"a":[2],"b":{"c":null}}' }), aRun({ metadata: '{"a":1,"b":{}}' })]),
-  row('exists(metadata, "a")', [aRun({ metadata: '{"a":null}' })], [aRun({ metadata: '["a"]' }), aRun({ metadata: '{"b":{"a":1}}' })]),
+  row(
+    'search("😀")',
+    [aRun({ inputs: '{"a":"x😀"}' }), aRun({ inputs: '{"a":"\\ud83d\\ude00"}' }), tagged('😀')],
+    [aRun()],
+  ),
+  row(
+    'search("hé\\"")',
+    [aRun({ inputs: '{"a":"hé\\""}' }), aRun({ outputs: '{"a":"h\\u00e9\\""}' }), named('HÉ"')],
+    [aRun({ inputs: '{"a":"hé"}' })],
+  ),
+  row(
+    'search(metadata, "tenant")',
+    [withMetadata({ tenant: 'x' }), withMetadata({ a: 'Tenant' })],
+    [named('tenant')],
+  ),
+  row(
+    'has(metadata, \'{"a": [1], "b": {"c": null}}\')',
+    [aRun({ metadata: '{"a":[2,1.0],"b":{"c":null,"d":1}}' })],
+    [aRun({ metadata: '{"a":[2],"b":{"c":null}}' }), aRun({ metadata: '{"a":1,"b":{}}' })],
+  ),
+  row(
+    'exists(metadata, "a")',
+    [aRun({ metadata: '{"a":null}' })],
+    [aRun({ metadata: '["a"]' }), aRun({ metadata: '{"b":{"a":1}}' })],
+  ),
   row(
     'and(eq(metadata_key, "env"), or(eq(metadata_value, "prod"), eq(metadata_value, "stage")))',
     [withMetadata({ env: 'stage' })],
@@ -191,11 +276,26 @@ export const EXPRESSIONS: readonly Expression[] = [
   ),
   row(
     'and(eq(feedback_key, "k"), gt(feedback_score, 1), lt(feedback_score, 3), neq(feedback_source, "model"))',
-    [aRun({ feedback: [{ key: 'k', score: 2 }] }), aRun({ feedback: [{ key: 'k', score: 2, source: 'api' }] })],
-    [aRun({ feedback: [{ key: 'k', score: 2, source: 'model' }] }), aRun({ feedback: [{ key: 'k', score: 1 }, { key: 'k', score: 3 }] })],
+    [
+      aRun({ feedback: [{ key: 'k', score: 2 }] }),
+      aRun({ feedback: [{ key: 'k', score: 2, source: 'api' }] }),
+    ],
+    [
+      aRun({ feedback: [{ key: 'k', score: 2, source: 'model' }] }),
+      aRun({
+        feedback: [
+          { key: 'k', score: 1 },
+          { key: 'k', score: 3 },
+        ],
+      }),
+    ],
   ),
   row('neq(feedback_score, 1)', [aRun(), scored('a', 2)], [scored('a', 1)]),
-  row('or(eq(output_key, "a"), eq(output_value, true))', [aRun({ outputPairs: [{ key: 'b', value: 'true' }] })], [aRun({ outputPairs: [{ key: 'b', value: 'a' }] })]),
+  row(
+    'or(eq(output_key, "a"), eq(output_value, true))',
+    [aRun({ outputPairs: [{ key: 'b', value: 'true' }] })],
+    [aRun({ outputPairs: [{ key: 'b', value: 'a' }] })],
+  ),
   row('eq(execution_order, 1)', [aRun()], []),
   row('like(metadata_value, "%x%")', [withMetadata({ a: 'axb' })], [withMetadata({ x: 'a' })]),
 ];

@@ -1,0 +1,47 @@
+import { type PairCondition, type PairFamily, type PairField } from '#lib/filter-language';
+import { compareSql, type FieldSql } from './compare-sql.js';
+import { FILTER_TABLES, PAIR_KINDS } from './filter-tables.js';
+import type { SqlValues } from './sql-values.js';
+
+const KEY: FieldSql = { sql: 'x.key', type: 'text' };
+const VALUE: FieldSql = { sql: 'x.value', type: 'text' };
+
+const FIELD_SQL: Readonly<Record<PairField, FieldSql>> = {
+  metadata_key: KEY,
+  metadata_value: VALUE,
+  input_key: KEY,
+  input_value: VALUE,
+  output_key: KEY,
+  output_value: VALUE,
+  feedback_key: KEY,
+  feedback_score: { sql: 'x.score', type: 'float8' },
+  feedback_value: VALUE,
+  feedback_source: { sql: 'x.source', type: 'text' },
+};
+
+/** Pairs of the run in row `r`. Pairs are partitioned by time; feedback is not, and may come before its run. */
+function source(family: PairFamily, r: string): string {
+  const ofRun = `x.tenant_id = ${r}.tenant_id AND x.project_id = ${r}.project_id AND x.run_id = ${r}.id AND x.trace_id = ${r}.trace_id`;
+  return family === 'feedback'
+    ? `${FILTER_TABLES.feedback} x WHERE ${ofRun}`
+    : `${FILTER_TABLES.pairs} x WHERE ${ofRun} AND x.start_time = ${r}.start_time AND x.kind = ${PAIR_KINDS[family]}`;
+}
+
+function conditionSql(condition: PairCondition, out: SqlValues): string {
+  switch (condition.kind) {
+    case 'and':
+    case 'or':
+      return `(${condition.conditions.map((each) => conditionSql(each, out)).join(condition.kind === 'and' ? ' AND ' : ' OR ')})`;
+    case 'not':
+      return `((${conditionSql(condition.condition, out)}) IS NOT TRUE)`;
+    case 'compare':
+      return compareSql(condition, FIELD_SQL[condition.field], out);
+    default:
+      return condition satisfies never;
+  }
+}
+
+/** Whether some pair of the run in row `r` meets the condition. */
+export function pairSql(family: PairFamily, condition: PairCondition, r: string, out: SqlValues): string {
+  return `EXISTS (SELECT FROM ${source(family, r)} AND ${conditionSql(condition, out)})`;
+}

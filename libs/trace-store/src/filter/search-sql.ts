@@ -1,0 +1,41 @@
+import { type SearchField, searchForms } from '#lib/filter-language';
+import { payloadSql } from './payload-sql.js';
+import type { SqlValues } from './sql-values.js';
+
+/** The pattern of texts that contain this one. */
+function containing(text: string): string {
+  return `%${text.replace(/[\\%_]/g, '\\$&')}%`;
+}
+
+type Payload = 'error' | 'inputs' | 'outputs' | 'metadata';
+
+/**
+ * Metadata are a part of `extra`, of which the rest is not searched. What Postgres cannot take apart (it holds a NUL)
+ * is searched as a whole.
+ */
+const METADATA = `CASE WHEN pg_input_is_valid(p.extra, 'jsonb') THEN (p.extra::json -> 'metadata')::text ELSE p.extra END`;
+
+function inPayload(field: Payload, text: string, out: SqlValues): string {
+  if (field === 'error') return `p.error ILIKE ${out.bind('text', containing(text))}`;
+  const patterns = searchForms(text).map((form) => out.bind('text', containing(form)));
+  const any = patterns.map((pattern) =>
+    field === 'metadata'
+      ? `(p.extra ILIKE ${pattern} AND ${METADATA} ILIKE ${pattern})`
+      : `p.${field} ILIKE ${pattern}`,
+  );
+  return any.join(' OR ');
+}
+
+/** Whether a text occurs in one of the fields of the run in row `r`, whatever the case. */
+export function searchSql(fields: readonly SearchField[], text: string, r: string, out: SqlValues): string {
+  const plain = out.bind('text', containing(text));
+  const found: string[] = [];
+  const payloads: string[] = [];
+  for (const field of fields)
+    if (field === 'name') found.push(`${r}.name ILIKE ${plain}`);
+    else if (field === 'tags')
+      found.push(`EXISTS (SELECT FROM unnest(${r}.tags) AS g WHERE g ILIKE ${plain})`);
+    else payloads.push(inPayload(field, text, out));
+  if (payloads.length > 0) found.push(payloadSql(r, `(${payloads.join(' OR ')})`));
+  return `(${found.join(' OR ')})`;
+}

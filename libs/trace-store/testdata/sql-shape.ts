@@ -1,0 +1,43 @@
+/** Rules that each replace one allowed piece of SQL by `C`, a condition. `$` is a value. */
+const PLACE = '(?:[rt])';
+const COLUMN = '(?:[rt]\\.[a-z_]+|x\\.(?:key|value|score|source)|p\\.error|1|[rt]\\.end_time - [rt]\\.start_time)';
+const OF_RUN = (table: string, id: string) =>
+  `${table}\\.tenant_id = ${PLACE}\\.tenant_id AND ${table}\\.project_id = ${PLACE}\\.project_id AND ${id}`;
+const RULES: readonly RegExp[] = [
+  new RegExp(`${COLUMN} (?:=|IS DISTINCT FROM|>|>=|<|<=) \\$`, 'g'),
+  new RegExp(`${COLUMN} IS (?:NOT )?NULL`, 'g'),
+  new RegExp(`${COLUMN} = ANY \\(\\$\\)`, 'g'),
+  new RegExp(`${COLUMN} LIKE \\$ ESCAPE ''`, 'g'),
+  /(?:NOT )?[rt]\.is_root/g,
+  /\$ = ANY \([rt]\.tags\)/g,
+  /(?:[rt]\.name|p\.error|p\.inputs|p\.outputs|p\.extra) ILIKE \$/g,
+  /EXISTS \(SELECT FROM unnest\([rt]\.tags\) AS g WHERE g ILIKE \$\)/g,
+  /CASE WHEN pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::json -> 'metadata'\)::text ELSE p\.extra END ILIKE \$/g,
+  /CASE WHEN pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::jsonb -> 'metadata'\) (?:@> \$|-> \$ IS NOT NULL) END/g,
+  new RegExp(
+    `EXISTS \\(SELECT FROM run_payloads p WHERE ${OF_RUN('p', `p\\.start_time = ${PLACE}\\.start_time AND p\\.id = ${PLACE}\\.id AND p\\.trace_id = ${PLACE}\\.trace_id`)} AND C\\)`,
+    'g',
+  ),
+  new RegExp(
+    `EXISTS \\(SELECT FROM (?:run_pairs|feedback) x WHERE ${OF_RUN('x', `x\\.run_id = ${PLACE}\\.id AND x\\.trace_id = ${PLACE}\\.trace_id`)}(?: AND x\\.start_time = ${PLACE}\\.start_time AND x\\.kind = [123])? AND C\\)`,
+    'g',
+  ),
+  /EXISTS \(SELECT FROM run_keys k JOIN runs t ON t\.tenant_id = k\.tenant_id AND t\.project_id = k\.project_id AND t\.start_time = k\.start_time AND t\.id = k\.id AND t\.trace_id = k\.trace_id WHERE k\.tenant_id = r\.tenant_id AND k\.project_id = r\.project_id AND k\.trace_id = r\.trace_id AND C(?: AND C)?\)/g,
+  /NOT C/g,
+  /\(C(?: AND C)*\)/g,
+  /\(C(?: OR C)*\)/g,
+  /\(C IS NOT TRUE\)/g,
+];
+
+const VALUE =
+  /\$\d+::(?:uuid|text|timestamptz|interval|numeric|float8|jsonb)(?:\[\])?|\(SELECT current_setting\('agentplane\.filter_\d+'\)::(\w+(?:\[\])?)\)::\1/g;
+
+/** What is left of SQL by filters when all allowed pieces are taken out of it: `C`, if there are no others. */
+export function sqlShape(sql: string): string {
+  let text = sql.replace(VALUE, '$');
+  for (let before = ''; before !== text; ) {
+    before = text;
+    for (const rule of RULES) text = text.replace(rule, 'C');
+  }
+  return text;
+}
