@@ -123,7 +123,7 @@ export class AgentServer {
         trustsForwarded: config.trustForwarded === 'on',
       },
       settings: agent.http,
-      ...{ app, ui, redis: services.redis, isQueue: config.role === 'queue' },
+      ...{ app, ui, redis: services.redis, isQueue: config.role === 'queue', loads: services.loads },
       version: PLATFORM_VERSION,
       cors: await loadCors(config.corsOrigins, agent.http.cors),
       info: infoOf(config),

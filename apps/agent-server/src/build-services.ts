@@ -15,6 +15,7 @@ import { ThreadState } from './http/thread-state.js';
 import { CronService } from './cron/cron-service.js';
 import { CronTicker } from './cron/cron-ticker.js';
 import { LeaseKeeper } from './run/lease-keeper.js';
+import { RunLoads } from './run/run-loads.js';
 import { RunFollower } from './run/run-follower.js';
 import { RunLogs } from './run/run-logs.js';
 import { RunRelay } from './run/run-relay.js';
@@ -59,6 +60,7 @@ export interface Services {
   readonly logs: RunLogs;
   readonly worker: Worker;
   readonly watches: WatchAnswers;
+  readonly loads: RunLoads;
   readonly keeper: LeaseKeeper;
   readonly follower: RunFollower;
   readonly runs: RunService;
@@ -127,6 +129,7 @@ export function buildServices(parts: ServiceParts): Services {
     server,
     logs,
     worker,
+    loads: new RunLoads({ sql, server, worker, clock }),
     watches: new WatchAnswers({ worker, logs, relay, clock }),
     follower,
     keeper: new LeaseKeeper({ sql, renewals, server, temporary, relay, worker, kept: limits, clock, log }),

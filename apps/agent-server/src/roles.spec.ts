@@ -79,6 +79,22 @@ describe('servers that answer requests and servers that take runs', () => {
     expect(await waited).toMatchObject({ said: 10 });
   });
 
+  it('counts runs at the queue for those who decide how many queues there are', async () => {
+    const client = api.client();
+    const { thread_id: threadId } = await client.threads.create();
+    const ticking = { input: { count: 1000, waitMs: 50 } };
+    const [working] = [
+      await client.runs.create(threadId, 'ticking', ticking),
+      await client.runs.create(threadId, 'counter', { input: {} }), // behind the first
+    ];
+    const loadOf = async (server: ServerProcess | undefined): Promise<unknown> =>
+      ((await (await fetch(`${server?.url}/ok?load=1`)).json()) as { load?: { places: number } }).load;
+    await waitFor(async () => JSON.stringify(await loadOf(queue))?.includes('"at_work":1'), PATIENCE);
+    expect(await loadOf(queue)).toEqual({ waiting: 0, at_work: 1, places: expect.any(Number) as unknown });
+    expect(await loadOf(api)).toBeUndefined();
+    await client.runs.cancel(threadId, working?.run_id ?? '', true);
+  });
+
   (process.platform === 'linux' ? it : it.skip)(
     'answers probes alone at the queue, and its own graphs',
     async () => {

@@ -11,6 +11,7 @@ import {
   COMPONENT,
   type CustomResourceDefinition,
   DEPLOYMENTS,
+  findCondition,
   isConditionTrue,
   LABEL,
   NAMESPACES,
@@ -175,6 +176,32 @@ describe('listener between two clusters', () => {
     expect(spec.selector.matchLabels).toEqual({
       [LABEL.revision]: 'a-00001',
       [LABEL.component]: COMPONENT.agentQueue,
+    });
+  });
+
+  it('reports why a pod that takes runs does not start, and how many pods are ready', async () => {
+    const queue = await waitFor(async () => {
+      const { items } = await place.list(PODS, { namespace: NAMESPACE });
+      return items.find(({ metadata }) => metadata.labels?.[LABEL.component] === COMPONENT.agentQueue);
+    });
+    const message = '{"reason":"DependencyUnavailable","message":"waiting for the database a: no answer"}';
+    const container = { name: 'agent', image: 'x', imageID: '', ready: false, restartCount: 1 };
+    const state = { terminated: { exitCode: 75, message } };
+    await place.mergeStatus(PODS, at(queue.metadata.name), {
+      status: { phase: 'Running', containerStatuses: [{ ...container, state }] },
+    });
+    const conditions = await waitFor(async () => {
+      const { status } = await hub.get(RESOURCES.AgentRevision, at('a-00001'));
+      return (
+        findCondition(status?.conditions, 'Ready')?.reason === 'DependencyUnavailable' && status?.conditions
+      );
+    });
+    expect(findCondition(conditions, 'Ready')?.message).toBe('waiting for the database a: no answer');
+    const running = { ...container, state: { running: { startedAt: NOW } } };
+    await place.mergeStatus(PODS, at(queue.metadata.name), { status: { containerStatuses: [running] } });
+    await waitFor(async () => {
+      const { status } = await hub.get(RESOURCES.AgentRevision, at('a-00001'));
+      return findCondition(status?.conditions, 'Ready')?.message.startsWith('0 of 2 pods are ready');
     });
   });
 

@@ -8,7 +8,14 @@ export {
   type ProgramOptions,
   type Stoppable,
 } from './run-program.js';
-export { formatNotReady, type NotReady, readNotReady } from './readiness-answer.js';
+export {
+  formatNotReady,
+  formatRunLoad,
+  type NotReady,
+  readNotReady,
+  readRunLoad,
+  type RunLoad,
+} from './readiness-answer.js';
 export {
   EXIT_DEPENDENCY_UNAVAILABLE,
   EXIT_GRAPH_LOAD_FAILED,

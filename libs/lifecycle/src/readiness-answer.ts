@@ -21,3 +21,32 @@ export function readNotReady(body: unknown): Partial<Record<keyof NotReady, stri
     ...(typeof waitingFor === 'string' ? { waitingFor } : {}),
   };
 }
+
+/** Runs of a deployment, as `GET /ok?load=1` of a server that takes them answers. */
+export interface RunLoad {
+  /** Runs that would begin at once if a server had a place for them. */
+  readonly waiting: number;
+  /** Runs at work, at all servers. */
+  readonly atWork: number;
+  /** Runs that this server has places for. */
+  readonly places: number;
+}
+
+/** Member `load` of the answer. */
+export function formatRunLoad({ waiting, atWork, places }: RunLoad): Readonly<Record<string, number>> {
+  return { waiting, at_work: atWork, places };
+}
+
+/** What the body of the answer says; undefined for a body of another shape. */
+export function readRunLoad(body: unknown): RunLoad | undefined {
+  const load: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'load') : undefined;
+  if (typeof load !== 'object' || load === null) return undefined;
+  const [waiting, atWork, places] = ['waiting', 'at_work', 'places'].map((name): unknown =>
+    Reflect.get(load, name),
+  );
+  return isCount(waiting) && isCount(atWork) && isCount(places) ? { waiting, atWork, places } : undefined;
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

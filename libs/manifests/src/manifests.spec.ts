@@ -15,6 +15,8 @@ import {
   buildListenerObjects,
   buildQueueDeployment,
   buildRevisionDeployment,
+  podsThatConnect,
+  queueRange,
   wantedConnections,
   wantedQueueReplicas,
   wantedReplicas,
@@ -198,10 +200,34 @@ describe('second workload of a revision', () => {
       limits: { cpu: '4000m', memory: '4096Mi' },
     });
   });
+  it('has as few and as many pods as the revision says, by its own fields or those of all pods', () => {
+    expect(
+      [
+        { queueMinScale: 2 },
+        { queueMinScale: 0, queueMaxScale: 4 },
+        { queueCpu: 1, minScale: 2, maxScale: 5 },
+        { minScale: 6, queueMaxScale: 3 },
+        { queueMaxScale: 0 },
+      ].map((spec) => queueRange(revision(spec))),
+    ).toEqual([
+      { min: 2, max: 2 },
+      { min: 1, max: 4 },
+      { min: 2, max: 5 },
+      { min: 3, max: 3 },
+      { min: 1, max: 1 },
+    ]);
+  });
+  it('leaves room for its pods among the connections of the database', () => {
+    expect([undefined, { queueMaxScale: 3 }, { dbMaxConnections: 200 }].map(podsThatConnect)).toEqual([
+      ...[2, 8, 22],
+    ]);
+  });
   it('counts for the connections that the database admits, as more pods do', () => {
     expect(
-      [undefined, { minScale: 3 }, { queueMinScale: 2 }, { minScale: 50 }].map(wantedConnections),
-    ).toEqual([20, 56, 56, 100]);
+      [undefined, { minScale: 3 }, { queueMinScale: 2 }, { queueMaxScale: 3 }, { minScale: 50 }].map(
+        wantedConnections,
+      ),
+    ).toEqual([20, 56, 56, 74, 100]);
   });
   it('has its role in a variable, as the first one then has', () => {
     const roleOf = ({ spec }: Deployment) =>

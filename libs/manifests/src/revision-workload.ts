@@ -51,14 +51,32 @@ function wantsQueue({ spec: { resourceSpec = {} } }: Wanting): boolean {
   );
 }
 
+/** Pods that a Deployment has: the fewest while nothing waits, the most while much does. */
+export interface PodRange {
+  readonly min: number;
+  readonly max: number;
+}
+
 /** Pods that take runs of a revision; undefined where those that answer HTTP take them too. */
-export function wantedQueueReplicas(revision: Wanting): number | undefined {
+export function queueRange(revision: Wanting): PodRange | undefined {
   if (!wantsQueue(revision)) return undefined;
-  return Math.max(1, revision.spec.resourceSpec?.queueMinScale ?? wantedReplicas(revision));
+  const { queueMinScale, queueMaxScale, maxScale } = revision.spec.resourceSpec ?? {};
+  const most = queueMaxScale ?? maxScale;
+  const fewest = queueMinScale ?? Math.min(wantedReplicas(revision), most ?? Infinity);
+  const min = Math.max(1, fewest);
+  return { min, max: Math.max(min, most ?? min) };
+}
+
+/** The fewest pods that take runs of a revision; undefined where those that answer HTTP take them too. */
+export function wantedQueueReplicas(revision: Wanting): number | undefined {
+  return queueRange(revision)?.min;
 }
 
 /** Connections to its database that an agent server holds at most: its pool, and two that are kept aside. */
 const POD_CONNECTIONS = 9;
+
+/** For people who look into the database of a deployment. */
+const SPARE_CONNECTIONS = 2;
 
 /** Of one deployment that says nothing else: others use the same server. */
 const MAX_CONNECTIONS = 100;
@@ -66,8 +84,14 @@ const MAX_CONNECTIONS = 100;
 /** Connections that all pods of a deployment need, of two revisions at once during a rollout. */
 export function wantedConnections(resourceSpec: AgentRevision['spec']['resourceSpec']): number {
   const wanted = { spec: resourceSpec ? { resourceSpec } : {} };
-  const pods = wantedReplicas(wanted) + (wantedQueueReplicas(wanted) ?? 0);
-  return Math.min(MAX_CONNECTIONS, 2 * POD_CONNECTIONS * pods + 2);
+  const pods = wantedReplicas(wanted) + (queueRange(wanted)?.max ?? 0);
+  return Math.min(MAX_CONNECTIONS, 2 * POD_CONNECTIONS * pods + SPARE_CONNECTIONS);
+}
+
+/** Pods of all revisions of a deployment that find a connection to its database. */
+export function podsThatConnect(resourceSpec: AgentRevision['spec']['resourceSpec']): number {
+  const connections = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
+  return Math.floor((connections - SPARE_CONNECTIONS) / POD_CONNECTIONS);
 }
 
 /** Name of the Deployment that takes runs beside the one of this name. */

@@ -108,3 +108,6 @@ export const REASON = {
 
 /** Condition of a pod that exists, as False, while its node cannot honour its spec. */
 export const POD_SUPPORTED = 'agentplane.dev/Supported';
+
+/** Condition of a pod: whether the scheduler found a node for it. */
+export const POD_SCHEDULED = 'PodScheduled';

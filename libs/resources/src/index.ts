@@ -58,7 +58,7 @@ export {
   type ReplicaSetStatus,
   type WorkloadCondition,
 } from './built-in/workload.js';
-export { CONDITION, POD_SUPPORTED, REASON } from './condition-type.js';
+export { CONDITION, POD_SCHEDULED, POD_SUPPORTED, REASON } from './condition-type.js';
 export {
   findCondition,
   isConditionTrue,

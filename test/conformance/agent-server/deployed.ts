@@ -20,6 +20,7 @@ interface Deployment {
 /** The agent of the suite as a platform runs it, reached through its Service. */
 export interface DeployedAgent {
   readonly target: Target;
+  readonly kubeconfig: string;
   stop(): Promise<void>;
 }
 
@@ -49,7 +50,8 @@ export async function deployAgent(
       deployOn(platform, GUARDED_IMAGE, GUARDED_AGENT),
     ]);
     const target = { url, guardedUrl, headers: { 'x-api-key': platform.credentials.apiKey } };
-    return { target, stop: async () => void (await platform.stop()) };
+    const { kubeconfig } = platform.credentials;
+    return { target, kubeconfig, stop: async () => void (await platform.stop()) };
   } catch (error) {
     await platform.stop();
     throw error;

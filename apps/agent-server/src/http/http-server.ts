@@ -15,7 +15,6 @@ import {
 } from '#lib/http';
 import type { RouteGroup } from '#lib/graph-configuration';
 import { isJsonObject } from '#lib/json';
-import { formatNotReady } from '#lib/lifecycle';
 import { type Logger, observeRequests, recordCuts, withLogFields } from '#lib/telemetry';
 import { postgresTrouble } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
@@ -33,6 +32,7 @@ import { chosenHeaders } from './caller-fields.js';
 import { allowOrigins, ANY_PAGE, type CorsPolicy } from './cors.js';
 import { parseJsonBody } from './json-body.js';
 import { withoutPrefix } from './mount-prefix.js';
+import { type ProbeParts, registerProbe } from './probe-route.js';
 import type { OpenReplies } from './open-replies.js';
 import { serveUpgrades, UPGRADES } from './socket-upgrades.js';
 import { access } from './route-access.js';
@@ -59,7 +59,7 @@ const KEEP_ALIVE_MS = 75_000;
 /** The part of it that requests meet. */
 type Front = Pick<AppFront, 'take' | 'wants' | 'authenticatesFirst' | 'forward'>;
 
-export interface HttpServerParts {
+export interface HttpServerParts extends Omit<ProbeParts, 'readiness'> {
   /** Undefined: authentication is off. */
   readonly verifier: KeyVerifier | undefined;
   /** Handlers of the agent; undefined when it brings none. */
@@ -80,8 +80,6 @@ export interface HttpServerParts {
   /** Whether a header of requests stands in log lines; none by default. */
   readonly logsHeader?: (name: string) => boolean;
   readonly info: () => unknown;
-  /** What is wrong while requests are served all the same. */
-  readonly note?: () => string | undefined;
   /** Whether the server only takes runs, and answers probes and its own graphs; no by default. */
   readonly isQueue?: boolean;
   /** The HTTP app of the agent; undefined when it brings none. */
@@ -206,7 +204,7 @@ function parseBodies(app: FastifyInstance, clock: Clock): void {
 /** The HTTP side of the server without its routes: authentication, errors, probes, CORS. */
 export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   const { readiness, replies, unsent, cors = ANY_PAGE, info, log, limits = SERVER_LIMITS } = parts;
-  const { verifier, authorization, admitsStudio = true, note = () => undefined, app: front } = parts;
+  const { verifier, authorization, admitsStudio = true, app: front } = parts;
   const authentication = new Authentication({ verifier, authorization, admitsStudio });
   const app = Fastify({
     bodyLimit: MAX_BODY_BYTES,
@@ -281,12 +279,7 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   answerErrors(app, log);
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ detail: 'Not found' }));
 
-  app.get('/ok', access('open'), async (_request, reply) => {
-    const { notReady } = readiness;
-    if (notReady) return reply.code(503).send(formatNotReady(notReady));
-    const found = note();
-    return found === undefined ? { ok: true } : { ok: true, note: found };
-  });
+  registerProbe(app, parts);
   app.get('/info', access('open'), async () => info());
   return app;
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
+import type { RunLoad } from '#lib/lifecycle';
 import type { HttpSettings, OpenapiSecurity } from '#lib/graph-configuration';
 import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -54,6 +55,7 @@ export interface HttpSideParts
   readonly redis: { readonly note: string | undefined } | undefined;
   /** Whether the server only takes runs. */
   readonly isQueue: boolean;
+  readonly loads: { read(): Promise<RunLoad> };
   /** What the agent says about its routes. */
   readonly settings: HttpSettings;
   /** Version that the server says it has. */
@@ -116,6 +118,8 @@ export class HttpSide {
         ? { logsHeader: headerChooser(settings.loggedHeaders, () => false) }
         : {}),
       ...{ readiness, isQueue: parts.isQueue },
+      // anybody may ask, and queues are behind no Service
+      load: parts.isQueue ? () => parts.loads.read() : undefined,
       info: () => info,
       app: parts.app,
       note: () => parts.hosts.note ?? parts.app?.note ?? parts.redis?.note,

@@ -535,6 +535,7 @@ const WORKER_STATEMENTS = [
   'claimTraceErasures',
   'claimWebhooks',
   'countQueuedRuns',
+  'countRunLoad',
   'countTraceErasures',
   'databaseTime',
   'delayTraceErasures',

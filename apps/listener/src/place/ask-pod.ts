@@ -1,4 +1,4 @@
-import { readNotReady } from '#lib/lifecycle';
+import { readNotReady, readRunLoad, type RunLoad } from '#lib/lifecycle';
 import type { PodAnswer } from './place.js';
 
 /** A program that cannot say this soon why it is not ready has another trouble. */
@@ -14,12 +14,7 @@ const MAX_CHARS = 500;
 export async function askPod(address: string | undefined): Promise<PodAnswer | undefined> {
   if (address === undefined) return undefined;
   try {
-    const response = await fetch(`${address}/ok`, {
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      redirect: 'manual',
-    });
-    const body: unknown = JSON.parse(await firstBytes(response));
-    const { waitingFor, detail } = readNotReady(body);
+    const { waitingFor, detail } = readNotReady(await bodyOf(`${address}/ok`));
     const sentence = detail?.slice(0, MAX_CHARS);
     return waitingFor === undefined
       ? { waitingFor, progress: sentence }
@@ -29,6 +24,21 @@ export async function askPod(address: string | undefined): Promise<PodAnswer | u
       return { waitingFor: undefined, progress: SILENT };
     return undefined; // not listening yet, not reachable from here, or no agent server
   }
+}
+
+/** How much the runs of a deployment are, by a pod that takes them; undefined when it gives no answer that can be read. */
+export async function askLoad(address: string | undefined): Promise<RunLoad | undefined> {
+  if (address === undefined) return undefined;
+  try {
+    return readRunLoad(await bodyOf(`${address}/ok?load=1`));
+  } catch {
+    return undefined;
+  }
+}
+
+async function bodyOf(url: string): Promise<unknown> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'manual' });
+  return JSON.parse(await firstBytes(response)) as unknown;
 }
 
 async function firstBytes({ body }: Response): Promise<string> {

@@ -10,6 +10,7 @@ import {
   type ManagingOwner,
   type Source,
 } from '#lib/kube';
+import type { RunLoad } from '#lib/lifecycle';
 import { addressOf, type AddressMode, podAddressOf, queueName } from '#lib/manifests';
 import {
   type AgentDeployment,
@@ -32,10 +33,11 @@ import {
   SERVICES,
 } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
-import { askPod } from './ask-pod.js';
+import { askLoad, askPod } from './ask-pod.js';
 import type { Place, PodAnswer } from './place.js';
 
 const BY_WORKLOAD = 'workload';
+const AGENT_PODS: ReadonlySet<string> = new Set([COMPONENT.agentApi, COMPONENT.agentQueue]);
 /** In this order when everything of an owner goes: no request arrives at pods that stop. */
 const KINDS: readonly ResourceRef[] = [SERVICES, DEPLOYMENTS, SECRETS];
 
@@ -64,7 +66,7 @@ export class PlaceCluster implements Place {
     this.#pods = informers.of(PODS, ours);
     this.#services = informers.of(SERVICES, ours);
     this.#pods.addIndex(BY_WORKLOAD, ({ metadata: { labels } }) =>
-      labels?.[LABEL.component] === COMPONENT.agentApi ? [labels[LABEL.revision] ?? ''] : [],
+      AGENT_PODS.has(labels?.[LABEL.component] ?? '') ? [labels?.[LABEL.revision] ?? ''] : [],
     );
     this.sources = [
       fromMapped(this.#workloads, deploymentOf),
@@ -92,6 +94,10 @@ export class PlaceCluster implements Place {
 
   ask(pod: Pod): Promise<PodAnswer | undefined> {
     return askPod(podAddressOf(pod, this.#options.addresses));
+  }
+
+  askLoad(pod: Pod): Promise<RunLoad | undefined> {
+    return askLoad(podAddressOf(pod, this.#options.addresses));
   }
 
   findService(deployment: AgentDeployment): Service | undefined {

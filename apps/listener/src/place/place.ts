@@ -1,4 +1,5 @@
 import type { Source } from '#lib/kube';
+import type { RunLoad } from '#lib/lifecycle';
 import type { AgentDeployment, AgentRevision, Deployment, ObjectKey, Pod, Service } from '#lib/resources';
 import type { RevisionSecrets } from '../hub/hub.js';
 
@@ -26,13 +27,15 @@ export interface Place {
   findWorkload(revision: AgentRevision): Deployment | undefined;
   /** The Deployment that takes its runs, if it was made for this very revision. */
   findQueue(revision: AgentRevision): Deployment | undefined;
-  /** Pods that answer HTTP for the Deployment of this name. */
+  /** Pods of the Deployment of this name, and of the one beside it that takes its runs. */
   podsOf(workload: ObjectKey): readonly Pod[];
   /**
    * What the agent server of a pod answers to `GET /ok`; undefined when it gives no answer, as from a cluster whose pods
    * cannot be reached.
    */
   ask(pod: Pod): Promise<PodAnswer | undefined>;
+  /** What the runs of a pod that takes runs are; undefined as above. */
+  askLoad(pod: Pod): Promise<RunLoad | undefined>;
   /** The Service of the deployment's name, if it was made for this very deployment. */
   findService(deployment: AgentDeployment): Service | undefined;
   /** Where the Service is called; undefined while it has no address. */

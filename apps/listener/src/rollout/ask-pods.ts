@@ -1,27 +1,50 @@
-import type { Pod } from '#lib/resources';
+import { COMPONENT, LABEL, type Pod } from '#lib/resources';
+import type { RunLoad } from '#lib/lifecycle';
 import type { Place, PodAnswer } from '../place/place.js';
+import { isScaled } from './queue-scaler.js';
 import type { RevisionWorld, RolloutWorld } from './world.js';
 
 /** Pods of one revision wait for the same: a few of them say it as well as hundreds. */
 const MAX_ASKED = 5;
+
+type Asked = Pick<Place, 'ask' | 'askLoad'>;
 
 /** Whether a container of the pod runs and is not ready: then it may say why. */
 export function mayAnswer({ status }: Pod): boolean {
   return (status?.containerStatuses ?? []).some(({ ready, state }) => !ready && state?.running !== undefined);
 }
 
-/** The world with what pods that are not ready answer: their status says that they are not, never why. */
-export async function askPods(world: RolloutWorld, place: Pick<Place, 'ask'>): Promise<RolloutWorld> {
+/**
+ * The world with what pods answer: those that are not ready, since their status says that they are not, never why; and
+ * one that takes runs, where their number decides how many such pods there are.
+ */
+export async function askPods(world: RolloutWorld, place: Asked): Promise<RolloutWorld> {
   const revisions = await Promise.all(world.revisions.map((revision) => withAnswers(revision, place)));
   return { ...world, revisions };
 }
 
-async function withAnswers(world: RevisionWorld, place: Pick<Place, 'ask'>): Promise<RevisionWorld> {
+async function withAnswers(world: RevisionWorld, place: Asked): Promise<RevisionWorld> {
   const answers = new Map<string, PodAnswer>();
   const ask = async (pod: Pod): Promise<void> => {
     const answer = await place.ask(pod);
     if (answer) answers.set(pod.metadata.name, answer);
   };
-  await Promise.all(world.pods.filter(mayAnswer).slice(0, MAX_ASKED).map(ask));
-  return { ...world, answers };
+  const asked = world.pods.filter(mayAnswer).slice(0, MAX_ASKED).map(ask);
+  const [load] = await Promise.all([askLoad(world, place), ...asked]);
+  return { ...world, answers, load };
+}
+
+/** Of the first pod that answers: all know the same database. */
+async function askLoad(world: RevisionWorld, place: Asked): Promise<RunLoad | undefined> {
+  if (!isScaled(world)) return undefined;
+  for (const pod of world.pods.filter(takesRuns).slice(0, MAX_ASKED)) {
+    const load = await place.askLoad(pod);
+    if (load) return load;
+  }
+  return undefined;
+}
+
+function takesRuns({ metadata: { labels }, status }: Pod): boolean {
+  const isReady = (status?.containerStatuses ?? []).some(({ ready }) => ready);
+  return isReady && labels?.[LABEL.component] === COMPONENT.agentQueue;
 }

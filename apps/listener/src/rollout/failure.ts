@@ -12,6 +12,7 @@ import {
   type ContainerStatus,
   findCondition,
   type Pod,
+  POD_SCHEDULED,
   POD_SUPPORTED,
   REASON,
 } from '#lib/resources';
@@ -77,10 +78,23 @@ export function findOutage({ pods, answers }: RevisionWorld): RevisionFailure | 
 /** What a pod that starts as it should says. */
 const STARTING = 'starting';
 
-/** What a pod that is not ready says its start is at, when that is worth a word. */
-export function findProgress({ answers }: RevisionWorld): string | undefined {
+/** What a pod that is not ready says its start is at, when that is worth a word; else why the newest pod has no node. */
+export function findProgress({ answers, pods }: RevisionWorld): string | undefined {
   const [said] = [...(answers?.values() ?? [])].flatMap(({ progress }) => progress ?? []);
-  return said === STARTING ? undefined : said;
+  if (said !== undefined) return said === STARTING ? undefined : said;
+  const created = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
+  const [newest] = pods.toSorted((a, b) => (created(a) < created(b) ? 1 : -1));
+  return newest && placementTrouble(newest);
+}
+
+/** Why no node runs a pod. Its controller makes others, which may fare better, so this is no failure of the revision. */
+function placementTrouble({ metadata: { name }, status }: Pod): string | undefined {
+  const scheduled = status?.conditions?.find(({ type }) => type === POD_SCHEDULED);
+  if (scheduled?.status === 'False')
+    return `pod ${name} is not scheduled: ${scheduled.message ?? scheduled.reason}`;
+  const wasTaken = (status?.containerStatuses ?? []).length > 0;
+  if (status?.reason === undefined || wasTaken) return undefined;
+  return `pod ${name} was rejected: ${[status.reason, status.message].filter(Boolean).join(': ')}`;
 }
 
 function crashLoop(status: ContainerStatus): RevisionFailure | undefined {

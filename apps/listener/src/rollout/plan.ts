@@ -9,6 +9,7 @@ import {
 import { deployingSince, findOutage, judgeProspect, type RevisionFailure } from './failure.js';
 import { mayAnswer } from './ask-pods.js';
 import { servedBy } from './observe.js';
+import { isScaled } from './queue-scaler.js';
 import type { RevisionWorld, RolloutPatience, RolloutWorld } from './world.js';
 
 /**
@@ -54,11 +55,13 @@ export interface RolloutPlan {
 
 /** Whether every pod that should run is ready, of exactly these templates: runs would wait for a queue that is not. */
 export function isWorkloadReady({ workload, queue, revision }: RevisionWorld): boolean {
-  return isAvailable(workload) && (wantedQueueReplicas(revision) === undefined || isAvailable(queue));
+  const fewest = wantedQueueReplicas(revision);
+  return isAvailable(workload) && (fewest === undefined || isAvailable(queue, fewest));
 }
 
-function isAvailable(workload: Deployment | undefined): boolean {
-  const wanted = workload?.spec.replicas ?? 1;
+/** @param fewest pods of a Deployment that is scaled: those beyond are more than it needs to be ready */
+function isAvailable(workload: Deployment | undefined, fewest = Infinity): boolean {
+  const wanted = Math.min(fewest, workload?.spec.replicas ?? 1);
   const status = workload?.status;
   return (
     workload !== undefined &&
@@ -165,6 +168,8 @@ function decideFate(world: RevisionWorld, situation: Situation): RevisionFate {
 
 /** Often enough to distinguish a long pause from sleep (`Wakefulness`). */
 const LOOK_MS = 20_000;
+/** How often is looked at the runs of a revision whose pods follow them. */
+const SCALE_MS = 5_000;
 /** Nothing wakes the listener when what a pod waits for changes. */
 const ASK_MS = 3_000;
 
@@ -172,6 +177,7 @@ function lookAgain(revisions: readonly PlannedRevision[], { now, patience }: Sit
   const waits = revisions.flatMap(({ world, fate }) => {
     if (fate.kind === 'retiring' || fate.kind === 'warm') return [fate.untilMs - now.getTime()];
     if (fate.kind === 'held' || (fate.kind === 'serving' && findOutage(world))) return [ASK_MS];
+    if (fate.kind === 'serving' && isScaled(world)) return [SCALE_MS];
     if (fate.kind !== 'deploying') return [];
     if (world.pods.some(mayAnswer)) return [ASK_MS];
     const readyBy = deployingSince(world, now, patience) + patience.readinessMs;

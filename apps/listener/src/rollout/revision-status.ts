@@ -50,11 +50,18 @@ function unreadyDraft(world: PlannedRevision['world']): Draft {
 }
 
 function progressText(world: PlannedRevision['world']): string {
-  const { workload } = world;
-  const wanted = workload?.spec.replicas ?? 1;
-  const counted = `${workload?.status?.readyReplicas ?? 0} of ${wanted} pods are ready`;
+  const { wanted, ready } = podsOf(world);
+  const counted = `${ready} of ${wanted} pods are ready`;
   const progress = findProgress(world);
   return progress === undefined ? counted : `${counted}; ${progress}`;
+}
+
+/** Of both Deployments. */
+function podsOf({ workload, queue }: PlannedRevision['world']): { wanted: number; ready: number } {
+  return {
+    wanted: (workload?.spec.replicas ?? 1) + (queue?.spec.replicas ?? 0),
+    ready: (workload?.status?.readyReplicas ?? 0) + (queue?.status?.readyReplicas ?? 0),
+  };
 }
 
 function activeDraft({ world, fate }: PlannedRevision): Draft | undefined {
@@ -142,8 +149,8 @@ export function summarizeRevision(
     ...(isServing(planned) && address !== undefined ? { url: address } : {}),
     ...(workload ? { workload: workload.metadata.name } : {}),
     serving: isServing(planned),
-    replicas: workload?.spec.replicas ?? 0,
-    readyReplicas: workload?.status?.readyReplicas ?? 0,
+    replicas: workload ? podsOf(world).wanted : 0,
+    readyReplicas: workload ? podsOf(world).ready : 0,
   };
 }
 

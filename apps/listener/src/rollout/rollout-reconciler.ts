@@ -3,7 +3,7 @@ import {
   buildQueueDeployment,
   buildRevisionDeployment,
   type PlatformSettings,
-  wantedQueueReplicas,
+  queueRange,
   wantedReplicas,
 } from '#lib/manifests';
 import { WaitingError } from '#lib/errors';
@@ -25,6 +25,7 @@ import { askPods } from './ask-pods.js';
 import { holdOwners, releaseOwners } from './hold-owners.js';
 import { observeRollout, servedBy } from './observe.js';
 import { type PlannedRevision, planRollout, type RevisionFate } from './plan.js';
+import { QueueScaler, roomFor } from './queue-scaler.js';
 import { summarizeRevision } from './revision-status.js';
 import { Wakefulness } from './wakefulness.js';
 import type { RolloutPatience, RolloutWorld } from './world.js';
@@ -88,6 +89,7 @@ export class RolloutReconciler {
   readonly #place: Place;
   readonly #deps: RolloutDependencies;
   readonly #wakefulness: Wakefulness;
+  readonly #scaler = new QueueScaler();
   /** When this program has copied the Secrets of a revision into the place, by its uid. */
   readonly #copied = new Map<string, number>();
 
@@ -135,7 +137,7 @@ export class RolloutReconciler {
   ): Promise<readonly PlannedRevision[]> {
     const revisions: PlannedRevision[] = [];
     for (const one of planned)
-      revisions.push(await this.#unlessRefused(one, () => this.#applyWorkload(world, one)));
+      revisions.push(await this.#unlessRefused(one, () => this.#applyWorkload(world, one, planned)));
     const target = revisions.findIndex(({ world: { revision } }) => revision.metadata.name === serving);
     const served = revisions[target];
     if (served && served.fate.kind !== 'blocked')
@@ -161,7 +163,12 @@ export class RolloutReconciler {
     }
   }
 
-  async #applyWorkload(world: RolloutWorld, { world: own, fate }: PlannedRevision): Promise<void> {
+  async #applyWorkload(
+    world: RolloutWorld,
+    one: PlannedRevision,
+    all: readonly PlannedRevision[],
+  ): Promise<void> {
+    const { world: own, fate } = one;
     const { revision, origin, workload, lentTo } = own;
     const replicas = replicasFor(fate, revision);
     // a revision that never ran gets no Deployment just to be scaled to zero
@@ -173,10 +180,30 @@ export class RolloutReconciler {
     await this.#copySecrets(world, origin);
     const desired = buildRevisionDeployment(origin, replicas, this.#deps.settings, mark);
     await this.#place.applyWorkload(origin, desired, workload);
-    const queueReplicas = wantedQueueReplicas(origin);
+    const queueReplicas = this.#queueReplicas(one, all);
     if (queueReplicas === undefined) return;
     const queue = buildQueueDeployment(origin, replicas === 0 ? 0 : queueReplicas, this.#deps.settings, mark);
     await this.#place.applyWorkload(origin, queue, own.queue);
+  }
+
+  /** Pods that take runs of a revision that has pods: as its runs ask for while it serves, the fewest otherwise. */
+  #queueReplicas({ world, fate }: PlannedRevision, all: readonly PlannedRevision[]): number | undefined {
+    const { origin, queue, load } = world;
+    const { uid = '' } = origin.metadata;
+    const range = queueRange(origin);
+    if (!range || fate.kind !== 'serving') this.#scaler.forget(uid);
+    const current = queue?.spec.replicas ?? range?.min ?? 0;
+    // connections are still open
+    if (range && fate.kind === 'retiring') return Math.max(range.min, Math.min(range.max, current));
+    if (!range || fate.kind !== 'serving') return range?.min;
+    const others = all.filter(
+      (one) => one.world !== world && (replicasFor(one.fate, one.world.revision) ?? 0) > 0,
+    );
+    const room = roomFor(
+      origin,
+      others.map((one) => one.world.origin),
+    );
+    return this.#scaler.decide(uid, { current, range, room, load }, this.#deps.clock.monotonicMs());
   }
 
   /** In another cluster the pods find copies of their Secrets; in the hub's own they find the Secrets themselves. */

@@ -482,6 +482,38 @@ describe('planRollout', () => {
     expect(planned(301)[0]).toContainEqual(expect.objectContaining({ type: 'Failed', message }));
   });
 
+  it.each<[string, Pod['status'], string]>([
+    [
+      'rejected',
+      { phase: 'Failed', reason: 'OutOfcpu', message: "Node didn't have enough resource: cpu" },
+      "pod new was rejected: OutOfcpu: Node didn't have enough resource: cpu",
+    ],
+    [
+      'did not schedule',
+      {
+        phase: 'Pending',
+        conditions: [{ type: 'PodScheduled', status: 'False', message: '0/1 nodes are available' }],
+      },
+      'pod new is not scheduled: 0/1 nodes are available',
+    ],
+  ])('reports why a cluster %s the newest pod, with what the revision ran out of time', (_, status, why) => {
+    const pods = [
+      { metadata: { name: 'old', creationTimestamp: SECONDS(9) }, spec: { containers: [] } },
+      { metadata: { name: 'new', creationTimestamp: SECONDS(8) }, spec: { containers: [] }, status },
+    ] as unknown as Pod[];
+    const shown = (seconds: number) =>
+      planRollout(
+        world(undefined, { ...revision({ number: 1, conditions: [UP(seconds)] }), pods }),
+        NOW,
+        DEFAULT_PATIENCE,
+      ).revisions.flatMap((one) => summarizeRevision(one, undefined, NOW).conditions);
+    const message = `0 of 1 pods are ready; ${why}`;
+    expect(shown(20)).toContainEqual(expect.objectContaining({ type: 'WorkloadsReady', message }));
+    expect(shown(301)).toContainEqual(
+      expect.objectContaining({ type: 'Failed', message: `no pod became ready within 300 s; ${why}` }),
+    );
+  });
+
   it('goes on serving after its Service was deleted', () => {
     const serving = revision({ number: 1, conditions: [ACTIVE] });
     expect(fates(world(undefined, serving, revision({ number: 2 })))).toEqual({

@@ -1,4 +1,5 @@
 import type { AgentDeployment, AgentRevision, Deployment, Pod, Service } from '#lib/resources';
+import type { RunLoad } from '#lib/lifecycle';
 import type { PodAnswer } from '../place/place.js';
 
 /** One revision with the Deployment that runs it. */
@@ -12,10 +13,12 @@ export interface RevisionWorld {
   readonly workload: Deployment | undefined;
   /** The Deployment that takes its runs, where it has one of its own. */
   readonly queue?: Deployment | undefined;
-  /** Pods that are not being deleted. */
+  /** Pods of both Deployments that are not being deleted. */
   readonly pods: readonly Pod[];
   /** What those of them that are not ready answer, by the name of the pod; one that gives no answer is missing. */
   readonly answers?: ReadonlyMap<string, PodAnswer>;
+  /** Its runs, where their Deployment is scaled by them and a pod of it answers. */
+  readonly load?: RunLoad | undefined;
 }
 
 /** The revision that the Service names and the Deployment whose pods it selects. */

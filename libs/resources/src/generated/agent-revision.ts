@@ -44,9 +44,9 @@ export interface AgentRevisionStatus {
   readonly workload?: string;
   /** Whether the Service of the deployment points to this revision. */
   readonly serving?: boolean;
-  /** Pods that should run. */
+  /** Pods that should run, those of the queue included. */
   readonly replicas?: number;
-  /** Pods that are ready. */
+  /** Pods that are ready, those of the queue included. */
   readonly readyReplicas?: number;
 }
 

@@ -103,7 +103,7 @@ export interface ResourceSpec {
   readonly memoryLimitMb?: number;
   /** Fewest replicas of the queue; minScale when unset. */
   readonly queueMinScale?: number;
-  /** Most replicas of the queue; maxScale when unset. */
+  /** Most replicas of the queue while runs wait; maxScale when unset. */
   readonly queueMaxScale?: number;
   /** Cores requested for each replica of the queue; cpu when unset. */
   readonly queueCpu?: number;

@@ -1,0 +1,34 @@
+import type { RunLoad } from '#lib/lifecycle';
+import type { Clock } from '#lib/time';
+import { countRunLoad } from '../store/run/count-run-load.js';
+import type { ServerIdentity } from '../store/server-identity.js';
+import type { Sql } from '../store/sql.js';
+import { WORKER } from '../store/worker-scope.js';
+
+/** Whoever asks more often gets the same answer: anybody may. */
+const FRESH_MS = 1_000;
+
+export interface RunLoadParts {
+  readonly sql: Sql;
+  readonly server: ServerIdentity;
+  readonly worker: { readonly places: number };
+  readonly clock: Clock;
+}
+
+/** How much there is to do for servers that take runs, for what decides how many of them there are. */
+export class RunLoads {
+  #read: { readonly atMs: number; readonly load: Promise<RunLoad> } | undefined;
+
+  constructor(private readonly parts: RunLoadParts) {}
+
+  read(): Promise<RunLoad> {
+    const atMs = this.parts.clock.monotonicMs();
+    if (!this.#read || atMs - this.#read.atMs >= FRESH_MS) this.#read = { atMs, load: this.#count() };
+    return this.#read.load;
+  }
+
+  async #count(): Promise<RunLoad> {
+    const { sql, server, worker } = this.parts;
+    return { ...(await countRunLoad(WORKER, sql, server)), places: worker.places };
+  }
+}

@@ -1,0 +1,74 @@
+import type { RunLoad } from '#lib/lifecycle';
+import type { AgentRevision } from '#lib/resources';
+import { QueueScaler, roomFor } from './queue-scaler.js';
+
+const load = (waiting: number, atWork: number, places = 10): RunLoad => ({ waiting, atWork, places });
+const revision = (resourceSpec: AgentRevision['spec']['resourceSpec']) =>
+  ({ metadata: { name: 'a' }, spec: { resourceSpec } }) as AgentRevision;
+
+/** What is decided look by look, each so many seconds and with such runs. */
+function decided(
+  looks: readonly (readonly [second: number, load: RunLoad | undefined])[],
+  { min = 1, max = 5, room = 100, current = 1 } = {},
+): number[] {
+  const scaler = new QueueScaler();
+  let pods = current;
+  return looks.map(([second, runs]) => {
+    pods = scaler.decide('u', { current: pods, range: { min, max }, room, load: runs }, second * 1_000);
+    return pods;
+  });
+}
+
+describe('the number of pods that take runs', () => {
+  it('grows at once to what runs at work and waiting runs need, and not beyond the most', () => {
+    expect(
+      decided([
+        [0, load(0, 3)],
+        [5, load(15, 10)],
+        [10, load(500, 30)],
+      ]),
+    ).toEqual([1, 3, 5]);
+  });
+
+  it('shrinks once fewer were enough for a minute', () => {
+    const looks = [0, 5, 30, 64, 65, 66].map(
+      (second) => [second, second < 5 ? load(35, 10) : load(0, 12)] as const,
+    );
+    expect(decided(looks)).toEqual([5, 5, 5, 2, 2, 2]);
+    expect(
+      decided(
+        [
+          [0, load(0, 0)],
+          [59, load(0, 0)],
+          [61, load(0, 0)],
+        ],
+        { current: 4 },
+      ),
+    ).toEqual([4, 4, 1]);
+  });
+
+  it('stays as it is while no pod answers', () => {
+    expect(
+      decided([
+        [0, load(30, 0)],
+        [100, undefined],
+        [200, undefined],
+      ]),
+    ).toEqual([3, 3, 3]);
+  });
+
+  it('counts a pod without a place for one', () => {
+    expect(decided([[0, load(4, 0, 0)]])).toEqual([4]);
+  });
+
+  it('stays within what the database admits, but for the fewest', () => {
+    expect(decided([[0, load(90, 0)]], { room: 2 })).toEqual([2]);
+    expect(decided([[0, load(90, 0)]], { room: -3, min: 2 })).toEqual([2]);
+  });
+
+  it('leaves connections to other revisions that have pods', () => {
+    const scaled = revision({ queueMaxScale: 3 });
+    expect(roomFor(scaled, [])).toBe(7);
+    expect(roomFor(scaled, [scaled, revision({ minScale: 2 })])).toBe(3);
+  });
+});
