@@ -140,6 +140,7 @@ export function buildServices(parts: ServiceParts): Services {
       ...{ sql, assistants, webhooks: webhooks.policy, clock },
       limits: {
         maxCrons: config.maxCrons,
+        maxCronsOfCaller: config.maxCronsPerCaller || Math.ceil(config.maxCrons / 2),
         minIntervalSeconds: config.cronMinIntervalSeconds,
         maxRecursionLimit: config.maxRecursionLimit,
       },

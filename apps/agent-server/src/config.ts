@@ -122,6 +122,11 @@ const fields = {
     fallback: 1_000,
     max: 1_000_000,
   }),
+  maxCronsPerCaller: integer(
+    'MAX_CRONS_PER_CALLER',
+    'Crons of one caller whom the agent authenticates; 0 for half of `MAX_CRONS`.',
+    { fallback: 0, max: 1_000_000 },
+  ),
   cronMinIntervalSeconds: integer('CRON_MIN_INTERVAL_SECONDS', 'Least seconds between two fires of a cron.', {
     fallback: 60,
     min: 1,

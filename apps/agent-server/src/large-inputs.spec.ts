@@ -31,6 +31,18 @@ beforeAll(async () => {
 afterAll(() => Promise.all([server?.stop(), pool?.end()]));
 
 describe('a server with 256 MB and runs whose inputs are larger', () => {
+  it('calls the webhooks of those that have ended', async () => {
+    await pool.query(
+      `INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url, run)
+       SELECT gen_random_uuid(), gen_random_uuid(), true, '{}', 'http://127.0.0.1:1/',
+         json_build_object('kwargs', ${FEW_BYTES_MANY_VALUES}) FROM generate_series(1, ${RUNS})`,
+    );
+    const refused = async () =>
+      (await pool.query(`SELECT FROM agentplane.webhooks WHERE state = 'failed'`)).rowCount;
+    await waitFor(async () => (await refused()) === RUNS, { timeoutMs: 60_000 });
+    expect(server.child.exitCode).toBeNull();
+  });
+
   it('ends those that lost their servers too often', async () => {
     await insertRuns('status, takeovers, lease_until', `'running', 3, clock_timestamp()`);
     const left = async () =>

@@ -206,6 +206,22 @@ describe('a subscription', () => {
     expect(answers.at(-1)?.message).toContain('200 subscriptions');
     connection.socket.close();
   });
+
+  it('has 2 MiB for the filters of all its companions and itself', async () => {
+    const connection = await Connection.open(randomUUID());
+    const namespaces = Array.from({ length: 1_000 }, (_, n) => [`${n}`, 'a', 'b', 'c']);
+    const answers = await Promise.all(
+      Array.from({ length: 3 }, () =>
+        connection.give('subscription.subscribe', { channels: ['input'], namespaces }),
+      ),
+    );
+    expect(answers.map(({ type }) => type)).toEqual(['success', 'success', 'error']);
+    expect(answers[2]).toMatchObject({
+      error: 'invalid_argument',
+      message: expect.stringContaining('2097152'),
+    });
+    connection.socket.close();
+  });
 });
 
 describe('a thread commanded over a WebSocket', () => {

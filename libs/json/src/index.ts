@@ -1,6 +1,8 @@
 /** What can be asked of any JSON value: equality, containment, depth, ambiguities, one text for equal values. */
 export { jsonContains } from './json-contains.js';
+export { cutMember } from './cut-member.js';
 export { findInvalidUtf8 } from './find-invalid-utf8.js';
+export { hasMoreValues } from './has-more-values.js';
 export { isTextDeeperThan, isValueDeeperThan } from './json-depth.js';
 export { jsonEquals } from './json-equals.js';
 export { isJsonObject, type JsonObject, type MutableJsonObject } from './json-object.js';

@@ -40,9 +40,8 @@ export async function renderTaskList(
 ): Promise<JsonObject> {
   const { contextId, state, since, pageSize, historyLength, hasArtifacts } = parameters;
   const search = { assistantId: agent.assistant.assistant_id, contextId, state, since };
-  const page = { limit: pageSize + 1, after: parseToken(parameters.pageToken) };
-  const found = await listTasks(scope, sql, search, page);
-  const shown = found.slice(0, pageSize);
+  const page = { limit: pageSize, after: parseToken(parameters.pageToken) };
+  const { runs: shown, hasMore } = await listTasks(scope, sql, search, page);
   const last = shown.at(-1);
   const rendered: JsonObject[] = [];
   for (const run of shown) {
@@ -55,7 +54,7 @@ export async function renderTaskList(
   }
   return {
     tasks: rendered,
-    nextPageToken: last && found.length > pageSize ? tokenOf(last) : '',
+    nextPageToken: last && hasMore ? tokenOf(last) : '',
     pageSize,
     totalSize: await countTasks(scope, sql, search),
   };

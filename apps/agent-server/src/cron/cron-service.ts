@@ -25,6 +25,7 @@ export interface CronServiceParts {
   readonly webhooks: WebhookPolicy;
   readonly limits: {
     readonly maxCrons: number;
+    readonly maxCronsOfCaller: number;
     readonly minIntervalSeconds: number;
     readonly maxRecursionLimit: number;
   };
@@ -87,7 +88,7 @@ export class CronService {
         metadata: asked.metadata ?? {},
         nextRunDate: isEnabled ? nextRunDate : undefined,
       },
-      limits.maxCrons,
+      { maxCrons: limits.maxCrons, maxOfCaller: limits.maxCronsOfCaller },
     );
   }
 

@@ -24,7 +24,7 @@ import {
   type Wanted,
 } from '../protocol/messages.js';
 import type { QuestionKind, Questions } from '../protocol/questions.js';
-import { bytesBeyond, tooLargeText } from '../protocol/text-limit.js';
+import { textTrouble } from '../protocol/text-limit.js';
 import { renderOutcome } from '../protocol/wire-outcome.js';
 import { GraphStore } from '../memory/graph-store.js';
 import { ItemIndex } from '../memory/item-index.js';
@@ -212,12 +212,9 @@ export class GraphHost {
         embed: (one: Questions['embed']) => questions.embed(one),
       };
       const text = await answers[question](asked as never);
-      const bytes = this.#loaded && bytesBeyond(text, this.#loaded.maxTextBytes);
-      if (this.#loaded && bytes !== undefined)
-        throw new PublicError(
-          'too_large',
-          tooLargeText(`The answer about the ${question}`, bytes, this.#loaded.maxTextBytes),
-        );
+      const trouble =
+        this.#loaded && textTrouble(`The answer about the ${question}`, text, this.#loaded.maxTextBytes);
+      if (trouble !== undefined) throw new PublicError('too_large', trouble);
       this.#send({ kind: 'answer' }, id, text);
     } catch (error) {
       this.#send({ kind: 'trouble', trouble: troubleOf(error) }, id);

@@ -18,7 +18,7 @@ import {
   type OutputSink,
   type StopReason,
 } from '../protocol/execution.js';
-import { bytesBeyond, tooLargeText } from '../protocol/text-limit.js';
+import { textTrouble } from '../protocol/text-limit.js';
 import type { AttemptedRun } from '../protocol/attempted-run.js';
 import { hasProgress, requireCheckpoint } from './attempt-start.js';
 import { checkpointMetadata } from './checkpoint-metadata.js';
@@ -271,11 +271,8 @@ export class RunExecution {
     };
   }
 
-  /** What is wrong with a text that must not leave this process; its size is all that is. */
   #tooLarge(what: string, text: string): string | undefined {
-    const { maxTextBytes } = this.parts;
-    const bytes = bytesBeyond(text, maxTextBytes);
-    return bytes === undefined ? undefined : tooLargeText(what, bytes, maxTextBytes);
+    return textTrouble(what, text, this.parts.maxTextBytes);
   }
 
   /** Only a thread keeps values, and only a reader or a webhook wants them. */

@@ -1,5 +1,5 @@
-/** As they are stored, most of them compressed: the texts are three to eight times as long. */
-const MAX_STORED_BYTES = 8 * 1024 * 1024;
+/** What the rows of one answer may take to be read: some 25 MB of text, or a million and a half values. */
+const MAX_COST = 32 * 1024 * 1024;
 
 export interface BoundedPage {
   /** What is answered, of `alias`. */
@@ -11,14 +11,22 @@ export interface BoundedPage {
   readonly large: readonly string[];
 }
 
+/** SQL, as a column of a bounded page: how many rows the page has without the bound. */
+export const ROWS_OF_PAGE = '(SELECT count(*)::int FROM page)';
+
 /**
  * SQL: the rows of a page, up to the one with which they have become too many bytes for one answer. A page of a thousand
- * rows would otherwise be held in memory whole, whatever they hold. Sizes are known without reading the values.
+ * rows would otherwise be held in memory whole, whatever they hold. Rows are looked at one after another, and none behind
+ * the last that is answered: their lengths as they are stored say little, since a few kilobytes become megabytes.
  */
 export function boundedPage({ columns, alias, rows, large }: BoundedPage): string {
-  const size = large.map((column) => `coalesce(pg_column_size(page.${column}), 0)`).join(' + ');
-  return `SELECT ${columns} FROM (
-      SELECT page.*, row_number() OVER () AS place, sum(${size}) OVER (ROWS UNBOUNDED PRECEDING) - (${size}) AS stored_before
-      FROM (${rows}) page) ${alias}
-    WHERE ${alias}.stored_before < ${MAX_STORED_BYTES} ORDER BY ${alias}.place`;
+  const cost = large.map((column) => `agentplane.reading_cost(p.${column}::text)`).join(' + ');
+  return `WITH RECURSIVE page AS MATERIALIZED (
+      SELECT listed.*, row_number() OVER () AS page_place FROM (${rows}) listed),
+    taken AS (
+      SELECT p.page_place, ${cost} AS page_cost FROM page p WHERE p.page_place = 1
+      UNION ALL
+      SELECT p.page_place, t.page_cost + ${cost} FROM taken t JOIN page p ON p.page_place = t.page_place + 1
+      WHERE t.page_cost < ${MAX_COST})
+    SELECT ${columns} FROM page ${alias} JOIN taken USING (page_place) ORDER BY page_place`;
 }

@@ -11,6 +11,7 @@ import { CRONS } from './schema/crons.js';
 import { THREAD_TTLS } from './schema/thread-ttls.js';
 import { OWN_WEBHOOKS, WEBHOOKS } from './schema/webhooks.js';
 import { RUN_OUTLINES } from './schema/run-outlines.js';
+import { LARGE_ROWS } from './schema/large-rows.js';
 import { TASK_INDEX } from './schema/tasks.js';
 import { TRACE_ERASURES } from './schema/trace-erasures.js';
 import { CONTEXT_KEY } from './schema/context-key.js';
@@ -153,4 +154,5 @@ export const MIGRATIONS: readonly Migration[] = [
     name: 'outlines of runs',
     sql: [RUN_OUTLINES, CANCEL_RUN, SUBMIT_RUN, CLAIM_LIMITED_RUNS].join('\n'),
   },
+  { version: 18, name: 'lengths of large rows', sql: [LARGE_ROWS, CANCEL_RUN].join('\n') },
 ];

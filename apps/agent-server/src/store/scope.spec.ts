@@ -82,6 +82,7 @@ const store = storeFixture();
 const alice: CallerScope = { kind: 'caller', filter: sqlFilter({ owner: 'alice' }) };
 const everyone: CallerScope = { kind: 'caller', filter: EVERY_ROW };
 const PAGE = { limit: 1_000, offset: 0 };
+const CRON_LIMITS = { maxCrons: 1_000, maxOfCaller: 1_000 };
 const VECTORS = [{ field: '$', vector: new Float32Array([0.6, 0.8]) }];
 
 /** Rows of one owner. */
@@ -127,7 +128,7 @@ async function rowsOf(owner: string): Promise<Owned> {
   const [found] = await searchItems(WORKER, sql, { prefix: item.namespace, filter: undefined }, PAGE);
   await setThreadTtl(WORKER, sql, threadId, { strategy: 'keep_latest', minutes: 60 });
   const cronId = newId();
-  await createCron(WORKER, sql, cronWith(marked, cronId, assistantId), 1_000);
+  await createCron(WORKER, sql, cronWith(marked, cronId, assistantId), CRON_LIMITS);
   const calledRunId = newId();
   await pool.query(
     `INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url)
@@ -431,7 +432,7 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   listTasks: {
     ask: (scope, { assistantId }) =>
       listTasks(scope, store.sql, taskSearch(assistantId), { limit: 10, after: undefined }),
-    absent: [],
+    absent: { runs: [], hasMore: false },
   },
   countTasks: {
     ask: (scope, { assistantId }) => countTasks(scope, store.sql, taskSearch(assistantId)),
@@ -532,6 +533,7 @@ const WORKER_STATEMENTS = [
   'claimLimitedRuns',
   'claimRuns',
   'readInput',
+  'readWebhook',
   'claimTraceErasures',
   'claimWebhooks',
   'countQueuedRuns',
@@ -648,7 +650,7 @@ describe('a new row', () => {
     const [mine, theirs] = [{ owner: 'alice' }, { owner: 'bob' }];
     const before = await everyRow();
     expect(await answerOf(createThread(alice, sql, newId(), theirs, 'raise'))).toBe('forbidden');
-    expect(await answerOf(createCron(alice, sql, cronWith(theirs), 1_000))).toBe('forbidden');
+    expect(await answerOf(createCron(alice, sql, cronWith(theirs), CRON_LIMITS))).toBe('forbidden');
     expect(await answerOf(createAssistant(alice, sql, assistantWith(theirs), 'raise'))).toBe('forbidden');
     expect(await answerOf(requireAdmitted(alice, sql, theirs, 'Thread'))).toBe('forbidden');
     const onNewThread = queueing({ newThread: theirs });
@@ -665,7 +667,7 @@ describe('a new row', () => {
     await submitRun(alice, sql, serverOf('one'), run, queueing({ newThread: mine }));
     expect(await findThread(alice, sql, run.threadId)).toMatchObject({ metadata: mine });
     expect(await createThread(alice, sql, newId(), mine, 'raise')).toMatchObject({ metadata: mine });
-    expect(await createCron(alice, sql, cronWith(mine), 1_000)).toMatchObject({ metadata: mine });
+    expect(await createCron(alice, sql, cronWith(mine), CRON_LIMITS)).toMatchObject({ metadata: mine });
     expect(await createAssistant(alice, sql, assistantWith(mine), 'raise')).toMatchObject({ metadata: mine });
     expect(await answerOf(requireAdmitted(alice, sql, mine, 'Thread'))).toBeUndefined();
   });

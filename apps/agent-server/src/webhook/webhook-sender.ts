@@ -1,11 +1,10 @@
 import { PLATFORM_VERSION } from '#lib/config';
 import { errorText } from '#lib/errors';
-import { isJsonObject } from '#lib/json';
+import { cutMember, isJsonObject } from '#lib/json';
 import type { AddressGuard } from '#lib/outbound';
 import { metrics, type Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { AuthUser } from '../authorization/auth-user.js';
-import { shownKwargs } from '../store/row/run-row.js';
 import type { Sql } from '../store/sql.js';
 import {
   claimWebhooks,
@@ -13,6 +12,7 @@ import {
   type DueWebhook,
   type WebhookPlaces,
 } from '../store/webhook/claim-webhooks.js';
+import { readWebhook, type WebhookTexts } from '../store/webhook/read-webhook.js';
 import { settleWebhook, type WebhookResult } from '../store/webhook/settle-webhook.js';
 import { sweepWebhooks } from '../store/webhook/sweep-webhooks.js';
 import { WORKER } from '../store/worker-scope.js';
@@ -33,6 +33,9 @@ const PLACES_PER_HOST = 4;
 
 /** Of these, for repetitions and hosts that are slow or not known yet, so that many that hang leave room for the others. */
 const SLOW_PLACES = 12;
+
+/** Of these, for what is large: texts of up to 80 MB, each of which is held here as long as its call lasts. */
+const LARGE_PLACES = 2;
 
 /** A host that answered its last call within this time is quick; any other gets one call at a time. */
 const QUICK_MS = 2_000;
@@ -73,6 +76,7 @@ export class WebhookSender {
   /** The one that was called longest ago first. */
   readonly #quickHosts = new Set<string>();
   #slowCalls = 0;
+  #largeCalls = 0;
   readonly #calls = new Set<Promise<void>>();
   #isClaiming = false;
   #shouldLookAgain = false;
@@ -132,6 +136,7 @@ export class WebhookSender {
     return {
       limit: PLACES - this.#calls.size,
       slowLimit: Math.max(0, SLOW_PLACES - this.#slowCalls),
+      largeLimit: LARGE_PLACES - this.#largeCalls,
       quickHosts: [...this.#quickHosts],
       perHost: Math.max(1, room),
       busyHosts: [
@@ -143,9 +148,10 @@ export class WebhookSender {
   }
 
   #begin(webhook: DueWebhook): void {
-    const { host, attempt } = webhook;
+    const { host, attempt, isLarge } = webhook;
     const isSlow = attempt > 1 || !this.#quickHosts.has(host);
     if (isSlow) this.#slowCalls++;
+    if (isLarge) this.#largeCalls++;
     this.#byHost.set(host, (this.#byHost.get(host) ?? 0) + 1);
     const beganMs = this.parts.clock.monotonicMs();
     const call = this.#call(webhook).finally(() => {
@@ -153,6 +159,7 @@ export class WebhookSender {
       if (left > 0) this.#byHost.set(host, left);
       else this.#byHost.delete(host);
       if (isSlow) this.#slowCalls--;
+      if (isLarge) this.#largeCalls--;
       this.#remember(host, this.parts.clock.monotonicMs() - beganMs <= QUICK_MS);
       this.#calls.delete(call);
       this.wake();
@@ -171,7 +178,9 @@ export class WebhookSender {
 
   async #call(webhook: DueWebhook): Promise<void> {
     const { sql, clock, log } = this.parts;
-    const result = await this.#perform(webhook).catch((error: unknown): WebhookResult => {
+    const texts = await this.#read(webhook);
+    if (!texts) return;
+    const result = await this.#perform(webhook, texts).catch((error: unknown): WebhookResult => {
       // a body that cannot be made; the end of the process would be that of all calls
       return {
         kind: 'failed',
@@ -192,10 +201,19 @@ export class WebhookSender {
     );
   }
 
-  async #perform(webhook: DueWebhook): Promise<WebhookResult> {
+  /** Undefined when another server makes the call, at once or when the lease has run out. */
+  #read(webhook: DueWebhook): Promise<WebhookTexts | undefined> {
+    const { sql, log } = this.parts;
+    return readWebhook(WORKER, sql, webhook).catch((error: unknown) => {
+      log.warn({ run_id: webhook.runId, error: errorText(error) }, 'reading the body of a webhook failed');
+      return undefined;
+    });
+  }
+
+  async #perform(webhook: DueWebhook, texts: WebhookTexts): Promise<WebhookResult> {
     const { app, guard, headers, signingSecrets, retryMs, clock, secrets } = this.parts;
     const sentAt = clock.now();
-    const body = bodyOf(webhook, sentAt);
+    const { body, caller } = told(texts, sentAt);
     const call = {
       headers: {
         'user-agent': `agentplane/${PLATFORM_VERSION}`,
@@ -207,7 +225,7 @@ export class WebhookSender {
     };
     const { url } = webhook;
     const answer = isOwnPath(url)
-      ? await postToOwnApp({ ...call, path: url, caller: callerOf(webhook) }, app)
+      ? await postToOwnApp({ ...call, path: url, caller: userOf(caller) }, app)
       : await postWebhook({ ...call, url }, guard);
     if (answer.kind === 'accepted') return { kind: 'delivered' };
     const error = secrets.hide(answer.why);
@@ -224,15 +242,22 @@ function pauseAfter(attempt: number): number {
 }
 
 /** Who asked for the run; undefined where nobody was authenticated. */
-function callerOf({ run: { kwargs } }: DueWebhook): AuthUser | undefined {
-  const caller = isJsonObject(kwargs) ? kwargs['caller'] : undefined;
+function userOf(callerText: string | undefined): AuthUser | undefined {
+  const caller: unknown = JSON.parse(callerText ?? 'null');
   const user = isJsonObject(caller) ? caller['langgraph_auth_user'] : undefined;
   // the server's own: requests cannot set it
   return isJsonObject(user) ? (user as AuthUser) : undefined;
 }
 
-function bodyOf({ run, values }: DueWebhook, sentAt: Date): string {
-  const kwargs = shownKwargs(run['kwargs']); // the receiver is no caller of the agent
-  const told = JSON.stringify({ ...run, kwargs, webhook_sent_at: sentAt.toISOString() });
-  return `${told.slice(0, -1)},"values":${values ?? 'null'}}`;
+/** @returns the caller as JSON text, and the body without it: the receiver is no caller of the agent */
+function told(
+  { run, values }: WebhookTexts,
+  sentAt: Date,
+): { readonly body: string; readonly caller: string | undefined } {
+  const { rest, cut } = cutMember(run, ['kwargs', 'caller']);
+  const head = rest.slice(0, rest.lastIndexOf('}'));
+  return {
+    body: `${head},"webhook_sent_at":${JSON.stringify(sentAt.toISOString())},"values":${values ?? 'null'}}`,
+    caller: cut,
+  };
 }

@@ -14,6 +14,9 @@ import type { ThreadFeed } from './thread-feed.js';
 /** Of one connection. */
 const MAX_SUBSCRIPTIONS = 200;
 
+/** Of the channels and prefixes of all of them: they are kept for as long as a reader that does nothing stays. */
+const MAX_HELD_BYTES = 2 * 1024 * 1024;
+
 const subscribe = z.looseObject(eventRequest.shape);
 const unsubscribe = z.looseObject({ subscription_id: z.string().max(100) });
 
@@ -76,9 +79,15 @@ export class SocketCommands {
         'invalid_argument',
         `This connection has ${MAX_SUBSCRIPTIONS} subscriptions, the most there may be; end some by subscription.unsubscribe, or name several channels and namespaces in one`,
       );
+    const filter = new EventFilter(wanted);
+    if (feed.heldBytes + filter.heldBytes > MAX_HELD_BYTES)
+      throw new CommandError(
+        'invalid_argument',
+        `The channels and namespaces of all subscriptions of this connection would take ${feed.heldBytes + filter.heldBytes} bytes, and ${MAX_HELD_BYTES} is the most; end some by subscription.unsubscribe, or subscribe to prefixes that they share`,
+      );
     readUnder(await commander.authorizeRead());
     const id = `subscription-${++this.#subscriptions}`;
-    feed.subscribe(id, new EventFilter(wanted), since ?? undefined);
+    feed.subscribe(id, filter, since ?? undefined);
     return { subscription_id: id };
   }
 

@@ -67,17 +67,24 @@ function treeOf(prefixes: readonly (readonly string[])[]): Node {
   return root;
 }
 
+/** What a segment of a prefix takes beside its characters. */
+const SEGMENT_BYTES = 256;
+
 /** What a subscription lets through. An address is judged once, however many events come from it. */
 export class EventFilter {
   readonly #channels: ReadonlySet<string>;
   readonly #prefixes: Node | undefined;
   readonly #depth: number;
+  /** What its channels and prefixes take, about. */
+  readonly heldBytes: number;
   readonly #judged = new WeakMap<EventAddress, boolean>();
 
   constructor({ channels, namespaces, depth }: Subscription) {
     this.#channels = new Set(channels);
     this.#prefixes = namespaces && namespaces.length > 0 ? treeOf(namespaces) : undefined;
     this.#depth = depth ?? Infinity;
+    const segments = (namespaces ?? []).flat();
+    this.heldBytes = charactersOf([...channels, ...segments]) + SEGMENT_BYTES * segments.length;
   }
 
   wants(address: EventAddress): boolean {

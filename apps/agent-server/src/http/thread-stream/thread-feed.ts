@@ -42,6 +42,11 @@ export class ThreadFeed {
     return this.#subscribed.size;
   }
 
+  /** What the filters of all subscriptions take, about. */
+  get heldBytes(): number {
+    return [...this.#subscribed.values()].reduce((sum, { filter }) => sum + filter.heldBytes, 0);
+  }
+
   /** @param since only what comes after this number */
   subscribe(id: string, filter: EventFilter, since: number | undefined): void {
     this.#stand();

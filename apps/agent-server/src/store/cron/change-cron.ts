@@ -1,5 +1,6 @@
 import type { JsonObject } from '#lib/json';
 import { jsonbText, jsonText } from '../json-text.js';
+import { payloadText } from '../row/cron-payload.js';
 import { fitsRow, requireFit } from '../document-bytes.js';
 import { requireAdmitted } from '../metadata/require-admitted.js';
 import { CRON_COLUMNS, cronNotFound, wireCron, type CronRow, type WireCron } from '../row/cron-row.js';
@@ -47,7 +48,7 @@ export async function changeCron(
       cron.timezone ?? null,
       cron.endTime ?? null,
       cron.isEnabled,
-      jsonText(cron.payload),
+      payloadText(cron.payload),
       jsonbText(cron.metadata),
       cron.nextRunDate ?? null,
       cron.caller ? jsonText(cron.caller) : null,

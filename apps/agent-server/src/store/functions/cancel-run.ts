@@ -26,10 +26,11 @@ BEGIN
     RETURN QUERY SELECT 'asked'::text; RETURN;
   END IF;
   IF found_status <> 'pending' THEN RETURN QUERY SELECT 'ended'::text; RETURN; END IF;
-  INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url, run)
+  INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url, run, bytes)
     SELECT r.run_id, r.thread_id, r.temporary, r.metadata, called.url,
-      agentplane.run_for_webhook(r, 'interrupted', NULL)
-    FROM agentplane.runs r, LATERAL (SELECT ${OUTLINE} ->> 'webhook' AS url) called
+      agentplane.run_for_webhook(r, 'interrupted', NULL), called.bytes
+    FROM agentplane.runs r, LATERAL (
+      SELECT o ->> 'webhook' AS url, (o ->> 'bytes')::bigint AS bytes FROM (SELECT ${OUTLINE} AS o) outline) called
     WHERE r.run_id = the_run AND called.url IS NOT NULL ON CONFLICT DO NOTHING;
   IF FOUND THEN PERFORM pg_notify('${CHANNEL}', 'webhook:'); END IF;
   IF action = 'rollback' OR EXISTS (SELECT 1 FROM agentplane.runs WHERE run_id = the_run AND temporary) THEN

@@ -1,4 +1,5 @@
 import { CHANNEL } from '../channel.js';
+import { OUTLINE } from './run-outline.js';
 import type { RunEnd } from './run-end.js';
 
 /** Values above this are left out of the call; whoever wants them reads the thread. */
@@ -24,9 +25,10 @@ interface Parameters {
 
 /** SQL: makes the call for a run `r` due; `FROM` and a condition follow. */
 export function noteWebhook({ url, status, error, values }: Parameters): string {
-  return `INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url, run, run_values)
+  return `INSERT INTO agentplane.webhooks (run_id, thread_id, temporary, metadata, url, run, run_values, bytes)
     SELECT r.run_id, r.thread_id, r.temporary, r.metadata, ${url}::text,
-      agentplane.run_for_webhook(r, ${status}::text, ${error}::json), ${values}::json`;
+      agentplane.run_for_webhook(r, ${status}::text, ${error}::json), ${values}::json,
+      (${OUTLINE} ->> 'bytes')::bigint + coalesce(octet_length(${values}::json::text), 0)`;
 }
 
 /** SQL: ends such a statement. */

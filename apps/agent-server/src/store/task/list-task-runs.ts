@@ -1,10 +1,17 @@
+import { boundedPage } from '../bounded-page.js';
 import { TASK_KEY, TASK_RUN_COLUMNS, TASK_RUNS, taskOf, taskRun } from '../row/task-run.js';
 import type { TaskRun, TaskRunRow } from '../row/task-run.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** The runs of a task of an assistant, oldest first; none where the caller may not see it. */
+/** Of one task; a task that asks a thousand times is told without what came before. */
+const MAX_RUNS = 1_000;
+
+/**
+ * The newest runs of a task of an assistant, oldest first: as many as one answer may hold; none where the caller may not
+ * see the task.
+ */
 export async function listTaskRuns(
   scope: Scope,
   sql: Sql,
@@ -13,11 +20,16 @@ export async function listTaskRuns(
 ): Promise<TaskRun[]> {
   const { rows } = await sql.inScope<TaskRunRow>(scope, {
     name: 'list-task-runs',
-    text: `SELECT ${TASK_RUN_COLUMNS} FROM ${TASK_RUNS}
+    text: boundedPage({
+      columns: 'task_run.*',
+      alias: 'task_run',
+      rows: `SELECT ${TASK_RUN_COLUMNS} FROM ${TASK_RUNS}
       WHERE r.thread_id = (SELECT f.thread_id FROM agentplane.runs f WHERE f.run_id = $2) AND r.assistant_id = $3
         AND NOT r.temporary AND r.metadata ? '${TASK_KEY}' AND ${taskOf('r')} = $2::text AND ${visible('t.metadata')}
-      ORDER BY r.ordinal`,
+      ORDER BY r.ordinal DESC LIMIT ${MAX_RUNS}`,
+      large: ['kwargs', 'interrupts', 'marks'],
+    }),
     values: [taskId, assistantId],
   });
-  return rows.map(taskRun);
+  return rows.map(taskRun).reverse();
 }

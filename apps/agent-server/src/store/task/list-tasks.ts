@@ -1,3 +1,4 @@
+import { boundedPage, ROWS_OF_PAGE } from '../bounded-page.js';
 import { TASK_CONDITIONS, TASK_STATE, taskConditionValues, type TaskSearch } from '../row/task-conditions.js';
 import { TASK_RUN_COLUMNS, TASK_RUNS, taskRun, type TaskRun, type TaskRunRow } from '../row/task-run.js';
 import type { Scope } from '../scope.js';
@@ -9,26 +10,39 @@ export interface TaskCursor {
   readonly runId: string;
 }
 
-/** The newest run of each task of an assistant, those that changed last first. */
+/** A part of the list. */
+export interface TaskPage {
+  readonly runs: readonly TaskRun[];
+  /** Others come behind it. */
+  readonly hasMore: boolean;
+}
+
+/** The newest run of each task of an assistant, those that changed last first; fewer than asked for where they are large. */
 export async function listTasks(
   scope: Scope,
   sql: Sql,
   search: TaskSearch,
   page: { readonly limit: number; readonly after: TaskCursor | undefined },
-): Promise<TaskRun[]> {
-  const { rows } = await sql.inScope<TaskRunRow>(scope, {
+): Promise<TaskPage> {
+  const { rows } = await sql.inScope<TaskRunRow & { readonly rows_of_page: number }>(scope, {
     scans: true,
-    text: `SELECT listed.* FROM (SELECT ${TASK_RUN_COLUMNS} FROM ${TASK_RUNS} WHERE ${TASK_CONDITIONS}
-        AND ($6::timestamptz IS NULL OR (date_trunc('milliseconds', r.updated_at), r.run_id) < ($6, $7::uuid))) listed
+    text: boundedPage({
+      columns: `task_run.*, ${ROWS_OF_PAGE} AS rows_of_page`,
+      alias: 'task_run',
+      rows: `SELECT task.* FROM (SELECT ${TASK_RUN_COLUMNS} FROM ${TASK_RUNS} WHERE ${TASK_CONDITIONS}
+        AND ($6::timestamptz IS NULL OR (date_trunc('milliseconds', r.updated_at), r.run_id) < ($6, $7::uuid))) task
       WHERE $5::text IS NULL OR $5 = ${TASK_STATE}
       ORDER BY date_trunc('milliseconds', updated_at) DESC, run_id DESC LIMIT $8`,
+      large: ['kwargs', 'interrupts', 'marks'],
+    }),
     values: [
       ...taskConditionValues(search),
       search.state ?? null,
       page.after?.updatedAt ?? null,
       page.after?.runId ?? null,
-      page.limit,
+      page.limit + 1,
     ],
   });
-  return rows.map(taskRun);
+  const runs = rows.slice(0, page.limit).map(taskRun);
+  return { runs, hasMore: (rows[0]?.rows_of_page ?? 0) > runs.length };
 }

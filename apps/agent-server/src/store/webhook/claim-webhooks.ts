@@ -1,4 +1,3 @@
-import type { JsonObject } from '#lib/json';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
@@ -14,15 +13,19 @@ export interface DueWebhook {
   readonly attempt: number;
   /** Milliseconds since the run ended. */
   readonly ageMs: number;
-  readonly run: JsonObject;
-  /** JSON text. */
-  readonly values: string | undefined;
+  /** What it tells is large: few such calls are made at once. */
+  readonly isLarge: boolean;
 }
+
+/** Above it a call is large. */
+const LARGE_BYTES = 1024 * 1024;
 
 export interface WebhookPlaces {
   readonly limit: number;
   /** Of these, calls that may take long: all but the first calls of quick hosts. */
   readonly slowLimit: number;
+  /** Calls that tell much. */
+  readonly largeLimit: number;
   /** Those that lately answered quickly. */
   readonly quickHosts: readonly string[];
   /** Calls of a quick host at a time. */
@@ -39,15 +42,16 @@ interface Row {
   readonly host: string;
   readonly attempts: number;
   readonly age_ms: number;
-  readonly run: JsonObject;
-  readonly values: string | null;
+  readonly is_large: boolean;
 }
+
+const IS_LARGE = `coalesce(w.bytes, ${LARGE_BYTES} + 1) > ${LARGE_BYTES}`;
 
 const DUE = "w.state = 'pending' AND w.next_attempt_at <= clock_timestamp()";
 
 const oldest = (isSlow: boolean, which: string): string => `
-  (SELECT w.run_id, w.host, w.next_attempt_at, ${isSlow} AS is_slow FROM agentplane.webhooks w
-  WHERE ${DUE} AND w.host <> ALL ($2) AND ${which} ORDER BY w.next_attempt_at LIMIT 200)`;
+  (SELECT w.run_id, w.host, w.next_attempt_at, ${isSlow} AS is_slow, ${IS_LARGE} AS is_large FROM agentplane.webhooks w
+  WHERE ${DUE} AND w.host <> ALL ($2) AND ($7 > 0 OR NOT ${IS_LARGE}) AND ${which} ORDER BY w.next_attempt_at LIMIT 200)`;
 
 const CLAIM = `
 WITH oldest AS (
@@ -56,16 +60,18 @@ WITH oldest AS (
 of_hosts AS (
   SELECT o.*, row_number() OVER (PARTITION BY o.host ORDER BY o.next_attempt_at) AS place FROM oldest o),
 placed AS (
-  SELECT o.run_id, o.is_slow, row_number() OVER (PARTITION BY o.is_slow ORDER BY o.next_attempt_at) AS place
+  SELECT o.run_id, o.is_slow, o.is_large,
+    row_number() OVER (PARTITION BY o.is_slow ORDER BY o.next_attempt_at) AS place,
+    row_number() OVER (PARTITION BY o.is_large ORDER BY o.next_attempt_at) AS large_place
   FROM of_hosts o WHERE o.place <= CASE WHEN o.is_slow THEN 1 ELSE $3 END),
 due AS (
   SELECT w.run_id FROM agentplane.webhooks w JOIN placed p ON p.run_id = w.run_id
-  WHERE (NOT p.is_slow OR p.place <= $6) AND ${DUE} ORDER BY w.next_attempt_at
+  WHERE (NOT p.is_slow OR p.place <= $6) AND (NOT p.is_large OR p.large_place <= $7) AND ${DUE} ORDER BY w.next_attempt_at
   LIMIT $1 FOR UPDATE OF w SKIP LOCKED)
 UPDATE agentplane.webhooks w SET attempts = w.attempts + 1,
   next_attempt_at = clock_timestamp() + $4 * interval '1 millisecond'
 FROM due WHERE w.run_id = due.run_id
-RETURNING w.run_id, w.url, w.host, w.attempts, w.run, w.run_values::text AS values,
+RETURNING w.run_id, w.url, w.host, w.attempts, ${IS_LARGE} AS is_large,
   (extract(epoch FROM clock_timestamp() - w.created_at) * 1000)::float8 AS age_ms`;
 
 /**
@@ -75,12 +81,12 @@ RETURNING w.run_id, w.url, w.host, w.attempts, w.run, w.run_values::text AS valu
 export async function claimWebhooks(
   scope: WorkerScope,
   sql: Sql,
-  { limit, slowLimit, quickHosts, perHost, busyHosts, leaseMs }: WebhookPlaces,
+  { limit, slowLimit, largeLimit, quickHosts, perHost, busyHosts, leaseMs }: WebhookPlaces,
 ): Promise<DueWebhook[]> {
   const { rows } = await sql.asWorker<Row>(scope, {
     name: 'claim-webhooks',
     text: CLAIM,
-    values: [limit, busyHosts, perHost, leaseMs, quickHosts, slowLimit],
+    values: [limit, busyHosts, perHost, leaseMs, quickHosts, slowLimit, largeLimit],
   });
   return rows.map((row) => ({
     runId: row.run_id,
@@ -88,7 +94,6 @@ export async function claimWebhooks(
     host: row.host,
     attempt: row.attempts,
     ageMs: row.age_ms,
-    run: row.run,
-    values: row.values ?? undefined,
+    isLarge: row.is_large,
   }));
 }
