@@ -245,6 +245,7 @@ export const METRICS = catalogue({
         'too_many_projects',
         'outside_days',
         'waiting_room_full',
+        'other_project',
         'erased',
       ],
     },

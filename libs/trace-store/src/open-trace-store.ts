@@ -11,6 +11,7 @@ import { loadControlSchema } from './control-schema.js';
 import { findRun } from './query/find-run.js';
 import { searchRuns } from './query/search-runs.js';
 import { PostgresPayloadStore } from './run/payload-store.js';
+import { noteOverdue } from './ingestion/note-overdue.js';
 import { forgetOldErasures } from './ingestion/erased-traces.js';
 import { TraceEraser } from './erasure/trace-eraser.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
@@ -87,8 +88,13 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     exportProgress: new ExportProgressTable(pool),
     exportSource: new PostgresExportSource(pool, payloads),
     async tidy() {
-      const dropped = await dropOverdue(pool);
-      if (dropped > 0) log.warn({ patches: dropped }, 'dropped updates whose runs never arrived');
+      await ingestion.settleMissed();
+      for (;;) {
+        const dropped = await dropOverdue(pool);
+        if (dropped.length === 0) break;
+        log.warn({ patches: dropped.length }, 'dropped updates whose runs never arrived');
+        await noteOverdue(pool, projects, dropped);
+      }
       while (await eraser.complete(ERASURES_AT_ONCE));
       await forgetOldErasures(pool);
     },

@@ -2,7 +2,7 @@ import { errorText } from '#lib/errors';
 import { inTransaction, textTypes, type Connection, type Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { type Instant, parseInstant } from '#lib/time';
-import { waitingLock } from '../ingestion/waiting-patches.js';
+import { erasureLock } from '../ingestion/waiting-patches.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { removeRuns } from '../run/remove-runs.js';
 import type { RunPlace } from '../run/run-place.js';
@@ -65,7 +65,7 @@ export class TraceEraser implements Erasures {
     await inTransaction(
       this.pool,
       (client) => recordErasures(client, tenantId, erasures, beganBy),
-      `BEGIN; SELECT pg_advisory_xact_lock(${waitingLock(tenantId)})`,
+      `BEGIN; SELECT pg_advisory_xact_lock(${erasureLock(tenantId)})`,
     );
   }
 

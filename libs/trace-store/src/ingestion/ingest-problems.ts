@@ -1,5 +1,6 @@
 import type { FieldProblem } from '#lib/errors';
 import type { TooManyProjectsError } from '../project/too-many-projects-error.js';
+import type { RunPlace } from '../run/run-place.js';
 import type { ParsedOperation, RunGroup } from './run-group.js';
 
 /**
@@ -21,6 +22,14 @@ export function tooFarAhead(group: RunGroup, maxMonths: number): readonly FieldP
     loc: [...change.place, 'start_time'],
     msg: `start_time is too far ahead: this store already keeps runs of ${maxMonths} months to come; check the clock of the sender`,
     type: 'too_many_days',
+  }));
+}
+
+export function storedElsewhere(group: RunGroup, { projectId }: RunPlace): readonly FieldProblem[] {
+  return group.operations.map(({ change }) => ({
+    loc: [...change.place, 'session_name'],
+    msg: `storing the run ${group.id} failed: a run of this id is stored in another project (${projectId}); send it to that one, or with an id of its own`,
+    type: 'other_project',
   }));
 }
 

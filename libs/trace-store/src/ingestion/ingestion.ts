@@ -1,25 +1,25 @@
-import { setImmediate } from 'node:timers/promises';
 import { inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
-import type { FieldProblem } from '#lib/errors';
 import { type Logger, metrics } from '#lib/telemetry';
 import { databaseNow } from './database-now.js';
 import type { DayPartitions } from './day-partitions.js';
 import {
   MAX_KNOWN_ANCESTORS,
+  storedElsewhere,
   tooDeep,
   tooFarAhead,
   tooManyProjects,
   tooManyWaiting,
   unknownProject,
 } from './ingest-problems.js';
-import { parseOperation } from '../wire/parse-operation.js';
+import { Family } from './family.js';
+import { MAX_PROBLEMS, parseBatch, parseWaiting } from './parse-batch.js';
+import { RunChanger, type Sender } from './run-changer.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { DEFAULT_PROJECT, type ProjectDirectory } from '../project/project-directory.js';
 import { TooManyProjectsError } from '../project/too-many-projects-error.js';
 import type { RunBatch } from '../wire/run-operation.js';
 import {
   buildRun,
-  changeRun,
   firstOf,
   groupByRun,
   opensRun,
@@ -28,13 +28,11 @@ import {
   type RunGroup,
 } from './run-group.js';
 import { claimPlaces, findPlaces, runKey } from '../run/run-keys.js';
-import { insertRuns, type ParentRow, selectParents, selectRuns, updateRuns } from '../run/run-table.js';
+import { insertRuns, type ParentRow, selectParents } from '../run/run-table.js';
 import type { RunPlace } from '../run/run-place.js';
-import { insertPairs, replacePairs } from '../run/run-pairs.js';
-import type { RunRow } from '../run/stored-run.js';
+import { insertPairs } from '../run/run-pairs.js';
 import { pairsOfPayloads } from './pairs-of-payloads.js';
 import type { IngestResult } from './ingest-result.js';
-import { bytesOf } from './observe-ingestion.js';
 import { OwnProject } from './own-project.js';
 import {
   addWaiting,
@@ -43,7 +41,7 @@ import {
   type Portion,
   portionsByWaiting,
   removeWaiting,
-  waitingLock,
+  erasureLock,
   type WaitingRoom,
 } from './waiting-patches.js';
 import { openingsWithoutErased, patchesWithoutErased } from './without-erased.js';
@@ -51,22 +49,8 @@ import { openingsWithoutErased, patchesWithoutErased } from './without-erased.js
 /** A row found no partition: its day was dropped since it was looked up. */
 const NO_PARTITION = '23514';
 const ATTEMPTS = 4;
-/** A broken client must not fill memory with its own problems. */
-const MAX_PROBLEMS = 100;
-/** Stored runs that are held in memory at once: an update of a few bytes may change a run of a hundred thousand. */
-const CHANGED_AT_ONCE = 200;
 /** A dotted order is also held as a list of ids, and read from the text of the parent's. */
 const HELD_PER_ORDER = 16;
-/** Bytes that are read before other requests have their turn, and what an operation costs besides its own. */
-const PARSED_AT_ONCE = 1 << 20;
-const OPERATION_COST = 4096;
-
-/** On whose behalf is written. */
-interface Sender {
-  readonly tenantId: string;
-  /** The one project that the sender may write into; undefined where it may write into any. */
-  readonly own: OwnProject | undefined;
-}
 
 /** A group with the place it asks for. */
 interface Opening {
@@ -83,6 +67,17 @@ interface OpenedGroups {
   readonly deep: readonly RunGroup[];
 }
 
+interface WrittenBatch {
+  /** Groups whose creates name another project than that of the stored run. */
+  readonly elsewhere: readonly (readonly [RunGroup, RunPlace])[];
+  /** Operations for which there was no room to wait. */
+  readonly late: readonly ParsedOperation[];
+  /** How many operations belong to deleted traces. */
+  readonly erased: number;
+  /** Runs that were made, and runs that updates wait for now. */
+  readonly meeting: readonly string[];
+}
+
 export interface IngestionOptions {
   readonly log: Logger;
   readonly waiting: WaitingRoom;
@@ -92,37 +87,43 @@ export interface IngestionOptions {
  * Stores batches of creates and updates.
  *
  * A batch is one transaction: win places in `run_keys` (which serialises everybody who knows the same run), copy new
- * runs in, lock and change those that were there. Updates of unknown runs follow in a second transaction
- * under a lock that excludes creates of the tenant for a moment; what is still unknown then, waits.
+ * runs in, lock and change those that were there, let updates of unknown runs wait. After its commit, updates that wait
+ * for runs that are stored now are merged; see `RunChanger`.
  */
 export class Ingestion {
+  readonly #changer: RunChanger;
+
   constructor(
     private readonly pool: Pool,
     private readonly partitions: DayPartitions,
     private readonly projects: ProjectDirectory,
     private readonly payloads: PayloadStore,
     private readonly options: IngestionOptions,
-  ) {}
+  ) {
+    this.#changer = new RunChanger(payloads);
+  }
 
   /** @param onlyProject name of the one project that the sender may write into */
   async ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult> {
     const { operations, refused } = await parseBatch(batch);
     const groups = groupByRun(operations);
-    const { lost, projectless, deep, dayless, late, erased } = await this.#retry(async () => {
+    const written = await this.#retry(async () => {
       const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject, groups) };
-      const opening = await this.#open(sender, groups.filter(opensRun));
+      const opens = (group: RunGroup): boolean => opensRun(group, sender.own !== undefined);
+      const opening = await this.#open(sender, groups.filter(opens));
       const hasDay = await this.partitions.ensure(opening.found.map(({ place }) => place.startTime));
       const placed = opening.found.filter(({ place }) => hasDay(place.startTime));
       const dayless = opening.found.filter(({ place }) => !hasDay(place.startTime)).map(({ group }) => group);
-      const changing = groups.filter((group) => !opensRun(group));
-      const { unknown, erased: unopened } = await inTransaction(
+      const changing = groups.filter((group) => !opens(group));
+      const outcome = await inTransaction(
         this.pool,
         (client) => this.#write(client, sender, placed, changing),
-        `BEGIN; SELECT pg_advisory_xact_lock_shared(${waitingLock(tenantId)})`,
+        `BEGIN; SELECT pg_advisory_xact_lock_shared(${erasureLock(tenantId)})`,
       );
-      const { refused: late, erased: unchanged } = await this.#changeOrWait(sender, unknown);
-      return { ...opening, dayless, late, erased: unopened + unchanged };
+      return { ...opening, dayless, ...outcome };
     });
+    await this.#changer.settle(this.pool, tenantId, written.meeting);
+    const { lost, projectless, deep, dayless, late, elsewhere, erased } = written;
     const problems = [
       ...refused,
       ...lost.flatMap(unknownProject),
@@ -130,6 +131,7 @@ export class Ingestion {
       ...deep.flatMap(tooDeep),
       ...dayless.flatMap((group) => tooFarAhead(group, this.partitions.maxMonthsAhead)),
       ...late.map(tooManyWaiting),
+      ...elsewhere.flatMap(([group, place]) => storedElsewhere(group, place)),
     ];
     const offered = batch.post.length + batch.patch.length;
     metrics.ingestRefused.add(offered - operations.length + operationsOf(deep), { reason: 'invalid' });
@@ -137,8 +139,10 @@ export class Ingestion {
     metrics.ingestRefused.add(operationsOf([...projectless.keys()]), { reason: 'too_many_projects' });
     metrics.ingestRefused.add(operationsOf(dayless), { reason: 'outside_days' });
     metrics.ingestRefused.add(late.length, { reason: 'waiting_room_full' });
+    const ofOthers = elsewhere.map(([group]) => group);
+    metrics.ingestRefused.add(operationsOf(ofOthers), { reason: 'other_project' });
     metrics.ingestRefused.add(erased, { reason: 'erased' });
-    const unplaced = operationsOf([...lost, ...projectless.keys(), ...deep, ...dayless]);
+    const unplaced = operationsOf([...lost, ...projectless.keys(), ...deep, ...dayless, ...ofOthers]);
     return {
       accepted: operations.length - unplaced - late.length - erased,
       erased,
@@ -193,7 +197,7 @@ export class Ingestion {
     const isTimeless = groups.some((group) => firstOf(group, 'startTime') === undefined);
     const now = isTimeless ? await databaseNow(this.pool) : 0n;
     const parents = await this.#parents({ tenantId, own }, groups);
-    const traces = new Map<string, string>();
+    const family = new Family(groups, parents, now);
     const found: Opening[] = [];
     const lost: RunGroup[] = [];
     const projectless = new Map<RunGroup, TooManyProjectsError>();
@@ -210,22 +214,14 @@ export class Ingestion {
         lost.push(group);
         continue;
       }
-      const parentId = firstOf(group, 'parentRunId');
-      const parent = parentId === undefined ? undefined : parents.get(parentId);
-      if (parent && parent.dottedOrder === undefined && firstOf(group, 'dottedOrder') === undefined) {
+      const standing = family.standingOf(group);
+      if (standing === 'too deep') {
         deep.push(group);
         continue;
       }
-      const traceId =
-        group.traceId ??
-        parent?.traceId ??
-        (parentId === undefined ? group.id : (traces.get(parentId) ?? parentId));
-      traces.set(group.id, traceId);
-      found.push({
-        group,
-        place: { tenantId, projectId, traceId, id: group.id, startTime: startOf(group, now) },
-        parentOrder: parent?.dottedOrder,
-      });
+      const { traceId, parentOrder } = standing;
+      const place = { tenantId, projectId, traceId, id: group.id, startTime: startOf(group, now) };
+      found.push({ group, place, parentOrder });
     }
     return { found, lost, projectless, deep };
   }
@@ -245,13 +241,12 @@ export class Ingestion {
     return new Map(rows.map((row) => [row.id, row]));
   }
 
-  /** @returns the groups whose run is unknown, and how many operations would make a run of a deleted trace again */
   async #write(
     client: Connection,
     sender: Sender,
     placed: readonly Opening[],
     changing: readonly RunGroup[],
-  ): Promise<{ readonly unknown: readonly RunGroup[]; readonly erased: number }> {
+  ): Promise<WrittenBatch> {
     const opening = await openingsWithoutErased(client, sender.tenantId, placed);
     const won = await claimPlaces(
       client,
@@ -267,11 +262,41 @@ export class Ingestion {
       ownBytes: ({ parentOrder = '' }) => parentOrder.length * HELD_PER_ORDER,
     });
     for (const portion of portions) await this.#insert(client, sender.tenantId, portion);
-    const { unknown } = await this.#change(client, sender, [...late, ...changing]);
+    const elsewhere: (readonly [RunGroup, RunPlace])[] = [];
+    const { unknown } = await this.#changer.change(client, sender, [...late, ...changing], (group, place) => {
+      const isElsewhere = namesOther(group, place);
+      if (isElsewhere) elsewhere.push([group, place]);
+      return !isElsewhere;
+    });
     // a place that is neither won nor taken: the project was deleted since it was looked up
     if (late.some((group) => unknown.includes(group))) throw new ProjectVanished();
+    const waiting = await this.#wait(client, sender, unknown);
     const [asked, left] = [placed, opening].map((list) => operationsOf(list.map(({ group }) => group)));
-    return { unknown, erased: (asked ?? 0) - (left ?? 0) };
+    return {
+      elsewhere,
+      late: waiting.refused,
+      erased: (asked ?? 0) - (left ?? 0) + waiting.erased,
+      meeting: [...fresh.map(({ place }) => place.id), ...unknown.map(({ id }) => id)],
+    };
+  }
+
+  /** @returns operations for which there is no room to wait, and how many belong to deleted traces */
+  async #wait(
+    client: Connection,
+    { tenantId, own }: Sender,
+    groups: readonly RunGroup[],
+  ): Promise<{ readonly refused: readonly ParsedOperation[]; readonly erased: number }> {
+    const patches = groups.flatMap(({ id: runId, traceId, operations }) =>
+      operations.map((parsed) => ({ ...parsed, runId, traceId, projectId: own?.id })),
+    );
+    const waiting = await patchesWithoutErased(client, tenantId, patches);
+    const refused = await addWaiting(client, tenantId, waiting, this.options.waiting);
+    return { refused, erased: patches.length - waiting.length };
+  }
+
+  /** Merges updates with runs that processes stored which ended before they looked for them. */
+  settleMissed(): Promise<void> {
+    return this.#changer.settleMissed(this.pool);
   }
 
   async #insert(client: Connection, tenantId: string, portion: Portion<Opening>): Promise<void> {
@@ -310,101 +335,18 @@ export class Ingestion {
     );
     await removeWaiting(client, tenantId, [...ended]);
   }
-
-  async #change(
-    client: Connection,
-    { tenantId, own }: Sender,
-    groups: readonly RunGroup[],
-  ): Promise<{ readonly unknown: readonly RunGroup[] }> {
-    const places = await findPlaces(client, tenantId, groups, { projectId: own?.id, lock: true });
-    const known = new Map<RunGroup, RunPlace>();
-    for (const [at, group] of groups.entries()) {
-      const place = places[at];
-      if (!place) continue;
-      own?.checkPlace(place);
-      known.set(group, place);
-    }
-    const entries = [...known];
-    for (let from = 0; from < entries.length; from += CHANGED_AT_ONCE)
-      await this.#changeKnown(client, tenantId, entries.slice(from, from + CHANGED_AT_ONCE));
-    return { unknown: groups.filter((group) => !known.has(group)) };
-  }
-
-  /** Changes runs whose keys are locked. */
-  async #changeKnown(
-    client: Connection,
-    tenantId: string,
-    known: readonly (readonly [RunGroup, RunPlace])[],
-  ): Promise<void> {
-    const rows = await selectRuns(
-      client,
-      tenantId,
-      known.map(([, place]) => place),
-    );
-    const byKey = new Map(rows.map((row) => [runKey(row), row] as const));
-    const updates = known.flatMap(([group, place]) => {
-      const before: RunRow | undefined = byKey.get(runKey(place));
-      return before
-        ? [
-            changeRun(
-              before,
-              group.operations.map(({ change }) => change),
-            ),
-          ]
-        : [];
-    });
-    const replaced = await this.payloads.replace(
-      client,
-      updates.map(({ row, replace }) => ({ place: row, payloads: replace })),
-    );
-    const filled = await this.payloads.fill(
-      client,
-      updates.map(({ row, fill }) => ({ place: row, payloads: fill })),
-    );
-    const touched = [...replaced, ...filled];
-    const touchedKeys = new Set(touched.map(({ place }) => runKey(place)));
-    await updateRuns(
-      client,
-      tenantId,
-      updates.map(({ row }) => row),
-      (row) => touchedKeys.has(runKey(row)),
-    );
-    // one list after the other: a run may be in both
-    for (const changed of [replaced, filled])
-      await replacePairs(
-        client,
-        changed.map(({ place, payloads }) => ({ place, ...pairsOfPayloads(payloads) })),
-      );
-  }
-
-  /**
-   * Creates of this tenant are excluded, and those under way have ended: a run that is unknown now comes later or never.
-   * @returns operations for which there is no room to wait, and how many belong to deleted traces
-   */
-  async #changeOrWait(
-    sender: Sender,
-    groups: readonly RunGroup[],
-  ): Promise<{ readonly refused: readonly ParsedOperation[]; readonly erased: number }> {
-    if (groups.length === 0) return { refused: [], erased: 0 };
-    const { tenantId, own } = sender;
-    return inTransaction(
-      this.pool,
-      async (client) => {
-        const { unknown } = await this.#change(client, sender, groups);
-        const patches = unknown.flatMap(({ id: runId, traceId, operations }) =>
-          operations.map((parsed) => ({ ...parsed, runId, traceId, projectId: own?.id })),
-        );
-        const waiting = await patchesWithoutErased(client, tenantId, patches);
-        const refused = await addWaiting(client, tenantId, waiting, this.options.waiting);
-        return { refused, erased: patches.length - waiting.length };
-      },
-      `BEGIN; SELECT pg_advisory_xact_lock(${waitingLock(tenantId)})`,
-    );
-  }
 }
 
 /** A project was deleted between its look-up and its use. */
 class ProjectVanished extends Error {}
+
+/** A group that won no place for its create asked for one, and may have named the project. */
+function namesOther(group: RunGroup & { readonly projectId?: string }, place: RunPlace): boolean {
+  const isNamed = group.operations.some(
+    ({ change }) => change.kind === 'post' && change.project !== undefined,
+  );
+  return isNamed && group.projectId !== undefined && group.projectId !== place.projectId;
+}
 
 function operationsOf(groups: readonly RunGroup[]): number {
   return groups.reduce((sum, group) => sum + group.operations.length, 0);
@@ -424,35 +366,4 @@ function isReadable({ projectId }: RunPlace, own: OwnProject | undefined): boole
 /** A patch that came before its run changes it only where its sender may. */
 function mayChange({ projectId }: FoundPatch, place: RunPlace): boolean {
   return projectId === undefined || projectId === place.projectId;
-}
-
-interface ParsedBatch {
-  readonly operations: readonly ParsedOperation[];
-  readonly refused: readonly FieldProblem[];
-}
-
-async function parseBatch(batch: RunBatch): Promise<ParsedBatch> {
-  const operations: ParsedOperation[] = [];
-  const refused: FieldProblem[] = [];
-  let cost = 0;
-  for (const kind of ['post', 'patch'] as const)
-    for (const operation of batch[kind]) {
-      cost += bytesOf(operation) + OPERATION_COST;
-      if (cost > PARSED_AT_ONCE) {
-        await setImmediate();
-        cost = 0;
-      }
-      const parsed = parseOperation(kind, operation);
-      if ('change' in parsed) operations.push({ change: parsed.change, operation });
-      else if (refused.length < MAX_PROBLEMS) refused.push(...parsed.problems);
-    }
-  return { operations, refused };
-}
-
-/** They were read once when they came, so they can be read now. */
-function parseWaiting(patches: readonly FoundPatch[]): readonly ParsedOperation[] {
-  return patches.flatMap(({ operation }) => {
-    const parsed = parseOperation('patch', operation);
-    return 'change' in parsed ? [{ change: parsed.change, operation }] : [];
-  });
 }

@@ -57,6 +57,7 @@ describe('the metrics of ingestion', () => {
     expect(valuesOf('agentplane_ingest_bytes_total')).toEqual({ '': bytes });
     expect(valuesOf('agentplane_ingest_refused_total')).toEqual({
       ...{ invalid: 1, unknown_project: 1, too_many_projects: 0, outside_days: 0, waiting_room_full: 1 },
+      other_project: 0,
       erased: 0,
     });
     expect(valuesOf('agentplane_ingest_waiting_patches')).toEqual({ '': 1 });

@@ -71,9 +71,15 @@ export function firstOf<K extends keyof RunChange>(group: RunGroup, what: K): Ru
   return undefined;
 }
 
-/** Creates make a run; so does an update that knows when the run began. */
-export function opensRun(group: RunGroup): boolean {
-  return group.operations.some(({ change }) => change.kind === 'post' || change.startTime !== undefined);
+/**
+ * Creates make a run; so does an update that knows when the run began and where it belongs. Without a project it waits
+ * for its create: a run stays where it was made.
+ * @param hasOwnProject whether the sender writes into one project only
+ */
+export function opensRun(group: RunGroup, hasOwnProject: boolean): boolean {
+  if (group.operations.some(({ change }) => change.kind === 'post')) return true;
+  const isPlaced = hasOwnProject || firstOf(group, 'project') !== undefined;
+  return isPlaced && firstOf(group, 'startTime') !== undefined;
 }
 
 /** Start of the run, or `now` where a create does not say. */

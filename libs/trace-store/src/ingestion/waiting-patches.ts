@@ -1,6 +1,9 @@
 import { type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { createHash } from 'node:crypto';
+import type { WantedRun } from '../run/run-keys.js';
+import type { RunPlace } from '../run/run-place.js';
 import { skipSpace } from '../wire/json-scanner.js';
+import type { ProjectReference } from '../project/project-reference.js';
 import type { RunOperation } from '../wire/run-operation.js';
 
 /** An update whose create has not come yet. */
@@ -13,12 +16,13 @@ export interface WaitingPatch {
   readonly projectId: string | undefined;
 }
 
-/**
- * The lock of a tenant that keeps "the create looks for waiting updates" and "the update looks for its create" from
- * passing one another unseen: creates share it, an update that is about to wait takes it alone.
- */
-export function waitingLock(tenantId: string): string {
-  return createHash('sha256').update(`waiting ${tenantId}`).digest().readBigInt64BE(0).toString();
+function lockOf(text: string): string {
+  return createHash('sha256').update(text).digest().readBigInt64BE(0).toString();
+}
+
+/** The lock of a tenant that batches share, and that a deletion by name takes alone while it records its intent. */
+export function erasureLock(tenantId: string): string {
+  return lockOf(`waiting ${tenantId}`);
 }
 
 const CLOSE_OBJECT = '}'.charCodeAt(0);
@@ -50,12 +54,16 @@ export const WAITING_ROOM: WaitingRoom = { patches: 10_000, bytes: 256 << 20, by
 /** Clients give up sending a create again long before. */
 const LONGEST_WAIT = '1 day';
 const DROPPED_AT_ONCE = 1000;
+/** Updates with the run that they may change. */
+const WITH_RUN = `FROM run_patches_waiting w JOIN run_keys k ON k.tenant_id = w.tenant_id AND k.id = w.run_id
+  AND (w.trace_id IS NULL OR w.trace_id = k.trace_id) AND (w.project_id IS NULL OR w.project_id = k.project_id)`;
 /** Copied and sent at once. */
 const ADDED_AT_ONCE_BYTES = 8 << 20;
 const COLUMNS = ['tenant_id', 'run_id', 'project_id', 'trace_id', 'run'] as const;
 
 /**
- * Adds updates while there is room. The caller holds the tenant's lock, so no other transaction adds.
+ * Adds updates while there is room. Those who add take turns, so that the room is counted right; the caller takes no
+ * lock after this one.
  * @returns those that were not taken
  */
 export async function addWaiting<P extends WaitingPatch>(
@@ -65,6 +73,7 @@ export async function addWaiting<P extends WaitingPatch>(
   room: WaitingRoom,
 ): Promise<readonly P[]> {
   if (patches.length === 0) return [];
+  await client.query('SELECT pg_advisory_xact_lock($1)', [lockOf(`waiting room ${tenantId}`)]);
   const found = await client.query<{ patches: string; bytes: string }>(
     'SELECT count(*) AS patches, coalesce(sum(octet_length(run)), 0) AS bytes FROM run_patches_waiting WHERE tenant_id = $1',
     [tenantId],
@@ -100,18 +109,72 @@ export async function addWaiting<P extends WaitingPatch>(
   return refused;
 }
 
-/** Drops updates that have waited too long, a few at a time, so that their locks are short. @returns how many */
-export async function dropOverdue(db: Queryable): Promise<number> {
-  for (let dropped = 0; ;) {
-    const { rowCount } = await db.query(
-      `DELETE FROM run_patches_waiting WHERE seq IN (
-        SELECT seq FROM run_patches_waiting WHERE received_at < now() - $1::interval
-        ORDER BY received_at LIMIT ${DROPPED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
-      [LONGEST_WAIT],
-    );
-    dropped += rowCount ?? 0;
-    if ((rowCount ?? 0) < DROPPED_AT_ONCE) return dropped;
-  }
+/** An update that waited too long. */
+export interface OverduePatch {
+  readonly tenantId: string;
+  readonly runId: string;
+  /** As the update names it, else of its sender's key. */
+  readonly project: ProjectReference | undefined;
+}
+
+/**
+ * Drops updates that have waited too long, a few at a time, so that their locks are short.
+ * @returns some of them; none when there are no more
+ */
+export async function dropOverdue(db: Queryable): Promise<readonly OverduePatch[]> {
+  const { rows } = await db.query<{
+    tenant_id: string;
+    run_id: string;
+    project_id: string | null;
+    run: string;
+  }>(
+    `DELETE FROM run_patches_waiting WHERE seq IN (
+      SELECT seq FROM run_patches_waiting WHERE received_at < now() - $1::interval
+      ORDER BY received_at LIMIT ${DROPPED_AT_ONCE} FOR UPDATE SKIP LOCKED)
+    RETURNING tenant_id, run_id, project_id, left(run, ${NAMED_WITHIN_CHARS}) AS run`,
+    [LONGEST_WAIT],
+  );
+  return rows.map((row) => ({
+    tenantId: row.tenant_id,
+    runId: row.run_id,
+    project: row.project_id === null ? projectNamedIn(row.run) : { kind: 'id', id: row.project_id },
+  }));
+}
+
+/** Clients write the project before payloads, and payloads may be megabytes. */
+const NAMED_WITHIN_CHARS = 4096;
+const PROJECT_MEMBER = /"(session_name|project_name|session_id)"\s*:\s*("(?:[^"\\]|\\.){1,512}")/;
+
+function projectNamedIn(run: string): ProjectReference | undefined {
+  const [, member, text] = PROJECT_MEMBER.exec(run) ?? [];
+  if (text === undefined) return undefined;
+  const name = JSON.parse(text) as string;
+  return member === 'session_id' ? { kind: 'id', id: name } : { kind: 'name', name };
+}
+
+/** Runs that are stored though updates wait for them: the process that was to merge them ended before. */
+export async function findMissed(
+  db: Queryable,
+): Promise<readonly { readonly tenantId: string; readonly runIds: readonly string[] }[]> {
+  const { rows } = await db.query<{ tenant_id: string; run_ids: string[] }>(
+    `SELECT m.tenant_id, array_agg(m.run_id::text) AS run_ids FROM (
+      SELECT DISTINCT w.tenant_id, w.run_id ${WITH_RUN} LIMIT ${DROPPED_AT_ONCE}) m GROUP BY m.tenant_id`,
+  );
+  return rows.map((row) => ({ tenantId: row.tenant_id, runIds: row.run_ids }));
+}
+
+/** Those of these runs that are stored and have updates waiting for them. */
+export async function findMet(
+  db: Queryable,
+  tenantId: string,
+  runIds: readonly string[],
+): Promise<readonly WantedRun[]> {
+  if (runIds.length === 0) return [];
+  const { rows } = await db.query<{ id: string; trace_id: string }>(
+    `SELECT DISTINCT k.id, k.trace_id ${WITH_RUN} WHERE w.tenant_id = $1 AND w.run_id = ANY ($2::uuid[])`,
+    [tenantId, runIds],
+  );
+  return rows.map((row) => ({ id: row.id, traceId: row.trace_id }));
 }
 
 /** How many updates wait, of all tenants; for metrics. */
@@ -180,11 +243,17 @@ export interface FoundPatch extends WaitingPatch {
   readonly seq: string;
 }
 
+/** The updates that may change this run, oldest first; no other transaction takes them. Its key is locked by the caller. */
+export function findWaitingAt(client: Connection, place: RunPlace): Promise<readonly FoundPatch[]> {
+  return findWaiting(client, place.tenantId, [place.id], place);
+}
+
 /** The updates that wait for these runs, oldest first; nobody else takes them until the transaction ends. */
 export async function findWaiting(
   client: Connection,
   tenantId: string,
   runIds: readonly string[],
+  only?: { readonly traceId: string; readonly projectId: string },
 ): Promise<readonly FoundPatch[]> {
   if (runIds.length === 0) return [];
   const { rows } = await client.query<{
@@ -194,8 +263,10 @@ export async function findWaiting(
     seq: string;
   }>(
     `SELECT seq, run_id, project_id, run FROM run_patches_waiting
-    WHERE tenant_id = $1 AND run_id = ANY($2::uuid[]) ORDER BY seq FOR UPDATE`,
-    [tenantId, runIds],
+    WHERE tenant_id = $1 AND run_id = ANY($2::uuid[])
+      AND ($3::uuid IS NULL OR (trace_id IS NULL OR trace_id = $3) AND (project_id IS NULL OR project_id = $4))
+    ORDER BY seq FOR UPDATE`,
+    [tenantId, runIds, only?.traceId ?? null, only?.projectId ?? null],
   );
   return rows.map((row) => ({
     runId: row.run_id,

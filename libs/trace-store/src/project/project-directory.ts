@@ -1,6 +1,6 @@
 import type { Clock } from '#lib/time';
 import type { ProjectReference } from './project-reference.js';
-import type { Projects } from './project.js';
+import type { ProjectTable } from './project-table.js';
 import { TooManyProjectsError } from './too-many-projects-error.js';
 
 /** Where runs go that name no project. */
@@ -10,13 +10,15 @@ const MAX_KNOWN = 10_000;
 /** Another process may give a project a new name. */
 const KNOWN_FOR_MS = 30_000;
 
+type ProjectSource = Pick<ProjectTable, 'ensure' | 'ensureAll' | 'find' | 'findAll'>;
+
 /** Remembers which project a name or id means, so that a batch of runs costs no query for it. */
 export class ProjectDirectory {
-  readonly #projects: Projects;
+  readonly #projects: ProjectSource;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #known = new Map<string, { readonly id: string; readonly untilMs: number }>();
 
-  constructor(projects: Projects, clock: Pick<Clock, 'monotonicMs'>) {
+  constructor(projects: ProjectSource, clock: Pick<Clock, 'monotonicMs'>) {
     this.#projects = projects;
     this.#clock = clock;
   }
@@ -54,25 +56,36 @@ export class ProjectDirectory {
       for (const reference of [{ kind: 'id', id } as const, { kind: 'name', name } as const])
         if (wanted.has(keyOf(tenantId, reference)))
           found.set(keyOf(tenantId, reference), this.#remember(tenantId, reference, id));
-    let full: TooManyProjectsError | undefined;
-    for (const reference of unknown) {
-      const key = keyOf(tenantId, reference);
-      if (reference.kind === 'id' || found.has(key)) continue;
-      const made = full?.of(reference.name) ?? (await this.#make(tenantId, reference.name));
-      if (made instanceof TooManyProjectsError) full = made;
-      found.set(key, made);
-    }
+    await this.#makeAll(tenantId, unknown, found);
     return references.map((reference) => found.get(keyOf(tenantId, reference)));
   }
 
-  async #make(tenantId: string, name: string): Promise<string | TooManyProjectsError> {
-    try {
-      const { id } = await this.#projects.ensure(tenantId, name);
-      return this.#remember(tenantId, { kind: 'name', name }, id);
-    } catch (error) {
-      if (error instanceof TooManyProjectsError) return error;
-      throw error;
-    }
+  /** Makes projects of the names that are not in `found` yet, and adds them. */
+  async #makeAll(
+    tenantId: string,
+    references: readonly ProjectReference[],
+    found: Map<string, string | TooManyProjectsError>,
+  ): Promise<void> {
+    const missing = references.flatMap((one) =>
+      one.kind === 'name' && !found.has(keyOf(tenantId, one)) ? one.name : [],
+    );
+    if (missing.length === 0) return;
+    const add = (name: string, project: string | TooManyProjectsError): unknown =>
+      found.set(keyOf(tenantId, { kind: 'name', name }), project);
+    const made = await this.#projects.ensureAll(tenantId, missing);
+    for (const { id, name } of made) add(name, this.#remember(tenantId, { kind: 'name', name }, id));
+    const known = new Set(made.map(({ name }) => name));
+    let full: TooManyProjectsError | undefined;
+    for (const name of missing.filter((one) => !known.has(one)))
+      try {
+        const one: string | TooManyProjectsError =
+          full?.of(name) ?? (await this.#projects.ensure(tenantId, name)).id;
+        add(name, one);
+      } catch (error) {
+        if (!(error instanceof TooManyProjectsError)) throw error;
+        full = error;
+        add(name, error);
+      }
   }
 
   #recall(key: string): string | undefined {

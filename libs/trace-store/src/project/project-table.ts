@@ -120,6 +120,27 @@ export class ProjectTable implements Projects {
     return found ? parse(found) : undefined;
   }
 
+  /** Makes projects of these names, as far as the tenant may have more; those that exist stay as they are. */
+  async ensureAll(
+    tenantId: string,
+    names: readonly string[],
+  ): Promise<readonly Pick<Project, 'id' | 'name'>[]> {
+    const repository = await this.#repository();
+    const isBounded = this.#max < Number.POSITIVE_INFINITY;
+    const room = isBounded ? Math.max(0, this.#max - (await repository.countBy({ tenantId }))) : names.length;
+    const fitting = names.slice(0, room);
+    if (fitting.length === 0) return [];
+    // sorted: two batches with the same names wait for one another instead of deadlocking
+    await repository.query(
+      `INSERT INTO projects (tenant_id, name) SELECT $1, n FROM unnest($2::text[]) AS n ORDER BY n ON CONFLICT DO NOTHING`,
+      [tenantId, fitting],
+    );
+    return this.findAll(
+      tenantId,
+      fitting.map((name) => ({ kind: 'name', name }) as const),
+    );
+  }
+
   async findAll(
     tenantId: string,
     references: readonly ProjectReference[],

@@ -44,6 +44,9 @@ export async function claimPlaces(
   return new Set(result.rows.map((row) => runKey({ id: row.id, traceId: row.trace_id })));
 }
 
+const IS_AWAITED = `EXISTS (SELECT FROM run_patches_waiting u WHERE u.tenant_id = $1 AND u.run_id = k.id
+    AND (u.trace_id IS NULL OR u.trace_id = k.trace_id) AND (u.project_id IS NULL OR u.project_id = k.project_id))`;
+
 /** A run to be found; without a trace, any run of the id. */
 export interface WantedRun {
   readonly id: string;
@@ -57,6 +60,9 @@ export interface PlaceSearch {
   readonly lock?: boolean;
 }
 
+/** A place, and whether updates wait for its run that came before the statement. */
+export type FoundPlace = RunPlace & { readonly isAwaited: boolean };
+
 /**
  * One place for each wanted run, in their order; undefined for runs that are not known. Clients choose ids, so one id may
  * stand in any number of traces: never are all of them read.
@@ -66,11 +72,11 @@ export async function findPlaces(
   tenantId: string,
   wanted: readonly WantedRun[],
   { projectId, lock = false }: PlaceSearch = {},
-): Promise<readonly (RunPlace | undefined)[]> {
+): Promise<readonly (FoundPlace | undefined)[]> {
   if (wanted.length === 0) return [];
   // sorted: two batches with the same runs wait for one another instead of deadlocking
-  const result = await db.query<KeyRow & { readonly at: string }>({
-    text: `SELECT w.at, k.* FROM (
+  const result = await db.query<KeyRow & { readonly at: string; readonly is_awaited: string }>({
+    text: `SELECT w.at, k.*, ${lock ? IS_AWAITED : 'false'} AS is_awaited FROM (
         SELECT * FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS u(id, trace_id, at) ORDER BY id, trace_id
       ) w CROSS JOIN LATERAL (
         SELECT id, trace_id, start_time, project_id FROM run_keys
@@ -85,7 +91,12 @@ export async function findPlaces(
     ],
     types: textTypes,
   });
-  const found = new Map(result.rows.map((row) => [Number(row.at) - 1, placeOf(tenantId, row)]));
+  const found = new Map(
+    result.rows.map((row) => [
+      Number(row.at) - 1,
+      { ...placeOf(tenantId, row), isAwaited: row.is_awaited === 't' },
+    ]),
+  );
   return wanted.map((_run, at) => found.get(at));
 }
 

@@ -1,0 +1,90 @@
+import type { Instant } from '#lib/time';
+import type { ParentRow } from '../run/run-table.js';
+import { buildDottedOrder } from '../wire/dotted-order.js';
+import { MAX_KNOWN_ANCESTORS } from './ingest-problems.js';
+import { firstOf, startOf, type RunGroup } from './run-group.js';
+
+/** Where a run stands in its trace. */
+export interface Standing {
+  readonly traceId: string;
+  /** Dotted order of the parent; undefined for roots, and for a parent that is not known. */
+  readonly parentOrder: string | undefined;
+  /** Its own, as it is stored. */
+  readonly order: string;
+  readonly ancestors: number;
+}
+
+/** Below a run with too many ancestors to be put there by its parent's id alone. */
+export type TooDeep = 'too deep';
+
+/**
+ * Places runs in their traces that came without a dotted order: below their parents, which are in the same batch, in any
+ * order, or stored.
+ */
+export class Family {
+  readonly #byId = new Map<string, RunGroup[]>();
+  readonly #standings = new Map<RunGroup, Standing | TooDeep>();
+
+  constructor(
+    groups: readonly RunGroup[],
+    private readonly stored: ReadonlyMap<string, ParentRow>,
+    private readonly now: Instant,
+  ) {
+    for (const group of groups) {
+      const ofId = this.#byId.get(group.id);
+      if (ofId) ofId.push(group);
+      else this.#byId.set(group.id, [group]);
+    }
+  }
+
+  standingOf(group: RunGroup): Standing | TooDeep {
+    // upwards to a run that is placed, then down again: families may be long, so this is no recursion
+    const line: RunGroup[] = [];
+    const inLine = new Set<RunGroup>();
+    let next: RunGroup | undefined = group;
+    while (next && !this.#standings.has(next) && !inLine.has(next)) {
+      line.push(next);
+      inLine.add(next);
+      next = this.#parentOf(next);
+    }
+    for (const one of line.reverse()) this.#standings.set(one, this.#place(one));
+    return this.#standings.get(group) ?? 'too deep';
+  }
+
+  /** The parent in the batch of a run that needs one to be placed. */
+  #parentOf(group: RunGroup): RunGroup | undefined {
+    if (firstOf(group, 'dottedOrder') !== undefined) return undefined;
+    const parentId = firstOf(group, 'parentRunId');
+    const ofId = parentId === undefined ? undefined : this.#byId.get(parentId);
+    return ofId?.find(({ traceId }) => !traceId || !group.traceId || traceId === group.traceId);
+  }
+
+  #place(group: RunGroup): Standing | TooDeep {
+    const given = firstOf(group, 'dottedOrder');
+    const parentId = firstOf(group, 'parentRunId');
+    const stored = parentId === undefined ? undefined : this.stored.get(parentId);
+    if (given)
+      return {
+        traceId: group.traceId ?? given.traceId,
+        ...{ parentOrder: undefined, order: given.text, ancestors: given.parentRunIds.length },
+      };
+    const parent = this.#parentOf(group);
+    const above = parent ? this.#standings.get(parent) : undefined;
+    if (above === 'too deep') return above;
+    if (above) return this.#below(group, above.traceId, above.order, above.ancestors + 1);
+    if (!stored) return this.#below(group, parentId ?? group.id, undefined, 0);
+    if (stored.dottedOrder === undefined) return 'too deep';
+    return this.#below(group, stored.traceId, stored.dottedOrder, stored.dottedOrder.split('.').length);
+  }
+
+  #below(
+    group: RunGroup,
+    traceId: string,
+    parentOrder: string | undefined,
+    ancestors: number,
+  ): Standing | TooDeep {
+    if (ancestors > MAX_KNOWN_ANCESTORS + 1) return 'too deep';
+    const order = buildDottedOrder(startOf(group, this.now), group.id, parentOrder);
+    return { traceId: group.traceId ?? traceId, parentOrder, order, ancestors };
+  }
+}

@@ -1,0 +1,37 @@
+import type { Queryable } from '#lib/postgres';
+import type { Projects } from '../project/project.js';
+import type { OverduePatch } from './waiting-patches.js';
+
+/** Of a project in one go; the count has them all. */
+const NAMED = 100;
+/** The problems of senders that name no project that exists. */
+const NO_PROJECT = '00000000-0000-0000-0000-000000000000';
+const TYPE = 'run_never_arrived';
+
+/** Notes updates that were dropped because their runs never came, as problems of their projects. */
+export async function noteOverdue(
+  db: Queryable,
+  projects: Pick<Projects, 'find'>,
+  patches: readonly OverduePatch[],
+): Promise<void> {
+  const byProject = Map.groupBy(patches, ({ tenantId, project }) => JSON.stringify([tenantId, project]));
+  for (const some of byProject.values()) {
+    const [{ tenantId, project } = { tenantId: '', project: undefined }] = some;
+    const found = project && (await projects.find(tenantId, project));
+    const projectId = found?.id ?? NO_PROJECT;
+    await db.query(
+      `INSERT INTO ingest_problems (tenant_id, project_id, kind, type, run_id, message)
+      SELECT $1, $2, 'dropped', '${TYPE}', id, 'storing updates of the run ' || id ||
+        ' failed: its create did not arrive within a day; send the create, too, or look why the client left it out'
+      FROM unnest($3::text[]) AS id`,
+      [tenantId, projectId, [...new Set(some.map(({ runId }) => runId))].slice(0, NAMED)],
+    );
+    await db.query(
+      `INSERT INTO ingest_problem_counts AS c (tenant_id, project_id, kind, type, count)
+      VALUES ($1, $2, 'dropped', '${TYPE}', $3)
+      ON CONFLICT (tenant_id, project_id, kind, type)
+        DO UPDATE SET count = c.count + EXCLUDED.count, last_seen_at = clock_timestamp()`,
+      [tenantId, projectId, some.length],
+    );
+  }
+}

@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres, waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { openTraceStore, type RunOperation, type TraceStore } from '../index.js';
+
+const postgres = testPostgres();
+const log = createLogger('test', 'error');
+const START = '2026-11-20T12:00:00Z';
+
+type Shape = Readonly<Record<string, unknown>>;
+const operation = (run: Shape): RunOperation => ({
+  run: Buffer.from(JSON.stringify(run)),
+  place: [String(run['id'])],
+});
+const post = (id: string, over: Shape = {}): Shape => ({
+  ...{ id, trace_id: id, name: 'n', run_type: 'chain', session_name: 'p', start_time: START },
+  ...over,
+});
+
+describe('ingestion in any order', () => {
+  let store: TraceStore;
+  let client: pg.Client;
+  let uri: string;
+  let tenant: string;
+
+  beforeAll(async () => {
+    uri = (await postgres.freshDatabase()).uri;
+    store = openTraceStore({ uri, log, clock: systemClock });
+    await store.migrate();
+    client = new pg.Client({ connectionString: uri });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await store.close();
+  });
+  beforeEach(() => {
+    tenant = randomUUID();
+  });
+
+  const creates = (...runs: Shape[]) => store.ingest(tenant, { post: runs.map(operation), patch: [] });
+  const updates = (...runs: Shape[]) => store.ingest(tenant, { post: [], patch: runs.map(operation) });
+  const waiting = async (): Promise<unknown> =>
+    (await client.query('SELECT count(*)::int AS n FROM run_patches_waiting WHERE tenant_id = $1', [tenant]))
+      .rows[0]?.['n'];
+  const find = async (id: string) => {
+    const run = await store.runs.get(tenant, id);
+    return { ...run?.row, outputs: run?.payloads.outputs?.toString() };
+  };
+
+  it('stores creates while an update of an unknown run is being written', async () => {
+    // the update stands in its transaction, behind a lock of the table of those that wait
+    const holder = new pg.Client({ connectionString: uri });
+    await holder.connect();
+    await holder.query('BEGIN; LOCK TABLE run_patches_waiting IN SHARE MODE');
+    const [early, other] = [randomUUID(), randomUUID()];
+    const updating = updates({ id: early, outputs: { late: true } });
+    await waitFor(async () => {
+      const { rows } = await client.query(
+        `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'COPY run_patches_waiting%' AND wait_event_type = 'Lock'`,
+      );
+      return rows[0];
+    });
+    await creates(post(other));
+    expect(await find(other)).toMatchObject({ name: 'n' });
+    await holder.query('COMMIT');
+    await holder.end();
+    await updating;
+    await creates(post(early));
+    expect(await find(early)).toMatchObject({ outputs: '{"late":true}' });
+  });
+
+  it('loses no update, and merges each once, when runs and updates cross', async () => {
+    const others = [store, openTraceStore({ uri, log, clock: systemClock })];
+    for (let round = 0; round < 4; round++) {
+      const ids = Array.from({ length: 40 }, () => randomUUID());
+      await Promise.all(
+        ids.flatMap((id, at) => [
+          others[at % 2]?.ingest(tenant, { post: [], patch: [operation({ id, outputs: { of: id } })] }),
+          others[(at + 1) % 2]?.ingest(tenant, { post: [operation(post(id))], patch: [] }),
+        ]),
+      );
+      for (const id of ids) expect(await find(id)).toMatchObject({ outputs: `{"of":"${id}"}` });
+    }
+    expect(await waiting()).toBe(0);
+    await others[1]?.close();
+  });
+
+  it('merges an update that waits before one that comes later, and in a tidying when its sender died', async () => {
+    const [one, two] = [randomUUID(), randomUUID()];
+    await creates(post(one), post(two));
+    // as a process leaves it that ends between its commit and its look
+    for (const [at, id] of [one, two].entries())
+      await client.query('INSERT INTO run_patches_waiting (tenant_id, run_id, run) VALUES ($1, $2, $3)', [
+        tenant,
+        id,
+        JSON.stringify({ id, tags: ['first'], outputs: { at } }),
+      ]);
+    await updates({ id: one, outputs: { at: 'later' } });
+    expect(await find(one)).toMatchObject({ tags: ['first'], outputs: '{"at":"later"}' });
+    await store.tidy();
+    expect(await find(two)).toMatchObject({ tags: ['first'], outputs: '{"at":1}' });
+    expect(await waiting()).toBe(0);
+  });
+
+  it('takes thousands of updates of unknown runs, and their creates, in few statements', async () => {
+    const ids = Array.from({ length: 5_000 }, () => randomUUID());
+    await updates(...ids.map((id) => ({ id, end_time: START })));
+    expect(await waiting()).toBe(5_000);
+    await creates(...ids.map((id) => post(id)));
+    expect(await waiting()).toBe(0);
+    const { rows } = await client.query(
+      `SELECT count(*)::int AS n FROM runs WHERE tenant_id = $1 AND status = 'success'`,
+      [tenant],
+    );
+    expect(rows).toEqual([{ n: 5_000 }]);
+  });
+
+  it('makes the projects of a batch in one statement', async () => {
+    const names = Array.from({ length: 1_000 }, (_one, n) => `project ${n}`);
+    const before = await client.query<{ n: number }>('SELECT pg_current_xact_id()::text::int AS n');
+    await creates(...names.map((session_name) => post(randomUUID(), { session_name })));
+    const after = await client.query<{ n: number }>('SELECT pg_current_xact_id()::text::int AS n');
+    expect(
+      await store.projects.findAll(
+        tenant,
+        names.map((name) => ({ kind: 'name', name })),
+      ),
+    ).toHaveLength(1_000);
+    expect((after.rows[0]?.n ?? 0) - (before.rows[0]?.n ?? 0)).toBeLessThan(50);
+  });
+
+  it('files a run where its create says, though an update with a start time came first', async () => {
+    const id = randomUUID();
+    await updates({ id, trace_id: id, start_time: START, end_time: START, outputs: { o: 1 } });
+    await creates(post(id, { session_name: 'mine' }));
+    const mine = await store.projects.find(tenant, { name: 'mine' });
+    expect(await find(id)).toMatchObject({ projectId: mine?.id, status: 'success', outputs: '{"o":1}' });
+  });
+
+  it('refuses a create whose run is stored in another project, and stores the rest', async () => {
+    const [id, other] = [randomUUID(), randomUUID()];
+    await creates(post(id, { tags: ['a'] }));
+    const result = await creates(post(id, { session_name: 'second', outputs: { o: 2 } }), post(other));
+    const { id: first } = (await store.projects.find(tenant, { name: 'p' })) ?? {};
+    expect(result).toEqual({
+      ...{ accepted: 1, erased: 0 },
+      refused: [
+        {
+          loc: [id, 'session_name'],
+          type: 'other_project',
+          msg: expect.stringContaining(`another project (${first})`),
+        },
+      ],
+    });
+    expect(await find(id)).toMatchObject({ projectId: first, outputs: undefined });
+    expect(await find(other)).toMatchObject({ name: 'n' });
+  });
+
+  it('keeps the hierarchy of a batch that names parents only, whatever its order', async () => {
+    const [root, child, grandchild] = [randomUUID(), randomUUID(), randomUUID()];
+    const below = (id: string, parent_run_id: string, start_time: string): Shape =>
+      post(id, { trace_id: undefined, parent_run_id, start_time });
+    await creates(
+      below(grandchild, child, '2026-11-20T12:00:02Z'),
+      below(child, root, '2026-11-20T12:00:01Z'),
+      post(root, { trace_id: undefined }),
+    );
+    const order = `20261120T120000000000Z${root}.20261120T120001000000Z${child}.20261120T120002000000Z${grandchild}`;
+    expect(await find(grandchild)).toMatchObject({
+      ...{ traceId: root, parentRunIds: [root, child], dottedOrder: order, isRoot: false },
+    });
+    expect(await find(child)).toMatchObject({ traceId: root, parentRunIds: [root] });
+  });
+
+  it('refuses runs too far below in a batch that names parents only', async () => {
+    const ids = Array.from({ length: 300 }, () => randomUUID());
+    const [root] = ids;
+    const result = await creates(
+      ...ids.map((id, at) => post(id, { trace_id: root, ...(at > 0 ? { parent_run_id: ids[at - 1] } : {}) })),
+    );
+    expect(result.accepted).toBe(102);
+    expect(result.refused[0]).toMatchObject({ loc: [ids[102], 'dotted_order'], type: 'missing' });
+  });
+
+  it('names updates whose runs never came as problems of their project', async () => {
+    const [named, unnamed] = [randomUUID(), randomUUID()];
+    const project = await store.projects.ensure(tenant, 'p');
+    await updates({ id: named, session_name: 'p', end_time: START }, { id: unnamed, end_time: START });
+    await client.query(
+      `UPDATE run_patches_waiting SET received_at = now() - interval '25 hours' WHERE tenant_id = $1`,
+      [tenant],
+    );
+    await store.tidy();
+    expect(await waiting()).toBe(0);
+    const { rows } = await client.query(
+      `SELECT p.project_id, p.run_id, c.count::int, p.type FROM ingest_problems p
+      JOIN ingest_problem_counts c USING (tenant_id, project_id, kind, type) WHERE tenant_id = $1 AND kind = 'dropped'`,
+      [tenant],
+    );
+    const type = 'run_never_arrived';
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        { project_id: project.id, run_id: named, count: 1, type },
+        { project_id: '00000000-0000-0000-0000-000000000000', run_id: unnamed, count: 1, type },
+      ]),
+    );
+  });
+});

@@ -1,0 +1,44 @@
+import { setImmediate } from 'node:timers/promises';
+import type { FieldProblem } from '#lib/errors';
+import { parseOperation } from '../wire/parse-operation.js';
+import type { RunBatch } from '../wire/run-operation.js';
+import { bytesOf } from './observe-ingestion.js';
+import type { ParsedOperation } from './run-group.js';
+import type { FoundPatch } from './waiting-patches.js';
+
+/** A broken client must not fill memory with its own problems. */
+export const MAX_PROBLEMS = 100;
+/** Bytes that are read before other requests have their turn, and what an operation costs besides its own. */
+const PARSED_AT_ONCE = 1 << 20;
+const OPERATION_COST = 4096;
+
+export interface ParsedBatch {
+  readonly operations: readonly ParsedOperation[];
+  readonly refused: readonly FieldProblem[];
+}
+
+export async function parseBatch(batch: RunBatch): Promise<ParsedBatch> {
+  const operations: ParsedOperation[] = [];
+  const refused: FieldProblem[] = [];
+  let cost = 0;
+  for (const kind of ['post', 'patch'] as const)
+    for (const operation of batch[kind]) {
+      cost += bytesOf(operation) + OPERATION_COST;
+      if (cost > PARSED_AT_ONCE) {
+        await setImmediate();
+        cost = 0;
+      }
+      const parsed = parseOperation(kind, operation);
+      if ('change' in parsed) operations.push({ change: parsed.change, operation });
+      else if (refused.length < MAX_PROBLEMS) refused.push(...parsed.problems);
+    }
+  return { operations, refused };
+}
+
+/** They were read once when they came, so they can be read now. */
+export function parseWaiting(patches: readonly FoundPatch[]): readonly ParsedOperation[] {
+  return patches.flatMap(({ operation }) => {
+    const parsed = parseOperation('patch', operation);
+    return 'change' in parsed ? [{ change: parsed.change, operation }] : [];
+  });
+}

@@ -1,0 +1,130 @@
+import { inTransaction, type Connection, type Pool } from '#lib/postgres';
+import type { PayloadStore } from '../run/payload-store.js';
+import { findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
+import { replacePairs } from '../run/run-pairs.js';
+import type { RunPlace } from '../run/run-place.js';
+import { selectRuns, updateRuns } from '../run/run-table.js';
+import type { RunRow } from '../run/stored-run.js';
+import type { OwnProject } from './own-project.js';
+import { pairsOfPayloads } from './pairs-of-payloads.js';
+import { parseWaiting } from './parse-batch.js';
+import { changeRun, groupByRun, type RunGroup } from './run-group.js';
+import { findMet, findMissed, findWaitingAt, removeWaiting } from './waiting-patches.js';
+
+/** Stored runs that are held in memory at once: an update of a few bytes may change a run of a hundred thousand. */
+const CHANGED_AT_ONCE = 200;
+/** Runs that updates were waiting for, of one transaction. */
+const SETTLED_AT_ONCE = 100;
+
+/** On whose behalf is written. */
+export interface Sender {
+  readonly tenantId: string;
+  /** The one project that the sender may write into; undefined where it may write into any. */
+  readonly own: OwnProject | undefined;
+}
+
+/** A run that is known, and what changes it. */
+type KnownRun = readonly [group: Pick<RunGroup, 'operations'>, place: RunPlace];
+
+/**
+ * Changes runs that are stored.
+ *
+ * Updates that came before their run wait in a table, and nothing keeps creates and updates apart: an update is written
+ * there and committed, then its sender looks whether the run has come; a create is committed, then its sender looks
+ * whether updates wait. One of the two commits comes second, and the look after it finds both. Keys are locked before
+ * waiting updates are read, so each is merged once. What a process that died did not look for, `settleMissed` finds.
+ */
+export class RunChanger {
+  constructor(private readonly payloads: PayloadStore) {}
+
+  /** @returns groups whose run is not known */
+  async change<G extends RunGroup>(
+    client: Connection,
+    { tenantId, own }: Sender,
+    groups: readonly G[],
+    mayChange: (group: G, place: RunPlace) => boolean = () => true,
+  ): Promise<{ readonly unknown: readonly G[] }> {
+    const places = await findPlaces(client, tenantId, groups, { projectId: own?.id, lock: true });
+    const known: KnownRun[] = [];
+    const unknown: G[] = [];
+    for (const [at, group] of groups.entries()) {
+      const place = places[at];
+      if (!place) {
+        unknown.push(group);
+        continue;
+      }
+      own?.checkPlace(place);
+      // what was sent before this batch comes first
+      if (place.isAwaited) await this.#mergeWaiting(client, place);
+      if (mayChange(group, place)) known.push([group, place]);
+    }
+    for (let from = 0; from < known.length; from += CHANGED_AT_ONCE)
+      await this.#changeKnown(client, tenantId, known.slice(from, from + CHANGED_AT_ONCE));
+    return { unknown };
+  }
+
+  /** Merges updates that wait for those of these runs that are stored. To be called after the commit that stored either. */
+  async settle(pool: Pool, tenantId: string, runIds: readonly string[]): Promise<void> {
+    const met = await findMet(pool, tenantId, runIds);
+    for (let from = 0; from < met.length; from += SETTLED_AT_ONCE)
+      await inTransaction(pool, (client) =>
+        this.#settleSome(client, tenantId, met.slice(from, from + SETTLED_AT_ONCE)),
+      );
+  }
+
+  /** The same for some runs of all tenants whose senders did not get there. */
+  async settleMissed(pool: Pool): Promise<void> {
+    for (const { tenantId, runIds } of await findMissed(pool)) await this.settle(pool, tenantId, runIds);
+  }
+
+  async #settleSome(client: Connection, tenantId: string, runs: readonly WantedRun[]): Promise<void> {
+    const places = await findPlaces(client, tenantId, runs, { lock: true });
+    for (const place of places) if (place) await this.#mergeWaiting(client, place);
+  }
+
+  /** The run's key is locked. */
+  async #mergeWaiting(client: Connection, place: RunPlace): Promise<void> {
+    const found = await findWaitingAt(client, place);
+    const mine = groupByRun(parseWaiting(found)).find(
+      ({ traceId }) => traceId === undefined || traceId === place.traceId,
+    );
+    if (mine) await this.#changeKnown(client, place.tenantId, [[mine, place]]);
+    await removeWaiting(client, place.tenantId, found);
+  }
+
+  /** Changes runs whose keys are locked. */
+  async #changeKnown(client: Connection, tenantId: string, known: readonly KnownRun[]): Promise<void> {
+    const rows = await selectRuns(
+      client,
+      tenantId,
+      known.map(([, place]) => place),
+    );
+    const byKey = new Map(rows.map((row) => [runKey(row), row] as const));
+    const updates = known.flatMap(([{ operations }, place]) => {
+      const before: RunRow | undefined = byKey.get(runKey(place));
+      const changes = operations.map(({ change }) => change);
+      return before ? [changeRun(before, changes)] : [];
+    });
+    const replaced = await this.payloads.replace(
+      client,
+      updates.map(({ row, replace }) => ({ place: row, payloads: replace })),
+    );
+    const filled = await this.payloads.fill(
+      client,
+      updates.map(({ row, fill }) => ({ place: row, payloads: fill })),
+    );
+    const touched = new Set([...replaced, ...filled].map(({ place }) => runKey(place)));
+    await updateRuns(
+      client,
+      tenantId,
+      updates.map(({ row }) => row),
+      (row) => touched.has(runKey(row)),
+    );
+    // one list after the other: a run may be in both
+    for (const changed of [replaced, filled])
+      await replacePairs(
+        client,
+        changed.map(({ place, payloads }) => ({ place, ...pairsOfPayloads(payloads) })),
+      );
+  }
+}
