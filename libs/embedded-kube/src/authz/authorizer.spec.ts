@@ -340,6 +340,9 @@ describe('rights of a node', () => {
     ['changes no pod', 'PATCH', `${SPACE}/pods/here`, { metadata: { labels: { a: 'b' } } }, 403],
     ['ends no other pod', 'DELETE', `${SPACE}/pods/there`, undefined, 403],
     ['gets 404 for a deleted pod', 'DELETE', `${SPACE}/pods/gone`, undefined, 404],
+    ['reads the namespace of its pods', 'GET', SPACE, undefined, 200],
+    ['reads no namespace of others', 'GET', '/api/v1/namespaces/default', undefined, 403],
+    ['lists no namespaces', 'GET', '/api/v1/namespaces', undefined, 403],
     ['makes no namespace', 'POST', '/api/v1/namespaces', { metadata: { name: 'by-node' } }, 403],
     ['hands out no roles', 'POST', `${RBAC}/clusterroles`, { metadata: { name: 'x' }, rules: [] }, 403],
   ])('%s', async (_, method, path, body, code) => {

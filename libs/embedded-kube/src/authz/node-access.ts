@@ -12,8 +12,8 @@ const LEASE_NAMESPACE = 'kube-node-lease';
 export type NodeAnswer = { readonly allowed: boolean; readonly reason: string } | undefined;
 
 /**
- * What a node may do because of the pods that are bound to it: read them and the Secrets and ConfigMaps that they name,
- * get tokens for their service accounts, write their status, end them; and keep its own Node and Lease. An attacker on a
+ * What a node may do because of the pods that are bound to it: read them, their namespaces, and the Secrets and ConfigMaps
+ * that they name, get tokens for their service accounts, write their status, end them; and keep its own Node and Lease. An attacker on a
  * node gets what its pods could get, and not all Secrets. Everything that all nodes may do is in the role
  * `system:node`.
  */
@@ -28,6 +28,8 @@ export function nodeAccess(access: Access, store: ObjectStore): NodeAnswer {
       return ownNode(access, node);
     case 'pods':
       return ownPod(access, node, store);
+    case 'namespaces':
+      return namespaceOfPods(access, node, store);
     case 'secrets':
     case 'configmaps':
       return namedByPods(access, node, store);
@@ -80,6 +82,12 @@ function ownPod(access: Access, node: string, store: ObjectStore): NodeAnswer {
   // a deleted pod is answered 404, which a late node understands
   if (!pod) return answer(verb !== 'get', noRelationship(node));
   return answer(isBound(pod.object, node), `pod is not bound to node '${node}'`);
+}
+
+/** By its uid a node tells a namespace from a former one of its name. */
+function namespaceOfPods({ verb, subresource, name }: Access, node: string, store: ObjectStore): NodeAnswer {
+  if (verb !== 'get' || subresource !== '') return undefined;
+  return answer(podsOf(node, name, store).length > 0, noRelationship(node));
 }
 
 function namedByPods(

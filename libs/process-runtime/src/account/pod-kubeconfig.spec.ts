@@ -30,7 +30,7 @@ describe('PodKubeconfig', () => {
       metadata: { namespace: 'default', name: 'p' },
       spec: { containers: [{ name: 'c', image: 'i' }] },
     });
-    const files = new PodFiles(folder, pod.metadata.uid ?? '', nodeUser());
+    const files = new PodFiles(folder, pod.metadata.uid ?? '', nodeUser);
     mkdirSync(join(folder, pod.metadata.uid ?? ''), { recursive: true });
     const kubeconfig = new PodKubeconfig(files, {
       client,

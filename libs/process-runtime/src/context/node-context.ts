@@ -28,8 +28,10 @@ export interface ImageResolver {
 
 /** Knows whom pods run as. */
 export interface Users {
+  /** Whether `of` wants to know which namespace of its name it is. */
+  readonly areOwn: boolean;
   /** @throws Error whose message says why the pod can have no user */
-  of(pod: Pod): PodUser;
+  of(pod: Pod, namespaceUid: string | undefined): PodUser;
   /**
    * Kills what still runs as this user of pods, or as any, when no pod of it does: a process can take off every other
    * sign of where it came from. Answers how many those were.

@@ -24,7 +24,7 @@ if (!isRoot)
     const podsFolder = join(folder, 'pods');
     mkdirSync(podsFolder, { recursive: true, mode: 0o700 });
     const users = chooseUsers(options, { folder, podsFolder, log });
-    const { uid } = users.of(POD);
+    const { uid } = users.of(POD, undefined);
     expect(users.problem === undefined).toBe(uid !== 0);
     expect(readdirSync(folder).filter((name) => name.includes('probe'))).toEqual([]);
     expect(existsSync(join(folder, 'users.json'))).toBe(uid !== 0);

@@ -17,31 +17,60 @@ function pod(namespace: string, account?: string): Pod {
   return { metadata: { name: 'p', namespace }, spec };
 }
 
+/** Of the namespace of a name, until another one has the name. */
+const uidOf = (namespace: string) => `uid-of-${namespace}`;
+
 describe('PodUsers', () => {
   const folder = temporaryFolder();
   const [second, third, own] = [temporaryFolder(), temporaryFolder(), temporaryFolder()];
+  const [fourth, fifth] = [temporaryFolder(), temporaryFolder()];
 
   it('gives a namespace one user, and a service account whose token is held another', () => {
     const users = new PodUsers(folder, join(folder, 'pods'), [RANGE]);
-    expect(users.of(pod('a'))).toEqual({ uid: 60_800, gid: 60_800, isOwn: true });
-    expect(users.of(pod('a', 'listener'))).toMatchObject({ uid: 60_801 });
-    expect(users.of(pod('b'))).toMatchObject({ uid: 60_802 });
-    expect(users.of(pod('a'))).toMatchObject({ uid: 60_800 });
+    expect(users.of(pod('a'), uidOf('a'))).toEqual({ uid: 60_800, gid: 60_800, isOwn: true });
+    expect(users.of(pod('a', 'listener'), uidOf('a'))).toMatchObject({ uid: 60_801 });
+    expect(users.of(pod('b'), uidOf('b'))).toMatchObject({ uid: 60_802 });
+    expect(users.of(pod('a'), uidOf('a'))).toMatchObject({ uid: 60_800 });
     expect(statSync(join(folder, 'users.json')).mode & 0o777).toBe(0o600);
   });
 
   it('keeps them over restarts, and names the setting when none is left', () => {
     const users = new PodUsers(folder, join(folder, 'pods'), [RANGE]);
-    expect(users.of(pod('b'))).toMatchObject({ uid: 60_802 });
-    expect(() => users.of(pod('c'))).toThrow(/no user is left for pods of c: .*AGENTPLANE_POD_USERS/);
+    expect(users.of(pod('b'), uidOf('b'))).toMatchObject({ uid: 60_802 });
+    expect(() => users.of(pod('c'), uidOf('c'))).toThrow(
+      /no user is left for pods of c: .*AGENTPLANE_POD_USERS/,
+    );
+  });
+
+  it('gives a namespace that was made again under its name other numbers, and its former ones to no one', () => {
+    const users = new PodUsers(fourth, join(fourth, 'pods'), [{ first: 60_800, last: 60_810 }]);
+    const numbers = (uid: string) => [users.of(pod('a'), uid).uid, users.of(pod('a', 'default'), uid).uid];
+    const former = numbers('first');
+    const later = [...numbers('second'), ...numbers('third')];
+    expect(new Set([...former, ...later]).size).toBe(6);
+    expect(numbers('second')).toEqual(later.slice(0, 2));
+  });
+
+  it('leaves the numbers of an earlier version to the namespace that has the name now', () => {
+    const given = { users: { a: 60_800, 'a/default': 60_801, ab: 60_802 } };
+    writeFileSync(join(fifth, 'users.json'), JSON.stringify(given));
+    const users = new PodUsers(fifth, join(fifth, 'pods'), [{ first: 60_800, last: 60_810 }]);
+    expect([users.of(pod('a'), 'now').uid, users.of(pod('a', 'default'), 'now').uid]).toEqual([
+      60_800, 60_801,
+    ]);
+    expect([users.of(pod('a'), 'later').uid, users.of(pod('ab'), 'other').uid]).toEqual([60_803, 60_802]);
   });
 
   it('goes on in the next range when one is used up', () => {
     const more = [RANGE, { first: 1_900_000_000, last: 1_900_000_001 }];
     const users = new PodUsers(folder, join(folder, 'pods'), more);
-    expect(users.of(pod('b'))).toMatchObject({ uid: 60_802 });
-    expect([users.of(pod('c')).uid, users.of(pod('d')).uid]).toEqual([1_900_000_000, 1_900_000_001]);
-    expect(() => users.of(pod('e'))).toThrow(/all of 60800-60802,1900000000-1900000001 are given/);
+    expect(users.of(pod('b'), uidOf('b'))).toMatchObject({ uid: 60_802 });
+    expect([users.of(pod('c'), uidOf('c')).uid, users.of(pod('d'), uidOf('d')).uid]).toEqual([
+      1_900_000_000, 1_900_000_001,
+    ]);
+    expect(() => users.of(pod('e'), uidOf('e'))).toThrow(
+      /all of 60800-60802,1900000000-1900000001 are given/,
+    );
   });
 
   it('passes over numbers that the machine has given', () => {
@@ -54,26 +83,29 @@ describe('PodUsers', () => {
       { first: 100_000, last: 165_535 },
     ]);
     const users = new PodUsers(own, join(own, 'pods'), [{ first: 0, last: 1_000_000 }]);
-    const { uid } = users.of(pod('a'));
+    const { uid } = users.of(pod('a'), uidOf('a'));
     expect(foreignRanges().some(({ first, last }) => first <= (uid ?? 0) && (uid ?? 0) <= last)).toBe(false);
   });
 
   it('gives the service accounts of one namespace no more than their share', () => {
     const wide = { first: 60_810, last: 60_910 };
     const users = new PodUsers(second, join(folder, 'pods'), [wide]);
-    const given = Array.from({ length: 16 }, (_, at) => users.of(pod('greedy', `account-${at}`)).uid);
+    const given = Array.from(
+      { length: 16 },
+      (_, at) => users.of(pod('greedy', `account-${at}`), uidOf('greedy')).uid,
+    );
     expect(new Set(given).size).toBe(16);
-    expect(() => users.of(pod('greedy', 'one-more'))).toThrow(
+    expect(() => users.of(pod('greedy', 'one-more'), uidOf('greedy'))).toThrow(
       /no user is left for pods of greedy\/one-more: .*16 service accounts of greedy/,
     );
-    expect(users.of(pod('greedy', 'account-3')).uid).toBe(given[3]);
-    expect(users.of(pod('greedy')).uid).toBeGreaterThan(60_810);
-    expect(users.of(pod('other', 'one')).uid).toBeGreaterThan(60_810);
+    expect(users.of(pod('greedy', 'account-3'), uidOf('greedy')).uid).toBe(given[3]);
+    expect(users.of(pod('greedy'), uidOf('greedy')).uid).toBeGreaterThan(60_810);
+    expect(users.of(pod('other', 'one'), uidOf('other')).uid).toBeGreaterThan(60_810);
   });
 
   it('gives a user to a namespace that is named like a part of every object', () => {
     const users = new PodUsers(third, join(folder, 'pods'), [RANGE]);
-    expect(users.of(pod('constructor'))).toMatchObject({ uid: 60_800 });
+    expect(users.of(pod('constructor'), uidOf('constructor'))).toMatchObject({ uid: 60_800 });
   });
 
   it('refuses a damaged file: files of one workspace must not become those of another', () => {

@@ -12,16 +12,21 @@ import type { Users } from '../context/node-context.js';
 const MAX_ACCOUNTS = 16;
 
 interface Given {
-  /** `NAMESPACE`, or `NAMESPACE/ACCOUNT` for pods with the token of a service account → number. */
+  /**
+   * `NAMESPACE@UID`, or `NAMESPACE@UID/ACCOUNT` for pods with the token of a service account → number. Without `@UID` where
+   * the namespace could not be read, and in files of earlier versions.
+   */
   readonly users: Readonly<Record<string, number>>;
 }
 
 /**
  * Gives every namespace a user of its own, and every service account whose token its pods hold another: an agent must not
- * read the token of the listener beside it. Kept in `users.json`, because files outlive the node. No entry in `/etc/passwd`
+ * read the token of the listener beside it. A namespace that was deleted and made again under its name is another one:
+ * files and processes of the former may be left. Kept in `users.json`, because files outlive the node. No entry in `/etc/passwd`
  * is needed; the group has the user's number.
  */
 export class PodUsers implements Users {
+  readonly areOwn = true;
   readonly #file: string;
   readonly #podsFolder: string;
   readonly #ranges: readonly UserRange[];
@@ -36,8 +41,10 @@ export class PodUsers implements Users {
   }
 
   /** @throws Error when every number of the range is given, or the namespace has had its share */
-  of(pod: Pod): PodUser {
-    const { namespace = '' } = pod.metadata;
+  of(pod: Pod, namespaceUid: string | undefined): PodUser {
+    const { namespace: name = '' } = pod.metadata;
+    const namespace = namespaceUid === undefined ? name : `${name}@${namespaceUid}`;
+    if (namespace !== name) this.#adopt(name, namespace);
     const account = pod.spec.serviceAccountName ?? 'default';
     const key = isAccountMounted(pod) ? `${namespace}/${account}` : namespace;
     const uid = Object.hasOwn(this.#users, key) ? this.#users[key] : undefined;
@@ -64,24 +71,43 @@ export class PodUsers implements Users {
     return undefined;
   }
 
+  /** Numbers of a time when only the name was known belong to the namespace that has it now. */
+  #adopt(name: string, namespace: string): void {
+    const isOfName = (key: string): boolean => key === name || key.startsWith(`${name}/`);
+    if (!Object.keys(this.#users).some(isOfName)) return;
+    const entries = Object.entries(this.#users).map(([key, uid]) => [
+      isOfName(key) ? `${namespace}${key.slice(name.length)}` : key,
+      uid,
+    ]);
+    this.#write(Object.fromEntries(entries) as Given['users']);
+  }
+
   #give(key: string, namespace: string): number {
     const accounts = Object.keys(this.#users).filter((one) => one.startsWith(`${namespace}/`));
     if (key !== namespace && accounts.length >= MAX_ACCOUNTS)
       throw new Error(
-        `no user is left for pods of ${key}: ${accounts.length} service accounts of ${namespace} have had one; ` +
+        `no user is left for pods of ${shown(key)}: ${accounts.length} service accounts of ${shown(namespace)} have had one; ` +
           'use one of these, or set automountServiceAccountToken to false',
       );
     const uid = this.#findFree();
     if (uid === undefined)
       throw new Error(
-        `no user is left for pods of ${key}: all of ${rangesText(this.#ranges)} are given or belong to others; ` +
+        `no user is left for pods of ${shown(key)}: all of ${rangesText(this.#ranges)} are given or belong to others; ` +
           'add a range to AGENTPLANE_POD_USERS and restart',
       );
-    const users = { ...this.#users, [key]: uid };
-    writeWhole(this.#file, `${JSON.stringify({ users } satisfies Given, undefined, 2)}\n`);
-    this.#users = users;
+    this.#write({ ...this.#users, [key]: uid });
     return uid;
   }
+
+  #write(users: Given['users']): void {
+    writeWhole(this.#file, `${JSON.stringify({ users } satisfies Given, undefined, 2)}\n`);
+    this.#users = users;
+  }
+}
+
+/** As people know it, without the uid of the namespace. */
+function shown(key: string): string {
+  return key.replace(/@[^/]*/, '');
 }
 
 function rangesText(ranges: readonly UserRange[]): string {

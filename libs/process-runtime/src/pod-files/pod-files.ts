@@ -32,11 +32,12 @@ export interface PodRecord {
  */
 export class PodFiles {
   readonly folder: string;
-  readonly #user: PodUser;
+  readonly #userOf: () => PodUser;
 
-  constructor(podsFolder: string, uid: string, user: PodUser) {
+  /** @param user asked for when something is made for the pod */
+  constructor(podsFolder: string, uid: string, user: () => PodUser) {
     this.folder = join(podsFolder, uid);
-    this.#user = user;
+    this.#userOf = user;
   }
 
   get recordFile(): string {
@@ -66,6 +67,10 @@ export class PodFiles {
 
   terminationMessageFile(container: string): string {
     return join(this.folder, `${container}.termination`);
+  }
+
+  get #user(): PodUser {
+    return this.#userOf();
   }
 
   prepare(): void {

@@ -12,6 +12,7 @@ import type { ContainerLog } from '../log/pod-logs.js';
 import { refusalText, refusedFields } from '../pod-fields/refused-fields.js';
 import { PodFiles } from '../pod-files/pod-files.js';
 import { isOver } from './is-over.js';
+import { namespaceUid } from './namespace-uid.js';
 import type { PodRejection } from './pod-rejection.js';
 import { StatusReporter } from './status-reporter.js';
 import { type PodView, summarizePod } from './summarize-pod.js';
@@ -57,7 +58,8 @@ const NOT_SUPPORTED = 'NotSupported';
  */
 export class PodWorker {
   readonly #context: NodeContext;
-  readonly #user: PodUser | Error;
+  /** Undefined until it is known which namespace the pod is in. */
+  #user: PodUser | Error | undefined;
   readonly #rejection: PodRejection | undefined;
   readonly #files: PodFiles;
   readonly #reporter: StatusReporter;
@@ -86,8 +88,7 @@ export class PodWorker {
     this.#rejection = rejection;
     this.#onIdle = onIdle;
     this.#pod = pod;
-    this.#user = userOf(context, pod);
-    this.#files = new PodFiles(context.podsFolder, pod.metadata.uid ?? '', this.#runningUser);
+    this.#files = new PodFiles(context.podsFolder, pod.metadata.uid ?? '', () => this.#runningUser);
     this.#kubeconfig = new PodKubeconfig(this.#files, context);
     this.#startTime = pod.status?.startTime ? new Date(pod.status.startTime) : context.clock.now();
     this.#reporter = new StatusReporter({
@@ -183,7 +184,7 @@ export class PodWorker {
 
   /** Nothing is started where there is none. */
   get #runningUser(): PodUser {
-    return this.#user instanceof Error ? nodeUser() : this.#user;
+    return this.#user === undefined || this.#user instanceof Error ? nodeUser() : this.#user;
   }
 
   #view(): PodView {
@@ -227,7 +228,8 @@ export class PodWorker {
   /** Resolves when all containers have ended for good; never rejects. */
   async #work(): Promise<void> {
     if (this.#rejection) return this.#reportUnstarted(this.#rejection);
-    if (this.#isRefused()) return;
+    await this.#chooseUser();
+    if (this.#cause || this.#isRefused()) return;
     await this.#prepare();
     for (const runner of this.#init) {
       if (this.#cause) return;
@@ -238,6 +240,23 @@ export class PodWorker {
     if (this.#cause) return;
     await Promise.all(this.#containers.map((runner) => runner.run()));
     this.#reporter.report();
+  }
+
+  async #chooseUser(): Promise<void> {
+    const { users, clock, log } = this.#context;
+    while (!this.#cause) {
+      try {
+        const namespace = users.areOwn ? await namespaceUid(this.#context, this.#pod) : undefined;
+        this.#user = userOf(this.#context, this.#pod, namespace);
+        return;
+      } catch (error) {
+        log.warn(
+          { pod: this.#pod.metadata.name, problem: errorText(error) },
+          'reading the namespace of a pod failed, retrying',
+        );
+        await within(this.#ending.promise, RETRY_MS, clock);
+      }
+    }
   }
 
   /** Says so where the spec asks for what a process cannot have: nothing of it is started then. */
@@ -348,9 +367,9 @@ export class PodWorker {
   }
 }
 
-function userOf({ users }: NodeContext, pod: Pod): PodUser | Error {
+function userOf({ users }: NodeContext, pod: Pod, namespace: string | undefined): PodUser | Error {
   try {
-    return users.of(pod);
+    return users.of(pod, namespace);
   } catch (error) {
     return error instanceof Error ? error : new Error(errorText(error));
   }
