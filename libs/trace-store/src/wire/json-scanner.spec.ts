@@ -122,4 +122,29 @@ describe('the JSON scanner', () => {
     expect(judge('['.repeat(MAX_JSON_DEPTH + 1) + ']'.repeat(MAX_JSON_DEPTH + 1))).toBe(false);
     expect(judge('['.repeat(5_000_000))).toBe(false);
   });
+
+  it('takes no memory of its own for a value', () => {
+    const real = globalThis.Uint8Array;
+    let made = 0;
+    globalThis.Uint8Array = new Proxy(real, {
+      construct: (target, given, newTarget) => {
+        made++;
+        return Reflect.construct(target, given, newTarget) as object;
+      },
+    });
+    try {
+      const bytes = Buffer.from(`{${Array.from({ length: 500 }, (_, n) => `"a${n}":[1,{}]`).join()}}`);
+      made = 0;
+      eachMember(bytes, 0, (_name, { start }) => void eachItem(bytes, start, () => true));
+    } finally {
+      globalThis.Uint8Array = real;
+    }
+    expect(made).toBe(0);
+  });
+
+  it('keeps objects and lists apart below levels that an earlier value left open', () => {
+    expect(judge('{"a":[{"b":[')).toBe(false);
+    expect(judge('[{"a":[{}]}]')).toBe(true);
+    expect(judge('[{"a":[{]}]')).toBe(false);
+  });
 });

@@ -7,8 +7,8 @@ const MAX_OPERATIONS = 20_000;
 /** Far more than a run may have: what is nested too deeply for one shall not take the others of its batch with it. */
 const SPLIT_DEPTH = 1000;
 
-/** A client must not fill memory with its own problems. */
-const MAX_UNKNOWN = 100;
+/** Two are known. A client must not fill time and memory with its own problems: the first so many are looked at. */
+const MAX_MEMBERS = 100;
 const MAX_NAME = 200;
 
 function refuse(problems: readonly FieldProblem[]): never {
@@ -37,16 +37,7 @@ export function splitBatch(body: Buffer, place: readonly (string | number)[] = [
     eachItem(body, range.start, visit, SPLIT_DEPTH);
   };
   const unknown = new Set<string>();
-  let isEmpty = true;
-  const visit = (name: string, range: ByteRange): void => {
-    isEmpty = false;
-    if (name === 'post' || name === 'patch') take(name, range);
-    else if (unknown.size < MAX_UNKNOWN) unknown.add(name.slice(0, MAX_NAME));
-  };
-  const end = eachMember(body, 0, visit, SPLIT_DEPTH);
-  expectEnd(body, end);
-  if (isEmpty) refuse([{ loc: [...place, 'post'], msg: 'Field required: post or patch', type: 'missing' }]);
-  if (unknown.size > 0)
+  const refuseUnknown = (): never =>
     refuse(
       [...unknown].map((name) => ({
         loc: [...place, name],
@@ -54,5 +45,18 @@ export function splitBatch(body: Buffer, place: readonly (string | number)[] = [
         type: 'extra_forbidden',
       })),
     );
+  let members = 0;
+  const visit = (name: string, range: ByteRange): void => {
+    if (name === 'post' || name === 'patch') take(name, range);
+    else unknown.add(name.slice(0, MAX_NAME));
+    if (++members < MAX_MEMBERS) return;
+    if (unknown.size > 0) refuseUnknown();
+    refuse([{ loc: [...place, name], msg: 'Member sent too often; send it once', type: 'value_error' }]);
+  };
+  const end = eachMember(body, 0, visit, SPLIT_DEPTH);
+  expectEnd(body, end);
+  if (members === 0)
+    refuse([{ loc: [...place, 'post'], msg: 'Field required: post or patch', type: 'missing' }]);
+  if (unknown.size > 0) refuseUnknown();
   return batch;
 }

@@ -114,19 +114,24 @@ export function factsInExtra(extra: Buffer): ExtraFacts {
   return { usage, threadId: threadName === undefined ? undefined : threads.get(threadName) };
 }
 
+/** Events of one run in which the first token is looked for; it comes right after the start. */
+const MAX_EVENTS = 1000;
+
 /** Time of the first `new_token` event. Validates the JSON. */
 export function firstTokenTime(events: Buffer): Instant | undefined {
   let time: Instant | undefined;
+  let left = MAX_EVENTS;
   if (events[0] !== OPEN_ARRAY) return undefined;
   eachItem(events, 0, (item) => {
+    if (left-- <= 0) return false;
     if (events[item.start] !== OPEN_OBJECT) return true;
     let isToken = false;
-    let at: Instant | undefined;
+    let at: ByteRange | undefined;
     eachMember(events, item.start, (name, range) => {
       if (name === 'name') isToken = parseRange(events, range) === 'new_token';
-      else if (name === 'time') at = parseWireTime(parseRange(events, range));
+      else if (name === 'time') at = range;
     });
-    if (isToken) time = at;
+    if (isToken && at) time = parseWireTime(parseRange(events, at));
     return !isToken;
   });
   return time;

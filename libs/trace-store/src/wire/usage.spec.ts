@@ -1,0 +1,34 @@
+import { jest } from '@jest/globals';
+import { formatInstant } from '#lib/time';
+import { firstTokenTime } from './usage.js';
+
+const event = (name: string, n: number): object => ({
+  name,
+  time: new Date(Date.UTC(2026, 0, 1) + n).toISOString(),
+});
+const read = (events: readonly object[]): string | undefined => {
+  const time = firstTokenTime(Buffer.from(JSON.stringify(events)));
+  return time === undefined ? undefined : formatInstant(time);
+};
+const many = (count: number): readonly object[] => Array.from({ length: count }, (_, n) => event('other', n));
+
+describe('the time of the first token', () => {
+  it('belongs to the first event of this name', () => {
+    expect(read([event('start', 1), event('new_token', 2), event('new_token', 3)])).toBe(
+      '2026-01-01T00:00:00.002000Z',
+    );
+    expect(read(many(3))).toBeUndefined();
+  });
+
+  it('comes from the first thousand events, and is the only one that is parsed', () => {
+    const parse = jest.spyOn(JSON, 'parse');
+    try {
+      expect(read([...many(999), event('new_token', 1)])).toBe('2026-01-01T00:00:00.001000Z');
+      expect(parse).toHaveBeenCalledTimes(1001);
+      expect(read([...many(1500), event('new_token', 1)])).toBeUndefined();
+      expect(parse).toHaveBeenCalledTimes(2001);
+    } finally {
+      parse.mockRestore();
+    }
+  });
+});
