@@ -22,6 +22,7 @@ import { IsString } from 'class-validator/cjs/decorator/typechecker/IsString.js'
 import { UUID_PATTERN } from '#lib/resources';
 import { parseInstant } from '#lib/time';
 import { Described } from './described.js';
+import { Noted, type FieldNote } from './excess.js';
 import { listOf, object, orNull, type Shape } from './shape.js';
 
 /**
@@ -33,13 +34,17 @@ interface FieldOptions {
   readonly about?: string;
 }
 
+/** What is inside of a field with parts. */
+interface InsideOptions extends FieldOptions, FieldNote {}
+
 function says(msg: string, type: string, each = false): ValidationOptions {
   return { message: msg, context: { type }, each };
 }
 
-function field(options: FieldOptions, schema: Shape, ...checks: PropertyDecorator[]): PropertyDecorator {
-  const { required = false, about } = options;
+function field(options: InsideOptions, schema: Shape, ...checks: PropertyDecorator[]): PropertyDecorator {
+  const { required = false, about, maxItems, inside } = options;
   return applyDecorators(
+    Noted({ ...(maxItems === undefined ? {} : { maxItems }), ...(inside ? { inside } : {}) }),
     Described(({ ApiProperty }) =>
       ApiProperty({
         ...(required ? schema : orNull(schema)),
@@ -187,7 +192,7 @@ export function Choice(values: readonly string[], options: ChoiceOptions = {}): 
 
 export function Nested(type: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
   return field(
-    options,
+    { ...options, inside: type },
     object(type),
     IsObject(says('Input should be a valid object', 'model_type')),
     ValidateNested(says('Input should be a valid object', 'model_type')),
@@ -206,6 +211,10 @@ function sizes({ minSize = 0, maxSize = MAX_ITEMS }: ListOptions): Shape {
   return { ...(minSize > 0 ? { minItems: minSize } : {}), maxItems: maxSize };
 }
 
+function listNote(options: ListOptions): InsideOptions {
+  return { ...options, maxItems: options.maxSize ?? MAX_ITEMS };
+}
+
 function listChecks({ minSize = 0, maxSize = MAX_ITEMS }: ListOptions): PropertyDecorator[] {
   return [
     IsArray(says('Input should be a valid list', 'list_type')),
@@ -216,7 +225,7 @@ function listChecks({ minSize = 0, maxSize = MAX_ITEMS }: ListOptions): Property
 
 export function NestedList(type: () => new () => object, options: ListOptions = {}): PropertyDecorator {
   return field(
-    options,
+    { ...listNote(options), inside: type },
     { ...listOf(type), ...sizes(options) },
     ...listChecks(options),
     // a list within a list would be taken for its items
@@ -240,7 +249,7 @@ export function TextList(options: TextListOptions = {}): PropertyDecorator {
     ...(choices ? { enum: [...choices] } : {}),
   };
   return field(
-    options,
+    listNote(options),
     { type: 'array', items: item, ...sizes(options) },
     ...listChecks(options),
     IsString(says('Input should be a valid string', 'string_type', true)),
@@ -320,7 +329,7 @@ export function FreeObject({ maxBytes = 1_048_576, ...options }: FreeObjectOptio
 
 export function FreeObjectList(options: ListOptions = {}): PropertyDecorator {
   return field(
-    options,
+    listNote(options),
     { type: 'array', items: { type: 'object', additionalProperties: true }, ...sizes(options) },
     ...listChecks(options),
     IsObject(says('Input should be a valid object', 'dict_type', true)),

@@ -1,5 +1,6 @@
 import type { FieldProblem } from '#lib/errors';
 import type { KubeApiError, KubeErrorCause } from '#lib/kube';
+import { MAX_PROBLEMS } from './excess.js';
 
 function snake(camel: string): string {
   return camel.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`);
@@ -41,5 +42,5 @@ function problem(cause: KubeErrorCause): FieldProblem {
 export function problemsOfInvalid(error: KubeApiError): readonly FieldProblem[] {
   const causes = error.details.causes ?? [];
   if (causes.length === 0) return [{ loc: ['body'], msg: error.message, type: 'field_value_invalid' }];
-  return causes.map(problem);
+  return causes.slice(0, MAX_PROBLEMS).map(problem);
 }

@@ -3,6 +3,7 @@ import { PARAMTYPES_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constan
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { getMetadataStorage } from 'class-validator/cjs/metadata/MetadataStorage.js';
 import type { FastifyRequest } from 'fastify';
+import { MAX_PROBLEMS } from './excess.js';
 import { invalid } from './request-pipe.js';
 
 type Handler = ReturnType<ExecutionContext['getHandler']>;
@@ -13,9 +14,6 @@ interface RouteArgument {
   /** Name of the one query parameter; absent where a class takes all of them. */
   readonly data?: unknown;
 }
-
-/** A client must not fill memory with its own problems. */
-const MAX_PROBLEMS = 100;
 
 /** The names that a route declares: the same decorators make the OpenAPI document. */
 function declaredNames(controller: object, handler: Handler): readonly string[] {

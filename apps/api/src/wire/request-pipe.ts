@@ -3,10 +3,11 @@ import { plainToInstance } from 'class-transformer';
 import type { ValidationError } from 'class-validator';
 import { Validator } from 'class-validator/cjs/validation/Validator.js';
 import { PublicError, type FieldProblem } from '#lib/errors';
+import { findExcess, MAX_PROBLEMS } from './excess.js';
 
 /**
- * Checks bodies and queries against their request class and reports every problem at once, unknown fields of a body
- * included. Unknown query parameters are refused by the guard before, also on routes that take none.
+ * Checks bodies and queries against their request class and reports the first hundred problems at once, unknown fields of a
+ * body included. Of a body with lists that are too long, or very many unknown names, nothing else is looked at. Unknown query parameters are refused by the guard before, also on routes that take none.
  */
 @Injectable()
 export class RequestPipe implements PipeTransform {
@@ -16,6 +17,8 @@ export class RequestPipe implements PipeTransform {
     if ((type !== 'body' && type !== 'query') || !isRequestClass(metatype)) return value;
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw invalid([{ loc: [type], msg: 'Input should be a valid object', type: 'model_type' }]);
+    const excess = type === 'body' ? findExcess(metatype, value) : [];
+    if (excess.length > 0) throw invalid(excess);
     const request = plainToInstance(metatype, value);
     const errors = await this.#validator.validate(request, {
       whitelist: true,
@@ -28,9 +31,9 @@ export class RequestPipe implements PipeTransform {
   }
 }
 
-/** @returns an error that names every wrong field */
+/** @returns an error that names the first hundred wrong fields */
 export function invalid(found: readonly FieldProblem[]): PublicError {
-  return new PublicError('invalid', 'the request is not valid', found);
+  return new PublicError('invalid', 'the request is not valid', found.slice(0, MAX_PROBLEMS));
 }
 
 function isRequestClass(metatype: ArgumentMetadata['metatype']): metatype is new () => object {

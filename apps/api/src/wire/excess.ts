@@ -1,0 +1,73 @@
+import 'reflect-metadata';
+import type { FieldProblem } from '#lib/errors';
+
+/** A client must not fill memory with its own problems. */
+export const MAX_PROBLEMS = 100;
+
+/** What a field of a request says about what may be inside of it. */
+export interface FieldNote {
+  /** Most items, of a list. */
+  readonly maxItems?: number;
+  /** Class of the object, or of each item. */
+  readonly inside?: () => new () => object;
+}
+
+const FIELD_NOTE = Symbol('field of a request');
+
+/** Marks a field as declared. */
+export function Noted(note: FieldNote): PropertyDecorator {
+  return (prototype, name) => Reflect.defineMetadata(FIELD_NOTE, note, prototype, name);
+}
+
+type RequestClass = new () => object;
+
+/**
+ * Finds lists that are longer than they may be, and very many unknown names, by the lengths alone: making an instance and
+ * a list of problems of each item takes a kilobyte and twenty microseconds, for three bytes that were sent.
+ * @returns at most `MAX_PROBLEMS`; none for a body that is to be checked field by field
+ */
+export function findExcess(type: RequestClass, body: object): readonly FieldProblem[] {
+  const excess = new Excess();
+  excess.object(type, body, ['body']);
+  return excess.problems;
+}
+
+class Excess {
+  readonly #long: FieldProblem[] = [];
+  readonly #unknown: FieldProblem[] = [];
+
+  get problems(): readonly FieldProblem[] {
+    const isMuchUnknown = this.#unknown.length === MAX_PROBLEMS;
+    return isMuchUnknown ? [...this.#long, ...this.#unknown].slice(0, MAX_PROBLEMS) : this.#long;
+  }
+
+  object(type: RequestClass, value: object, loc: readonly (string | number)[]): void {
+    for (const [name, member] of Object.entries(value)) {
+      if (this.#isFull()) return;
+      const note = Reflect.getMetadata(FIELD_NOTE, type.prototype as object, name) as FieldNote | undefined;
+      if (note) this.#field(note, member, [...loc, name]);
+      else
+        this.#unknown.push({
+          loc: [...loc, name],
+          msg: 'Extra inputs are not permitted',
+          type: 'extra_forbidden',
+        });
+    }
+  }
+
+  #field(note: FieldNote, value: unknown, loc: readonly (string | number)[]): void {
+    const { inside, maxItems = Infinity } = note;
+    if (typeof value !== 'object' || value === null) return;
+    if (!Array.isArray(value)) {
+      if (inside && note.maxItems === undefined) this.object(inside(), value, loc);
+    } else if (value.length > maxItems)
+      this.#long.push({ loc, msg: `List should have at most ${maxItems} items`, type: 'too_long' });
+    else if (inside && note.maxItems !== undefined)
+      for (const [at, item] of (value as unknown[]).entries())
+        if (typeof item === 'object' && item !== null) this.object(inside(), item, [...loc, at]);
+  }
+
+  #isFull(): boolean {
+    return this.#long.length === MAX_PROBLEMS || this.#unknown.length === MAX_PROBLEMS;
+  }
+}
