@@ -2,8 +2,9 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
+  BufferBudget,
   guardServer,
   GUARDED_SERVER,
   limitServer,
@@ -21,11 +22,14 @@ import { Ticks } from '#lib/ticks';
 import { ApiModule } from './api-module.js';
 import { auditRequests } from './audit/audit-requests.js';
 import type { ApiParts } from './core/core-module.js';
+import { findCaller } from './tenancy/caller.js';
 import { guardKeys, type KeyRing } from './tenancy/key-guard.js';
 import { KEY_RING } from './tenancy/tenancy-module.js';
+import { AnswerBudget } from './trace/answer-budget.js';
 import { allowPages } from './wire/allow-pages.js';
 import { answerNotBuilt } from './wire/not-built.js';
 import { registerBodyParsers } from './wire/body-parsers.js';
+import { countAnswers } from './wire/count-answers.js';
 import { ErrorFilter } from './wire/error-filter.js';
 import { watchMethods } from './wire/method-not-allowed.js';
 import { QueryGuard } from './wire/query-guard.js';
@@ -43,6 +47,15 @@ export interface ApiApplication extends Stoppable {
 
 /** Bodies are bounded and held in memory until they have come. */
 const LIMITS: ServerLimits = { ...SERVER_LIMITS, bodyTotalMs: 120_000 };
+
+/** Of what traces may hold: other bodies are at most 1 MiB long. */
+const SHARE_OF_BODIES = 0.25;
+const BUSY = 'Reading the body failed: too many bodies arrive at once; try again';
+
+/** Who is to share what requests hold; callers without a key by their address. */
+function ownerOf(request: FastifyRequest): string | undefined {
+  return findCaller(request)?.tenantId ?? request.socket.remoteAddress;
+}
 
 /** Makes the modules and the server; informers may be started afterwards, since the modules have said what they follow. */
 export async function openApplication(
@@ -63,7 +76,12 @@ export async function openApplication(
   guardServer(server);
   allowPages(server, config.corsOrigins);
   auditRequests(server, parts.audit);
-  registerBodyParsers(server, config.maxBodyBytes);
+  registerBodyParsers(server, {
+    maxRawBytes: config.maxBodyBytes,
+    budget: new BufferBudget(config.maxBufferedBytes * SHARE_OF_BODIES, BUSY),
+    ownerOf,
+  });
+  countAnswers(server, { budget: application.get(AnswerBudget, { strict: false }), ownerOf });
   guardKeys(server, application.get<KeyRing>(KEY_RING, { strict: false }));
   endConnectionsWhenClosing(server);
   answerNotBuilt(server);

@@ -126,6 +126,7 @@ export class RunsController {
   }
 
   @Get(':run_id')
+  @RouteConfig({ countsAnswer: true })
   @Header('content-type', 'application/json; charset=utf-8')
   @Operation({ summary: 'A run with its payloads', answer: RunAnswer })
   async get(

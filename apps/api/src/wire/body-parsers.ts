@@ -1,13 +1,15 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
-import { readBody } from '#lib/http';
+import { type BufferBudget, readBody } from '#lib/http';
 import { findInvalidUtf8, findJsonTrouble, renderTrouble } from '#lib/json';
 import { JsonSyntaxError, validateJson } from '#lib/trace-store';
 
 /** Bodies of all routes but those of traces. */
 const MAX_PLAIN_BYTES = 1_048_576;
 const MAX_PLAIN_DEPTH = 64;
+/** Members and items of the largest request that its class lets through are fewer; each takes up to seventy bytes. */
+const MAX_PLAIN_VALUES = 50_000;
 
 /**
  * Names by which a value reaches into its prototype, passes itself off as an instance of another class, or is taken for a
@@ -36,7 +38,7 @@ function parseBody(body: Buffer): unknown {
   if (invalidAt !== undefined) throw new JsonSyntaxError('the text is not UTF-8', invalidAt);
   validateJson(body, MAX_PLAIN_DEPTH);
   const text = body.toString('utf8');
-  const trouble = findJsonTrouble(text);
+  const trouble = findJsonTrouble(text, { maxValues: MAX_PLAIN_VALUES });
   if (trouble)
     throw new PublicError('invalid', 'the body is not valid', [
       { loc: ['body', ...trouble.path], msg: renderTrouble(trouble), type: `json_${trouble.kind}` },
@@ -51,12 +53,29 @@ function unsupported(message: string): Error {
   return Object.assign(new Error(message), { statusCode: 415 });
 }
 
+export interface BodyLimits {
+  /** Of a body that is handed on as a stream. */
+  readonly maxRawBytes: number;
+  /** For all other bodies. */
+  readonly budget: BufferBudget;
+  /** Whose body it is. */
+  readonly ownerOf: (request: FastifyRequest) => string | undefined;
+}
+
 /** Replaces the server's parsers: JSON, and multipart as a stream. Anything else is 415. */
-export function registerBodyParsers(server: FastifyInstance, maxRawBytes: number): void {
+export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits): void {
+  const { maxRawBytes, budget, ownerOf } = limits;
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('application/json', async (request: FastifyRequest, stream: Readable) =>
-    isRaw(request) ? stream : parseBody(await readBody(stream, MAX_PLAIN_BYTES)),
-  );
+  server.addContentTypeParser('application/json', async (request: FastifyRequest, stream: Readable) => {
+    if (isRaw(request)) return stream;
+    // a body that comes slowly is held for two minutes; once it is whole, it is soon answered
+    const account = budget.open(ownerOf(request));
+    try {
+      return parseBody(await readBody(stream, MAX_PLAIN_BYTES, account.hold));
+    } finally {
+      account.keep(0);
+    }
+  });
   // Elsewhere a stream must never pass for a body: its members lead to the socket.
   server.addContentTypeParser('multipart/form-data', (request, stream, done) => {
     if (isRaw(request)) done(null, stream);

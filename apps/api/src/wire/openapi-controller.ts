@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Header } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
 import { INSTALLATION } from '#lib/data-folder';
 import { Described } from './described.js';
 
@@ -8,8 +9,25 @@ import { Described } from './described.js';
 @Described(({ ApiExcludeController }) => ApiExcludeController())
 @Controller()
 export class OpenApiController {
+  /** The same bytes for every caller: anyone may ask, without a key. */
+  #document: Promise<Buffer> | undefined;
+
   @Get('openapi.json')
-  async document(): Promise<object> {
-    return JSON.parse(await readFile(join(INSTALLATION, 'docs', 'openapi.json'), 'utf8')) as object;
+  @RouteConfig({ countsAnswer: true })
+  @Header('content-type', 'application/json; charset=utf-8')
+  async document(): Promise<Buffer> {
+    this.#document ??= this.#read();
+    return this.#document;
+  }
+
+  async #read(): Promise<Buffer> {
+    try {
+      const text = await readFile(join(INSTALLATION, 'docs', 'openapi.json'), 'utf8');
+      return Buffer.from(JSON.stringify(JSON.parse(text)));
+    } catch (error) {
+      // the next request tries again
+      this.#document = undefined;
+      throw error;
+    }
   }
 }

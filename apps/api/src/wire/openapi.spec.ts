@@ -7,6 +7,7 @@ import { ApiModule } from '../api-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
 import { PUBLIC_PATHS } from './route-access.js';
 import { OpenApi } from './openapi.js';
+import { OpenApiController } from './openapi-controller.js';
 
 /** `GET /v2/deployments/{deployment_id}` of every route that the router knows. */
 async function routesOfRouter(): Promise<string[]> {
@@ -108,5 +109,10 @@ describe('OpenAPI document', () => {
 
   it('renders the same document every time', async () => {
     expect(await new OpenApi(ApiModule.routes()).document()).toEqual(document);
+  });
+
+  it('reads the document once for all callers', async () => {
+    const shown = new OpenApiController();
+    expect(await shown.document()).toBe(await shown.document());
   });
 });
