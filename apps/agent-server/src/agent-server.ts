@@ -18,6 +18,7 @@ import { KeyVerifier } from './http/authenticate.js';
 import { loadCors } from './http/load-cors.js';
 import { HttpSide } from './http/http-side.js';
 import { connectNotifications, type NotificationWord } from './run/connect-notifications.js';
+import { redisSecrets } from './fan-out/redis-places.js';
 import { hostEmbedder } from './hosting/host-embedder.js';
 import { ItemIndex } from './memory/item-index.js';
 import { ItemStore } from './memory/item-store.js';
@@ -297,7 +298,8 @@ function ownUrlOf(host: string, port: number, prefix: string): string {
 
 function secretWords(config: ServerConfig): string[] {
   const { postgresUri, platformKey, redisUri } = config;
-  const words = [postgresUri, platformKey, redisUri, ...signingSecretsOf(config)];
+  const redis = redisUri === undefined ? [] : redisSecrets(redisUri);
+  const words = [postgresUri, platformKey, ...redis, ...signingSecretsOf(config)];
   return words.filter((word) => word !== undefined);
 }
 

@@ -9,6 +9,7 @@ import type { Assistants } from './assistant/assistants.js';
 import type { ServerConfig } from './config.js';
 import { LiveOutput } from './fan-out/live-output.js';
 import { parseOutput } from './fan-out/output-text.js';
+import { parseRedisUri } from './fan-out/redis-places.js';
 import { RedisChannel } from './fan-out/redis-channel.js';
 import type { GraphHosts } from './hosting/graph-hosts.js';
 import { ThreadState } from './http/thread-state.js';
@@ -169,12 +170,12 @@ function openRedis(
   serverId: string,
   follower: Pick<RunFollower, 'receive' | 'askAgain'>,
 ): Redis | undefined {
-  const { redisUri: uri, redisKeyPrefix, tenantId, deployment = '' } = config;
-  if (uri === undefined) return undefined;
+  const { redisUri, redisKeyPrefix, tenantId, deployment = '' } = config;
+  if (redisUri === undefined) return undefined;
   const channelOf = (id: string): string =>
     `${redisKeyPrefix}agentplane:${tenantId}:${deployment}:output:${id}`;
   const channel = new RedisChannel({
-    ...{ uri, channel: channelOf(serverId), secrets, clock, log },
+    ...{ places: parseRedisUri(redisUri), channel: channelOf(serverId), secrets, clock, log },
     onMessage: (text) => {
       const events = parseOutput(text);
       if (events) for (const event of events) follower.receive(event);

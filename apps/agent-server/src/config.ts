@@ -5,20 +5,21 @@ import {
   list,
   loadConfig,
   optionalText,
-  optionalUri,
+  optionalChecked,
   text,
   url,
   type Config,
 } from '#lib/config';
+import { parseRedisUri } from './fan-out/redis-places.js';
 
 const fields = {
   host: text('HOST', 'Address to listen on.', { fallback: '0.0.0.0' }),
   port: integer('PORT', 'Port to listen on; 0 picks a free one.', { fallback: 8000, max: 65_535 }),
   postgresUri: text('POSTGRES_URI', "The deployment's own database.", { secret: true }),
-  redisUri: optionalUri(
+  redisUri: optionalChecked(
     'REDIS_URI',
-    'Redis through which servers of the deployment send one another the output of runs, `redis://…` or `rediss://…`.',
-    ['redis:', 'rediss:'],
+    'Redis through which servers of the deployment send one another the output of runs: `redis://…`, `rediss://…`, hosts of a cluster separated by commas, or `redis+sentinel://HOST:PORT,…/PRIMARY`.',
+    parseRedisUri,
     { secret: true },
   ),
   redisKeyPrefix: text('REDIS_KEY_PREFIX', 'Before the name of every channel in Redis.', { fallback: '' }),

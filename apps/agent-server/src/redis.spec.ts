@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createClient } from '@redis/client';
 import { openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
@@ -192,6 +194,81 @@ async function keptEvents(uri: string, runId: string): Promise<number> {
       await redis.stop();
     }
   });
+
+  it('sends output between nodes of a cluster, whichever it is connected to', async () => {
+    const start = (name: string): Promise<RedisServer> => {
+      const words = ['--cluster-enabled', 'yes', '--cluster-config-file', join(folder, `${name}.conf`)];
+      return RedisServer.start({ words });
+    };
+    const nodes = [await start('one'), await start('two')] as const;
+    const client = createClient({ url: nodes[0].uri });
+    await client.connect();
+    await client.sendCommand(['CLUSTER', 'MEET', '127.0.0.1', String(nodes[1].port)]);
+    await client.sendCommand(['CLUSTER', 'ADDSLOTSRANGE', '0', '16383']);
+    await waitFor(async () =>
+      String(await client.sendCommand(['CLUSTER', 'INFO'])).includes('known_nodes:2'),
+    );
+    await client.close();
+    const { uri } = await postgres.freshDatabase();
+    const hosts = nodes.map(({ port }) => `127.0.0.1:${port}`);
+    const [first, second] = await Promise.all(
+      [hosts, hosts.toReversed()].map((list) =>
+        ServerProcess.start({ uri, env: { REDIS_URI: `redis://${list.join(',')}` } }),
+      ),
+    );
+    try {
+      if (!first || !second) throw new Error('no servers');
+      await isConnected(first, second);
+      const { heard, done } = await readElsewhere({ uri, first, second, stop: first.stop }, 20, 20);
+      await done;
+      expect(ticksOf(heard)).toEqual(upTo(20));
+    } finally {
+      await Promise.all([first?.stop(), second?.stop(), ...nodes.map((node) => node.stop())]);
+    }
+  }, 60_000);
+
+  it('follows sentinels to the primary, and to the next one when that is killed', async () => {
+    const primary = await RedisServer.start();
+    const replica = await RedisServer.start({ words: ['--replicaof', '127.0.0.1', String(primary.port)] });
+    const file = join(folder, 'sentinel.conf');
+    writeFileSync(
+      file,
+      [
+        `sentinel monitor main 127.0.0.1 ${primary.port} 1`,
+        'sentinel down-after-milliseconds main 500',
+        'sentinel failover-timeout main 2000',
+      ].join('\n'),
+    );
+    const sentinel = await RedisServer.startSentinel(file);
+    const pair = await startPair({
+      REDIS_URI: `redis+sentinel://127.0.0.1:1,127.0.0.1:${sentinel.port}/main`,
+    });
+    try {
+      await isConnected(pair.first, pair.second);
+      // a sentinel learns of replicas by asking the primary every ten seconds
+      const asked = createClient({ url: sentinel.uri });
+      await asked.connect();
+      await waitFor(
+        async () =>
+          JSON.stringify(await asked.sendCommand(['SENTINEL', 'REPLICAS', 'main'])).includes(
+            String(replica.port),
+          ),
+        PATIENCE,
+      );
+      await asked.close();
+      const { heard, done } = await readElsewhere(pair, 100, 25);
+      await waitFor(() => heard.length > 5, PATIENCE);
+      await primary.stop();
+      await done;
+      expect(ticksOf(heard)).toEqual(upTo(100));
+      const moved = ({ log }: ServerProcess): boolean =>
+        JSON.stringify(log).includes(`"redis":"Redis at 127.0.0.1:${replica.port}"`);
+      await waitFor(() => moved(pair.first) && moved(pair.second), PATIENCE);
+    } finally {
+      await pair.stop();
+      await Promise.all([primary.stop(), replica.stop(), sentinel.stop()]);
+    }
+  }, 90_000);
 
   it('refuses a REDIS_URI of another protocol', async () => {
     const { uri } = await postgres.freshDatabase();

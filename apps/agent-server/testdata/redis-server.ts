@@ -22,6 +22,8 @@ export interface RedisOptions {
   readonly password?: string;
   /** A folder for its certificate; without one it speaks in clear. */
   readonly tlsFolder?: string;
+  /** Further words of its command line. */
+  readonly words?: readonly string[];
 }
 
 /** A real Redis that keeps nothing on disk. */
@@ -29,7 +31,7 @@ export class RedisServer {
   #child: ChildProcess | undefined;
 
   private constructor(
-    private readonly port: number,
+    readonly port: number,
     private readonly options: RedisOptions,
     /** PEM file of the CA of its certificate. */
     readonly caFile: string | undefined,
@@ -38,6 +40,15 @@ export class RedisServer {
   static async start(options: RedisOptions = {}): Promise<RedisServer> {
     const server = await RedisServer.prepare(options);
     await server.start();
+    return server;
+  }
+
+  /** One that watches what the file says; it writes into the file. */
+  static async startSentinel(file: string): Promise<RedisServer> {
+    const server = new RedisServer(await freePort(), {}, undefined);
+    const words = [file, '--sentinel', '--port', String(server.port), '--bind', '127.0.0.1'];
+    server.#child = spawn('redis-server', words, { stdio: 'ignore' });
+    await waitFor(() => accepts(server.port), { timeoutMs: 20_000 });
     return server;
   }
 
@@ -65,6 +76,7 @@ export class RedisServer {
         ...(folder === undefined ? ['--port', port] : ['--port', '0', '--tls-port', port, ...tls]),
         ...['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
         ...(password === undefined ? [] : ['--requirepass', password]),
+        ...(this.options.words ?? []),
       ],
       { stdio: 'ignore' },
     );

@@ -41,16 +41,15 @@ export function optionalText(
   return field<string | undefined>(env, about, { ...options, fallback: undefined }, (value) => value);
 }
 
-/** A URI of one of some protocols, for example `redis:`; may be missing. */
-export function optionalUri(
+/** A text that a check accepts; may be missing. @param check throws what the text must be */
+export function optionalChecked(
   env: string,
   about: string,
-  protocols: readonly string[],
+  check: (value: string) => unknown,
   options: { secret?: boolean } = {},
 ): Field<string | undefined> {
   return field<string | undefined>(env, about, { ...options, fallback: undefined }, (value) => {
-    if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol))
-      throw new Error(`must be a URI that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`);
+    check(value);
     return value;
   });
 }

@@ -6,7 +6,7 @@ export {
   json,
   list,
   optionalText,
-  optionalUri,
+  optionalChecked,
   text,
   url,
   type Field,

@@ -1,18 +1,18 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
+import { hostText, openRedis, type RedisClient } from './open-redis.js';
+import type { RedisPlaces } from './redis-places.js';
 import type { SecretWords } from '../wire/secret-words.js';
 
 const PAUSES = { firstMs: 250, longestMs: 5_000 };
-const CONNECT_TIMEOUT_MS = 3_000;
 
 /** A connection whose other end has disappeared reports no error: it has to answer a question. */
 const PING_EVERY_MS = 1_000;
 const ANSWER_TIMEOUT_MS = 2_000;
 
 export interface RedisChannelOptions {
-  /** `redis://…` or `rediss://…`. Secret. */
-  readonly uri: string;
+  readonly places: RedisPlaces;
   /** Where this process listens. */
   readonly channel: string;
   readonly onMessage: (text: string) => void;
@@ -21,16 +21,6 @@ export interface RedisChannelOptions {
   readonly secrets: SecretWords;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-/** The part of the client that is used. */
-interface Client {
-  connect(): Promise<unknown>;
-  subscribe(channel: string, listener: (text: string) => void): Promise<unknown>;
-  publish(channel: string, text: string): Promise<number>;
-  ping(): Promise<unknown>;
-  destroy(): void;
-  on(event: 'error' | 'end', listener: (error?: Error) => void): unknown;
 }
 
 /**
@@ -42,9 +32,11 @@ export class RedisChannel {
   readonly #backoff: Backoff;
   readonly #stop = new AbortController();
   /** Subscribed; undefined while Redis is unavailable. */
-  #client: Client | undefined;
+  #client: RedisClient | undefined;
   /** A question has been without an answer for too long: nothing is sent until it comes or the connection breaks. */
   #isSilent = false;
+  /** Where it was connected last. */
+  #server: string | undefined;
   #trouble: string | undefined = 'not connected yet';
   #connections: Promise<void> = Promise.resolve();
 
@@ -63,10 +55,14 @@ export class RedisChannel {
     return `${this.#name} unavailable: ${this.#trouble ?? 'no answer'}; the database carries the output of runs`;
   }
 
-  /** The server as people know it, without user and password. */
+  /** The server as people know it: that of the last connection, or all that it may be. */
   get #name(): string {
-    const { hostname, port } = new URL(this.#options.uri);
-    return `Redis at ${hostname || 'localhost'}:${port || '6379'}`;
+    const { places } = this.#options;
+    const hosts = places.hosts.map(hostText).join(', ');
+    if (this.#server !== undefined) return `Redis at ${this.#server}`;
+    return places.kind === 'servers'
+      ? `Redis at ${hosts}`
+      : `Redis ${places.primary} of the sentinels at ${hosts}`;
   }
 
   start(): void {
@@ -126,40 +122,26 @@ export class RedisChannel {
 
   /** Rejects once the connection is lost or cannot be had. */
   async #whileConnected(): Promise<void> {
-    const { channel, clock, log, onChange, onMessage } = this.#options;
+    const { places, channel, clock, log, onChange, onMessage } = this.#options;
     const { signal } = this.#stop;
-    const client = await this.#newClient();
-    const lost = Promise.withResolvers<never>();
-    lost.promise.catch(() => undefined);
-    client.on('error', (error) => lost.reject(error));
-    client.on('end', () => lost.reject(new Error('connection closed')));
+    const { client, name, lost } = await openRedis(places);
     try {
-      await Promise.race([client.connect(), lost.promise]);
-      await Promise.race([client.subscribe(channel, onMessage), lost.promise]);
+      this.#server = name;
+      await Promise.race([client.subscribe(channel, onMessage), lost]);
       this.#client = client;
       this.#isSilent = false;
       this.#backoff.reset();
       log.info({ redis: this.#name }, 'connected to Redis');
       onChange();
       while (!signal.aborted) {
-        await Promise.race([clock.sleep(PING_EVERY_MS, signal).catch(() => undefined), lost.promise]);
-        const pong = await Promise.race([this.#answer(client.ping()), lost.promise]);
+        await Promise.race([clock.sleep(PING_EVERY_MS, signal).catch(() => undefined), lost]);
+        const pong = await Promise.race([this.#answer(client.ping()), lost]);
         if (pong === undefined) throw new Error(`no answer within ${ANSWER_TIMEOUT_MS} ms`);
       }
     } finally {
       if (signal.aborted) this.#client = undefined;
       client.destroy();
     }
-  }
-
-  async #newClient(): Promise<Client> {
-    // loaded by those alone who use it: 10 MB of memory
-    const { createClient } = await import('@redis/client');
-    return createClient({
-      url: this.#options.uri,
-      disableOfflineQueue: true,
-      socket: { connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: false },
-    });
   }
 }
 
