@@ -43,7 +43,7 @@ export function agentRequests(name: string, of: Named): AgentRequest[] {
   );
   return (bodies?.(of, of) ?? [undefined]).map((body) => ({
     method,
-    path: path + (query === undefined ? '' : `?${query}`),
+    path: path + (typeof query === 'string' ? `?${query}` : ''),
     body,
   }));
 }

@@ -47,7 +47,7 @@ function addresses(
     names.reduce(
       (text, name, at) => text.replace(`{${name}}`, encodeURIComponent(values(whose(at))[name] ?? '')),
       path,
-    ) + (query === undefined ? '' : `?${query}`);
+    ) + (query === undefined ? '' : `?${typeof query === 'string' ? query : query(whose(0))}`);
   if (names.length < 2) return [filled(() => of)];
   return [filled(() => of), ...names.map((_, foreign) => filled((at) => (at === foreign ? of : own)))];
 }

@@ -8,7 +8,7 @@ export type Named = Pick<Tenant, 'ids' | 'project'>;
 export interface RouteRequest {
   /** Parameters of the path that are not called as the ids of a tenant are. */
   readonly path?: (of: Named) => Readonly<Record<string, string>>;
-  readonly query?: string;
+  readonly query?: string | ((of: Named) => string);
   /** Bodies: each is sent on its own. `own` is the attacker, whose ids make half of a body pass. */
   readonly bodies?: (of: Named, own: Named) => readonly unknown[];
 }
@@ -60,6 +60,15 @@ const WRITE_FORM: RouteRequest = { bodies: multipart };
 const ERASE: RouteRequest = {
   bodies: ({ ids }) => [{ session_id: ids.session_id, trace_ids: [ids.run_id, ids.posted_run_id] }],
 };
+const LIST_RUNS: RouteRequest = {
+  bodies: ({ ids }) => [
+    { session: [ids.session_id] },
+    { session_id: ids.session_id, trace: ids.run_id },
+    { id: [ids.run_id, ids.posted_run_id] },
+    { parent_run: ids.run_id },
+  ],
+};
+const IN_PROJECT = ({ ids }: Named): string => `project_id=${ids.session_id}&selects=ID,INPUTS`;
 const UPDATE_RUN: RouteRequest = {
   path: ({ ids }) => ({ run_id: ids.patched_run_id }),
   bodies: updates,
@@ -85,6 +94,17 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v1/runs/delete': ERASE,
   'POST /runs': WRITE_RUN,
   'POST /api/v1/runs': WRITE_RUN,
+  'POST /runs/query': LIST_RUNS,
+  'POST /api/v1/runs/query': LIST_RUNS,
+  'POST /api/v2/runs/query': {
+    bodies: ({ ids }) => [
+      { project_ids: [ids.session_id], selects: ['INPUTS'] },
+      { ids: [ids.run_id] },
+      { trace_id: ids.run_id },
+    ],
+  },
+  'GET /api/v2/runs/{run_id}': { query: IN_PROJECT },
+  'GET /api/v2/traces/{trace_id}/runs': { path: ({ ids }) => ({ trace_id: ids.run_id }), query: IN_PROJECT },
   'GET /runs/{run_id}': NOTHING,
   'PATCH /runs/{run_id}': UPDATE_RUN,
   'GET /api/v1/runs/{run_id}': NOTHING,

@@ -1,7 +1,7 @@
 /** What the HTTP servers of this platform have in common before a route is reached. */
 export { takenBy } from './answer-watch.js';
 export { answerBrokenRequests } from './broken-requests.js';
-export { BufferBudget } from './buffer-budget.js';
+export { BufferBudget, type BufferAccount } from './buffer-budget.js';
 export { cutSocket } from './cut-socket.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';

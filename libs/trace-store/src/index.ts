@@ -8,7 +8,9 @@ export type {
   ExportProgressRecord,
 } from './export/export-progress.js';
 export type { ExportRows, ExportSource, ExportWindow } from './export/export-source.js';
+export type { RunFilters } from './filter/filter-sql.js';
 export { JsonSyntaxError, validateJson } from './wire/json-scanner.js';
+export { metadataOf } from './query/metadata-of.js';
 export { openTraceStore } from './open-trace-store.js';
 export type { Project, ProjectDetails, Projects } from './project/project.js';
 export { PAYLOAD_FIELDS, type PayloadField } from './run/payload-field.js';

@@ -34,7 +34,8 @@ describe('table of routes and scopes', () => {
   });
 
   it('opens to a key for reading nothing that writes', () => {
-    const writes = SCOPED.filter(([method]) => method !== 'GET');
+    // a question that is too long for an address
+    const writes = SCOPED.filter(([method, path]) => method !== 'GET' && !path.endsWith('/query'));
     const opened = writes.filter(([method, path]) => scopesOf(routeName(method, path)).includes('read'));
     expect(opened).toEqual([['POST', '/auth/verify']]);
   });

@@ -1,57 +1,140 @@
 import { formatInstant, type Instant } from '#lib/time';
-import { type StoredRun } from '#lib/trace-store';
+import { PAYLOAD_FIELDS, type PayloadField, type StoredRun } from '#lib/trace-store';
 
-function time(micros: Instant | undefined): string | null {
+type Row = StoredRun['row'];
+
+/** A field of an answer: a value of the row, or a payload whose stored bytes, or a part of them, are put in. */
+export type RunField =
+  | { readonly of: (row: Row) => unknown }
+  | { readonly payload: PayloadField; readonly part?: (bytes: Buffer) => Buffer | undefined };
+
+/** The fields of a run on one of the wires, in the order in which they are answered. */
+export type RunFields = ReadonlyMap<string, RunField>;
+
+export function time(micros: Instant | undefined): string | null {
   return micros === undefined ? null : formatInstant(micros);
 }
 
-/** Payloads that are JSON text; `error` is plain text. */
-const JSON_FIELDS = ['inputs', 'outputs', 'extra', 'events', 'serialized'] as const;
+/** Seconds; null while the run lasts. */
+export function latency({ startTime, endTime }: Row): number | null {
+  return endTime === undefined ? null : Number(endTime - startTime) / 1e6;
+}
+
+const NULL = Buffer.from('null');
+
+/** Payloads that the fields need. */
+export function payloadsOf(fields: RunFields): PayloadField[] {
+  const wanted = new Set([...fields.values()].map((field) => 'payload' in field && field.payload));
+  return PAYLOAD_FIELDS.filter((name) => wanted.has(name));
+}
 
 /** A run on the wire. Payloads are put in as the bytes that are stored, whose JSON was checked when it came. */
-export function renderRun(
-  { row, payloads }: StoredRun,
-  { withSerialized }: { readonly withSerialized: boolean },
-): Buffer {
-  const light = JSON.stringify({
-    id: row.id,
-    name: row.name,
-    run_type: row.runType,
-    status: row.status,
-    trace_id: row.traceId,
-    session_id: row.projectId,
-    dotted_order: row.dottedOrder,
-    parent_run_id: row.parentRunId ?? null,
-    parent_run_ids: row.parentRunIds,
-    child_run_ids: null,
-    direct_child_run_ids: null,
-    start_time: time(row.startTime),
-    end_time: time(row.endTime),
-    first_token_time: time(row.firstTokenTime),
-    error: payloads.error?.toString() ?? null,
-    tags: row.tags,
-    total_tokens: row.totalTokens ?? 0,
-    prompt_tokens: row.promptTokens ?? 0,
-    completion_tokens: row.completionTokens ?? 0,
-    total_cost: row.totalCost ?? null,
-    prompt_cost: row.promptCost ?? null,
-    completion_cost: row.completionCost ?? null,
-    feedback_stats: null,
-    reference_example_id: row.referenceExampleId ?? null,
-    trace_tier: row.traceTier === '' ? null : row.traceTier,
-    thread_id: row.threadId ?? null,
-    execution_order: 1,
-    in_dataset: false,
-    share_token: null,
-    manifest_id: null,
-    app_path: `/projects/${row.projectId}/runs/${row.id}`,
-  });
-  const parts: Buffer[] = [Buffer.from(light.slice(0, -1))];
-  for (const field of JSON_FIELDS)
-    parts.push(
-      Buffer.from(`,"${field}":`),
-      (field === 'serialized' && !withSerialized ? undefined : payloads[field]) ?? Buffer.from('null'),
-    );
-  parts.push(Buffer.from('}'));
+export function renderRun({ row, payloads }: StoredRun, fields: RunFields): Buffer {
+  const parts: Buffer[] = [];
+  let text = '{';
+  for (const [name, field] of fields) {
+    const isFirst = text === '{' && parts.length === 0;
+    text += `${isFirst ? '' : ','}${JSON.stringify(name)}:`;
+    if ('of' in field) text += JSON.stringify(field.of(row) ?? null);
+    else {
+      parts.push(Buffer.from(text), wirePayload(payloads[field.payload], field));
+      text = '';
+    }
+  }
+  parts.push(Buffer.from(`${text}}`));
   return Buffer.concat(parts);
+}
+
+/** All are JSON text but `error`, which is plain text. */
+function wirePayload(
+  bytes: Buffer | undefined,
+  { payload, part }: Extract<RunField, { payload: unknown }>,
+): Buffer {
+  if (!bytes) return NULL;
+  if (payload === 'error') return Buffer.from(JSON.stringify(bytes.toString()));
+  return (part ? part(bytes) : bytes) ?? NULL;
+}
+
+/** Of the first wire: `RunSchema` of the LangSmith interface. Fields that are always null have no value here yet. */
+export const RUN_FIELDS: RunFields = new Map<string, RunField>([
+  ['id', { of: (row) => row.id }],
+  ['name', { of: (row) => row.name }],
+  ['run_type', { of: (row) => row.runType }],
+  ['status', { of: (row) => row.status }],
+  ['trace_id', { of: (row) => row.traceId }],
+  ['session_id', { of: (row) => row.projectId }],
+  ['dotted_order', { of: (row) => row.dottedOrder }],
+  ['parent_run_id', { of: (row) => row.parentRunId }],
+  ['parent_run_ids', { of: (row) => row.parentRunIds }],
+  ['child_run_ids', { of: () => null }],
+  ['direct_child_run_ids', { of: () => null }],
+  ['start_time', { of: (row) => time(row.startTime) }],
+  ['end_time', { of: (row) => time(row.endTime) }],
+  ['latency', { of: latency }],
+  ['first_token_time', { of: (row) => time(row.firstTokenTime) }],
+  ['error', { payload: 'error' }],
+  ['tags', { of: (row) => row.tags }],
+  ['total_tokens', { of: (row) => row.totalTokens ?? 0 }],
+  ['prompt_tokens', { of: (row) => row.promptTokens ?? 0 }],
+  ['completion_tokens', { of: (row) => row.completionTokens ?? 0 }],
+  ['total_cost', { of: (row) => row.totalCost }],
+  ['prompt_cost', { of: (row) => row.promptCost }],
+  ['completion_cost', { of: (row) => row.completionCost }],
+  ['feedback_stats', { of: () => null }],
+  ['reference_example_id', { of: (row) => row.referenceExampleId }],
+  ['trace_tier', { of: (row) => row.traceTier || null }],
+  ['thread_id', { of: (row) => row.threadId }],
+  ['execution_order', { of: () => 1 }],
+  ['in_dataset', { of: () => false }],
+  ['share_token', { of: () => null }],
+  ['manifest_id', { of: () => null }],
+  ['app_path', { of: (row) => `/projects/${row.projectId}/runs/${row.id}` }],
+  ['inputs', { payload: 'inputs' }],
+  ['outputs', { payload: 'outputs' }],
+  ['extra', { payload: 'extra' }],
+  ['events', { payload: 'events' }],
+  ['serialized', { payload: 'serialized' }],
+]);
+
+/** What `select` may name beside them: clients ask for these, and here they have no value. */
+const WITHOUT_VALUE = [
+  'completion_cost_details',
+  'completion_token_details',
+  'inputs_preview',
+  'inputs_s3_urls',
+  'last_queued_at',
+  'manifest_s3_id',
+  'messages',
+  'outputs_preview',
+  'outputs_s3_urls',
+  'price_model_id',
+  'prompt_cost_details',
+  'prompt_token_details',
+  'reference_dataset_id',
+  's3_urls',
+  'trace_first_received_at',
+  'trace_max_start_time',
+  'trace_min_start_time',
+  'trace_upgrade',
+  'ttl_seconds',
+];
+
+/** Every name that `select` may have. */
+export const SELECTABLE: RunFields = new Map([
+  ...RUN_FIELDS,
+  ...WITHOUT_VALUE.map((name): [string, RunField] => [name, { of: () => null }]),
+]);
+
+/** Without what graphs are made of; its place stays. */
+export const SHORT_FIELDS: RunFields = new Map<string, RunField>([
+  ...RUN_FIELDS,
+  ['serialized', { of: () => null }],
+]);
+
+/** Of a list, unless it says otherwise: `serialized` is what graphs are made of, which no client shows. */
+export const LISTED_FIELDS: RunFields = new Map([...RUN_FIELDS].filter(([name]) => name !== 'serialized'));
+
+/** The fields of these names, in the answer's own order; `all` knows each of them. */
+export function selectFields(all: RunFields, names: readonly string[]): RunFields {
+  return new Map([...all].filter(([name]) => names.includes(name)));
 }

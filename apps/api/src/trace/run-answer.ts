@@ -2,9 +2,11 @@ import {
   Answered,
   FLAG,
   JSON_VALUE,
+  NUMBER,
   object,
   orNull,
   Perhaps,
+  type Shape,
   TEXT,
   textList,
   TIME,
@@ -34,42 +36,55 @@ export class StoredPartsAnswer extends StoredAnswer {
   readonly not_kept?: NotKeptAnswer;
 }
 
-/** A run on the wire. */
-export class RunAnswer {
-  @Answered(UUID) readonly id: string;
-  @Answered(TEXT) readonly name: string;
-  @Answered(TEXT) readonly run_type: string;
-  @Answered(words(['pending', 'success', 'error', 'interrupted'])) readonly status: string;
-  @Answered(UUID) readonly trace_id: string;
-  @Answered(UUID, 'Id of the tracing project') readonly session_id: string;
-  @Answered(TEXT) readonly dotted_order: string;
-  @Answered(orNull(UUID)) readonly parent_run_id: string | null;
-  @Answered(textList('uuid'), 'From the root down') readonly parent_run_ids: readonly string[];
-  @Answered(orNull(textList('uuid'))) readonly child_run_ids: null;
-  @Answered(orNull(textList('uuid'))) readonly direct_child_run_ids: null;
-  @Answered(TIME) readonly start_time: string;
-  @Answered(orNull(TIME)) readonly end_time: string | null;
-  @Answered(orNull(TIME)) readonly first_token_time: string | null;
-  @Answered(orNull(TEXT)) readonly error: string | null;
-  @Answered(textList()) readonly tags: readonly string[];
-  @Answered(WHOLE) readonly total_tokens: number;
-  @Answered(WHOLE) readonly prompt_tokens: number;
-  @Answered(WHOLE) readonly completion_tokens: number;
-  @Answered(orNull(TEXT), 'Decimal') readonly total_cost: string | null;
-  @Answered(orNull(TEXT), 'Decimal') readonly prompt_cost: string | null;
-  @Answered(orNull(TEXT), 'Decimal') readonly completion_cost: string | null;
-  @Answered(JSON_VALUE) readonly feedback_stats: unknown;
-  @Answered(orNull(UUID)) readonly reference_example_id: string | null;
-  @Answered(orNull(TEXT)) readonly trace_tier: string | null;
-  @Answered(orNull(TEXT)) readonly thread_id: string | null;
-  @Answered(WHOLE) readonly execution_order: number;
-  @Answered(FLAG) readonly in_dataset: boolean;
-  @Answered(orNull(TEXT)) readonly share_token: string | null;
-  @Answered(orNull(UUID)) readonly manifest_id: string | null;
-  @Answered(TEXT) readonly app_path: string;
-  @Answered(JSON_VALUE) readonly inputs: unknown;
-  @Answered(JSON_VALUE) readonly outputs: unknown;
-  @Answered(JSON_VALUE) readonly extra: unknown;
-  @Answered(JSON_VALUE) readonly events: unknown;
-  @Answered(JSON_VALUE) readonly serialized: unknown;
+const RUN_SHAPES: Readonly<Record<string, readonly [shape: Shape, about?: string]>> = {
+  id: [UUID],
+  name: [TEXT],
+  run_type: [TEXT],
+  status: [words(['pending', 'success', 'error', 'interrupted'])],
+  trace_id: [UUID],
+  session_id: [UUID, 'Id of the tracing project'],
+  dotted_order: [TEXT],
+  parent_run_id: [orNull(UUID)],
+  parent_run_ids: [textList('uuid'), 'From the root down'],
+  child_run_ids: [orNull(textList('uuid'))],
+  direct_child_run_ids: [orNull(textList('uuid'))],
+  start_time: [TIME],
+  end_time: [orNull(TIME)],
+  latency: [orNull(NUMBER), 'Seconds; null while it lasts'],
+  first_token_time: [orNull(TIME)],
+  error: [orNull(TEXT)],
+  tags: [textList()],
+  total_tokens: [WHOLE],
+  prompt_tokens: [WHOLE],
+  completion_tokens: [WHOLE],
+  total_cost: [orNull(TEXT), 'Decimal'],
+  prompt_cost: [orNull(TEXT), 'Decimal'],
+  completion_cost: [orNull(TEXT), 'Decimal'],
+  feedback_stats: [JSON_VALUE],
+  reference_example_id: [orNull(UUID)],
+  trace_tier: [orNull(TEXT)],
+  thread_id: [orNull(TEXT)],
+  execution_order: [WHOLE],
+  in_dataset: [FLAG],
+  share_token: [orNull(TEXT)],
+  manifest_id: [orNull(UUID)],
+  app_path: [TEXT],
+  inputs: [JSON_VALUE],
+  outputs: [JSON_VALUE],
+  extra: [JSON_VALUE],
+  events: [JSON_VALUE],
+  serialized: [JSON_VALUE],
+};
+
+function describe(type: new () => object, field: typeof Answered): void {
+  for (const [name, [shape, about]] of Object.entries(RUN_SHAPES))
+    field(shape, about)(type.prototype as object, name);
 }
+
+/** A run on the wire, whole. */
+export class RunAnswer {}
+describe(RunAnswer, Answered);
+
+/** A run on the wire with the fields that were selected. */
+export class SelectedRunAnswer {}
+describe(SelectedRunAnswer, Perhaps);

@@ -7,7 +7,7 @@ import { PublicError } from '#lib/errors';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
 import { AnswerBudget } from './answer-budget.js';
-import { renderRun } from './render-run.js';
+import { renderRun, RUN_FIELDS, SHORT_FIELDS } from './render-run.js';
 import { ErasureRequest } from './erasure-request.js';
 import { ErasedAnswer, RunAnswer, StoredAnswer, StoredPartsAnswer } from './run-answer.js';
 import {
@@ -135,18 +135,10 @@ export class RunsController {
     @Query() query: RunQuery,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const account = this.answers.open(caller.tenantId);
-    const { raw } = reply;
-    try {
-      const stored = await this.traces.getRun(caller, runId, query.session_id, account.hold);
-      const run = renderRun(stored, { withSerialized: query.exclude_serialized !== true });
-      // held until the caller has read it
-      if (raw.destroyed) account.keep(0);
-      else raw.once('close', () => account.keep(0));
-      void reply.send(run);
-    } catch (error) {
-      account.keep(0);
-      throw error;
-    }
+    const { session_id: projectId, exclude_serialized: isShort } = query;
+    await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
+      const stored = await this.traces.getRun(caller, runId, projectId, hold);
+      return renderRun(stored, isShort === true ? SHORT_FIELDS : RUN_FIELDS);
+    });
   }
 }

@@ -6,7 +6,9 @@ import type { ApiConfig } from '../config.js';
 import { API_CONFIG, LOG, TRACE_STORE } from '../core/tokens.js';
 import { AnswerBudget } from './answer-budget.js';
 import { InfoController } from './info-controller.js';
+import { RunSearches } from './run-searches.js';
 import { RunsController } from './runs-controller.js';
+import { RunsQueryController, SelectedRunsController } from './runs-query-controller.js';
 import { SessionsController } from './sessions-controller.js';
 import { Tidying } from './tidying.js';
 import { TraceIngestion } from './trace-ingestion.js';
@@ -18,7 +20,13 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
 
 /** Runs of traces, sent and read, and their tracing projects. */
 @Module({
-  controllers: [InfoController, RunsController, SessionsController],
+  controllers: [
+    InfoController,
+    RunsQueryController,
+    RunsController,
+    SelectedRunsController,
+    SessionsController,
+  ],
   providers: [
     {
       provide: TraceIngestion,
@@ -32,6 +40,11 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
       useFactory: ({ maxBufferedBytes }: Limits) => new AnswerBudget(maxBufferedBytes),
     },
     { provide: Traces, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Traces(store) },
+    {
+      provide: RunSearches,
+      inject: [TRACE_STORE],
+      useFactory: (store: TraceStore) => new RunSearches(store),
+    },
     { provide: Tidying, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Tidying(store) },
   ],
 })

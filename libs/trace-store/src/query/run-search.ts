@@ -1,3 +1,4 @@
+import type { RunFilters } from '../filter/filter-sql.js';
 import type { Instant } from '#lib/time';
 import type { PayloadField } from '../run/payload-field.js';
 import type { StoredRun } from '../run/stored-run.js';
@@ -11,7 +12,8 @@ export interface RunCursor {
 
 /** What runs are wanted; all that is given must hold. */
 export interface RunSearch {
-  readonly projectIds: readonly string[];
+  /** Undefined: of any project. */
+  readonly projectIds?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
   readonly traceId?: string | undefined;
   readonly parentRunId?: string | undefined;
@@ -23,6 +25,7 @@ export interface RunSearch {
   readonly from?: Instant | undefined;
   /** They began then or earlier. */
   readonly to?: Instant | undefined;
+  readonly filters?: RunFilters | undefined;
 }
 
 export interface RunPageOptions {

@@ -1,6 +1,8 @@
 import { PublicError } from '#lib/errors';
 import { inTransaction, sqlState, type Connection, type Pool } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
+import { filterSql } from '../filter/filter-sql.js';
+import type { SqlValues } from '../filter/sql-values.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { readRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
@@ -14,8 +16,12 @@ const QUERY_CANCELED = '57014';
 const BEGIN = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`;
 
 /** Values of a statement, each with the parameter that stands for it. */
-class Parameters {
+class Parameters implements SqlValues {
   readonly values: unknown[] = [];
+
+  bind(type: string, value: string): string {
+    return `${this.add(value)}::${type}`;
+  }
 
   add(value: unknown): string {
     return `$${this.values.push(value)}`;
@@ -80,8 +86,10 @@ function pageQuery({ tenantId, search, page }: SearchRequest, parameters: Parame
   const direction = order === 'ascending' ? 'ASC' : 'DESC';
   const inOrder = `ORDER BY r.start_time ${direction}, r.id ${direction}, r.trace_id ${direction} LIMIT ${parameters.add(limit + 1)}`;
   const tenant = parameters.add(tenantId);
-  const projects = `${parameters.add(search.projectIds)}::uuid[]`;
-  const wanted = conditions(search, page, parameters)
+  const projects = search.projectIds && `${parameters.add(search.projectIds)}::uuid[]`;
+  const of = (table: string): string =>
+    `${table}.tenant_id = ${tenant}${projects ? ` AND ${table}.project_id = ANY(${projects})` : ''}`;
+  const wanted = [...conditions(search, page, parameters), filterSql(search.filters ?? {}, parameters)]
     .map((condition) => ` AND ${condition}`)
     .join('');
   if (search.ids || search.traceId !== undefined) {
@@ -93,14 +101,17 @@ function pageQuery({ tenantId, search, page }: SearchRequest, parameters: Parame
     return `SELECT ${RUN_COLUMNS} FROM run_keys k CROSS JOIN LATERAL (
       SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = k.project_id
         AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id${wanted} LIMIT 1
-    ) r WHERE k.tenant_id = ${tenant} AND k.project_id = ANY(${projects}) AND ${named.join(' AND ')} ${inOrder}`;
+    ) r WHERE ${of('k')} AND ${named.join(' AND ')} ${inOrder}`;
   }
   if (search.parentRunId !== undefined)
     // else the planner might go through the project in its order, to find the few children of a run
     return `WITH r AS MATERIALIZED (
-      SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = ANY(${projects})${wanted}
+      SELECT * FROM runs r WHERE ${of('r')}${wanted}
     ) SELECT ${RUN_COLUMNS} FROM r ${inOrder}`;
-  return `SELECT ${RUN_COLUMNS} FROM unnest(${projects}) AS p(id) CROSS JOIN LATERAL (
+  const given = projects
+    ? `unnest(${projects}) AS p(id)`
+    : `(SELECT id FROM projects WHERE tenant_id = ${tenant}) AS p`;
+  return `SELECT ${RUN_COLUMNS} FROM ${given} CROSS JOIN LATERAL (
     SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = p.id${wanted} ${inOrder}
   ) r ${inOrder}`;
 }

@@ -1,0 +1,69 @@
+import { metadataOf } from '#lib/trace-store';
+import { latency, RUN_FIELDS, time, type RunField, type RunFields } from './render-run.js';
+
+/** Costs are numbers on this wire. */
+function cost(text: string | undefined): number | null {
+  return text === undefined ? null : Number(text);
+}
+
+const withoutValue: RunField = { of: () => null };
+
+/** Of the second wire, by the names of `selects`: status and type are in capitals, costs numbers, latency in seconds. */
+export const SELECTS: ReadonlyMap<string, readonly [name: string, RunField]> = new Map<
+  string,
+  readonly [string, RunField]
+>([
+  ['ID', ['id', { of: (row) => row.id }]],
+  ['NAME', ['name', { of: (row) => row.name }]],
+  ['RUN_TYPE', ['run_type', { of: (row) => row.runType.toUpperCase() }]],
+  ['STATUS', ['status', { of: (row) => row.status.toUpperCase() }]],
+  ['START_TIME', ['start_time', { of: (row) => time(row.startTime) }]],
+  ['END_TIME', ['end_time', { of: (row) => time(row.endTime) }]],
+  ['LATENCY_SECONDS', ['latency_seconds', { of: latency }]],
+  ['FIRST_TOKEN_TIME', ['first_token_time', { of: (row) => time(row.firstTokenTime) }]],
+  ['ERROR', ['error', { payload: 'error' }]],
+  ['EXTRA', ['extra', { payload: 'extra' }]],
+  ['METADATA', ['metadata', { payload: 'extra', part: metadataOf }]],
+  ['EVENTS', ['events', { payload: 'events' }]],
+  ['INPUTS', ['inputs', { payload: 'inputs' }]],
+  ['OUTPUTS', ['outputs', { payload: 'outputs' }]],
+  ['MANIFEST', ['manifest', { payload: 'serialized' }]],
+  ['PARENT_RUN_IDS', ['parent_run_ids', { of: (row) => row.parentRunIds }]],
+  ['PROJECT_ID', ['project_id', { of: (row) => row.projectId }]],
+  ['TRACE_ID', ['trace_id', { of: (row) => row.traceId }]],
+  ['THREAD_ID', ['thread_id', { of: (row) => row.threadId }]],
+  ['DOTTED_ORDER', ['dotted_order', { of: (row) => row.dottedOrder }]],
+  ['IS_ROOT', ['is_root', { of: (row) => row.isRoot }]],
+  ['REFERENCE_EXAMPLE_ID', ['reference_example_id', { of: (row) => row.referenceExampleId }]],
+  ['TOTAL_TOKENS', ['total_tokens', { of: (row) => row.totalTokens ?? 0 }]],
+  ['PROMPT_TOKENS', ['prompt_tokens', { of: (row) => row.promptTokens ?? 0 }]],
+  ['COMPLETION_TOKENS', ['completion_tokens', { of: (row) => row.completionTokens ?? 0 }]],
+  ['TOTAL_COST', ['total_cost', { of: (row) => cost(row.totalCost) }]],
+  ['PROMPT_COST', ['prompt_cost', { of: (row) => cost(row.promptCost) }]],
+  ['COMPLETION_COST', ['completion_cost', { of: (row) => cost(row.completionCost) }]],
+  ['TAGS', ['tags', { of: (row) => row.tags }]],
+  ['APP_PATH', ['app_path', RUN_FIELDS.get('app_path') ?? withoutValue]],
+  ['IS_IN_DATASET', ['is_in_dataset', { of: () => false }]],
+  ...[
+    'ERROR_PREVIEW',
+    'INPUTS_PREVIEW',
+    'OUTPUTS_PREVIEW',
+    'REFERENCE_DATASET_ID',
+    'PROMPT_TOKEN_DETAILS',
+    'COMPLETION_TOKEN_DETAILS',
+    'PROMPT_COST_DETAILS',
+    'COMPLETION_COST_DETAILS',
+    'PRICE_MODEL_ID',
+    'ATTACHMENTS',
+    'THREAD_EVALUATION_TIME',
+    'LAST_QUEUED_AT',
+    'SHARE_URL',
+    'FEEDBACK_STATS',
+  ].map((select): [string, [string, RunField]] => [select, [select.toLowerCase(), withoutValue]]),
+]);
+
+/** The fields of these selects; `id` alone without any. */
+export function fieldsOfSelects(selects: readonly string[] | null | undefined): RunFields {
+  const wanted = selects?.length ? selects : ['ID'];
+  return new Map([...SELECTS].flatMap(([select, field]) => (wanted.includes(select) ? [field] : [])));
+}

@@ -1,0 +1,138 @@
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import { type Filter, FilterError, parseFilter } from '#lib/filter-language';
+import { isUuid } from '#lib/resources';
+import { parseInstant, type Instant } from '#lib/time';
+import type { RunFilters, RunPage, RunSearch, StoredRun, TraceStore } from '#lib/trace-store';
+import { invalid } from '../wire/request-pipe.js';
+import { parseCursor } from './run-cursor.js';
+import { payloadsOf, type RunFields } from './render-run.js';
+
+/** Filters by their names on the wire. */
+export interface AskedFilters {
+  readonly filter?: string | null | undefined;
+  readonly trace_filter?: string | null | undefined;
+  readonly tree_filter?: string | null | undefined;
+  /** Text that the run has somewhere. */
+  readonly query?: string | null | undefined;
+}
+
+/** What a list is asked for, on either wire. */
+export interface AskedRuns extends Omit<RunSearch, 'from' | 'to' | 'filters'> {
+  readonly from?: string | null | undefined;
+  readonly to?: string | null | undefined;
+  readonly fields: RunFields;
+  readonly isAscending: boolean;
+  readonly limit: number;
+  readonly cursor?: string | null | undefined;
+  readonly filters: AskedFilters;
+}
+
+/** Payloads of one page. */
+const MAX_PAGE_BYTES = 16 * 1024 * 1024;
+
+/** Finds runs for a caller, in the projects that its key reaches. */
+export class RunSearches {
+  constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects'>) {}
+
+  /**
+   * @param hold told how many bytes the payloads have before they are read
+   * @throws PublicError not_found (a project), bad_request, invalid
+   */
+  async page(caller: Caller, asked: AskedRuns, hold: (bytes: number) => void): Promise<RunPage> {
+    const { fields, isAscending, limit, cursor, filters, from, to, ...search } = asked;
+    requireUuids('id', search.ids);
+    requireUuids('reference_example', search.referenceExampleIds);
+    const projectIds = await this.#reached(caller, search.projectIds);
+    if (projectIds?.length === 0) return { runs: [], next: undefined };
+    const after = cursor ? parseCursor(cursor) : undefined;
+    return this.store.runs.search(
+      caller.tenantId,
+      { ...search, projectIds, from: instant(from), to: instant(to), filters: parseFilters(filters) },
+      {
+        ...{ order: isAscending ? 'ascending' : 'descending', after, limit, hold },
+        ...{ fields: payloadsOf(fields), maxBytes: MAX_PAGE_BYTES },
+      },
+    );
+  }
+
+  /** The one run of that id in the project. @throws PublicError not_found, bad_request */
+  async one(
+    caller: Caller,
+    {
+      id,
+      projectId,
+      fields,
+    }: { readonly id: string; readonly projectId: string; readonly fields: RunFields },
+    hold: (bytes: number) => void,
+  ): Promise<StoredRun> {
+    const asked = { projectIds: [projectId], ids: [id], fields, isAscending: true, limit: 1, filters: {} };
+    const [found] = (await this.page(caller, asked, hold)).runs;
+    if (!found) throw new PublicError('not_found', `Run with ID ${id} not found`);
+    return found;
+  }
+
+  /**
+   * The projects that are read: a deployment's own key reaches its own.
+   * @throws PublicError not_found for a project that is none of the caller's
+   */
+  async #reached(
+    caller: Caller,
+    asked: readonly string[] | undefined,
+  ): Promise<readonly string[] | undefined> {
+    requireUuids('session', asked);
+    const wanted = asked && [...new Set(asked.map((id) => id.toLowerCase()))];
+    const { tenantId } = caller;
+    if (caller.scope === 'deployment') {
+      const own = await this.store.projects.find(tenantId, { name: caller.project });
+      const other = wanted?.find((id) => id !== own?.id);
+      if (other !== undefined) throw new PublicError('not_found', `Session with ID ${other} not found`);
+      return own ? [own.id] : [];
+    }
+    if (!wanted) return undefined;
+    const found = await this.store.projects.findAll(
+      tenantId,
+      wanted.map((id) => ({ kind: 'id', id })),
+    );
+    const missing = wanted.find((id) => !found.some((one) => one.id === id));
+    if (missing !== undefined) throw new PublicError('not_found', `Session with ID ${missing} not found`);
+    return wanted;
+  }
+}
+
+function instant(text: string | null | undefined): Instant | undefined {
+  return text ? parseInstant(text, { zone: 'optional' }) : undefined;
+}
+
+function requireUuids(name: string, ids: readonly string[] | undefined): void {
+  const at = ids?.findIndex((id) => !isUuid(id)) ?? -1;
+  if (at >= 0)
+    throw invalid([{ loc: ['body', name, at], msg: 'Input should be a valid UUID', type: 'uuid_parsing' }]);
+}
+
+/** @throws PublicError bad_request: what was found, where, and what would be right */
+function parseFilters({
+  filter,
+  trace_filter: traceFilter,
+  tree_filter: treeFilter,
+  query,
+}: AskedFilters): RunFilters {
+  const own = parse('filter', filter);
+  // the same as search("…")
+  const searched = query ? parse('query', `search(${JSON.stringify(query)})`) : undefined;
+  return {
+    filter: own && searched ? { kind: 'and', conditions: [own, searched], at: 0 } : (own ?? searched),
+    traceFilter: parse('trace_filter', traceFilter),
+    treeFilter: parse('tree_filter', treeFilter),
+  };
+}
+
+function parse(name: string, text: string | null | undefined): Filter | undefined {
+  if (!text) return undefined;
+  try {
+    return parseFilter(text);
+  } catch (error) {
+    if (!(error instanceof FilterError)) throw error;
+    throw new PublicError('bad_request', `${name}: ${error.message}`);
+  }
+}

@@ -1,0 +1,78 @@
+import {
+  Answered,
+  FLAG,
+  JSON_VALUE,
+  listOf,
+  NUMBER,
+  object,
+  orNull,
+  Perhaps,
+  TEXT,
+  textList,
+  TIME,
+  UUID,
+  WHOLE,
+} from '../wire/shape.js';
+import { SelectedRunAnswer } from './run-answer.js';
+
+export class CursorsAnswer {
+  @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next: string | null;
+  @Answered(orNull(TEXT)) readonly prev: null;
+}
+
+/** A page of runs. */
+export class RunsPageAnswer {
+  @Answered(listOf(() => SelectedRunAnswer), 'With the fields that select names')
+  readonly runs: readonly SelectedRunAnswer[];
+  @Answered(object(() => CursorsAnswer)) readonly cursors: CursorsAnswer;
+  @Answered(JSON_VALUE) readonly search_cursors: null;
+  @Answered(orNull(TEXT)) readonly parsed_query: null;
+}
+
+/** A run on the second wire, with the fields that `selects` names. */
+export class RunV2Answer {
+  @Perhaps(UUID) readonly id?: string;
+  @Perhaps(TEXT) readonly name?: string;
+  @Perhaps(TEXT) readonly run_type?: string;
+  @Perhaps(TEXT) readonly status?: string;
+  @Perhaps(TIME) readonly start_time?: string;
+  @Perhaps(orNull(TIME)) readonly end_time?: string | null;
+  @Perhaps(orNull(NUMBER)) readonly latency_seconds?: number | null;
+  @Perhaps(orNull(TIME)) readonly first_token_time?: string | null;
+  @Perhaps(orNull(TEXT)) readonly error?: string | null;
+  @Perhaps(JSON_VALUE) readonly extra?: unknown;
+  @Perhaps(JSON_VALUE, 'Of extra') readonly metadata?: unknown;
+  @Perhaps(JSON_VALUE) readonly events?: unknown;
+  @Perhaps(JSON_VALUE) readonly inputs?: unknown;
+  @Perhaps(JSON_VALUE) readonly outputs?: unknown;
+  @Perhaps(JSON_VALUE) readonly manifest?: unknown;
+  @Perhaps(textList('uuid'), 'From the root down') readonly parent_run_ids?: readonly string[];
+  @Perhaps(UUID) readonly project_id?: string;
+  @Perhaps(UUID) readonly trace_id?: string;
+  @Perhaps(orNull(TEXT)) readonly thread_id?: string | null;
+  @Perhaps(TEXT) readonly dotted_order?: string;
+  @Perhaps(FLAG) readonly is_root?: boolean;
+  @Perhaps(orNull(UUID)) readonly reference_example_id?: string | null;
+  @Perhaps(WHOLE) readonly total_tokens?: number;
+  @Perhaps(WHOLE) readonly prompt_tokens?: number;
+  @Perhaps(WHOLE) readonly completion_tokens?: number;
+  @Perhaps(orNull(NUMBER)) readonly total_cost?: number | null;
+  @Perhaps(orNull(NUMBER)) readonly prompt_cost?: number | null;
+  @Perhaps(orNull(NUMBER)) readonly completion_cost?: number | null;
+  @Perhaps(textList()) readonly tags?: readonly string[];
+  @Perhaps(TEXT) readonly app_path?: string;
+  @Perhaps(FLAG) readonly is_in_dataset?: boolean;
+}
+
+/** A page of runs on the second wire. */
+export class RunsPageV2Answer {
+  @Answered(listOf(() => RunV2Answer)) readonly items: readonly RunV2Answer[];
+  @Answered(FLAG) readonly has_more: boolean;
+  @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next_cursor:
+    string | null;
+}
+
+/** The runs of a trace. */
+export class TraceRunsAnswer {
+  @Answered(listOf(() => RunV2Answer), 'By start time') readonly items: readonly RunV2Answer[];
+}

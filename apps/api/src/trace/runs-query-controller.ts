@@ -1,0 +1,200 @@
+import { Readable } from 'node:stream';
+import { Body, Controller, Get, Header, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import type { Caller } from '#lib/auth';
+import type { BufferAccount } from '#lib/http';
+import type { Clock } from '#lib/time';
+import type { RunPage } from '#lib/trace-store';
+import { CLOCK } from '../core/tokens.js';
+import { FromCaller } from '../tenancy/caller.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { PathId } from '../wire/path-id.js';
+import { AnswerBudget } from './answer-budget.js';
+import { LISTED_FIELDS, renderRun, type RunFields, SELECTABLE, selectFields } from './render-run.js';
+import { renderCursor } from './run-cursor.js';
+import { fieldsOfSelects } from './run-fields-v2.js';
+import { type AskedRuns, RunSearches } from './run-searches.js';
+import { RunsPageAnswer, RunsPageV2Answer, RunV2Answer, TraceRunsAnswer } from './runs-query-answer.js';
+import { RunsQueryRequest, RunsQueryV2Request, RunV2Query, TraceRunsQuery } from './runs-query-request.js';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+/** Runs of a page of the first wire, and of those in which a trace is read. */
+const PAGE = 100;
+const DAY_MS = 86_400_000;
+const TOO_LONG = 'A filter or a cursor is no such thing, or finding the runs takes too long';
+
+function rendered(runs: RunPage['runs'], fields: RunFields): Buffer {
+  const comma = Buffer.from(',');
+  const parts = runs.flatMap((run, at) =>
+    at === 0 ? [renderRun(run, fields)] : [comma, renderRun(run, fields)],
+  );
+  return Buffer.concat(parts);
+}
+
+function around(before: string, runs: Buffer, after: string): Buffer {
+  return Buffer.concat([Buffer.from(before), runs, Buffer.from(after)]);
+}
+
+/** Lists of runs, on the wire of the `langsmith` clients that read by `/runs/query`. */
+@Described(({ ApiTags }) => ApiTags('Runs'))
+@Controller(['runs', 'api/v1/runs'])
+export class RunsQueryController {
+  constructor(
+    private readonly searches: RunSearches,
+    private readonly answers: AnswerBudget,
+  ) {}
+
+  @Post('query')
+  @HttpCode(200)
+  @Header('content-type', JSON_TYPE)
+  @Operation({ summary: 'A page of runs', answer: RunsPageAnswer, refuses: { 400: TOO_LONG } })
+  async query(
+    @FromCaller() caller: Caller,
+    @Body() body: RunsQueryRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
+      const fields = body.select ? selectFields(SELECTABLE, body.select) : LISTED_FIELDS;
+      const { runs, next } = await this.searches.page(caller, askedBy(body, fields), hold);
+      const cursors = { next: next ? renderCursor(next) : null, prev: null };
+      const rest = JSON.stringify({ cursors, search_cursors: null, parsed_query: null });
+      return around('{"runs":[', rendered(runs, fields), `],${rest.slice(1)}`);
+    });
+  }
+}
+
+function askedBy(body: RunsQueryRequest, fields: RunFields): AskedRuns {
+  const { session, session_id: sessionId } = body;
+  const projectIds = [...(session ?? []), ...(sessionId ? [sessionId] : [])];
+  return {
+    // an empty list means that none was chosen: clients send it so
+    projectIds: projectIds.length > 0 ? projectIds : undefined,
+    ids: body.id ?? undefined,
+    traceId: body.trace ?? undefined,
+    parentRunId: body.parent_run ?? undefined,
+    referenceExampleIds: body.reference_example ?? undefined,
+    runType: body.run_type ?? undefined,
+    hasError: body.error ?? undefined,
+    isRoot: body.is_root ?? (body.execution_order === 1 ? true : undefined),
+    ...{ from: body.start_time, to: body.end_time, fields, cursor: body.cursor },
+    isAscending: body.order === 'asc',
+    limit: Math.min(body.limit ?? PAGE, PAGE),
+    filters: {
+      filter: body.filter,
+      trace_filter: body.trace_filter,
+      tree_filter: body.tree_filter,
+      query: body.query,
+    },
+  };
+}
+
+/** Lists of runs, on the wire of the newer clients. */
+@Described(({ ApiTags }) => ApiTags('Runs'))
+@Controller('api/v2')
+export class SelectedRunsController {
+  constructor(
+    private readonly searches: RunSearches,
+    private readonly answers: AnswerBudget,
+    @Inject(CLOCK) private readonly clock: Clock,
+  ) {}
+
+  @Post('runs/query')
+  @HttpCode(200)
+  @Header('content-type', JSON_TYPE)
+  @Operation({ summary: 'A page of runs', answer: RunsPageV2Answer, refuses: { 400: TOO_LONG } })
+  async query(
+    @FromCaller() caller: Caller,
+    @Body() body: RunsQueryV2Request,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
+      const fields = fieldsOfSelects(body.selects);
+      const { runs, next } = await this.searches.page(caller, this.#askedBy(body, fields), hold);
+      const rest = { has_more: next !== undefined, next_cursor: next ? renderCursor(next) : null };
+      return around('{"items":[', rendered(runs, fields), `],${JSON.stringify(rest).slice(1)}`);
+    });
+  }
+
+  @Get('runs/:run_id')
+  @Header('content-type', JSON_TYPE)
+  @Operation({ summary: 'A run', answer: RunV2Answer })
+  async get(
+    @FromCaller() caller: Caller,
+    @PathId('run_id') id: string,
+    @Query() { project_id: projectId, selects }: RunV2Query,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
+      const fields = fieldsOfSelects(selects);
+      return renderRun(await this.searches.one(caller, { id, projectId, fields }, hold), fields);
+    });
+  }
+
+  @Get('traces/:trace_id/runs')
+  @Header('content-type', JSON_TYPE)
+  @Operation({ summary: 'All runs of a trace', answer: TraceRunsAnswer, refuses: { 400: TOO_LONG } })
+  async runsOfTrace(
+    @FromCaller() caller: Caller,
+    @PathId('trace_id') traceId: string,
+    @Query() query: TraceRunsQuery,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.answers.send(reply, caller.tenantId, async (account) => {
+      const asked: AskedRuns = {
+        ...{ projectIds: [query.project_id], traceId, fields: fieldsOfSelects(query.selects) },
+        ...{ from: query.min_start_time, to: query.max_start_time, isAscending: true, limit: PAGE },
+        filters: { filter: query.filter },
+      };
+      // what is wrong with the request is found with the first page, before the answer begins
+      const first = await this.searches.page(caller, asked, account.hold);
+      return Readable.from(this.#allPages(caller, asked, account, first), { objectMode: false });
+    });
+  }
+
+  /** The answer in pages, of which one is held at a time. */
+  async *#allPages(
+    caller: Caller,
+    asked: AskedRuns,
+    account: BufferAccount,
+    first: RunPage,
+  ): AsyncGenerator<Buffer> {
+    let page = first;
+    let before = '{"items":[';
+    for (;;) {
+      const runs = rendered(page.runs, asked.fields);
+      // runs may be deleted meanwhile
+      if (runs.length > 0) {
+        yield around(before, runs, '');
+        before = ',';
+      }
+      if (!page.next) break;
+      account.keep(0);
+      page = await this.searches.page(caller, { ...asked, cursor: renderCursor(page.next) }, account.hold);
+    }
+    if (before !== ',') yield Buffer.from(before);
+    yield Buffer.from(']}');
+  }
+
+  #askedBy(body: RunsQueryV2Request, fields: RunFields): AskedRuns {
+    const isNamed = (body.ids?.length ?? 0) > 0 || !!body.trace_id;
+    const dayAgo = new Date(this.clock.now().getTime() - DAY_MS).toISOString();
+    return {
+      projectIds: body.project_ids?.length ? body.project_ids : undefined,
+      ids: body.ids ?? undefined,
+      traceId: body.trace_id ?? undefined,
+      referenceExampleIds: body.reference_examples ?? undefined,
+      runType: body.run_type?.toLowerCase(),
+      hasError: body.has_error ?? undefined,
+      isRoot: body.is_root ?? undefined,
+      ...{ from: body.min_start_time ?? (isNamed ? undefined : dayAgo), to: body.max_start_time },
+      ...{ fields, cursor: body.cursor, isAscending: body.sort_order === 'ASC' },
+      limit: body.page_size ?? PAGE,
+      filters: {
+        filter: body.filter,
+        trace_filter: body.trace_filter,
+        tree_filter: body.tree_filter,
+      },
+    };
+  }
+}

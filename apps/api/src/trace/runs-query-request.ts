@@ -1,0 +1,200 @@
+import { Transform } from 'class-transformer';
+import { Choice, Flag, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+import { SELECTS } from './run-fields-v2.js';
+import { SELECTABLE } from './render-run.js';
+
+const MOST_NAMED = 1_000;
+const MOST_PROJECTS = 100;
+const MAX_FILTER_LENGTH = 100_000;
+/** A page of either wire. */
+const PAGE = 100;
+const MOST = 2_147_483_647;
+
+function asList({ value }: { readonly value: unknown }): unknown {
+  return typeof value === 'string' ? [value] : value;
+}
+
+/** Body of `POST /runs/query`. */
+export class RunsQueryRequest {
+  @TextList({
+    maxSize: MOST_PROJECTS,
+    maxLength: 36,
+    about: 'Ids of tracing projects; all of them when absent',
+  })
+  session?: string[] | null;
+
+  @Uuid({ about: 'One more tracing project: a client sends it so' })
+  session_id?: string | null;
+
+  @TextList({ maxSize: MOST_NAMED, maxLength: 36, about: 'Ids of runs' })
+  id?: string[] | null;
+
+  @Uuid({ about: 'The trace of the runs' })
+  trace?: string | null;
+
+  @Uuid({ about: 'The run whose children are wanted' })
+  parent_run?: string | null;
+
+  @TextList({ maxSize: MOST_NAMED, maxLength: 36, about: 'Ids of examples' })
+  @Transform(asList)
+  reference_example?: string[] | null;
+
+  @Text({ maxLength: 64, about: 'For example chain, llm, tool' })
+  run_type?: string | null;
+
+  @Time({ about: 'Runs that began then or later' })
+  start_time?: string | null;
+
+  @Time({ about: 'Runs that began then or earlier' })
+  end_time?: string | null;
+
+  @Flag({ about: 'Whether the runs failed' })
+  error?: boolean | null;
+
+  @Flag({ about: 'Whether the runs are the roots of their traces' })
+  is_root?: boolean | null;
+
+  @Whole({ min: 1, max: 1, about: 'The roots of traces; the old spelling of is_root' })
+  execution_order?: number | null;
+
+  @TextList({
+    maxSize: SELECTABLE.size,
+    choices: [...SELECTABLE.keys()],
+    about: 'Fields to answer; all but serialized when absent',
+  })
+  select?: string[] | null;
+
+  @Choice(['asc', 'desc'], { about: 'By start time; desc when absent' })
+  order?: 'asc' | 'desc' | null;
+
+  @Whole({
+    min: 1,
+    max: MOST,
+    fallback: PAGE,
+    about: `Most runs; a page has at most ${PAGE}, the cursor leads to more`,
+  })
+  limit?: number | null;
+
+  @Text({ maxLength: 200, about: 'cursors.next of the page before' })
+  cursor?: string | null;
+
+  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition on the run' })
+  filter?: string | null;
+
+  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition on the root of its trace' })
+  trace_filter?: string | null;
+
+  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition that some run of its trace holds' })
+  tree_filter?: string | null;
+
+  @Text({ maxLength: 1_000, about: 'Text that some field of the run has in it' })
+  query?: string | null;
+
+  @Flag({ about: 'Taken and without effect: there are no pages before' })
+  skip_prev_cursor?: boolean | null;
+
+  @Text({ maxLength: 64, about: 'Taken and without effect: there is one source' })
+  data_source_type?: string | null;
+
+  @Flag({ about: 'Taken and without effect' })
+  use_experimental_search?: boolean | null;
+}
+
+/** Body of `POST /api/v2/runs/query`. */
+export class RunsQueryV2Request {
+  @TextList({ maxSize: MOST_PROJECTS, maxLength: 36, about: 'Ids of tracing projects; all when absent' })
+  project_ids?: string[] | null;
+
+  @TextList({ maxSize: MOST_NAMED, maxLength: 36, about: 'Ids of runs' })
+  ids?: string[] | null;
+
+  @Uuid({ about: 'The trace of the runs' })
+  trace_id?: string | null;
+
+  @TextList({ maxSize: MOST_NAMED, maxLength: 36, about: 'Ids of examples' })
+  reference_examples?: string[] | null;
+
+  @Text({ maxLength: 64, about: 'For example CHAIN, LLM, TOOL' })
+  run_type?: string | null;
+
+  @Flag({ about: 'Whether the runs failed' })
+  has_error?: boolean | null;
+
+  @Flag({ about: 'Whether the runs are the roots of their traces' })
+  is_root?: boolean | null;
+
+  @Time({ about: 'Runs that began then or later; a day ago when neither ids nor a trace are named' })
+  min_start_time?: string | null;
+
+  @Time({ about: 'Runs that began then or earlier' })
+  max_start_time?: string | null;
+
+  @TextList({
+    maxSize: SELECTS.size,
+    choices: [...SELECTS.keys()],
+    about: 'Fields to answer; ID alone when absent',
+  })
+  selects?: string[] | null;
+
+  @Choice(['ASC', 'DESC'], { about: 'By start time; DESC when absent' })
+  sort_order?: 'ASC' | 'DESC' | null;
+
+  @Whole({ min: 1, max: 1_000, fallback: PAGE, about: 'Most runs of a page' })
+  page_size?: number | null;
+
+  @Text({ maxLength: 200, about: 'next_cursor of the page before' })
+  cursor?: string | null;
+
+  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition on the run' })
+  filter?: string | null;
+
+  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition on the root of its trace' })
+  trace_filter?: string | null;
+
+  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition that some run of its trace holds' })
+  tree_filter?: string | null;
+}
+
+function many({ value }: { readonly value: unknown }): unknown {
+  return typeof value === 'string' ? value.split(',') : value;
+}
+
+/** Query of `GET /api/v2/runs/{run_id}`. */
+export class RunV2Query {
+  @Uuid({ required: true, about: 'Tracing project of the run' })
+  project_id: string;
+
+  @Time({ about: 'Of the run; taken and without effect: runs are found by their id' })
+  start_time?: string;
+
+  @TextList({
+    maxSize: SELECTS.size,
+    choices: [...SELECTS.keys()],
+    about: 'Fields to answer; ID alone when absent',
+  })
+  @Transform(many)
+  selects?: string[];
+}
+
+/** Query of `GET /api/v2/traces/{trace_id}/runs`. */
+export class TraceRunsQuery {
+  @Uuid({ required: true, about: 'Tracing project of the trace' })
+  project_id: string;
+
+  @Time({ about: 'Runs that began then or later' })
+  min_start_time?: string;
+
+  @Time({ about: 'Runs that began then or earlier' })
+  max_start_time?: string;
+
+  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition on the runs' })
+  filter?: string;
+
+  @TextList({
+    maxSize: SELECTS.size,
+    choices: [...SELECTS.keys()],
+    about: 'Fields to answer; ID alone when absent',
+  })
+  @Transform(many)
+  selects?: string[];
+}
