@@ -22,6 +22,7 @@ import { RunLogs } from './run/run-logs.js';
 import { RunRelay } from './run/run-relay.js';
 import { RunService } from './run/run-service.js';
 import { TemporaryRuns } from './run/temporary-runs.js';
+import { ThreadRuns } from './run/thread-runs.js';
 import { ThreadWatch } from './run/thread-watch.js';
 import { WatchAnswers } from './run/watch-answers.js';
 import { Worker } from './run/worker.js';
@@ -98,6 +99,7 @@ export function buildServices(parts: ServiceParts): Services {
   });
   const relay = new RunRelay(sql, log, redis?.live);
   const temporary = new TemporaryRuns(sql, server, clock);
+  const onThreads = new ThreadRuns(sql, server);
   const follower = new RunFollower({ sql, server, logs, isLive: redis !== undefined, clock, log });
   const runLimits = { perAssistant: config.runsPerAssistant, perCaller: config.runsPerCaller };
   const webhooks = buildWebhooks(parts);
@@ -109,6 +111,7 @@ export function buildServices(parts: ServiceParts): Services {
     takesRuns: config.role !== 'api',
     runTimeoutMs: config.runTimeoutSeconds * 1000,
     temporary,
+    onThreads,
     relay,
     logs,
     followed: follower,
@@ -117,7 +120,7 @@ export function buildServices(parts: ServiceParts): Services {
   });
   const watch = new ThreadWatch({ sql, clock, log });
   const runs = new RunService({
-    ...{ sql, server, assistants, graphs, temporary, logs, follower, worker, watch, clock, log },
+    ...{ sql, server, assistants, graphs, temporary, onThreads, logs, follower, worker, watch, clock, log },
     webhooks: webhooks.policy,
     maxRecursionLimit: config.maxRecursionLimit,
     limits: runLimits,

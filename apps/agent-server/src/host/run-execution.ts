@@ -168,6 +168,7 @@ export class RunExecution {
       (error) => this.stop({ kind: isPassing(error) ? 'lost' : 'unstorable', error }),
       checkpointMetadata(run),
       this.parts.clock,
+      run.isThreadEmpty ? run.threadId : undefined,
     );
   }
 

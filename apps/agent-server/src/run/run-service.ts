@@ -37,6 +37,7 @@ import type { Reading, RunReader } from './run-reader.js';
 import { RunReading } from './run-reading.js';
 import { runResult } from './run-result.js';
 import type { TemporaryRuns } from './temporary-runs.js';
+import type { ThreadRuns } from './thread-runs.js';
 import type { ThreadWatch } from './thread-watch.js';
 import { uuid7 } from './uuid7.js';
 import type { WebhookPolicy } from '../webhook/webhook-policy.js';
@@ -81,6 +82,7 @@ export interface RunServiceParts {
   /** Ids of the graphs of this revision. */
   readonly graphs: ReadonlySet<string>;
   readonly temporary: TemporaryRuns;
+  readonly onThreads: ThreadRuns;
   readonly logs: RunLogs;
   readonly follower: RunFollower;
   readonly worker: Worker;
@@ -193,7 +195,7 @@ export class RunService {
 
   /** A run whose row is written begins, or waits for its turn. */
   #begun({ run, queueing }: Omit<Submission, 'scope'>, queued: QueuedRun): WireRun {
-    if (queued.status === 'running') this.parts.worker.startReserved(asClaimed(run));
+    if (queued.status === 'running') this.parts.worker.startReserved(asClaimed(run, queued));
     else this.#waitForTurn(run.runId, queueing);
     return onWire(run, queueing, queued);
   }
@@ -242,10 +244,10 @@ export class RunService {
   }
 
   #queue(scope: Scope, run: StoredRun, queueing: Queueing): Promise<QueuedRun> {
-    const { sql, server, temporary } = this.parts;
+    const { temporary, onThreads } = this.parts;
     return run.isTemporary
       ? temporary.submit({ scope, run, queueing })
-      : submitRun(scope, sql, server, run, queueing);
+      : onThreads.submit(scope, run, queueing);
   }
 
   #waitForTurn(runId: string, { startsHere, delayMs, isWatched }: Queueing): void {
@@ -394,7 +396,7 @@ function isResumable({ wire }: RunRecord): boolean {
 const MAX_HELD_CHARS = 1024 * 1024;
 
 /** A run that began where it was made. */
-function asClaimed(run: StoredRun): ClaimedRun {
+function asClaimed(run: StoredRun, { isThreadEmpty }: QueuedRun): ClaimedRun {
   const { runId, threadId, isTemporary, assistantId, graphId, metadata, kwargs } = run;
   const { streamed, resumable, webhook } = kwargs;
   const input = JSON.stringify({ metadata, kwargs });
@@ -407,6 +409,7 @@ function asClaimed(run: StoredRun): ClaimedRun {
     cancel: undefined,
     watchers: [],
     isStreamed: streamed || resumable || false,
+    ...(isThreadEmpty && { isThreadEmpty }),
   };
 }
 

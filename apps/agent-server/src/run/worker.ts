@@ -9,7 +9,6 @@ import type { Acceptance } from '../store/row/run-end.js';
 import { claimLimitedRuns, type RunLimits } from '../store/run/claim-limited-runs.js';
 import { serverLost } from '../store/row/server-lost.js';
 import { claimRuns } from '../store/run/claim-runs.js';
-import { finishRun } from '../store/run/finish-run.js';
 import { handBackRuns } from '../store/run/hand-back-runs.js';
 import { readInput } from '../store/run/read-input.js';
 import { retryRun } from '../store/run/retry-run.js';
@@ -23,6 +22,7 @@ import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
 import type { RunLog, RunLogs } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
 import type { TemporaryRuns } from './temporary-runs.js';
+import type { ThreadRuns } from './thread-runs.js';
 
 /** Milliseconds between two looks into the queue without a notification; finds delayed runs and lost notifications. */
 const POLL_MS = 1_000;
@@ -65,6 +65,7 @@ export interface WorkerParts {
   /** Whether runs are executed here at all; a server that only answers requests leaves them to others. */
   readonly takesRuns: boolean;
   readonly temporary: TemporaryRuns;
+  readonly onThreads: ThreadRuns;
   readonly relay: RunRelay;
   readonly logs: RunLogs;
   readonly followed: Followed;
@@ -376,11 +377,9 @@ export class Worker {
   }
 
   #finish(run: ClaimedRun, outcome: Extract<Outcome, { kind: 'ended' }>): Promise<Acceptance> {
-    const { clock, sql, temporary } = this.parts;
+    const { clock, onThreads, temporary } = this.parts;
     return persevere(clock, FINISH_PATIENCE_MS, () =>
-      run.isTemporary
-        ? temporary.end(run, outcome.end, this.#isRead(run))
-        : finishRun(WORKER, sql, run, outcome.end),
+      run.isTemporary ? temporary.end(run, outcome.end, this.#isRead(run)) : onThreads.end(run, outcome.end),
     );
   }
 

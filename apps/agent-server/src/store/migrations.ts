@@ -2,9 +2,11 @@ import type { Migration } from '#lib/postgres';
 import { CANCEL_RUN } from './functions/cancel-run.js';
 import { CLAIM_LIMITED_RUNS } from './functions/claim-limited-runs.js';
 import { FINISH_RUN } from './functions/finish-run.js';
+import { FINISH_RUNS } from './functions/finish-runs.js';
 import { REMOVE_THREAD } from './functions/remove-thread.js';
 import { SEARCHABLE } from './functions/searchable.js';
 import { SUBMIT_RUN } from './functions/submit-run.js';
+import { SUBMIT_RUNS } from './functions/submit-runs.js';
 import { ITEMS } from './schema/items.js';
 import { RUN_LOGS } from './schema/run-logs.js';
 import { CRONS } from './schema/crons.js';
@@ -155,4 +157,5 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: [RUN_OUTLINES, CANCEL_RUN, SUBMIT_RUN, CLAIM_LIMITED_RUNS].join('\n'),
   },
   { version: 18, name: 'lengths of large rows', sql: [LARGE_ROWS, CANCEL_RUN].join('\n') },
+  { version: 19, name: 'groups of runs on threads', sql: [SUBMIT_RUNS, FINISH_RUNS].join('\n') },
 ];

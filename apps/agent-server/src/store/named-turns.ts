@@ -8,6 +8,11 @@ const MAX_WAITING = 1_000;
 export class NamedTurns {
   readonly #turns = new Map<string, Turns>();
 
+  /** Whether something that bears this name is under way. */
+  isTaken(name: string): boolean {
+    return this.#turns.has(name);
+  }
+
   /** @throws PublicError `unavailable` when too many wait already */
   async take<T>(scope: Scope, name: string, action: () => Promise<T>): Promise<T> {
     const turns = this.#turns.get(name) ?? new Turns({ places: 1, maxWaiting: MAX_WAITING, what: name });

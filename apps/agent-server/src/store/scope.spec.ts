@@ -43,7 +43,9 @@ import { listThreadRuns } from './run/list-thread-runs.js';
 import { listRuns } from './run/list-runs.js';
 import { removeRun } from './run/remove-run.js';
 import { submitRun } from './run/submit-run.js';
+import { submitRuns } from './run/submit-runs.js';
 import type { ItemPlace } from './row/item-row.js';
+import { ThreadSubmission } from './row/thread-submission.js';
 import type { CallerScope, Scope } from './scope.js';
 import { EVERY_ROW, sqlFilter } from './sql-filter.js';
 import { eraseRunTrace, eraseThreadTraces } from './erasure/erase-traces.js';
@@ -360,6 +362,13 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
       ),
     absent: 'not_found',
   },
+  submitRuns: {
+    ask: async (scope, { threadId }) => {
+      const submission = new ThreadSubmission(scope, storedRun({ threadId }), queueing());
+      return (await submitRuns(WORKER, store.sql, serverOf('one'), [submission])).size;
+    },
+    absent: 0,
+  },
   findRun: {
     ask: (scope, { runId, temporary }) =>
       Promise.all([findRun(scope, store.sql, runId), findRun(scope, store.sql, temporary.runId)]),
@@ -549,6 +558,7 @@ const WORKER_STATEMENTS = [
   'findCancel',
   'findLastEvent',
   'finishRun',
+  'finishRuns',
   'getContextKey',
   'handBackRuns',
   'hasVectorType',

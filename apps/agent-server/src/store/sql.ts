@@ -49,6 +49,10 @@ function turnsOf(connections: number): { readonly short: Turns; readonly long: T
   return { short, long: long > 0 ? turnsAt('Changes of states', long) : short };
 }
 
+function turnOf(threadId: string): string {
+  return `Thread ${threadId}`;
+}
+
 /**
  * The one door to the database. A statement says on whose behalf it speaks; there is no way around it, since nothing
  * else holds the pool.
@@ -97,7 +101,12 @@ export class Sql {
   /** A transaction has the turn of its thread already. */
   #ofThread<T>(scope: Scope, threadId: string | undefined, action: () => Promise<T>): Promise<T> {
     if (threadId === undefined || this.#connection) return action();
-    return this.#threads.take(scope, `Thread ${threadId}`, action);
+    return this.#threads.take(scope, turnOf(threadId), action);
+  }
+
+  /** Whether a statement of this server that locks the thread is under way, or waits. */
+  isTurnTaken(threadId: string): boolean {
+    return this.#threads.isTaken(turnOf(threadId));
   }
 
   #query<R extends object>(statement: Statement): Promise<Answer<R>> {

@@ -35,7 +35,7 @@ async function takenOver(run: ClaimedRun): Promise<ClaimedRun> {
   return found;
 }
 
-function saverOf(run: Fence): { saver: AttemptSaver; failures: unknown[] } {
+function saverOf(run: Fence, emptyThread?: string): { saver: AttemptSaver; failures: unknown[] } {
   const failures: unknown[] = [];
   return {
     saver: new AttemptSaver(
@@ -44,6 +44,7 @@ function saverOf(run: Fence): { saver: AttemptSaver; failures: unknown[] } {
       (error) => failures.push(error),
       { run_id: run.runId },
       systemClock,
+      emptyThread,
     ),
     failures,
   };
@@ -98,6 +99,23 @@ describe('AttemptSaver', () => {
       ['task-2', '__interrupt__', 'b'],
     ]);
     expect(failures).toEqual([]);
+  });
+
+  it('looks for no state of a thread that was empty, but for what it wrote itself', async () => {
+    const run = await runAtWork(store.sql);
+    const checkpoint = checkpointWith({ text: 'said' }, 1);
+    const other = saverOf(run);
+    await other.saver.put(configOf(run), checkpoint, METADATA, checkpoint.channel_versions);
+    const { saver } = saverOf(run, run.threadId);
+    expect(await saver.getTuple(configOf(run))).toBeUndefined();
+    expect(await saver.getTuple(configOf(run, checkpoint.id))).toBeDefined();
+    const config = {
+      configurable: { thread_id: run.threadId, checkpoint_ns: '', checkpoint_id: checkpoint.id },
+    };
+    await saver.putWrites(config, [['text', 'next']], 'task');
+    expect((await saver.getTuple(configOf(run)))?.checkpoint.id).toBe(checkpoint.id);
+    const inside = { configurable: { thread_id: run.threadId, checkpoint_ns: 'child:1' } };
+    expect(await saver.getTuple(inside)).toBeUndefined();
   });
 
   it('refuses every write of an attempt once another has the run, and none of the other', async () => {

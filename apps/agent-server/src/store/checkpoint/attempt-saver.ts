@@ -30,6 +30,9 @@ const NO_VALUE = Buffer.from('null');
  * transaction of many round trips for each write.)
  */
 export class AttemptSaver extends StateSaver {
+  /** Namespaces that this attempt has written to. */
+  readonly #written = new Set<string>();
+
   constructor(
     private readonly writer: StateWriter,
     private readonly fence: Fence,
@@ -41,6 +44,8 @@ export class AttemptSaver extends StateSaver {
     /** Recorded with every checkpoint: what the run is, for filters, rollback and finding out where an attempt stopped. */
     private readonly runMetadata: JsonObject,
     private readonly clock: Clock,
+    /** A thread without any checkpoint before this attempt: only what this writes is looked for. */
+    private readonly emptyThread?: string,
   ) {
     super(writer.sql.poolOfCheckpointer(WORKER));
   }
@@ -54,7 +59,14 @@ export class AttemptSaver extends StateSaver {
   }
 
   override getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    if (this.#hasNoneOf(config)) return Promise.resolve(undefined);
     return persevere(this.clock, PATIENCE_MS, () => super.getTuple(config));
+  }
+
+  #hasNoneOf(config: RunnableConfig): boolean {
+    if (this.emptyThread === undefined) return false;
+    const { threadId, namespace, checkpointId } = checkpointPlace(config);
+    return threadId === this.emptyThread && checkpointId === undefined && !this.#written.has(namespace);
   }
 
   override async put(
@@ -110,6 +122,7 @@ export class AttemptSaver extends StateSaver {
   }
 
   async #write(state: StateWrite): Promise<void> {
+    this.#written.add(state.dumped.namespace);
     const { runId, attempt } = this.fence;
     try {
       if (!(await persevere(this.clock, PATIENCE_MS, () => this.writer.put(state))))

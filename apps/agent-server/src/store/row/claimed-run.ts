@@ -24,6 +24,8 @@ export interface ClaimedRun extends Pick<
   readonly watchers: readonly string[];
   /** Its output is read, or is to be: every attempt records it. */
   readonly isStreamed: boolean;
+  /** Its thread had no checkpoint when the run was made, and began: it need not be looked for. */
+  readonly isThreadEmpty?: boolean;
 }
 
 export interface ClaimedRow {

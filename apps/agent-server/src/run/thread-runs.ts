@@ -1,0 +1,94 @@
+import { postgresTrouble } from '#lib/postgres';
+import { Batch } from '../store/batch.js';
+import type { ClaimedRun } from '../store/row/claimed-run.js';
+import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
+import type { Acceptance, RunEnd } from '../store/row/run-end.js';
+import type { StoredRun } from '../store/row/stored-run.js';
+import { ThreadSubmission } from '../store/row/thread-submission.js';
+import { finishRun } from '../store/run/finish-run.js';
+import { finishRuns, type ThreadEnd } from '../store/run/finish-runs.js';
+import { submitRun } from '../store/run/submit-run.js';
+import { submitRuns } from '../store/run/submit-runs.js';
+import type { Scope } from '../store/scope.js';
+import type { ServerIdentity } from '../store/server-identity.js';
+import type { Sql } from '../store/sql.js';
+import { WORKER } from '../store/worker-scope.js';
+
+/** Of one statement: inputs and values are whole conversations. */
+const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Runs on threads: those that come in while a statement is under way share the next one and its commit. Such a
+ * statement waits for no other transaction; what it leaves out goes alone, where it waits for whoever holds its thread
+ * and fails by itself.
+ */
+export class ThreadRuns {
+  readonly #submissions: Batch<ThreadSubmission, QueuedRun | undefined>;
+  readonly #ends: Batch<ThreadEnd, Acceptance | undefined>;
+
+  constructor(
+    private readonly sql: Sql,
+    private readonly server: ServerIdentity,
+  ) {
+    this.#submissions = new Batch((submissions) => this.#submitAll(submissions), {
+      maxBytes: MAX_STATEMENT_BYTES,
+      bytesOf: ({ kwargs }) => kwargs.length,
+    });
+    this.#ends = new Batch((ends) => this.#endAll(ends), {
+      maxBytes: MAX_STATEMENT_BYTES,
+      bytesOf: ({ end }) => end.values?.length ?? 0,
+    });
+  }
+
+  /** @throws PublicError as of `submitRun` */
+  async submit(scope: Scope, run: StoredRun, queueing: Queueing): Promise<QueuedRun> {
+    const inCompany =
+      queueing.newThread === undefined &&
+      (await this.#submissions.add(new ThreadSubmission(scope, run, queueing)));
+    return inCompany || submitRun(scope, this.sql, this.server, run, queueing);
+  }
+
+  /** Ends a run; refused from an old attempt. */
+  async end(run: ClaimedRun, end: RunEnd): Promise<Acceptance> {
+    const inCompany = !run.webhook && end.isRollback !== true && (await this.#ends.add({ run, end }));
+    return inCompany || finishRun(WORKER, this.sql, run, end);
+  }
+
+  async #submitAll(
+    submissions: readonly ThreadSubmission[],
+  ): Promise<(submission: ThreadSubmission) => QueuedRun | undefined> {
+    // whoever waits for a thread already comes first
+    const free = submissions.filter(({ run }) => !this.sql.isTurnTaken(run.threadId));
+    const together = onePerThread(free);
+    const made = await inCompany(together, () => submitRuns(WORKER, this.sql, this.server, together));
+    return (submission) => (together.includes(submission) ? made.get(submission.run.runId) : undefined);
+  }
+
+  async #endAll(ends: readonly ThreadEnd[]): Promise<(end: ThreadEnd) => Acceptance | undefined> {
+    const together = onePerThread(ends);
+    const ended = await inCompany(together, () => finishRuns(WORKER, this.sql, together));
+    return (end) => (together.includes(end) ? ended.get(end.run.runId) : undefined);
+  }
+}
+
+/** The first of each thread. */
+function onePerThread<T extends { readonly run: Pick<StoredRun, 'threadId'> }>(
+  items: readonly T[],
+): readonly T[] {
+  const threads = new Set<string>();
+  return items.filter(({ run }) => !threads.has(run.threadId) && threads.add(run.threadId));
+}
+
+/** What one of them makes fail may succeed without it: then all go alone, unless it may have been performed. */
+async function inCompany<T, O>(
+  items: readonly T[],
+  perform: () => Promise<ReadonlyMap<string, O>>,
+): Promise<ReadonlyMap<string, O>> {
+  if (items.length === 0) return new Map();
+  try {
+    return await perform();
+  } catch (error) {
+    if (postgresTrouble(error) === 'unavailable') throw error;
+    return new Map();
+  }
+}
