@@ -6,6 +6,7 @@ import { Notifications } from '#lib/postgres';
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { ThreadWriter } from './store/thread/thread-writer.js';
 import { Assistants } from './assistant/assistants.js';
 import { AppFront } from './app-front/app-front.js';
 import type { Authorization } from './authorization/authorization.js';
@@ -111,7 +112,7 @@ export class AgentServer {
     const http = new HttpSide({
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       security: agent.auth?.openapi,
-      ...{ sql, assistants, graphs },
+      ...{ sql, assistants, graphs, threads: new ThreadWriter(sql) },
       ...{ hosts, traces: services.traceEraser },
       runs,
       crons,

@@ -19,6 +19,7 @@ import { findThread } from '../store/thread/find-thread.js';
 import { listThreadIds } from '../store/thread/list-thread-ids.js';
 import { lockThread } from '../store/thread/lock-thread.js';
 import { removeThread } from '../store/thread/remove-thread.js';
+import type { ThreadWriter } from '../store/thread/thread-writer.js';
 import { removeWebhook } from '../store/webhook/remove-webhook.js';
 import { authorize } from './caller-scope.js';
 import { access } from './route-access.js';
@@ -38,6 +39,7 @@ const deletion = z.object({ traces: z.enum(['keep', 'delete']).optional() });
 
 export interface EraseParts {
   readonly sql: Sql;
+  readonly threads: ThreadWriter;
   /** What deletes traces at the platform; undefined where this server belongs to none. */
   readonly traces: { wake(): void } | undefined;
 }
@@ -59,7 +61,7 @@ export async function eraseThread(
   scope: Scope,
   threadId: string,
 ): Promise<void> {
-  if (!erasesTraces(request, parts)) return removeThread(scope, parts.sql, threadId);
+  if (!erasesTraces(request, parts)) return parts.threads.remove(scope, threadId);
   await removeWithTraces(parts.sql, scope, threadId);
   parts.traces?.wake();
 }

@@ -5,6 +5,7 @@ import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
 import { WORKER } from '../store/worker-scope.js';
 import { EVERY_ROW } from '../store/sql-filter.js';
 import { ThreadState } from './thread-state.js';
+import { ThreadWriter } from '../store/thread/thread-writer.js';
 import { registerThreadRoutes } from './thread-routes.js';
 
 const store = storeFixture();
@@ -16,7 +17,8 @@ beforeAll(() => {
   app.addHook('onRequest', async (request) => {
     request.scope = { kind: 'caller', filter: EVERY_ROW };
   });
-  const parts = { sql: store.sql, clock: systemClock, traces: undefined };
+  const threads = new ThreadWriter(store.sql);
+  const parts = { sql: store.sql, threads, clock: systemClock, traces: undefined };
   registerThreadRoutes(app, { ...parts, state: new ThreadState(parts as never) });
 });
 

@@ -148,6 +148,8 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
   app.post('/threads', access('threads:create'), async (request) => {
     const { thread_id, metadata, if_exists, ttl, supersteps } = parseBody(creation, request.body);
     const threadId = thread_id?.toLowerCase() ?? uuid7(clock.now());
+    if (!thread_id && !ttl && !supersteps?.length)
+      return parts.threads.create(scopeOf(request), threadId, metadata ?? {});
     const create = (within: Sql): Promise<WireThread> =>
       createThread(scopeOf(request), within, threadId, metadata ?? {}, if_exists ?? 'raise', ttlOf(ttl));
     if (!supersteps?.length) return create(sql);

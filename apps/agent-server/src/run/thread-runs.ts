@@ -1,5 +1,5 @@
-import { postgresTrouble } from '#lib/postgres';
 import { Batch } from '../store/batch.js';
+import { inCompany } from '../store/in-company.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
 import type { Acceptance, RunEnd } from '../store/row/run-end.js';
@@ -42,16 +42,16 @@ export class ThreadRuns {
 
   /** @throws PublicError as of `submitRun` */
   async submit(scope: Scope, run: StoredRun, queueing: Queueing): Promise<QueuedRun> {
-    const inCompany =
+    const together =
       queueing.newThread === undefined &&
       (await this.#submissions.add(new ThreadSubmission(scope, run, queueing)));
-    return inCompany || submitRun(scope, this.sql, this.server, run, queueing);
+    return together || submitRun(scope, this.sql, this.server, run, queueing);
   }
 
   /** Ends a run; refused from an old attempt. */
   async end(run: ClaimedRun, end: RunEnd): Promise<Acceptance> {
-    const inCompany = !run.webhook && end.isRollback !== true && (await this.#ends.add({ run, end }));
-    return inCompany || finishRun(WORKER, this.sql, run, end);
+    const together = !run.webhook && end.isRollback !== true && (await this.#ends.add({ run, end }));
+    return together || finishRun(WORKER, this.sql, run, end);
   }
 
   async #submitAll(
@@ -60,13 +60,17 @@ export class ThreadRuns {
     // whoever waits for a thread already comes first
     const free = submissions.filter(({ run }) => !this.sql.isTurnTaken(run.threadId));
     const together = onePerThread(free);
-    const made = await inCompany(together, () => submitRuns(WORKER, this.sql, this.server, together));
+    const made = await inCompany(
+      together,
+      () => submitRuns(WORKER, this.sql, this.server, together),
+      new Map(),
+    );
     return (submission) => (together.includes(submission) ? made.get(submission.run.runId) : undefined);
   }
 
   async #endAll(ends: readonly ThreadEnd[]): Promise<(end: ThreadEnd) => Acceptance | undefined> {
     const together = onePerThread(ends);
-    const ended = await inCompany(together, () => finishRuns(WORKER, this.sql, together));
+    const ended = await inCompany(together, () => finishRuns(WORKER, this.sql, together), new Map());
     return (end) => (together.includes(end) ? ended.get(end.run.runId) : undefined);
   }
 }
@@ -77,18 +81,4 @@ function onePerThread<T extends { readonly run: Pick<StoredRun, 'threadId'> }>(
 ): readonly T[] {
   const threads = new Set<string>();
   return items.filter(({ run }) => !threads.has(run.threadId) && threads.add(run.threadId));
-}
-
-/** What one of them makes fail may succeed without it: then all go alone, unless it may have been performed. */
-async function inCompany<T, O>(
-  items: readonly T[],
-  perform: () => Promise<ReadonlyMap<string, O>>,
-): Promise<ReadonlyMap<string, O>> {
-  if (items.length === 0) return new Map();
-  try {
-    return await perform();
-  } catch (error) {
-    if (postgresTrouble(error) === 'unavailable') throw error;
-    return new Map();
-  }
 }

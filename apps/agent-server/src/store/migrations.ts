@@ -4,6 +4,7 @@ import { CLAIM_LIMITED_RUNS } from './functions/claim-limited-runs.js';
 import { FINISH_RUN } from './functions/finish-run.js';
 import { FINISH_RUNS } from './functions/finish-runs.js';
 import { REMOVE_THREAD } from './functions/remove-thread.js';
+import { REMOVE_THREADS } from './functions/remove-threads.js';
 import { SEARCHABLE } from './functions/searchable.js';
 import { SUBMIT_RUN } from './functions/submit-run.js';
 import { SUBMIT_RUNS } from './functions/submit-runs.js';
@@ -158,4 +159,5 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   { version: 18, name: 'lengths of large rows', sql: [LARGE_ROWS, CANCEL_RUN].join('\n') },
   { version: 19, name: 'groups of runs on threads', sql: [SUBMIT_RUNS, FINISH_RUNS].join('\n') },
+  { version: 20, name: 'groups of threads', sql: REMOVE_THREADS },
 ];

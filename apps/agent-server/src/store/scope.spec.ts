@@ -76,6 +76,8 @@ import { listThreadIds } from './thread/list-thread-ids.js';
 import { lockThread } from './thread/lock-thread.js';
 import { patchThread } from './thread/patch-thread.js';
 import { removeThread } from './thread/remove-thread.js';
+import { removeThreads } from './thread/remove-threads.js';
+import { ThreadWriter } from './thread/thread-writer.js';
 import { searchThreads } from './thread/search-threads.js';
 import { setThreadState } from './thread/set-thread-state.js';
 import { WORKER } from './worker-scope.js';
@@ -298,6 +300,10 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   removeThread: {
     ask: (scope, { threadId }) => removeThread(scope, store.sql, threadId),
     absent: 'not_found',
+  },
+  removeThreads: {
+    ask: async (scope, { threadId }) => (await removeThreads(WORKER, store.sql, [{ scope, threadId }])).size,
+    absent: 0,
   },
   copyThread: {
     ask: (scope, { threadId }) =>
@@ -529,6 +535,7 @@ const MAKING_STATEMENTS = [
   'createCron',
   'createAssistant',
   'createThread',
+  'createThreads',
   'putItem',
   'submitTemporaryRuns',
   'requireAdmitted',
@@ -660,6 +667,8 @@ describe('a new row', () => {
     const [mine, theirs] = [{ owner: 'alice' }, { owner: 'bob' }];
     const before = await everyRow();
     expect(await answerOf(createThread(alice, sql, newId(), theirs, 'raise'))).toBe('forbidden');
+    const threads = new ThreadWriter(sql);
+    expect(await answerOf(threads.create(alice, newId(), theirs))).toBe('forbidden');
     expect(await answerOf(createCron(alice, sql, cronWith(theirs), CRON_LIMITS))).toBe('forbidden');
     expect(await answerOf(createAssistant(alice, sql, assistantWith(theirs), 'raise'))).toBe('forbidden');
     expect(await answerOf(requireAdmitted(alice, sql, theirs, 'Thread'))).toBe('forbidden');
@@ -677,6 +686,7 @@ describe('a new row', () => {
     await submitRun(alice, sql, serverOf('one'), run, queueing({ newThread: mine }));
     expect(await findThread(alice, sql, run.threadId)).toMatchObject({ metadata: mine });
     expect(await createThread(alice, sql, newId(), mine, 'raise')).toMatchObject({ metadata: mine });
+    expect(await threads.create(alice, newId(), mine)).toMatchObject({ metadata: mine });
     expect(await createCron(alice, sql, cronWith(mine), CRON_LIMITS)).toMatchObject({ metadata: mine });
     expect(await createAssistant(alice, sql, assistantWith(mine), 'raise')).toMatchObject({ metadata: mine });
     expect(await answerOf(requireAdmitted(alice, sql, mine, 'Thread'))).toBeUndefined();

@@ -40,7 +40,7 @@ BEGIN
         count(*) FILTER (WHERE r.status = 'running' OR r.start_after <= moment) AS in_the_way
       FROM agentplane.runs r WHERE r.thread_id = n.thread_id AND r.status IN ('pending', 'running')) o
     WHERE n.thread_id = ANY (held)),
-  -- one that would begin beside a delayed run may meet whoever takes that at this moment
+  -- a run that would begin beside a delayed one goes alone: another server may take that one at this moment
   taken AS (
     SELECT a.*, CASE WHEN a.active = 0 AND a.is_due_here THEN 'running' ELSE 'pending' END AS first_status FROM asked a
     WHERE a.active = 0 OR a.strategy = 'enqueue' AND a.active < ${MAX_WAITING_ON_THREAD}

@@ -4,6 +4,7 @@ import type { ThreadSubmission } from '../row/thread-submission.js';
 import type { WorkerScope } from '../scope.js';
 import type { ServerIdentity } from '../server-identity.js';
 import type { Sql } from '../sql.js';
+import { visibleTo } from '../visible-to.js';
 
 interface Submitted {
   readonly new_run: string;
@@ -29,9 +30,7 @@ export async function submitRuns(
     values: [
       submissions.map(({ run }) => run.runId),
       submissions.map(({ run }) => run.threadId),
-      submissions.map(({ scope: of }) =>
-        of.kind === 'worker' ? null : `[${of.filter.alternatives.join(',')}]`,
-      ),
+      submissions.map((submission) => visibleTo(submission.scope)),
       submissions.map(({ run }) => run.assistantId),
       submissions.map(({ run }) => run.graphId),
       submissions.map(({ run }) => jsonbText(run.metadata)),

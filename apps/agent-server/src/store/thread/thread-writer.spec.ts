@@ -1,0 +1,113 @@
+import { PublicError } from '#lib/errors';
+import { systemClock } from '#lib/time';
+import { newId, runAtWork, storeFixture } from '../../../testdata/store-fixture.js';
+import type { CallerScope } from '../scope.js';
+import { sqlFilter } from '../sql-filter.js';
+import { WORKER } from '../worker-scope.js';
+import { findThread } from './find-thread.js';
+import { ThreadWriter } from './thread-writer.js';
+
+const store = storeFixture();
+const ALICE: CallerScope = { kind: 'caller', filter: sqlFilter({ owner: 'alice' }) };
+
+/** That have written something so far. */
+async function transactions(): Promise<number> {
+  const { rows } = await store.pool.query<{ next: string }>(
+    'SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS next',
+  );
+  return Number(rows[0]?.next);
+}
+
+async function newThreads(writer: ThreadWriter, count: number, metadata = {}): Promise<string[]> {
+  const threads = Array.from({ length: count }, () => writer.create(WORKER, newId(), metadata));
+  return (await Promise.all(threads)).map(({ thread_id }) => thread_id);
+}
+
+function codeOf(done: Promise<unknown>): Promise<string> {
+  return done.then(
+    () => 'done',
+    (error: unknown) => (error instanceof PublicError ? error.code : String(error)),
+  );
+}
+
+async function exist(threadId: string): Promise<boolean> {
+  return (await findThread(WORKER, store.sql, threadId)) !== undefined;
+}
+
+describe('ThreadWriter', () => {
+  it('creates and removes many threads in few transactions', async () => {
+    const writer = new ThreadWriter(store.sql);
+    const before = await transactions();
+    const threads = await newThreads(writer, 15, { a: 'b' });
+    expect(await findThread(WORKER, store.sql, threads[7] ?? '')).toMatchObject({
+      ...{ status: 'idle', metadata: { a: 'b' }, values: null },
+    });
+    await Promise.all(threads.map((threadId) => writer.remove(WORKER, threadId)));
+    expect((await transactions()) - before).toBeLessThan(5);
+    expect(await Promise.all(threads.map(exist))).toEqual(Array(15).fill(false));
+  });
+
+  it('judges each thread by the scope of its caller', async () => {
+    const writer = new ThreadWriter(store.sql);
+    const created = [{ owner: 'alice' }, { owner: 'bob' }].map((metadata) =>
+      codeOf(writer.create(ALICE, newId(), metadata)),
+    );
+    expect(await Promise.all(created)).toEqual(['done', 'forbidden']);
+    const [hers] = await newThreads(writer, 1, { owner: 'alice' });
+    const [other, mine] = await newThreads(writer, 2);
+    const removed = [
+      ...[writer.remove(ALICE, hers ?? ''), writer.remove(ALICE, other ?? '')],
+      ...[
+        writer.remove(WORKER, mine ?? ''),
+        writer.remove(WORKER, mine ?? ''),
+        writer.remove(WORKER, newId()),
+      ],
+    ].map(codeOf);
+    expect(await Promise.all(removed)).toEqual(['done', 'not_found', 'done', 'not_found', 'not_found']);
+    expect(await exist(other ?? '')).toBe(true);
+  });
+
+  it('fails alone what Postgres refuses', async () => {
+    const writer = new ThreadWriter(store.sql);
+    const both = [writer.create(WORKER, 'no id', {}), writer.create(WORKER, newId(), {})];
+    expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+  });
+
+  it.each([
+    ['thread', 'SELECT 1 FROM agentplane.threads WHERE thread_id = $1 FOR UPDATE'],
+    ['run', 'SELECT 1 FROM agentplane.runs WHERE thread_id = $1 FOR SHARE'],
+  ])('lets no thread whose %s another transaction holds delay the others', async (_what, hold) => {
+    const writer = new ThreadWriter(store.sql);
+    const [{ threadId: held }, { threadId: free }] = [await runAtWork(store.sql), await runAtWork(store.sql)];
+    const holder = await store.pool.connect();
+    await holder.query('BEGIN');
+    await holder.query(hold, [held]);
+    const waiting = writer.remove(WORKER, held);
+    await writer.remove(WORKER, free);
+    expect(await Promise.race([waiting, systemClock.sleep(100).then(() => 'waits')])).toBe('waits');
+    await holder.query('COMMIT');
+    holder.release();
+    await waiting;
+    expect([await exist(held), await exist(free)]).toEqual([false, false]);
+    const { rows } = await store.pool.query('SELECT 1 FROM agentplane.runs WHERE thread_id IN ($1, $2)', [
+      held,
+      free,
+    ]);
+    expect(rows).toEqual([]);
+  });
+
+  it('removes a large thread with all its checkpoints', async () => {
+    const writer = new ThreadWriter(store.sql);
+    const [threadId] = await newThreads(writer, 1);
+    await store.pool.query(
+      `INSERT INTO agentplane.checkpoints (thread_id, checkpoint_ns, checkpoint_id, checkpoint)
+       SELECT $1, '', n::text, '{}' FROM generate_series(1, 150) AS n`,
+      [threadId],
+    );
+    await writer.remove(WORKER, threadId ?? '');
+    const { rows } = await store.pool.query('SELECT 1 FROM agentplane.checkpoints WHERE thread_id = $1', [
+      threadId,
+    ]);
+    expect(rows).toEqual([]);
+  });
+});

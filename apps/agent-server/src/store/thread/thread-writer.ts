@@ -1,0 +1,66 @@
+import type { JsonObject } from '#lib/json';
+import { Batch } from '../batch.js';
+import { inCompany } from '../in-company.js';
+import { jsonText } from '../json-text.js';
+import type { WireThread } from '../row/thread-row.js';
+import type { Scope } from '../scope.js';
+import type { Sql } from '../sql.js';
+import { WORKER } from '../worker-scope.js';
+import { createThread } from './create-thread.js';
+import { createThreads, type NewThread } from './create-threads.js';
+import { removeThread } from './remove-thread.js';
+import { removeThreads, type ThreadRemoval } from './remove-threads.js';
+
+/** Of one statement. */
+const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
+
+/** Removals of one statement: each may have some state. */
+const MAX_REMOVALS = 16;
+
+/**
+ * Creates and removes threads: what comes in while a statement is under way shares the next one and its commit. What
+ * that leaves out goes alone, where it waits for whoever holds the thread and fails by itself.
+ */
+export class ThreadWriter {
+  readonly #creations: Batch<NewThread, WireThread | undefined>;
+  readonly #removals: Batch<ThreadRemoval, boolean>;
+
+  constructor(private readonly sql: Sql) {
+    this.#creations = new Batch(
+      async (threads) => {
+        const created = await inCompany(threads, () => createThreads(WORKER, sql, threads), new Map());
+        return ({ threadId }) => created.get(threadId);
+      },
+      { maxBytes: MAX_STATEMENT_BYTES, bytesOf: ({ metadata }) => jsonText(metadata).length },
+    );
+    this.#removals = new Batch((removals) => this.#removeAll(removals), { maxItems: MAX_REMOVALS });
+  }
+
+  /**
+   * @param threadId just made: of a thread that cannot exist
+   * @throws PublicError `forbidden` for metadata outside of the scope
+   */
+  async create(scope: Scope, threadId: string, metadata: JsonObject): Promise<WireThread> {
+    const created = await this.#creations.add({ scope, threadId, metadata });
+    return created ?? createThread(scope, this.sql, threadId, metadata, 'raise');
+  }
+
+  /**
+   * Removes a thread with its runs and its state; a run at work loses its row and is thereby fenced.
+   * @throws PublicError `not_found`
+   */
+  async remove(scope: Scope, threadId: string): Promise<void> {
+    const isRemoved = await this.#removals.add({ scope, threadId });
+    if (!isRemoved) await removeThread(scope, this.sql, threadId);
+  }
+
+  async #removeAll(removals: readonly ThreadRemoval[]): Promise<(removal: ThreadRemoval) => boolean> {
+    const threads = new Set<string>();
+    const together = removals.filter(
+      // whoever waits for a thread already comes first
+      ({ threadId }) => !this.sql.isTurnTaken(threadId) && !threads.has(threadId) && threads.add(threadId),
+    );
+    const removed = await inCompany(together, () => removeThreads(WORKER, this.sql, together), new Set());
+    return (removal) => together.includes(removal) && removed.has(removal.threadId);
+  }
+}
