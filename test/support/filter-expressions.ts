@@ -243,6 +243,7 @@ export const EXPRESSIONS: readonly Expression[] = [
     [aRun({ inputs: '{"a":"hé\\""}' }), aRun({ outputs: '{"a":"h\\u00e9\\""}' }), named('HÉ"')],
     [aRun({ inputs: '{"a":"hé"}' })],
   ),
+  row('search(outputs, "a\\nb")', [aRun({ outputs: '{"a":"a\\nb"}' })], [named('a\nb')]),
   row(
     'search(metadata, "tenant")',
     [withMetadata({ tenant: 'x' }), withMetadata({ a: 'Tenant' })],

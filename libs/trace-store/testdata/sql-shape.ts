@@ -15,14 +15,14 @@ const RULES: readonly RegExp[] = [
   /CASE WHEN pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::json -> 'metadata'\)::text ELSE p\.extra END ILIKE \$/g,
   /CASE WHEN pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::jsonb -> 'metadata'\) (?:@> \$|-> \$ IS NOT NULL) END/g,
   new RegExp(
-    `EXISTS \\(SELECT FROM run_payloads p WHERE ${OF_RUN('p', `p\\.start_time = ${PLACE}\\.start_time AND p\\.id = ${PLACE}\\.id AND p\\.trace_id = ${PLACE}\\.trace_id`)} AND C\\)`,
+    `EXISTS \\(SELECT FROM run_payloads p WHERE ${OF_RUN('p', `p\\.start_time = ${PLACE}\\.start_time AND p\\.id = ${PLACE}\\.id AND p\\.trace_id = ${PLACE}\\.trace_id`)} AND C(?: OFFSET 0)?\\)`,
     'g',
   ),
   new RegExp(
-    `EXISTS \\(SELECT FROM (?:run_pairs|feedback) x WHERE ${OF_RUN('x', `x\\.run_id = ${PLACE}\\.id AND x\\.trace_id = ${PLACE}\\.trace_id`)}(?: AND x\\.start_time = ${PLACE}\\.start_time AND x\\.kind = [123])? AND C\\)`,
+    `EXISTS \\(SELECT FROM (?:run_pairs|feedback) x WHERE ${OF_RUN('x', `x\\.run_id = ${PLACE}\\.id AND x\\.trace_id = ${PLACE}\\.trace_id`)}(?: AND x\\.start_time = ${PLACE}\\.start_time AND x\\.kind = [123])? AND C(?: OFFSET 0)?\\)`,
     'g',
   ),
-  /EXISTS \(SELECT FROM run_keys k JOIN runs t ON t\.tenant_id = k\.tenant_id AND t\.project_id = k\.project_id AND t\.start_time = k\.start_time AND t\.id = k\.id AND t\.trace_id = k\.trace_id WHERE k\.tenant_id = r\.tenant_id AND k\.project_id = r\.project_id AND k\.trace_id = r\.trace_id AND C(?: AND C)?\)/g,
+  /EXISTS \(SELECT FROM run_keys k JOIN runs t ON t\.tenant_id = k\.tenant_id AND t\.project_id = k\.project_id AND t\.start_time = k\.start_time AND t\.id = k\.id AND t\.trace_id = k\.trace_id WHERE k\.tenant_id = r\.tenant_id AND k\.project_id = r\.project_id AND k\.trace_id = r\.trace_id AND C(?: AND C)? OFFSET 0\)/g,
   /NOT C/g,
   /\(C(?: AND C)*\)/g,
   /\(C(?: OR C)*\)/g,

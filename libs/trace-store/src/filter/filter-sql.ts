@@ -1,6 +1,6 @@
 import type { Comparison, Filter, RunField } from '#lib/filter-language';
 import { compareSql, type FieldSql } from './compare-sql.js';
-import { FILTER_TABLES } from './filter-tables.js';
+import { FENCE, FILTER_TABLES } from './filter-tables.js';
 import { pairSql } from './pair-sql.js';
 import { metadataSql, payloadSql } from './payload-sql.js';
 import { searchSql } from './search-sql.js';
@@ -84,7 +84,7 @@ export interface RunFilters {
 /** Whether a run `t` of the trace of row `r` meets a condition. Keys say in which days the runs of a trace lie. */
 function inTrace(condition: string): string {
   const { keys, runs } = FILTER_TABLES;
-  return `EXISTS (SELECT FROM ${keys} k JOIN ${runs} t ON t.tenant_id = k.tenant_id AND t.project_id = k.project_id AND t.start_time = k.start_time AND t.id = k.id AND t.trace_id = k.trace_id WHERE k.tenant_id = r.tenant_id AND k.project_id = r.project_id AND k.trace_id = r.trace_id AND ${condition})`;
+  return `EXISTS (SELECT FROM ${keys} k JOIN ${runs} t ON t.tenant_id = k.tenant_id AND t.project_id = k.project_id AND t.start_time = k.start_time AND t.id = k.id AND t.trace_id = k.trace_id WHERE k.tenant_id = r.tenant_id AND k.project_id = r.project_id AND k.trace_id = r.trace_id AND ${condition} ${FENCE})`;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type PairCondition, type PairFamily, type PairField } from '#lib/filter-language';
 import { compareSql, type FieldSql } from './compare-sql.js';
-import { FILTER_TABLES, PAIR_KINDS } from './filter-tables.js';
+import { FENCE, FILTER_TABLES, PAIR_KINDS } from './filter-tables.js';
 import type { SqlValues } from './sql-values.js';
 
 const KEY: FieldSql = { sql: 'x.key', type: 'text' };
@@ -41,7 +41,18 @@ function conditionSql(condition: PairCondition, out: SqlValues): string {
   }
 }
 
+/** Whether it names key and value: then their index, which has the time too, is the short way from either side. */
+function isNamed(condition: PairCondition): boolean {
+  const conditions = condition.kind === 'and' ? condition.conditions : [condition];
+  const names = (ending: string) =>
+    conditions.some(
+      (each) => each.kind === 'compare' && each.operator === 'eq' && each.field.endsWith(ending),
+    );
+  return names('_key') && names('_value');
+}
+
 /** Whether some pair of the run in row `r` meets the condition. */
 export function pairSql(family: PairFamily, condition: PairCondition, r: string, out: SqlValues): string {
-  return `EXISTS (SELECT FROM ${source(family, r)} AND ${conditionSql(condition, out)})`;
+  const fence = family !== 'feedback' && isNamed(condition) ? '' : ` ${FENCE}`;
+  return `EXISTS (SELECT FROM ${source(family, r)} AND ${conditionSql(condition, out)}${fence})`;
 }

@@ -28,13 +28,14 @@ function inPayload(field: Payload, text: string, out: SqlValues): string {
 
 /** Whether a text occurs in one of the fields of the run in row `r`, whatever the case. */
 export function searchSql(fields: readonly SearchField[], text: string, r: string, out: SqlValues): string {
-  const plain = out.bind('text', containing(text));
+  // bound only where it is used: Postgres knows no type for a parameter that is not
+  const plain = () => out.bind('text', containing(text));
   const found: string[] = [];
   const payloads: string[] = [];
   for (const field of fields)
-    if (field === 'name') found.push(`${r}.name ILIKE ${plain}`);
+    if (field === 'name') found.push(`${r}.name ILIKE ${plain()}`);
     else if (field === 'tags')
-      found.push(`EXISTS (SELECT FROM unnest(${r}.tags) AS g WHERE g ILIKE ${plain})`);
+      found.push(`EXISTS (SELECT FROM unnest(${r}.tags) AS g WHERE g ILIKE ${plain()})`);
     else payloads.push(inPayload(field, text, out));
   if (payloads.length > 0) found.push(payloadSql(r, `(${payloads.join(' OR ')})`));
   return `(${found.join(' OR ')})`;
