@@ -7,6 +7,7 @@ import { ExportProgressTable } from './export/export-progress-table.js';
 import { Ingestion } from './ingestion/ingestion.js';
 import { observedIngest } from './ingestion/observe-ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
+import { keysInTurns, projectsInTurns, queryInTurns } from './in-turns.js';
 import { loadControlSchema } from './control-schema.js';
 import { findRun } from './query/find-run.js';
 import { searchRuns } from './query/search-runs.js';
@@ -23,6 +24,9 @@ import { countWaiting, dropOverdue, WAITING_ROOM } from './ingestion/waiting-pat
 
 const DEFAULT_POOL_SIZE = 8;
 
+/** For the check of keys alone: every request waits for it, and it waits for nothing that a tenant does. */
+const KEY_CONNECTIONS = 2;
+
 /** Deletions that a tidying looks at together. */
 const ERASURES_AT_ONCE = 100;
 
@@ -32,13 +36,14 @@ const MIGRATION_LOCK = 7_214_001;
 /** Opens the trace store. Connects lazily; `migrate` first where the schema may be old. */
 export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const { uri, poolSize = DEFAULT_POOL_SIZE, waiting = WAITING_ROOM, log, clock } = options;
-  const pool = openPool({
+  const connections = {
     uri,
     applicationName: 'agentplane trace store',
-    maxConnections: poolSize,
     settings: { timezone: 'UTC', datestyle: 'ISO', bytea_output: 'hex' },
     log,
-  });
+  };
+  const pool = openPool({ ...connections, maxConnections: poolSize });
+  const keyPool = openPool({ ...connections, maxConnections: KEY_CONNECTIONS });
   const control = new ControlTables(pool, loadControlSchema);
   const payloads = new PostgresPayloadStore();
   const projects = new ProjectTable(control, payloads, options.maxProjects);
@@ -51,8 +56,9 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     { log, waiting },
   );
 
-  // one connection is left for the keys, which every request waits for
+  // one connection is left for what is no tenant's: tidying, the time
   const turns = new TenantTurns(Math.max(2, poolSize - 1));
+  const keys = new ApiKeyTable(control, keyPool, options.maxApiKeys);
   const eraser = new TraceEraser(pool, payloads, log);
 
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
@@ -61,19 +67,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
     ingest: (tenantId, batch, onlyProject) =>
       observedIngest(batch, () => turns.run(tenantId, () => ingestion.ingest(tenantId, batch, onlyProject))),
-    projects: {
-      ensure: (...given) => projects.ensure(...given),
-      async update(...given) {
-        const updated = await projects.update(...given);
-        // its old name may be free for another now
-        directory.forget();
-        return updated;
-      },
-      find: (...given) => projects.find(...given),
-      findAll: (...given) => projects.findAll(...given),
-      list: (tenantId, options) => turns.run(tenantId, () => projects.list(tenantId, options)),
-      delete: (tenantId, id) => turns.run(tenantId, () => projects.delete(tenantId, id)),
-    },
+    // its old name may be free for another now
+    projects: projectsInTurns(projects, turns, () => directory.forget()),
     runs: {
       get: (tenantId, id, options) =>
         turns.run(tenantId, () => findRun(pool, payloads, { tenantId, id, ...options })),
@@ -84,8 +79,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       erase: (tenantId, projectId, named) =>
         turns.run(tenantId, () => eraser.erase(tenantId, projectId, named)),
     },
-    apiKeys: new ApiKeyTable(control, pool, options.maxApiKeys),
-    exportProgress: new ExportProgressTable(pool),
+    apiKeys: keysInTurns(keys, turns),
+    exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportSource: new PostgresExportSource(pool, payloads),
     async tidy() {
       await ingestion.settleMissed();
@@ -107,6 +102,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     async close() {
       endReading();
       await control.close();
+      await keyPool.end();
       await pool.end();
     },
   };

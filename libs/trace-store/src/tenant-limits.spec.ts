@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
@@ -10,13 +11,22 @@ const postgres = testPostgres();
 
 describe('a tenant with limits', () => {
   let store: TraceStore;
+  let replica: TraceStore;
+  let holder: pg.Client;
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
     const log = createLogger('test', 'silent');
-    store = openTraceStore({ uri, poolSize: 2, maxProjects: 2, maxApiKeys: 3, log, clock: systemClock });
+    const open = () =>
+      openTraceStore({ uri, poolSize: 2, maxProjects: 2, maxApiKeys: 3, log, clock: systemClock });
+    [store, replica] = [open(), open()];
     await store.migrate();
+    holder = new pg.Client({ connectionString: uri });
+    await holder.connect();
   });
-  afterAll(() => store.close());
+  afterAll(async () => {
+    await holder.end();
+    for (const one of [store, replica]) await one.close();
+  });
 
   it('refuses one project too many, and by name the runs that would have made it', async () => {
     const [tenant, other] = [randomUUID(), randomUUID()];
@@ -77,5 +87,42 @@ describe('a tenant with limits', () => {
     expect(left.filter(({ revokedAt }) => revokedAt === undefined)).toHaveLength(4);
     expect(left.filter(({ revokedAt }) => revokedAt !== undefined)).toHaveLength(3);
     expect(left.map((one) => one.id)).toContain(id);
+  });
+
+  it('adds projects and API keys one after another when requests come at once', async () => {
+    const tenant = randomUUID();
+    const stores = [store, replica, store, replica, store, replica];
+    const made = async (work: readonly Promise<unknown>[]): Promise<number> => {
+      const results = await Promise.allSettled(work);
+      return results.filter(({ status }) => status === 'fulfilled').length;
+    };
+    // one statement each beforehand: the first opens connections, and would come alone
+    for (const one of [store, replica]) await one.projects.find(tenant, { name: 'a' });
+    expect(await made(stores.map((one, n) => one.projects.ensure(tenant, `p${n}`)))).toBe(2);
+    expect(await made(stores.map((one) => one.apiKeys.mint(tenant, { name: 'k', scope: 'workspace' })))).toBe(
+      3,
+    );
+    const found = await store.projects.list(tenant);
+    const again = found.flatMap(({ name }) => [
+      store.projects.ensure(tenant, name),
+      replica.projects.ensure(tenant, name),
+    ]);
+    expect(await made(again)).toBe(4);
+  });
+
+  it('checks API keys while all of its other statements wait', async () => {
+    const tenant = randomUUID();
+    const { key } = await store.apiKeys.mint(tenant, { name: 'k', scope: 'workspace' });
+    await holder.query('BEGIN; LOCK TABLE projects, export_progress IN ACCESS EXCLUSIVE MODE');
+    const waiting = [
+      ...Array.from({ length: 4 }, () => store.projects.find(randomUUID(), { name: 'a' })),
+      ...Array.from({ length: 4 }, () => store.exportProgress.keys([randomUUID()])),
+    ];
+    try {
+      expect(await store.apiKeys.verify(key)).toMatchObject({ tenantId: tenant });
+    } finally {
+      await holder.query('COMMIT');
+    }
+    expect(await Promise.all(waiting)).toHaveLength(8);
   });
 });

@@ -14,13 +14,13 @@ import type { WaitingRoom } from './ingestion/waiting-patches.js';
 export interface TraceStoreOptions {
   /** `postgres://…` of the database `agentplane`. */
   readonly uri: string;
-  /** Most connections at a time; default 8. They are opened on demand and closed when idle. */
+  /** Most connections at a time, two for the check of keys not counted; default 8. They are opened on demand and closed when idle. */
   readonly poolSize?: number;
   /** How much may wait of each tenant; see `WaitingRoom`. */
   readonly waiting?: WaitingRoom;
   /** Most partitions for times further ahead than a week; the past and the days around today have no such limit. Default 36. */
   readonly maxMonthsAhead?: number;
-  /** Most projects of a tenant; absent: any number. Requests that come at once may make a few more. */
+  /** Most projects of a tenant; absent: any number. */
   readonly maxProjects?: number;
   /** Most API keys in force of a tenant, those of deployments not counted, and as many that have ended are kept; absent: any number. */
   readonly maxApiKeys?: number;

@@ -1,4 +1,4 @@
-import { type Pool, textTypes } from '#lib/postgres';
+import { type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import type {
   ExportCursor,
@@ -58,9 +58,9 @@ const IN_FORCE = `run_uid = $1 AND attempt = $2 AND state = 'running'`;
 
 /** The tables `export_progress` and `export_files`. */
 export class ExportProgressTable implements ExportProgress {
-  readonly #pool: Pool;
+  readonly #pool: Queryable;
 
-  constructor(pool: Pool) {
+  constructor(pool: Queryable) {
     this.#pool = pool;
   }
 

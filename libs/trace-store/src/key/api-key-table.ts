@@ -1,10 +1,11 @@
-import type { Repository } from 'typeorm';
+import type { EntityManager, Repository } from 'typeorm';
 import { PublicError } from '#lib/errors';
 import type { Pool } from '#lib/postgres';
 import { mintApiKey, parseApiKey, sameHash, type Caller, type KeyGrant, type KeyScope } from '#lib/auth';
 import type { ApiKeyEntity } from './api-key-entity.js';
 import type { ApiKeyRecord, ApiKeys, NewApiKey } from './api-keys.js';
 import type { ControlTables } from '../control/control-tables.js';
+import { takeLimitLock } from '../control/limit-lock.js';
 
 interface VerifiedRow {
   readonly id: string;
@@ -40,9 +41,13 @@ export class ApiKeyTable implements ApiKeys {
   }
 
   async mint(tenantId: string, options: NewApiKey): Promise<{ readonly key: string; readonly id: string }> {
-    if (options.scope !== 'deployment') await this.#makeRoom(tenantId);
     const { key, id, hash } = mintApiKey();
-    await (await this.#repository()).insert({ ...options, id, tenantId, hash });
+    const { ApiKeyEntity } = await import('./api-key-entity.js');
+    const source = await this.#tables.source();
+    await source.transaction(async (manager) => {
+      if (options.scope !== 'deployment') await this.#makeRoom(manager, tenantId);
+      await manager.insert(ApiKeyEntity, { ...options, id, tenantId, hash });
+    });
     return { key, id };
   }
 
@@ -91,9 +96,10 @@ export class ApiKeyTable implements ApiKeys {
   }
 
   /** Keys that ended are shown, and the audit log has them all: the oldest of too many are forgotten. */
-  async #makeRoom(tenantId: string): Promise<void> {
+  async #makeRoom(manager: EntityManager, tenantId: string): Promise<void> {
     if (this.#max === Number.POSITIVE_INFINITY) return;
-    const { rows } = await this.#pool.query<{ count: number }>(
+    await takeLimitLock(manager, 'api_keys', tenantId);
+    const rows = await manager.query<readonly { readonly count: number }[]>(
       `WITH ended AS (
         SELECT id FROM api_keys WHERE tenant_id = $1 AND (revoked_at IS NOT NULL OR expires_at <= now())
         ORDER BY created_at DESC, id OFFSET $2),

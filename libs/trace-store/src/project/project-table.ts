@@ -1,14 +1,21 @@
-import type { Repository, SelectQueryBuilder } from 'typeorm';
+import type { EntityManager, Repository, SelectQueryBuilder } from 'typeorm';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, jsonContains, type JsonObject } from '#lib/json';
 import { sqlState } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import type { ControlTables } from '../control/control-tables.js';
+import { takeLimitLock } from '../control/limit-lock.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import type { ProjectEntity } from './project-entity.js';
 import type { ProjectReference } from './project-reference.js';
 import type { Project, ProjectDetails, Projects } from './project.js';
 import { TooManyProjectsError } from './too-many-projects-error.js';
+
+type NewProject = ProjectDetails & {
+  readonly id?: string | undefined;
+  readonly tenantId: string;
+  readonly name: string;
+};
 
 function parse(entity: ProjectEntity): Project {
   const { description, extra, startTime, endTime, traceTier } = entity;
@@ -72,14 +79,7 @@ export class ProjectTable implements Projects {
     for (let attempt = 0; attempt < 5; attempt++) {
       const found = await repository.findOneBy({ tenantId, name });
       if (found) return parse(found);
-      if (this.#max < Number.POSITIVE_INFINITY && (await repository.countBy({ tenantId })) >= this.#max)
-        throw new TooManyProjectsError(name, this.#max);
-      await repository
-        .createQueryBuilder()
-        .insert()
-        .values({ ...options, tenantId, name })
-        .orIgnore()
-        .execute();
+      await this.#insert({ ...options, tenantId, name });
     }
     throw new PublicError(
       'conflict',
@@ -202,6 +202,26 @@ export class ProjectTable implements Projects {
       );
       return true;
     });
+  }
+
+  /** Does nothing when its name or id is taken. @throws TooManyProjectsError */
+  async #insert(project: NewProject): Promise<void> {
+    const { ProjectEntity } = await import('./project-entity.js');
+    const source = await this.#tables.source();
+    await source.transaction(async (manager) => {
+      await this.#makeRoom(manager, project);
+      await manager.createQueryBuilder().insert().into(ProjectEntity).values(project).orIgnore().execute();
+    });
+  }
+
+  async #makeRoom(manager: EntityManager, { tenantId, name }: NewProject): Promise<void> {
+    if (this.#max === Number.POSITIVE_INFINITY) return;
+    const { ProjectEntity } = await import('./project-entity.js');
+    await takeLimitLock(manager, 'projects', tenantId);
+    const projects = manager.getRepository(ProjectEntity);
+    if ((await projects.countBy({ tenantId })) < this.#max) return;
+    // another may have made the one that is wanted while the lock was waited for
+    if (!(await projects.existsBy({ tenantId, name }))) throw new TooManyProjectsError(name, this.#max);
   }
 
   async #repository(): Promise<Repository<ProjectEntity>> {

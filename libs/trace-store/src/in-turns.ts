@@ -1,0 +1,42 @@
+import type { Pool, Queryable } from '#lib/postgres';
+import type { ApiKeys } from './key/api-keys.js';
+import type { Projects } from './project/project.js';
+import type { TenantTurns } from './tenant-turns.js';
+
+/** Whose turns the progress of exports takes: it is asked for by run, and not by tenant. */
+const EXPORTS = 'exports';
+
+/** The check of keys takes no turns: every request waits for it, and it has connections of its own. */
+export function keysInTurns(keys: ApiKeys, turns: TenantTurns): ApiKeys {
+  return {
+    verify: (key) => keys.verify(key),
+    mint: (tenantId, key) => turns.run(tenantId, () => keys.mint(tenantId, key)),
+    revoke: (tenantId, id) => turns.run(tenantId, () => keys.revoke(tenantId, id)),
+    revokeOfDeployment: (tenantId, deployment) =>
+      turns.run(tenantId, () => keys.revokeOfDeployment(tenantId, deployment)),
+    list: (tenantId) => turns.run(tenantId, () => keys.list(tenantId)),
+  };
+}
+
+/** @param updated called after a project may have got another name */
+export function projectsInTurns(projects: Projects, turns: TenantTurns, updated: () => void): Projects {
+  return {
+    ensure: (tenantId, ...given) => turns.run(tenantId, () => projects.ensure(tenantId, ...given)),
+    async update(tenantId, ...given) {
+      const changed = await turns.run(tenantId, () => projects.update(tenantId, ...given));
+      updated();
+      return changed;
+    },
+    find: (tenantId, by) => turns.run(tenantId, () => projects.find(tenantId, by)),
+    findAll: (tenantId, references) => turns.run(tenantId, () => projects.findAll(tenantId, references)),
+    list: (tenantId, options) => turns.run(tenantId, () => projects.list(tenantId, options)),
+    delete: (tenantId, id) => turns.run(tenantId, () => projects.delete(tenantId, id)),
+  };
+}
+
+/** For the progress of exports. */
+export function queryInTurns(pool: Pool, turns: TenantTurns): Queryable {
+  const query = (...given: Parameters<Queryable['query']>) =>
+    turns.run(EXPORTS, async () => pool.query(...given));
+  return { query: query as Queryable['query'] };
+}
