@@ -126,6 +126,8 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
     bodies: ({ project }) => [{ name: project }, { description: 'attack' }],
   },
   'DELETE /api/v1/sessions/{session_id}': NOTHING,
+  'GET /ingest-problems': { query: 'limit=100' },
+  'GET /api/v1/ingest-problems': { query: 'limit=100' },
   'GET /v2/deployments': SEARCHED,
   'POST /v2/deployments': {
     bodies: ({ ids }) => [

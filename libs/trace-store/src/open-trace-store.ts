@@ -15,6 +15,7 @@ import { PostgresPayloadStore } from './run/payload-store.js';
 import { noteOverdue } from './ingestion/note-overdue.js';
 import { forgetOldErasures } from './ingestion/erased-traces.js';
 import { TraceEraser } from './erasure/trace-eraser.js';
+import { IngestProblemTable } from './problem/ingest-problem-table.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
@@ -56,6 +57,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     { log, waiting },
   );
 
+  const problems = new IngestProblemTable({ pool, projects, log, clock });
+
   // one connection is left for what is no tenant's: tidying, the time
   const turns = new TenantTurns(Math.max(2, poolSize - 1));
   const keys = new ApiKeyTable(control, keyPool, options.maxApiKeys);
@@ -66,7 +69,12 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   return {
     migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
     ingest: (tenantId, batch, onlyProject) =>
-      observedIngest(batch, () => turns.run(tenantId, () => ingestion.ingest(tenantId, batch, onlyProject))),
+      observedIngest(batch, () =>
+        turns.run(tenantId, () =>
+          problems.recorded(tenantId, onlyProject, ingestion.ingest(tenantId, batch, onlyProject)),
+        ),
+      ),
+    ingestProblems: problems,
     // its old name may be free for another now
     projects: projectsInTurns(projects, turns, () => directory.forget()),
     runs: {

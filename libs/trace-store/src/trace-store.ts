@@ -1,4 +1,5 @@
 import type { IngestResult } from './ingestion/ingest-result.js';
+import type { IngestProblems } from './problem/ingest-problems.js';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { ApiKeys } from './key/api-keys.js';
@@ -55,6 +56,7 @@ export interface TraceStore {
      */
     search(tenantId: string, search: RunSearch, page: RunPageOptions): Promise<RunPage>;
   };
+  readonly ingestProblems: IngestProblems;
   readonly erasures: Erasures;
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;

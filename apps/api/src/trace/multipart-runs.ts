@@ -1,5 +1,13 @@
 import type { FieldProblem } from '#lib/errors';
-import { PAYLOAD_FIELDS, type PayloadField, type RunBatch, type RunOperation } from '#lib/trace-store';
+import { isJsonObject } from '#lib/json';
+import { isUuid } from '#lib/resources';
+import {
+  type LeftOut,
+  PAYLOAD_FIELDS,
+  type PayloadField,
+  type RunBatch,
+  type RunOperation,
+} from '#lib/trace-store';
 import type { MultipartPart } from './multipart.js';
 
 /** A batch is handed on at this size: memory stays bounded, and one transaction stores many runs. */
@@ -19,6 +27,11 @@ interface OpenOperation {
   readonly fields: Partial<Record<PayloadField, Buffer>>;
 }
 
+/** Parts of a batch that are named; all of them are counted in the answer. */
+const MAX_LEFT_OUT = 1_000;
+const MAX_NAME = 200;
+const MAX_FEEDBACK_BYTES = 65_536;
+
 const NAME = /^(post|patch)\.([^.]{1,64})(?:\.([a-z_]{1,32}))?$/;
 
 /**
@@ -29,14 +42,20 @@ export class MultipartRuns {
   readonly #byName = new Map<string, OpenOperation>();
   #bytes = 0;
   readonly #notKept = { attachments: 0, feedback: 0 };
+  #leftOut: LeftOut[] = [];
   readonly problems: FieldProblem[] = [];
 
   add(part: MultipartPart): void {
     const match = NAME.exec(part.name);
     if (!match) {
-      if (part.name.startsWith('attachment.')) this.#notKept.attachments++;
-      else if (part.name.startsWith('feedback.')) this.#notKept.feedback++;
-      else
+      if (part.name.startsWith('attachment.')) {
+        this.#notKept.attachments++;
+        const [, runId, ...file] = part.name.split('.');
+        this.#leaveOut({ type: 'attachment', runId, member: file.join('.') });
+      } else if (part.name.startsWith('feedback.')) {
+        this.#notKept.feedback++;
+        this.#leaveOut({ type: 'feedback', runId: runIdOf(part.body) });
+      } else
         this.#refuse(
           part.name,
           'the name of a part should be post.ID, patch.ID, post.ID.FIELD or patch.ID.FIELD',
@@ -76,7 +95,11 @@ export class MultipartRuns {
   take(isLast: boolean): RunBatch {
     const complete = this.#operations.splice(0, this.#operations.length - (isLast ? 0 : 1));
     this.#bytes = isLast ? 0 : sizeOf(this.#operations);
-    const batch: { post: RunOperation[]; patch: RunOperation[] } = { post: [], patch: [] };
+    const batch: { post: RunOperation[]; patch: RunOperation[]; leftOut: LeftOut[] } = {
+      ...{ post: [], patch: [] },
+      leftOut: this.#leftOut,
+    };
+    this.#leftOut = [];
     for (const operation of complete) {
       const { kind, id, run, fields } = operation;
       const name = `${kind}.${id}`;
@@ -85,6 +108,11 @@ export class MultipartRuns {
       if (this.#byName.get(name) === operation) this.#byName.delete(name);
     }
     return batch;
+  }
+
+  #leaveOut(part: LeftOut): void {
+    if (this.#leftOut.length < MAX_LEFT_OUT)
+      this.#leftOut.push({ ...part, member: part.member?.slice(0, MAX_NAME) });
   }
 
   #operationOf(kind: 'post' | 'patch', id: string, isRun: boolean): OpenOperation {
@@ -100,7 +128,18 @@ export class MultipartRuns {
   #refuse(name: string, msg: string): void {
     // a broken client must not fill memory with its own problems
     if (this.problems.length < 100)
-      this.problems.push({ loc: ['body', name.slice(0, 200)], msg, type: 'value_error' });
+      this.problems.push({ loc: ['body', name.slice(0, MAX_NAME)], msg, type: 'value_error' });
+  }
+}
+
+/** The run that feedback is about, as far as it says. */
+function runIdOf(feedback: Buffer): string | undefined {
+  if (feedback.length > MAX_FEEDBACK_BYTES) return undefined;
+  try {
+    const value: unknown = JSON.parse(feedback.toString());
+    return isJsonObject(value) && isUuid(value['run_id']) ? value['run_id'] : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -2,6 +2,7 @@ import {
   Answered,
   FLAG,
   JSON_VALUE,
+  listOf,
   NUMBER,
   object,
   orNull,
@@ -19,6 +20,23 @@ export class StoredAnswer {
   @Answered(TEXT) readonly message: string;
 }
 
+/** A list of names and positions. */
+const LOCATION: Shape = { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'integer' }] } };
+
+export class MendedMemberAnswer {
+  @Answered(LOCATION, 'Where it is, as in refusals') readonly loc: readonly (string | number)[];
+  @Answered(TEXT, 'What was done, for people') readonly msg: string;
+  @Answered(TEXT, 'Stable word for the kind of mistake') readonly type: string;
+}
+
+export class StoredRunsAnswer extends StoredAnswer {
+  @Perhaps(
+    listOf(() => MendedMemberAnswer),
+    'At most 100 members that were changed or left out, so that their runs could be stored; absent when there is none',
+  )
+  readonly mended?: readonly MendedMemberAnswer[];
+}
+
 export class ErasedAnswer {
   @Answered(WHOLE, 'Runs that were deleted; none that were deleted before') readonly deleted_runs: number;
 }
@@ -28,7 +46,7 @@ export class NotKeptAnswer {
   @Answered(WHOLE) readonly feedback: number;
 }
 
-export class StoredPartsAnswer extends StoredAnswer {
+export class StoredPartsAnswer extends StoredRunsAnswer {
   @Perhaps(
     object(() => NotKeptAnswer),
     'How many parts were taken and not kept: attachments and feedback are not stored yet',

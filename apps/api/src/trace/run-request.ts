@@ -22,7 +22,7 @@ const COST: Shape = { anyOf: [{ type: 'string', nullable: true }, { type: 'numbe
 
 /**
  * Bodies of the trace routes. They are read byte by byte by the trace store, which knows the rules between fields;
- * these classes only describe them. Members that are not listed are taken and not kept.
+ * these classes only describe them. Members that are not listed are left out and named in the answer.
  */
 export class RunUpdateRequest {
   @Perhaps(orNull(UUID)) readonly id?: string | null;
@@ -57,7 +57,7 @@ export class RunUpdateRequest {
 }
 
 export class RunRequest extends RunUpdateRequest {
-  @Answered(UUID) declare readonly id: string;
+  @Perhaps(orNull(UUID), 'Required in a batch') declare readonly id?: string | null;
   @Answered(TEXT) declare readonly name: string;
   @Answered(TEXT, 'For example chain, llm, tool') declare readonly run_type: string;
 }

@@ -9,7 +9,7 @@ import { PathId } from '../wire/path-id.js';
 import { AnswerBudget } from './answer-budget.js';
 import { renderRun, RUN_FIELDS, SHORT_FIELDS } from './render-run.js';
 import { ErasureRequest } from './erasure-request.js';
-import { ErasedAnswer, RunAnswer, StoredAnswer, StoredPartsAnswer } from './run-answer.js';
+import { ErasedAnswer, RunAnswer, StoredPartsAnswer, StoredRunsAnswer } from './run-answer.js';
 import {
   RunBatchRequest,
   RunMultipartRequest,
@@ -17,17 +17,16 @@ import {
   RunRequest,
   RunUpdateRequest,
 } from './run-request.js';
-import { TraceIngestion } from './trace-ingestion.js';
+import { type StoredRuns, TraceIngestion } from './trace-ingestion.js';
 import { Traces } from './traces.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 
 const BUSY = 'Too many traces arrive at once: try again';
 
-/** @param erased operations on traces that were deleted */
-function taken(erased: number): StoredAnswer {
+function taken({ erased, mended }: StoredRuns): StoredRunsAnswer {
   const except = erased === 0 ? '' : `, except ${erased} creates and updates of deleted traces`;
-  return { message: `Runs were stored${except}` };
+  return { message: `Runs were stored${except}`, ...(mended.length > 0 ? { mended } : {}) };
 }
 
 /** @param kind what the body should be, for the caller */
@@ -63,9 +62,12 @@ export class RunsController {
     @Body() body: unknown,
   ): Promise<StoredPartsAnswer> {
     const sent = stream(body, 'multipart');
-    const { notKept, erased } = await this.ingestion.multipart(caller, contentType, sent);
-    if (notKept.attachments + notKept.feedback === 0) return taken(erased);
-    return { message: 'Runs were stored; attachments and feedback were not kept', not_kept: notKept };
+    const stored = await this.ingestion.multipart(caller, contentType, sent);
+    const { notKept } = stored;
+    const answer = taken(stored);
+    if (notKept.attachments + notKept.feedback === 0) return answer;
+    const message = `${answer.message}; attachments and feedback were not kept`;
+    return { ...answer, message, not_kept: notKept };
   }
 
   @Post('batch')
@@ -74,7 +76,7 @@ export class RunsController {
   @Operation({
     summary: 'Stores runs and updates of runs; an update may come before its run',
     status: 202,
-    answer: StoredAnswer,
+    answer: StoredRunsAnswer,
     body: RunBatchRequest,
     refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
@@ -97,9 +99,9 @@ export class RunsController {
   @HttpCode(202)
   @RouteConfig({ rawBody: true })
   @Operation({
-    summary: 'Stores a run',
+    summary: 'Stores a run; without an id it gets one, named in the answer',
     status: 202,
-    answer: StoredAnswer,
+    answer: StoredRunsAnswer,
     body: RunRequest,
     refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
@@ -113,7 +115,7 @@ export class RunsController {
   @Operation({
     summary: 'Stores an update of a run; it may come before its run',
     status: 202,
-    answer: StoredAnswer,
+    answer: StoredRunsAnswer,
     body: RunUpdateRequest,
     refuses: { 400: 'There is no JSON body', 429: BUSY },
   })

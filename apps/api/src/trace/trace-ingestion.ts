@@ -1,9 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { Caller } from '#lib/auth';
 import { bodyPieces, readBody, type BufferBudget } from '#lib/http';
 import { PublicError, type FieldProblem } from '#lib/errors';
-import type { Logger } from '#lib/telemetry';
-import { splitBatch, type RunBatch, type RunOperation, type TraceStore } from '#lib/trace-store';
+import {
+  JsonSyntaxError,
+  splitBatch,
+  type RunBatch,
+  type RunOperation,
+  type TraceStore,
+} from '#lib/trace-store';
 import { invalid } from '../wire/request-pipe.js';
 import { UnreadableError } from './byte-reader.js';
 import { boundaryOf, multipartParts } from './multipart.js';
@@ -15,13 +21,20 @@ const MAX_PART_BYTES = 67_108_864;
 /** A broken client must not fill memory with its own problems. */
 const MAX_PROBLEMS = 100;
 
+/** What became of the runs of a request. */
+export interface StoredRuns {
+  /** Operations on traces that were deleted. */
+  readonly erased: number;
+  /** Members that were changed or left out. */
+  readonly mended: readonly FieldProblem[];
+}
+
 /** Stores the runs that requests bring. */
 export class TraceIngestion {
   constructor(
-    private readonly store: Pick<TraceStore, 'ingest'>,
+    private readonly store: Pick<TraceStore, 'ingest' | 'ingestProblems'>,
     private readonly budget: BufferBudget,
     private readonly maxBodyBytes: number,
-    private readonly log: Logger,
   ) {}
 
   /** Bytes of all requests that are being read or stored. */
@@ -29,40 +42,43 @@ export class TraceIngestion {
     return this.budget.held;
   }
 
-  /** `{"post": […], "patch": […]}` @returns how many operations belong to deleted traces */
-  async batch(caller: Caller, body: Readable): Promise<number> {
-    return this.#whole(caller, body, (bytes) => this.#store(caller, splitBatch(bytes, ['body'])));
+  /** `{"post": […], "patch": […]}` */
+  async batch(caller: Caller, body: Readable): Promise<StoredRuns> {
+    return this.#whole(caller, body, async (bytes) => this.#store(caller, await this.#split(caller, bytes)));
   }
 
-  /** One run, created or updated. @returns 1 where it belongs to a deleted trace */
-  async single(caller: Caller, kind: 'post' | 'patch', body: Readable, id?: string): Promise<number> {
+  /** One run, created or updated. One that is created without an id gets one. */
+  async single(caller: Caller, kind: 'post' | 'patch', body: Readable, id?: string): Promise<StoredRuns> {
     return this.#whole(caller, body, async (run) => {
-      const operation: RunOperation = { run, place: ['body'], ...(id === undefined ? {} : { id }) };
+      const named = id === undefined ? { newId: randomUUID() } : { id };
+      const operation: RunOperation = { run, place: ['body'], ...named };
       return this.#store(caller, { post: [], patch: [], [kind]: [operation] });
     });
   }
 
   /**
    * Stores while it reads. Runs before a mistake stay stored; sending all of them again changes nothing.
-   * @returns parts that were accepted and not stored, and how many operations belong to deleted traces
    * @throws PublicError
    */
   async multipart(
     caller: Caller,
     contentType: string,
     body: Readable,
-  ): Promise<{ notKept: NotKept; erased: number }> {
+  ): Promise<StoredRuns & { readonly notKept: NotKept }> {
     const boundary = boundaryOf(contentType);
     if (boundary === undefined) throw new PublicError('bad_request', 'The content type names no boundary');
     const account = this.budget.open(caller.tenantId);
     const runs = new MultipartRuns();
     const refused: FieldProblem[] = [];
+    const mended: FieldProblem[] = [];
     let erased = 0;
     const flush = async (isLast: boolean) => {
       const result = await this.store.ingest(caller.tenantId, runs.take(isLast), ownProject(caller));
       erased += result.erased;
       refused.push(...result.refused);
       refused.splice(MAX_PROBLEMS);
+      mended.push(...result.mended);
+      mended.splice(MAX_PROBLEMS);
       account.keep(runs.heldBytes);
     };
     try {
@@ -76,17 +92,15 @@ export class TraceIngestion {
       }
       await flush(true);
     } catch (error) {
-      if (error instanceof UnreadableError) throw unreadable(error);
-      throw error;
+      if (!(error instanceof UnreadableError)) throw error;
+      await this.#refuseWhole(caller, 'multipart_invalid', error.message);
+      throw unreadable(error);
     } finally {
       account.keep(0);
     }
     const problems = [...runs.problems, ...refused];
     if (problems.length > 0) throw invalid(problems);
-    const { notKept } = runs;
-    if (notKept.attachments + notKept.feedback > 0)
-      this.log.info({ notKept }, 'parts of a request were not stored');
-    return { notKept, erased };
+    return { notKept: runs.notKept, erased, mended };
   }
 
   /** Bodies that cannot be handed on before their end count as long as they are worked on. */
@@ -101,10 +115,28 @@ export class TraceIngestion {
     }
   }
 
-  async #store(caller: Caller, batch: RunBatch): Promise<number> {
-    const { refused, erased } = await this.store.ingest(caller.tenantId, batch, ownProject(caller));
+  /** @throws JsonSyntaxError, PublicError */
+  async #split(caller: Caller, bytes: Buffer): Promise<RunBatch> {
+    try {
+      return splitBatch(bytes, ['body']);
+    } catch (error) {
+      if (error instanceof JsonSyntaxError) await this.#refuseWhole(caller, 'json_invalid', error.message);
+      else if (error instanceof PublicError)
+        for (const { loc, msg, type } of error.problems)
+          await this.#refuseWhole(caller, type, `${loc.join('.')}: ${msg}`);
+      throw error;
+    }
+  }
+
+  /** A request none of whose runs could be read is no less a problem of its project. */
+  async #refuseWhole(caller: Caller, type: string, message: string): Promise<void> {
+    await this.store.ingestProblems.refuse(caller.tenantId, { type, message }, ownProject(caller));
+  }
+
+  async #store(caller: Caller, batch: RunBatch): Promise<StoredRuns> {
+    const { refused, erased, mended } = await this.store.ingest(caller.tenantId, batch, ownProject(caller));
     if (refused.length > 0) throw invalid(refused);
-    return erased;
+    return { erased, mended };
   }
 }
 

@@ -1,10 +1,10 @@
 import { Module } from '@nestjs/common';
 import { BufferBudget } from '#lib/http';
-import type { Logger } from '#lib/telemetry';
 import type { TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
-import { API_CONFIG, LOG, TRACE_STORE } from '../core/tokens.js';
+import { API_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { AnswerBudget } from './answer-budget.js';
+import { IngestProblemsController } from './ingest-problems-controller.js';
 import { InfoController } from './info-controller.js';
 import { RunSearches } from './run-searches.js';
 import { RunsController } from './runs-controller.js';
@@ -26,13 +26,14 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
     RunsController,
     SelectedRunsController,
     SessionsController,
+    IngestProblemsController,
   ],
   providers: [
     {
       provide: TraceIngestion,
-      inject: [TRACE_STORE, API_CONFIG, LOG],
-      useFactory: (store: TraceStore, { maxBodyBytes, maxBufferedBytes }: Limits, log: Logger) =>
-        new TraceIngestion(store, new BufferBudget(maxBufferedBytes, BUSY), maxBodyBytes, log),
+      inject: [TRACE_STORE, API_CONFIG],
+      useFactory: (store: TraceStore, { maxBodyBytes, maxBufferedBytes }: Limits) =>
+        new TraceIngestion(store, new BufferBudget(maxBufferedBytes, BUSY), maxBodyBytes),
     },
     {
       provide: AnswerBudget,

@@ -33,6 +33,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /sessions/{session_id}': READ,
   'PATCH /sessions/{session_id}': WORKSPACE,
   'DELETE /sessions/{session_id}': WORKSPACE,
+  'GET /ingest-problems': READ,
   'GET /v2/deployments': READ,
   'POST /v2/deployments': WORKSPACE,
   'GET /v2/deployments/{deployment_id}': READ,
@@ -55,7 +56,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': READ,
 };
 
-const SECOND_PREFIX = /^\/api\/v1(?=\/(runs|sessions)(\/|$))/;
+const SECOND_PREFIX = /^\/api\/v1(?=\/(runs|sessions|ingest-problems)(\/|$))/;
 
 /**
  * A route's place in the table.

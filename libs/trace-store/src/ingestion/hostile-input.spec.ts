@@ -131,7 +131,7 @@ describe('a trace store under hostile input', () => {
     ['more than 1,000 tags', Array.from({ length: 1001 }, () => 'a')],
     ['tags of more than 65,536 characters', ['x'.repeat(40_000), 'x'.repeat(40_000)]],
   ])('refuses %s', async (_name, tags) => {
-    expect(await post({ run: runOf(randomUUID(), { tags }) })).toEqual({
+    expect(await post({ run: runOf(randomUUID(), { tags }) })).toMatchObject({
       accepted: 0,
       erased: 0,
       refused: [{ loc: ['post', 0, 'tags'], msg: expect.stringContaining('1000 items'), type: 'too_long' }],
@@ -150,7 +150,7 @@ describe('a trace store under hostile input', () => {
     const below = (parent_run_id: string, id: string = randomUUID()) => ({
       run: runOf(id, { parent_run_id }),
     });
-    expect(await post(below(deep.id, child), below(deeper.id))).toEqual({
+    expect(await post(below(deep.id, child), below(deeper.id))).toMatchObject({
       accepted: 1,
       erased: 0,
       refused: [
@@ -467,6 +467,6 @@ describe('a trace store under hostile input', () => {
     await findRun(counting, payloads, { tenantId: TENANT, id });
     expect(rows).toBeLessThanOrEqual(4);
     const changed = await patch({ id, run: Buffer.from(`{"trace_id":"${id}"}`) });
-    expect(changed).toEqual({ accepted: 1, erased: 0, refused: [] });
+    expect(changed).toMatchObject({ accepted: 1, erased: 0, refused: [] });
   });
 });

@@ -1,4 +1,5 @@
 import type { FieldProblem } from '#lib/errors';
+import type { IngestEvent } from '../problem/ingest-event.js';
 
 /** The outcome of a batch. Valid operations are stored even when others are refused. */
 export interface IngestResult {
@@ -7,4 +8,8 @@ export interface IngestResult {
   readonly erased: number;
   /** At most 100 problems. `loc` begins with the `place` of the operation. */
   readonly refused: readonly FieldProblem[];
+  /** At most 100 members that were changed or left out, so that their runs could be stored. */
+  readonly mended: readonly FieldProblem[];
+  /** Everything that was not stored as it came. */
+  readonly events: readonly IngestEvent[];
 }

@@ -14,6 +14,7 @@ import {
 import { Family } from './family.js';
 import { MAX_PROBLEMS, parseBatch, parseWaiting } from './parse-batch.js';
 import { RunChanger, type Sender } from './run-changer.js';
+import { IngestReport } from '../problem/ingest-report.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { DEFAULT_PROJECT, type ProjectDirectory } from '../project/project-directory.js';
 import { TooManyProjectsError } from '../project/too-many-projects-error.js';
@@ -105,7 +106,8 @@ export class Ingestion {
 
   /** @param onlyProject name of the one project that the sender may write into */
   async ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult> {
-    const { operations, refused } = await parseBatch(batch);
+    const report = new IngestReport();
+    const { operations, refused } = await parseBatch(batch, report);
     const groups = groupByRun(operations);
     const written = await this.#retry(async () => {
       const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject, groups) };
@@ -124,15 +126,17 @@ export class Ingestion {
     });
     await this.#changer.settle(this.pool, tenantId, written.meeting);
     const { lost, projectless, deep, dayless, late, elsewhere, erased } = written;
-    const problems = [
-      ...refused,
-      ...lost.flatMap(unknownProject),
-      ...[...projectless].flatMap(([group, error]) => tooManyProjects(group, error)),
-      ...deep.flatMap(tooDeep),
-      ...dayless.flatMap((group) => tooFarAhead(group, this.partitions.maxMonthsAhead)),
-      ...late.map(tooManyWaiting),
-      ...elsewhere.flatMap(([group, place]) => storedElsewhere(group, place)),
+    const ofGroups = [
+      ...lost.map((group) => ({ group, problems: unknownProject(group) })),
+      ...[...projectless].map(([group, error]) => ({ group, problems: tooManyProjects(group, error) })),
+      ...deep.map((group) => ({ group, problems: tooDeep(group) })),
+      ...dayless.map((group) => ({ group, problems: tooFarAhead(group, this.partitions.maxMonthsAhead) })),
+      ...elsewhere.map(([group, place]) => ({ group, problems: storedElsewhere(group, place) })),
     ];
+    for (const { group, problems } of ofGroups)
+      report.refuse({ id: group.id, project: firstOf(group, 'project') }, problems);
+    for (const parsed of late) report.refuse(parsed.change, [tooManyWaiting(parsed)]);
+    const problems = [...refused, ...ofGroups.flatMap((one) => one.problems), ...late.map(tooManyWaiting)];
     const offered = batch.post.length + batch.patch.length;
     metrics.ingestRefused.add(offered - operations.length + operationsOf(deep), { reason: 'invalid' });
     metrics.ingestRefused.add(operationsOf(lost), { reason: 'unknown_project' });
@@ -147,6 +151,8 @@ export class Ingestion {
       accepted: operations.length - unplaced - late.length - erased,
       erased,
       refused: problems.slice(0, MAX_PROBLEMS),
+      mended: report.mended,
+      events: report.events,
     };
   }
 

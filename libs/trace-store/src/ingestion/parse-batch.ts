@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { FieldProblem } from '#lib/errors';
+import type { IngestReport } from '../problem/ingest-report.js';
 import { parseOperation } from '../wire/parse-operation.js';
 import type { RunBatch } from '../wire/run-operation.js';
 import { bytesOf } from './observe-ingestion.js';
@@ -12,12 +13,17 @@ export const MAX_PROBLEMS = 100;
 const PARSED_AT_ONCE = 1 << 20;
 const OPERATION_COST = 4096;
 
+/** A batch as far as it can be stored. */
 export interface ParsedBatch {
   readonly operations: readonly ParsedOperation[];
   readonly refused: readonly FieldProblem[];
 }
 
-export async function parseBatch(batch: RunBatch): Promise<ParsedBatch> {
+/**
+ * Reads the operations of a batch.
+ * @param report gets what cannot be stored as it came
+ */
+export async function parseBatch(batch: RunBatch, report: IngestReport): Promise<ParsedBatch> {
   const operations: ParsedOperation[] = [];
   const refused: FieldProblem[] = [];
   let cost = 0;
@@ -29,9 +35,19 @@ export async function parseBatch(batch: RunBatch): Promise<ParsedBatch> {
         cost = 0;
       }
       const parsed = parseOperation(kind, operation);
-      if ('change' in parsed) operations.push({ change: parsed.change, operation });
-      else if (refused.length < MAX_PROBLEMS) refused.push(...parsed.problems);
+      if ('change' in parsed) {
+        operations.push({ change: parsed.change, operation });
+        report.note(parsed.change, parsed.notes);
+        continue;
+      }
+      if (refused.length < MAX_PROBLEMS) refused.push(...parsed.problems);
+      report.refuse(parsed, parsed.problems);
     }
+  const { leftOut = [] } = batch;
+  if (leftOut.length > 0) {
+    const projects = new Map(operations.map(({ change }) => [change.id, change.project]));
+    report.leaveOut(leftOut, (id) => projects.get(id.toLowerCase()));
+  }
   return { operations, refused };
 }
 

@@ -95,9 +95,21 @@ function skipNumber(bytes: Uint8Array, at: number): number {
 
 const WORDS = ['true', 'false', 'null'].map((word) => Buffer.from(word));
 
-function skipScalar(bytes: Uint8Array, at: number): number {
+/** What Python's serialiser writes for numbers that JSON has no word for. */
+const NON_FINITE = ['NaN', 'Infinity', '-Infinity'].map((word) => Buffer.from(word));
+
+function skipNonFinite(bytes: Uint8Array, at: number): number | undefined {
+  const word = NON_FINITE.find((one) => one.every((byte, i) => bytes[at + i] === byte));
+  return word && at + word.length;
+}
+
+function skipScalar(bytes: Uint8Array, at: number, isLenient: boolean): number {
   const byte = bytes[at];
   if (byte === QUOTE) return skipString(bytes, at);
+  if (isLenient && (byte === 0x4e || byte === 0x49 || (byte === 0x2d && bytes[at + 1] === 0x49))) {
+    const end = skipNonFinite(bytes, at);
+    if (end !== undefined) return end;
+  }
   if (byte === 0x2d || isDigit(byte)) return skipNumber(bytes, at);
   for (const word of WORDS) {
     if (word[0] !== byte) continue;
@@ -119,10 +131,11 @@ let isObject = new Uint8Array(MAX_JSON_DEPTH + 1);
 /**
  * Validates the value that begins at `at` (white space before it is allowed).
  * @param levels how many levels of nesting the value may have
+ * @param isLenient whether NaN and Infinity pass for numbers
  * @returns the offset after its last byte
  * @throws JsonSyntaxError
  */
-function skipValue(bytes: Uint8Array, at: number, levels = MAX_JSON_DEPTH): number {
+function skipValue(bytes: Uint8Array, at: number, levels = MAX_JSON_DEPTH, isLenient = false): number {
   // a value may be two bytes long: memory of its own for each would take a hundred times its bytes
   if (isObject.length <= levels) isObject = new Uint8Array(levels + 1);
   let depth = 0;
@@ -140,7 +153,7 @@ function skipValue(bytes: Uint8Array, at: number, levels = MAX_JSON_DEPTH): numb
       }
       at = next + 1;
       depth--;
-    } else at = skipScalar(bytes, at);
+    } else at = skipScalar(bytes, at, isLenient);
     // a value has ended: close whatever ends with it
     for (;;) {
       if (depth === 0) return at;
@@ -162,6 +175,14 @@ export interface ByteRange {
   readonly end: number;
 }
 
+/** How the values of an object or array are read. */
+export interface ScanOptions {
+  /** Levels of nesting that the whole may have. */
+  readonly levels?: number;
+  /** Whether NaN and Infinity pass for numbers: what holds them is to be mended before it is stored. */
+  readonly isLenient?: boolean;
+}
+
 /**
  * Calls `visit` with the name and place of each member of the object at `at`, after validating the member's value.
  * @returns the offset after the object
@@ -171,7 +192,7 @@ export function eachMember(
   bytes: Buffer,
   at: number,
   visit: (name: string, range: ByteRange) => void,
-  levels = MAX_JSON_DEPTH,
+  { levels = MAX_JSON_DEPTH, isLenient = false }: ScanOptions = {},
 ): number {
   at = skipSpace(bytes, at);
   if (bytes[at] !== OPEN_OBJECT) throw new JsonSyntaxError('an object was expected', at);
@@ -182,7 +203,7 @@ export function eachMember(
     const valueAt = skipKey(bytes, nameStart);
     const nameEnd = bytes.lastIndexOf(QUOTE, valueAt - 1);
     const start = skipSpace(bytes, valueAt);
-    const end = skipValue(bytes, start, levels - 1);
+    const end = skipValue(bytes, start, levels - 1, isLenient);
     visit(readName(bytes, nameStart, nameEnd + 1), { start, end });
     at = skipSpace(bytes, end);
     if (bytes[at] === CLOSE_OBJECT) return at + 1;
@@ -209,7 +230,7 @@ export function eachItem(
   bytes: Buffer,
   at: number,
   visit: (range: ByteRange) => boolean | void,
-  levels = MAX_JSON_DEPTH,
+  { levels = MAX_JSON_DEPTH, isLenient = false }: ScanOptions = {},
 ): number {
   at = skipSpace(bytes, at);
   if (bytes[at] !== OPEN_ARRAY) throw new JsonSyntaxError('an array was expected', at);
@@ -218,7 +239,7 @@ export function eachItem(
   let wanted = true;
   for (;;) {
     const start = skipSpace(bytes, at);
-    const end = skipValue(bytes, start, levels - 1);
+    const end = skipValue(bytes, start, levels - 1, isLenient);
     if (wanted) wanted = visit({ start, end }) !== false;
     at = skipSpace(bytes, end);
     if (bytes[at] === CLOSE_ARRAY) return at + 1;

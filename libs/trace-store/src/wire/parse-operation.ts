@@ -4,6 +4,7 @@ import { isUuid } from '#lib/resources';
 import type { Instant } from '#lib/time';
 import { parseDottedOrder, type DottedOrder } from './dotted-order.js';
 import {
+  type ByteRange,
   eachMember,
   expectEnd,
   JsonSyntaxError,
@@ -11,6 +12,8 @@ import {
   skipSpace,
   validateJson,
 } from './json-scanner.js';
+import type { MemberNote } from './member-note.js';
+import { replaceNonFinite } from './replace-non-finite.js';
 import { repairSurrogates } from './repair-surrogates.js';
 import type { ProjectReference } from '../project/project-reference.js';
 import type { RunChange } from './run-change.js';
@@ -31,7 +34,7 @@ const STATUSES: readonly string[] = [
   'interrupted',
 ] satisfies readonly RunStatus[];
 
-/** Light members that are read; the others (child_runs, manifest ids, …) are not kept. */
+/** Light members that are read. */
 const LIGHT = new Set([
   'id',
   'trace_id',
@@ -56,11 +59,20 @@ const LIGHT = new Set([
   'completion_cost',
 ]);
 
+/** What clients send for each run and what says nothing that the store does not know already. */
+const REDUNDANT = new Set(['child_runs', 'child_execution_order', 'execution_order', 'attachments']);
+/** Values that say nothing. */
+const EMPTY = new Set(['null', '[]', '{}', '""', 'false']);
+/** Unknown members of one run that are named. */
+const MAX_UNKNOWN = 10;
+const MAX_MEMBER_NAME = 100;
+
 /** A parsed value takes many times the memory of its text. */
 const MAX_LIGHT_BYTES = 1 << 20;
 /** Tags are read and written whole whenever a run changes. */
 const MAX_TAGS = 1000;
 const MAX_TAG_CHARS = 65_536;
+const MAX_NAME_CHARS = 10_000;
 /** A payload is nested no deeper beside its run than it may be inside of it: waiting updates are stored in one piece. */
 const MAX_PAYLOAD_DEPTH = MAX_JSON_DEPTH - 1;
 
@@ -72,11 +84,20 @@ function storable(text: string): string {
 /** Collects what is wrong with one operation. */
 class Reader {
   readonly problems: FieldProblem[] = [];
+  readonly #notes = new Map<string, MemberNote>();
 
   constructor(
     readonly place: Location,
     readonly light: Light,
   ) {}
+
+  get notes(): readonly MemberNote[] {
+    return [...this.#notes.values()];
+  }
+
+  note(name: string, msg: string, type: string, kind: MemberNote['kind'] = 'mended'): void {
+    this.#notes.set(`${name} ${type}`, { loc: [...this.place, name], msg, type, kind });
+  }
 
   refuse(name: string, msg: string, type: string): undefined {
     this.problems.push({ loc: [...this.place, name], msg, type });
@@ -97,6 +118,15 @@ class Reader {
     if (value.length > maxLength)
       return this.refuse(name, `String should have at most ${maxLength} characters`, 'string_too_long');
     return storable(value);
+  }
+
+  /** Too long a text is cut instead of losing its run. */
+  cutText(name: string, maxLength: number): string | undefined {
+    const value = this.light[name];
+    if (typeof value !== 'string' || value.length <= maxLength) return this.text(name, maxLength);
+    this.note(name, `String was cut to its first ${maxLength} characters`, 'string_too_long');
+    const cut = value.slice(0, maxLength);
+    return storable(/[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut);
   }
 
   uuid(name: string): string | undefined {
@@ -122,15 +152,17 @@ class Reader {
   tags(): readonly string[] | undefined {
     const value = this.light['tags'];
     if (value === undefined || value === null) return undefined;
-    if (!Array.isArray(value) || !value.every((tag) => typeof tag === 'string'))
-      return this.refuse('tags', 'Input should be a list of strings', 'list_type');
-    if (value.length > MAX_TAGS || value.reduce((sum, tag) => sum + tag.length, 0) > MAX_TAG_CHARS)
+    if (!Array.isArray(value)) return this.refuse('tags', 'Input should be a list of strings', 'list_type');
+    if (!value.every((tag) => typeof tag === 'string'))
+      this.note('tags', 'Tags that are not strings were replaced by their JSON text', 'string_type');
+    const tags = value.map((tag: unknown) => (typeof tag === 'string' ? tag : JSON.stringify(tag)));
+    if (tags.length > MAX_TAGS || tags.reduce((sum, tag) => sum + tag.length, 0) > MAX_TAG_CHARS)
       return this.refuse(
         'tags',
         `List should have at most ${MAX_TAGS} items of together at most ${MAX_TAG_CHARS} characters`,
         'too_long',
       );
-    return value.map(storable);
+    return tags.map(storable);
   }
 
   status(): RunStatus | undefined {
@@ -140,21 +172,44 @@ class Reader {
   }
 }
 
-/** Splits the run's object into small parsed members and payload bytes. @throws JsonSyntaxError */
-function split(operation: RunOperation): { light: Light; payloads: Payloads; tooLong: readonly string[] } {
-  const { run } = operation;
+interface SplitRun {
+  readonly light: Light;
+  readonly payloads: Payloads;
+  readonly tooLong: readonly string[];
+  readonly nonFinite: readonly string[];
+  readonly unknown: readonly string[];
+}
+
+/** Splits the run's object into small parsed members and payload bytes, which are not strictly checked yet. @throws JsonSyntaxError */
+function split({ run }: RunOperation): SplitRun {
   const light: Record<string, unknown> = {};
   const payloads: Payloads = {};
-  const tooLong: string[] = [];
+  const [tooLong, nonFinite, unknown]: [string[], string[], string[]] = [[], [], []];
   if (!isUtf8(run)) throw new JsonSyntaxError('the text is not UTF-8', 0);
-  const end = eachMember(run, 0, (name, range) => {
+  const visit = (name: string, { start, end }: ByteRange): void => {
     const payload = PAYLOAD_FIELDS.find((field) => field === name);
-    if (payload) payloads[payload] = run.subarray(range.start, range.end);
-    else if (LIGHT.has(name) && range.end - range.start > MAX_LIGHT_BYTES) tooLong.push(name);
-    else if (LIGHT.has(name)) light[name] = JSON.parse(run.toString('utf8', range.start, range.end));
-  });
+    if (payload) payloads[payload] = run.subarray(start, end);
+    else if (!LIGHT.has(name)) {
+      const isEmpty = end - start <= 5 && EMPTY.has(run.toString('latin1', start, end));
+      if (!isEmpty && !REDUNDANT.has(name) && unknown.length < MAX_UNKNOWN)
+        unknown.push(name.slice(0, MAX_MEMBER_NAME).toWellFormed());
+    } else if (end - start > MAX_LIGHT_BYTES) tooLong.push(name);
+    else {
+      const value = run.subarray(start, end);
+      try {
+        light[name] = JSON.parse(value.toString());
+      } catch (error) {
+        // the scanner let it pass, so it is JSON but for its numbers
+        const finite = replaceNonFinite(value);
+        if (!finite) throw error;
+        nonFinite.push(name);
+        light[name] = JSON.parse(finite.toString());
+      }
+    }
+  };
+  const end = eachMember(run, 0, visit, { isLenient: true });
   expectEnd(run, end);
-  return { light, payloads, tooLong };
+  return { light, payloads, tooLong, nonFinite, unknown };
 }
 
 const NULL = Buffer.from('null');
@@ -179,6 +234,22 @@ interface Derived {
   readonly firstTokenTime: Instant | undefined;
 }
 
+const NOT_FINITE = 'NaN and Infinity, which JSON has no words for, were replaced by null';
+
+/** The payload as valid JSON; undefined where nothing is left of it. @throws JsonSyntaxError */
+function finiteJson(reader: Reader, field: PayloadField, bytes: Buffer): Buffer | undefined {
+  try {
+    validateJson(bytes, MAX_PAYLOAD_DEPTH);
+    return bytes;
+  } catch (error) {
+    const finite = error instanceof JsonSyntaxError ? replaceNonFinite(bytes) : undefined;
+    if (!finite) throw error;
+    validateJson(finite, MAX_PAYLOAD_DEPTH);
+    reader.note(field, NOT_FINITE, 'not_finite');
+    return finite.equals(NULL) ? undefined : finite;
+  }
+}
+
 function payloadsOf(reader: Reader, raw: Payloads): RunPayloads {
   const payloads: { -readonly [K in keyof RunPayloads]: RunPayloads[K] } = {};
   for (const field of PAYLOAD_FIELDS) {
@@ -188,9 +259,10 @@ function payloadsOf(reader: Reader, raw: Payloads): RunPayloads {
     if (bytes.equals(NULL)) continue;
     try {
       if (!isUtf8(bytes)) throw new JsonSyntaxError('the text is not UTF-8', 0);
-      validateJson(bytes, MAX_PAYLOAD_DEPTH);
-      repairSurrogates(bytes);
-      payloads[field] = field === 'error' ? errorText(bytes) : bytes;
+      const json = finiteJson(reader, field, bytes);
+      if (json === undefined) continue;
+      repairSurrogates(json);
+      payloads[field] = field === 'error' ? errorText(json) : json;
     } catch (error) {
       if (!(error instanceof JsonSyntaxError)) throw error;
       reader.refuse(field, error.message, 'json_invalid');
@@ -243,6 +315,14 @@ function dottedOrderOf(reader: Reader): DottedOrder | undefined {
   );
 }
 
+/** The id of a run whose sender leaves it to the server. */
+function idFor(reader: Reader, { newId }: RunOperation, order: DottedOrder | undefined): string | undefined {
+  if (newId === undefined || (reader.light['id'] ?? undefined) !== undefined) return undefined;
+  const id = order?.id ?? newId;
+  reader.note('id', `The run came without an id; it was stored as ${id}`, 'missing');
+  return id;
+}
+
 /** The ids that a dotted order spells must be the ids that the run states. */
 function checkOrder(reader: Reader, id: string | undefined, order: DottedOrder | undefined): void {
   if (!order) return;
@@ -259,26 +339,36 @@ function checkOrder(reader: Reader, id: string | undefined, order: DottedOrder |
     );
 }
 
-/**
- * Reads one operation of a batch.
- * @returns the change, or every problem it has
- */
-export function parseOperation(
-  kind: 'post' | 'patch',
-  operation: RunOperation,
-): { readonly change: RunChange } | { readonly problems: readonly FieldProblem[] } {
+/** An operation that can be stored, with what was done to make it so. */
+interface Parsed {
+  readonly change: RunChange;
+  readonly notes: readonly MemberNote[];
+}
+
+/** One that cannot, with every problem it has and what it says of its run. */
+interface Unparsed extends Partial<Pick<RunChange, 'id' | 'project'>> {
+  readonly problems: readonly FieldProblem[];
+}
+
+/** Reads one operation of a batch. */
+export function parseOperation(kind: 'post' | 'patch', operation: RunOperation): Parsed | Unparsed {
   const { place = [] } = operation;
   let parts: ReturnType<typeof split>;
   try {
     parts = split(operation);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
-    return { problems: [{ loc: place, msg: error.message, type: 'json_invalid' }] };
+    const problems = [{ loc: place, msg: error.message, type: 'json_invalid' }];
+    return { problems, ...(isUuid(operation.id) ? { id: operation.id.toLowerCase() } : {}) };
   }
   const reader = new Reader(place, parts.light);
   for (const name of parts.tooLong)
     reader.refuse(name, `Input should be at most ${MAX_LIGHT_BYTES} bytes long`, 'too_long');
-  const id = operation.id?.toLowerCase() ?? reader.uuid('id');
+  for (const name of parts.nonFinite) reader.note(name, NOT_FINITE, 'not_finite');
+  for (const name of parts.unknown)
+    reader.note(name, 'Unknown members are not stored', 'unknown_member', 'dropped');
+  const dottedOrder = dottedOrderOf(reader);
+  const id = operation.id?.toLowerCase() ?? reader.uuid('id') ?? idFor(reader, operation, dottedOrder);
   if (operation.id !== undefined && !isUuid(operation.id))
     reader.refuse('id', 'Input should be a valid UUID', 'uuid_parsing');
   else if (id === undefined && reader.problems.length === 0) reader.require('id');
@@ -286,7 +376,6 @@ export function parseOperation(
     reader.refuse('id', 'differs from the id that the part is addressed to', 'value_error');
 
   if (kind === 'post') for (const name of ['name', 'run_type']) reader.require(name);
-  const dottedOrder = dottedOrderOf(reader);
   checkOrder(reader, id, dottedOrder);
   const derived = derive(reader, { ...parts.payloads, ...operation.fields });
   const change = {
@@ -298,7 +387,7 @@ export function parseOperation(
     project: projectOf(reader),
     startTime: reader.time('start_time') ?? (kind === 'post' ? dottedOrder?.startTime : undefined),
     endTime: reader.time('end_time'),
-    name: reader.text('name', 10_000),
+    name: reader.cutText('name', MAX_NAME_CHARS),
     runType: reader.text('run_type', 100)?.toLowerCase(),
     status: reader.status(),
     tags: reader.tags(),
@@ -306,8 +395,9 @@ export function parseOperation(
     traceTier: reader.text('trace_tier', 100),
     ...derived,
   };
-  if (reader.problems.length > 0 || id === undefined) return { problems: unique(reader.problems) };
-  return { change: { ...change, id } };
+  if (reader.problems.length > 0 || id === undefined)
+    return { problems: unique(reader.problems), id, project: change.project };
+  return { change: { ...change, id }, notes: reader.notes };
 }
 
 /** A field that is read twice complains twice. */

@@ -6,14 +6,24 @@ export interface RunOperation {
   readonly run: Buffer;
   /** From the address (`PATCH /runs/{id}`, a multipart part's name); must agree with the object's `id` if both are there. */
   readonly id?: string;
+  /** For a create that has none of its own, in its object or its dotted order. */
+  readonly newId?: string;
   /** JSON values that came apart from the object. */
   readonly fields?: Readonly<Partial<Record<PayloadField, Buffer>>>;
   /** Where the caller had it from, in the caller's terms: what `loc` of its problems begins with. Empty when left out. */
   readonly place?: readonly (string | number)[];
 }
 
+/** A part of a request that is taken and not stored, since clients send it unasked. */
+export interface LeftOut {
+  readonly type: 'attachment' | 'feedback';
+  readonly runId?: string | undefined;
+  readonly member?: string | undefined;
+}
+
 /** Creates and updates that came together; an update may precede its create. */
 export interface RunBatch {
   readonly post: readonly RunOperation[];
   readonly patch: readonly RunOperation[];
+  readonly leftOut?: readonly LeftOut[];
 }

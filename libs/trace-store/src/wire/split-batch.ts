@@ -4,8 +4,8 @@ import type { RunBatch, RunOperation } from './run-operation.js';
 
 /** Clients send a hundred at a time. Each costs many times its bytes in memory while it is looked at. */
 const MAX_OPERATIONS = 20_000;
-/** Far more than a run may have: what is nested too deeply for one shall not take the others of its batch with it. */
-const SPLIT_DEPTH = 1000;
+/** Far more than a run may have: what is wrong with one shall not take the others of its batch with it. */
+const SPLIT = { levels: 1000, isLenient: true };
 
 /** Two are known. A client must not fill time and memory with its own problems: the first so many are looked at. */
 const MAX_MEMBERS = 100;
@@ -34,7 +34,7 @@ export function splitBatch(body: Buffer, place: readonly (string | number)[] = [
         place: [...place, name, operations.length],
       });
     };
-    eachItem(body, range.start, visit, SPLIT_DEPTH);
+    eachItem(body, range.start, visit, SPLIT);
   };
   const unknown = new Set<string>();
   const refuseUnknown = (): never =>
@@ -53,7 +53,7 @@ export function splitBatch(body: Buffer, place: readonly (string | number)[] = [
     if (unknown.size > 0) refuseUnknown();
     refuse([{ loc: [...place, name], msg: 'Member sent too often; send it once', type: 'value_error' }]);
   };
-  const end = eachMember(body, 0, visit, SPLIT_DEPTH);
+  const end = eachMember(body, 0, visit, SPLIT);
   expectEnd(body, end);
   if (members === 0)
     refuse([{ loc: [...place, 'post'], msg: 'Field required: post or patch', type: 'missing' }]);

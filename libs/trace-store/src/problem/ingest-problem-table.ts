@@ -1,0 +1,192 @@
+import type { Pool } from '#lib/postgres';
+import { isUuid } from '#lib/resources';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import type { ProjectReference } from '../project/project-reference.js';
+import type { Projects } from '../project/project.js';
+import { findPlaces } from '../run/run-keys.js';
+import type { IngestEvent, IngestEventKind } from './ingest-event.js';
+import type { IngestProblem, IngestProblemCount, IngestProblems } from './ingest-problems.js';
+import { LogShare } from './log-share.js';
+
+/** Newest problems of a project that are kept. */
+const KEPT = 100;
+/** Stands for the project of what has none. */
+const NO_PROJECT = '00000000-0000-0000-0000-000000000000';
+
+/** The order of rows is the order of their locks. */
+const RECORD = `
+WITH placed AS (
+  SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[])
+    WITH ORDINALITY AS e(project_id, kind, type, run_id, member, message, times, at)
+), kept AS (
+  INSERT INTO ingest_problems (tenant_id, project_id, kind, type, run_id, member, message)
+  SELECT $1, project_id, kind, type, run_id, member, message FROM (
+    SELECT *, row_number() OVER (PARTITION BY project_id ORDER BY at DESC) AS age FROM placed
+  ) p WHERE age <= ${KEPT} ORDER BY at
+)
+INSERT INTO ingest_problem_counts AS c (tenant_id, project_id, kind, type, count)
+SELECT $1, project_id, kind, type, sum(times) FROM placed GROUP BY 2, 3, 4 ORDER BY 2, 3, 4
+ON CONFLICT (tenant_id, project_id, kind, type)
+DO UPDATE SET count = c.count + excluded.count, last_seen_at = clock_timestamp()`;
+
+const FORGET = `
+DELETE FROM ingest_problems p USING (
+  SELECT u.id, (
+    SELECT seq FROM ingest_problems i WHERE i.tenant_id = $1 AND i.project_id = u.id
+    ORDER BY seq DESC OFFSET ${KEPT} LIMIT 1
+  ) AS last FROM unnest($2::uuid[]) AS u(id)
+) o WHERE p.tenant_id = $1 AND p.project_id = o.id AND p.seq <= o.last`;
+
+interface ProblemRow {
+  readonly project_id: string;
+  readonly kind: IngestEventKind;
+  readonly type: string;
+  readonly run_id: string | null;
+  readonly member: string | null;
+  readonly message: string;
+  readonly seen_at: Date;
+}
+
+interface CountRow {
+  readonly kind: IngestEventKind;
+  readonly type: string;
+  readonly count: string;
+  readonly first_seen_at: Date;
+  readonly last_seen_at: Date;
+}
+
+export interface IngestProblemParts {
+  readonly pool: Pool;
+  readonly projects: Pick<Projects, 'findAll'>;
+  readonly log: Logger;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+}
+
+/** The tables `ingest_problems` and `ingest_problem_counts`. */
+export class IngestProblemTable implements IngestProblems {
+  readonly #lines: LogShare;
+
+  constructor(private readonly parts: IngestProblemParts) {
+    this.#lines = new LogShare(parts.clock);
+  }
+
+  /**
+   * Keeps what a batch brought, once it is stored.
+   * @param own name of the one project that the sender may write into
+   */
+  async recorded<Result extends { readonly events: readonly IngestEvent[] }>(
+    tenantId: string,
+    own: string | undefined,
+    ingested: Promise<Result>,
+  ): Promise<Result> {
+    const result = await ingested;
+    await this.#record(tenantId, result.events, own);
+    return result;
+  }
+
+  async refuse(tenantId: string, why: Pick<IngestProblem, 'type' | 'message'>, own?: string): Promise<void> {
+    await this.#record(tenantId, [{ ...why, kind: 'refused', times: 1 }], own);
+  }
+
+  /** A failure here must not fail what is stored. */
+  async #record(tenantId: string, events: readonly IngestEvent[], own: string | undefined): Promise<void> {
+    if (events.length === 0) return;
+    this.#log(tenantId, events);
+    try {
+      await this.#store(tenantId, events, own === undefined ? undefined : { kind: 'name', name: own });
+    } catch (error) {
+      this.parts.log.warn({ err: error, tenant: tenantId }, 'recording ingest problems failed');
+    }
+  }
+
+  async list(
+    tenantId: string,
+    { projectId, limit }: { readonly projectId?: string; readonly limit: number },
+  ): Promise<{ readonly counts: readonly IngestProblemCount[]; readonly recent: readonly IngestProblem[] }> {
+    const { pool } = this.parts;
+    const [where, values] =
+      projectId === undefined
+        ? ['tenant_id = $1', [tenantId]]
+        : ['tenant_id = $1 AND project_id = $2', [tenantId, projectId]];
+    const recent = await pool.query<ProblemRow>(
+      `SELECT * FROM ingest_problems WHERE ${where} ORDER BY seq DESC LIMIT ${Math.trunc(limit)}`,
+      values,
+    );
+    const counts = await pool.query<CountRow>(
+      `SELECT kind, type, sum(count) AS count, min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at
+      FROM ingest_problem_counts WHERE ${where} GROUP BY kind, type ORDER BY kind, type`,
+      values,
+    );
+    return {
+      counts: counts.rows.map(
+        ({ kind, type, count, first_seen_at: firstSeenAt, last_seen_at: lastSeenAt }) => ({
+          ...{ kind, type, count: Number(count), firstSeenAt, lastSeenAt },
+        }),
+      ),
+      recent: recent.rows.map(({ kind, type, message, ...row }) => ({
+        ...{ kind, type, message, seenAt: row.seen_at },
+        projectId: row.project_id === NO_PROJECT ? undefined : row.project_id,
+        runId: row.run_id ?? undefined,
+        member: row.member ?? undefined,
+      })),
+    };
+  }
+
+  async #store(
+    tenantId: string,
+    events: readonly IngestEvent[],
+    own: ProjectReference | undefined,
+  ): Promise<void> {
+    const { pool } = this.parts;
+    const projectIds = await this.#projectsOf(tenantId, events, own);
+    const text = (value: string | undefined): string | null =>
+      value === undefined ? null : value.replaceAll('\0', '\uFFFD').toWellFormed();
+    await pool.query(RECORD, [
+      tenantId,
+      projectIds,
+      events.map(({ kind }) => kind),
+      events.map(({ type }) => type),
+      events.map(({ runId }) => text(runId)),
+      events.map(({ member }) => text(member)),
+      events.map(({ message }) => text(message)),
+      events.map(({ times }) => times),
+    ]);
+    await pool.query(FORGET, [tenantId, [...new Set(projectIds)]]);
+  }
+
+  /** The project of each event: its sender's own, the one it names, else that of its run. */
+  async #projectsOf(
+    tenantId: string,
+    events: readonly IngestEvent[],
+    own: ProjectReference | undefined,
+  ): Promise<readonly string[]> {
+    const named = events.map(({ project }) => own ?? project);
+    const references = new Map(named.flatMap((one) => (one ? [[JSON.stringify(one), one] as const] : [])));
+    const ids = new Map<string, string>();
+    for (const { id, name } of await this.parts.projects.findAll(tenantId, [...references.values()])) {
+      ids.set(JSON.stringify({ kind: 'id', id }), id);
+      ids.set(JSON.stringify({ kind: 'name', name }), id);
+    }
+    const lost = events.flatMap(({ runId }, at) =>
+      !named[at] && isUuid(runId) ? [runId.toLowerCase()] : [],
+    );
+    const wanted = [...new Set(lost)].map((id) => ({ id, traceId: undefined }));
+    for (const place of await findPlaces(this.parts.pool, tenantId, wanted))
+      if (place) ids.set(place.id, place.projectId);
+    return events.map(({ runId = '' }, at) => {
+      const reference = named[at];
+      return ids.get(reference ? JSON.stringify(reference) : runId.toLowerCase()) ?? NO_PROJECT;
+    });
+  }
+
+  #log(tenant: string, events: readonly IngestEvent[]): void {
+    for (const { kind, runId, member, type } of events) {
+      if (kind !== 'refused') continue;
+      const share = this.#lines.take();
+      if (!share) continue;
+      const notLogged = share.passedOver === 0 ? {} : { notLogged: share.passedOver };
+      this.parts.log.warn({ tenant, run: runId, member, type, ...notLogged }, 'refused a run');
+    }
+  }
+}

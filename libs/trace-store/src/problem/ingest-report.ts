@@ -1,0 +1,86 @@
+import type { FieldProblem } from '#lib/errors';
+import type { ProjectReference } from '../project/project-reference.js';
+import type { MemberNote } from '../wire/member-note.js';
+import type { LeftOut } from '../wire/run-operation.js';
+import type { IngestEvent } from './ingest-event.js';
+
+/** A broken client must not fill memory with its own problems. */
+const MAX_EVENTS = 1_000;
+const MAX_MENDED = 100;
+/** Problems of one run that are put into words. */
+const MAX_WORDS = 3;
+const MAX_TEXT = 500;
+const MAX_NAME = 200;
+
+/** The run that an operation is about, as far as it says. */
+export interface Subject {
+  readonly id?: string | undefined;
+  readonly project?: ProjectReference | undefined;
+}
+
+/** Collects what one batch brought that was not stored as it came. */
+export class IngestReport {
+  readonly #events: IngestEvent[] = [];
+  readonly #standIns = new Map<string, number>();
+  readonly #mended: FieldProblem[] = [];
+
+  /** A run that is not stored, with everything that is wrong with it. */
+  refuse({ id, project }: Subject, problems: readonly FieldProblem[]): void {
+    const [first] = problems;
+    if (!first) return;
+    this.#add({
+      ...{ kind: 'refused', type: first.type, runId: id, project, member: nameOf(first) },
+      message: problems
+        .slice(0, MAX_WORDS)
+        .map((problem) => `${nameOf(problem)}: ${problem.msg}`)
+        .join('; '),
+    });
+  }
+
+  /** Members of a run that is stored. */
+  note({ id, project }: Subject, notes: readonly MemberNote[]): void {
+    for (const note of notes) {
+      const { kind, loc, msg, type } = note;
+      if (this.#mended.length < MAX_MENDED) this.#mended.push({ loc, msg, type });
+      this.#add({ kind, type, runId: id, project, member: nameOf(note), message: msg });
+    }
+  }
+
+  /** @param projectOf project that the batch names for a run */
+  leaveOut(parts: readonly LeftOut[], projectOf: (runId: string) => ProjectReference | undefined): void {
+    for (const { type, runId, member } of parts)
+      this.#add({
+        ...{ kind: 'dropped', type, runId, member, message: `${type} is not stored by this platform yet` },
+        project: runId === undefined ? undefined : projectOf(runId),
+      });
+  }
+
+  get mended(): readonly FieldProblem[] {
+    return this.#mended;
+  }
+
+  get events(): readonly IngestEvent[] {
+    return this.#events;
+  }
+
+  #add(event: Omit<IngestEvent, 'times'>): void {
+    const key = JSON.stringify([event.kind, event.type, event.project]);
+    if (this.#events.length < MAX_EVENTS) {
+      this.#standIns.set(key, this.#events.length);
+      this.#events.push({
+        ...event,
+        member: event.member?.slice(0, MAX_NAME),
+        message: event.message.slice(0, MAX_TEXT),
+        times: 1,
+      });
+      return;
+    }
+    const at = this.#standIns.get(key) ?? this.#events.length - 1;
+    const known = this.#events[at];
+    if (known) this.#events[at] = { ...known, times: known.times + 1 };
+  }
+}
+
+function nameOf({ loc }: Pick<FieldProblem, 'loc'>): string {
+  return String(loc.at(-1) ?? 'run');
+}
