@@ -23,6 +23,7 @@ export type RedisPlaces = {
 
 const FORM = /^(redis|rediss)(\+sentinel)?:\/\/(?:([^@/]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 const SENTINEL_WORDS = ['sentinel_username', 'sentinel_password'];
+const HOSTS = 'must have hosts as HOST:PORT, separated by commas; the scheme stands once, before the first';
 const [SERVER_PORT, SENTINEL_PORT] = [6379, 26_379];
 
 /**
@@ -41,6 +42,8 @@ export function parseRedisUri(text: string): RedisPlaces {
   const known = sentinel === undefined ? [] : SENTINEL_WORDS;
   const foreign = [...words.keys()].find((word) => !known.includes(word));
   if (foreign !== undefined) throw new Error(`must not have the parameter ${foreign}, which drives nothing`);
+  // databases have numbers, which separate no channels
+  if (sentinel === undefined && !/^\d*$/.test(path)) throw new Error(HOSTS);
   if (sentinel === undefined) return { kind: 'servers', hosts: hostsOf(hostList, SERVER_PORT), isTls, user };
   const primary = decoded(path);
   if (primary === '')
@@ -61,10 +64,7 @@ export function redisSecrets(text: string): string[] {
 function hostsOf(text: string, usualPort: number): RedisHost[] {
   return text.split(',').map((one) => {
     const base = `http://${one === '' ? 'localhost' : one}`;
-    if (!URL.canParse(base) || new URL(base).pathname !== '/')
-      throw new Error(
-        'must have hosts as HOST:PORT, separated by commas; the scheme stands once, before the first',
-      );
+    if (!URL.canParse(base) || new URL(base).pathname !== '/') throw new Error(HOSTS);
     const { hostname, port } = new URL(base);
     // a URL of http does not show its own port
     const shown = /:(\d+)$/.exec(one)?.[1] ?? port;
