@@ -22,6 +22,13 @@ export const AUTH_ROWS = rowsOf(
       expect((await send(callerOf(target, 'teapot'), 'POST', '/threads/search', asked)).status).toBe(418);
       expect((await send(callerOf(target), 'GET', '/ok')).status).toBe(200);
     },
+    'answers 503 to a caller whom the handler does not judge in time, and serves others': async (target) => {
+      const asked = { body: {} };
+      const hanging = send(callerOf(target, 'hang'), 'POST', '/threads/search', asked);
+      expect((await send(callerOf(target, 'ada'), 'POST', '/threads/search', asked)).status).toBe(200);
+      const { status, body } = await hanging;
+      expect([status, body]).toEqual([503, { detail: expect.any(String) as unknown }]);
+    },
     'hands the graph its caller': async (target) => {
       const { runs } = sdkClient(callerOf(target, 'ada'));
       const values = (await runs.wait(null, 'who', { input: {} })) as { seen: Record<string, unknown> };
