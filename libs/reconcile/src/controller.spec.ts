@@ -48,6 +48,30 @@ const A = { namespace: 'ns', name: 'a' };
 const B = { namespace: 'ns', name: 'b' };
 
 describe('Controller', () => {
+  it('yields the event loop between passes that wait for nothing', async () => {
+    let spentMs = 0;
+    const slow = new FakeClock();
+    const { controller, passes } = harness(
+      async () => {
+        spentMs += 4;
+        return done();
+      },
+      {
+        clock: {
+          ...slow,
+          monotonicMs: () => spentMs,
+          now: () => slow.now(),
+          after: (...given) => slow.after(...given),
+          sleep: (...given) => slow.sleep(...given),
+        },
+      },
+    );
+    for (let n = 0; n < 1_000; n++) controller.enqueue({ namespace: 'ns', name: `n${n}` });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(passes.length).toBeLessThan(20);
+    await controller.stop(0);
+  });
+
   it('runs one pass for a key that is added many times', async () => {
     const { controller, clock, passes } = harness(() => Promise.resolve(done()));
     for (let i = 0; i < 5; i++) controller.enqueue(A);

@@ -28,6 +28,9 @@ export interface PassReport {
   readonly durationMs: number;
 }
 
+/** Of the event loop, for passes one after another. */
+const LONGEST_TURN_MS = 10;
+
 export interface ControllerOptions extends Omit<WorkQueueOptions, 'clock'> {
   readonly name: string;
   readonly reconcile: Reconcile;
@@ -57,11 +60,14 @@ export class Controller {
   /** The message of each key's terminal failure. */
   readonly #reported = new Map<string, string>();
   #workers: Promise<void>[] = [];
+  /** When a worker last let others have the event loop. */
+  #breathedMs: number;
 
   constructor(options: ControllerOptions) {
     this.name = options.name;
     this.#options = options;
     this.#queue = new WorkQueue(options);
+    this.#breathedMs = options.clock.monotonicMs();
   }
 
   /** Keys that wait for a worker. */
@@ -110,7 +116,16 @@ export class Controller {
       } finally {
         this.#queue.finish(text);
       }
+      await this.#breathe();
     }
+  }
+
+  /** Passes that wait for nothing go on within one turn of the event loop: timers, requests and the lease are to have theirs. */
+  async #breathe(): Promise<void> {
+    const { clock } = this.#options;
+    if (clock.monotonicMs() - this.#breathedMs < LONGEST_TURN_MS) return;
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#breathedMs = clock.monotonicMs();
   }
 
   async #pass(text: string): Promise<void> {

@@ -7,7 +7,8 @@ export interface BucketOptions {
 
 /**
  * Bounds how often all keys together are retried, so that an outage which fails everything does not become a storm.
- * A reservation never blocks: it says in how many milliseconds its turn comes.
+ * A reservation never blocks: it says in how many milliseconds its turn comes. Debts end at a burst: whoever fails
+ * without end keeps the others waiting for that long at most.
  */
 export class TokenBucket {
   readonly #clock: Clock;
@@ -26,7 +27,8 @@ export class TokenBucket {
   reserve(): number {
     const { perSecond, burst } = this.#options;
     const now = this.#clock.monotonicMs();
-    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#at) / 1000) * perSecond) - 1;
+    const earned = this.#tokens + ((now - this.#at) / 1000) * perSecond;
+    this.#tokens = Math.max(-burst, Math.min(burst, earned) - 1);
     this.#at = now;
     return this.#tokens >= 0 ? 0 : (-this.#tokens / perSecond) * 1000;
   }

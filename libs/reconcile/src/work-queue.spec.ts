@@ -109,6 +109,18 @@ describe('WorkQueue', () => {
     expect(['a', 'b', 'c', 'd', 'e'].map((key) => q.addFailed(key))).toEqual([100, 100, 100, 1_000, 2_000]);
   });
 
+  it('has keys wait for a burst at most, whatever others fail', () => {
+    const { queue: q } = queue();
+    for (let n = 0; n < 1_000; n++) q.addFailed(`noisy/${n}`);
+    expect(q.addFailed('quiet/a')).toBe(3_000);
+  });
+
+  it('takes one token for a key, however often it fails before its turn', () => {
+    const { queue: q } = queue();
+    for (let n = 0; n < 1_000; n++) q.addFailed('noisy/a');
+    expect(['a', 'b', 'c'].map((key) => q.addFailed(key))).toEqual([100, 100, 1_000]);
+  });
+
   it('measures how long its oldest key has waited', async () => {
     const { queue: q, clock } = queue();
     expect(q.oldestMs).toBe(0);

@@ -94,9 +94,14 @@ export class WorkQueue {
     this.#delayed.set(key, { dueMs, cancel });
   }
 
-  /** Adds a failed key after its own back-off or the queue's token bucket, whichever is later. */
+  /**
+   * Adds a failed key after its own back-off or the queue's token bucket, whichever is later. A key that is to come back
+   * anyway takes no further token: changes of its object have it fail as often as they like.
+   * @returns milliseconds
+   */
   addFailed(key: string): number {
-    const ms = Math.max(this.#backoff.nextMs(key), this.#bucket.reserve());
+    const wait = this.#delayed.has(key) ? 0 : this.#bucket.reserve();
+    const ms = Math.max(this.#backoff.nextMs(key), wait);
     this.addAfter(key, ms);
     return ms;
   }

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import {
+  type Change,
   type ControllerSpec,
   EventRecorder,
   failureEvents,
@@ -8,7 +9,7 @@ import {
   isDesiredChange,
   KubeClient,
 } from '#lib/kube';
-import { type Job, keyOf, LABEL, type ObjectKey, RESOURCES } from '#lib/resources';
+import { type BulkExport, type Job, keyOf, LABEL, type ObjectKey, RESOURCES } from '#lib/resources';
 import type { TraceStore } from '#lib/trace-store';
 import type { Caches } from '../caches.js';
 import { type ControllerConfig, exportLimits, platformSettings } from '../config.js';
@@ -17,6 +18,7 @@ import { DatabaseTime } from '../database-time.js';
 import { BulkExportRunReconciler } from './bulk-export-run-reconciler.js';
 import { hasEnded, nextInLine } from './next-in-line.js';
 import { readExportLag } from './observe-export-runs.js';
+import { RunPlaces } from './run-places.js';
 
 export const BULK_EXPORT_RUN_CONTROLLER = Symbol('controller of BulkExportRuns');
 
@@ -32,15 +34,20 @@ function bulkExportRunController(
     onFailure: failureEvents(events, RESOURCES.BulkExportRun, runs),
     sources: [
       fromObjects(runs, isDesiredChange),
-      fromMapped(
-        exports,
-        (one) => runs.ownedBy(one).map((run) => keyOf(run)),
-        (change) => isDesiredChange(change) || hasEnded(change),
-      ),
+      fromMapped(exports, (one) => runs.ownedBy(one).map((run) => keyOf(run)), isOfRuns),
       fromMapped(runs, (run) => nextInLine(run, exports, runs), hasEnded),
       fromMapped(exportJobs, ofJob),
     ],
   };
+}
+
+/** Whether its runs depend on the change of an export: there may be thousands, and its labels are none of their business. */
+function isOfRuns(change: Change<BulkExport>): boolean {
+  if (change.kind !== 'changed') return true;
+  const [before, now] = [change.before.metadata, change.object.metadata];
+  const isAnother =
+    before.generation !== now.generation || before.deletionTimestamp !== now.deletionTimestamp;
+  return isAnother || hasEnded(change);
 }
 
 function ofJob({ metadata: { labels } }: Job): readonly ObjectKey[] {
@@ -74,6 +81,7 @@ function ofJob({ metadata: { labels } }: Job): readonly ObjectKey[] {
           workspaces,
           exports,
           runs,
+          places: new RunPlaces(runs),
           jobs: exportJobs,
         }),
     },

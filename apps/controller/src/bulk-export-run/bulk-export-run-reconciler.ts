@@ -38,6 +38,7 @@ import type { DatabaseTime } from '../database-time.js';
 import { isJobFinished } from './attempt-end.js';
 import { blockedByCredentials, decideRun, type RunDecision } from './decide.js';
 import { countDecision } from './observe-export-runs.js';
+import type { RunPlaces } from './run-places.js';
 import { summarizeRun } from './run-status.js';
 import type { ExportRunWorld } from './world.js';
 
@@ -54,6 +55,7 @@ export interface BulkExportRunDependencies {
   readonly workspaces: Informer<Workspace>;
   readonly exports: Informer<BulkExport>;
   readonly runs: Informer<BulkExportRun>;
+  readonly places: RunPlaces;
   /** Of the system namespace, those of export runs. */
   readonly jobs: Informer<Job>;
 }
@@ -116,7 +118,7 @@ export class BulkExportRunReconciler {
   }
 
   async #observe(run: BulkExportRun): Promise<ExportRunWorld> {
-    const { client, exports, runs, traceStore, time, workspaces } = this.#deps;
+    const { client, exports, places, traceStore, time, workspaces } = this.#deps;
     const { namespace = '', uid = '' } = run.metadata;
     const attempt = run.status?.attempt ?? 0;
     const named = exports.find({ namespace, name: run.spec.exportName });
@@ -129,7 +131,7 @@ export class BulkExportRunReconciler {
     return {
       run,
       bulkExport,
-      siblings: bulkExport ? runs.ownedBy(bulkExport) : [],
+      place: bulkExport && attempt === 0 ? places.of(run, bulkExport) : 0,
       job,
       // only the server knows what they ended with: a cache may show the end of the Job before that of its pods
       pods: job && isJobFinished(job) ? (await client.list(PODS, ofJob)).items : [],

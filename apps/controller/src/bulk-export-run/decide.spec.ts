@@ -61,7 +61,7 @@ function world(changes: Partial<ExportRunWorld> = {}): ExportRunWorld {
   return {
     run,
     bulkExport: { metadata: { name: 'x' }, spec: {} } as BulkExport,
-    siblings: [run],
+    place: 0,
     job: aJob(),
     pods: [],
     progress: progress(1, 'running'),
@@ -159,14 +159,9 @@ describe('decideRun', () => {
   ])('%s', (_name, changes, expected) => expect(outcomeOf(changes)).toBe(expected));
 
   it('starts runs in the order of their days', () => {
-    const first = aRun(1, [], '01');
-    const second = aRun(0, [], '02');
-    const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRunsPerExport: 1 };
-    const waiting = { run: second, limits, job: undefined, progress: undefined };
-    expect(outcomeOf({ ...waiting, siblings: [first, second] })).toBe('queue');
-    expect(outcomeOf({ ...waiting, siblings: [aRun(1, [condition('Completed')], '01'), second] })).toBe(
-      'start 1',
-    );
+    const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRunsPerExport: 2 };
+    const waiting = { run: aRun(0), limits, job: undefined, progress: undefined };
+    expect([1, 2].map((place) => outcomeOf({ ...waiting, place }))).toEqual(['start 1', 'queue']);
   });
 });
 

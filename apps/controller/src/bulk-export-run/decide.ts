@@ -1,6 +1,6 @@
 import { decideNextAttempt, isExportOverdue } from '#lib/export-plan';
 import { CONDITION, isConditionTrue, REASON } from '#lib/resources';
-import { isFinished, runPlace } from '../bulk-export/export-phase.js';
+import { isFinished } from '../bulk-export/export-phase.js';
 import { findAttemptEnd } from './attempt-end.js';
 import type { ExportRunWorld } from './world.js';
 
@@ -76,14 +76,14 @@ const SHUT_OUT: RunDecision = {
 
 /** Decides a run. Pure: the same world gives the same answer. */
 export function decideRun(world: ExportRunWorld): RunDecision {
-  const { run, bulkExport, siblings, limits, job, progress } = world;
+  const { run, bulkExport, place, limits, job, progress } = world;
   if (isFinished(run)) return { kind: 'finished' };
   const attempt = run.status?.attempt ?? 0;
   // what is already whole in the bucket is completed, whatever else happened
   const stop = progress?.state === 'completed' ? undefined : decideStop(world);
   if (stop) return stop;
   if (attempt === 0) {
-    const hasTurn = !bulkExport?.spec.suspend && runPlace(run, siblings) < limits.concurrentRunsPerExport;
+    const hasTurn = !bulkExport?.spec.suspend && place < limits.concurrentRunsPerExport;
     return hasTurn ? { kind: 'start', attempt: 1 } : { kind: 'queue' };
   }
   const next = decideAfterEnd(world, attempt) ?? (job ? { kind: 'watch' } : { kind: 'ensureJob' });

@@ -7,8 +7,8 @@ export interface ExportRunWorld {
   readonly run: BulkExportRun;
   /** The one that made the run; undefined when it was deleted, even if another export has its name now. */
   readonly bulkExport: BulkExport | undefined;
-  /** Every run of the export, itself included. */
-  readonly siblings: readonly BulkExportRun[];
+  /** How many unfinished runs of the export begin before this one. */
+  readonly place: number;
   /** The Job of the attempt that the status names. */
   readonly job: Job | undefined;
   /** Its pods, once the Job has ended: they say how. */

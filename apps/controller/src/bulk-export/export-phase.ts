@@ -49,11 +49,6 @@ export function queuePlace(bulkExport: BulkExport, ofWorkspace: readonly BulkExp
   ).length;
 }
 
-/** The place of a run among the unfinished ones of its export, by day, from 0. */
-export function runPlace(run: BulkExportRun, ofExport: readonly BulkExportRun[]): number {
-  return ofExport.filter((other) => !isFinished(other) && other.spec.startTime < run.spec.startTime).length;
-}
-
 /** Accepted and not waiting for its window to end, which may be weeks away. */
 function isAccepted({ status }: BulkExport): boolean {
   const accepted = findCondition(status?.conditions, CONDITION.accepted);

@@ -1,0 +1,58 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Handler } from '#lib/kube';
+import { type BulkExport, type BulkExportRun, CONDITION } from '#lib/resources';
+import { RunPlaces } from './run-places.js';
+
+const EXPORT = { metadata: { name: 'x', uid: 'export' }, spec: {} } as BulkExport;
+
+function aRun(day: number, isFinished = false): BulkExportRun {
+  return {
+    metadata: { name: `x-${day}`, ownerReferences: [{ uid: 'export' }] },
+    spec: { exportName: 'x', startTime: `2026-01-${String(day).padStart(2, '0')}T00:00:00Z` },
+    status: { conditions: isFinished ? [{ type: CONDITION.completed, status: 'True' }] : [] },
+  } as unknown as BulkExportRun;
+}
+
+/** A cache whose reads are counted. */
+function cacheOf(runs: BulkExportRun[]) {
+  let tell: Handler<BulkExportRun> | undefined;
+  const cache = {
+    reads: 0,
+    on: (handler: Handler<BulkExportRun>) => {
+      tell = handler;
+      return () => true;
+    },
+    ownedBy: () => {
+      cache.reads++;
+      return runs;
+    },
+    change: (at: number, object: BulkExportRun) => {
+      const before = runs[at] as BulkExportRun;
+      runs[at] = object;
+      tell?.({ kind: 'changed', object, before });
+    },
+  };
+  return cache;
+}
+
+describe('RunPlaces', () => {
+  it('counts the unfinished runs that begin before', () => {
+    const runs = [aRun(3), aRun(1, true), aRun(2), aRun(9), aRun(4)];
+    const places = new RunPlaces(cacheOf(runs));
+    expect(runs.map((run) => places.of(run, EXPORT))).toEqual([1, 0, 0, 3, 2]);
+  });
+
+  it('reads the runs of an export once for all that ask, until one changes', () => {
+    const runs = Array.from({ length: 28 }, (_, n) => aRun(n + 1));
+    const cache = cacheOf(runs);
+    const places = new RunPlaces(cache);
+    for (const run of runs) places.of(run, EXPORT);
+    expect(cache.reads).toBe(1);
+    cache.change(0, aRun(1, true));
+    expect(runs.map((run) => places.of(run, EXPORT))).toEqual([
+      0,
+      ...Array.from({ length: 27 }, (_, n) => n),
+    ]);
+    expect(cache.reads).toBe(2);
+  });
+});

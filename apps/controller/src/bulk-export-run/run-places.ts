@@ -1,0 +1,41 @@
+import type { Informer } from '#lib/kube';
+import type { BulkExport, BulkExportRun } from '#lib/resources';
+import { isFinished } from '../bulk-export/export-phase.js';
+
+/**
+ * The places of runs among the unfinished ones of their export, by day. An export may have thousands, and each asks for
+ * its place at every look: they are put in order once, until one of them changes.
+ */
+export class RunPlaces {
+  /** When the unfinished runs begin, in order, by the uid of their export. */
+  readonly #begins = new Map<string, readonly string[]>();
+
+  constructor(private readonly runs: Pick<Informer<BulkExportRun>, 'on' | 'ownedBy'>) {
+    runs.on(({ object: { metadata } }) => {
+      for (const { uid } of metadata.ownerReferences ?? []) this.#begins.delete(uid);
+    });
+  }
+
+  /** From 0: how many unfinished runs of the export begin before this one. */
+  of(run: BulkExportRun, bulkExport: BulkExport): number {
+    const begins = this.#beginsOf(bulkExport);
+    let [low, high] = [0, begins.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((begins[middle] ?? '') < run.spec.startTime) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #beginsOf(bulkExport: BulkExport): readonly string[] {
+    const { uid = '' } = bulkExport.metadata;
+    const known = this.#begins.get(uid);
+    if (known) return known;
+    const unfinished = this.runs.ownedBy(bulkExport).filter((run) => !isFinished(run));
+    const begins = unfinished.map(({ spec }) => spec.startTime).sort();
+    // without runs nothing would ever take it out again
+    if (begins.length > 0) this.#begins.set(uid, begins);
+    return begins;
+  }
+}
