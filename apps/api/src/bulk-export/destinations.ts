@@ -13,6 +13,7 @@ import {
 import type { ResourceHome } from '../kubernetes/resource-home.js';
 import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
+import { DestinationTests } from './destination-tests.js';
 import type { DestinationAnswer } from './export-answer.js';
 import type { ExportsQuery } from './export-request.js';
 import type {
@@ -47,6 +48,8 @@ function configOf(wire: DestinationConfigRequest): DestinationConfig {
 
 /** Destinations of a workspace. */
 export class Destinations {
+  readonly #tests = new DestinationTests();
+
   constructor(
     private readonly home: ResourceHome<BulkExportDestination>,
     private readonly secrets: SecretHome,
@@ -79,7 +82,7 @@ export class Destinations {
     if (!credentials && !home.allowsEnvironmentCredentials)
       throw new PublicError('bad_request', CREDENTIALS_REQUIRED);
     await this.home.dryRun(draft);
-    await this.#mustBeUsable(config, credentials);
+    await this.#mustBeUsable(caller, config, credentials);
     if (credentials && secretName !== undefined)
       await this.secrets.create({ namespace, name: secretName }, 'destination-credentials', credentials);
     const created = await this.#createOrCleanUp(draft, namespace, secretName);
@@ -101,9 +104,13 @@ export class Destinations {
     return this.#render(caller, found);
   }
 
-  async #mustBeUsable(config: DestinationConfig, credentials: Credentials | undefined): Promise<void> {
+  async #mustBeUsable(
+    caller: Caller,
+    config: DestinationConfig,
+    credentials: Credentials | undefined,
+  ): Promise<void> {
     // loaded when it is needed: the client takes 20 MB, and destinations are made rarely
-    const { destinationSettings, testDestination } = await import('#lib/object-store');
+    const { destinationSettings } = await import('#lib/object-store');
     const keys = {
       accessKeyId: credentials?.['access_key_id'],
       secretAccessKey: credentials?.['secret_access_key'],
@@ -112,7 +119,8 @@ export class Destinations {
     };
     const { allowPrivateEndpoints } = this;
     const settings = { ...destinationSettings(config, keys), allowPrivateEndpoints };
-    const result = await testDestination(settings, config.bucketName, config.prefix);
+    const { bucketName, prefix } = config;
+    const result = await this.#tests.run(caller.tenantId, settings, bucketName, prefix);
     if (result.kind === 'usable') return;
     const { message, advice } = result;
     throw new PublicError('bad_request', advice === undefined ? message : `${message}: ${advice}`);

@@ -1,4 +1,5 @@
-import { ANNOTATION } from '#lib/resources';
+import { isJsonObject } from '#lib/json';
+import { ANNOTATION, isUuid } from '#lib/resources';
 import type { AgentDeployment, RevisionRequest, SourceRevisionConfig } from '#lib/resources';
 import { pendingRevision } from './pending-revision.js';
 
@@ -14,17 +15,32 @@ export interface SupersededRevision extends Pick<RevisionRequest, 'id' | 'at'> {
   readonly sourceRevisionConfig: SourceRevisionConfig;
 }
 
+const FIELDS: readonly string[] = [
+  'repoRef',
+  'graphConfigPath',
+  'imageUri',
+] satisfies readonly (keyof SourceRevisionConfig)[];
+
 function isSuperseded(value: unknown): value is SupersededRevision {
-  return typeof value === 'object' && value !== null && typeof Reflect.get(value, 'id') === 'string';
+  if (!isJsonObject(value)) return false;
+  const { id, at, sourceRevisionConfig } = value;
+  return (
+    isUuid(id) &&
+    (at === undefined || typeof at === 'string') &&
+    isJsonObject(sourceRevisionConfig) &&
+    Object.entries(sourceRevisionConfig).every(
+      ([name, set]) => FIELDS.includes(name) && typeof set === 'string',
+    )
+  );
 }
 
-/** Newest first; what people wrote into the annotation does not count. */
+/** Newest first. People may write anything into the annotation: what this program did not write there does not count. */
 export function supersededRevisions({ metadata }: AgentDeployment): readonly SupersededRevision[] {
   const text = metadata.annotations?.[ANNOTATION.supersededRevisions];
   if (text === undefined) return [];
   try {
     const kept: unknown = JSON.parse(text);
-    return Array.isArray(kept) ? kept.filter(isSuperseded) : [];
+    return Array.isArray(kept) ? kept.slice(0, MOST_KEPT).filter(isSuperseded) : [];
   } catch {
     return [];
   }

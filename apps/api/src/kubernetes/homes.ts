@@ -8,6 +8,7 @@ import {
   type Listener,
   RESOURCES,
 } from '#lib/resources';
+import type { Clock } from '#lib/time';
 import { ResourceHome, type RetryPause } from './resource-home.js';
 import { SecretHome } from './secret-home.js';
 
@@ -23,7 +24,11 @@ export interface Homes {
 }
 
 /** @param informers not started yet: each home follows its kind */
-export function openHomes(client: KubeClient, informers: Informers, pause: RetryPause): Homes {
+export function openHomes(
+  client: KubeClient,
+  informers: Informers,
+  pause: RetryPause & { readonly clock: Pick<Clock, 'monotonicMs'> },
+): Homes {
   return {
     deployments: new ResourceHome(client, informers.of(RESOURCES.AgentDeployment), pause),
     revisions: new ResourceHome(client, informers.of(RESOURCES.AgentRevision), pause),
@@ -31,6 +36,6 @@ export function openHomes(client: KubeClient, informers: Informers, pause: Retry
     destinations: new ResourceHome(client, informers.of(RESOURCES.BulkExportDestination), pause),
     exports: new ResourceHome(client, informers.of(RESOURCES.BulkExport), pause),
     runs: new ResourceHome(client, informers.of(RESOURCES.BulkExportRun), pause),
-    secrets: new SecretHome(client),
+    secrets: new SecretHome(client, pause.clock),
   };
 }

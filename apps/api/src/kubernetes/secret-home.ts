@@ -1,15 +1,33 @@
 import { isNotFound, type KubeClient } from '#lib/kube';
 import { type KubeObject, LABEL, MANAGED_BY, SECRET_TYPE, SECRETS } from '#lib/resources';
+import type { Clock } from '#lib/time';
+import { TenantTurns } from '#lib/trace-store';
 
 /** Written into `LABEL.component` of Secrets that hold what users sent. */
 export type SecretPurpose = 'user-secrets' | 'destination-credentials';
 
+type Place = { readonly namespace: string; readonly name: string };
+
+/** Secrets read at a time, less than the connections to the API server: others write over these too. */
+const READS_AT_ONCE = 24;
+/** Secrets that are made here do not change, but may be deleted. */
+const KNOWN_FOR_MS = 30_000;
+/** Secrets whose names are remembered; a memory of more begins anew. */
+const MAX_KNOWN = 5_000;
+
 /** Secrets with values that users sent. They go in, only names come out. */
 export class SecretHome {
-  constructor(private readonly client: KubeClient) {}
+  /** A list asks for a hundred: one namespace takes half of all reads at most. */
+  readonly #turns = new TenantTurns(READS_AT_ONCE);
+  readonly #known = new Map<string, { readonly names: readonly string[]; readonly untilMs: number }>();
+
+  constructor(
+    private readonly client: Pick<KubeClient, 'create' | 'merge' | 'find' | 'delete'>,
+    private readonly clock: Pick<Clock, 'monotonicMs'>,
+  ) {}
 
   async create(
-    place: { readonly namespace: string; readonly name: string },
+    place: Place,
     purpose: SecretPurpose,
     values: Readonly<Record<string, string>>,
     owner?: KubeObject,
@@ -31,37 +49,46 @@ export class SecretHome {
   }
 
   /** The owner is made after the Secret that it names; from then on the Secret goes with it. */
-  async adopt(
-    place: { readonly namespace: string; readonly name: string },
-    owner: KubeObject,
-  ): Promise<void> {
+  async adopt(place: Place, owner: KubeObject): Promise<void> {
     await this.client.merge(SECRETS, place, {
       metadata: { ownerReferences: [ownerReference(owner)] },
     });
   }
 
   /** Names of what is in the Secret; none when it does not exist. */
-  async names(place: { readonly namespace: string; readonly name: string }): Promise<readonly string[]> {
-    const secret = await this.client.find(SECRETS, place);
-    return Object.keys(secret?.data ?? {}).sort();
+  async names(place: Place): Promise<readonly string[]> {
+    const key = keyOf(place);
+    const known = this.#known.get(key);
+    if (known && known.untilMs > this.clock.monotonicMs()) return known.names;
+    const secret = await this.#turns.run(place.namespace, () => this.client.find(SECRETS, place));
+    const names = Object.keys(secret?.data ?? {}).sort();
+    if (secret?.immutable === true) this.#remember(key, names);
+    return names;
+  }
+
+  #remember(key: string, names: readonly string[]): void {
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+    this.#known.set(key, { names, untilMs: this.clock.monotonicMs() + KNOWN_FOR_MS });
   }
 
   /** Removes a Secret that this program made; one that a person keeps stays. */
-  async deleteOurs(
-    place: { readonly namespace: string; readonly name: string },
-    purpose: SecretPurpose,
-  ): Promise<void> {
+  async deleteOurs(place: Place, purpose: SecretPurpose): Promise<void> {
     const secret = await this.client.find(SECRETS, place);
     if (secret?.metadata.labels?.[LABEL.component] === purpose) await this.delete(place);
   }
 
-  async delete(place: { readonly namespace: string; readonly name: string }): Promise<void> {
+  async delete(place: Place): Promise<void> {
+    this.#known.delete(keyOf(place));
     try {
       await this.client.delete(SECRETS, place);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
   }
+}
+
+function keyOf({ namespace, name }: Place): string {
+  return `${namespace}/${name}`;
 }
 
 function ownerReference(owner: KubeObject) {
