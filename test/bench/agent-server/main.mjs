@@ -47,11 +47,13 @@ async function measure(options) {
       running.push(server);
       return { ...kind, ...server, client: new Client(server.port) };
     };
+    let servers = [];
     const restart = async (server) => {
       await server.stop();
-      return open(kinds.find(({ name }) => name === server.name));
+      const next = await open(kinds.find(({ name }) => name === server.name));
+      servers = servers.map((one) => (one === server ? next : one));
+      return next;
     };
-    let servers = [];
     for (const part of options.parts) {
       process.stdout.write(`\n### ${part} (load ${loadavg()[0].toFixed(1)})\n`);
       if (part in PARTS && placesOf(part) !== places) {
