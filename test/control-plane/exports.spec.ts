@@ -176,20 +176,19 @@ describe('the controller’s exports', () => {
     }
   });
 
-  it.each([
-    [{ filter: 'eq(name, "x")' }, 'filter is not supported yet'],
-    [{ endTime: undefined, intervalHours: 24 }, 'intervalHours is not supported yet'],
-  ])('refuses %j, which is not supported yet', async (more, message) => {
+  it('refuses intervalHours, which is not supported yet', async () => {
     const spec = {
       destinationRef: { name: 'local' },
       tracingProject: { name: 'p' },
       startTime: '2026-05-01T00:00:00Z',
-      endTime: '2026-05-04T00:00:00Z',
-      ...more,
+      intervalHours: 24,
     };
     await expect(
       plane.client.create(RESOURCES.BulkExport, { metadata: at(name), spec: spec as BulkExport['spec'] }),
-    ).rejects.toMatchObject({ code: 422, message: expect.stringContaining(message) });
+    ).rejects.toMatchObject({
+      code: 422,
+      message: expect.stringContaining('intervalHours is not supported yet'),
+    });
   });
 
   it('distinguishes what the worker cannot do from what the store refuses', async () => {

@@ -1,5 +1,6 @@
 import { REASON } from '#lib/resources';
 import { TerminalError } from '#lib/errors';
+import { type Filter, FilterError, parseFilter } from '#lib/filter-language';
 import { manifestKey, type PartitionAddress, partKey } from '#lib/export-plan';
 import { destinationSettings, type ObjectStoreSettings } from '#lib/object-store';
 import type { BulkExportRunSpec } from '#lib/resources';
@@ -24,8 +25,6 @@ export interface ExportTask {
 /** @throws TerminalError when the spec is not one */
 export function parseTask(config: WorkerConfig): ExportTask {
   const { spec, runUid, attempt, fileBytes, fileRows } = config;
-  if (spec.filter !== undefined)
-    throw new TerminalError(REASON.notSupported, 'filters of exports are not supported yet');
   const address: PartitionAddress = {
     prefix: spec.destination.config.prefix ?? '',
     exportId: spec.exportId,
@@ -43,6 +42,7 @@ export function parseTask(config: WorkerConfig): ExportTask {
       projectId: spec.projectId,
       startTime: timeOf(spec.startTime),
       endTime: timeOf(spec.endTime),
+      filter: filterOf(spec.filter),
     },
     bucket: spec.destination.config.bucketName,
     keyOf: (part) => partKey(address, part + 1),
@@ -50,6 +50,16 @@ export function parseTask(config: WorkerConfig): ExportTask {
     fileBytes,
     fileRows,
   };
+}
+
+/** The controller has read it before; a worker of another version may not know all of it. */
+function filterOf(text: string | undefined): Filter | undefined {
+  try {
+    return text === undefined ? undefined : parseFilter(text);
+  } catch (error) {
+    if (error instanceof FilterError) throw new TerminalError(REASON.invalidFilter, error.message);
+    throw error;
+  }
 }
 
 function timeOf(text: string): Instant {

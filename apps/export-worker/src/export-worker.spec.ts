@@ -160,6 +160,24 @@ async function uploadsLeft(): Promise<number> {
 }
 
 describe('an export run', () => {
+  it('writes the runs that its filter names, in files of some rows', async () => {
+    const spec = specOf({
+      filter: 'and(eq(run_type, "llm"), in(name, ["run 4", "run 7"]), has(tags, "t1"))',
+    });
+    const uid = randomUUID();
+    const worker = startWorker(spec, uid, 1, { AGENTPLANE_EXPORT_FILE_ROWS: '3000' });
+    expect(await worker.ended).toBe(0);
+    // a run has the name of its number modulo 9 and the tag of its number modulo 3
+    const wanted = Array.from({ length: ROWS }, (_, n) => n).filter((n) => n % 9 === 4 || n % 9 === 7);
+    const [sums] = await query(
+      spec,
+      `SELECT count(*)::INT AS rows, count(DISTINCT id)::INT AS ids, sum((inputs->>'n')::BIGINT)::VARCHAR AS sum FROM FILES`,
+    );
+    const sum = String(wanted.reduce((total, n) => total + n, 0));
+    expect(sums).toEqual({ rows: wanted.length, ids: wanted.length, sum });
+    expect(await traces.exportProgress.find(uid)).toMatchObject({ state: 'completed', rows: wanted.length });
+  });
+
   it('writes files, a manifest and its progress', async () => {
     const spec = specOf();
     const uid = randomUUID();

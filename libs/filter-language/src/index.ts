@@ -13,6 +13,7 @@ export {
 } from './fields.js';
 export type { Comparison, Filter, Operand, PairCondition } from './filter.js';
 export { FilterError } from './filter-error.js';
+export { findFilterProblem } from './find-filter-problem.js';
 export { FILTER_LIMITS } from './limits.js';
 export { OPERATORS } from './operators.js';
 export { parseFilter } from './parse-filter.js';

@@ -87,6 +87,7 @@ export const REASON = {
   projectMissing: 'ProjectMissing',
   notSupported: 'NotSupported',
   invalidWindow: 'InvalidWindow',
+  invalidFilter: 'InvalidFilter',
   accepted: 'Accepted',
   queued: 'Queued',
   waitingForWindow: 'WaitingForWindow',

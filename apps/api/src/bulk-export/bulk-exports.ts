@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { PublicError, type FieldProblem } from '#lib/errors';
+import { findFilterProblem } from '#lib/filter-language';
 import { countPartitions, MAX_PARTITIONS } from '#lib/export-plan';
 import {
   ANNOTATION,
@@ -40,7 +41,7 @@ export class BulkExports {
 
   async create(caller: Caller, request: CreateExportRequest): Promise<ExportAnswer> {
     const { namespace } = this.#home(caller);
-    const problems = windowProblems(request);
+    const problems = [...windowProblems(request), ...filterProblems(request)];
     if (problems.length > 0) throw invalid(problems);
     const destinationId = request.bulk_export_destination_id.toLowerCase();
     const destination = this.homes.destinations.find(namespace, destinationId);
@@ -147,6 +148,11 @@ export class BulkExports {
       destinationId: (destination && idOf(destination)) ?? null,
     });
   }
+}
+
+function filterProblems({ filter }: CreateExportRequest): readonly FieldProblem[] {
+  const problem = filter ? findFilterProblem(filter) : undefined;
+  return problem ? [{ loc: ['body', 'filter'], msg: problem.message, type: 'filter_invalid' }] : [];
 }
 
 /** Rules between fields. */

@@ -21,7 +21,7 @@ export class CreateExportRequest {
   @Text({
     minLength: 1,
     maxLength: 8192,
-    about: 'Expression that narrows which runs are exported; not supported yet',
+    about: 'Filter that names the runs that are exported; all of them when absent',
   })
   filter?: string | null;
 

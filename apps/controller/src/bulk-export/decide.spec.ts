@@ -104,9 +104,9 @@ describe('decideExport', () => {
     ],
     ['waits for its project', { project: undefined }, 'wait ProjectMissing'],
     [
-      'says that filters are not supported',
-      { bulkExport: anExport({ filter: 'eq(name, "x")' }) },
-      'fail NotSupported',
+      'refuses a filter that has no meaning',
+      { bulkExport: anExport({ filter: 'eq(nmae, "x")' }) },
+      'fail InvalidFilter',
     ],
     [
       'refuses a window that ends before it starts',

@@ -1,3 +1,4 @@
+import { findFilterProblem } from '#lib/filter-language';
 import {
   countPartitions,
   isExportOverdue,
@@ -57,7 +58,8 @@ function decideAcceptance({
   if (!workspace) return wait(REASON.workspaceMissing, 'the namespace belongs to no Workspace');
   if (workspace.spec.plan === 'developer')
     return fail(REASON.planNotAllowed, 'bulk export needs the plan plus or enterprise');
-  if (spec.filter !== undefined) return fail(REASON.notSupported, 'filter is not supported yet');
+  const problem = spec.filter === undefined ? undefined : findFilterProblem(spec.filter);
+  if (problem) return fail(REASON.invalidFilter, problem.message);
   if (spec.intervalHours !== undefined)
     return fail(REASON.notSupported, 'intervalHours is not supported yet');
   if (!destination)

@@ -16,7 +16,7 @@ export interface BulkExportSpec {
   readonly last?: string;
   /** Repeats the export; each window begins where the former ended; not supported yet. */
   readonly intervalHours?: number;
-  /** Expression that narrows which runs are exported; not supported yet. */
+  /** Filter that names the runs that are exported; all of them when absent. */
   readonly filter?: string;
   /** Column types and folders; v2_beta has typed columns and Hive-compliant folders. */
   readonly formatVersion: 'v1' | 'v2_beta';

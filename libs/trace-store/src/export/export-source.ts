@@ -1,9 +1,10 @@
 import type { Readable } from 'node:stream';
+import type { Filter } from '#lib/filter-language';
 import type { Instant } from '#lib/time';
 import type { ExportColumn } from './export-columns.js';
 import type { ExportCursor } from './export-progress.js';
 
-/** Rows of one project whose start time lies in a window. */
+/** Rows of one project whose start time lies in a window, and that meet a filter. */
 export interface ExportWindow {
   readonly tenantId: string;
   readonly projectId: string;
@@ -11,6 +12,7 @@ export interface ExportWindow {
   readonly startTime: Instant;
   /** Exclusive. */
   readonly endTime: Instant;
+  readonly filter?: Filter | undefined;
 }
 
 export interface ExportRead extends ExportWindow {

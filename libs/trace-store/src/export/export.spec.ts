@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { parseFilter } from '#lib/filter-language';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { type Instant, parseInstant, systemClock } from '#lib/time';
@@ -146,6 +147,18 @@ describe('the export side of a trace store', () => {
       uuidOf(all[2]?.[0]),
       uuidOf(all[3]?.[0]),
     ]);
+  });
+
+  it('reads the runs that meet a filter, in parts, and counts them', async () => {
+    const filter = parseFilter(`or(eq(name, "run 2"), in(name, ["run 5", "';--"]), search(inputs, "3.0"))`);
+    const window = { tenantId: TENANT, projectId, ...DAY, filter };
+    expect(await store.exportSource.count(window)).toBe(3);
+    const all = await tuples(await store.exportSource.read(window));
+    expect(all.map((tuple) => uuidOf(tuple[0])).sort()).toEqual([ids[1], ids[2], ids[4]].sort());
+    const id = uuidOf(all[0]?.[0]) ?? '';
+    const after = { startTime: at('2026-11-20T12:00:00.000001Z'), id, traceId: id };
+    const rest = await tuples(await store.exportSource.read({ ...window, after, maxRows: 1 }));
+    expect(rest.map((tuple) => uuidOf(tuple[0]))).toEqual([uuidOf(all[1]?.[0])]);
   });
 
   it('continues between runs that differ in their trace only', async () => {

@@ -1,5 +1,7 @@
 import { copyOut, type Connection, type Pool } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
+import { filterSql } from '../filter/filter-sql.js';
+import { ParameterValues, SettingValues } from '../filter/sql-values.js';
 import { EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
 import type { PayloadQuery, PayloadStore } from '../run/payload-store.js';
 import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
@@ -31,14 +33,19 @@ function bounds(table: 'r' | 'p', isAfter: boolean): string {
 const AFTER = `AND (r.start_time, r.id, r.trace_id) >
   (${setting('afterTime', 'timestamptz')}, ${setting('afterId', 'uuid')}, ${setting('afterTrace', 'uuid')})`;
 
-function query(payloads: PayloadQuery, columns: readonly ExportColumn[], read: ExportRead): string {
+function query(
+  payloads: PayloadQuery,
+  columns: readonly ExportColumn[],
+  read: ExportRead,
+  filter: string,
+): string {
   const firstPayload = columns.find((column) => column.payload);
   const isAfter = read.after !== undefined;
   const sqlOf = (column: ExportColumn): string =>
     column === firstPayload ? payloads.required(column.sql) : column.sql;
   return `SELECT ${columns.map((column) => `${sqlOf(column)} AS ${column.name}`).join(', ')}
 FROM runs r ${firstPayload ? payloads.join((table) => bounds(table, isAfter)) : ''}
-WHERE ${bounds('r', isAfter)} ${isAfter ? AFTER : ''}
+WHERE ${bounds('r', isAfter)} ${isAfter ? AFTER : ''} AND ${filter}
 ORDER BY r.start_time, r.id, r.trace_id ${read.maxRows === undefined ? '' : `LIMIT ${setting('limit', 'bigint')}`}`;
 }
 
@@ -89,14 +96,16 @@ export class PostgresExportSource implements ExportSource {
     const columns = fields
       ? this.#columns.filter(({ name, cursor }) => fields.includes(name) || cursor !== undefined)
       : this.#columns;
+    const values = new SettingValues();
+    const filter = filterSql(read, values);
     const client = await this.#pool.connect();
     try {
-      await this.#prepare(client, read);
+      await this.#prepare(client, [...settings(read), ...values.settings]);
     } catch (error) {
       client.release(true);
       throw error;
     }
-    const stream = copyOut(client, query(this.#payloads, columns, read));
+    const stream = copyOut(client, query(this.#payloads, columns, read, filter));
     let isReleased = false;
     const release = (broken: boolean) => {
       if (isReleased) return;
@@ -118,16 +127,18 @@ export class PostgresExportSource implements ExportSource {
   }
 
   async count(window: ExportWindow): Promise<number> {
+    const { tenantId, projectId, startTime, endTime } = window;
+    const values = new ParameterValues(5);
     const result = await this.#pool.query<{ count: string }>(
-      `SELECT count(*) FROM runs WHERE tenant_id = $1 AND project_id = $2 AND start_time >= $3 AND start_time < $4`,
-      [window.tenantId, window.projectId, formatInstant(window.startTime), formatInstant(window.endTime)],
+      `SELECT count(*) FROM runs r
+      WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.start_time >= $3 AND r.start_time < $4 AND ${filterSql(window, values)}`,
+      [tenantId, projectId, formatInstant(startTime), formatInstant(endTime), ...values.values],
     );
     return Number(result.rows[0]?.count ?? 0);
   }
 
-  async #prepare(client: Connection, read: ExportRead): Promise<void> {
+  async #prepare(client: Connection, values: readonly (readonly [string, string])[]): Promise<void> {
     await client.query(`BEGIN READ ONLY; ${PLAN}`);
-    const values = settings(read);
     await client.query(
       `SELECT ${values.map((_value, i) => `set_config($${i * 2 + 1}, $${i * 2 + 2}, true)`).join(', ')}`,
       values.flat(),

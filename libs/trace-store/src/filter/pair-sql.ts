@@ -53,6 +53,7 @@ function isNamed(condition: PairCondition): boolean {
 
 /** Whether some pair of the run in row `r` meets the condition. */
 export function pairSql(family: PairFamily, condition: PairCondition, r: string, out: SqlValues): string {
-  const fence = family !== 'feedback' && isNamed(condition) ? '' : ` ${FENCE}`;
+  const isFree = !out.isCopy && family !== 'feedback' && isNamed(condition);
+  const fence = isFree ? '' : ` ${FENCE}`;
   return `EXISTS (SELECT FROM ${source(family, r)} AND ${conditionSql(condition, out)}${fence})`;
 }

@@ -5,6 +5,8 @@ export type SqlType = 'uuid' | 'text' | 'timestamptz' | 'interval' | 'numeric' |
 export interface SqlValues {
   /** @returns SQL for the value: of fixed form, whatever the value is */
   bind(type: SqlType | `${SqlType}[]`, value: string): string;
+  /** Whether rows are read in their order, a day at a time: joins would read other days with each of them. */
+  readonly isCopy?: boolean;
 }
 
 /** Values as parameters: `$5::text`. */
@@ -32,6 +34,7 @@ export class ParameterValues implements SqlValues {
  * The caller sets them, by `set_config` with parameters.
  */
 export class SettingValues implements SqlValues {
+  readonly isCopy = true;
   readonly #places = new Map<string, number>();
 
   bind(type: SqlType | `${SqlType}[]`, value: string): string {
