@@ -12,7 +12,7 @@ import { loadControlSchema } from './control-schema.js';
 import { findRun } from './query/find-run.js';
 import { searchRuns } from './query/search-runs.js';
 import { PostgresPayloadStore } from './run/payload-store.js';
-import { noteOverdue } from './ingestion/note-overdue.js';
+import { dropAndNoteOverdue } from './ingestion/note-overdue.js';
 import { forgetOldErasures } from './ingestion/erased-traces.js';
 import { TraceEraser } from './erasure/trace-eraser.js';
 import { IngestProblemTable } from './problem/ingest-problem-table.js';
@@ -21,7 +21,7 @@ import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
 import { TenantTurns } from './tenant-turns.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
-import { countWaiting, dropOverdue, WAITING_ROOM } from './ingestion/waiting-patches.js';
+import { countWaiting, WAITING_ROOM } from './ingestion/waiting-patches.js';
 
 const DEFAULT_POOL_SIZE = 8;
 
@@ -37,6 +37,7 @@ const MIGRATION_LOCK = 7_214_001;
 /** Opens the trace store. Connects lazily; `migrate` first where the schema may be old. */
 export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const { uri, poolSize = DEFAULT_POOL_SIZE, waiting = WAITING_ROOM, log, clock } = options;
+  const { pairs = ['metadata', 'input', 'output'] } = options;
   const connections = {
     uri,
     applicationName: 'agentplane trace store',
@@ -54,7 +55,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     new DayPartitions(pool, options.maxMonthsAhead),
     directory,
     payloads,
-    { log, waiting },
+    { log, waiting, pairs },
   );
 
   const problems = new IngestProblemTable({ pool, projects, log, clock });
@@ -67,6 +68,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
 
   return {
+    pairs,
     migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
     ingest: (tenantId, batch, onlyProject) =>
       observedIngest(batch, () =>
@@ -92,12 +94,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     exportSource: new PostgresExportSource(pool, payloads),
     async tidy() {
       await ingestion.settleMissed();
-      for (;;) {
-        const dropped = await dropOverdue(pool);
-        if (dropped.length === 0) break;
-        log.warn({ patches: dropped.length }, 'dropped updates whose runs never arrived');
-        await noteOverdue(pool, projects, dropped);
-      }
+      await dropAndNoteOverdue(pool, projects, log);
       while (await eraser.complete(ERASURES_AT_ONCE));
       await forgetOldErasures(pool);
     },

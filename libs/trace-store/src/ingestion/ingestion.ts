@@ -31,7 +31,7 @@ import {
 import { claimPlaces, findPlaces, runKey } from '../run/run-keys.js';
 import { insertRuns, type ParentRow, selectParents } from '../run/run-table.js';
 import type { RunPlace } from '../run/run-place.js';
-import { insertPairs } from '../run/run-pairs.js';
+import { insertPairs, type PairKindName } from '../run/run-pairs.js';
 import { pairsOfPayloads } from './pairs-of-payloads.js';
 import type { IngestResult } from './ingest-result.js';
 import { OwnProject } from './own-project.js';
@@ -82,6 +82,8 @@ interface WrittenBatch {
 export interface IngestionOptions {
   readonly log: Logger;
   readonly waiting: WaitingRoom;
+  /** Payloads that pairs are taken from. */
+  readonly pairs: readonly PairKindName[];
 }
 
 /**
@@ -101,7 +103,7 @@ export class Ingestion {
     private readonly payloads: PayloadStore,
     private readonly options: IngestionOptions,
   ) {
-    this.#changer = new RunChanger(payloads);
+    this.#changer = new RunChanger(payloads, options.pairs);
   }
 
   /** @param onlyProject name of the one project that the sender may write into */
@@ -337,7 +339,7 @@ export class Ingestion {
     );
     await insertPairs(
       client,
-      runs.map(({ row, payloads }) => ({ place: row, ...pairsOfPayloads(payloads) })),
+      runs.map(({ row, payloads }) => ({ place: row, ...pairsOfPayloads(payloads, this.options.pairs) })),
     );
     await removeWaiting(client, tenantId, [...ended]);
   }

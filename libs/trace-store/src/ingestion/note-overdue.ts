@@ -1,6 +1,7 @@
-import type { Queryable } from '#lib/postgres';
+import type { Pool, Queryable } from '#lib/postgres';
+import type { Logger } from '#lib/telemetry';
 import type { Projects } from '../project/project.js';
-import type { OverduePatch } from './waiting-patches.js';
+import { dropOverdue, type OverduePatch } from './waiting-patches.js';
 
 /** Of a project in one go; the count has them all. */
 const NAMED = 100;
@@ -8,8 +9,21 @@ const NAMED = 100;
 const NO_PROJECT = '00000000-0000-0000-0000-000000000000';
 const TYPE = 'run_never_arrived';
 
-/** Notes updates that were dropped because their runs never came, as problems of their projects. */
-export async function noteOverdue(
+/** Drops updates whose runs never came, and notes them as problems of their projects. */
+export async function dropAndNoteOverdue(
+  pool: Pool,
+  projects: Pick<Projects, 'find'>,
+  log: Logger,
+): Promise<void> {
+  for (;;) {
+    const dropped = await dropOverdue(pool);
+    if (dropped.length === 0) return;
+    log.warn({ patches: dropped.length }, 'dropped updates whose runs never arrived');
+    await noteOverdue(pool, projects, dropped);
+  }
+}
+
+async function noteOverdue(
   db: Queryable,
   projects: Pick<Projects, 'find'>,
   patches: readonly OverduePatch[],

@@ -1,4 +1,4 @@
-import { PAIR_KIND, type PairKind, type RunPair } from '../run/run-pairs.js';
+import { PAIR_KIND, type PairKind, type PairKindName, type RunPair } from '../run/run-pairs.js';
 import type { RunPayloads } from '../run/stored-run.js';
 import { eachMember } from '../wire/json-scanner.js';
 import { scalarPairs } from './scalar-pairs.js';
@@ -8,21 +8,23 @@ const OPEN_OBJECT = 0x7b;
 /** Pairs are taken from these payloads. */
 const SOURCES = [
   {
-    kind: PAIR_KIND.metadata,
+    name: 'metadata',
     of: ({ extra }: RunPayloads) => extra && { bytes: extra, from: metadataAt(extra) },
   },
-  { kind: PAIR_KIND.input, of: ({ inputs }: RunPayloads) => inputs && { bytes: inputs, from: 0 } },
-  { kind: PAIR_KIND.output, of: ({ outputs }: RunPayloads) => outputs && { bytes: outputs, from: 0 } },
+  { name: 'input', of: ({ inputs }: RunPayloads) => inputs && { bytes: inputs, from: 0 } },
+  { name: 'output', of: ({ outputs }: RunPayloads) => outputs && { bytes: outputs, from: 0 } },
 ] as const;
 
-/** The pairs of a run's payloads, and the kinds that were looked for: those whose payload is given. */
-export function pairsOfPayloads(payloads: RunPayloads): {
-  readonly kinds: readonly PairKind[];
-  readonly pairs: readonly RunPair[];
-} {
+/** The pairs of a run's payloads, and the kinds that were looked for: of those asked for, the ones whose payload is given. */
+export function pairsOfPayloads(
+  payloads: RunPayloads,
+  asked: readonly PairKindName[],
+): { readonly kinds: readonly PairKind[]; readonly pairs: readonly RunPair[] } {
   const kinds: PairKind[] = [];
   const pairs: RunPair[] = [];
-  for (const { kind, of } of SOURCES) {
+  for (const { name, of } of SOURCES) {
+    if (!asked.includes(name)) continue;
+    const kind = PAIR_KIND[name];
     const source = of(payloads);
     if (!source) continue;
     kinds.push(kind);

@@ -1,7 +1,7 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
 import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
-import { replacePairs } from '../run/run-pairs.js';
+import { replacePairs, type PairKindName } from '../run/run-pairs.js';
 import type { RunPlace } from '../run/run-place.js';
 import { selectRuns, updateRuns } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
@@ -35,7 +35,10 @@ type KnownRun = readonly [group: Pick<RunGroup, 'operations'>, place: RunPlace];
  * waiting updates are read, so each is merged once. What a process that died did not look for, `settleMissed` finds.
  */
 export class RunChanger {
-  constructor(private readonly payloads: PayloadStore) {}
+  constructor(
+    private readonly payloads: PayloadStore,
+    private readonly pairs: readonly PairKindName[],
+  ) {}
 
   /** @returns groups whose run is not known */
   async change<G extends RunGroup>(
@@ -124,7 +127,7 @@ export class RunChanger {
     for (const changed of [replaced, filled])
       await replacePairs(
         client,
-        changed.map(({ place, payloads }) => ({ place, ...pairsOfPayloads(payloads) })),
+        changed.map(({ place, payloads }) => ({ place, ...pairsOfPayloads(payloads, this.pairs) })),
       );
   }
 }

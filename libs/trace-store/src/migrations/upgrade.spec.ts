@@ -32,7 +32,7 @@ describe('an upgrade', () => {
       VALUES ('${tenant}', '${project}', '2026-11-20 12:00Z', '${id}', '${id}', '{"a": 1}')`,
     );
 
-    const store = openTraceStore({ uri, log, clock: systemClock });
+    const store = openTraceStore({ uri, pairs: ['output'], log, clock: systemClock });
     await store.migrate();
     const patch = Buffer.from(JSON.stringify({ id, outputs: { ok: true } }));
     await store.ingest(tenant, { post: [], patch: [{ run: patch }] });

@@ -5,7 +5,8 @@ import { timeBounds, type RunPlace } from './run-place.js';
 
 /** What a pair was taken from; the numbers are those of the table. */
 export const PAIR_KIND = { metadata: 1, input: 2, output: 3 } as const;
-export type PairKind = (typeof PAIR_KIND)[keyof typeof PAIR_KIND];
+export type PairKindName = keyof typeof PAIR_KIND;
+export type PairKind = (typeof PAIR_KIND)[PairKindName];
 
 /** A short scalar of a run that filters look at. */
 export interface RunPair {
