@@ -43,6 +43,18 @@ describe('a server with 256 MB and runs whose inputs are larger', () => {
     expect(server.child.exitCode).toBeNull();
   });
 
+  it('answers who reads the output of one', async () => {
+    await insertRuns('status', `'success'`);
+    const { rows } = await pool.query<{ run_id: string }>(
+      `UPDATE agentplane.runs SET outline = '{"bytes": 15000000}' WHERE status = 'success' RETURNING run_id`,
+    );
+    const answers = await Promise.all(
+      rows.map(({ run_id: id }) => fetch(`${server.url}/runs/${id}/join`).then(({ status }) => status)),
+    );
+    expect(answers).toEqual(rows.map(() => 200));
+    expect(server.child.exitCode).toBeNull();
+  });
+
   it('ends those that lost their servers too often', async () => {
     await insertRuns('status, takeovers, lease_until', `'running', 3, clock_timestamp()`);
     const left = async () =>

@@ -317,8 +317,8 @@ export class RunRoutes {
     reply.hijack();
     this.#leaveOnClose(reply, reader, stopReading, async () => {
       if (!toCancel) return;
-      const { wire: run } = await this.parts.runs.get(toCancel, runId, threadId);
-      await this.#cancelLeft(toCancel, { run });
+      const run = await this.parts.runs.get(toCancel, runId, threadId);
+      await this.parts.runs.cancel(toCancel, run.runId, run.threadId, 'interrupt');
     });
     const path = threadId === undefined ? `/runs/${runId}` : `/threads/${threadId}/runs/${runId}`;
     reader.begin(locations(path, reader.kind, { shouldCancel, modes }));
@@ -384,10 +384,6 @@ export class RunRoutes {
     for (const [response, reader] of this.#open) if (!reader.isEnded) response.destroy();
   }
 
-  #cancelLeft(scope: Scope, { run }: Pick<Submitted, 'run'>): Promise<void> {
-    return this.parts.runs.cancel(scope, run.run_id, run.thread_id, 'interrupt');
-  }
-
   async #cancelMany(request: FastifyRequest): Promise<void> {
     const { thread_id: threadId, run_ids: runIds, status } = parseBody(cancellation, request.body);
     const [scope, action] = [scopeOf(request), actionOf(request)];
@@ -407,7 +403,7 @@ export class RunRoutes {
     const { wait } = queryOf(request);
     const action = actionOf(request);
     const scope = scopeOf(request);
-    const threadId = threadIdOf(request) ?? (await this.parts.runs.get(scope, runId)).wire.thread_id;
+    const threadId = threadIdOf(request) ?? (await this.parts.runs.get(scope, runId)).threadId;
     const shouldWait = wait === '1' || wait === 'true';
     // Waiting begins before the row of the run can be removed
     const waiting = shouldWait ? await this.parts.runs.wait(scope, runId, threadId) : undefined;

@@ -2,7 +2,7 @@ import type { RunResult } from '../log/event-log.js';
 import type { RunError } from '../store/row/run-row.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { findThread } from '../store/thread/find-thread.js';
+import { findValues } from '../store/thread/find-values.js';
 
 /** What a waiter gets of a run that has ended: its error, or the values of its thread. */
 export async function runResult(
@@ -11,6 +11,5 @@ export async function runResult(
   { threadId, error }: { readonly threadId: string; readonly error: RunError | undefined },
 ): Promise<RunResult> {
   if (error) return { body: JSON.stringify({ __error__: error }) };
-  const thread = await findThread(scope, sql, threadId);
-  return { body: JSON.stringify(thread?.values ?? null) };
+  return { body: (await findValues(scope, sql, threadId)) ?? 'null' };
 }

@@ -1,5 +1,5 @@
 import { errorText, PublicError } from '#lib/errors';
-import { isJsonObject, type JsonObject } from '#lib/json';
+import type { JsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
@@ -8,18 +8,13 @@ import { BEGINNING } from '../log/position.js';
 import { markStreamed } from '../store/event/mark-streamed.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
-import {
-  hasEnded,
-  shownKwargs,
-  type CancelAction,
-  type RunRecord,
-  type WireRun,
-} from '../store/row/run-row.js';
+import { shownKwargs, type CancelAction, type WireRun } from '../store/row/run-row.js';
 import { RunInput } from '../store/row/run-input.js';
 import type { StoredRun } from '../store/row/stored-run.js';
 import { cancelRun } from '../store/run/cancel-run.js';
 import type { RunLimits } from '../store/run/claim-limited-runs.js';
 import { findObstacle } from '../store/run/find-obstacle.js';
+import { findRunHead, type RunHead } from '../store/run/find-run-head.js';
 import { findRun } from '../store/run/find-run.js';
 import { findWebhook } from '../store/webhook/find-webhook.js';
 import { submitRun } from '../store/run/submit-run.js';
@@ -259,16 +254,18 @@ export class RunService {
   }
 
   /** @throws PublicError `not_found` */
-  async get(scope: Scope, runId: string, threadId?: string): Promise<RunRecord> {
-    const record = await findRun(scope, this.parts.sql, runId, threadId);
-    if (!record) throw new PublicError('not_found', `Run ${runId} not found`);
-    return record;
+  async get(scope: Scope, runId: string, threadId?: string): Promise<RunHead> {
+    const head = await findRunHead(scope, this.parts.sql, runId, threadId);
+    if (!head) throw runNotFound(runId);
+    return head;
   }
 
   /** A run on the wire, with what it waits for, and how far its webhook is once it has ended. @throws PublicError `not_found` */
   async describe(scope: Scope, runId: string, threadId?: string): Promise<object> {
-    const { wire } = await this.get(scope, runId, threadId);
     const { sql, limits } = this.parts;
+    const record = await findRun(scope, sql, runId, threadId);
+    if (!record) throw runNotFound(runId);
+    const { wire } = record;
     if (wire.status === 'pending') {
       const obstacle = await findObstacle(scope, sql, runId, limits);
       return obstacle ? { ...wire, waiting_for: obstacle } : wire;
@@ -293,23 +290,21 @@ export class RunService {
     const { logs, worker } = this.parts;
     // Taken hold of before the row is read: a log that ends meanwhile still has the result
     const logHere = worker.find(runId) && logs.open(runId);
-    const record = await this.get(scope, runId, threadId);
-    const from: ReadFrom = wanted.kind === 'kept' && !isResumable(record) ? { kind: 'now' } : wanted;
+    const head = await this.get(scope, runId, threadId);
+    const from: ReadFrom = wanted.kind === 'kept' && !head.isResumable ? { kind: 'now' } : wanted;
     const log = logHere ?? logs.find(runId);
     if (log?.isAtWork || log?.events.result) return this.#attach(log, reader, from);
-    if (hasEnded(record) && (reader.kind === 'result' || from.kind === 'now')) {
-      const ended = { threadId: record.wire.thread_id, error: record.error };
-      if (reader.kind === 'result') reader.ended(await runResult(scope, this.parts.sql, ended));
+    if (head.hasEnded && (reader.kind === 'result' || from.kind === 'now')) {
+      if (reader.kind === 'result') reader.ended(await runResult(scope, this.parts.sql, head));
       else reader.attach(NOTHING_LEFT);
       return NOTHING;
     }
-    return this.#readElsewhere(record, reader, from);
+    return this.#readElsewhere(head, reader, from);
   }
 
   /** What another server makes, or made. */
-  #readElsewhere(record: RunRecord, reader: RunReader, from: ReadFrom): () => void {
+  #readElsewhere({ runId, status, attempt }: RunHead, reader: RunReader, from: ReadFrom): () => void {
     const { logs, follower } = this.parts;
-    const { run_id: runId, status } = record.wire;
     const log = logs.open(runId);
     const { events } = log;
     if (follower.follows(runId)) return this.#attach(log, reader, from);
@@ -318,7 +313,7 @@ export class RunService {
     if (from.kind === 'now' && status === 'running')
       events.describe({
         event: 'metadata',
-        data: JSON.stringify({ run_id: runId, attempt: record.attempt }),
+        data: JSON.stringify({ run_id: runId, attempt }),
       });
     const stopReading = this.#attach(log, reader, from);
     follower.follow(log, {
@@ -388,8 +383,8 @@ export class RunService {
   }
 }
 
-function isResumable({ wire }: RunRecord): boolean {
-  return isJsonObject(wire.kwargs) && wire.kwargs['resumable'] === true;
+function runNotFound(runId: string): PublicError {
+  return new PublicError('not_found', `Run ${runId} not found`);
 }
 
 /** A longer input is read when its attempt begins, which may have to wait. */

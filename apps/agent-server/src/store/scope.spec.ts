@@ -38,6 +38,7 @@ import { cancelRun } from './run/cancel-run.js';
 import { findObstacle } from './run/find-obstacle.js';
 import { findRunPlace } from './run/find-run-place.js';
 import { findRun } from './run/find-run.js';
+import { findRunHead } from './run/find-run-head.js';
 import { hasActiveRun } from './run/has-active-run.js';
 import { listThreadRuns } from './run/list-thread-runs.js';
 import { listRuns } from './run/list-runs.js';
@@ -71,6 +72,7 @@ import { listTasks } from './task/list-tasks.js';
 import { countThreads } from './thread/count-threads.js';
 import { createThread } from './thread/create-thread.js';
 import { findThread } from './thread/find-thread.js';
+import { findValues } from './thread/find-values.js';
 import { getThread } from './thread/get-thread.js';
 import { listThreadIds } from './thread/list-thread-ids.js';
 import { lockThread } from './thread/lock-thread.js';
@@ -379,6 +381,21 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     ask: (scope, { runId, temporary }) =>
       Promise.all([findRun(scope, store.sql, runId), findRun(scope, store.sql, temporary.runId)]),
     absent: [undefined, undefined],
+  },
+  findRunHead: {
+    ask: (scope, { runId, temporary }) =>
+      Promise.all([findRunHead(scope, store.sql, runId), findRunHead(scope, store.sql, temporary.runId)]),
+    absent: [undefined, undefined],
+  },
+  findValues: {
+    ask: async (scope, { threadId }) => {
+      const give = 'UPDATE agentplane.threads SET values = $2 WHERE thread_id = $1';
+      await store.pool.query(give, [threadId, '{}']);
+      const values = await findValues(scope, store.sql, threadId);
+      await store.pool.query(give, [threadId, null]);
+      return values;
+    },
+    absent: undefined,
   },
   findCron: { ask: (scope, { cronId }) => findCron(scope, store.sql, cronId), absent: undefined },
   searchCrons: {

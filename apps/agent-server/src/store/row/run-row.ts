@@ -45,10 +45,6 @@ export const RUN_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.created_at,
 
 export const ENDED_STATUSES: readonly RunStatus[] = ['success', 'error', 'timeout', 'interrupted'];
 
-export function hasEnded({ wire }: RunRecord): boolean {
-  return ENDED_STATUSES.includes(wire.status);
-}
-
 /**
  * What readers of a run see of how it was asked for. The caller is left out: its headers and the fields of its user may be
  * tokens, and others may read the thread.
