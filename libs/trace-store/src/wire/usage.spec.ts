@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { formatInstant } from '#lib/time';
-import { firstTokenTime } from './usage.js';
+import { firstTokenTime, usageInOutputs } from './usage.js';
 
 const event = (name: string, n: number): object => ({
   name,
@@ -30,5 +30,28 @@ describe('the time of the first token', () => {
     } finally {
       parse.mockRestore();
     }
+  });
+});
+
+describe('the usage in outputs', () => {
+  const usage = (outputs: object) => usageInOutputs(Buffer.from(JSON.stringify(outputs)));
+  const message = (input_tokens: number, output_tokens: number) => ({
+    text: '"usage_metadata"',
+    message: { kwargs: { usage_metadata: { input_tokens, output_tokens } } },
+  });
+
+  it('comes from the messages of all generations', () => {
+    expect(usage({ generations: [[message(3, 4), { text: 'x' }], [message(10, 20)]] })).toMatchObject({
+      ...{ promptTokens: 13, completionTokens: 24, totalTokens: 37 },
+    });
+    expect(usage({ generations: [[{ text: '"usage_metadata"' }]] })).toBeUndefined();
+    expect(usage({ generations: { usage_metadata: { input_tokens: 1 } } })).toBeUndefined();
+  });
+
+  it('comes from what a model answers itself', () => {
+    const own = { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 };
+    expect(usage({ choices: [], usage: own })).toMatchObject({ promptTokens: 5, totalTokens: 11 });
+    expect(usage({ usage: 'little' })).toBeUndefined();
+    expect(usage({ usage: own, usage_metadata: { input_tokens: 1 } })).toMatchObject({ totalTokens: 1 });
   });
 });

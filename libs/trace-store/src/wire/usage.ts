@@ -59,20 +59,74 @@ function parseRange(bytes: Buffer, range: ByteRange): unknown {
 const OPEN_OBJECT = 0x7b;
 const OPEN_ARRAY = 0x5b;
 
-/** Usage inside a run's outputs: `usage_metadata`, else the `llm_output.token_usage` of older clients. Validates the JSON. */
+/** Where langchain-core 0.3 leaves the usage of a message. */
+const IN_GENERATION = ['message', 'kwargs', 'usage_metadata'];
+const USAGE_NAME = Buffer.from('"usage_metadata"');
+/** Generations of one run that are looked at. */
+const MAX_GENERATIONS = 1_000;
+
+/** The value under a path of names. */
+function findValue(bytes: Buffer, at: number, path: readonly string[]): unknown {
+  const [wanted, ...rest] = path;
+  let found: unknown;
+  if (bytes[at] !== OPEN_OBJECT) return undefined;
+  eachMember(bytes, at, (name, range) => {
+    if (name !== wanted) return;
+    found = rest.length === 0 ? parseRange(bytes, range) : findValue(bytes, range.start, rest);
+  });
+  return found;
+}
+
+function added(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined ? other : one + (other ?? 0);
+}
+
+/** The usage of all `generations[][].message.kwargs.usage_metadata` together, as later versions of the library state it. */
+function usageInGenerations(outputs: Buffer, { start, end }: ByteRange): Usage | undefined {
+  // most generations have none, and need not be taken apart again
+  const first = outputs.indexOf(USAGE_NAME, start);
+  if (first < 0 || first >= end || outputs[start] !== OPEN_ARRAY) return undefined;
+  let sum: Usage | undefined;
+  let left = MAX_GENERATIONS;
+  const visit = (item: ByteRange): boolean => {
+    const usage = usageOf(findValue(outputs, item.start, IN_GENERATION));
+    if (usage)
+      sum = {
+        ...{ ...usage, ...sum },
+        promptTokens: added(sum?.promptTokens, usage.promptTokens),
+        completionTokens: added(sum?.completionTokens, usage.completionTokens),
+        totalTokens: added(sum?.totalTokens, usage.totalTokens),
+      };
+    return --left > 0;
+  };
+  eachItem(outputs, start, (prompt) => {
+    if (outputs[prompt.start] === OPEN_ARRAY) eachItem(outputs, prompt.start, visit);
+    return left > 0;
+  });
+  return sum;
+}
+
+/**
+ * Usage inside a run's outputs: `usage_metadata`, else that of the messages of `generations`, else `usage` as models'
+ * own clients answer it, else the `llm_output.token_usage` of older clients. Validates the JSON.
+ */
 export function usageInOutputs(outputs: Buffer): Usage | undefined {
   let usage: Usage | undefined;
+  let generated: Usage | undefined;
+  let own: Usage | undefined;
   let older: Usage | undefined;
   if (outputs[0] !== OPEN_OBJECT) return undefined;
   eachMember(outputs, 0, (name, range) => {
     if (name === 'usage_metadata') usage = usageOf(parseRange(outputs, range));
+    else if (name === 'usage') own = usageOf(parseRange(outputs, range));
+    else if (name === 'generations') generated = usageInGenerations(outputs, range);
     else if (name === 'llm_output' && outputs[range.start] === OPEN_OBJECT)
       eachMember(outputs, range.start, (inner, innerRange) => {
         if (inner === 'token_usage' || inner === 'tokenUsage')
           older = usageOf(camelToSnake(parseRange(outputs, innerRange)));
       });
   });
-  return usage ?? older;
+  return usage ?? generated ?? own ?? older;
 }
 
 function camelToSnake(value: unknown): unknown {
