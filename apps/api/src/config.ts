@@ -4,11 +4,15 @@ const FIELDS = {
   host: text('HOST', 'address to listen on', { fallback: '127.0.0.1' }),
   port: integer('PORT', 'port to listen on; 0 picks a free one', { fallback: 8470, max: 65_535 }),
   databaseUri: text('AGENTPLANE_DATABASE_URI', "the trace store's Postgres", { secret: true }),
-  databasePoolSize: integer('AGENTPLANE_DATABASE_POOL_SIZE', 'most database connections', {
-    fallback: 8,
-    min: 2,
-    max: 200,
-  }),
+  databasePoolSize: integer(
+    'AGENTPLANE_DATABASE_POOL_SIZE',
+    'most database connections, two that check keys not counted',
+    {
+      fallback: 8,
+      min: 2,
+      max: 200,
+    },
+  ),
   kubeconfig: optionalText('KUBECONFIG', 'kubeconfig file; absent inside of a cluster'),
   systemNamespace: text('AGENTPLANE_SYSTEM_NAMESPACE', "the platform's own namespace", {
     fallback: 'agentplane-system',
