@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { PublicError } from '#lib/errors';
+import { MAX_UNANSWERED, TOO_MANY_UNANSWERED } from './bound-pipelining.js';
 import { PROTECTIVE_HEADERS, protectAnswer } from './protect-answer.js';
 
 // not by import: that reads every export of the module, one of which loads 6 MB
@@ -15,6 +16,7 @@ const DETAILS: Readonly<Record<number, string>> = {
   408: 'The request did not arrive in time',
   413: 'The extensions of the chunks of the body are too large',
   417: 'The header Expect holds an expectation that is not supported; only 100-continue is',
+  503: `${MAX_UNANSWERED} requests of this connection wait for their answers; send the next one after an answer, or on another connection`,
   431: 'The headers of the request are too large',
 };
 
@@ -22,6 +24,7 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   HPE_HEADER_OVERFLOW: 431,
+  [TOO_MANY_UNANSWERED]: 503,
 };
 
 const CONTENT_TYPE = 'application/json; charset=utf-8';

@@ -210,3 +210,29 @@ describe('a server', () => {
     await listen(reads);
   });
 });
+
+describe('a connection that asks without waiting for answers', () => {
+  const ASK = 'GET /things?key=secret HTTP/1.1\r\nhost: test\r\n\r\n';
+
+  it('gets 503 and its end, and reaches no handler with what it asked beyond that', async () => {
+    let seen = 0;
+    await listen(() => void seen++);
+    const client = open(ASK.repeat(1_000));
+    await once(client.socket, 'close');
+    expect(client.received()).toMatch(
+      /^HTTP\/1\.1 503 [^]*16 requests of this connection wait for their answers; send the next one after an answer/,
+    );
+    expect(seen).toBe(16);
+    expect(cuts).toEqual([expect.objectContaining({ kind: 'unanswered', method: 'GET', path: '/things' })]);
+  });
+
+  it('may ask as often as it likes when it waits', async () => {
+    await listen((_request, response) => void response.end('done'));
+    const client = open('');
+    for (let n = 1; n <= 40; n++) {
+      client.socket.write(ASK);
+      await waitFor(() => client.received().split('done').length > n, PATIENCE);
+    }
+    expect(cuts).toEqual([]);
+  });
+});

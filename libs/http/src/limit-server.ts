@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import { type Clock, systemClock } from '#lib/time';
+import { boundPipelining, TOO_MANY_UNANSWERED } from './bound-pipelining.js';
 import { BodyWatch } from './body-watch.js';
 import { AnswerWatch } from './answer-watch.js';
 import { cutSocket } from './cut-socket.js';
@@ -8,8 +9,11 @@ import { SERVER_LIMITS, type ServerLimits } from './server-limits.js';
 
 /** A connection that was ended because its client was too slow. */
 export interface Cut {
-  /** `body`: it did not send what it had announced; `answer`: it did not read; `unread`: so with much, or many others. */
-  readonly kind: 'body' | 'answer' | 'unread';
+  /**
+   * `body`: it did not send what it had announced; `answer`: it did not read; `unread`: so with much, or many others;
+   * `unanswered`: it asked for more and more without waiting for answers.
+   */
+  readonly kind: 'body' | 'answer' | 'unread' | 'unanswered';
   /** What was found. */
   readonly reason: string;
   readonly method: string;
@@ -35,13 +39,17 @@ interface Exchange {
 const LATE_CHECKS = 2;
 
 /**
- * Cuts clients that stop in the middle of a body, or of reading an answer. Headers are Node's affair: the server must be
+ * Cuts clients that stop in the middle of a body, or of reading an answer, or that do not wait for answers. Headers are Node's affair: the server must be
  * made with `serverOptions` of the same limits. A request at work, an answer without an end that is read, and a
  * connection that became something else (`Upgrade`) may last as long as they like.
  */
 export function limitServer(server: Server | TlsServer, options: LimitOptions = {}): void {
   const { limits = SERVER_LIMITS, clock = systemClock, onCut } = options;
   const exchanges = new Set<Exchange>();
+  boundPipelining(server, (request, reason) => {
+    onCut?.({ kind: 'unanswered', reason, ...lineOf(request) });
+    refuse(server, request, TOO_MANY_UNANSWERED, reason);
+  });
 
   function look(exchange: Exchange, nowMs: number): void {
     const { request, response, body, answer } = exchange;
@@ -51,8 +59,9 @@ export function limitServer(server: Server | TlsServer, options: LimitOptions = 
     if (reason === undefined) return;
     exchanges.delete(exchange);
     const kind = stalledBody === undefined ? 'answer' : 'body';
-    onCut?.({ kind, reason, method: request.method ?? '', path: (request.url ?? '').split('?', 1)[0] ?? '' });
-    if (kind === 'body' && !response.headersSent) refuse(server, request);
+    onCut?.({ kind, reason, ...lineOf(request) });
+    if (kind === 'body' && !response.headersSent)
+      refuse(server, request, 'ERR_HTTP_REQUEST_TIMEOUT', 'the body of the request did not arrive in time');
     else if (kind === 'body' && response.writableFinished) request.socket.destroySoon();
     else cutSocket(request.socket);
   }
@@ -88,12 +97,19 @@ export function limitServer(server: Server | TlsServer, options: LimitOptions = 
   server.once('close', () => cancel());
 }
 
-/** As Node refuses a request that does not arrive: past the framework, in the shape that the server gives to broken ones. */
-function refuse(server: Server | TlsServer, { socket }: IncomingMessage): void {
-  const timeout = Object.assign(new Error('the body of the request did not arrive in time'), {
-    code: 'ERR_HTTP_REQUEST_TIMEOUT',
-  });
-  if (server.emit('clientError', timeout, socket)) return;
-  socket.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+function lineOf({ method = '', url = '' }: IncomingMessage): Pick<Cut, 'method' | 'path'> {
+  return { method, path: url.split('?', 1)[0] ?? '' };
+}
+
+/** As Node refuses a broken request: past the framework, in the shape that the server gives to broken ones. */
+function refuse(
+  server: Server | TlsServer,
+  { socket }: IncomingMessage,
+  code: string,
+  message: string,
+): void {
+  if (server.emit('clientError', Object.assign(new Error(message), { code }), socket)) return;
+  const line = code === TOO_MANY_UNANSWERED ? '503 Service Unavailable' : '408 Request Timeout';
+  socket.write(`HTTP/1.1 ${line}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`);
   socket.destroySoon();
 }

@@ -51,6 +51,7 @@ const REFUSED: Readonly<Record<number, string>> = {
   408: 'Timeout',
   413: 'RequestEntityTooLarge',
   431: 'RequestEntityTooLarge',
+  503: 'ServiceUnavailable',
 };
 
 /** Larger answers are written in pieces, as their clients read them. */

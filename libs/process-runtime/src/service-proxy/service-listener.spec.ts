@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { SERVER_LIMITS } from '#lib/http';
@@ -5,6 +6,7 @@ import type { Pod, Service } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { sendRaw, sendUnread, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
+import { ConnectionRoom } from './connection-room.js';
 import { type Endpoint, findEndpoints } from './endpoint.js';
 import { ServiceListener } from './service-listener.js';
 
@@ -42,11 +44,13 @@ async function proxy(
   endpoints: () => readonly Endpoint[],
   name = 'http',
   limits = SERVER_LIMITS,
+  room = new ConnectionRoom(systemClock),
 ): Promise<number> {
   const listener = new ServiceListener({
     serviceName: 'ws/a',
     port: { name, port: 80 },
     endpoints,
+    room,
     clock: systemClock,
     log: createLogger('test', 'silent'),
     limits,
@@ -101,6 +105,17 @@ describe('ServiceListener', () => {
       status: 200,
       text: 'one POST /x?y=1 hello',
     });
+  });
+
+  it.each(['http', 'db'])('cuts what its namespace has no room for, at a port named %s', async (name) => {
+    const one = await pod('one');
+    const room = new ConnectionRoom(systemClock, 1);
+    const port = await proxy(() => [one], name, SERVER_LIMITS, room);
+    const holding = connect({ port, host: '127.0.0.1' });
+    await once(holding, 'connect');
+    await expect(ask(port)).rejects.toThrow(/socket hang up|ECONNRESET/);
+    holding.destroy();
+    await waitFor(async () => (await ask(port)).status === 200);
   });
 
   it('picks ready pods in turn', async () => {

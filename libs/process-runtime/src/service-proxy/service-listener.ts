@@ -13,14 +13,16 @@ import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { plainHttp } from '../plain-http.js';
 import type { Endpoint, ServicePort } from './endpoint.js';
+import type { ConnectionRoom } from './connection-room.js';
 import { EndpointChoice } from './endpoint-choice.js';
 import { forwardHttp, forwardUpgrade, joinSockets } from './forward-http.js';
-import { PipelinedRequests } from './pipelined-requests.js';
 
 /** How often, and with what pause, a wished port is tried. */
 const WISHED_TRIES = 30;
 const WISHED_PAUSE_MS = 100;
 const NEW_TRIES = 10;
+/** As kube-proxy has the kernel forget connections that stand still (`conntrack.tcpEstablishedTimeout`). */
+const TCP_IDLE_MS = 24 * 3_600_000;
 
 /**
  * Requests of agents stream for hours in both directions; what stands still is cut. Answers a while after the pod's own
@@ -38,6 +40,8 @@ export interface ServiceListenerOptions {
   readonly port: ServicePort;
   /** The endpoints at this moment. */
   readonly endpoints: () => readonly Endpoint[];
+  /** Of the namespace's Services together. */
+  readonly room: ConnectionRoom;
   readonly clock: Clock;
   readonly log: Logger;
   /** Of clients. */
@@ -55,16 +59,17 @@ export class ServiceListener {
   readonly #sockets = new Set<Socket>();
 
   constructor(options: ServiceListenerOptions) {
-    const { port, endpoints, clock } = options;
+    const { port, endpoints, room, clock } = options;
     const choice = new EndpointChoice(endpoints, clock);
     this.#clock = clock;
     this.#isHttp = /^http(-|$)/.test(port.name ?? '');
     this.#server = this.#isHttp
       ? httpServer(choice, options)
       : createTcpServer((socket) => {
-          tcp(socket, choice).catch(() => socket.destroy());
+          if (!socket.destroyed) tcp(socket, choice).catch(() => socket.destroy());
         });
-    this.#server.on('connection', (socket: Socket) => {
+    this.#server.prependListener('connection', (socket: Socket) => {
+      if (!room.admit(socket)) return;
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
@@ -119,10 +124,8 @@ function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): Ht
   });
   answerBrokenRequests(server);
   limitServer(server, { limits, clock, onCut: recordCuts(log, `service ${serviceName}`) });
-  const pipelined = new PipelinedRequests();
   // what cannot be passed on is the trouble of this connection alone
   server.on('request', (incoming, response) => {
-    if (!pipelined.admit(incoming, response, serviceName)) return;
     forwardHttp(incoming, response, choice, serviceName).catch(() => response.destroy());
   });
   server.on('upgrade', (incoming, client, head) => {
@@ -135,6 +138,8 @@ async function tcp(client: Socket, choice: EndpointChoice): Promise<void> {
   const gone = new AbortController();
   client.once('close', () => gone.abort());
   client.on('error', () => client.destroy());
+  // all bytes of both directions pass it
+  client.setTimeout(TCP_IDLE_MS, () => client.destroy());
   const endpoint = await choice.choose(new Set(), 2_000, gone.signal);
   if (!endpoint) return void client.destroy();
   joinSockets(client, connect({ host: '127.0.0.1', port: endpoint.port, noDelay: true }));

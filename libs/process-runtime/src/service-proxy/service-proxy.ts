@@ -4,6 +4,7 @@ import { done, type Result } from '#lib/reconcile';
 import { ANNOTATION, keyText, type ObjectKey, PODS, type Service, SERVICES } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { ConnectionRoom } from './connection-room.js';
 import { findEndpoints, type ServicePort } from './endpoint.js';
 import { RememberedPorts } from './remembered-ports.js';
 import { ServiceListener } from './service-listener.js';
@@ -44,6 +45,18 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
   const services = informers.of(SERVICES);
   const pods = informers.of(PODS);
   const listening = new Map<string, Listening>();
+  const rooms = new Map<string, ConnectionRoom>();
+
+  function roomOf({ namespace = '' }: ObjectKey): ConnectionRoom {
+    const room = rooms.get(namespace) ?? new ConnectionRoom(clock);
+    rooms.set(namespace, room);
+    return room;
+  }
+
+  /** A pod can be made to name the port of a Service as its own, and each request would come round without end. */
+  function isOfService(port: number): boolean {
+    return [...listening.values()].some(({ realPort }) => realPort === port);
+  }
 
   function portsOf(service: Service | undefined): readonly ServicePort[] {
     if (!service || service.metadata.deletionTimestamp !== undefined) return [];
@@ -59,17 +72,22 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
     }
   }
 
+  function forgetRoom({ namespace = '' }: ObjectKey): void {
+    if (![...listening.keys()].some((id) => id.startsWith(`${namespace}/`))) rooms.delete(namespace);
+  }
+
   async function listen(key: ObjectKey, id: string, port: ServicePort, wished: number): Promise<number> {
     const known = listening.get(id);
     if (known) return known.realPort;
     const listener = new ServiceListener({
       serviceName: keyText(key),
       port,
-      ...{ clock, log },
+      ...{ clock, log, room: roomOf(key) },
       endpoints: () => {
         const service = services.find(key);
         const current = service?.spec.ports?.find((one) => one.port === port.port);
-        return service && current ? findEndpoints(service, current, pods.list(key.namespace)) : [];
+        const found = service && current ? findEndpoints(service, current, pods.list(key.namespace)) : [];
+        return found.filter((endpoint) => !isOfService(endpoint.port));
       },
     });
     const realPort = await listener.listen(wished);
@@ -82,6 +100,7 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
     const ports = portsOf(service);
     const prefix = `${keyText(key)}:`;
     await closeUnwanted(prefix, new Map(ports.map((port) => [`${prefix}${port.port}`, shapeOf(port)])));
+    if (!service) forgetRoom(key);
     if (!service || ports.length === 0) return done();
     const wished = remembered.of(service);
     const real: [number, number][] = [];

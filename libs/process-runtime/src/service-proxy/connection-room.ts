@@ -1,0 +1,55 @@
+import type { Socket } from 'node:net';
+import { cutSocket } from '#lib/http';
+import type { Clock } from '#lib/time';
+
+/** Whoever is on this machine may connect, without a key, and each connection takes one to a pod as well. */
+const MAX_CONNECTIONS = 4_000;
+/** Where there is no room, what has stood still for this long makes it. */
+const IDLE_MS = 60_000;
+
+interface Traffic {
+  /** Bytes both ways when they were looked at last. */
+  bytes: number;
+  /** Since when they are that many. */
+  sinceMs: number;
+}
+
+/**
+ * The connections to the Services of one namespace. When there is no room for one more, the one that has stood still for
+ * longest is cut, so that idle connections shut nobody out; when all are in use, the new one is cut.
+ */
+export class ConnectionRoom {
+  readonly #clock: Clock;
+  readonly #most: number;
+  readonly #open = new Map<Socket, Traffic>();
+
+  constructor(clock: Clock, most = MAX_CONNECTIONS) {
+    this.#clock = clock;
+    this.#most = most;
+  }
+
+  /** Whether the connection may stay; else it is cut. */
+  admit(socket: Socket): boolean {
+    if (this.#open.size >= this.#most && !this.#cutIdle()) {
+      cutSocket(socket);
+      return false;
+    }
+    this.#open.set(socket, { bytes: 0, sinceMs: this.#clock.monotonicMs() });
+    socket.once('close', () => this.#open.delete(socket));
+    return true;
+  }
+
+  #cutIdle(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    let idlest: [Socket, Traffic] | undefined;
+    for (const [socket, traffic] of this.#open) {
+      const bytes = socket.bytesRead + socket.bytesWritten;
+      if (bytes !== traffic.bytes) Object.assign(traffic, { bytes, sinceMs: nowMs } satisfies Traffic);
+      if (!idlest || traffic.sinceMs < idlest[1].sinceMs) idlest = [socket, traffic];
+    }
+    if (!idlest || nowMs - idlest[1].sinceMs < IDLE_MS) return false;
+    this.#open.delete(idlest[0]);
+    cutSocket(idlest[0]);
+    return true;
+  }
+}
