@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { Body, Controller, Get, Header, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import type { BufferAccount } from '#lib/http';
@@ -48,6 +49,7 @@ export class RunsQueryController {
   @Post('query')
   @HttpCode(200)
   @Header('content-type', JSON_TYPE)
+  @RouteConfig({ countsAnswer: true })
   @Operation({ summary: 'A page of runs', answer: RunsPageAnswer, refuses: { 400: TOO_LONG } })
   async query(
     @FromCaller() caller: Caller,
@@ -102,6 +104,7 @@ export class SelectedRunsController {
   @Post('runs/query')
   @HttpCode(200)
   @Header('content-type', JSON_TYPE)
+  @RouteConfig({ countsAnswer: true })
   @Operation({ summary: 'A page of runs', answer: RunsPageV2Answer, refuses: { 400: TOO_LONG } })
   async query(
     @FromCaller() caller: Caller,
@@ -118,6 +121,7 @@ export class SelectedRunsController {
 
   @Get('runs/:run_id')
   @Header('content-type', JSON_TYPE)
+  @RouteConfig({ countsAnswer: true })
   @Operation({ summary: 'A run', answer: RunV2Answer })
   async get(
     @FromCaller() caller: Caller,
@@ -133,6 +137,7 @@ export class SelectedRunsController {
 
   @Get('traces/:trace_id/runs')
   @Header('content-type', JSON_TYPE)
+  @RouteConfig({ countsAnswer: true })
   @Operation({ summary: 'All runs of a trace', answer: TraceRunsAnswer, refuses: { 400: TOO_LONG } })
   async runsOfTrace(
     @FromCaller() caller: Caller,
