@@ -67,6 +67,11 @@ export const CONFIG = {
     'exports of one workspace at a time',
     { fallback: DEFAULT_EXPORT_LIMITS.concurrentExportsPerWorkspace, min: 1 },
   ),
+  concurrentExportRuns: integer(
+    'AGENTPLANE_EXPORT_ALL_RUNS',
+    'runs of all exports at a time, of which one workspace leaves a share to others; 0: as many as the other limits allow',
+    { fallback: 0 },
+  ),
 };
 
 export type ControllerConfig = Config<typeof CONFIG>;
@@ -80,6 +85,7 @@ export function exportLimits(config: ControllerConfig): ExportLimits {
     exportTimeoutMs: config.exportTimeoutMs,
     concurrentRunsPerExport: config.concurrentRunsPerExport,
     concurrentExportsPerWorkspace: config.concurrentExportsPerWorkspace,
+    ...(config.concurrentExportRuns === 0 ? {} : { concurrentRuns: config.concurrentExportRuns }),
   };
 }
 

@@ -10,6 +10,8 @@ export interface ExportLimits {
   readonly exportTimeoutMs: number;
   readonly concurrentRunsPerExport: number;
   readonly concurrentExportsPerWorkspace: number;
+  /** Runs at work at a time, of all workspaces together; undefined: as many as the limits above allow. */
+  readonly concurrentRuns?: number;
 }
 
 const MINUTE_MS = 60_000;

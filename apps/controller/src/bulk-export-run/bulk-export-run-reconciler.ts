@@ -69,6 +69,7 @@ interface AttemptCredentials {
 const SUMMARY_EVERY_MS = 2_000;
 /** A run that ends wakes the next one; this is for limits that were raised. */
 const QUEUE_LOOK_MS = 60_000;
+const ROOM_LOOK_MS = 3_000;
 const BLOCKED_LOOK_MS = 5_000;
 const RELEASE_LOOK_MS = 1_000;
 /** A lost node never ends its pods, and a deletion must not wait for that. */
@@ -132,6 +133,7 @@ export class BulkExportRunReconciler {
       run,
       bulkExport,
       place: bulkExport && attempt === 0 ? places.of(run, bulkExport) : 0,
+      atWork: attempt === 0 ? places.atWork(namespace) : { all: 0, ofWorkspace: 0 },
       job,
       // only the server knows what they ended with: a cache may show the end of the Job before that of its pods
       pods: job && isJobFinished(job) ? (await client.list(PODS, ofJob)).items : [],
@@ -169,7 +171,7 @@ export class BulkExportRunReconciler {
   async #perform({ run }: ExportRunWorld, decision: RunDecision): Promise<Result> {
     switch (decision.kind) {
       case 'queue':
-        return after(QUEUE_LOOK_MS);
+        return after(decision.behind === 'platform' ? ROOM_LOOK_MS : QUEUE_LOOK_MS);
       case 'start':
         await this.#startAttempt(run, decision.attempt);
         return after(SUMMARY_EVERY_MS);

@@ -62,6 +62,7 @@ function world(changes: Partial<ExportRunWorld> = {}): ExportRunWorld {
     run,
     bulkExport: { metadata: { name: 'x' }, spec: {} } as BulkExport,
     place: 0,
+    atWork: { all: 0, ofWorkspace: 0 },
     job: aJob(),
     pods: [],
     progress: progress(1, 'running'),
@@ -157,6 +158,17 @@ describe('decideRun', () => {
       'queue',
     ],
   ])('%s', (_name, changes, expected) => expect(outcomeOf(changes)).toBe(expected));
+
+  it.each([
+    ['takes places of the platform while others take none', 3, 3, 'start 1'],
+    ['leaves half of them to others', 4, 4, 'queue'],
+    ['has one when others hold theirs', 6, 0, 'start 1'],
+    ['waits when all are taken', 8, 0, 'queue'],
+  ])('%s', (_name, all, ofWorkspace, expected) => {
+    const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRuns: 8 };
+    const waiting = { run: aRun(0), limits, job: undefined, progress: undefined };
+    expect(outcomeOf({ ...waiting, atWork: { all, ofWorkspace } })).toBe(expected);
+  });
 
   it('starts runs in the order of their days', () => {
     const limits = { ...DEFAULT_EXPORT_LIMITS, concurrentRunsPerExport: 2 };

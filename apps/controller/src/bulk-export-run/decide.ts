@@ -7,8 +7,8 @@ import type { ExportRunWorld } from './world.js';
 /** What is to be done about a run now. */
 export type RunDecision =
   | { readonly kind: 'finished' }
-  /** Its turn has not come. */
-  | { readonly kind: 'queue' }
+  /** Its turn has not come: an end within the export wakes it, or room on the machine, which is looked for. */
+  | { readonly kind: 'queue'; readonly behind: 'export' | 'platform' }
   /** The status names this attempt, then its Secret and Job are made. */
   | { readonly kind: 'start'; readonly attempt: number }
   /** The attempt that the status names should have a Job and has none yet. */
@@ -74,6 +74,11 @@ const SHUT_OUT: RunDecision = {
   message: 'the run was cancelled in the database',
 };
 
+/** One workspace alone has half of the platform's places, the next one half of the rest: there is always one left. */
+function hasRoom({ atWork, limits: { concurrentRuns } }: ExportRunWorld): boolean {
+  return concurrentRuns === undefined || atWork.all + atWork.ofWorkspace < Math.max(1, concurrentRuns);
+}
+
 /** Decides a run. Pure: the same world gives the same answer. */
 export function decideRun(world: ExportRunWorld): RunDecision {
   const { run, bulkExport, place, limits, job, progress } = world;
@@ -83,8 +88,9 @@ export function decideRun(world: ExportRunWorld): RunDecision {
   const stop = progress?.state === 'completed' ? undefined : decideStop(world);
   if (stop) return stop;
   if (attempt === 0) {
-    const hasTurn = !bulkExport?.spec.suspend && place < limits.concurrentRunsPerExport;
-    return hasTurn ? { kind: 'start', attempt: 1 } : { kind: 'queue' };
+    if (bulkExport?.spec.suspend || place >= limits.concurrentRunsPerExport)
+      return { kind: 'queue', behind: 'export' };
+    return hasRoom(world) ? { kind: 'start', attempt: 1 } : { kind: 'queue', behind: 'platform' };
   }
   const next = decideAfterEnd(world, attempt) ?? (job ? { kind: 'watch' } : { kind: 'ensureJob' });
   // shut out before a crash, or by another leader: no attempt could write anything any more

@@ -22,6 +22,7 @@ function cacheOf(runs: BulkExportRun[]) {
       tell = handler;
       return () => true;
     },
+    list: () => runs,
     ownedBy: () => {
       cache.reads++;
       return runs;
@@ -40,6 +41,21 @@ describe('RunPlaces', () => {
     const runs = [aRun(3), aRun(1, true), aRun(2), aRun(9), aRun(4)];
     const places = new RunPlaces(cacheOf(runs));
     expect(runs.map((run) => places.of(run, EXPORT))).toEqual([1, 0, 0, 3, 2]);
+  });
+
+  it('counts what is at work, of all and of a workspace', () => {
+    const begun = (namespace: string, attempt: number, isFinished = false): BulkExportRun => {
+      const run = aRun(1, isFinished);
+      return { ...run, metadata: { ...run.metadata, namespace }, status: { ...run.status, attempt } };
+    };
+    const cache = cacheOf([begun('a', 1), begun('a', 2), begun('a', 0), begun('a', 1, true), begun('b', 1)]);
+    const places = new RunPlaces(cache);
+    expect(places.atWork('a')).toEqual({ all: 3, ofWorkspace: 2 });
+    cache.change(0, begun('a', 1, true));
+    expect([places.atWork('a'), places.atWork('c')]).toEqual([
+      { all: 2, ofWorkspace: 1 },
+      { all: 2, ofWorkspace: 0 },
+    ]);
   });
 
   it('reads the runs of an export once for all that ask, until one changes', () => {

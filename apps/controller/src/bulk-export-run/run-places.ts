@@ -9,9 +9,12 @@ import { isFinished } from '../bulk-export/export-phase.js';
 export class RunPlaces {
   /** When the unfinished runs begin, in order, by the uid of their export. */
   readonly #begins = new Map<string, readonly string[]>();
+  /** Runs that have begun and not ended, by namespace. */
+  #atWork: ReadonlyMap<string, number> | undefined;
 
-  constructor(private readonly runs: Pick<Informer<BulkExportRun>, 'on' | 'ownedBy'>) {
+  constructor(private readonly runs: Pick<Informer<BulkExportRun>, 'on' | 'list' | 'ownedBy'>) {
     runs.on(({ object: { metadata } }) => {
+      this.#atWork = undefined;
       for (const { uid } of metadata.ownerReferences ?? []) this.#begins.delete(uid);
     });
   }
@@ -26,6 +29,24 @@ export class RunPlaces {
       else high = middle;
     }
     return low;
+  }
+
+  /** How many runs have begun and not ended, of all exports and of those of the namespace. */
+  atWork(namespace: string): { readonly all: number; readonly ofWorkspace: number } {
+    this.#atWork ??= this.#countAtWork();
+    let all = 0;
+    for (const count of this.#atWork.values()) all += count;
+    return { all, ofWorkspace: this.#atWork.get(namespace) ?? 0 };
+  }
+
+  #countAtWork(): ReadonlyMap<string, number> {
+    const counts = new Map<string, number>();
+    for (const run of this.runs.list()) {
+      if ((run.status?.attempt ?? 0) === 0 || isFinished(run)) continue;
+      const { namespace = '' } = run.metadata;
+      counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+    }
+    return counts;
   }
 
   #beginsOf(bulkExport: BulkExport): readonly string[] {

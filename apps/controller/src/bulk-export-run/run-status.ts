@@ -22,13 +22,19 @@ const NEEDS: Pick<ReadyRule, 'needs' | 'failures'> = {
 };
 const READY_AT_LAST: ReadyRule = { needs: [CONDITION.completed], ...COMPLETED };
 
+const QUEUED = {
+  export: 'queued behind other runs of the export',
+  platform:
+    'queued: the platform has as many export runs at work as it may, or this workspace its share of them',
+} as const;
+
 type Draft = Omit<ConditionDraft, 'type'>;
 
 function runningDraft(world: ExportRunWorld, decision: RunDecision): Draft | undefined {
   const attempt = world.run.status?.attempt ?? 0;
   switch (decision.kind) {
     case 'queue':
-      return { status: 'False', reason: REASON.queued, message: 'queued behind other runs of the export' };
+      return { status: 'False', reason: REASON.queued, message: QUEUED[decision.behind] };
     case 'start':
       return { status: 'True', reason: REASON.started, message: `attempt ${decision.attempt}` };
     case 'pause':

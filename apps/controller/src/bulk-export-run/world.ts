@@ -9,6 +9,8 @@ export interface ExportRunWorld {
   readonly bulkExport: BulkExport | undefined;
   /** How many unfinished runs of the export begin before this one. */
   readonly place: number;
+  /** Runs that have begun and not ended, of all exports. */
+  readonly atWork: { readonly all: number; readonly ofWorkspace: number };
   /** The Job of the attempt that the status names. */
   readonly job: Job | undefined;
   /** Its pods, once the Job has ended: they say how. */

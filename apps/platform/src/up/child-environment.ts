@@ -1,8 +1,12 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { inheritedEnvironment, PROXY_VARIABLES, proxyEnvironment } from '#lib/config';
 import { TRACING_VARIABLES } from '#lib/telemetry';
 import type { DataPaths, StoreCredentials } from '#lib/data-folder';
 import type { Ports } from '../data-folder/ports.js';
+
+/** The node offers as many at least. */
+const LEAST_CPUS = 4;
 
 /** What every program gets of this one's environment. */
 const INHERITED = [
@@ -89,6 +93,14 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
   };
 }
 
+/**
+ * Runs of exports at a time: their workers request a quarter of a CPU each, outside of every workspace's quota, and have
+ * two connections to the trace store. So many take half of what the node offers, and never all connections.
+ */
+function mostExportRuns(): number {
+  return Math.min(16, 2 * Math.max(LEAST_CPUS, availableParallelism()));
+}
+
 /** Settings of `apps/controller`. */
 export function controllerEnvironment(from: Surroundings, kubeconfig: string): Environment {
   return {
@@ -100,6 +112,8 @@ export function controllerEnvironment(from: Surroundings, kubeconfig: string): E
     AGENTPLANE_ADDRESSES: 'loopback',
     AGENTPLANE_INTERNAL_PORT: String(from.ports.controller),
     AGENTPLANE_IMAGE_STORE: from.paths.images,
+    AGENTPLANE_EXPORT_ALL_RUNS: String(mostExportRuns()),
+    ...inheritedEnvironment(['AGENTPLANE_EXPORT_ALL_RUNS']),
     AGENTPLANE_ALLOW_PRIVATE_ENDPOINTS: 'true',
   };
 }
