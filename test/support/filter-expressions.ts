@@ -151,6 +151,7 @@ export const EXPRESSIONS: readonly Expression[] = [
       aRun({
         runType: 'llm',
         name: 'ChatOpenAI',
+        inputs: '{"messages":[{"content":"the messages.content here"}]}',
         inputPairs: [{ key: 'messages.content', value: 'the messages.content here' }],
       }),
     ],
@@ -158,6 +159,7 @@ export const EXPRESSIONS: readonly Expression[] = [
       aRun({
         runType: 'llm',
         name: 'ChatOpenAI',
+        inputs: '{"messages":{"content":"messages content"}}',
         inputPairs: [{ key: 'messages.content', value: 'messages content' }],
       }),
     ],
@@ -294,8 +296,8 @@ export const EXPRESSIONS: readonly Expression[] = [
   row('neq(feedback_score, 1)', [aRun(), scored('a', 2)], [scored('a', 1)]),
   row(
     'or(eq(output_key, "a"), eq(output_value, true))',
-    [aRun({ outputPairs: [{ key: 'b', value: 'true' }] })],
-    [aRun({ outputPairs: [{ key: 'b', value: 'a' }] })],
+    [aRun({ outputs: '{"b":true}', outputPairs: [{ key: 'b', value: 'true' }] })],
+    [aRun({ outputs: '{"b":"a"}', outputPairs: [{ key: 'b', value: 'a' }] })],
   ),
   row('eq(execution_order, 1)', [aRun()], []),
   row('like(metadata_value, "%x%")', [withMetadata({ a: 'axb' })], [withMetadata({ x: 'a' })]),

@@ -37,7 +37,6 @@ const MIGRATION_LOCK = 7_214_001;
 /** Opens the trace store. Connects lazily; `migrate` first where the schema may be old. */
 export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const { uri, poolSize = DEFAULT_POOL_SIZE, waiting = WAITING_ROOM, log, clock } = options;
-  const { pairs = ['metadata', 'input', 'output'] } = options;
   const connections = {
     uri,
     applicationName: 'agentplane trace store',
@@ -55,7 +54,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     new DayPartitions(pool, options.maxMonthsAhead),
     directory,
     payloads,
-    { log, waiting, pairs },
+    { log, waiting },
   );
 
   const problems = new IngestProblemTable({ pool, projects, log, clock });
@@ -68,7 +67,6 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
 
   return {
-    pairs,
     migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
     ingest: (tenantId, batch, onlyProject) =>
       observedIngest(batch, () =>

@@ -9,7 +9,6 @@ import type { Erasures } from './erasure/erasure.js';
 import type { Projects } from './project/project.js';
 import type { RunBatch } from './wire/run-operation.js';
 import type { RunPage, RunPageOptions, RunSearch } from './query/run-search.js';
-import type { PairKindName } from './run/run-pairs.js';
 import type { StoredRun } from './run/stored-run.js';
 import type { WaitingRoom } from './ingestion/waiting-patches.js';
 
@@ -26,11 +25,6 @@ export interface TraceStoreOptions {
   readonly maxProjects?: number;
   /** Most API keys in force of a tenant, those of deployments not counted, and as many that have ended are kept; absent: any number. */
   readonly maxApiKeys?: number;
-  /**
-   * What filters may ask for by key and value; default all. Those of inputs and outputs nearly double what a run costs to
-   * store.
-   */
-  readonly pairs?: readonly PairKindName[];
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -44,8 +38,6 @@ export interface RunOptions {
 
 /** Runs of traces, the keys of their senders, and the progress of exports. Owns the database `agentplane`. */
 export interface TraceStore {
-  /** What runs that are stored from now on are found by, of keys and values. */
-  readonly pairs: readonly PairKindName[];
   /** Brings the schema up to date. Any number of processes may do so at once. */
   migrate(): Promise<void>;
   /**

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
-import type { FilterableRun } from '#lib/filter-language';
+import type { FilterablePair, FilterableRun } from '#lib/filter-language';
 import { parseInstant } from '#lib/time';
+import { scalarPairs } from '../src/ingestion/scalar-pairs.js';
 
 const FIRST = parseInstant('2026-01-01T00:00:00Z', { zone: 'required' }) ?? 0n;
 
 /** Few words, so that filters find something; some of them would end a text of SQL, a pattern or an array. */
 const WORDS = ['a', 'A', 'b', 'ab', "o'x", '"q"', 'x\\', '%', '_', '{a,"b"}', '$1', 'é', '😀', '1', 'true', 'null', ''];
-const KEYS = ['k', 'env', 'a.b', "o'k", 'é'];
+const KEYS = ['k', 'env', 'a.b', 'k.b', "o'k", 'é'];
 const TYPES = ['tool', 'chain', 'llm'];
 const STATUSES = ['pending', 'success', 'error', 'interrupted'];
 const COSTS = ['0.0000000001', '0.5000000000', '12345678.1234567891'];
@@ -31,6 +32,9 @@ const feedback = fc.record({
   source: maybe(fc.constantFrom('api', 'model')),
 });
 
+const pairsIn = (payload: string | undefined): readonly FilterablePair[] =>
+  payload === undefined ? [] : scalarPairs(Buffer.from(payload));
+
 const MAX_TRACES = 8;
 
 const fields = fc.record({
@@ -45,7 +49,7 @@ const fields = fc.record({
   error: maybe(word),
   tags: fc.array(word, { maxLength: 3 }),
   ...{ inputs: json, outputs: json, metadata: json },
-  ...{ metadataPairs: pairs, inputPairs: pairs, outputPairs: pairs },
+  metadataPairs: pairs,
   feedback: fc.array(feedback, { maxLength: 2 }),
 });
 
@@ -54,7 +58,9 @@ export function randomRuns(count: number, seed: number): readonly FilterableRun[
   return fc.sample(fields, { numRuns: count, seed }).map((values, n) => {
     const trace = uuid(n % MAX_TRACES);
     const isRoot = n < MAX_TRACES;
-    return { ...values, id: uuid(n), traceId: trace, isRoot, parentRunId: isRoot ? undefined : trace };
+    // those of inputs and outputs are read from the payloads
+    const own = { inputPairs: pairsIn(values.inputs), outputPairs: pairsIn(values.outputs) };
+    return { ...values, ...own, id: uuid(n), traceId: trace, isRoot, parentRunId: isRoot ? undefined : trace };
   });
 }
 

@@ -19,9 +19,10 @@ const RULES: readonly RegExp[] = [
     'g',
   ),
   new RegExp(
-    `EXISTS \\(SELECT FROM (?:run_pairs|feedback) x WHERE ${OF_RUN('x', `x\\.run_id = ${PLACE}\\.id AND x\\.trace_id = ${PLACE}\\.trace_id`)}(?: AND x\\.start_time = ${PLACE}\\.start_time AND x\\.kind = [123])? AND C(?: OFFSET 0)?\\)`,
+    `EXISTS \\(SELECT FROM (?:run_pairs|feedback) x WHERE ${OF_RUN('x', `x\\.run_id = ${PLACE}\\.id AND x\\.trace_id = ${PLACE}\\.trace_id`)}(?: AND x\\.start_time = ${PLACE}\\.start_time AND x\\.kind = 1)? AND C(?: OFFSET 0)?\\)`,
     'g',
   ),
+  /EXISTS \(SELECT FROM payload_pairs\(p\.(?:inputs|outputs)\) x WHERE C\)/g,
   /EXISTS \(SELECT FROM run_keys k JOIN runs t ON t\.tenant_id = k\.tenant_id AND t\.project_id = k\.project_id AND t\.start_time = k\.start_time AND t\.id = k\.id AND t\.trace_id = k\.trace_id WHERE k\.tenant_id = r\.tenant_id AND k\.project_id = r\.project_id AND k\.trace_id = r\.trace_id AND C(?: AND C)? OFFSET 0\)/g,
   /NOT C/g,
   /\(C(?: AND C)*\)/g,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { FilterablePair, FilterableRun } from '#lib/filter-language';
+import type { FilterableRun } from '#lib/filter-language';
 import type { Queryable } from '#lib/postgres';
 import { formatInstant, type Instant } from '#lib/time';
 
@@ -79,8 +79,6 @@ function payloadsOf({ run }: StoredRow) {
   return { error: error ?? null, extra, inputs: inputs ?? null, outputs: outputs ?? null };
 }
 
-const kindOf = (kind: number, pairs: readonly FilterablePair[]) => pairs.map((pair) => ({ kind, ...pair }));
-
 /** One partition of each table for the days of tests; ingestion makes many, which take longer to plan for. */
 export async function prepareTables(db: Queryable): Promise<void> {
   for (const table of ['runs', 'run_payloads', 'run_pairs']) {
@@ -104,9 +102,7 @@ export async function storeRuns(db: Queryable, tenantId: string, rows: readonly 
   );
   await write(KEYS, rows.map(placeOf));
   const pairs = rows.flatMap((row) => {
-    const { metadataPairs, inputPairs, outputPairs } = row.run;
-    const all = [...kindOf(1, metadataPairs), ...kindOf(2, inputPairs), ...kindOf(3, outputPairs)];
-    return all.map((pair) => ({ ...placeOf(row), ...pair }));
+    return row.run.metadataPairs.map((pair) => ({ ...placeOf(row), kind: 1, ...pair }));
   });
   await write(PAIRS, pairs);
   const feedback = rows.flatMap((row) =>

@@ -88,6 +88,8 @@ describe('reading runs by the clients', () => {
       { filter: "and(eq(metadata_key, 'user'), eq(metadata_value, 'ann'))", isRoot: true },
       ['agent'],
     ],
+    ['inputs', { filter: 'and(eq(input_key, "m"), eq(input_value, "1"))' }, ['model']],
+    ['outputs by a dotted name', { filter: 'eq(output_key, "usage_metadata.input_tokens")' }, ['model']],
     ['tags', { filter: 'has(tags, "t")' }, ['agent']],
     [
       'runs whose root is such',

@@ -8,7 +8,7 @@ export const FILTER_TABLES = Object.freeze({
 });
 
 /** `kind` of `run_pairs`. */
-export const PAIR_KINDS = Object.freeze({ metadata: 1, input: 2, output: 3 });
+export const METADATA = 1;
 
 /**
  * Keeps a subquery one look by key for each run. Without it the planner makes a join of it, and before the first ANALYZE

@@ -1,6 +1,7 @@
 import { type PairCondition, type PairFamily, type PairField } from '#lib/filter-language';
 import { compareSql, type FieldSql } from './compare-sql.js';
-import { FENCE, FILTER_TABLES, PAIR_KINDS } from './filter-tables.js';
+import { FENCE, FILTER_TABLES, METADATA } from './filter-tables.js';
+import { payloadSql } from './payload-sql.js';
 import type { SqlValues } from './sql-values.js';
 
 const KEY: FieldSql = { sql: 'x.key', type: 'text' };
@@ -19,12 +20,19 @@ const FIELD_SQL: Readonly<Record<PairField, FieldSql>> = {
   feedback_source: { sql: 'x.source', type: 'text' },
 };
 
-/** Pairs of the run in row `r`. Pairs are partitioned by time; feedback is not, and may come before its run. */
-function source(family: PairFamily, r: string): string {
+/** The payloads whose pairs are read from them. */
+const PAYLOADS = { input: 'inputs', output: 'outputs' } as const;
+
+/** Whether some pair `x` of the run in row `r` meets a condition. Metadata's are partitioned by time; feedback is not, and may come before its run. */
+function someSql(family: PairFamily, r: string, condition: string, fence: string): string {
+  if (family === 'input' || family === 'output')
+    return payloadSql(r, `EXISTS (SELECT FROM payload_pairs(p.${PAYLOADS[family]}) x WHERE ${condition})`);
   const ofRun = `x.tenant_id = ${r}.tenant_id AND x.project_id = ${r}.project_id AND x.run_id = ${r}.id AND x.trace_id = ${r}.trace_id`;
-  return family === 'feedback'
-    ? `${FILTER_TABLES.feedback} x WHERE ${ofRun}`
-    : `${FILTER_TABLES.pairs} x WHERE ${ofRun} AND x.start_time = ${r}.start_time AND x.kind = ${PAIR_KINDS[family]}`;
+  const source =
+    family === 'feedback'
+      ? `${FILTER_TABLES.feedback} x WHERE ${ofRun}`
+      : `${FILTER_TABLES.pairs} x WHERE ${ofRun} AND x.start_time = ${r}.start_time AND x.kind = ${METADATA}`;
+  return `EXISTS (SELECT FROM ${source} AND ${condition}${fence})`;
 }
 
 function conditionSql(condition: PairCondition, out: SqlValues): string {
@@ -53,7 +61,6 @@ function isNamed(condition: PairCondition): boolean {
 
 /** Whether some pair of the run in row `r` meets the condition. */
 export function pairSql(family: PairFamily, condition: PairCondition, r: string, out: SqlValues): string {
-  const isFree = !out.isCopy && family !== 'feedback' && isNamed(condition);
-  const fence = isFree ? '' : ` ${FENCE}`;
-  return `EXISTS (SELECT FROM ${source(family, r)} AND ${conditionSql(condition, out)}${fence})`;
+  const isFree = !out.isCopy && family === 'metadata' && isNamed(condition);
+  return someSql(family, r, conditionSql(condition, out), isFree ? '' : ` ${FENCE}`);
 }

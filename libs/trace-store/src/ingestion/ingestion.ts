@@ -31,8 +31,8 @@ import {
 import { claimPlaces, findPlaces, runKey } from '../run/run-keys.js';
 import { insertRuns, type ParentRow, selectParents } from '../run/run-table.js';
 import type { RunPlace } from '../run/run-place.js';
-import { insertPairs, type PairKindName } from '../run/run-pairs.js';
-import { pairsOfPayloads } from './pairs-of-payloads.js';
+import { insertPairs } from '../run/run-pairs.js';
+import { metadataPairs } from './metadata-pairs.js';
 import type { IngestResult } from './ingest-result.js';
 import { OwnProject } from './own-project.js';
 import {
@@ -82,8 +82,6 @@ interface WrittenBatch {
 export interface IngestionOptions {
   readonly log: Logger;
   readonly waiting: WaitingRoom;
-  /** Payloads that pairs are taken from. */
-  readonly pairs: readonly PairKindName[];
 }
 
 /**
@@ -103,7 +101,7 @@ export class Ingestion {
     private readonly payloads: PayloadStore,
     private readonly options: IngestionOptions,
   ) {
-    this.#changer = new RunChanger(payloads, options.pairs);
+    this.#changer = new RunChanger(payloads);
   }
 
   /** @param onlyProject name of the one project that the sender may write into */
@@ -339,7 +337,7 @@ export class Ingestion {
     );
     await insertPairs(
       client,
-      runs.map(({ row, payloads }) => ({ place: row, ...pairsOfPayloads(payloads, this.options.pairs) })),
+      runs.map(({ row, payloads }) => ({ place: row, pairs: metadataPairs(payloads.extra) })),
     );
     await removeWaiting(client, tenantId, [...ended]);
   }

@@ -1,12 +1,12 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
 import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
-import { replacePairs, type PairKindName } from '../run/run-pairs.js';
+import { replacePairs } from '../run/run-pairs.js';
 import type { RunPlace } from '../run/run-place.js';
 import { selectRuns, updateRuns } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import type { OwnProject } from './own-project.js';
-import { pairsOfPayloads } from './pairs-of-payloads.js';
+import { metadataPairs } from './metadata-pairs.js';
 import { parseWaiting } from './parse-batch.js';
 import { changeRun, groupByRun, type RunGroup } from './run-group.js';
 import { findMet, findMissed, findWaitingAt, removeWaiting } from './waiting-patches.js';
@@ -35,10 +35,7 @@ type KnownRun = readonly [group: Pick<RunGroup, 'operations'>, place: RunPlace];
  * waiting updates are read, so each is merged once. What a process that died did not look for, `settleMissed` finds.
  */
 export class RunChanger {
-  constructor(
-    private readonly payloads: PayloadStore,
-    private readonly pairs: readonly PairKindName[],
-  ) {}
+  constructor(private readonly payloads: PayloadStore) {}
 
   /** @returns groups whose run is not known */
   async change<G extends RunGroup>(
@@ -127,7 +124,9 @@ export class RunChanger {
     for (const changed of [replaced, filled])
       await replacePairs(
         client,
-        changed.map(({ place, payloads }) => ({ place, ...pairsOfPayloads(payloads, this.pairs) })),
+        changed.flatMap(({ place, payloads: { extra } }) =>
+          extra ? [{ place, pairs: metadataPairs(extra) }] : [],
+        ),
       );
   }
 }

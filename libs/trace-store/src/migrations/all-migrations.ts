@@ -1,7 +1,7 @@
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
-import { runIndexes, runKeysByTime, runSearch } from './run-search.js';
+import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
 import { traceTables } from './trace-tables.js';
 
@@ -21,5 +21,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     runSearch,
     runIndexes,
     runKeysByTime,
+    payloadPairs,
   ];
 }

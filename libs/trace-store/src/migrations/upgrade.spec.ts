@@ -32,9 +32,9 @@ describe('an upgrade', () => {
       VALUES ('${tenant}', '${project}', '2026-11-20 12:00Z', '${id}', '${id}', '{"a": 1}')`,
     );
 
-    const store = openTraceStore({ uri, pairs: ['output'], log, clock: systemClock });
+    const store = openTraceStore({ uri, log, clock: systemClock });
     await store.migrate();
-    const patch = Buffer.from(JSON.stringify({ id, outputs: { ok: true } }));
+    const patch = Buffer.from(JSON.stringify({ id, outputs: { ok: true }, extra: { metadata: { a: 1 } } }));
     await store.ingest(tenant, { post: [], patch: [{ run: patch }] });
     const run = await store.runs.get(tenant, id);
     expect(run?.row).toMatchObject({ name: 'n', status: 'error', projectId: project });

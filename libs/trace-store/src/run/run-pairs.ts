@@ -3,22 +3,18 @@ import { formatInstant } from '#lib/time';
 import { runKey } from './run-keys.js';
 import { timeBounds, type RunPlace } from './run-place.js';
 
-/** What a pair was taken from; the numbers are those of the table. */
-export const PAIR_KIND = { metadata: 1, input: 2, output: 3 } as const;
-export type PairKindName = keyof typeof PAIR_KIND;
-export type PairKind = (typeof PAIR_KIND)[PairKindName];
+/** `kind` of pairs that were taken from metadata; others are read from their payloads by `payload_pairs`. */
+const METADATA = 1;
 
-/** A short scalar of a run that filters look at. */
+/** A short scalar of a run's metadata that filters look at. */
 export interface RunPair {
-  readonly kind: PairKind;
   readonly key: string;
   readonly value: string;
 }
 
-/** All pairs of these kinds that a run has. */
+/** All pairs that a run has. */
 export interface PlacedPairs {
   readonly place: RunPlace;
-  readonly kinds: readonly PairKind[];
   readonly pairs: readonly RunPair[];
 }
 
@@ -34,14 +30,11 @@ const COLUMNS = [
 ] as const;
 
 /** Pairs of new runs. */
-export async function insertPairs(
-  client: Connection,
-  entries: readonly Pick<PlacedPairs, 'place' | 'pairs'>[],
-): Promise<void> {
+export async function insertPairs(client: Connection, entries: readonly PlacedPairs[]): Promise<void> {
   const writer = new CopyBinaryWriter();
   let isEmpty = true;
   for (const { place, pairs } of entries)
-    for (const { kind, key, value } of pairs) {
+    for (const { key, value } of pairs) {
       isEmpty = false;
       writer
         .row(COLUMNS.length)
@@ -50,7 +43,7 @@ export async function insertPairs(
         .time(place.startTime)
         .uuid(place.traceId)
         .uuid(place.id)
-        .int2(kind)
+        .int2(METADATA)
         .text(key)
         .text(value);
     }
@@ -60,13 +53,12 @@ export async function insertPairs(
 interface PairRow {
   readonly run_id: string;
   readonly trace_id: string;
-  readonly kind: string;
   readonly key: string;
   readonly value: string;
 }
 
 const AT_PLACES = `p.tenant_id = $1 AND p.start_time >= $2 AND p.start_time <= $3
-  AND p.project_id = k.project_id AND p.start_time = k.start_time AND p.run_id = k.id AND p.trace_id = k.trace_id`;
+  AND p.project_id = k.project_id AND p.start_time = k.start_time AND p.run_id = k.id AND p.trace_id = k.trace_id AND p.kind = ${METADATA}`;
 
 /** Brings the pairs of runs in line, writing only those that differ. The runs' keys are locked by the caller. */
 export async function replacePairs(client: Connection, entries: readonly PlacedPairs[]): Promise<void> {
@@ -74,7 +66,7 @@ export async function replacePairs(client: Connection, entries: readonly PlacedP
   if (!first) return;
   const places = entries.map(({ place }) => place);
   const { rows } = await client.query<PairRow>({
-    text: `SELECT p.run_id, p.trace_id, p.kind, p.key, p.value
+    text: `SELECT p.run_id, p.trace_id, p.key, p.value
       FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[]) AS k(project_id, start_time, id, trace_id)
       JOIN run_pairs p ON ${AT_PLACES}`,
     values: [first.place.tenantId, ...timeBounds(places), ...columnsOf(places)],
@@ -82,27 +74,25 @@ export async function replacePairs(client: Connection, entries: readonly PlacedP
   });
   const stored = Map.groupBy(rows, ({ run_id: id, trace_id: traceId }) => runKey({ id, traceId }));
   const added: { place: RunPlace; pairs: RunPair[] }[] = [];
-  const removed: { place: RunPlace; kind: PairKind; key: string; value: string }[] = [];
-  for (const { place, kinds, pairs } of entries) {
+  const removed: ({ place: RunPlace } & RunPair)[] = [];
+  for (const { place, pairs } of entries) {
     const before = new Map(
-      (stored.get(runKey(place)) ?? [])
-        .map(({ kind, key, value }) => ({ kind: Number(kind) as PairKind, key, value }))
-        .filter(({ kind }) => kinds.includes(kind))
-        .map((pair) => [textOf(pair), pair] as const),
+      (stored.get(runKey(place)) ?? []).map(
+        ({ key, value }) => [textOf({ key, value }), { key, value }] as const,
+      ),
     );
     added.push({ place, pairs: pairs.filter((pair) => !before.delete(textOf(pair))) });
     for (const pair of before.values()) removed.push({ place, ...pair });
   }
   if (removed.length > 0)
     await client.query(
-      `DELETE FROM run_pairs p USING unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[], $8::int[], $9::text[], $10::text[])
-        AS k(project_id, start_time, id, trace_id, kind, key, value)
-      WHERE ${AT_PLACES} AND p.kind = k.kind AND p.key = k.key AND p.value = k.value`,
+      `DELETE FROM run_pairs p USING unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[], $8::text[], $9::text[])
+        AS k(project_id, start_time, id, trace_id, key, value)
+      WHERE ${AT_PLACES} AND p.key = k.key AND p.value = k.value`,
       [
         first.place.tenantId,
         ...timeBounds(places),
         ...columnsOf(removed.map(({ place }) => place)),
-        removed.map(({ kind }) => kind),
         removed.map(({ key }) => key),
         removed.map(({ value }) => value),
       ],
@@ -110,8 +100,8 @@ export async function replacePairs(client: Connection, entries: readonly PlacedP
   await insertPairs(client, added);
 }
 
-function textOf({ kind, key, value }: RunPair): string {
-  return `${kind}\0${key}\0${value}`;
+function textOf({ key, value }: RunPair): string {
+  return `${key}\0${value}`;
 }
 
 function columnsOf(places: readonly RunPlace[]): unknown[] {
