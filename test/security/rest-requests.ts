@@ -9,6 +9,8 @@ export interface RouteRequest {
   /** Parameters of the path that are not called as the ids of a tenant are. */
   readonly path?: (of: Named) => Readonly<Record<string, string>>;
   readonly query?: string | ((of: Named) => string);
+  /** Ids of the victim that the answer may hold: the attacker has sent them itself. */
+  readonly tells?: readonly string[];
   /** Bodies: each is sent on its own. `own` is the attacker, whose ids make half of a body pass. */
   readonly bodies?: (of: Named, own: Named) => readonly unknown[];
 }
@@ -60,15 +62,15 @@ const WRITE_FORM: RouteRequest = { bodies: multipart };
 const ERASE: RouteRequest = {
   bodies: ({ ids }) => [{ session_id: ids.session_id, trace_ids: [ids.run_id, ids.posted_run_id] }],
 };
+// by the ids of runs alone it finds those that the attacker stores under them itself
 const LIST_RUNS: RouteRequest = {
-  bodies: ({ ids }) => [
-    { session: [ids.session_id] },
-    { session_id: ids.session_id, trace: ids.run_id },
-    { id: [ids.run_id, ids.posted_run_id] },
-    { parent_run: ids.run_id },
-  ],
+  bodies: ({ ids }) => [{ session: [ids.session_id] }, { session_id: ids.session_id, trace: ids.run_id }],
 };
 const IN_PROJECT = ({ ids }: Named): string => `project_id=${ids.session_id}&selects=ID,INPUTS`;
+const PROBLEMS: RouteRequest = {
+  query: 'limit=100',
+  tells: ['run_id', 'posted_run_id', 'patched_run_id'],
+};
 const UPDATE_RUN: RouteRequest = {
   path: ({ ids }) => ({ run_id: ids.patched_run_id }),
   bodies: updates,
@@ -99,8 +101,7 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v2/runs/query': {
     bodies: ({ ids }) => [
       { project_ids: [ids.session_id], selects: ['INPUTS'] },
-      { ids: [ids.run_id] },
-      { trace_id: ids.run_id },
+      { project_ids: [ids.session_id], ids: [ids.run_id] },
     ],
   },
   'GET /api/v2/runs/{run_id}': { query: IN_PROJECT },
@@ -126,8 +127,8 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
     bodies: ({ project }) => [{ name: project }, { description: 'attack' }],
   },
   'DELETE /api/v1/sessions/{session_id}': NOTHING,
-  'GET /ingest-problems': { query: 'limit=100' },
-  'GET /api/v1/ingest-problems': { query: 'limit=100' },
+  'GET /ingest-problems': PROBLEMS,
+  'GET /api/v1/ingest-problems': PROBLEMS,
   'GET /v2/deployments': SEARCHED,
   'POST /v2/deployments': {
     bodies: ({ ids }) => [
