@@ -47,6 +47,6 @@ export async function filterPage() {
     `## Operators\n\n| condition | holds if |\n|---|---|\n${operators.join('\n')}\n`,
     `## Fields\n\n| field | what | operators | compared with |\n|---|---|---|---|\n${fields.join('\n')}\n`,
     RULES,
-    `## Limits\n\n${limits.characters} characters, ${limits.levels} levels of nested conditions, ${limits.calls} conditions, ${limits.listItems} items in a list, ${limits.searches} searches. A filter beyond them, and one that is mistaken, is refused with the position of the mistake (characters before it) and what would be right.\n`,
+    `## Limits\n\n${limits.characters} characters, ${limits.levels} levels of nested conditions, ${limits.calls} conditions, ${limits.listItems} items in a list, and ${limits.lookups} conditions on error, metadata, inputs, outputs, feedback and texts in all filters of a query together (each reads more than the run itself; what is said about one pair counts once). A filter beyond them, and one that is mistaken, is refused with the position of the mistake (characters before it) and what would be right.\n\nOf texts the first ${limits.searchedCharacters} characters are read. Where \`extra\` is larger than ${limits.readBytes / 1024} KiB, \`has\` and \`exists\` on metadata find nothing, and so do pairs of inputs and outputs that are.\n`,
   ].join('\n');
 }

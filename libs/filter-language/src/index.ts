@@ -16,5 +16,6 @@ export { FilterError } from './filter-error.js';
 export { findFilterProblem } from './find-filter-problem.js';
 export { FILTER_LIMITS } from './limits.js';
 export { OPERATORS } from './operators.js';
+export { lookupsOf } from './lookups.js';
 export { parseFilter } from './parse-filter.js';
 export { searchForms } from './search-forms.js';

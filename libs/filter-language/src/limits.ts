@@ -7,8 +7,12 @@ export const FILTER_LIMITS = Object.freeze({
   /** Calls in all: conditions, `and`, `or`, `not`. */
   calls: 200,
   listItems: 200,
-  /** Each reads all payloads of a run. */
-  searches: 10,
+  /** Conditions that read more than the row of a run: each is a subquery, and may hold a payload while it lasts. */
+  lookups: 10,
+  /** Of `extra`, `inputs` and `outputs` where they are taken apart: as `jsonb` they may take eighty times of it. */
+  readBytes: 262_144,
+  /** Of each payload that is read as a text, from its beginning. */
+  searchedCharacters: 1_048_576,
   numberCharacters: 40,
   /** Of values of pairs: the store keeps this many characters of each. */
   pairValueCharacters: 250,

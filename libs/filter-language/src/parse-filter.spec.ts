@@ -107,7 +107,9 @@ describe('the filter language', () => {
     ['levels', `${'not('.repeat(1000)}eq(name, "a")${')'.repeat(1000)}`, '10 levels'],
     ['calls', `or(${Array(200).fill('eq(name,"")').join(',')})`, '200 conditions'],
     ['items of a list', `in(total_tokens, [${Array(201).fill(1).join(',')}])`, '200 items'],
-    ['searches', `or(${Array(11).fill('search("a")').join(',')})`, '10 searches'],
+    ['searches', `or(${Array(11).fill('search("a")').join(',')})`, 'more than 10 conditions on error'],
+    ['pairs', `or(${Array(11).fill('eq(metadata_key, "k")').join(',')})`, 'more than 10 conditions on error'],
+    ['errors', `and(${Array(11).fill('like(error, "%")').join(',')})`, 'more than 10 conditions on error'],
     ['characters of a number', `eq(total_tokens, ${'1'.repeat(41)})`, 'at most 40'],
   ])('refuses too many %s, naming the limit', (_what, filter, limit) => {
     expect(refusal(filter).message).toContain(limit);

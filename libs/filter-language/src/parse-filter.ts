@@ -5,14 +5,13 @@ import { describeSyntax } from './checking/read-operand.js';
 import type { Filter } from './filter.js';
 import { FilterError, shown } from './filter-error.js';
 import { FILTER_LIMITS } from './limits.js';
+import { lookupsOf } from './lookups.js';
 import { nearestName } from './nearest-name.js';
 import { isOperator, OPERATOR_NAMES, OPERATORS } from './operators.js';
 import { parseSyntax, type Syntax, type SyntaxCall } from './syntax/parse-syntax.js';
 
 /** Checks what the syntax says. Its depth is bounded, so this may be recursive. */
 class Checker {
-  #searches = 0;
-
   check(syntax: Syntax): Draft {
     if (syntax.kind !== 'call')
       throw new FilterError(
@@ -28,11 +27,6 @@ class Checker {
       );
     }
     if (name === 'and' || name === 'or' || name === 'not') return this.#logic(syntax, name);
-    if (name === 'search' && ++this.#searches > FILTER_LIMITS.searches)
-      throw new FilterError(
-        `the filter has more than ${FILTER_LIMITS.searches} searches, each of which reads all payloads; split the query`,
-        at,
-      );
     return checkCondition(syntax, name);
   }
 
@@ -61,5 +55,12 @@ export function parseFilter(text: string): Filter | undefined {
       FILTER_LIMITS.characters,
     );
   if (text.trim() === '') return undefined;
-  return settle(new Checker().check(parseSyntax(text)));
+  const filter = settle(new Checker().check(parseSyntax(text)));
+  const excess = lookupsOf(filter)[FILTER_LIMITS.lookups];
+  if (excess)
+    throw new FilterError(
+      `the filter has more than ${FILTER_LIMITS.lookups} conditions on error, metadata, inputs, outputs, feedback or texts, each of which reads more than the run itself; use in(…), or split the query`,
+      excess.at,
+    );
+  return filter;
 }

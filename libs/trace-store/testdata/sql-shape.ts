@@ -1,6 +1,6 @@
 /** Rules that each replace one allowed piece of SQL by `C`, a condition. `$` is a value. */
 const PLACE = '(?:[rt])';
-const COLUMN = '(?:[rt]\\.[a-z_]+|x\\.(?:key|value|score|source)|p\\.error|1|[rt]\\.end_time - [rt]\\.start_time)';
+const COLUMN = '(?:[rt]\\.[a-z_]+|x\\.(?:key|value|score|source)|p\\.error|left\\(p\\.error, \\d+\\)|1|[rt]\\.end_time - [rt]\\.start_time)';
 const OF_RUN = (table: string, id: string) =>
   `${table}\\.tenant_id = ${PLACE}\\.tenant_id AND ${table}\\.project_id = ${PLACE}\\.project_id AND ${id}`;
 const RULES: readonly RegExp[] = [
@@ -10,10 +10,10 @@ const RULES: readonly RegExp[] = [
   new RegExp(`${COLUMN} LIKE \\$ ESCAPE ''`, 'g'),
   /(?:NOT )?[rt]\.is_root/g,
   /\$ = ANY \([rt]\.tags\)/g,
-  /(?:[rt]\.name|p\.error|p\.inputs|p\.outputs|p\.extra) ILIKE \$/g,
+  /(?:[rt]\.name|left\(p\.(?:error|inputs|outputs|extra), \d+\)) ILIKE \$/g,
   /EXISTS \(SELECT FROM unnest\([rt]\.tags\) AS g WHERE g ILIKE \$\)/g,
-  /CASE WHEN pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::json -> 'metadata'\)::text ELSE p\.extra END ILIKE \$/g,
-  /CASE WHEN pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::jsonb -> 'metadata'\) (?:@> \$|-> \$ IS NOT NULL) END/g,
+  /CASE WHEN octet_length\(p\.extra\) <= \d+ AND pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::json -> 'metadata'\)::text ELSE left\(p\.extra, \d+\) END ILIKE \$/g,
+  /CASE WHEN octet_length\(p\.extra\) <= \d+ AND pg_input_is_valid\(p\.extra, 'jsonb'\) THEN \(p\.extra::jsonb -> 'metadata'\) (?:@> \$|-> \$ IS NOT NULL) END/g,
   new RegExp(
     `EXISTS \\(SELECT FROM run_payloads p WHERE ${OF_RUN('p', `p\\.start_time = ${PLACE}\\.start_time AND p\\.id = ${PLACE}\\.id AND p\\.trace_id = ${PLACE}\\.trace_id`)} AND C(?: OFFSET 0)?\\)`,
     'g',
@@ -22,7 +22,7 @@ const RULES: readonly RegExp[] = [
     `EXISTS \\(SELECT FROM (?:run_pairs|feedback) x WHERE ${OF_RUN('x', `x\\.run_id = ${PLACE}\\.id AND x\\.trace_id = ${PLACE}\\.trace_id`)}(?: AND x\\.start_time = ${PLACE}\\.start_time AND x\\.kind = 1)? AND C(?: OFFSET 0)?\\)`,
     'g',
   ),
-  /EXISTS \(SELECT FROM payload_pairs\(p\.(?:inputs|outputs)\) x WHERE C\)/g,
+  /EXISTS \(SELECT FROM payload_pairs\(CASE WHEN octet_length\(p\.(?:inputs|outputs)\) <= \d+ THEN p\.(?:inputs|outputs) END\) x WHERE C\)/g,
   /EXISTS \(SELECT FROM run_keys k JOIN runs t ON t\.tenant_id = k\.tenant_id AND t\.project_id = k\.project_id AND t\.start_time = k\.start_time AND t\.id = k\.id AND t\.trace_id = k\.trace_id WHERE k\.tenant_id = r\.tenant_id AND k\.project_id = r\.project_id AND k\.trace_id = r\.trace_id AND C(?: AND C)? OFFSET 0\)/g,
   /NOT C/g,
   /\(C(?: AND C)*\)/g,

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import { PublicError } from '#lib/errors';
 import { BufferBudget, type BufferAccount } from '#lib/http';
 
 /** What answers hold until their callers have read them. */
@@ -18,11 +19,18 @@ export class AnswerBudget extends BufferBudget {
   ): Promise<void> {
     const account = this.open(tenantId);
     const { raw } = reply;
+    let hasGone = raw.destroyed;
+    raw.once('close', () => {
+      hasGone = true;
+      account.keep(0);
+    });
+    const hold = (bytes: number): void => {
+      // nobody would give it back
+      if (hasGone) throw new PublicError('unavailable', 'The client has gone');
+      account.hold(bytes);
+    };
     try {
-      const answer = await produce(account);
-      if (raw.destroyed) account.keep(0);
-      else raw.once('close', () => account.keep(0));
-      void reply.send(answer);
+      void reply.send(await produce({ ...account, hold }));
     } catch (error) {
       account.keep(0);
       throw error;

@@ -173,6 +173,15 @@ describe('reading runs by the clients', () => {
     ['an unknown project', { session: [randomUUID()] }, 404, 'not found'],
     ['an id that is none', { session: ['demo'] }, 422, 'valid UUID'],
     ['a filter that is none', { filter: 'eq(nam, "x")' }, 400, 'filter, position 3: '],
+    [
+      'too many conditions that read more than runs',
+      {
+        filter: `or(${Array(6).fill('search("a")').join(',')})`,
+        tree_filter: `or(${Array(6).fill('like(error, "%")').join(',')})`,
+      },
+      400,
+      'more than 10 conditions',
+    ],
     ['a filter without end', { tree_filter: 'and(' }, 400, 'tree_filter: '],
     ['a cursor of elsewhere', { cursor: 'abc' }, 400, 'cursor'],
     ['an unknown field', { select: ['nothing'] }, 422, 'one of'],

@@ -1,6 +1,6 @@
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import { type Filter, FilterError, parseFilter } from '#lib/filter-language';
+import { type Filter, FILTER_LIMITS, FilterError, lookupsOf, parseFilter } from '#lib/filter-language';
 import { isUuid } from '#lib/resources';
 import { parseInstant, type Instant } from '#lib/time';
 import type { RunFilters, RunPage, RunSearch, StoredRun, TraceStore } from '#lib/trace-store';
@@ -120,11 +120,18 @@ function parseFilters({
   const own = parse('filter', filter);
   // the same as search("…")
   const searched = query ? parse('query', `search(${JSON.stringify(query)})`) : undefined;
-  return {
+  const filters: RunFilters = {
     filter: own && searched ? { kind: 'and', conditions: [own, searched], at: 0 } : (own ?? searched),
     traceFilter: parse('trace_filter', traceFilter),
     treeFilter: parse('tree_filter', treeFilter),
   };
+  const given = [filters.filter, filters.traceFilter, filters.treeFilter].filter((one) => one !== undefined);
+  if (given.flatMap((one) => lookupsOf(one)).length > FILTER_LIMITS.lookups)
+    throw new PublicError(
+      'bad_request',
+      `the filters together have more than ${FILTER_LIMITS.lookups} conditions on error, metadata, inputs, outputs, feedback or texts; split the query`,
+    );
+  return filters;
 }
 
 function parse(name: string, text: string | null | undefined): Filter | undefined {

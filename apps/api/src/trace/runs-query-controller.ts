@@ -194,7 +194,7 @@ export class SelectedRunsController {
       isRoot: body.is_root ?? undefined,
       ...{ from: body.min_start_time ?? (isNamed ? undefined : dayAgo), to: body.max_start_time },
       ...{ fields, cursor: body.cursor, isAscending: body.sort_order === 'ASC' },
-      limit: body.page_size ?? PAGE,
+      limit: Math.min(body.page_size ?? PAGE, PAGE),
       filters: {
         filter: body.filter,
         trace_filter: body.trace_filter,

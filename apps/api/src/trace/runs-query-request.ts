@@ -139,7 +139,12 @@ export class RunsQueryV2Request {
   @Choice(['ASC', 'DESC'], { about: 'By start time; DESC when absent' })
   sort_order?: 'ASC' | 'DESC' | null;
 
-  @Whole({ min: 1, max: 1_000, fallback: PAGE, about: 'Most runs of a page' })
+  @Whole({
+    min: 1,
+    max: 1_000,
+    fallback: PAGE,
+    about: `Most runs of a page, which has at most ${PAGE}: the cursor leads to more`,
+  })
   page_size?: number | null;
 
   @Text({ maxLength: 200, about: 'next_cursor of the page before' })

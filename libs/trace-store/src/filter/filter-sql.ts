@@ -2,7 +2,7 @@ import type { Comparison, Filter, RunField } from '#lib/filter-language';
 import { compareSql, type FieldSql } from './compare-sql.js';
 import { FENCE, FILTER_TABLES } from './filter-tables.js';
 import { pairSql } from './pair-sql.js';
-import { metadataSql, payloadSql } from './payload-sql.js';
+import { beginning, metadataSql, payloadSql } from './payload-sql.js';
 import { searchSql } from './search-sql.js';
 import type { SqlValues } from './sql-values.js';
 
@@ -36,7 +36,10 @@ function errorSql(comparison: Comparison<RunField>, r: string, out: SqlValues): 
   const positive = isAbsent
     ? { ...comparison, operator: isNull ? ('neq' as const) : ('eq' as const) }
     : comparison;
-  const found = payloadSql(r, compareSql(positive, { sql: 'p.error', type: 'text' }, out));
+  const found = payloadSql(
+    r,
+    compareSql(positive, { sql: isNull ? 'p.error' : beginning('p.error'), type: 'text' }, out),
+  );
   return isAbsent ? `NOT ${found}` : found;
 }
 

@@ -1,7 +1,7 @@
 import { type PairCondition, type PairFamily, type PairField } from '#lib/filter-language';
 import { compareSql, type FieldSql } from './compare-sql.js';
 import { FENCE, FILTER_TABLES, METADATA } from './filter-tables.js';
-import { payloadSql } from './payload-sql.js';
+import { payloadSql, smallPayload } from './payload-sql.js';
 import type { SqlValues } from './sql-values.js';
 
 const KEY: FieldSql = { sql: 'x.key', type: 'text' };
@@ -26,7 +26,10 @@ const PAYLOADS = { input: 'inputs', output: 'outputs' } as const;
 /** Whether some pair `x` of the run in row `r` meets a condition. Metadata's are partitioned by time; feedback is not, and may come before its run. */
 function someSql(family: PairFamily, r: string, condition: string, fence: string): string {
   if (family === 'input' || family === 'output')
-    return payloadSql(r, `EXISTS (SELECT FROM payload_pairs(p.${PAYLOADS[family]}) x WHERE ${condition})`);
+    return payloadSql(
+      r,
+      `EXISTS (SELECT FROM payload_pairs(${smallPayload(`p.${PAYLOADS[family]}`)}) x WHERE ${condition})`,
+    );
   const ofRun = `x.tenant_id = ${r}.tenant_id AND x.project_id = ${r}.project_id AND x.run_id = ${r}.id AND x.trace_id = ${r}.trace_id`;
   const source =
     family === 'feedback'

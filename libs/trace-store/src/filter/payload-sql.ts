@@ -1,3 +1,4 @@
+import { FILTER_LIMITS } from '#lib/filter-language';
 import { FENCE, FILTER_TABLES } from './filter-tables.js';
 
 /** Whether the payloads `p` of the run in row `r` meet a condition. */
@@ -5,10 +6,20 @@ export function payloadSql(r: string, condition: string): string {
   return `EXISTS (SELECT FROM ${FILTER_TABLES.payloads} p WHERE p.tenant_id = ${r}.tenant_id AND p.project_id = ${r}.project_id AND p.start_time = ${r}.start_time AND p.id = ${r}.id AND p.trace_id = ${r}.trace_id AND ${condition} ${FENCE})`;
 }
 
-/** Whether the metadata meet a condition; what Postgres cannot hold as `jsonb` (a NUL, a number too great) meets none. */
+/** A payload where it is small enough to be taken apart, which its row says without its being read; else null. */
+export function smallPayload(column: string): string {
+  return `CASE WHEN octet_length(${column}) <= ${FILTER_LIMITS.readBytes} THEN ${column} END`;
+}
+
+/** The beginning of a payload: a condition holds what it has read of it until it is asked again. */
+export function beginning(column: string): string {
+  return `left(${column}, ${FILTER_LIMITS.searchedCharacters})`;
+}
+
+/** SQL: whether `extra` can be taken apart. */
+export const IS_READABLE = `octet_length(p.extra) <= ${FILTER_LIMITS.readBytes} AND pg_input_is_valid(p.extra, 'jsonb')`;
+
+/** Whether the metadata meet a condition; what is too large, or no `jsonb` for Postgres (a NUL, a number too great), meets none. */
 export function metadataSql(r: string, condition: (metadata: string) => string): string {
-  return payloadSql(
-    r,
-    `CASE WHEN pg_input_is_valid(p.extra, 'jsonb') THEN ${condition(`(p.extra::jsonb -> 'metadata')`)} END`,
-  );
+  return payloadSql(r, `CASE WHEN ${IS_READABLE} THEN ${condition(`(p.extra::jsonb -> 'metadata')`)} END`);
 }

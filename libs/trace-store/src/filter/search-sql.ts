@@ -1,5 +1,5 @@
 import { type SearchField, searchForms } from '#lib/filter-language';
-import { payloadSql } from './payload-sql.js';
+import { beginning, IS_READABLE, payloadSql } from './payload-sql.js';
 import type { SqlValues } from './sql-values.js';
 
 /** The pattern of texts that contain this one. */
@@ -11,17 +11,17 @@ type Payload = 'error' | 'inputs' | 'outputs' | 'metadata';
 
 /**
  * Metadata are a part of `extra`, of which the rest is not searched. What Postgres cannot take apart (it holds a NUL)
- * is searched as a whole.
+ * is searched as a whole. Of each payload the beginning is read.
  */
-const METADATA = `CASE WHEN pg_input_is_valid(p.extra, 'jsonb') THEN (p.extra::json -> 'metadata')::text ELSE p.extra END`;
+const METADATA = `CASE WHEN ${IS_READABLE} THEN (p.extra::json -> 'metadata')::text ELSE ${beginning('p.extra')} END`;
 
 function inPayload(field: Payload, text: string, out: SqlValues): string {
-  if (field === 'error') return `p.error ILIKE ${out.bind('text', containing(text))}`;
+  if (field === 'error') return `${beginning('p.error')} ILIKE ${out.bind('text', containing(text))}`;
   const patterns = searchForms(text).map((form) => out.bind('text', containing(form)));
   const any = patterns.map((pattern) =>
     field === 'metadata'
-      ? `(p.extra ILIKE ${pattern} AND ${METADATA} ILIKE ${pattern})`
-      : `p.${field} ILIKE ${pattern}`,
+      ? `(${beginning('p.extra')} ILIKE ${pattern} AND ${METADATA} ILIKE ${pattern})`
+      : `${beginning(`p.${field}`)} ILIKE ${pattern}`,
   );
   return any.join(' OR ');
 }

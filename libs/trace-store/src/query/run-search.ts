@@ -36,9 +36,9 @@ export interface RunPageOptions {
   readonly limit: number;
   /** Payloads to be read. */
   readonly fields: readonly PayloadField[];
-  /** A page ends before its payloads are more than that; it has one run at least. */
+  /** A page ends before its runs are more than that; it has one run at least. */
   readonly maxBytes: number;
-  /** Told how many bytes the payloads have before they are read; what it throws is thrown. */
+  /** Told how many bytes the page has before its payloads are read; what it throws is thrown. */
   readonly hold?: ((bytes: number) => void) | undefined;
 }
 

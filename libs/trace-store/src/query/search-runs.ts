@@ -60,7 +60,7 @@ async function readPage(
   const parameters = new Parameters();
   const text = pageQuery(request, parameters);
   const found = await readRuns(db, text, parameters.values); // one more than the page has
-  const sizes = await payloads.sizes(db, found, fields);
+  const sizes = (await payloads.sizes(db, found, fields)).map((size, at) => size + bytesOfRow(found[at]));
   let bytes = 0;
   let count = 0;
   while (count < Math.min(found.length, limit)) {
@@ -74,6 +74,14 @@ async function readPage(
   const read = await payloads.getSome(db, rows, fields);
   const runs = rows.map((row, at) => ({ row, payloads: read[at] ?? {} }));
   return { runs, next: count < found.length ? cursorOf(rows.at(-1)) : undefined };
+}
+
+/** About as many as a row takes: tags and ancestors may be many. */
+function bytesOfRow(row: RunRow | undefined): number {
+  if (!row) return 0;
+  const { name, dottedOrder, tags, parentRunIds, threadId = '' } = row;
+  const texts = name.length + dottedOrder.length + threadId.length + 40 * parentRunIds.length;
+  return tags.reduce((sum, tag) => sum + tag.length + 3, texts);
 }
 
 function cursorOf(row: RunRow | undefined): RunPage['next'] {

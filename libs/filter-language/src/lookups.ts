@@ -1,0 +1,26 @@
+import type { Filter } from './filter.js';
+
+/**
+ * The conditions of a filter that read more than the row of a run: its error, metadata, inputs, outputs and feedback.
+ * What is said about one pair is one of them.
+ */
+export function lookupsOf(filter: Filter): readonly Filter[] {
+  switch (filter.kind) {
+    case 'and':
+    case 'or':
+      return filter.conditions.flatMap(lookupsOf);
+    case 'not':
+      return lookupsOf(filter.condition);
+    case 'compare':
+      return filter.field === 'error' ? [filter] : [];
+    case 'tag':
+      return [];
+    case 'pair':
+    case 'contains':
+    case 'key':
+    case 'search':
+      return [filter];
+    default:
+      return filter satisfies never;
+  }
+}
