@@ -8,9 +8,11 @@ export interface DatabaseRequest {
   readonly password?: string;
   /** Most connections the role may hold at a time; no limit when left out. */
   readonly connectionLimit?: number;
+  /** Whether the role may take the connections that are kept for the platform; false when left out. */
+  readonly isPlatform?: boolean;
 }
 
-/** A role that may create databases and roles, but is no superuser. */
+/** A role of the platform that may create databases and roles, but is no superuser. */
 export interface AdministratorRequest {
   readonly role: string;
   readonly password: string;
@@ -21,6 +23,7 @@ export interface AdministratorRequest {
 export async function ensureDatabase(uri: string, request: Required<DatabaseRequest>): Promise<void> {
   await withClient(uri, async (client) => {
     await ensureRole(client, request, 'NOCREATEDB NOCREATEROLE');
+    if (request.isPlatform) await letUseReserved(client, request.role);
     const database = client.escapeIdentifier(request.database);
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [request.database]);
     if (found.rowCount === 0) {
@@ -37,6 +40,7 @@ export async function ensureAdministrator(
 ): Promise<void> {
   await withClient(uri, async (client) => {
     await ensureRole(client, request, 'CREATEDB CREATEROLE');
+    await letUseReserved(client, request.role);
     // Databases that belong to no deployment are closed to the roles of deployments, as theirs are to one another.
     await client.query('REVOKE CONNECT, TEMPORARY ON DATABASE postgres, template1 FROM PUBLIC');
     await client.query(`GRANT CONNECT ON DATABASE postgres TO ${client.escapeIdentifier(request.role)}`);
@@ -59,6 +63,10 @@ async function ensureRole(
   await client.query(
     `${verb} ROLE ${role} LOGIN NOSUPERUSER ${rights} CONNECTION LIMIT ${Math.trunc(request.connectionLimit)} PASSWORD ${password}`,
   );
+}
+
+async function letUseReserved(client: OwnConnection, role: string): Promise<void> {
+  await client.query(`GRANT pg_use_reserved_connections TO ${client.escapeIdentifier(role)}`);
 }
 
 async function withClient<T>(uri: string, use: (client: OwnConnection) => Promise<T>): Promise<T> {

@@ -25,6 +25,11 @@ export interface EmbeddedPostgresOptions {
   readonly copyTo?: string | undefined;
   /** The server ends with this process however that ends, instead of waiting for the next one to take it over. */
   readonly isTied?: boolean;
+  /**
+   * Where roles of others use the server too: the roles of the platform, with the connections that are kept for each of
+   * them (`isPlatform` lets a role use them). The server is then watched so that no other role takes what all need.
+   */
+  readonly platformRoles?: Readonly<Record<string, number>> | undefined;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -38,14 +43,19 @@ export interface EmbeddedPostgres extends EmbeddedDatabases {
   stop(): Promise<void>;
 }
 
+/** Connections of a server without roles of a platform, three of them for superusers. */
+const MAX_CONNECTIONS = 150;
+
 /**
  * For a laptop: little memory, but nothing that risks data. These binaries are built without lz4, so values and WAL
- * are compressed with pglz.
+ * are compressed with pglz. Each doubling of the lock table's size costs as much memory again as the last: 3 MB from 64
+ * locks to 128, 6 MB to 256.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '', // its default, the temp folder, would be shared with every other server
-  max_connections: '150',
+  authentication_timeout: '10s', // who does not log in holds a connection too
+  max_locks_per_transaction: '128',
   shared_buffers: '64MB',
   work_mem: '8MB',
   maintenance_work_mem: '64MB',
@@ -65,6 +75,16 @@ const SETTINGS: Readonly<Record<string, string>> = {
   timezone: 'UTC',
   log_line_prefix: '%m [%p] %q%u@%d ',
 };
+
+/** What is reserved is added: which of the two a role's connection takes depends on who comes first. */
+function settingsFor(platformRoles: Readonly<Record<string, number>> = {}): Readonly<Record<string, string>> {
+  const reserved = Object.values(platformRoles).reduce((sum, connections) => sum + connections, 0);
+  return {
+    ...SETTINGS,
+    max_connections: String(MAX_CONNECTIONS + reserved),
+    reserved_connections: String(reserved),
+  };
+}
 
 const WATCH_INTERVAL_MS = 500;
 const MAX_BACKOFF_MS = 30_000;
@@ -91,9 +111,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
   const found = findServer(pgdata);
   const port = found?.file.port ?? (options.port || (await findFreePort()));
+  const guarding = options.platformRoles && import('./guard/server-guard.js');
   const request: ServerRequest = {
     ...{ binaries, user, pgdata, port, clock },
-    settings: SETTINGS,
+    settings: settingsFor(options.platformRoles),
     isTied: options.isTied ?? false,
     logFile: join(dataDir, 'logs', 'postgres.log'),
   };
@@ -106,12 +127,27 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
   const supervisor = new Supervisor(request, identity, log);
   supervisor.watch();
+  const databases = embeddedDatabases({ dataDir, port });
+  const guard = await guarding?.then(
+    ({ ServerGuard }) =>
+      new ServerGuard({
+        superuserUri: databases.superuserUri,
+        hosts: Object.keys(options.platformRoles ?? {}),
+        postmaster: () => supervisor.pid,
+        ...{ log, clock },
+      }),
+  );
+  guard?.start();
   return {
     name: 'postgres',
     port,
     adopted: found !== undefined,
-    ...embeddedDatabases({ dataDir, port }),
-    stop: () => supervisor.stop(),
+    ...databases,
+    stop: async () => {
+      // its session would keep the server from stopping
+      await guard?.stop();
+      await supervisor.stop();
+    },
   };
 }
 
@@ -129,6 +165,10 @@ class Supervisor {
     this.#request = request;
     this.#identity = identity;
     this.#log = log;
+  }
+
+  get pid(): number {
+    return this.#identity.pid;
   }
 
   watch(): void {

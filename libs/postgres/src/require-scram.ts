@@ -83,10 +83,11 @@ function loginFailure(error: unknown): unknown {
 /** Whoever holds the port may send an error; what it says is believed of a server alone that proved itself. */
 function unprovedRefusal(error: unknown): Error {
   const said = error instanceof Error ? error.message : 'no reason';
-  const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-  return new Error(
-    `the server refused the login: ${said}${code}; correct role, password and database, or end the program that holds the port of the database`,
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  const refused = new Error(
+    `the server refused the login: ${said}${code === undefined ? '' : ` (${code})`}; correct role, password and database, or end the program that holds the port of the database`,
   );
+  return Object.assign(refused, { code });
 }
 
 function refusal(event: string): Error {

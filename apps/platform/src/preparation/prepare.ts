@@ -16,6 +16,7 @@ import {
   waitForFirstWorkspace,
 } from './first-workspace.js';
 import { moveDestinations } from './move-destinations.js';
+import { PLATFORM_ROLES } from './platform-roles.js';
 import type { PreparationTasks } from './preparation-tasks.js';
 import { ensureOperator } from './store-rights.js';
 import { Troubles } from './troubles.js';
@@ -29,12 +30,14 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
   return {
     async databases({ dataDir, port, hasOwnCluster }) {
       const postgres = embeddedDatabases({ dataDir, port });
+      const ensure = (role: 'agentplane' | 'kube'): Promise<string> =>
+        postgres.ensureDatabase({
+          ...{ database: role, role, connectionLimit: PLATFORM_ROLES[role], isPlatform: true },
+        });
       const [databaseUri, databaseAdminUri, kubeDatabaseUri] = await Promise.all([
-        postgres.ensureDatabase({ database: 'agentplane', role: 'agentplane', connectionLimit: 60 }),
-        postgres.ensureAdministrator({ role: 'deployments', connectionLimit: 5 }),
-        hasOwnCluster
-          ? undefined
-          : postgres.ensureDatabase({ database: 'kube', role: 'kube', connectionLimit: 10 }),
+        ensure('agentplane'),
+        postgres.ensureAdministrator({ role: 'deployments', connectionLimit: PLATFORM_ROLES.deployments }),
+        hasOwnCluster ? undefined : ensure('kube'),
       ]);
       return { databaseUri, databaseAdminUri, kubeDatabaseUri };
     },

@@ -14,6 +14,7 @@ import type { Clock } from '#lib/time';
 import type { DataFolder } from '../data-folder/data-folder.js';
 import { newOperatorKey } from '../data-folder/new-secrets.js';
 import { choosePorts, holdPorts, keepPorts, type Ports, requireFreePorts } from '../data-folder/ports.js';
+import { PLATFORM_ROLES } from '../preparation/platform-roles.js';
 import type { FirstKey, OlderKey } from '../preparation/preparation-tasks.js';
 import { Child } from './child.js';
 import {
@@ -176,7 +177,12 @@ export class Platform {
     const { upgrade } = folder;
     if (upgrade) this.#parts.progress.say('keeping a copy of the databases');
     upgrade?.copyFiles();
-    const request = { dataDir: root, port: ports.postgres, copyTo: upgrade?.cluster, clock, log };
+    const { kube, ...always } = PLATFORM_ROLES;
+    const request = {
+      ...{ dataDir: root, port: ports.postgres, copyTo: upgrade?.cluster, clock, log },
+      // a cluster of one's own keeps its objects itself
+      platformRoles: options.kubeconfigPath === undefined ? { ...always, kube } : always,
+    };
     const starting = startEmbeddedPostgres(request).catch(async (error: unknown) => {
       // the likeliest reason has an advice of its own
       await requireFreePorts(ports, ['postgres'], { host: options.host, path, clock });

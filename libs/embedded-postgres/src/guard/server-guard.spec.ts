@@ -1,0 +1,173 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, openSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder, waitFor } from '#lib/testing';
+import { type Clock, systemClock } from '#lib/time';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgres.js';
+
+/** Connections that are kept for each. */
+const PLATFORM_ROLES = { agentplane: 30, deployments: 5, kube: 10 };
+/** More than the server has room for, and held until the connection ends. */
+const TAKE_ALL_LOCKS = 'SELECT pg_advisory_lock(i) FROM generate_series(1, 300000) AS i';
+
+/** Connections of a test, all of which are closed after it. */
+class Connections {
+  readonly #open: pg.Client[] = [];
+
+  async to(uri: string): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: uri });
+    client.on('error', () => undefined);
+    await client.connect();
+    this.#open.push(client);
+    return client;
+  }
+
+  async query(uri: string, text: string): Promise<Record<string, unknown>[]> {
+    const client = await this.to(uri);
+    const { rows } = await client.query<Record<string, unknown>>(text);
+    await client.end();
+    return rows;
+  }
+
+  /** Opens as many as are granted, at most `most`; answers their number. */
+  async fill(uri: string, most: number): Promise<number> {
+    for (let made = 0; made < most; made++) {
+      const opened = await this.to(uri).catch((error: unknown) => error);
+      if (!(opened instanceof pg.Client)) {
+        expect(opened).toMatchObject({ code: '53300' });
+        return made;
+      }
+    }
+    return most;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#open.splice(0).map((client) => client.end().catch(() => undefined)));
+  }
+}
+
+describe('a Postgres that the platform shares with roles of agents', () => {
+  const dataDir = temporaryFolder();
+  const logFile = join(temporaryFolder(), 'log');
+  const log = createLogger('test', 'info', openSync(logFile, 'a'));
+  const connections = new Connections();
+  const logged = (): string => readFileSync(logFile, 'utf8');
+  let postgres: EmbeddedPostgres;
+  let owner = new AbortController();
+  let skippedMs = 0;
+  const uris = { agentplane: '', kube: '', deployments: '', agent: '', other: '' };
+
+  async function start(): Promise<EmbeddedPostgres> {
+    const { signal } = (owner = new AbortController());
+    const clock: Clock = {
+      ...systemClock,
+      monotonicMs: () => systemClock.monotonicMs() + skippedMs,
+      after: (ms, callback) =>
+        systemClock.after(Math.min(ms, 100), () => void (signal.aborted || callback())),
+    };
+    return startEmbeddedPostgres({ dataDir, port: 0, log, clock, platformRoles: PLATFORM_ROLES });
+  }
+
+  async function agent(name: string): Promise<string> {
+    await connections.query(uris.deployments, `CREATE ROLE ${name} LOGIN PASSWORD 'x'`);
+    await connections.query(uris.deployments, `GRANT ${name} TO CURRENT_USER`);
+    await connections.query(uris.deployments, `CREATE DATABASE ${name} OWNER ${name} TEMPLATE template0`);
+    const uri = new URL(uris.deployments);
+    Object.assign(uri, { username: name, password: 'x', pathname: `/${name}` });
+    return uri.toString();
+  }
+
+  /** Holds what it gets of all locks; answers the connection. */
+  async function attack(uri = uris.agent): Promise<pg.Client> {
+    const client = await connections.to(uri);
+    // what sessions have cached of roles is void then
+    await client.query(`ALTER ROLE CURRENT_USER PASSWORD 'x'`);
+    await expect(client.query(TAKE_ALL_LOCKS)).rejects.toThrow(/out of shared memory|terminat/);
+    return client;
+  }
+
+  const works = (uri: string, what: string): Promise<unknown> =>
+    waitFor(() => connections.query(uri, 'SELECT 1').catch(() => undefined), { timeoutMs: 15_000, what });
+  /** Takes all locks again and again, as a loop of the agent would. */
+  const attackUntilSuspended = (): Promise<unknown> =>
+    waitFor(
+      async () => {
+        const client: unknown = await connections.to(uris.agent).catch((error: unknown) => error);
+        if (client instanceof pg.Client) await client.query(TAKE_ALL_LOCKS).catch(() => undefined);
+        return client instanceof Error && client.message.includes('not permitted to log in');
+      },
+      { timeoutMs: 15_000, what: 'the role of the agent to be suspended' },
+    );
+
+  beforeAll(async () => {
+    postgres = await start();
+    const ensure = (role: 'agentplane' | 'kube'): Promise<string> =>
+      postgres.ensureDatabase({
+        ...{ database: role, role, connectionLimit: PLATFORM_ROLES[role], isPlatform: true },
+      });
+    uris.agentplane = await ensure('agentplane');
+    uris.kube = await ensure('kube');
+    uris.deployments = await postgres.ensureAdministrator({ role: 'deployments', connectionLimit: 5 });
+    uris.agent = await agent('agent_one');
+    uris.other = await agent('agent_other');
+  });
+
+  afterEach(() => connections.close());
+
+  afterAll(async () => {
+
+    await postgres.stop();
+    const note = join(dataDir, 'postgres.location');
+    if (existsSync(note)) execFileSync('rm', ['-rf', dirname(readFileSync(note, 'utf8').trim())]);
+  });
+
+  it('keeps connections for the platform when agents have taken all others', async () => {
+    expect(await connections.fill(uris.agent, 300)).toBeGreaterThan(100);
+    for (const role of ['agentplane', 'kube', 'deployments'] as const)
+      expect(await connections.fill(uris[role], PLATFORM_ROLES[role])).toBe(PLATFORM_ROLES[role]);
+  });
+
+  it('ends the connection of an agent that holds all locks', async () => {
+    const idle = await connections.to(uris.agent);
+    const client = await attack();
+    for (const uri of [uris.agentplane, uris.kube, uris.other]) await works(uri, 'others to be served again');
+    await expect(client.query('SELECT 1')).rejects.toThrow();
+    // one that holds nothing stays
+    await idle.query('SELECT 1');
+    await waitFor(() => logged().includes('"role":"agent_one"'));
+  });
+
+  it('suspends the role of an agent that repeats it, for a minute', async () => {
+    await attackUntilSuspended();
+    await works(uris.other, 'others to be served again');
+    skippedMs += 61_000;
+    await works(uris.agent, 'the role of the agent to be let in again');
+  });
+
+  it('lets suspended roles in again when the platform starts', async () => {
+    await attackUntilSuspended();
+    await postgres.stop();
+    postgres = await start();
+    const moved = new URL(uris.agent);
+    moved.port = String(postgres.port);
+    for (const key of ['agentplane', 'kube', 'deployments', 'agent', 'other'] as const)
+      uris[key] = uris[key].replace(/:\d+\//, `:${postgres.port}/`);
+    await works(uris.agent, 'the role of the agent to be let in again');
+  });
+
+  it('gets in although all locks were taken before it', async () => {
+    owner.abort(); // the server goes on without its guard, as if its owner had been killed
+    await connections.query(
+      postgres.superuserUri,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'agentplane guard'`,
+    );
+    const client = await attack();
+    await expect(connections.query(uris.other, 'SELECT 1')).rejects.toThrow(/out of shared memory/);
+    postgres = await start();
+    expect(postgres.adopted).toBe(true);
+    await works(uris.other, 'others to be served again');
+    await expect(client.query('SELECT 1')).rejects.toThrow();
+  });
+});

@@ -1,0 +1,230 @@
+import { errorText } from '#lib/errors';
+import { openConnection, type OwnConnection } from '#lib/postgres';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { backendsToEnd, type LockBudget, type LockHolder } from './backends-to-end.js';
+import { endGuests } from './end-guests.js';
+import {
+  endBackends,
+  endBackendsOf,
+  keepCatalogLocked,
+  listLockHolders,
+  readLockBudget,
+} from './lock-holders.js';
+import {
+  findRoleName,
+  listHosts,
+  listSuspended,
+  restoreRole,
+  suspendRole,
+} from './role-suspension.js';
+
+export interface ServerGuardOptions {
+  readonly superuserUri: string;
+  /** Roles that may hold what they need; all others but superusers are guests. */
+  readonly hosts: readonly string[];
+  /** The server's first process as it is now. */
+  readonly postmaster: () => number;
+  readonly log: Logger;
+  readonly clock: Clock;
+}
+
+interface Session {
+  readonly connection: OwnConnection;
+  readonly budget: LockBudget;
+  /** Object ids; fewer than names while the platform's first start is still making its roles. */
+  readonly hosts: readonly string[];
+}
+
+/** What a role that held too much is given. A role without one has done nothing lately. */
+type Standing =
+  | { readonly kind: 'warned'; readonly atMs: number; readonly pids: readonly number[] }
+  | { readonly kind: 'suspended'; readonly untilMs: number; readonly isApplied: boolean };
+
+/** A connection takes some 60,000 locks a second, and the table has room for about 50,000. */
+const LOOK_MS = 1_000;
+const SUSPENDED_MS = 60_000;
+/** A role that offends again within this time is suspended. */
+const WARNED_MS = 300_000;
+
+/** SQLSTATEs of a server without room for a session: its shared memory, or its connections, are used up. */
+const NO_ROOM: readonly unknown[] = ['53200', '53300'];
+
+/** The code of an error, or of what caused it: a refused login is no answer of a server that proved itself. */
+function codeOf(error: unknown): unknown {
+  if (!(error instanceof Error)) return undefined;
+  return 'code' in error ? error.code : codeOf(error.cause);
+}
+
+/**
+ * Keeps the lock table of a shared server free for all: every role may fill it, no setting limits one role's part, and
+ * while it is full no other session can even begin. One session of a superuser is held open for that and looks every
+ * second, with statements that take no entry of the table.
+ *
+ * A guest within the budget has no standing → holds too much: its largest backends are ended, it is `warned` → again
+ * within five minutes: `suspended` (NOLOGIN, all its backends are ended) → after a minute `warned` again, so that the
+ * next time suspends at once. A suspension is marked in the database; a new session lifts those that it does not know.
+ */
+export class ServerGuard {
+  readonly #options: ServerGuardOptions;
+  readonly #standings = new Map<string, Standing>();
+  #session: Session | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #cancel: () => void = () => undefined;
+  #isStopped = false;
+  #isFailing = false;
+
+  constructor(options: ServerGuardOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#looking = this.#look().finally(() => {
+      if (this.#isStopped) return;
+      this.#cancel = this.#options.clock.after(LOOK_MS, () => this.start());
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel();
+    await this.#looking;
+    await this.#close();
+  }
+
+  async #look(): Promise<void> {
+    const { log } = this.#options;
+    try {
+      const session = (this.#session = await this.#ready());
+      const { connection, budget, hosts } = session;
+      const ended = backendsToEnd(await listLockHolders(connection, budget, hosts), budget);
+      if (ended.length > 0) await this.#end(connection, ended);
+      for (const [role, standing] of this.#standings) await this.#advance(connection, role, standing);
+      this.#isFailing = false;
+    } catch (error) {
+      await this.#close();
+      if (!this.#isFailing) log.warn({ error: errorText(error) }, 'watching the locks of Postgres failed, retrying');
+      this.#isFailing = true;
+    }
+  }
+
+  async #ready(): Promise<Session> {
+    const { hosts: names } = this.#options;
+    const known = this.#session;
+    if (!known) return await this.#open();
+    // superusers are among them
+    if (known.hosts.length > names.length) return known;
+    return { ...known, hosts: await listHosts(known.connection, names) };
+  }
+
+  async #open(): Promise<Session> {
+    const { superuserUri: uri, hosts: names, postmaster, log } = this.#options;
+    let connection: OwnConnection | undefined;
+    try {
+      connection = await openConnection({ uri, applicationName: 'agentplane guard' });
+      const hosts = await listHosts(connection, names);
+      const session = { connection, budget: await readLockBudget(connection), hosts };
+      await this.#restoreLeft(connection);
+      await keepCatalogLocked(connection);
+      return session;
+    } catch (error) {
+      await connection?.end().catch(() => undefined);
+      if (NO_ROOM.includes(codeOf(error))) {
+        const ended = endGuests(postmaster(), [...names, 'postgres']);
+        log.warn({ ended }, 'ended all connections of agents: Postgres had no room for a session of the platform');
+      }
+      throw error;
+    }
+  }
+
+  /** Suspensions of a former guard, whatever was left of their minute. */
+  async #restoreLeft(connection: OwnConnection): Promise<void> {
+    for (const [role, name] of await listSuspended(connection))
+      if (this.#standings.get(role)?.kind !== 'suspended') await this.#restore(connection, name);
+  }
+
+  async #end(connection: OwnConnection, ended: readonly LockHolder[]): Promise<void> {
+    const { log } = this.#options;
+    await endBackends(
+      connection,
+      ended.map(({ pid }) => pid),
+    );
+    for (const [role, holders] of Map.groupBy(ended, (holder) => holder.role)) {
+      const pids = holders.map(({ pid }) => pid);
+      if (!this.#judge(role, pids)) continue;
+      const locks = holders.reduce((sum, holder) => sum + holder.locks, 0);
+      log.warn(
+        { role: await findRoleName(connection, role), locks, connections: pids.length },
+        'ended connections of an agent: they held so many locks that others could get none; find what locks so much in the deployment whose id follows agent_ in the role',
+      );
+    }
+  }
+
+  /** Whether this is news: an ended backend may still hold its locks at the next look. */
+  #judge(role: string, pids: readonly number[]): boolean {
+    const now = this.#options.clock.monotonicMs();
+    const standing = this.#standings.get(role);
+    if (standing?.kind === 'suspended') return false;
+    if (standing && pids.every((pid) => standing.pids.includes(pid))) return false;
+    this.#standings.set(
+      role,
+      standing
+        ? { kind: 'suspended', untilMs: now + SUSPENDED_MS, isApplied: false }
+        : { kind: 'warned', atMs: now, pids },
+    );
+    return true;
+  }
+
+  async #advance(connection: OwnConnection, role: string, standing: Standing): Promise<void> {
+    const { log, clock } = this.#options;
+    const now = clock.monotonicMs();
+    if (standing.kind === 'warned') {
+      if (now - standing.atMs > WARNED_MS) this.#standings.delete(role);
+      return;
+    }
+    // one that was logging in when its role was suspended comes late
+    if (standing.isApplied && now < standing.untilMs) return await endBackendsOf(connection, role);
+    const name = await findRoleName(connection, role);
+    if (name === undefined) {
+      this.#standings.delete(role);
+    } else if (standing.isApplied) {
+      if (!(await this.#change((own) => this.#restore(own, name)))) return;
+      this.#standings.set(role, { kind: 'warned', atMs: now, pids: [] });
+    } else {
+      await endBackendsOf(connection, role);
+      if (!(await this.#change((own) => suspendRole(own, name)))) return;
+      this.#standings.set(role, { ...standing, isApplied: true });
+      log.warn(
+        { role: name, seconds: SUSPENDED_MS / 1_000 },
+        'suspended the role of an agent: it held too many locks again; mend or suspend the deployment whose id follows agent_ in the role',
+      );
+    }
+  }
+
+  /** By another session, since that of the guard stays in its transaction. One that fails is tried at the next look. */
+  async #change(work: (connection: OwnConnection) => Promise<void>): Promise<boolean> {
+    const { superuserUri: uri, log } = this.#options;
+    let connection: OwnConnection | undefined;
+    try {
+      connection = await openConnection({ uri, applicationName: 'agentplane guard' });
+      await work(connection);
+      return true;
+    } catch (error) {
+      log.warn({ error: errorText(error) }, 'changing whether a role may log in failed, retrying');
+      return false;
+    } finally {
+      await connection?.end().catch(() => undefined);
+    }
+  }
+
+  async #restore(connection: OwnConnection, name: string): Promise<void> {
+    await restoreRole(connection, name);
+    this.#options.log.info({ role: name }, 'role of an agent may log in again');
+  }
+
+  async #close(): Promise<void> {
+    const { connection } = this.#session ?? {};
+    this.#session = undefined;
+    await connection?.end().catch(() => undefined);
+  }
+}
