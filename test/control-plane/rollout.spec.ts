@@ -317,6 +317,18 @@ describe('control plane', () => {
     await expect(works(own)).rejects.toThrow();
   });
 
+  it('reports that the server has fewer connections than a deployment asks for', async () => {
+    const asking = (dbMaxConnections: number) => ({ sourceConfig: { resourceSpec: { dbMaxConnections } } });
+    const message = async (): Promise<string | undefined> => {
+      const { status } = await plane.client.get(RESOURCES.AgentDeployment, at('many'));
+      return findCondition(status?.conditions, 'DatabaseReady')?.message;
+    };
+    await deploy('many', { suspend: true, ...asking(10_000) });
+    await waitFor(async () => (await message())?.includes('with 97 connections at most instead of 10000'));
+    await plane.client.merge(RESOURCES.AgentDeployment, at('many'), { spec: asking(9) });
+    await waitFor(async () => (await message()) === 'database exists');
+  });
+
   it('waits a short while for a Secret that is created later', async () => {
     await deploy('early', { secretsRef: { name: 'late' } });
     await waitFor(async () => {

@@ -71,6 +71,25 @@ describe('databases of deployments, made by an administrator that is no superuse
     ]);
   });
 
+  it('gives a role no more connections than the server has for it', async () => {
+    const limitOf = async (name: string): Promise<unknown> =>
+      query(postgres.uri, `SELECT rolconnlimit FROM pg_roles WHERE rolname = '${name}'`);
+    const request = { adminUri, name: 'dep_many' };
+    // 100 less three of superusers
+    const { connections } = await deploymentDatabases.ensure({ ...request, maxConnections: 10_000 });
+    expect([connections, await limitOf('dep_many')]).toEqual([97, [{ rolconnlimit: 97 }]]);
+    const fewer = await deploymentDatabases.ensure({ ...request, maxConnections: 5 });
+    expect([fewer.connections, await limitOf('dep_many')]).toEqual([5, [{ rolconnlimit: 5 }]]);
+  });
+
+  it('leaves a role suspended that may not log in', async () => {
+    const request = { adminUri, name: 'dep_suspended' };
+    await deploymentDatabases.ensure(request);
+    await query(postgres.uri, 'ALTER ROLE dep_suspended NOLOGIN');
+    const { uri } = await deploymentDatabases.ensure(request);
+    await expect(query(uri, 'SELECT 1')).rejects.toThrow(/not permitted to log in/);
+  });
+
   it('refuses names that belong to the platform, and those that Postgres would cut', async () => {
     for (const name of ['agentplane', 'postgres', '', 'x'.repeat(64)])
       await expect(deploymentDatabases.ensure({ adminUri, name })).rejects.toThrow(TerminalError);

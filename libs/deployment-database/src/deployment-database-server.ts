@@ -36,6 +36,15 @@ async function hasRow(server: OwnConnection, sql: string, name: string): Promise
   return ((await server.query(sql, [name])).rowCount ?? 0) > 0;
 }
 
+/** How many connections the server has for roles without reserved ones; before Postgres 16 it reserves for superusers alone. */
+async function countConnections(server: OwnConnection): Promise<number> {
+  const { rows } = await server.query<{ connections: number }>(
+    `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+      - coalesce(current_setting('reserved_connections', true)::int, 0) AS connections`,
+  );
+  return Math.max(1, rows[0]?.connections ?? 1);
+}
+
 /** How a deployment reaches its database: on the administrator's server, with what he demands of it. */
 export function databaseUri({ adminUri, name, password }: DatabaseLogin): string {
   const uri = new URL(adminUri);
@@ -59,9 +68,11 @@ export const deploymentDatabases: DeploymentDatabases = {
       // CREATE DATABASE runs in no transaction, so the lock is the session's
       await server.query(`SELECT pg_advisory_lock(${lockOf(name)})`);
       const hasRole = await hasRow(server, 'SELECT FROM pg_roles WHERE rolname = $1', name);
-      // a new role has no rights of its own; NOSUPERUSER on an existing one may be written by superusers only
+      const connections = Math.min(Math.trunc(maxConnections), await countConnections(server));
+      // a new role has no rights of its own; NOSUPERUSER on an existing one may be written by superusers only. One that
+      // may not log in was suspended, by the guard of the embedded server or by a person
       await server.query(
-        `${hasRole ? 'ALTER' : 'CREATE'} ROLE ${quoted} LOGIN CONNECTION LIMIT ${Math.trunc(maxConnections)}
+        `${hasRole ? 'ALTER ROLE' : 'CREATE ROLE'} ${quoted} ${hasRole ? '' : 'LOGIN'} CONNECTION LIMIT ${connections}
         PASSWORD ${server.escapeLiteral(password)}`,
       );
       for (const [setting, value] of Object.entries(SESSION_LIMITS))
@@ -73,7 +84,7 @@ export const deploymentDatabases: DeploymentDatabases = {
         await server.query(`CREATE DATABASE ${quoted} OWNER ${quoted} TEMPLATE template0`);
       }
       await server.query(`REVOKE CONNECT, TEMPORARY ON DATABASE ${quoted} FROM PUBLIC`);
-      return { uri: databaseUri({ adminUri, name, password }) };
+      return { uri: databaseUri({ adminUri, name, password }), connections };
     });
   },
 

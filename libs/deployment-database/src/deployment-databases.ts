@@ -5,6 +5,13 @@ export interface DatabaseLogin {
   readonly password: string;
 }
 
+export interface DeploymentDatabase {
+  /** Secret. */
+  readonly uri: string;
+  /** Most connections of the role: as asked for, or all that the server has where that is fewer. */
+  readonly connections: number;
+}
+
 /** Databases of deployed agents, on a server where `adminUri` may create databases and roles. */
 export interface DeploymentDatabases {
   /**
@@ -18,7 +25,7 @@ export interface DeploymentDatabases {
     readonly password?: string;
     /** Most connections of the role at a time; default 20. */
     readonly maxConnections?: number;
-  }): Promise<{ readonly uri: string }>;
+  }): Promise<DeploymentDatabase>;
   /** Removes database and role, connected or not; idempotent. */
   drop(options: { readonly adminUri: string; readonly name: string }): Promise<void>;
 }

@@ -35,7 +35,12 @@ export function embeddedDatabases({
       if (wanted.password !== undefined) passwords.set(wanted.role, wanted.password);
       const secret = passwords.ensure(wanted.role);
       const { ensureDatabase } = await import('./database.js');
-      await ensureDatabase(superuserUri, { connectionLimit: -1, isPlatform: false, ...wanted, password: secret });
+      await ensureDatabase(superuserUri, {
+        connectionLimit: -1,
+        isPlatform: false,
+        ...wanted,
+        password: secret,
+      });
       return uri(wanted.role, secret, wanted.database);
     },
     async ensureAdministrator(wanted) {

@@ -111,7 +111,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 
   const found = findServer(pgdata);
   const port = found?.file.port ?? (options.port || (await findFreePort()));
-  const guarding = options.platformRoles && import('./guard/server-guard.js');
+  const guarding = options.platformRoles && loadGuard();
   const request: ServerRequest = {
     ...{ binaries, user, pgdata, port, clock },
     settings: settingsFor(options.platformRoles),
@@ -128,15 +128,15 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const supervisor = new Supervisor(request, identity, log);
   supervisor.watch();
   const databases = embeddedDatabases({ dataDir, port });
-  const guard = await guarding?.then(
-    ({ ServerGuard }) =>
-      new ServerGuard({
-        superuserUri: databases.superuserUri,
-        hosts: Object.keys(options.platformRoles ?? {}),
-        postmaster: () => supervisor.pid,
-        ...{ log, clock },
-      }),
-  );
+  const Guard = await guarding;
+  const guard =
+    Guard &&
+    new Guard({
+      superuserUri: databases.superuserUri,
+      hosts: Object.keys(options.platformRoles ?? {}),
+      postmaster: () => supervisor.pid,
+      ...{ log, clock },
+    });
   guard?.start();
   return {
     name: 'postgres',
@@ -149,6 +149,12 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       await supervisor.stop();
     },
   };
+}
+
+/** With the database client, 4 MB; while the server comes up. */
+async function loadGuard() {
+  const { ServerGuard } = await import('./guard/server-guard.js');
+  return ServerGuard;
 }
 
 /** Looks after one server: running → (gone) → restarting with back-off → running; `stop` ends it from any state. */

@@ -22,20 +22,26 @@ export function buildPlatformSecret(deployment: AgentDeployment, key: string): S
   });
 }
 
-/**
- * How the deployment reaches its database.
- * @param mark what the deployment's pods carry since the URI replaced another
- */
-export function buildDatabaseSecret(
-  deployment: AgentDeployment,
-  uri: string,
-  mark: string | undefined,
-): Secret {
+/** What the Secret of a database says beside its URI. */
+export interface DatabaseNotes {
+  /** What the deployment's pods carry since the URI replaced another. */
+  readonly mark: string | undefined;
+  /** The connections that the server has, where they are fewer than were asked for. */
+  readonly connections: number | undefined;
+}
+
+/** How the deployment reaches its database. */
+export function buildDatabaseSecret(deployment: AgentDeployment, uri: string, notes: DatabaseNotes): Secret {
+  const { mark, connections } = notes;
   const secret = secretOf(deployment, databaseSecretName(deployment.metadata.name), {
     [DATABASE_KEY]: encoded(uri),
   });
-  if (mark === undefined) return secret;
-  return { ...secret, metadata: { ...secret.metadata, annotations: { [ANNOTATION.database]: mark } } };
+  if (mark === undefined && connections === undefined) return secret;
+  const annotations = {
+    ...(mark === undefined ? {} : { [ANNOTATION.database]: mark }),
+    ...(connections === undefined ? {} : { [ANNOTATION.databaseConnections]: String(connections) }),
+  };
+  return { ...secret, metadata: { ...secret.metadata, annotations } };
 }
 
 /**

@@ -47,6 +47,8 @@ export const ANNOTATION = {
   supersededRevisions: 'agentplane.dev/superseded-revisions',
   /** On a deployment, the Secret of its database and its pods: changes when the URI of the database does. */
   database: 'agentplane.dev/database',
+  /** On the Secret of a deployment's database: its connections, where the server has fewer than were asked for. */
+  databaseConnections: 'agentplane.dev/database-connections',
 } as const;
 
 export const FINALIZER = {

@@ -43,6 +43,8 @@ export interface KnownDatabase {
   readonly isCurrent: boolean;
   /** What pods carry that were started since the URI replaced another; undefined while it never did. */
   readonly mark: string | undefined;
+  /** Connections that the server gave it, where they are fewer than were asked for. */
+  readonly connections?: number | undefined;
 }
 
 /** Tracing project, platform key and database of a deployment. Every step may be repeated. */
@@ -91,6 +93,7 @@ export class DeploymentProvisioning {
     return {
       isCurrent: uri === databaseUri({ ...login, password: passwordOf(uri) ?? '' }),
       mark: secret?.metadata.annotations?.[ANNOTATION.database],
+      connections: connectionsIn(secret?.metadata.annotations?.[ANNOTATION.databaseConnections]),
     };
   }
 
@@ -104,7 +107,7 @@ export class DeploymentProvisioning {
     const password = passwordOf(before);
     const { resourceSpec } = deployment.spec.sourceConfig;
     const maxConnections = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
-    const { uri } = await this.#stores.databases.ensure({
+    const { uri, connections } = await this.#stores.databases.ensure({
       adminUri: this.#stores.adminUri,
       name: databaseName(idOf(deployment) ?? ''),
       ...(password === undefined ? {} : { password }),
@@ -114,7 +117,8 @@ export class DeploymentProvisioning {
       before !== undefined || isConditionTrue(deployment.status?.conditions, CONDITION.databaseReady);
     const isReplaced = wasMade && before !== uri;
     const mark = isReplaced ? randomUUID() : existing?.metadata.annotations?.[ANNOTATION.database];
-    await this.#applySecret(deployment, buildDatabaseSecret(deployment, uri, mark), existing);
+    const notes = { mark, connections: connections < maxConnections ? connections : undefined };
+    await this.#applySecret(deployment, buildDatabaseSecret(deployment, uri, notes), existing);
   }
 
   /** Has the listener replace the deployment's pods by ones that read the URI of the database anew. */
@@ -165,6 +169,10 @@ export class DeploymentProvisioning {
 /** Database and role of a deployment. By its id, which survives a restore of the cluster; names may be used again. */
 function databaseName(id: string): string {
   return `agent_${id.replaceAll('-', '')}`;
+}
+
+function connectionsIn(annotation: string | undefined): number | undefined {
+  return annotation !== undefined && /^\d{1,9}$/.test(annotation) ? Number(annotation) : undefined;
 }
 
 function passwordOf(uri: string | undefined): string | undefined {

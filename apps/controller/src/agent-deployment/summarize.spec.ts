@@ -65,6 +65,19 @@ describe('summarizeDeployment', () => {
     ]);
   });
 
+  it('names the connections of the database where the server has fewer than were asked for', () => {
+    const asking = deployment({ sourceConfig: { resourceSpec: { dbMaxConnections: 10_000 } } });
+    const messageWith = (connections?: number): string | undefined =>
+      summarizeDeployment(
+        world({ deployment: asking, database: { isCurrent: true, mark: undefined, connections } }),
+        SETTLED,
+        DONE,
+        NOW,
+      ).conditions?.find(({ type }) => type === 'DatabaseReady')?.message;
+    expect(messageWith(147)).toMatch(/147 connections at most instead of 10000: .*; lower dbMaxConnections/);
+    expect(messageWith()).toBe('database exists');
+  });
+
   it('has no address before a revision served', () => {
     expect(summarizeDeployment(world({ revisions: [revision(1)] }), SETTLED, DONE, NOW).url).toBeUndefined();
   });

@@ -1,4 +1,5 @@
 import { TerminalError } from '#lib/errors';
+import { wantedConnections } from '#lib/manifests';
 import { postgresTrouble } from '#lib/postgres';
 import {
   type AgentDeployment,
@@ -108,10 +109,10 @@ interface Findings {
  * that was true before: a database still exists after a request failed.
  */
 function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome: Outcome): Findings {
-  const { metadata, status } = world.deployment;
+  const { status } = world.deployment;
   const stage = stageOf(decision);
   const at = STAGES.indexOf(stage);
-  const earlier = STAGES.slice(0, at).map((type) => ensured(type, metadata.generation));
+  const earlier = STAGES.slice(0, at).map((type) => ensured(type, world));
   const later: readonly string[] = STAGES.slice(at + 1);
   if (outcome.kind === 'failed') {
     if (outcome.error instanceof TerminalError) {
@@ -129,7 +130,7 @@ function findings(world: DeploymentWorld, decision: DeploymentDecision, outcome:
   const own =
     stage === CONDITION.revisionReady
       ? revisionCondition(world.deployment, world.revisions.at(-1))
-      : ensured(stage, metadata.generation);
+      : ensured(stage, world);
   return { found: [...earlier, own], keeps: later };
 }
 
@@ -144,11 +145,20 @@ function passing(error: unknown): Pick<ConditionDraft, 'reason' | 'message'> {
 }
 
 /** True for this generation, whether or not the rest of it is handled. */
-function ensured(type: Stage, generation: number | undefined): ConditionDraft {
+function ensured(type: Stage, world: DeploymentWorld): ConditionDraft {
+  const { generation } = world.deployment.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   return type === CONDITION.tracingProjectReady
     ? { type, status: 'True', reason: REASON.projectFound, message: 'tracing project exists', ...observed }
-    : { type, status: 'True', reason: REASON.databaseCreated, message: 'database exists', ...observed };
+    : { type, status: 'True', reason: REASON.databaseCreated, message: databaseMessage(world), ...observed };
+}
+
+function databaseMessage({ deployment, database }: DeploymentWorld): string {
+  const given = database?.connections;
+  if (given === undefined) return 'database exists';
+  const { resourceSpec } = deployment.spec.sourceConfig;
+  const wanted = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
+  return `database exists, with ${given} connections at most instead of ${wanted}: the server has no more for agents; lower dbMaxConnections`;
 }
 
 /** What the newest revision means for its deployment. */

@@ -117,7 +117,6 @@ describe('a Postgres that the platform shares with roles of agents', () => {
   afterEach(() => connections.close());
 
   afterAll(async () => {
-
     await postgres.stop();
     const note = join(dataDir, 'postgres.location');
     if (existsSync(note)) execFileSync('rm', ['-rf', dirname(readFileSync(note, 'utf8').trim())]);

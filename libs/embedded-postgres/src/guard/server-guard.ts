@@ -11,13 +11,7 @@ import {
   listLockHolders,
   readLockBudget,
 } from './lock-holders.js';
-import {
-  findRoleName,
-  listHosts,
-  listSuspended,
-  restoreRole,
-  suspendRole,
-} from './role-suspension.js';
+import { findRoleName, listHosts, listSuspended, restoreRole, suspendRole } from './role-suspension.js';
 
 export interface ServerGuardOptions {
   readonly superuserUri: string;
@@ -103,7 +97,8 @@ export class ServerGuard {
       this.#isFailing = false;
     } catch (error) {
       await this.#close();
-      if (!this.#isFailing) log.warn({ error: errorText(error) }, 'watching the locks of Postgres failed, retrying');
+      if (!this.#isFailing)
+        log.warn({ error: errorText(error) }, 'watching the locks of Postgres failed, retrying');
       this.#isFailing = true;
     }
   }
@@ -131,7 +126,10 @@ export class ServerGuard {
       await connection?.end().catch(() => undefined);
       if (NO_ROOM.includes(codeOf(error))) {
         const ended = endGuests(postmaster(), [...names, 'postgres']);
-        log.warn({ ended }, 'ended all connections of agents: Postgres had no room for a session of the platform');
+        log.warn(
+          { ended },
+          'ended all connections of agents: Postgres had no room for a session of the platform',
+        );
       }
       throw error;
     }
