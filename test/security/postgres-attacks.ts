@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { databaseSecretName, RESOURCES, SECRETS } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import type { Arena, FindArena } from './arena.js';
 import type { Tenant } from './tenant.js';
 
@@ -130,6 +131,22 @@ export function attackPostgres(arena: FindArena): void {
         expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
       } finally {
         await client.end();
+      }
+    });
+
+    it('leaves locks to others when one agent takes all', async () => {
+      const client = new pg.Client({ connectionString: own });
+      client.on('error', () => undefined);
+      await client.connect();
+      try {
+        const taken = client.query('SELECT pg_advisory_lock(i) FROM generate_series(1, 300000) AS i');
+        // all were taken, or the guard was faster
+        await expect(taken).rejects.toMatchObject({ code: expect.stringMatching(/^(53200|57P01)$/) });
+        await waitFor(async () => (await outcome(other, 'SELECT 1 AS one')) === 'accepted: [{"one":1}]');
+        await waitFor(async () => (await arena().victim.rest.get('/sessions')).status === 200);
+        await expect(client.query('SELECT 1')).rejects.toThrow();
+      } finally {
+        await client.end().catch(() => undefined);
       }
     });
 

@@ -2,6 +2,7 @@ import { errorText } from '#lib/errors';
 import { openConnection, type OwnConnection } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { SUPERUSER } from '../cluster.js';
 import { backendsToEnd, type LockBudget, type LockHolder } from './backends-to-end.js';
 import { endGuests } from './end-guests.js';
 import {
@@ -125,7 +126,7 @@ export class ServerGuard {
     } catch (error) {
       await connection?.end().catch(() => undefined);
       if (NO_ROOM.includes(codeOf(error))) {
-        const ended = endGuests(postmaster(), [...names, 'postgres']);
+        const ended = endGuests(postmaster(), [...names, SUPERUSER]);
         log.warn(
           { ended },
           'ended all connections of agents: Postgres had no room for a session of the platform',
