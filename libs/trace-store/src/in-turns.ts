@@ -1,5 +1,8 @@
 import type { Pool, Queryable } from '#lib/postgres';
 import type { ApiKeys } from './key/api-keys.js';
+import type { IngestProblemTable } from './problem/ingest-problem-table.js';
+import type { IngestProblems } from './problem/ingest-problems.js';
+import { RefusalLine } from './problem/refusal-line.js';
 import type { Projects } from './project/project.js';
 import type { TenantTurns } from './tenant-turns.js';
 
@@ -31,6 +34,17 @@ export function projectsInTurns(projects: Projects, turns: TenantTurns, updated:
     findAll: (tenantId, references) => turns.run(tenantId, () => projects.findAll(tenantId, references)),
     list: (tenantId, options) => turns.run(tenantId, () => projects.list(tenantId, options)),
     delete: (tenantId, id) => turns.run(tenantId, () => projects.delete(tenantId, id)),
+  };
+}
+
+/** Refusals are collected while those before them wait for their turn. */
+export function problemsInTurns(problems: IngestProblemTable, turns: TenantTurns): IngestProblems {
+  const line = new RefusalLine((tenantId, ...given) =>
+    turns.run(tenantId, () => problems.refuseAll(tenantId, ...given)),
+  );
+  return {
+    refuse: (tenantId, why, own) => line.add(tenantId, why, own),
+    list: (tenantId, options) => turns.run(tenantId, () => problems.list(tenantId, options)),
   };
 }
 

@@ -7,7 +7,7 @@ import { ExportProgressTable } from './export/export-progress-table.js';
 import { Ingestion } from './ingestion/ingestion.js';
 import { observedIngest } from './ingestion/observe-ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
-import { keysInTurns, projectsInTurns, queryInTurns } from './in-turns.js';
+import { keysInTurns, problemsInTurns, projectsInTurns, queryInTurns } from './in-turns.js';
 import { loadControlSchema } from './control-schema.js';
 import { findRun } from './query/find-run.js';
 import { searchRuns } from './query/search-runs.js';
@@ -19,6 +19,7 @@ import { IngestProblemTable } from './problem/ingest-problem-table.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
+import { eachStep } from './each-step.js';
 import { TenantTurns } from './tenant-turns.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
 import { countWaiting, WAITING_ROOM } from './ingestion/waiting-patches.js';
@@ -74,7 +75,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
           problems.recorded(tenantId, onlyProject, ingestion.ingest(tenantId, batch, onlyProject)),
         ),
       ),
-    ingestProblems: problems,
+    ingestProblems: problemsInTurns(problems, turns),
     // its old name may be free for another now
     projects: projectsInTurns(projects, turns, () => directory.forget()),
     runs: {
@@ -91,10 +92,14 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportSource: new PostgresExportSource(pool, payloads),
     async tidy() {
-      await ingestion.settleMissed();
-      await dropAndNoteOverdue(pool, projects, log);
-      while (await eraser.complete(ERASURES_AT_ONCE));
-      await forgetOldErasures(pool);
+      await eachStep([
+        () => ingestion.settleMissed(),
+        () => dropAndNoteOverdue(pool, projects, log),
+        async () => {
+          while (await eraser.complete(ERASURES_AT_ONCE));
+        },
+        () => forgetOldErasures(pool),
+      ]);
     },
     async databaseTime() {
       const result = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');

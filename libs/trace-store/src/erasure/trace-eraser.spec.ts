@@ -154,4 +154,28 @@ describe('erasures', () => {
     );
     expect(rows).toEqual([{ id: 'none', is_done: false, is_postponed: true }]);
   });
+
+  it('completes deletions in a tidying whose earlier steps fail', async () => {
+    const trace = randomUUID();
+    await post(runOf(trace));
+    await client.query(
+      `INSERT INTO trace_erasures (tenant_id, kind, id, project_id, erased_at)
+      VALUES ($1, 'trace', $2, $3, now() - interval '1 hour')`,
+      [TENANT, trace, await project()],
+    );
+    // an update that waited too long and cannot be taken away
+    await client.query(
+      `INSERT INTO run_patches_waiting (tenant_id, run_id, run, received_at)
+      VALUES (gen_random_uuid(), gen_random_uuid(), '{}', now() - interval '25 hours')`,
+    );
+    await client.query(
+      `CREATE FUNCTION refuse_all() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''refused''; END';
+      CREATE TRIGGER refuse_all BEFORE DELETE ON run_patches_waiting
+        FOR EACH ROW WHEN (OLD.project_id IS NULL) EXECUTE FUNCTION refuse_all()`,
+    );
+    const tidying = store.tidy();
+    await expect(tidying).rejects.toThrow('refused');
+    await client.query('DROP FUNCTION refuse_all CASCADE');
+    expect(await rowsOf(trace)).toEqual([0, 0, 0, 0]);
+  });
 });

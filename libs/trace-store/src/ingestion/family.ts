@@ -1,5 +1,6 @@
 import type { Instant } from '#lib/time';
 import type { ParentRow } from '../run/run-table.js';
+import { runKey } from '../run/run-keys.js';
 import { buildDottedOrder } from '../wire/dotted-order.js';
 import { MAX_KNOWN_ANCESTORS } from './ingest-problems.js';
 import { firstOf, startOf, type RunGroup } from './run-group.js';
@@ -22,7 +23,9 @@ export type TooDeep = 'too deep';
  * order, or stored.
  */
 export class Family {
-  readonly #byId = new Map<string, RunGroup[]>();
+  /** The first of each id. Where the traces of a batch differ, each of its groups names one. */
+  readonly #byId = new Map<string, RunGroup>();
+  readonly #byTrace = new Map<string, RunGroup>();
   readonly #standings = new Map<RunGroup, Standing | TooDeep>();
 
   constructor(
@@ -31,9 +34,9 @@ export class Family {
     private readonly now: Instant,
   ) {
     for (const group of groups) {
-      const ofId = this.#byId.get(group.id);
-      if (ofId) ofId.push(group);
-      else this.#byId.set(group.id, [group]);
+      const { id, traceId } = group;
+      if (!this.#byId.has(id)) this.#byId.set(id, group);
+      if (traceId !== undefined) this.#byTrace.set(runKey({ id, traceId }), group);
     }
   }
 
@@ -55,8 +58,10 @@ export class Family {
   #parentOf(group: RunGroup): RunGroup | undefined {
     if (firstOf(group, 'dottedOrder') !== undefined) return undefined;
     const parentId = firstOf(group, 'parentRunId');
-    const ofId = parentId === undefined ? undefined : this.#byId.get(parentId);
-    return ofId?.find(({ traceId }) => !traceId || !group.traceId || traceId === group.traceId);
+    const first = parentId === undefined ? undefined : this.#byId.get(parentId);
+    const { traceId } = group;
+    if (!first || traceId === undefined || first.traceId === undefined) return first;
+    return this.#byTrace.get(runKey({ id: first.id, traceId }));
   }
 
   #place(group: RunGroup): Standing | TooDeep {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { openPool, type Queryable } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
@@ -359,6 +359,30 @@ describe('a trace store under hostile input', () => {
     expect(theirs.accepted).toBe(1);
     await client.query('COMMIT');
     for (const result of await Promise.all(stuck)) expect(result.accepted).toBe(1);
+  });
+
+  it('serves others, and writes few statements, while refusals of a tenant wait for one another', async () => {
+    const [tenant, other] = [randomUUID(), randomUUID()];
+    const problem = { type: 'json_invalid', message: 'not JSON' };
+    await store.ingestProblems.refuse(tenant, problem);
+    await client.query('BEGIN');
+    await client.query('SELECT FROM ingest_problem_counts WHERE tenant_id = $1 FOR UPDATE', [tenant]);
+    const query = jest.spyOn(pg.Client.prototype, 'query');
+    const stuck = Array.from({ length: 50 }, () => store.ingestProblems.refuse(tenant, problem));
+    await waitFor(async () => {
+      const { rows } = await client.query<{ n: number }>(
+        `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return (rows[0]?.n ?? 0) > 0;
+    });
+    expect(await store.projects.list(other, { limit: 1 })).toEqual([]);
+    await client.query('COMMIT');
+    await Promise.all(stuck);
+    const writes = query.mock.calls.filter(([text]) => String(text).includes('INSERT INTO ingest_problems'));
+    query.mockRestore();
+    expect(writes.length).toBeLessThanOrEqual(2);
+    const { counts } = await store.ingestProblems.list(tenant, { limit: 1 });
+    expect(counts).toMatchObject([{ type: 'json_invalid', count: 51 }]);
   });
 
   describe('a flood of updates whose runs never arrive', () => {

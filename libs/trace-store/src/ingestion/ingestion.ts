@@ -12,7 +12,8 @@ import {
   unknownProject,
 } from './ingest-problems.js';
 import { Family } from './family.js';
-import { MAX_PROBLEMS, parseBatch, parseWaiting } from './parse-batch.js';
+import { EarlyUpdates } from './early-updates.js';
+import { MAX_PROBLEMS, parseBatch } from './parse-batch.js';
 import { RunChanger, type Sender } from './run-changer.js';
 import { IngestReport } from '../problem/ingest-report.js';
 import type { PayloadStore } from '../run/payload-store.js';
@@ -38,7 +39,6 @@ import { OwnProject } from './own-project.js';
 import {
   addWaiting,
   findWaiting,
-  type FoundPatch,
   type Portion,
   portionsByWaiting,
   removeWaiting,
@@ -306,19 +306,9 @@ export class Ingestion {
   }
 
   async #insert(client: Connection, tenantId: string, portion: Portion<Opening>): Promise<void> {
-    const found = await findWaiting(client, tenantId, portion.awaited);
-    const waiting = Map.groupBy(found, ({ runId }) => runId);
-    // those of another trace wait on: the same id in two traces is two runs
-    const ended = new Set<FoundPatch>();
+    const updates = await EarlyUpdates.read(await findWaiting(client, tenantId, portion.awaited));
     const runs = portion.runs.map(({ group, place, parentOrder }) => {
-      const ofId = waiting.get(place.id) ?? [];
-      const mine = ofId.filter((patch) => mayChange(patch, place) && !ended.has(patch));
-      const patchOf = new Map(mine.map((patch) => [patch.operation, patch]));
-      const early = groupByRun(parseWaiting(mine))
-        .filter((one) => isSameTrace(one, place))
-        .flatMap((one) => one.operations);
-      for (const patch of ofId) if (!mayChange(patch, place)) ended.add(patch);
-      for (const { operation } of early) ended.add(patchOf.get(operation) as FoundPatch);
+      const early = updates.take(place);
       const posts = group.operations.filter(({ change }) => change.kind === 'post');
       const patches = group.operations.filter(({ change }) => change.kind === 'patch');
       return buildRun(
@@ -337,9 +327,9 @@ export class Ingestion {
     );
     await insertPairs(
       client,
-      runs.map(({ row, payloads }) => ({ place: row, pairs: metadataPairs(payloads.extra) })),
+      runs.map(({ row, payloads }) => ({ place: row, pairs: () => metadataPairs(payloads.extra) })),
     );
-    await removeWaiting(client, tenantId, [...ended]);
+    await removeWaiting(client, tenantId, updates.ended);
   }
 }
 
@@ -358,18 +348,6 @@ function operationsOf(groups: readonly RunGroup[]): number {
   return groups.reduce((sum, group) => sum + group.operations.length, 0);
 }
 
-function isSameTrace(
-  group: { readonly traceId: string | undefined },
-  place: { readonly traceId: string },
-): boolean {
-  return group.traceId === undefined || group.traceId === place.traceId;
-}
-
 function isReadable({ projectId }: RunPlace, own: OwnProject | undefined): boolean {
   return own === undefined || projectId === own.id;
-}
-
-/** A patch that came before its run changes it only where its sender may. */
-function mayChange({ projectId }: FoundPatch, place: RunPlace): boolean {
-  return projectId === undefined || projectId === place.projectId;
 }

@@ -1,3 +1,4 @@
+import { errorText } from '#lib/errors';
 import type { Pool, Queryable } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Projects } from '../project/project.js';
@@ -19,7 +20,7 @@ export async function dropAndNoteOverdue(
     const dropped = await dropOverdue(pool);
     if (dropped.length === 0) return;
     log.warn({ patches: dropped.length }, 'dropped updates whose runs never arrived');
-    await noteOverdue(pool, projects, dropped);
+    await noteOverdue(pool, projects, dropped, log);
   }
 }
 
@@ -27,25 +28,41 @@ async function noteOverdue(
   db: Queryable,
   projects: Pick<Projects, 'find'>,
   patches: readonly OverduePatch[],
+  log: Logger,
 ): Promise<void> {
   const byProject = Map.groupBy(patches, ({ tenantId, project }) => JSON.stringify([tenantId, project]));
-  for (const some of byProject.values()) {
-    const [{ tenantId, project } = { tenantId: '', project: undefined }] = some;
-    const found = project && (await projects.find(tenantId, project));
-    const projectId = found?.id ?? NO_PROJECT;
-    await db.query(
-      `INSERT INTO ingest_problems (tenant_id, project_id, kind, type, run_id, message)
-      SELECT $1, $2, 'dropped', '${TYPE}', id, 'storing updates of the run ' || id ||
-        ' failed: its create did not arrive within a day; send the create, too, or look why the client left it out'
-      FROM unnest($3::text[]) AS id`,
-      [tenantId, projectId, [...new Set(some.map(({ runId }) => runId))].slice(0, NAMED)],
-    );
-    await db.query(
-      `INSERT INTO ingest_problem_counts AS c (tenant_id, project_id, kind, type, count)
-      VALUES ($1, $2, 'dropped', '${TYPE}', $3)
-      ON CONFLICT (tenant_id, project_id, kind, type)
-        DO UPDATE SET count = c.count + EXCLUDED.count, last_seen_at = clock_timestamp()`,
-      [tenantId, projectId, some.length],
-    );
-  }
+  for (const some of byProject.values())
+    try {
+      await noteOfProject(db, projects, some);
+    } catch (error) {
+      const [{ tenantId, project } = {}] = some;
+      const fields = { tenantId, project, patches: some.length, problem: errorText(error) };
+      log.error(fields, 'noting dropped updates of a project failed; those of others are noted');
+    }
+}
+
+async function noteOfProject(
+  db: Queryable,
+  projects: Pick<Projects, 'find'>,
+  some: readonly OverduePatch[],
+): Promise<void> {
+  const [first] = some;
+  if (!first) return;
+  const { tenantId, project } = first;
+  const found = project && (await projects.find(tenantId, project));
+  const projectId = found?.id ?? NO_PROJECT;
+  await db.query(
+    `INSERT INTO ingest_problems (tenant_id, project_id, kind, type, run_id, message)
+    SELECT $1, $2, 'dropped', '${TYPE}', id, 'storing updates of the run ' || id ||
+      ' failed: its create did not arrive within a day; send the create, too, or look why the client left it out'
+    FROM unnest($3::text[]) AS id`,
+    [tenantId, projectId, [...new Set(some.map(({ runId }) => runId))].slice(0, NAMED)],
+  );
+  await db.query(
+    `INSERT INTO ingest_problem_counts AS c (tenant_id, project_id, kind, type, count)
+    VALUES ($1, $2, 'dropped', '${TYPE}', $3)
+    ON CONFLICT (tenant_id, project_id, kind, type)
+      DO UPDATE SET count = c.count + EXCLUDED.count, last_seen_at = clock_timestamp()`,
+    [tenantId, projectId, some.length],
+  );
 }

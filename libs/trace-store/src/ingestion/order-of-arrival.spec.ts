@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres, waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
+import { dropAndNoteOverdue } from './note-overdue.js';
+import { portionsByWaiting } from './waiting-patches.js';
 import { openTraceStore, type RunOperation, type TraceStore } from '../index.js';
 
 const postgres = testPostgres();
@@ -119,6 +121,55 @@ describe('ingestion in any order', () => {
     expect(rows).toEqual([{ n: 5_000 }]);
   });
 
+  it('reads each waiting update once when its id is created in hundreds of traces', async () => {
+    const id = randomUUID();
+    const traces = Array.from({ length: 200 }, () => randomUUID());
+    const elsewhere = randomUUID();
+    await updates(...traces.map(() => ({ id, trace_id: elsewhere, end_time: START })));
+    await updates({ id, trace_id: traces[7], outputs: 'mine' }, { id, tags: ['untraced'] });
+    const count = await waiting();
+    const parse = jest.spyOn(JSON, 'parse');
+    const result = await creates(...traces.map((trace_id) => post(id, { trace_id })));
+    const parsed = parse.mock.calls.length;
+    parse.mockRestore();
+    expect(result).toMatchObject({ accepted: 200, refused: [] });
+    expect(parsed).toBeLessThan(200 * 20);
+    expect([count, await waiting()]).toEqual([202, 200]);
+    const { rows } = await client.query(
+      `SELECT trace_id, outputs FROM run_payloads WHERE tenant_id = $1 AND outputs IS NOT NULL`,
+      [tenant],
+    );
+    expect(rows).toEqual([{ trace_id: traces[7], outputs: '"mine"' }]);
+  });
+
+  it('stores runs together that share an id with updates of another trace', async () => {
+    const [id, trace] = [randomUUID(), randomUUID()];
+    await updates({ id, trace_id: trace, outputs: 'x'.repeat(3_000) });
+    const fresh = [trace, ...Array.from({ length: 50 }, () => randomUUID())].map((traceId) => ({
+      place: { id, traceId },
+    }));
+    const portions = await portionsByWaiting(client, tenant, fresh, { maxBytes: 4_000, ownBytes: () => 1 });
+    expect(portions.map(({ runs }) => runs.length)).toEqual([51]);
+  });
+
+  it('sends the pairs of many runs in several statements', async () => {
+    const query = jest.spyOn(pg.Client.prototype, 'query');
+    const values = Array.from({ length: 100 }, (_one, n) => `${n}${'v'.repeat(200)}`);
+    await creates(
+      ...Array.from({ length: 200 }, () => post(randomUUID(), { extra: { metadata: { a: values } } })),
+    );
+    const copies = query.mock.calls.flatMap(([given]) => {
+      const { text } = given as { readonly text?: string };
+      return text?.startsWith('COPY run_pairs') ? [text] : [];
+    });
+    query.mockRestore();
+    expect(copies.length).toBeGreaterThan(3);
+    const { rows } = await client.query('SELECT count(*)::int AS n FROM run_pairs WHERE tenant_id = $1', [
+      tenant,
+    ]);
+    expect(rows).toEqual([{ n: 20_000 }]);
+  });
+
   it('makes the projects of a batch in one statement', async () => {
     const names = Array.from({ length: 1_000 }, (_one, n) => `project ${n}`);
     const before = await client.query<{ n: number }>('SELECT pg_current_xact_id()::text::int AS n');
@@ -208,5 +259,50 @@ describe('ingestion in any order', () => {
         { project_id: '00000000-0000-0000-0000-000000000000', run_id: unnamed, count: 1, type },
       ]),
     );
+  });
+
+  it('takes the project of an overdue update from its own members alone', async () => {
+    const [nul, nested] = [randomUUID(), randomUUID()];
+    const { id: other } = await store.projects.ensure(tenant, 'other');
+    const { id: own } = await store.projects.ensure(tenant, 'own\uFFFD');
+    await updates(
+      { id: nul, inputs: { session_name: 'a\0b' }, session_name: 'own\0' },
+      { id: nested, inputs: { session_name: 'other' } },
+    );
+    await client.query(
+      `UPDATE run_patches_waiting SET received_at = now() - interval '25 hours' WHERE tenant_id = $1`,
+      [tenant],
+    );
+    await store.tidy();
+    const { rows } = await client.query<{ run_id: string; project_id: string }>(
+      `SELECT run_id, project_id FROM ingest_problems WHERE tenant_id = $1 AND kind = 'dropped'`,
+      [tenant],
+    );
+    const found = new Map(rows.map((row) => [row.run_id, row.project_id]));
+    expect(found.get(nul)).toBe(own);
+    expect(found.get(nested)).not.toBe(other);
+    expect(found.size).toBe(2);
+  });
+
+  it('notes the other dropped updates when noting those of one project fails', async () => {
+    const [bad, good] = [randomUUID(), randomUUID()];
+    await updates({ id: bad, session_name: 'bad' }, { id: good, session_name: 'good' });
+    await client.query(
+      `UPDATE run_patches_waiting SET received_at = now() - interval '25 hours' WHERE tenant_id = $1`,
+      [tenant],
+    );
+    const noted: string[] = [];
+    const projects = {
+      find: async (_tenant: string, by: { readonly id: string } | { readonly name: string }) => {
+        const name = 'name' in by ? by.name : by.id;
+        if (name === 'bad') throw new Error('looking up a project failed');
+        noted.push(name);
+        return undefined;
+      },
+    };
+    const pool = new pg.Pool({ connectionString: uri });
+    await dropAndNoteOverdue(pool, projects, createLogger('test', 'silent'));
+    await pool.end();
+    expect(noted).toEqual(['good']);
   });
 });

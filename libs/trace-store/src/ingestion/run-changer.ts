@@ -1,4 +1,5 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
+import { eachStep } from '../each-step.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
 import { replacePairs } from '../run/run-pairs.js';
@@ -74,7 +75,14 @@ export class RunChanger {
 
   /** The same for some runs of all tenants whose senders did not get there. */
   async settleMissed(pool: Pool): Promise<void> {
-    for (const { tenantId, runIds } of await findMissed(pool)) await this.settle(pool, tenantId, runIds);
+    const missed = await findMissed(pool);
+    await eachStep(
+      missed.map(
+        ({ tenantId, runIds }) =>
+          () =>
+            this.settle(pool, tenantId, runIds),
+      ),
+    );
   }
 
   async #settleSome(client: Connection, tenantId: string, runs: readonly WantedRun[]): Promise<void> {

@@ -1,8 +1,9 @@
 import { type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { createHash } from 'node:crypto';
-import type { WantedRun } from '../run/run-keys.js';
+import { runKey, type WantedRun } from '../run/run-keys.js';
 import type { RunPlace } from '../run/run-place.js';
-import { skipSpace } from '../wire/json-scanner.js';
+import { eachMember, JsonSyntaxError, skipSpace } from '../wire/json-scanner.js';
+import { parseOperation } from '../wire/parse-operation.js';
 import type { ProjectReference } from '../project/project-reference.js';
 import type { RunOperation } from '../wire/run-operation.js';
 
@@ -78,7 +79,13 @@ export async function addWaiting<P extends WaitingPatch>(
     'SELECT count(*) AS patches, coalesce(sum(octet_length(run)), 0) AS bytes FROM run_patches_waiting WHERE tenant_id = $1',
     [tenantId],
   );
-  const ofRuns = await bytesOfRuns(client, tenantId, [...new Set(patches.map(({ runId }) => runId))]);
+  const ofRuns = new Map<string, number>();
+  for (const { runId, bytes } of await bytesOfRuns(
+    client,
+    tenantId,
+    new Set(patches.map((one) => one.runId)),
+  ))
+    ofRuns.set(runId, (ofRuns.get(runId) ?? 0) + bytes);
   let free = room.patches - Number(found.rows[0]?.patches);
   let freeBytes = room.bytes - Number(found.rows[0]?.bytes);
   const refused: P[] = [];
@@ -137,19 +144,36 @@ export async function dropOverdue(db: Queryable): Promise<readonly OverduePatch[
   return rows.map((row) => ({
     tenantId: row.tenant_id,
     runId: row.run_id,
-    project: row.project_id === null ? projectNamedIn(row.run) : { kind: 'id', id: row.project_id },
+    project:
+      row.project_id === null ? projectNamedIn(row.run_id, row.run) : { kind: 'id', id: row.project_id },
   }));
 }
 
 /** Clients write the project before payloads, and payloads may be megabytes. */
 const NAMED_WITHIN_CHARS = 4096;
-const PROJECT_MEMBER = /"(session_name|project_name|session_id)"\s*:\s*("(?:[^"\\]|\\.){1,512}")/;
+const PROJECT_MEMBERS: ReadonlySet<string> = new Set(['session_name', 'project_name', 'session_id']);
 
-function projectNamedIn(run: string): ProjectReference | undefined {
-  const [, member, text] = PROJECT_MEMBER.exec(run) ?? [];
-  if (text === undefined) return undefined;
-  const name = JSON.parse(text) as string;
-  return member === 'session_id' ? { kind: 'id', id: name } : { kind: 'name', name };
+/** @param text the beginning of an update */
+function projectNamedIn(runId: string, text: string): ProjectReference | undefined {
+  const bytes = Buffer.from(text);
+  const members = new Map<string, string>();
+  try {
+    eachMember(
+      bytes,
+      0,
+      (name, { start, end }) => {
+        if (PROJECT_MEMBERS.has(name)) members.set(name, bytes.toString('utf8', start, end));
+      },
+      { isLenient: true },
+    );
+  } catch (error) {
+    // ends in the middle
+    if (!(error instanceof JsonSyntaxError)) throw error;
+  }
+  // read as they were when they came
+  const run = Buffer.from(`{${[...members].map(([name, value]) => `"${name}":${value}`).join()}}`);
+  const parsed = parseOperation('patch', { run, id: runId });
+  return 'change' in parsed ? parsed.change.project : undefined;
 }
 
 /** Runs that are stored though updates wait for them: the process that was to merge them ended before. */
@@ -185,25 +209,34 @@ export async function countWaiting(db: Queryable): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Bytes that wait for each of these runs; those with none are left out. */
+/** Bytes that wait for each of these runs in a trace, and in none; those with none are left out. */
 async function bytesOfRuns(
-  client: Connection,
+  client: Queryable,
   tenantId: string,
-  runIds: readonly string[],
-): Promise<Map<string, number>> {
-  const { rows } = await client.query<{ run_id: string; bytes: string }>(
-    `SELECT run_id, sum(octet_length(run)) AS bytes FROM run_patches_waiting
-    WHERE tenant_id = $1 AND run_id = ANY($2::uuid[]) GROUP BY run_id`,
-    [tenantId, runIds],
+  runIds: ReadonlySet<string>,
+): Promise<
+  readonly { readonly runId: string; readonly traceId: string | undefined; readonly bytes: number }[]
+> {
+  const { rows } = await client.query<{ run_id: string; trace_id: string | null; bytes: string }>(
+    `SELECT run_id, trace_id, sum(octet_length(run)) AS bytes FROM run_patches_waiting
+    WHERE tenant_id = $1 AND run_id = ANY($2::uuid[]) GROUP BY run_id, trace_id`,
+    [tenantId, [...runIds]],
   );
-  return new Map(rows.map((row) => [row.run_id, Number(row.bytes)]));
+  return rows.map((row) => ({
+    runId: row.run_id,
+    traceId: row.trace_id ?? undefined,
+    bytes: Number(row.bytes),
+  }));
 }
+
+/** What an update waits for. */
+type WaitingPlace = Pick<RunPlace, 'id' | 'traceId'>;
 
 /** New runs that are stored together. */
 export interface Portion<T> {
   readonly runs: readonly T[];
-  /** Ids of those for which updates wait. */
-  readonly awaited: readonly string[];
+  /** Those for which updates wait. */
+  readonly awaited: readonly WaitingPlace[];
 }
 
 /**
@@ -211,28 +244,36 @@ export interface Portion<T> {
  * @param maxBytes of a portion; a run with more is a portion of its own
  * @param ownBytes what a run itself adds to what came
  */
-export async function portionsByWaiting<T extends { readonly place: { readonly id: string } }>(
-  client: Connection,
+export async function portionsByWaiting<T extends { readonly place: WaitingPlace }>(
+  client: Queryable,
   tenantId: string,
   fresh: readonly T[],
   { maxBytes, ownBytes }: { readonly maxBytes: number; readonly ownBytes: (one: T) => number },
 ): Promise<readonly Portion<T>[]> {
-  const bytes = await bytesOfRuns(
-    client,
-    tenantId,
-    fresh.map(({ place }) => place.id),
+  const found = await bytesOfRuns(client, tenantId, new Set(fresh.map(({ place }) => place.id)));
+  const bytes = new Map(
+    found.map((one) => [
+      one.traceId === undefined ? one.runId : runKey({ id: one.runId, traceId: one.traceId }),
+      one.bytes,
+    ]),
   );
-  const portions: { readonly runs: T[]; readonly awaited: string[] }[] = [];
+  /** The first run of an id takes those that name no trace. */
+  const take = (key: string): number => {
+    const waiting = bytes.get(key) ?? 0;
+    bytes.delete(key);
+    return waiting;
+  };
+  const portions: { readonly runs: T[]; readonly awaited: WaitingPlace[] }[] = [];
   let held = 0;
   for (const one of fresh) {
-    const waiting = bytes.get(one.place.id) ?? 0;
+    const waiting = take(one.place.id) + take(runKey(one.place));
     const own = waiting + ownBytes(one);
     if (portions.length === 0 || (held > 0 && held + own > maxBytes)) {
       portions.push({ runs: [], awaited: [] });
       held = 0;
     }
     portions.at(-1)?.runs.push(one);
-    if (waiting > 0) portions.at(-1)?.awaited.push(one.place.id);
+    if (waiting > 0) portions.at(-1)?.awaited.push(one.place);
     held += own;
   }
   return portions;
@@ -245,32 +286,45 @@ export interface FoundPatch extends WaitingPatch {
 
 /** The updates that may change this run, oldest first; no other transaction takes them. Its key is locked by the caller. */
 export function findWaitingAt(client: Connection, place: RunPlace): Promise<readonly FoundPatch[]> {
-  return findWaiting(client, place.tenantId, [place.id], place);
+  return findWaiting(client, place.tenantId, [place], place.projectId);
 }
 
-/** The updates that wait for these runs, oldest first; nobody else takes them until the transaction ends. */
+/**
+ * The updates that wait for these runs, oldest first; nobody else takes them until the transaction ends. Those of other
+ * traces are not read: one id may stand in any number of them.
+ * @param projectId leaves out those that may not change this project
+ */
 export async function findWaiting(
   client: Connection,
   tenantId: string,
-  runIds: readonly string[],
-  only?: { readonly traceId: string; readonly projectId: string },
+  places: readonly WaitingPlace[],
+  projectId?: string,
 ): Promise<readonly FoundPatch[]> {
-  if (runIds.length === 0) return [];
+  if (places.length === 0) return [];
   const { rows } = await client.query<{
     run_id: string;
+    trace_id: string | null;
     project_id: string | null;
     run: string;
     seq: string;
   }>(
-    `SELECT seq, run_id, project_id, run FROM run_patches_waiting
+    `SELECT seq, run_id, trace_id, project_id, run FROM run_patches_waiting
     WHERE tenant_id = $1 AND run_id = ANY($2::uuid[])
-      AND ($3::uuid IS NULL OR (trace_id IS NULL OR trace_id = $3) AND (project_id IS NULL OR project_id = $4))
+      AND (trace_id IS NULL OR (run_id, trace_id) IN (SELECT * FROM unnest($3::uuid[], $4::uuid[])))
+      AND ($5::uuid IS NULL OR project_id IS NULL OR project_id = $5)
     ORDER BY seq FOR UPDATE`,
-    [tenantId, runIds, only?.traceId ?? null, only?.projectId ?? null],
+    [
+      tenantId,
+      [...new Set(places.map(({ id }) => id))],
+      places.map(({ id }) => id),
+      places.map(({ traceId }) => traceId),
+      projectId ?? null,
+    ],
   );
   return rows.map((row) => ({
     runId: row.run_id,
     operation: { run: Buffer.from(row.run), id: row.run_id },
+    traceId: row.trace_id ?? undefined,
     projectId: row.project_id ?? undefined,
     seq: row.seq,
   }));

@@ -8,6 +8,7 @@ import { findPlaces } from '../run/run-keys.js';
 import type { IngestEvent, IngestEventKind } from './ingest-event.js';
 import type { IngestProblem, IngestProblemCount, IngestProblems } from './ingest-problems.js';
 import { LogShare } from './log-share.js';
+import type { CountedRefusal } from './refusal-line.js';
 
 /** Newest problems of a project that are kept. */
 const KEPT = 100;
@@ -64,7 +65,7 @@ export interface IngestProblemParts {
 }
 
 /** The tables `ingest_problems` and `ingest_problem_counts`. */
-export class IngestProblemTable implements IngestProblems {
+export class IngestProblemTable implements Pick<IngestProblems, 'list'> {
   readonly #lines: LogShare;
 
   constructor(private readonly parts: IngestProblemParts) {
@@ -85,8 +86,9 @@ export class IngestProblemTable implements IngestProblems {
     return result;
   }
 
-  async refuse(tenantId: string, why: Pick<IngestProblem, 'type' | 'message'>, own?: string): Promise<void> {
-    await this.#record(tenantId, [{ ...why, kind: 'refused', times: 1 }], own);
+  async refuseAll(tenantId: string, refusals: readonly CountedRefusal[], own?: string): Promise<void> {
+    const events = refusals.map((one) => ({ ...one, kind: 'refused' }) as const);
+    await this.#record(tenantId, events, own);
   }
 
   /** A failure here must not fail what is stored. */
