@@ -1,6 +1,6 @@
 import type { IngestProblem } from './ingest-problems.js';
 
-export type Refusal = Pick<IngestProblem, 'type' | 'message'>;
+type Refusal = Pick<IngestProblem, 'type' | 'message'>;
 
 /** A refusal, and how often it happened. */
 export type CountedRefusal = Refusal & { readonly times: number };

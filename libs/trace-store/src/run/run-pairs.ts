@@ -20,7 +20,7 @@ export interface PlacedPairs {
 }
 
 /** The same, made when they are written: three hundred bytes of metadata have a hundred pairs. */
-export interface PairsToMake {
+interface PairsToMake {
   readonly place: RunPlace;
   readonly pairs: () => readonly RunPair[];
 }
