@@ -67,6 +67,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   checkpoint_timeout: '10min',
   random_page_cost: '1.1',
   autovacuum_naptime: '30s',
+  client_connection_check_interval: '10s',
   jit: 'off',
   max_worker_processes: '4',
   max_parallel_workers: '2',

@@ -20,7 +20,10 @@ export interface ExportRead extends ExportWindow {
   readonly after?: ExportCursor;
   /** Names of `EXPORT_COLUMNS`; all of them when absent. Order does not count; columns of the cursor are added. */
   readonly fields?: readonly string[];
-  /** At most so many rows; all when absent. Bounds how long one snapshot lives. */
+  /**
+   * At most so many rows; all when absent. Bounds how long one snapshot lives; with a filter, which may be met by no row,
+   * each statement looks at a bounded number of rows as well, and has a snapshot of its own.
+   */
   readonly maxRows?: number;
 }
 

@@ -1,71 +1,24 @@
-import { copyOut, type Connection, type Pool } from '#lib/postgres';
-import { formatInstant } from '#lib/time';
+import type { Readable } from 'node:stream';
+import { copyOut, sqlState, type Connection, type Pool } from '#lib/postgres';
+import { formatInstant, systemClock } from '#lib/time';
 import { filterSql } from '../filter/filter-sql.js';
 import { ParameterValues, SettingValues } from '../filter/sql-values.js';
-import { EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
 import type { PayloadQuery, PayloadStore } from '../run/payload-store.js';
+import { EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
+import {
+  applySettings,
+  keyOf,
+  keyQuery,
+  keySettings,
+  limitSettings,
+  type RowKey,
+  rowsQuery,
+  type Settings,
+  type Stretch,
+  windowSettings,
+} from './export-query.js';
 import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
-
-/** Values reach COPY, which takes no parameters, as settings of the transaction; the text of the query never varies with them. */
-const SETTING = {
-  tenant: 'agentplane.export_tenant',
-  project: 'agentplane.export_project',
-  start: 'agentplane.export_start',
-  end: 'agentplane.export_end',
-  afterTime: 'agentplane.export_after_time',
-  afterId: 'agentplane.export_after_id',
-  afterTrace: 'agentplane.export_after_trace',
-  limit: 'agentplane.export_limit',
-} as const;
-
-function setting(name: keyof typeof SETTING, type: string): string {
-  return `current_setting('${SETTING[name]}')::${type}`;
-}
-
-/** Rows of the window, of either table. */
-function bounds(table: 'r' | 'p', isAfter: boolean): string {
-  return `${table}.tenant_id = ${setting('tenant', 'uuid')} AND ${table}.project_id = ${setting('project', 'uuid')}
-  AND ${table}.start_time >= ${isAfter ? setting('afterTime', 'timestamptz') : setting('start', 'timestamptz')}
-  AND ${table}.start_time < ${setting('end', 'timestamptz')}`;
-}
-
-/** Only rows after the cursor. */
-const AFTER = `AND (r.start_time, r.id, r.trace_id) >
-  (${setting('afterTime', 'timestamptz')}, ${setting('afterId', 'uuid')}, ${setting('afterTrace', 'uuid')})`;
-
-function query(
-  payloads: PayloadQuery,
-  columns: readonly ExportColumn[],
-  read: ExportRead,
-  filter: string,
-): string {
-  const firstPayload = columns.find((column) => column.payload);
-  const isAfter = read.after !== undefined;
-  const sqlOf = (column: ExportColumn): string =>
-    column === firstPayload ? payloads.required(column.sql) : column.sql;
-  return `SELECT ${columns.map((column) => `${sqlOf(column)} AS ${column.name}`).join(', ')}
-FROM runs r ${firstPayload ? payloads.join((table) => bounds(table, isAfter)) : ''}
-WHERE ${bounds('r', isAfter)} ${isAfter ? AFTER : ''} AND ${filter}
-ORDER BY r.start_time, r.id, r.trace_id ${read.maxRows === undefined ? '' : `LIMIT ${setting('limit', 'bigint')}`}`;
-}
-
-/** Names and values of the settings of one read. */
-function settings(read: ExportRead): readonly (readonly [string, string])[] {
-  const values: [string, string][] = [
-    [SETTING.tenant, read.tenantId],
-    [SETTING.project, read.projectId],
-    [SETTING.start, formatInstant(read.startTime)],
-    [SETTING.end, formatInstant(read.endTime)],
-  ];
-  if (read.after)
-    values.push(
-      [SETTING.afterTime, formatInstant(read.after.startTime)],
-      [SETTING.afterId, read.after.id],
-      [SETTING.afterTrace, read.after.traceId],
-    );
-  if (read.maxRows !== undefined) values.push([SETTING.limit, String(read.maxRows)]);
-  return values;
-}
+import { joinCopies } from './join-copies.js';
 
 /**
  * The planner does not know the settings' values and would hash whole years together: row order comes from the primary
@@ -76,16 +29,53 @@ const PLAN = `SET LOCAL enable_partitionwise_join = on; SET LOCAL enable_hashjoi
 SET LOCAL enable_nestloop = off;
 SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off; SET LOCAL max_parallel_workers_per_gather = 0`;
 
+export interface ExportReadLimits {
+  /** Most rows that one statement with a filter looks at, whether they meet it or not. */
+  readonly rowsPerStatement: number;
+  /** The statement after one that took longer looks at a quarter of its rows, down to a hundredth of the most. */
+  readonly longStatementMs: number;
+  /** How often a busy backend checks that its client is connected, where the server has no setting of its own. */
+  readonly connectionCheckMs: number;
+}
+
+const LIMITS: ExportReadLimits = {
+  rowsPerStatement: 10_000,
+  longStatementMs: 10_000,
+  connectionCheckMs: 10_000,
+};
+
+/**
+ * Of one statement, as long as an attempt may take: it includes the time in which a slow destination takes the rows, and
+ * a shorter one would fail exports that can succeed.
+ */
+const STATEMENT_LIMIT = '4h';
+
+/** SQLSTATE of a value that the server does not take, such as a check of connections that its system cannot make. */
+const INVALID_VALUE = '22023';
+
+interface Statements {
+  readonly read: ExportRead;
+  readonly columns: readonly ExportColumn[];
+  readonly filter: string;
+}
+
 /** Reads exports straight from the tables. */
 export class PostgresExportSource implements ExportSource {
   readonly #pool: Pool;
   readonly #payloads: PayloadQuery;
   readonly #columns: readonly ExportColumn[];
+  readonly #limits: ExportReadLimits;
 
-  constructor(pool: Pool, payloads: Pick<PayloadStore, 'query'>, columns = EXPORT_COLUMNS) {
+  constructor(
+    pool: Pool,
+    payloads: Pick<PayloadStore, 'query'>,
+    columns = EXPORT_COLUMNS,
+    limits: Partial<ExportReadLimits> = {},
+  ) {
     this.#pool = pool;
     this.#payloads = payloads.query;
     this.#columns = columns;
+    this.#limits = { ...LIMITS, ...limits };
   }
 
   async read(asked: ExportRead): Promise<ExportRows> {
@@ -100,29 +90,22 @@ export class PostgresExportSource implements ExportSource {
     const filter = filterSql(read, values);
     const client = await this.#pool.connect();
     try {
-      await this.#prepare(client, [...settings(read), ...values.settings]);
+      const after = keySettings('after', keyOf(read.after));
+      await this.#prepare(client, [
+        ...windowSettings(read),
+        ...after,
+        ...limitSettings(read.maxRows),
+        ...values.settings,
+      ]);
     } catch (error) {
       client.release(true);
       throw error;
     }
-    const stream = copyOut(client, query(this.#payloads, columns, read, filter));
-    let isReleased = false;
-    const release = (broken: boolean) => {
-      if (isReleased) return;
-      isReleased = true;
-      client.release(broken);
-    };
-    stream.once('end', () => {
-      client.query('COMMIT').then(
-        () => release(false),
-        () => release(true),
-      );
-    });
-    // closing the connection is the only way to stop a COPY whose rows are not read
-    stream.once('close', () => {
-      if (!stream.readableEnded) release(true);
-    });
-    stream.once('error', () => release(true));
+    const statements = { read, columns, filter };
+    const stream = read.filter
+      ? joinCopies(this.#filtered(client, statements))
+      : copyOut(client, this.#query(statements, { isAfter: read.after !== undefined, isUntil: false }));
+    releaseAfter(stream, client);
     return { columns, stream };
   }
 
@@ -137,11 +120,91 @@ export class PostgresExportSource implements ExportSource {
     return Number(result.rows[0]?.count ?? 0);
   }
 
-  async #prepare(client: Connection, values: readonly (readonly [string, string])[]): Promise<void> {
-    await client.query(`BEGIN READ ONLY; ${PLAN}`);
-    await client.query(
-      `SELECT ${values.map((_value, i) => `set_config($${i * 2 + 1}, $${i * 2 + 2}, true)`).join(', ')}`,
-      values.flat(),
-    );
+  /**
+   * A filter may be met by no row of a day: no statement, and so no snapshot, goes over more than some rows. Each goes on
+   * after the last row that was looked at.
+   */
+  async *#filtered(client: Connection, statements: Statements): AsyncGenerator<Readable> {
+    const { read } = statements;
+    let after: RowKey | undefined = keyOf(read.after);
+    let rows = this.#limits.rowsPerStatement;
+    for (let left = read.maxRows; ;) {
+      const startedMs = systemClock.monotonicMs();
+      const until = await this.#lastKey(client, after !== undefined, rows);
+      await applySettings(client, [...keySettings('until', until), ...limitSettings(left)]);
+      const stretch = { isAfter: after !== undefined, isUntil: until !== undefined };
+      const copy = copyOut(client, this.#query(statements, stretch));
+      yield copy;
+      if (until === undefined) return;
+      after = until;
+      await applySettings(client, keySettings('after', after));
+      // known for certain once another statement was answered: the stream ends before the command is confirmed
+      if (left !== undefined) left -= copy.rowCount;
+      if (left === 0) return;
+      rows = this.#nextRows(rows, systemClock.monotonicMs() - startedMs);
+    }
   }
+
+  /** The last row that a statement over so many rows looks at; undefined when the window has fewer left. */
+  async #lastKey(client: Connection, isAfter: boolean, count: number): Promise<RowKey | undefined> {
+    const { rows } = await client.query<{ time: string; id: string; trace: string }>(keyQuery(isAfter), [
+      count - 1,
+    ]);
+    return rows[0];
+  }
+
+  /** Payloads may be a thousand times larger than usual, and a filter may be dear: what took long is made smaller. */
+  #nextRows(rows: number, tookMs: number): number {
+    const { rowsPerStatement: most, longStatementMs } = this.#limits;
+    if (tookMs > longStatementMs) return Math.max(1, Math.ceil(most / 100), Math.floor(rows / 4));
+    return Math.min(most, rows * 2);
+  }
+
+  #query({ read, columns, filter }: Statements, stretch: Omit<Stretch, 'isLimited'>): string {
+    const isLimited = read.maxRows !== undefined;
+    return rowsQuery(this.#payloads, columns, { ...stretch, isLimited }, filter);
+  }
+
+  async #prepare(client: Connection, settings: Settings): Promise<void> {
+    await this.#checkConnection(client);
+    await client.query(`BEGIN READ ONLY; ${PLAN}; SET LOCAL statement_timeout = '${STATEMENT_LIMIT}'`);
+    await applySettings(client, settings);
+  }
+
+  /**
+   * A COPY that sends no row does not notice that its client has ended, and would keep its snapshot. Servers that do not
+   * know the setting, or whose system cannot check, go without: what is left there is the bounded statement.
+   */
+  async #checkConnection(client: Connection): Promise<void> {
+    try {
+      await client.query(
+        `SELECT set_config(name, $1, false) FROM pg_settings
+        WHERE name = 'client_connection_check_interval' AND setting = '0'`,
+        [`${this.#limits.connectionCheckMs}ms`],
+      );
+    } catch (error) {
+      if (sqlState(error) !== INVALID_VALUE) throw error;
+    }
+  }
+}
+
+/** Hands the connection back when the stream has ended, and closes it when the stream breaks or is abandoned. */
+function releaseAfter(stream: Readable, client: Connection): void {
+  let isReleased = false;
+  const release = (broken: boolean) => {
+    if (isReleased) return;
+    isReleased = true;
+    client.release(broken);
+  };
+  stream.once('end', () => {
+    client.query('COMMIT').then(
+      () => release(false),
+      () => release(true),
+    );
+  });
+  // closing the connection is the only way to stop a COPY whose rows are not read
+  stream.once('close', () => {
+    if (!stream.readableEnded) release(true);
+  });
+  stream.once('error', () => release(true));
 }

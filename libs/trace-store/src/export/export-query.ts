@@ -1,0 +1,114 @@
+import type { Connection } from '#lib/postgres';
+import { formatInstant } from '#lib/time';
+import type { PayloadQuery } from '../run/payload-store.js';
+import type { ExportColumn } from './export-columns.js';
+import type { ExportCursor } from './export-progress.js';
+import type { ExportRead, ExportWindow } from './export-source.js';
+
+/** Values reach COPY, which takes no parameters, as settings of the transaction; the text of the query never varies with them. */
+const SETTING = {
+  tenant: 'agentplane.export_tenant',
+  project: 'agentplane.export_project',
+  start: 'agentplane.export_start',
+  end: 'agentplane.export_end',
+  afterTime: 'agentplane.export_after_time',
+  afterId: 'agentplane.export_after_id',
+  afterTrace: 'agentplane.export_after_trace',
+  untilTime: 'agentplane.export_until_time',
+  untilId: 'agentplane.export_until_id',
+  untilTrace: 'agentplane.export_until_trace',
+  limit: 'agentplane.export_limit',
+} as const;
+
+export type Settings = readonly (readonly [name: string, value: string])[];
+
+/** Place of a row in the order of exports, with its time as Postgres writes it. */
+export interface RowKey {
+  readonly time: string;
+  readonly id: string;
+  readonly trace: string;
+}
+
+/** Rows of a window that one statement reads: after a row, up to and with a row, at most so many. */
+export interface Stretch {
+  readonly isAfter: boolean;
+  readonly isUntil: boolean;
+  readonly isLimited: boolean;
+}
+
+function setting(name: keyof typeof SETTING, type: string): string {
+  return `current_setting('${SETTING[name]}')::${type}`;
+}
+
+function keySetting(side: 'after' | 'until'): string {
+  return `(${setting(`${side}Time`, 'timestamptz')}, ${setting(`${side}Id`, 'uuid')}, ${setting(`${side}Trace`, 'uuid')})`;
+}
+
+/** Rows of the window, of either table. The range of times says which partitions are read. */
+function bounds(table: 'r' | 'p', { isAfter, isUntil }: Omit<Stretch, 'isLimited'>): string {
+  const until = isUntil ? ` AND ${table}.start_time <= ${setting('untilTime', 'timestamptz')}` : '';
+  return `${table}.tenant_id = ${setting('tenant', 'uuid')} AND ${table}.project_id = ${setting('project', 'uuid')}
+  AND ${table}.start_time >= ${isAfter ? setting('afterTime', 'timestamptz') : setting('start', 'timestamptz')}
+  AND ${table}.start_time < ${setting('end', 'timestamptz')}${until}`;
+}
+
+function runsOf(stretch: Omit<Stretch, 'isLimited'>): string {
+  const after = stretch.isAfter ? ` AND (r.start_time, r.id, r.trace_id) > ${keySetting('after')}` : '';
+  const until = stretch.isUntil ? ` AND (r.start_time, r.id, r.trace_id) <= ${keySetting('until')}` : '';
+  return `${bounds('r', stretch)}${after}${until}`;
+}
+
+/** The rows of a stretch that meet the filter, in order. */
+export function rowsQuery(
+  payloads: PayloadQuery,
+  columns: readonly ExportColumn[],
+  stretch: Stretch,
+  filter: string,
+): string {
+  const firstPayload = columns.find((column) => column.payload);
+  const sqlOf = (column: ExportColumn): string =>
+    column === firstPayload ? payloads.required(column.sql) : column.sql;
+  return `SELECT ${columns.map((column) => `${sqlOf(column)} AS ${column.name}`).join(', ')}
+FROM runs r ${firstPayload ? payloads.join((table) => bounds(table, stretch)) : ''}
+WHERE ${runsOf(stretch)} AND ${filter}
+ORDER BY r.start_time, r.id, r.trace_id ${stretch.isLimited ? `LIMIT ${setting('limit', 'bigint')}` : ''}`;
+}
+
+/** The key of the row that is number `$1 + 1` after the last, whether it meets a filter or not. */
+export function keyQuery(isAfter: boolean): string {
+  return `SELECT r.start_time::text AS time, r.id, r.trace_id AS trace FROM runs r
+WHERE ${runsOf({ isAfter, isUntil: false })} ORDER BY r.start_time, r.id, r.trace_id OFFSET $1 LIMIT 1`;
+}
+
+export function windowSettings({ tenantId, projectId, startTime, endTime }: ExportWindow): Settings {
+  return [
+    [SETTING.tenant, tenantId],
+    [SETTING.project, projectId],
+    [SETTING.start, formatInstant(startTime)],
+    [SETTING.end, formatInstant(endTime)],
+  ];
+}
+
+export function keySettings(side: 'after' | 'until', key: RowKey | undefined): Settings {
+  if (!key) return [];
+  return [
+    [SETTING[`${side}Time`], key.time],
+    [SETTING[`${side}Id`], key.id],
+    [SETTING[`${side}Trace`], key.trace],
+  ];
+}
+
+export function limitSettings(maxRows: ExportRead['maxRows']): Settings {
+  return maxRows === undefined ? [] : [[SETTING.limit, String(maxRows)]];
+}
+
+export function keyOf(cursor: ExportCursor | undefined): RowKey | undefined {
+  return cursor && { time: formatInstant(cursor.startTime), id: cursor.id, trace: cursor.traceId };
+}
+
+/** Sets them for the transaction. */
+export async function applySettings(client: Connection, settings: Settings): Promise<void> {
+  if (settings.length === 0) return;
+  const calls = settings.map((_setting, i) => `set_config($${i * 2 + 1}, $${i * 2 + 2}, true)`);
+  await client.query(`SELECT ${calls.join(', ')}`, settings.flat());
+}
