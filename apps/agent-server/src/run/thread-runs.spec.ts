@@ -69,6 +69,17 @@ async function transactions(): Promise<number> {
   return Number(rows[0]?.next);
 }
 
+/** The runs by the transaction that wrote their rows last. */
+async function groupsOf(all: readonly { readonly runId: string }[]): Promise<number[]> {
+  const { rows } = await store.pool.query<{ xmin: string }>(
+    `SELECT r.xmin::text FROM unnest($1::uuid[]) WITH ORDINALITY AS n(run_id, at)
+     JOIN agentplane.runs r USING (run_id) ORDER BY n.at`,
+    [all.map(({ runId }) => runId)],
+  );
+  const seen = [...new Set(rows.map(({ xmin }) => xmin))];
+  return rows.map(({ xmin }) => seen.indexOf(xmin));
+}
+
 async function statusOf(runId: string): Promise<string | undefined> {
   const { rows } = await store.pool.query<{ status: string }>(
     'SELECT status FROM agentplane.runs WHERE run_id = $1',
@@ -120,6 +131,23 @@ describe('ThreadRuns', () => {
     }
   });
 
+  it('makes and ends large runs apart from the statement of the others', async () => {
+    const runs = threadRuns();
+    const threads = await newThreads(5);
+    const texts = ['', 'x'.repeat(300_000), '', 'x'.repeat(300_000), ''];
+    const all = threads.map((threadId, at) => {
+      const run = storedRun({ threadId });
+      return { ...run, kwargs: { ...run.kwargs, input: texts[at] } };
+    });
+    await Promise.all(all.map((run) => runs.submit(WORKER, run, HERE)));
+    expect(await groupsOf(all)).toEqual([0, 1, 0, 2, 0]);
+    const ends = all.map((run, at) =>
+      runs.end(claimed(run), { ...END, values: JSON.stringify({ text: texts[at] }) }),
+    );
+    expect(await Promise.all(ends)).toEqual(Array(5).fill({ isAccepted: true, hasNext: false }));
+    expect(await groupsOf(all)).toEqual([0, 1, 0, 2, 0]);
+  });
+
   it('refuses each run that is refused alone, and makes the others', async () => {
     const runs = threadRuns();
     const [busy, free, hers] = [await newThread(), await newThread(), await newThread({ owner: 'alice' })];
@@ -142,7 +170,10 @@ describe('ThreadRuns', () => {
   it('lines up runs of one thread in the order in which they came', async () => {
     const runs = threadRuns();
     const threadId = await newThread();
-    const all = Array.from({ length: 6 }, () => storedRun({ threadId }));
+    const all = Array.from({ length: 6 }, (_none, at) => {
+      const run = storedRun({ threadId });
+      return { ...run, kwargs: { ...run.kwargs, input: 'x'.repeat((at % 3) * 200_000) } };
+    });
     const queued = await Promise.all(all.map((run) => runs.submit(WORKER, run, HERE)));
     expect(queued.map(({ status }) => status)).toEqual(['running', ...Array<string>(5).fill('pending')]);
     const { rows } = await store.pool.query<{ run_id: string; place: string }>(

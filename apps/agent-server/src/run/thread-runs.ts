@@ -17,6 +17,9 @@ import { WORKER } from '../store/worker-scope.js';
 /** Of one statement: inputs and values are whole conversations. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
 
+/** Above it a run goes alone: one caller's large runs would stand before everybody's in the statements they share. */
+const LARGE_CHARS = 256 * 1024;
+
 /**
  * Runs on threads: those that come in while a statement is under way share the next one and its commit. Such a
  * statement waits for no other transaction; what it leaves out goes alone, where it waits for whoever holds its thread
@@ -42,16 +45,25 @@ export class ThreadRuns {
 
   /** @throws PublicError as of `submitRun` */
   async submit(scope: Scope, run: StoredRun, queueing: Queueing): Promise<QueuedRun> {
-    const together =
-      queueing.newThread === undefined &&
-      (await this.#submissions.add(new ThreadSubmission(scope, run, queueing)));
-    return together || submitRun(scope, this.sql, this.server, run, queueing);
+    const submission = new ThreadSubmission(scope, run, queueing);
+    const together = this.#goesTogether(submission) && (await this.#submissions.add(submission));
+    return together || submitRun(scope, this.sql, this.server, run, queueing, submission.kwargs);
   }
 
   /** Ends a run; refused from an old attempt. */
   async end(run: ClaimedRun, end: RunEnd): Promise<Acceptance> {
-    const together = !run.webhook && end.isRollback !== true && (await this.#ends.add({ run, end }));
+    const isSmall = (end.values?.length ?? 0) <= LARGE_CHARS;
+    const together =
+      isSmall && !run.webhook && end.isRollback !== true && (await this.#ends.add({ run, end }));
     return together || finishRun(WORKER, this.sql, run, end);
+  }
+
+  #goesTogether({ run, queueing, kwargs }: ThreadSubmission): boolean {
+    if (queueing.newThread !== undefined) return false;
+    // behind those that came before it
+    const follows = (): boolean =>
+      this.#submissions.hasWaiting((other) => other.run.threadId === run.threadId);
+    return kwargs.length <= LARGE_CHARS || follows();
   }
 
   async #submitAll(

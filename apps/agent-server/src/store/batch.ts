@@ -38,6 +38,11 @@ export class Batch<I, O> {
     });
   }
 
+  /** Whether such an item waits for the next statement. */
+  hasWaiting(isSuch: (item: I) => boolean): boolean {
+    return this.#waiting.some(({ item }) => isSuch(item));
+  }
+
   #schedule(): void {
     if (this.#isBusy || this.#waiting.length === 0) return;
     this.#isBusy = true;

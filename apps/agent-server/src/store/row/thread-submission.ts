@@ -14,7 +14,7 @@ export class ThreadSubmission {
     readonly queueing: Queueing,
   ) {}
 
-  /** JSON; made once, when its turn comes, since inputs may be large. */
+  /** JSON; made once: inputs may be large. */
   get kwargs(): string {
     return (this.#kwargs ??= jsonText(this.run.kwargs));
   }

@@ -13,6 +13,9 @@ import { isUniqueViolation } from '../unique-violation.js';
 const SUBMIT = `SELECT outcome, new_status, made_at
   FROM agentplane.submit_run($1::jsonb[], $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`;
 
+/** Above it a statement takes a turn: those of one caller must not have all connections. */
+const LARGE_CHARS = 256 * 1024;
+
 interface Submitted {
   readonly outcome: 'created' | 'busy' | 'full' | 'no_thread' | 'forbidden';
   readonly new_status: QueuedRun['status'];
@@ -21,6 +24,7 @@ interface Submitted {
 
 /**
  * Makes a run on a thread. It starts at once (`running`, the lease is ours) when asked and nothing is before it.
+ * @param kwargs its text, where it is made already
  * @throws PublicError `not_found` without such a thread, `conflict` when the strategy is `reject` and a run is active,
  *   `too_many` when as many wait as may, `forbidden` when a thread made for it would be outside of the scope
  */
@@ -30,13 +34,14 @@ export async function submitRun(
   server: ServerIdentity,
   run: StoredRun,
   queueing: Queueing,
+  kwargs = jsonText(run.kwargs),
 ): Promise<QueuedRun> {
   try {
-    return await submit(scope, sql, server, run, queueing);
+    return await submit(scope, sql, server, run, queueing, kwargs);
   } catch (error) {
     // Another server has just taken a delayed run of the thread: this one waits its turn
     if (queueing.startsHere && isUniqueViolation(error))
-      return submit(scope, sql, server, run, { ...queueing, startsHere: false });
+      return submit(scope, sql, server, run, { ...queueing, startsHere: false }, kwargs);
     throw error;
   }
 }
@@ -47,8 +52,8 @@ async function submit(
   { serverId, leaseMs }: ServerIdentity,
   run: StoredRun,
   queueing: Queueing,
+  kwargs: string,
 ): Promise<QueuedRun> {
-  const kwargs = jsonText(run.kwargs);
   const { rows } = await sql.inScope<Submitted>(scope, {
     name: 'submit-run',
     text: SUBMIT,
@@ -69,6 +74,7 @@ async function submit(
       outlineText(run, kwargs),
     ],
     locks: run.threadId,
+    takesTurn: kwargs.length > LARGE_CHARS,
   });
   const submitted = rows[0];
   if (!submitted) throw threadNotFound(run.threadId);
