@@ -210,6 +210,24 @@ describe('the sender of webhooks', () => {
     await waitFor(() => good.calls.length === 21, PATIENT);
   });
 
+  it('makes a large call of a receiver that answers while those to others hang', async () => {
+    const server = await serve((await postgres.freshDatabase()).uri);
+    const [good, ...hanging] = await Promise.all(Array.from({ length: 5 }, receive));
+    if (!good) throw new Error('no receiver');
+    for (const receiver of hanging) receiver.answers(() => undefined);
+    const called = (): number => hanging.filter(({ calls }) => calls.length > 0).length;
+    const submit = (webhook: string, input = {}) =>
+      server.client().runs.wait(null, 'counter', { input, webhook });
+    const large = { file: 'x'.repeat(1_500_000) };
+    await submit(good.url);
+    await waitFor(() => good.calls.length === 1, PATIENT);
+    await Promise.all(hanging.map(({ url }) => submit(url, large)));
+    await waitFor(() => called() > 0, PATIENT);
+    await submit(good.url, large);
+    await waitFor(() => good.calls.length === 2, PATIENT);
+    expect(called()).toBeLessThan(hanging.length);
+  });
+
   it('repeats the call of a server that died', async () => {
     const { uri } = await postgres.freshDatabase();
     const [first, second] = [await serve(uri), await serve(uri)];

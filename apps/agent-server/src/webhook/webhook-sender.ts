@@ -37,6 +37,9 @@ const SLOW_PLACES = 12;
 /** Of these, for what is large: texts of up to 80 MB, each of which is held here as long as its call lasts. */
 const LARGE_PLACES = 2;
 
+/** Of these, for repetitions and hosts that are slow or not known yet. */
+const LARGE_SLOW_PLACES = 1;
+
 /** A host that answered its last call within this time is quick; any other gets one call at a time. */
 const QUICK_MS = 2_000;
 
@@ -77,6 +80,7 @@ export class WebhookSender {
   readonly #quickHosts = new Set<string>();
   #slowCalls = 0;
   #largeCalls = 0;
+  #largeSlowCalls = 0;
   readonly #calls = new Set<Promise<void>>();
   #isClaiming = false;
   #shouldLookAgain = false;
@@ -137,6 +141,7 @@ export class WebhookSender {
       limit: PLACES - this.#calls.size,
       slowLimit: Math.max(0, SLOW_PLACES - this.#slowCalls),
       largeLimit: LARGE_PLACES - this.#largeCalls,
+      largeSlowLimit: LARGE_SLOW_PLACES - this.#largeSlowCalls,
       quickHosts: [...this.#quickHosts],
       perHost: Math.max(1, room),
       busyHosts: [
@@ -152,6 +157,7 @@ export class WebhookSender {
     const isSlow = attempt > 1 || !this.#quickHosts.has(host);
     if (isSlow) this.#slowCalls++;
     if (isLarge) this.#largeCalls++;
+    if (isLarge && isSlow) this.#largeSlowCalls++;
     this.#byHost.set(host, (this.#byHost.get(host) ?? 0) + 1);
     const beganMs = this.parts.clock.monotonicMs();
     const call = this.#call(webhook).finally(() => {
@@ -160,6 +166,7 @@ export class WebhookSender {
       else this.#byHost.delete(host);
       if (isSlow) this.#slowCalls--;
       if (isLarge) this.#largeCalls--;
+      if (isLarge && isSlow) this.#largeSlowCalls--;
       this.#remember(host, this.parts.clock.monotonicMs() - beganMs <= QUICK_MS);
       this.#calls.delete(call);
       this.wake();

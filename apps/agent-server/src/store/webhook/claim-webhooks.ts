@@ -26,6 +26,8 @@ export interface WebhookPlaces {
   readonly slowLimit: number;
   /** Calls that tell much. */
   readonly largeLimit: number;
+  /** Of these, calls that may take long. */
+  readonly largeSlowLimit: number;
   /** Those that lately answered quickly. */
   readonly quickHosts: readonly string[];
   /** Calls of a quick host at a time. */
@@ -50,23 +52,33 @@ const IS_LARGE = `coalesce(w.bytes, ${LARGE_BYTES} + 1) > ${LARGE_BYTES}`;
 const DUE = "w.state = 'pending' AND w.next_attempt_at <= clock_timestamp()";
 
 const oldest = (isSlow: boolean, which: string): string => `
-  (SELECT w.run_id, w.host, w.next_attempt_at, ${isSlow} AS is_slow, ${IS_LARGE} AS is_large FROM agentplane.webhooks w
-  WHERE ${DUE} AND w.host <> ALL ($2) AND ($7 > 0 OR NOT ${IS_LARGE}) AND ${which} ORDER BY w.next_attempt_at LIMIT 200)`;
+  (SELECT w.run_id, w.host, w.next_attempt_at, w.attempts > 0 AS is_repeated, ${isSlow} AS is_slow, ${IS_LARGE} AS is_large
+  FROM agentplane.webhooks w
+  WHERE ${DUE} AND w.host <> ALL ($2) AND (${isSlow ? '$8' : '$7'} > 0 OR NOT ${IS_LARGE}) AND ${which}
+  ORDER BY w.next_attempt_at LIMIT 200)`;
 
+/** Each step numbers what the one before admits: a call that has to wait takes no place from those behind it. */
 const CLAIM = `
 WITH oldest AS (
   ${oldest(false, 'w.attempts = 0 AND w.host = ANY ($5)')}
   UNION ALL ${oldest(true, '(w.attempts > 0 OR w.host <> ALL ($5))')}),
 of_hosts AS (
   SELECT o.*, row_number() OVER (PARTITION BY o.host ORDER BY o.next_attempt_at) AS place FROM oldest o),
-placed AS (
-  SELECT o.run_id, o.is_slow, o.is_large,
-    row_number() OVER (PARTITION BY o.is_slow ORDER BY o.next_attempt_at) AS place,
-    row_number() OVER (PARTITION BY o.is_large ORDER BY o.next_attempt_at) AS large_place
+sized AS (
+  SELECT o.run_id, o.is_slow, o.is_large, o.is_repeated, o.next_attempt_at,
+    row_number() OVER (PARTITION BY o.is_slow, o.is_large ORDER BY o.is_repeated, o.next_attempt_at) AS place
   FROM of_hosts o WHERE o.place <= CASE WHEN o.is_slow THEN 1 ELSE $3 END),
+placed AS (
+  SELECT s.run_id, s.is_slow, s.is_large, s.is_repeated, s.next_attempt_at,
+    row_number() OVER (PARTITION BY s.is_slow ORDER BY s.next_attempt_at) AS place
+  FROM sized s WHERE NOT (s.is_slow AND s.is_large) OR s.place <= $8),
+admitted AS (
+  SELECT p.run_id, p.is_large,
+    row_number() OVER (PARTITION BY p.is_large ORDER BY p.is_repeated, p.next_attempt_at) AS large_place
+  FROM placed p WHERE NOT p.is_slow OR p.place <= $6),
 due AS (
-  SELECT w.run_id FROM agentplane.webhooks w JOIN placed p ON p.run_id = w.run_id
-  WHERE (NOT p.is_slow OR p.place <= $6) AND (NOT p.is_large OR p.large_place <= $7) AND ${DUE} ORDER BY w.next_attempt_at
+  SELECT w.run_id FROM agentplane.webhooks w JOIN admitted a ON a.run_id = w.run_id
+  WHERE (NOT a.is_large OR a.large_place <= $7) AND ${DUE} ORDER BY w.next_attempt_at
   LIMIT $1 FOR UPDATE OF w SKIP LOCKED)
 UPDATE agentplane.webhooks w SET attempts = w.attempts + 1,
   next_attempt_at = clock_timestamp() + $4 * interval '1 millisecond'
@@ -76,17 +88,26 @@ RETURNING w.run_id, w.url, w.host, w.attempts, ${IS_LARGE} AS is_large,
 
 /**
  * Takes calls that are due, those that wait longest first. Calls that may take long cannot have all places: repetitions,
- * and calls of hosts that are slow or not known yet.
+ * and calls of hosts that are slow or not known yet. Of the large ones, first attempts go before repetitions.
  */
 export async function claimWebhooks(
   scope: WorkerScope,
   sql: Sql,
-  { limit, slowLimit, largeLimit, quickHosts, perHost, busyHosts, leaseMs }: WebhookPlaces,
+  { limit, slowLimit, largeLimit, largeSlowLimit, quickHosts, perHost, busyHosts, leaseMs }: WebhookPlaces,
 ): Promise<DueWebhook[]> {
   const { rows } = await sql.asWorker<Row>(scope, {
     name: 'claim-webhooks',
     text: CLAIM,
-    values: [limit, busyHosts, perHost, leaseMs, quickHosts, slowLimit, largeLimit],
+    values: [
+      limit,
+      busyHosts,
+      perHost,
+      leaseMs,
+      quickHosts,
+      slowLimit,
+      largeLimit,
+      Math.min(largeLimit, largeSlowLimit),
+    ],
   });
   return rows.map((row) => ({
     runId: row.run_id,
