@@ -13,7 +13,7 @@ import { removeCron } from '../store/cron/remove-cron.js';
 import { cronNotFound, type CronTiming, type WireCron } from '../store/row/cron-row.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { getThread } from '../store/thread/get-thread.js';
+import { getThreadHead } from '../store/thread/get-thread-head.js';
 import { WORKER } from '../store/worker-scope.js';
 import type { WebhookPolicy } from '../webhook/webhook-policy.js';
 import { findTimingProblem, nextFire } from './cron-schedule.js';
@@ -68,7 +68,7 @@ export class CronService {
     const asked = parseNewCron(body);
     requireDepth(asked.run.config?.recursion_limit, limits.maxRecursionLimit);
     const assistant = await assistants.forRun(asked.run.assistant_id, assistantScope ?? (() => scope));
-    if (threadId !== undefined) await getThread(threadScope ?? scope, sql, threadId);
+    if (threadId !== undefined) await getThreadHead(threadScope ?? scope, sql, threadId);
     const isEnabled = asked.enabled ?? true;
     const timing = timingOf(asked.schedule, asked);
     const nextRunDate = await this.#firstFire(timing);
@@ -145,7 +145,7 @@ export class CronService {
   ): Promise<void> {
     const { sql, assistants } = this.parts;
     await assistants.forRun(assistantId, assistantScope ?? (() => scope));
-    if (threadId !== null) await getThread((await threadScope?.(threadId)) ?? scope, sql, threadId);
+    if (threadId !== null) await getThreadHead((await threadScope?.(threadId)) ?? scope, sql, threadId);
   }
 
   /** @throws PublicError `not_found` */

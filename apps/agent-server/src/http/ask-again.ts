@@ -6,7 +6,7 @@ import { AuthRefusal } from '../authorization/auth-refusal.js';
 import type { CallerScope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { EVERY_ROW } from '../store/sql-filter.js';
-import { findThread } from '../store/thread/find-thread.js';
+import { findThreadHead } from '../store/thread/find-thread-head.js';
 import { authorize } from './caller-scope.js';
 import { pathId } from './request-parts.js';
 
@@ -47,8 +47,8 @@ export function askAgain(
 
 /** A thread that does not exist is nobody's: it may come to be. */
 async function isOfOthers(scope: CallerScope, sql: Sql, threadId: string): Promise<boolean> {
-  if (await findThread(scope, sql, threadId)) return false;
-  return (await findThread({ ...scope, filter: EVERY_ROW }, sql, threadId)) !== undefined;
+  if (await findThreadHead(scope, sql, threadId)) return false;
+  return (await findThreadHead({ ...scope, filter: EVERY_ROW }, sql, threadId)) !== undefined;
 }
 
 /** `too_many`: keys that were good a minute ago are always judged, so this one was refused since, by another answer. */

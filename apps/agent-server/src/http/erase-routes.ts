@@ -15,7 +15,7 @@ import { removeTemporaryRun } from '../store/run/remove-temporary-run.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { countThreads } from '../store/thread/count-threads.js';
-import { findThread } from '../store/thread/find-thread.js';
+import { findThreadHead } from '../store/thread/find-thread-head.js';
 import { listThreadIds } from '../store/thread/list-thread-ids.js';
 import { lockThread } from '../store/thread/lock-thread.js';
 import { removeThread } from '../store/thread/remove-thread.js';
@@ -159,7 +159,7 @@ async function eraseReached(
   }
   let threads = 0;
   for (const [threadId, scope] of threadIds) {
-    if (!(await findThread(scope, sql, threadId))) continue;
+    if (!(await findThreadHead(scope, sql, threadId))) continue;
     await removeWithTraces(sql, scope, threadId);
     threads += 1;
   }

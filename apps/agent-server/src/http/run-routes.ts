@@ -20,7 +20,7 @@ import type { CancelAction } from '../store/row/run-row.js';
 import { listActiveRuns } from '../store/run/list-active-runs.js';
 import { listRuns } from '../store/run/list-runs.js';
 import type { Scope } from '../store/scope.js';
-import { getThread } from '../store/thread/get-thread.js';
+import { getThreadHead } from '../store/thread/get-thread-head.js';
 import type { Logger } from '#lib/telemetry';
 import { STREAM_MODE_NAMES, type StreamMode } from '../stream/stream-modes.js';
 import { askAgain } from './ask-again.js';
@@ -335,7 +335,7 @@ export class RunRoutes {
       'query',
     );
     const modes = new Set(given && given.length > 0 ? given : (['run_modes'] as const));
-    await getThread(of.scope, this.parts.sql, of.threadId);
+    await getThreadHead(of.scope, this.parts.sql, of.threadId);
     const stream = new EventStream(reply.raw, this.parts);
     let reading: ThreadReading;
     try {

@@ -4,7 +4,7 @@ import { newId, storeFixture } from '../../testdata/store-fixture.js';
 import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
 import { WORKER } from '../store/worker-scope.js';
 import { EVERY_ROW } from '../store/sql-filter.js';
-import { ThreadState } from './thread-state.js';
+import { ThreadState, type StateSource } from './thread-state.js';
 import { ThreadWriter } from '../store/thread/thread-writer.js';
 import { registerThreadRoutes } from './thread-routes.js';
 
@@ -19,7 +19,14 @@ beforeAll(() => {
   });
   const threads = new ThreadWriter(store.sql);
   const parts = { sql: store.sql, threads, clock: systemClock, traces: undefined };
-  registerThreadRoutes(app, { ...parts, state: new ThreadState(parts as never) });
+  const hosts: StateSource = { ask: async (kind) => JSON.stringify({ kind }) };
+  const states = {
+    ...parts,
+    hosts,
+    graphs: new Set(['graph']),
+    assistants: { get: async () => ({ config: {} }) },
+  };
+  registerThreadRoutes(app, { ...parts, state: new ThreadState(states as never) });
 });
 
 afterAll(() => app.close());
@@ -41,5 +48,67 @@ describe('POST /threads', () => {
     expect(await create(lasting, { ttl: { ttl: 1, strategy: 'keep_latest' }, supersteps })).toBeUndefined();
     expect(await create(ending, { ttl: 60 })).toMatchObject({ strategy: 'delete', ttl_minutes: 60 });
     expect(await create(ending, { ttl: 0.001 })).toMatchObject({ strategy: 'delete', ttl_minutes: 60 });
+  });
+});
+
+/** More digits than a number of JavaScript has. */
+const VALUES = '{"n": 12345678901234567890}';
+
+async function threadOf(metadata: object): Promise<string> {
+  const threadId = newId();
+  await create(threadId, { metadata });
+  await store.pool.query('UPDATE agentplane.threads SET values = $2 WHERE thread_id = $1', [
+    threadId,
+    VALUES,
+  ]);
+  return threadId;
+}
+
+async function textOf(url: string): Promise<string> {
+  const { statusCode, payload } = await app.inject({ method: 'GET', url });
+  expect([url, statusCode]).toEqual([url, 200]);
+  return payload;
+}
+
+describe('a route that reads a thread', () => {
+  it('answers its values as the graph wrote them', async () => {
+    const threadId = await threadOf({ a: 'b' });
+    const text = await textOf(`/threads/${threadId}?include=ttl`);
+    expect(text).toContain(`"values":${VALUES},`);
+    expect(JSON.parse(text)).toEqual({
+      ...{ thread_id: threadId, metadata: { a: 'b' }, status: 'idle', config: {} },
+      ...{ values: JSON.parse(VALUES) as unknown, interrupts: {}, error: null, ttl: null },
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+      state_updated_at: expect.any(String),
+    });
+    const state = await textOf(`/threads/${threadId}/state`);
+    expect(state).toContain(`"values":${VALUES},`);
+    expect(JSON.parse(state)).toMatchObject({ next: [], interrupts: [] });
+    expect(await textOf(`/threads/${threadId}/state?select=next`)).toBe('{"next":[]}');
+    expect(await textOf(`/threads/${threadId}/state?select=values.n`)).toBe(
+      JSON.stringify({ values: JSON.parse(VALUES) as unknown }),
+    );
+  });
+
+  it('answers a thread that has no values', async () => {
+    const threadId = newId();
+    await create(threadId, {});
+    expect(JSON.parse(await textOf(`/threads/${threadId}`))).toMatchObject({ values: null });
+    expect(JSON.parse(await textOf(`/threads/${threadId}/state`))).toMatchObject({ values: {} });
+    const missing = await app.inject({ method: 'GET', url: `/threads/${newId()}` });
+    expect(missing.payload).toContain('not found');
+  });
+
+  it('reads no values where its graph answers', async () => {
+    const [used, unused] = [await threadOf({ graph_id: 'graph' }), await threadOf({})];
+    await store.pool.query('ALTER TABLE agentplane.threads RENAME COLUMN values TO hidden');
+    try {
+      expect(await textOf(`/threads/${used}/state`)).toBe('{"kind":"state"}');
+      expect(await textOf(`/threads/${used}/history`)).toBe('{"kind":"history"}');
+      expect(await textOf(`/threads/${unused}/history`)).toBe('[]');
+    } finally {
+      await store.pool.query('ALTER TABLE agentplane.threads RENAME COLUMN hidden TO values');
+    }
   });
 });

@@ -15,7 +15,7 @@ import { countThreads } from '../store/thread/count-threads.js';
 import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
 import { setThreadTtl } from '../store/ttl/set-thread-ttl.js';
 import { createThread } from '../store/thread/create-thread.js';
-import { getThread } from '../store/thread/get-thread.js';
+import { getThreadText } from '../store/thread/get-thread-text.js';
 import { patchThread } from '../store/thread/patch-thread.js';
 import { searchThreads } from '../store/thread/search-threads.js';
 import { scopeOf } from './caller-scope.js';
@@ -182,11 +182,11 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
   app.post('/threads/count', access('threads:search'), async (request) =>
     countThreads(scopeOf(request), sql, searchOf(parseBody(search, request.body))),
   );
-  app.get('/threads/:thread_id', access('threads:read'), async (request) => {
+  app.get('/threads/:thread_id', access('threads:read'), async (request, reply) => {
     const { include } = parseInput(inclusion, request.query, 'query');
     const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
-    const thread = await getThread(scope, sql, threadId);
-    return include ? { ...thread, ttl: (await findThreadTtl(scope, sql, threadId)) ?? null } : thread;
+    const more = include ? { ttl: (await findThreadTtl(scope, sql, threadId)) ?? null } : {};
+    return asJson(reply, await getThreadText(scope, sql, threadId, more));
   });
   app.patch('/threads/:thread_id', access('threads:update'), async (request, reply) => {
     const { metadata, ttl } = parseBody(change, request.body);

@@ -10,8 +10,10 @@ import type { WireThread } from '../store/row/thread-row.js';
 import { hasActiveRun } from '../store/run/has-active-run.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { findThread } from '../store/thread/find-thread.js';
+import { findThreadHead, type ThreadHead } from '../store/thread/find-thread-head.js';
+import { findValues } from '../store/thread/find-values.js';
 import { getThread } from '../store/thread/get-thread.js';
+import { getThreadHead } from '../store/thread/get-thread-head.js';
 import { lockThread } from '../store/thread/lock-thread.js';
 import { removeThread } from '../store/thread/remove-thread.js';
 import { setThreadState } from '../store/thread/set-thread-state.js';
@@ -43,8 +45,8 @@ export interface StateUpdate {
   readonly checkpoint: JsonObject | undefined;
 }
 
+/** Without its values. */
 const EMPTY_STATE = {
-  values: {},
   next: [],
   tasks: [],
   metadata: {},
@@ -78,10 +80,9 @@ export class ThreadState {
 
   /** @throws PublicError `not_found` */
   async get(asked: AskedThread, { checkpoint, subgraphs = false, select }: StateQuery): Promise<string> {
-    const thread = await getThread(asked.scope, this.parts.sql, asked.threadId);
+    const thread = await getThreadHead(asked.scope, this.parts.sql, asked.threadId);
     const place = await this.#placeOf(asked.scope, thread, checkpoint);
-    // the values of a graph that this revision has no more
-    if (!place) return JSON.stringify(selectedState({ ...EMPTY_STATE, values: thread.values ?? {} }, select));
+    if (!place) return this.#storedState(asked, select);
     return this.parts.hosts.ask('state', { ...place, subgraphs, select });
   }
 
@@ -90,7 +91,7 @@ export class ThreadState {
    * @throws PublicError `not_found`
    */
   async history(asked: AskedThread, { checkpoint, ...query }: HistoryQuery): Promise<string> {
-    const thread = await getThread(asked.scope, this.parts.sql, asked.threadId);
+    const thread = await getThreadHead(asked.scope, this.parts.sql, asked.threadId);
     const place = await this.#placeOf(asked.scope, thread, checkpoint);
     return place ? this.parts.hosts.ask('history', { ...place, ...query }) : '[]';
   }
@@ -104,7 +105,7 @@ export class ThreadState {
       await lockThread(scope, inside, threadId);
       if (await hasActiveRun(scope, inside, threadId))
         throw new PublicError('conflict', `Thread ${threadId} has an active run`);
-      const thread = await getThread(scope, inside, threadId);
+      const thread = await getThreadHead(scope, inside, threadId);
       const place = await this.#placeOf(scope, thread, update.checkpoint);
       if (!place)
         throw new PublicError('bad_request', `Thread ${threadId} belongs to no graph yet; start a run first`);
@@ -126,7 +127,7 @@ export class ThreadState {
   ): Promise<WireThread> {
     let failure: { readonly error: unknown } | undefined;
     const made = await this.#inLong(scope, threadId, async (inside) => {
-      const existing = await findThread(scope, inside, threadId);
+      const existing = await findThreadHead(scope, inside, threadId);
       const thread = await write(inside);
       if (existing) return thread;
       try {
@@ -147,6 +148,14 @@ export class ThreadState {
     });
     if (failure) throw failure.error;
     return made;
+  }
+
+  /** The values of a graph that this revision has no more; parsed only where some of them are asked for. */
+  async #storedState({ scope, threadId }: AskedThread, select: StateSelection = []): Promise<string> {
+    const found = await findValues(scope, this.parts.sql, threadId);
+    const values = found === undefined || found === 'null' ? '{}' : found;
+    if (select.length === 0) return `{"values":${values},${JSON.stringify(EMPTY_STATE).slice(1)}`;
+    return JSON.stringify(selectedState({ values: JSON.parse(values) as unknown, ...EMPTY_STATE }, select));
   }
 
   #inLong<T>(scope: Scope, threadId: string, work: (inside: Sql) => Promise<T>): Promise<T> {
@@ -198,7 +207,7 @@ export class ThreadState {
   /** Where the state is to be found; undefined when this revision does not have the graph that made it. */
   async #placeOf(
     scope: Scope,
-    { thread_id: threadId, metadata }: WireThread,
+    { thread_id: threadId, metadata }: Pick<ThreadHead, 'thread_id' | 'metadata'>,
     checkpoint: JsonObject | undefined,
   ): Promise<StatePlace | undefined> {
     const { graph_id: graphId, assistant_id: assistantId } = metadata;

@@ -11,8 +11,8 @@ import { requireAdmitted } from '../store/metadata/require-admitted.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { copyThread } from '../store/thread/copy-thread.js';
-import { findThread } from '../store/thread/find-thread.js';
-import { getThread } from '../store/thread/get-thread.js';
+import { findThreadHead } from '../store/thread/find-thread-head.js';
+import { getThreadHead } from '../store/thread/get-thread-head.js';
 import { listThreadIds } from '../store/thread/list-thread-ids.js';
 import { lockThread } from '../store/thread/lock-thread.js';
 import { pruneThread } from '../store/thread/prune-thread.js';
@@ -42,7 +42,7 @@ const statePatch = z.object({ metadata: document });
 
 /** Answers whether the thread was there; those that are gone already are what was asked for. */
 async function prune(scope: Scope, sql: Sql, threadId: string, keepsLatest: boolean): Promise<boolean> {
-  if (!(await findThread(scope, sql, threadId))) return false;
+  if (!(await findThreadHead(scope, sql, threadId))) return false;
   if (!keepsLatest) {
     await removeThread(scope, sql, threadId);
     return true;
@@ -67,7 +67,7 @@ export function registerThreadUpkeep(
 ): void {
   app.post('/threads/:thread_id/copy', access('threads:read'), async (request) => {
     const [scope, copyId] = [scopeOf(request), uuid7(clock.now())];
-    const { thread_id: threadId, metadata } = await getThread(scope, sql, pathId(request, 'thread_id'));
+    const { thread_id: threadId, metadata } = await getThreadHead(scope, sql, pathId(request, 'thread_id'));
     const copy = { thread_id: copyId, metadata: { ...metadata } };
     const toCreate = await authorize(request, 'threads:create', copy);
     await requireAdmitted(toCreate, sql, copy.metadata, `Copy of thread ${threadId}`);
@@ -89,7 +89,7 @@ export function registerThreadUpkeep(
   app.patch('/threads/:thread_id/state', access('threads:update'), async (request) => {
     const { metadata } = parseBody(statePatch, request.body);
     const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
-    const { thread_id } = await getThread(scope, sql, threadId);
+    const { thread_id } = await getThreadHead(scope, sql, threadId);
     if (!(await patchCheckpoint(scope, sql, thread_id, metadata)))
       throw new PublicError('not_found', `Thread ${threadId} has no checkpoint yet`);
     return { thread_id };

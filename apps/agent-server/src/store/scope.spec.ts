@@ -72,8 +72,11 @@ import { listTasks } from './task/list-tasks.js';
 import { countThreads } from './thread/count-threads.js';
 import { createThread } from './thread/create-thread.js';
 import { findThread } from './thread/find-thread.js';
+import { findThreadHead } from './thread/find-thread-head.js';
 import { findValues } from './thread/find-values.js';
 import { getThread } from './thread/get-thread.js';
+import { getThreadHead } from './thread/get-thread-head.js';
+import { getThreadText } from './thread/get-thread-text.js';
 import { listThreadIds } from './thread/list-thread-ids.js';
 import { lockThread } from './thread/lock-thread.js';
 import { patchThread } from './thread/patch-thread.js';
@@ -290,6 +293,18 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   },
   findThread: { ask: (scope, { threadId }) => findThread(scope, store.sql, threadId), absent: undefined },
   getThread: { ask: (scope, { threadId }) => getThread(scope, store.sql, threadId), absent: 'not_found' },
+  findThreadHead: {
+    ask: (scope, { threadId }) => findThreadHead(scope, store.sql, threadId),
+    absent: undefined,
+  },
+  getThreadHead: {
+    ask: (scope, { threadId }) => getThreadHead(scope, store.sql, threadId),
+    absent: 'not_found',
+  },
+  getThreadText: {
+    ask: (scope, { threadId }) => getThreadText(scope, store.sql, threadId, {}),
+    absent: 'not_found',
+  },
   lockThread: {
     ask: (scope, { threadId }) =>
       store.sql.transaction(scope, (inside) => lockThread(scope, inside, threadId)),

@@ -6,10 +6,9 @@ import type { Clock } from '#lib/time';
 import { unsupported } from '../../run/request-shapes.js';
 import { requestedRun, type RequestedRun } from '../../run/requested-run.js';
 import type { Asker, RunService } from '../../run/run-service.js';
-import type { WireThread } from '../../store/row/thread-row.js';
 import type { Scope } from '../../store/scope.js';
 import type { Sql } from '../../store/sql.js';
-import { findThread } from '../../store/thread/find-thread.js';
+import { findThreadHead, type ThreadHead } from '../../store/thread/find-thread-head.js';
 import type { ThreadState } from '../thread-state.js';
 import { agentTree } from './agent-tree.js';
 import { CommandError, type CommandErrorCode } from './command-error.js';
@@ -111,7 +110,7 @@ export class ThreadCommands {
     const scope = await commander.authorizeRun(body);
     const { input, ...others } = asked;
     const canAnswer = input !== undefined && input !== null;
-    const thread = canAnswer ? await findThread(scope, this.parts.sql, commander.threadId) : undefined;
+    const thread = canAnswer ? await findThreadHead(scope, this.parts.sql, commander.threadId) : undefined;
     if (pendingOf(thread).length === 0) return this.#submit(commander, scope, parse(requestedRun, body));
     // a thread that waits for an answer takes what comes as one: another run than the one that was judged
     const answered: MutableJsonObject = { ...others, command: { resume: input } };
@@ -121,7 +120,7 @@ export class ThreadCommands {
 
   async #respond(commander: Commander, params: z.infer<typeof inputRespond>): Promise<JsonObject> {
     const { threadId } = commander;
-    const thread = await findThread(await commander.authorizeRead(), this.parts.sql, threadId);
+    const thread = await findThreadHead(await commander.authorizeRead(), this.parts.sql, threadId);
     const assistantId = thread?.metadata['assistant_id'];
     if (!thread || typeof assistantId !== 'string')
       throw new CommandError('no_such_run', 'This thread has no run yet; start one by run.start');
@@ -187,7 +186,7 @@ export function parse<T>(shape: z.ZodType<T>, params: unknown): T {
 }
 
 /** Ids of the questions that a thread waits with. */
-function pendingOf(thread: WireThread | undefined): string[] {
+function pendingOf(thread: ThreadHead | undefined): string[] {
   return Object.values(thread?.interrupts ?? {})
     .flat()
     .flatMap((given) => (isJsonObject(given) && typeof given['id'] === 'string' ? [given['id']] : []));

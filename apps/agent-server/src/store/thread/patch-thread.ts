@@ -7,7 +7,7 @@ import { THREAD_COLUMNS, wireThread, type ThreadRow, type WireThread } from '../
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
-import { getThread } from './get-thread.js';
+import { getThreadHead } from './get-thread-head.js';
 
 /**
  * Merges metadata.
@@ -28,7 +28,7 @@ export async function patchThread(
     locks: threadId,
   });
   if (rows[0]) return wireThread(rows[0]);
-  const before = await getThread(scope, sql, threadId);
+  const before = await getThreadHead(scope, sql, threadId);
   const merged = { ...before.metadata, ...metadata };
   await requireAdmitted(scope, sql, merged, `Thread ${threadId}`);
   requireFit(merged, `Thread ${threadId}`);
