@@ -160,4 +160,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 18, name: 'lengths of large rows', sql: [LARGE_ROWS, CANCEL_RUN].join('\n') },
   { version: 19, name: 'groups of runs on threads', sql: [SUBMIT_RUNS, FINISH_RUNS].join('\n') },
   { version: 20, name: 'groups of threads', sql: REMOVE_THREADS },
+  { version: 21, name: 'bounds of groups of threads', sql: REMOVE_THREADS },
 ];

@@ -1,6 +1,9 @@
 /** A thread with more checkpoints or runs takes a while: it goes alone, and keeps no others waiting. */
 const MOST_OF_ONE = 100;
 
+/** Likewise of writes of its checkpoints, and of blobs. */
+const MOST_PARTS_OF_ONE = 500;
+
 /**
  * Removes threads with all that belongs to them. It waits for no other transaction: threads that are held, missing or
  * not visible are left out, as are large ones, and missing from the answer; `remove_thread` removes them one by one, or
@@ -22,6 +25,10 @@ BEGIN
         OR EXISTS (SELECT 1 FROM jsonb_array_elements(n.visible::jsonb) AS a(document) WHERE t.metadata @> a.document))
       AND NOT EXISTS (
         SELECT 1 FROM agentplane.checkpoints c WHERE c.thread_id = n.thread_id::text OFFSET ${MOST_OF_ONE})
+      AND NOT EXISTS (
+        SELECT 1 FROM agentplane.checkpoint_writes w WHERE w.thread_id = n.thread_id::text OFFSET ${MOST_PARTS_OF_ONE})
+      AND NOT EXISTS (
+        SELECT 1 FROM agentplane.checkpoint_blobs b WHERE b.thread_id = n.thread_id::text OFFSET ${MOST_PARTS_OF_ONE})
       AND NOT EXISTS (SELECT 1 FROM agentplane.runs r WHERE r.thread_id = n.thread_id OFFSET ${MOST_OF_ONE})
     ORDER BY t.thread_id FOR UPDATE OF t SKIP LOCKED) h;
   IF held IS NULL THEN RETURN; END IF;

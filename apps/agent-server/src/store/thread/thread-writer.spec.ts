@@ -5,6 +5,7 @@ import type { CallerScope } from '../scope.js';
 import { sqlFilter } from '../sql-filter.js';
 import { WORKER } from '../worker-scope.js';
 import { findThread } from './find-thread.js';
+import { removeThreads } from './remove-threads.js';
 import { ThreadWriter } from './thread-writer.js';
 
 const store = storeFixture();
@@ -94,6 +95,34 @@ describe('ThreadWriter', () => {
       free,
     ]);
     expect(rows).toEqual([]);
+  });
+
+  it.each([
+    [
+      'checkpoints',
+      `checkpoints (thread_id, checkpoint_ns, checkpoint_id, checkpoint) SELECT $1, '', n::text, '{}'`,
+    ],
+    [
+      'writes',
+      `checkpoint_writes (thread_id, checkpoint_id, task_id, idx, channel, blob) SELECT $1, 'a', 'b', n, 'c', ''`,
+    ],
+    ['blobs', `checkpoint_blobs (thread_id, channel, version, type) SELECT $1, 'c', n::text, 'json'`],
+  ])('leaves a thread of many %s out of a group', async (_what, rows) => {
+    const writer = new ThreadWriter(store.sql);
+    const threads = await newThreads(writer, 3);
+    const [large = '', some = ''] = threads;
+    for (const [threadId, count] of [
+      [large, 600],
+      [some, 90],
+    ])
+      await store.pool.query(`INSERT INTO agentplane.${rows} FROM generate_series(1, $2::int) AS n`, [
+        threadId,
+        count,
+      ]);
+    const removals = threads.map((threadId) => ({ scope: WORKER, threadId }));
+    expect([...(await removeThreads(WORKER, store.sql, removals))].sort()).toEqual(threads.slice(1).sort());
+    await writer.remove(WORKER, large);
+    expect(await exist(large)).toBe(false);
   });
 
   it('removes a large thread with all its checkpoints', async () => {
