@@ -56,6 +56,7 @@ async function submit(
 ): Promise<QueuedRun> {
   const { rows } = await sql.inScope<Submitted>(scope, {
     name: 'submit-run',
+    takesTurn: queueing.newThread === undefined && kwargs.length > LARGE_CHARS,
     text: SUBMIT,
     values: [
       run.runId,
@@ -74,7 +75,6 @@ async function submit(
       outlineText(run, kwargs),
     ],
     locks: run.threadId,
-    takesTurn: kwargs.length > LARGE_CHARS,
   });
   const submitted = rows[0];
   if (!submitted) throw threadNotFound(run.threadId);
