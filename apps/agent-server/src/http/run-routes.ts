@@ -147,7 +147,7 @@ function modesOf(given: unknown): StreamMode[] | undefined {
   return modes && modes.length > 0 ? modes : undefined;
 }
 
-const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid');
+const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid').toLowerCase();
 const cancellation = z
   .object({
     thread_id: uuid.nullish(),

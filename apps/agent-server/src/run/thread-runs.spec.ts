@@ -222,6 +222,18 @@ describe('ThreadRuns', () => {
     expect(await ended).toMatchObject({ isAccepted: true });
   });
 
+  it('bounds how long a request waits for a thread that another server holds', async () => {
+    const threadId = await newThread({ owner: 'alice' });
+    let outcome: Promise<string> | undefined;
+    await whileHeld('threads', 'thread_id', threadId, async () => {
+      const cancelled = cancelRun(ALICE, store.sql, newId(), threadId.toUpperCase(), 'interrupt');
+      outcome = cancelled.then(String, (error: unknown) => (error as { code: string }).code);
+      expect(store.sql.isTurnTaken(threadId)).toBe(true);
+      await Promise.race([outcome, systemClock.sleep(15_000)]);
+    });
+    expect(await outcome).toBe('unavailable');
+  }, 30_000);
+
   it('refuses the end of an outdated attempt, and accepts the others', async () => {
     const runs = threadRuns();
     const [one, two] = await atWork(runs, await newThreads(2));

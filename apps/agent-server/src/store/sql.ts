@@ -1,4 +1,5 @@
-import { inTransaction, type Connection, type Pool } from '#lib/postgres';
+import { PublicError } from '#lib/errors';
+import { inTransaction, sqlState, type Connection, type Pool } from '#lib/postgres';
 import { NamedTurns } from './named-turns.js';
 import type { Scope, WorkerScope } from './scope.js';
 import { EVERY_ROW } from './sql-filter.js';
@@ -11,6 +12,8 @@ export interface Statement {
   readonly values?: unknown[];
   /** The thread whose row it locks, or may wait for. */
   readonly locks?: string;
+  /** The thread may be new: a transaction to bound the wait for its row would cost more than the rare wait. */
+  readonly mayCreate?: boolean;
   /** It may look at every row of a table. */
   readonly scans?: boolean;
   /** It may work for long: no more of them at once than of transactions. */
@@ -34,6 +37,15 @@ interface Answer<R> {
 /** Short transactions at once, and statements that take a turn. */
 const MAX_TRANSACTIONS = 2;
 
+/**
+ * How long a request waits for the row of a thread, with its connection. Those of this server wait without one; another
+ * server, which has turns of its own, may hold the row for as long as code of the agent takes.
+ */
+const LOCK_WAIT_SECONDS = 3;
+
+const BEGIN_BOUNDED = `BEGIN; SET LOCAL lock_timeout = '${LOCK_WAIT_SECONDS}s'`;
+const LOCK_NOT_AVAILABLE = '55P03';
+
 /** Of one caller. */
 const MAX_WAITING = 5_000;
 
@@ -50,7 +62,8 @@ function turnsOf(connections: number): { readonly short: Turns; readonly long: T
 }
 
 function turnOf(threadId: string): string {
-  return `Thread ${threadId}`;
+  // Postgres takes ids in either case
+  return `Thread ${threadId.toLowerCase()}`;
 }
 
 /**
@@ -87,12 +100,14 @@ export class Sql {
    */
   inScope<R extends object = Row>(
     scope: Scope,
-    { name, text, values = [], locks, scans = false, takesTurn = false }: Statement,
+    { name, text, values = [], locks, mayCreate = false, scans = false, takesTurn = false }: Statement,
   ): Promise<Answer<R>> {
     const filter = scope.kind === 'worker' ? EVERY_ROW : scope.filter;
     const statement = { text, values: [filter.alternatives, ...values] };
+    const asked = name === undefined ? statement : { name, ...statement };
+    const isBounded = locks !== undefined && !mayCreate && scope.kind === 'caller' && !this.#connection;
     const ask = (): Promise<Answer<R>> =>
-      this.#query(name === undefined ? statement : { name, ...statement });
+      isBounded ? this.#begin(scope, locks, (inside) => inside.#query(asked)) : this.#query(asked);
     if (scans && scope.kind === 'caller' && !this.#connection) return this.#scans.take(scope, ask);
     const isFree = !takesTurn || this.#connection;
     return this.#ofThread(scope, locks, () => (isFree ? ask() : this.#turns.short.take(scope, ask)));
@@ -121,11 +136,25 @@ export class Sql {
   ): Promise<T> {
     if (this.#connection) return work(this);
     const { short, long } = this.#turns;
-    const perform = (): Promise<T> =>
-      inTransaction(this.#pool, (connection) => work(new Sql(this.#pool, connection)));
+    const perform = (): Promise<T> => this.#begin(scope, locks, work);
     // whoever waits for the turn of a long one keeps nobody from its thread
     if (isLong) return long.take(scope, () => this.#ofThread(scope, locks, perform));
     return this.#ofThread(scope, locks, () => short.take(scope, perform));
+  }
+
+  /** The server's own work waits for as long as it takes. @throws PublicError `unavailable` */
+  async #begin<T>(scope: Scope, locks: string | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
+    const isBounded = scope.kind === 'caller' && locks !== undefined;
+    const perform = (connection: Connection): Promise<T> => work(new Sql(this.#pool, connection));
+    try {
+      return await inTransaction(this.#pool, perform, isBounded ? BEGIN_BOUNDED : 'BEGIN');
+    } catch (error) {
+      if (!isBounded || sqlState(error) !== LOCK_NOT_AVAILABLE) throw error;
+      throw new PublicError(
+        'unavailable',
+        `Thread ${locks}: another server has been changing it for ${LOCK_WAIT_SECONDS} s; retry`,
+      );
+    }
   }
 
   /**

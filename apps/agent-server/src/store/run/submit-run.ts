@@ -75,6 +75,7 @@ async function submit(
       outlineText(run, kwargs),
     ],
     locks: run.threadId,
+    mayCreate: queueing.newThread !== undefined,
   });
   const submitted = rows[0];
   if (!submitted) throw threadNotFound(run.threadId);
