@@ -34,4 +34,20 @@ describe('Batch', () => {
     const settled = await Promise.allSettled([batch.add(1), batch.add(2), batch.add(3)]);
     expect(settled.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
+
+  it('fails an item that cannot be measured alone, and goes on', async () => {
+    const sizes: number[] = [];
+    const batch = new Batch<unknown, unknown>(
+      async (items) => {
+        sizes.push(items.length);
+        return (item) => item;
+      },
+      { maxBytes: 3, bytesOf: (item) => JSON.stringify(item).length },
+    );
+    const settled = await Promise.allSettled([1, 10n, 2, 3, 4].map((item) => batch.add(item)));
+    expect(settled.map(({ status }) => status[0]).join('')).toBe('frfff');
+    expect(sizes).toEqual([3, 1]);
+    await expect(batch.add(10n)).rejects.toThrow('BigInt');
+    expect(await batch.add(5)).toBe(5);
+  });
 });

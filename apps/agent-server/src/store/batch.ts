@@ -49,19 +49,30 @@ export class Batch<I, O> {
     setImmediate(() => void this.#flush());
   }
 
-  #nextCount(): number {
+  /** What goes out together; an item that cannot be measured fails by itself. */
+  #takeNext(): Waiting<I, O>[] {
     const { maxItems = MAX_ITEMS, maxBytes = Infinity, bytesOf = () => 0 } = this.bounds;
+    const batch: Waiting<I, O>[] = [];
     let bytes = 0;
-    const tooMany = this.#waiting.findIndex(({ item }, index) => {
-      bytes += bytesOf(item);
-      return index > 0 && (index >= maxItems || bytes > maxBytes);
-    });
-    return tooMany < 0 ? this.#waiting.length : tooMany;
+    let taken = 0;
+    for (const waiting of this.#waiting) {
+      try {
+        bytes += bytesOf(waiting.item);
+        if (batch.length > 0 && (batch.length >= maxItems || bytes > maxBytes)) break;
+        batch.push(waiting);
+      } catch (error) {
+        waiting.reject(error);
+      }
+      taken++;
+    }
+    this.#waiting.splice(0, taken);
+    return batch;
   }
 
   async #flush(): Promise<void> {
-    const batch = this.#waiting.splice(0, this.#nextCount());
+    const batch = this.#takeNext();
     try {
+      if (batch.length === 0) return;
       const outputOf = await this.perform(batch.map((waiting) => waiting.item));
       for (const waiting of batch) settle(waiting, outputOf);
     } catch (error) {
