@@ -57,6 +57,30 @@ describe('a server that gets a document to be read with its row', () => {
     }
   });
 
+  it('refuses one of very many values, also where changes put it together', async () => {
+    const many = (name: string, count: number) =>
+      `{${Array.from({ length: count }, (_, n) => `"${name}${n}":0`).join()}}`;
+    const bodyOf = (metadata: string) => `{"graph_id":"counter","metadata":${metadata}}`;
+    expect(await send('POST', '/assistants', bodyOf(many('a', 20_000)))).toMatchObject({
+      status: 422,
+      body: { detail: [{ msg: 'must not hold more than 20000 values' }] },
+    });
+    const { assistant_id: assistant } = (await send('POST', '/assistants', bodyOf(many('a', 15_000)))).body;
+    const path = `/assistants/${assistant}`;
+    expect((await send('PATCH', path, `{"metadata":${many('b', 15_000)}}`)).status).toBe(413);
+    expect((await send('PATCH', path, `{"metadata":${many('b', 4_000)}}`)).status).toBe(200);
+    const run = `{"assistant_id":"${assistant}","metadata":${many('c', 4_000)}}`;
+    expect((await send('POST', '/runs', run)).status).toBe(413);
+  });
+
+  it('makes no run of an assistant whose metadata are larger than those of a run', async () => {
+    const { assistant_id: assistant } = (await send('POST', '/assistants', '{"graph_id":"counter"}')).body;
+    for (const name of ['a', 'b'])
+      await send('PATCH', `/assistants/${assistant}`, `{"metadata":{"${name}":"${'x'.repeat(600_000)}"}}`);
+    const { status, body } = await send('POST', '/runs', `{"assistant_id":"${assistant}"}`);
+    expect([status, JSON.stringify(body)]).toEqual([413, expect.stringContaining('1048576')]);
+  });
+
   it('keeps one that a configuration holds out of checkpoints', async () => {
     const thread = (await send('POST', '/threads', '{}')).body['thread_id'];
     const body = `{${RUN},"config":{"configurable":{"small":"x","text":"${'x'.repeat(2_000_000)}"}}}`;

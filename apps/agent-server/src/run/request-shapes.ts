@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import { isJsonObject } from '#lib/json';
-import { documentBytes, MAX_DOCUMENT_BYTES } from '../store/document-bytes.js';
+import { documentSize, MAX_DOCUMENT_BYTES, MAX_DOCUMENT_VALUES } from '../store/document-bytes.js';
 
 /** Text that may go into the database as it is. */
 export const text = z.string().regex(/^[^\u0000]*$/, 'must not hold a NUL character');
@@ -10,10 +10,13 @@ export const text = z.string().regex(/^[^\u0000]*$/, 'must not hold a NUL charac
 export const record = z.custom<Record<string, unknown>>(isJsonObject, 'must be a JSON object');
 
 /** An object that is stored to be searched: every look at its row reads it whole. */
-export const document = record.refine(
-  (given) => documentBytes(given) <= MAX_DOCUMENT_BYTES,
-  `must not be larger than ${MAX_DOCUMENT_BYTES} bytes`,
-);
+export const document = record.superRefine((given, context) => {
+  const { bytes, values } = documentSize(given);
+  if (bytes > MAX_DOCUMENT_BYTES)
+    context.addIssue({ code: 'custom', message: `must not be larger than ${MAX_DOCUMENT_BYTES} bytes` });
+  else if (values > MAX_DOCUMENT_VALUES)
+    context.addIssue({ code: 'custom', message: `must not hold more than ${MAX_DOCUMENT_VALUES} values` });
+});
 
 /** Which checkpoint of a thread is meant. Nothing else is taken over: the thread and the caller are not for it to say. */
 export const checkpointShape = z.object({

@@ -5,6 +5,7 @@ import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
 import type { ReadFrom, RunResult } from '../log/event-log.js';
 import { BEGINNING } from '../log/position.js';
+import { requireRunMetadata } from '../store/document-bytes.js';
 import { markStreamed } from '../store/event/mark-streamed.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
@@ -214,13 +215,15 @@ export class RunService {
   ): StoredRun {
     const { assistant, config } = given;
     const now = this.parts.clock.now();
+    const metadata = { ...assistant.metadata, ...config.metadata, ...request.metadata };
+    requireRunMetadata(metadata);
     return {
       runId: uuid7(now),
       threadId: threadId ?? uuid7(now),
       isTemporary: threadId === undefined && request.on_completion !== 'keep',
       assistantId: assistant.assistant_id,
       graphId: assistant.graph_id,
-      metadata: { ...assistant.metadata, ...config.metadata, ...request.metadata },
+      metadata,
       kwargs: kwargsOf(request, { ...given, caller: fields }),
     };
   }

@@ -35,7 +35,7 @@ export class ThreadRuns {
   ) {
     this.#submissions = new Batch((submissions) => this.#submitAll(submissions), {
       maxBytes: MAX_STATEMENT_BYTES,
-      bytesOf: ({ kwargs }) => kwargs.length,
+      bytesOf: ({ length }) => length,
     });
     this.#ends = new Batch((ends) => this.#endAll(ends), {
       maxBytes: MAX_STATEMENT_BYTES,

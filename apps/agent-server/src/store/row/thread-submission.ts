@@ -1,4 +1,4 @@
-import { jsonText } from '../json-text.js';
+import { jsonbText, jsonText } from '../json-text.js';
 import type { Scope } from '../scope.js';
 import { outlineText } from './run-outline.js';
 import type { Queueing } from './queued-run.js';
@@ -7,6 +7,7 @@ import type { StoredRun } from './stored-run.js';
 /** A run on a thread that exists, on its way into the database. */
 export class ThreadSubmission {
   #kwargs: string | undefined;
+  #metadata: string | undefined;
 
   constructor(
     readonly scope: Scope,
@@ -17,6 +18,16 @@ export class ThreadSubmission {
   /** JSON; made once: inputs may be large. */
   get kwargs(): string {
     return (this.#kwargs ??= jsonText(this.run.kwargs));
+  }
+
+  /** JSON. */
+  get metadata(): string {
+    return (this.#metadata ??= jsonbText(this.run.metadata));
+  }
+
+  /** Of what it adds to a statement; outlines are a few words. */
+  get length(): number {
+    return this.kwargs.length + this.metadata.length;
   }
 
   /** JSON. */

@@ -1,4 +1,3 @@
-import { jsonbText } from '../json-text.js';
 import type { QueuedRun } from '../row/queued-run.js';
 import type { ThreadSubmission } from '../row/thread-submission.js';
 import type { WorkerScope } from '../scope.js';
@@ -33,7 +32,7 @@ export async function submitRuns(
       submissions.map((submission) => visibleTo(submission.scope)),
       submissions.map(({ run }) => run.assistantId),
       submissions.map(({ run }) => run.graphId),
-      submissions.map(({ run }) => jsonbText(run.metadata)),
+      submissions.map(({ metadata }) => metadata),
       submissions.map(({ kwargs }) => kwargs),
       submissions.map(({ outline }) => outline),
       submissions.map(({ queueing }) => queueing.strategy),
