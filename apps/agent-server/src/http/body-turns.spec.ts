@@ -21,7 +21,10 @@ function enter(
   { caller = 'alice', left = NEVER } = {},
 ): Promise<BodyTurn | undefined> {
   const turn = turns.enter({ caller, length }, left);
-  void turn.then(() => begun.push(name));
+  void turn.then(
+    () => begun.push(name),
+    () => undefined,
+  );
   return turn;
 }
 
@@ -94,5 +97,36 @@ describe('BodyTurns', () => {
     expect(turns.taken).toBe(MIB);
     second?.leave();
     expect([turns.taken, clock.pending]).toEqual([0, 0]);
+  });
+
+  it('refuses a caller whose requests hold much without a turn, and any once all hold too much', async () => {
+    const hold = async (caller: string): Promise<BodyTurn | undefined> => {
+      const turn = await enter(caller, 4 * MIB, { caller });
+      turn?.arrived(4 * MIB);
+      await clock.advance(5_000);
+      return turn;
+    };
+    const held = [await hold('alice'), await hold('alice')];
+    const refused = expect.objectContaining({ code: 'too_many' });
+    await expect(hold('alice')).rejects.toEqual(refused);
+    held[0]?.abandon();
+    await expect(hold('alice')).rejects.toEqual(refused);
+    held[0]?.leave();
+    held.push(await hold('alice'));
+    for (const caller of ['bob', 'bob', 'carol', 'carol', 'dave', 'dave']) held.push(await hold(caller));
+    await expect(hold('erin')).rejects.toEqual(expect.objectContaining({ code: 'unavailable' }));
+    for (const turn of held) turn?.leave();
+    const again = await hold('alice');
+    again?.leave();
+    expect([turns.taken, clock.pending]).toEqual([0, 0]);
+  });
+
+  it('refuses what waited while its caller came to hold much', async () => {
+    const [first, second] = await Promise.all([enter('first', 4 * MIB), enter('second', 4 * MIB)]);
+    const waiting = Promise.allSettled([enter('third', 4 * MIB), enter('fourth', 4 * MIB)]);
+    for (const turn of [first, second]) turn?.arrived(4 * MIB);
+    await clock.advance(5_000);
+    expect((await waiting).map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+    expect(turns.taken).toBe(4 * MIB);
   });
 });

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 
 declare module 'fastify' {
@@ -20,6 +21,12 @@ const ARRIVAL_MS = 1_000;
 /** So does a request whose work is not done by then: it may wait for the end of a run. */
 const WORK_MS = 5_000;
 
+/** A request whose client has gone may still hold its body: the end of its work is not seen where it answers nothing. */
+const LONGEST_WORK_MS = 600_000;
+
+/** Bodies of requests that go on without a turn, together: as many times what has a turn; one caller's once. */
+const MAX_KEPT = 4;
+
 export interface Announced {
   /** Callers take turns; undefined: nobody says who calls. */
   readonly caller: string | undefined;
@@ -30,6 +37,8 @@ export interface Announced {
 export interface BodyTurn {
   /** The body is here whole, and this long: from now on no more is counted. */
   arrived(length: number): void;
+  /** Its client has gone; what it asked for goes on, with its body. */
+  abandon(): void;
   /** The body has been dealt with; more than once is as good. */
   leave(): void;
 }
@@ -42,12 +51,15 @@ interface Waiting {
 /**
  * Lets large bodies in one after another, as many at a time as the limit holds: hundreds that came at once would all be
  * parsed before the first is stored, and what was not read yet waits with its client. Callers take turns, so that nobody
- * holds others up for longer than a turn lasts, however many bodies wait.
+ * holds others up for longer than a turn lasts, however many bodies wait. Requests that go on without a turn, since they
+ * wait for a thread or a place, keep their parsed bodies: what these hold is bounded as well.
  */
 export class BodyTurns {
   /** By caller, the one that was served longest ago first. */
   readonly #waiting = new Map<string | undefined, Waiting[]>();
   #taken = 0;
+  /** Bytes of bodies without a turn that requests hold, by caller. */
+  readonly #kept = new Map<string | undefined, number>();
 
   constructor(
     private readonly maxBytes: number,
@@ -62,10 +74,12 @@ export class BodyTurns {
   /**
    * Waits for the turn of a body.
    * @param left resolves when its client has gone
+   * @throws PublicError `too_many`, `unavailable` when requests without a turn hold too much
    */
   async enter({ caller, length }: Announced, left: Promise<void>): Promise<BodyTurn | undefined> {
     const bytes = Math.min(length ?? MOST_OF_ONE_BYTES, MOST_OF_ONE_BYTES);
     if (bytes <= SMALL_BYTES) return undefined;
+    this.#requireMemory(caller, bytes);
     if (this.#waiting.size > 0 || !this.#hasRoomFor(bytes)) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const waiting = { bytes, begin: resolve };
@@ -74,10 +88,37 @@ export class BodyTurns {
       else this.#waiting.set(caller, [waiting]);
       await Promise.race([promise, left]);
       // its client has gone: what reads the body finds that
-      return this.#withdraw(caller, waiting) ? undefined : this.#begun(bytes);
+      if (this.#withdraw(caller, waiting)) return undefined;
+      try {
+        this.#requireMemory(caller, bytes);
+      } catch (error) {
+        this.#taken -= bytes;
+        this.#next();
+        throw error;
+      }
+      return this.#begun(caller, bytes);
     }
     this.#taken += bytes;
-    return this.#begun(bytes);
+    return this.#begun(caller, bytes);
+  }
+
+  /** @throws PublicError */
+  #requireMemory(caller: string | undefined, bytes: number): void {
+    const ofCaller = caller === undefined ? 0 : (this.#kept.get(caller) ?? 0);
+    if (ofCaller > 0 && ofCaller + bytes > this.maxBytes)
+      throw new PublicError(
+        'too_many',
+        `Requests with ${ofCaller} bytes of yours wait for their turn; retry when some have ended`,
+      );
+    const all = [...this.#kept.values()].reduce((sum, kept) => sum + kept, 0);
+    if (all > 0 && all + bytes > MAX_KEPT * this.maxBytes)
+      throw new PublicError('unavailable', `Requests with ${all} bytes wait for their turn; retry`);
+  }
+
+  #keep(caller: string | undefined, bytes: number): void {
+    const kept = (this.#kept.get(caller) ?? 0) + bytes;
+    if (kept > 0) this.#kept.set(caller, kept);
+    else this.#kept.delete(caller);
   }
 
   /** Whether it was still waiting. */
@@ -95,28 +136,50 @@ export class BodyTurns {
     return this.#taken === 0 || this.#taken + bytes <= this.maxBytes;
   }
 
-  #begun(bytes: number): BodyTurn {
+  #begun(caller: string | undefined, bytes: number): BodyTurn {
     let held = bytes;
+    let body = 0;
+    let kept = 0;
+    let hasTurn = true;
     let isOver = false;
-    const leave = (): void => {
-      if (isOver) return;
-      isOver = true;
+    const pass = (): void => {
       cancel();
+      if (!hasTurn) return;
+      hasTurn = false;
       this.#taken -= held;
       this.#next();
     };
-    let cancel = this.clock.after(ARRIVAL_MS, leave);
+    /** The request goes on without its turn. */
+    const goOn = (): void => {
+      if (kept === 0) this.#keep(caller, (kept = body));
+      pass();
+    };
+    const leave = (): void => {
+      if (isOver) return;
+      isOver = true;
+      this.#keep(caller, -kept);
+      pass();
+    };
+    const abandon = (): void => {
+      if (isOver) return;
+      goOn();
+      if (kept === 0) return leave();
+      cancel = this.clock.after(LONGEST_WORK_MS, leave);
+    };
+    let cancel = this.clock.after(ARRIVAL_MS, goOn);
     const arrived = (length: number): void => {
       if (isOver) return;
       if (length <= SMALL_BYTES) return leave();
+      body = length;
+      if (!hasTurn) return goOn();
       cancel();
       const tooMany = Math.max(0, held - length);
       held -= tooMany;
       this.#taken -= tooMany;
       if (tooMany > 0) this.#next();
-      cancel = this.clock.after(WORK_MS, leave);
+      cancel = this.clock.after(WORK_MS, goOn);
     };
-    return { arrived, leave };
+    return { arrived, abandon, leave };
   }
 
   #next(): void {
@@ -142,22 +205,30 @@ export function takeTurns(app: FastifyInstance, turns: BodyTurns): void {
     if (announced !== undefined && announced <= SMALL_BYTES) return done(null, body);
     takeTurn(turns, announced, request, reply).then(() => done(null, body), done);
   });
+  // also where the client has gone: the work has ended
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    request.bodyTurn?.leave();
+    done(null, payload);
+  });
 }
 
 async function takeTurn(
   turns: BodyTurns,
   announced: number | undefined,
   request: FastifyRequest,
-  { raw: response }: FastifyReply,
+  reply: FastifyReply,
 ): Promise<void> {
+  const { raw: response } = reply;
   const left = Promise.withResolvers<void>();
   response.once('close', left.resolve);
-  const turn = await turns.enter({ caller: request.caller?.identity, length: announced }, left.promise);
-  response.off('close', left.resolve);
+  const announcement = { caller: request.caller?.identity, length: announced };
+  const turn = await turns
+    .enter(announcement, left.promise)
+    .finally(() => response.off('close', left.resolve));
   if (!turn) return;
   request.bodyTurn = turn;
   if (response.closed) turn.leave();
-  else response.once('close', turn.leave);
+  else response.once('close', () => (reply.sent ? turn.leave() : turn.abandon()));
 }
 
 /** Lets go of the body of a request whose answer lasts: inputs are large. */
