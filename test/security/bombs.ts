@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { sendRaw } from '#lib/testing';
 import type { FindArena } from './arena.js';
 import { findServers, type RawServer } from './raw-servers.js';
@@ -52,6 +52,11 @@ interface BodyRow {
 }
 
 const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+/** 160 MiB of blanks, more than the api takes, in parts that inflate to what follows each other. */
+const bomb = (compress: (text: Buffer) => Buffer) => {
+  const part = compress(Buffer.alloc(1 << 20, ' '));
+  return Buffer.concat(Array.from({ length: 160 }, () => part));
+};
 const RUN = '{"id":"00000000-0000-4000-8000-000000000001","name":"n","run_type":"chain"';
 
 /** Bodies for `POST /runs` of the api and `POST /threads` of an agent. */
@@ -61,9 +66,19 @@ const BODIES: Readonly<Record<string, BodyRow>> = {
   '500,000 lists': { body: () => '['.repeat(500_000), statuses: [400, 413, 422] },
   'no JSON': { body: () => '{"a"', statuses: [400, 422] },
   'a gzip bomb': {
-    body: () => gzipSync(Buffer.alloc(50_000_000, ' ')),
+    body: () => bomb(gzipSync),
     headers: { 'content-encoding': 'gzip' },
-    statuses: [400, 415],
+    statuses: [400, 413, 415],
+  },
+  'a zstd bomb': {
+    body: () => bomb(zstdCompressSync),
+    headers: { 'content-encoding': 'zstd' },
+    statuses: [400, 413, 415],
+  },
+  'a zstd window of 2 GiB': {
+    body: () => Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0xa8, 1, 0, 0]),
+    headers: { 'content-encoding': 'zstd' },
+    statuses: [400, 413, 415],
   },
   'codings in codings': {
     body: () => gzipSync(gzipSync('{}')),

@@ -28,8 +28,13 @@ export async function readBody(
   maxBytes: number,
   seen?: (bytes: number) => void,
 ): Promise<Buffer> {
+  return joinPieces(bodyPieces(body, seen), maxBytes);
+}
+
+/** @throws PublicError too_large */
+export async function joinPieces(from: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
   const pieces = new Pieces();
-  for await (const piece of bodyPieces(body, seen)) {
+  for await (const piece of from) {
     if (pieces.length + piece.length > maxBytes)
       throw new PublicError('too_large', 'The request body is too large');
     pieces.add(piece);

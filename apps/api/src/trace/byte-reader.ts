@@ -2,6 +2,9 @@ import { Pieces } from '#lib/http';
 
 /** The stream broke its format or a limit. */
 export class UnreadableError extends Error {
+  /** Of the problem that the caller reads. */
+  readonly type: string = 'multipart_invalid';
+
   constructor(
     message: string,
     readonly isTooLarge = false,

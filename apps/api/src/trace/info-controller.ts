@@ -22,8 +22,8 @@ const INFO: InfoAnswer = {
     size_limit_bytes: 20_971_520,
   },
   instance_flags: {
-    gzip_body_enabled: false,
-    zstd_compression_enabled: false,
+    gzip_body_enabled: true,
+    zstd_compression_enabled: true,
     ch_query_enabled: false,
     sdb_query_enabled: false,
     dataset_examples_multipart_enabled: false,

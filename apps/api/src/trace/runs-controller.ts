@@ -1,9 +1,7 @@
-import { Readable } from 'node:stream';
 import { Body, Controller, Get, Header, Headers, HttpCode, Patch, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
-import { PublicError } from '#lib/errors';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
 import { AnswerBudget } from './answer-budget.js';
@@ -17,6 +15,7 @@ import {
   RunRequest,
   RunUpdateRequest,
 } from './run-request.js';
+import { FromBody, type SentBody } from './sent-body.js';
 import { type StoredRuns, TraceIngestion } from './trace-ingestion.js';
 import { Traces } from './traces.js';
 import { Described } from '../wire/described.js';
@@ -27,12 +26,6 @@ const BUSY = 'Too many traces arrive at once: try again';
 function taken({ erased, mended }: StoredRuns): StoredRunsAnswer {
   const except = erased === 0 ? '' : `, except ${erased} creates and updates of deleted traces`;
   return { message: `Runs were stored${except}`, ...(mended.length > 0 ? { mended } : {}) };
-}
-
-/** @param kind what the body should be, for the caller */
-function stream(body: unknown, kind: 'JSON' | 'multipart'): Readable {
-  if (body instanceof Readable) return body;
-  throw new PublicError('bad_request', `A ${kind} body is required`);
 }
 
 /** Runs of traces, on the wire of the `langsmith` clients. */
@@ -59,9 +52,8 @@ export class RunsController {
   async multipart(
     @FromCaller() caller: Caller,
     @Headers('content-type') contentType: string,
-    @Body() body: unknown,
+    @FromBody('multipart') sent: SentBody,
   ): Promise<StoredPartsAnswer> {
-    const sent = stream(body, 'multipart');
     const stored = await this.ingestion.multipart(caller, contentType, sent);
     const { notKept } = stored;
     const answer = taken(stored);
@@ -80,8 +72,8 @@ export class RunsController {
     body: RunBatchRequest,
     refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
-  async batch(@FromCaller() caller: Caller, @Body() body: unknown): Promise<object> {
-    return taken(await this.ingestion.batch(caller, stream(body, 'JSON')));
+  async batch(@FromCaller() caller: Caller, @FromBody('JSON') sent: SentBody): Promise<object> {
+    return taken(await this.ingestion.batch(caller, sent));
   }
 
   @Post('delete')
@@ -105,8 +97,8 @@ export class RunsController {
     body: RunRequest,
     refuses: { 400: 'There is no JSON body', 429: BUSY },
   })
-  async create(@FromCaller() caller: Caller, @Body() body: unknown): Promise<object> {
-    return taken(await this.ingestion.single(caller, 'post', stream(body, 'JSON')));
+  async create(@FromCaller() caller: Caller, @FromBody('JSON') sent: SentBody): Promise<object> {
+    return taken(await this.ingestion.single(caller, 'post', sent));
   }
 
   @Patch(':run_id')
@@ -122,9 +114,9 @@ export class RunsController {
   async update(
     @FromCaller() caller: Caller,
     @PathId('run_id') runId: string,
-    @Body() body: unknown,
+    @FromBody('JSON') sent: SentBody,
   ): Promise<object> {
-    return taken(await this.ingestion.single(caller, 'patch', stream(body, 'JSON'), runId));
+    return taken(await this.ingestion.single(caller, 'patch', sent, runId));
   }
 
   @Get(':run_id')

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import type { Caller } from '#lib/auth';
-import { bodyPieces, readBody, type BufferBudget } from '#lib/http';
+import { type BufferBudget, joinPieces } from '#lib/http';
 import { PublicError, type FieldProblem } from '#lib/errors';
 import {
   JsonSyntaxError,
@@ -12,8 +11,10 @@ import {
 } from '#lib/trace-store';
 import { invalid } from '../wire/request-pipe.js';
 import { UnreadableError } from './byte-reader.js';
+import { HeldBody } from './held-body.js';
 import { boundaryOf, multipartParts } from './multipart.js';
 import { MultipartRuns, type NotKept } from './multipart-runs.js';
+import type { SentBody } from './sent-body.js';
 
 /** Largest part of a request; a single payload cannot be longer. */
 const MAX_PART_BYTES = 67_108_864;
@@ -43,12 +44,12 @@ export class TraceIngestion {
   }
 
   /** `{"post": […], "patch": […]}` */
-  async batch(caller: Caller, body: Readable): Promise<StoredRuns> {
+  async batch(caller: Caller, body: SentBody): Promise<StoredRuns> {
     return this.#whole(caller, body, async (bytes) => this.#store(caller, await this.#split(caller, bytes)));
   }
 
   /** One run, created or updated. One that is created without an id gets one. */
-  async single(caller: Caller, kind: 'post' | 'patch', body: Readable, id?: string): Promise<StoredRuns> {
+  async single(caller: Caller, kind: 'post' | 'patch', body: SentBody, id?: string): Promise<StoredRuns> {
     return this.#whole(caller, body, async (run) => {
       const named = id === undefined ? { newId: randomUUID() } : { id };
       const operation: RunOperation = { run, place: ['body'], ...named };
@@ -63,11 +64,11 @@ export class TraceIngestion {
   async multipart(
     caller: Caller,
     contentType: string,
-    body: Readable,
+    body: SentBody,
   ): Promise<StoredRuns & { readonly notKept: NotKept }> {
     const boundary = boundaryOf(contentType);
     if (boundary === undefined) throw new PublicError('bad_request', 'The content type names no boundary');
-    const account = this.budget.open(caller.tenantId);
+    const held = this.#hold(caller, body);
     const runs = new MultipartRuns();
     const refused: FieldProblem[] = [];
     const mended: FieldProblem[] = [];
@@ -79,24 +80,23 @@ export class TraceIngestion {
       refused.splice(MAX_PROBLEMS);
       mended.push(...result.mended);
       mended.splice(MAX_PROBLEMS);
-      account.keep(runs.heldBytes);
+      held.keep(runs.heldBytes);
     };
     try {
       const limits = {
         maxBytes: this.maxBodyBytes,
         maxPartBytes: Math.min(MAX_PART_BYTES, this.maxBodyBytes),
       };
-      for await (const part of multipartParts(bodyPieces(body, account.hold), boundary, limits)) {
+      for await (const part of multipartParts(held.pieces(), boundary, limits)) {
         runs.add(part);
         if (runs.isFull) await flush(false);
       }
       await flush(true);
     } catch (error) {
       if (!(error instanceof UnreadableError)) throw error;
-      await this.#refuseWhole(caller, 'multipart_invalid', error.message);
-      throw unreadable(error);
+      throw await this.#unreadable(caller, error);
     } finally {
-      account.keep(0);
+      held.release();
     }
     const problems = [...runs.problems, ...refused];
     if (problems.length > 0) throw invalid(problems);
@@ -104,15 +104,21 @@ export class TraceIngestion {
   }
 
   /** Bodies that cannot be handed on before their end count as long as they are worked on. */
-  async #whole<T>({ tenantId }: Caller, body: Readable, work: (bytes: Buffer) => Promise<T>): Promise<T> {
-    const account = this.budget.open(tenantId);
+  async #whole<T>(caller: Caller, body: SentBody, work: (bytes: Buffer) => Promise<T>): Promise<T> {
+    const held = this.#hold(caller, body);
     try {
-      const bytes = await readBody(body, this.maxBodyBytes, account.hold);
+      const bytes = await joinPieces(held.pieces(), this.maxBodyBytes);
       if (bytes.length === 0) throw new PublicError('bad_request', 'A JSON body is required');
       return await work(bytes);
+    } catch (error) {
+      throw error instanceof UnreadableError ? await this.#unreadable(caller, error) : error;
     } finally {
-      account.keep(0);
+      held.release();
     }
+  }
+
+  #hold({ tenantId }: Caller, body: SentBody): HeldBody {
+    return new HeldBody(body, this.budget.open(tenantId), this.maxBodyBytes);
   }
 
   /** @throws JsonSyntaxError, PublicError */
@@ -133,6 +139,13 @@ export class TraceIngestion {
     await this.store.ingestProblems.refuse(caller.tenantId, { type, message }, ownProject(caller));
   }
 
+  async #unreadable(caller: Caller, { isTooLarge, message, type }: UnreadableError): Promise<PublicError> {
+    await this.#refuseWhole(caller, type, message);
+    return isTooLarge
+      ? new PublicError('too_large', `The request is too large: ${message}`)
+      : invalid([{ loc: ['body'], msg: message, type }]);
+  }
+
   async #store(caller: Caller, batch: RunBatch): Promise<StoredRuns> {
     const { refused, erased, mended } = await this.store.ingest(caller.tenantId, batch, ownProject(caller));
     if (refused.length > 0) throw invalid(refused);
@@ -143,10 +156,4 @@ export class TraceIngestion {
 /** The one project that a deployment's own key writes into. */
 function ownProject(caller: Caller): string | undefined {
   return caller.scope === 'deployment' ? caller.project : undefined;
-}
-
-function unreadable(error: UnreadableError): PublicError {
-  return error.isTooLarge
-    ? new PublicError('too_large', `The request is too large: ${error.message}`)
-    : invalid([{ loc: ['body'], msg: error.message, type: 'multipart_invalid' }]);
 }

@@ -250,8 +250,10 @@ describe('the trace routes', () => {
     expect((await sendMultipart(body())).status).toBe(status);
   });
 
-  it('answers compressed bodies and unknown content types with 415', async () => {
-    expect((await sendMultipart('x', { 'content-encoding': 'gzip' })).status).toBe(415);
+  it('answers unknown encodings and content types with 415', async () => {
+    expect((await sendMultipart('x', { 'content-encoding': 'br' })).status).toBe(415);
+    const gzip = { 'content-encoding': 'gzip' };
+    expect((await tenant.call('POST', '/sessions', { name: 'x' }, gzip)).status).toBe(415);
     expect(
       (await tenant.call('POST', '/runs', 'a=b', { 'content-type': 'application/x-www-form-urlencoded' }))
         .status,
@@ -263,7 +265,7 @@ describe('the trace routes', () => {
       const info = (await (await fetch(api.url + path)).json()) as { batch_ingest_config: unknown };
       expect(info).toMatchObject({
         batch_ingest_config: { use_multipart_endpoint: true },
-        instance_flags: { gzip_body_enabled: false },
+        instance_flags: { gzip_body_enabled: true, zstd_compression_enabled: true },
       });
     }
   });

@@ -24,6 +24,8 @@ describe('the api', () => {
     ['headers', '/v2/deployments', ''],
     ['a body', '/v2/deployments', 'content-length: 100\r\n\r\n{"name":'],
     ['a batch of traces', '/runs/batch', 'content-length: 100\r\n\r\n{"post":['],
+    ['a gzip body', '/runs/batch', 'content-encoding: gzip\r\ncontent-length: 100\r\n\r\n\x1f'],
+    ['a zstd body', '/runs/batch', 'content-encoding: zstd\r\ncontent-length: 100\r\n\r\n('],
   ])('answers 408 and cuts a client that stops in the middle of %s', async (_title, path, rest) => {
     const { port } = new URL(api.url);
     expect((await sendRaw(Number(port), head(path) + rest)).status).toBe(408);

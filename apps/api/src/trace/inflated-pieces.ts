@@ -1,0 +1,90 @@
+import { pipeline } from 'node:stream';
+import { constants, createGunzip, createZstdDecompress } from 'node:zlib';
+import { EncodingError } from './encoding-error.js';
+import { zstdFrames } from './zstd-frames.js';
+
+export type BodyEncoding = 'gzip' | 'zstd';
+
+/** Of what is inflated: a turn of the decoder, off the main thread. */
+const PIECE_BYTES = 65_536;
+/** 8 MiB: what every decoder must be able to hold for HTTP (RFC 9659). The clients use less. */
+const MAX_WINDOW_LOG = 23;
+const GZIP_WINDOW = 32_768;
+
+export interface Inflation {
+  readonly encoding: BodyEncoding;
+  /** Of the body as it was sent, and of what it inflates to. */
+  readonly maxBytes: number;
+  /** Gets the length of each piece before it is handed on; what it throws ends the inflation. */
+  readonly hold: (bytes: number) => void;
+  /** Gets how much the decoder itself holds, before it does. */
+  readonly holdWindow: (bytes: number) => void;
+}
+
+/**
+ * The pieces of a compressed body, inflated no faster than they are taken. What is sent is bounded as well as what comes
+ * of it, and with it the time: 100 MiB of members or blocks without content take 1 s, a few milliseconds in one go.
+ * @throws EncodingError for what is not compressed in that way or too large, and whatever `hold` throws
+ */
+export async function* inflatedPieces(
+  compressed: AsyncIterable<Buffer>,
+  { encoding, maxBytes, hold, holdWindow }: Inflation,
+): AsyncGenerator<Buffer, void, void> {
+  const sent = bounded(compressed, maxBytes, `the body is longer than ${maxBytes} bytes`);
+  const decoder = encoding === 'gzip' ? gzipDecoder() : zstdDecoder();
+  if (encoding === 'gzip') holdWindow(GZIP_WINDOW);
+  const pieces = encoding === 'gzip' ? sent : zstdFrames(sent, (window) => holdWindow(allowed(window)));
+  // it destroys the decoder with any failure, which is thrown where that is read
+  pipeline(pieces, decoder, () => undefined);
+  try {
+    const inflated = decoder as AsyncIterable<Buffer>;
+    for await (const piece of bounded(
+      inflated,
+      maxBytes,
+      `the body inflates to more than ${maxBytes} bytes`,
+    )) {
+      hold(piece.length);
+      yield piece;
+    }
+  } catch (error) {
+    throw isOfDecoder(error)
+      ? new EncodingError(`the body is not valid ${encoding}: ${error.message}`)
+      : error;
+  } finally {
+    // The pipeline still waits for the next piece, drops it and ends. Waiting for that would delay a refusal.
+    decoder.destroy();
+  }
+}
+
+async function* bounded(
+  pieces: AsyncIterable<Buffer>,
+  maxBytes: number,
+  refusal: string,
+): AsyncGenerator<Buffer, void, void> {
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (bytes > maxBytes) throw new EncodingError(refusal, true);
+    yield piece;
+  }
+}
+
+const gzipDecoder = () => createGunzip({ chunkSize: PIECE_BYTES });
+
+const zstdDecoder = () =>
+  createZstdDecompress({
+    chunkSize: PIECE_BYTES,
+    params: { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG },
+  });
+
+function allowed(window: number): number {
+  const maxWindow = 2 ** MAX_WINDOW_LOG;
+  if (window <= maxWindow) return window;
+  throw new EncodingError(`a zstd frame needs a window of ${window} bytes, more than ${maxWindow}`, true);
+}
+
+/** Their codes begin with the name of their library. */
+function isOfDecoder(error: unknown): error is { readonly message: string } {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^Z(STD)?_/.test(code);
+}
