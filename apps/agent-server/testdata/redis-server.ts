@@ -2,8 +2,9 @@ import 'reflect-metadata';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { webcrypto } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as x509 from '@peculiar/x509';
 import { inheritedEnvironment } from '#lib/config';
@@ -59,6 +60,10 @@ export class RedisServer {
     return new RedisServer(await freePort(), options, tlsFolder && (await writeCertificate(tlsFolder)));
   }
 
+  get #file(): string {
+    return `agentplane-redis-${this.port}.rdb`;
+  }
+
   get uri(): string {
     const { password, tlsFolder } = this.options;
     const user = password === undefined ? '' : `:${encodeURIComponent(password)}@`;
@@ -75,6 +80,8 @@ export class RedisServer {
       [
         ...(folder === undefined ? ['--port', port] : ['--port', '0', '--tls-port', port, ...tls]),
         ...['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
+        // replicas are brought up to date by a file nevertheless
+        ...['--dir', tmpdir(), '--dbfilename', this.#file],
         ...(password === undefined ? [] : ['--requirepass', password]),
         ...(this.options.words ?? []),
       ],
@@ -92,6 +99,7 @@ export class RedisServer {
     if (child?.exitCode !== null || child.signalCode !== null) return;
     child.kill(name);
     await once(child, 'exit');
+    rmSync(join(tmpdir(), this.#file), { force: true });
   }
 }
 
