@@ -1,3 +1,5 @@
+import { withStopped } from './process-tree.mjs';
+
 /** @param {readonly number[]} numbers @param {number} part 0.5 for the median */
 export function quantile(numbers, part) {
   const sorted = [...numbers].sort((a, b) => a - b);
@@ -9,14 +11,16 @@ export function median(numbers) {
 }
 
 /**
- * Each round measures every server once, so that all of them meet the same noise.
+ * Each round measures every server once, so that all of them meet the same noise. Those that poll while they are idle
+ * (`isStoppable`) stand still meanwhile.
  * @returns {Promise<Map<string, object>>} by name of the server, the median of each figure that `measure` answers
  */
 export async function inTurns(servers, rounds, measure) {
   const found = new Map(servers.map(({ name }) => [name, []]));
   for (let round = 1; round <= rounds; round++)
     for (const server of servers) {
-      const figures = await measure(server);
+      const others = servers.filter((other) => other !== server && other.isStoppable).map(({ pid }) => pid);
+      const figures = await withStopped(others, () => measure(server));
       found.get(server.name).push(figures);
       const shown = Object.entries(figures).map(([what, figure]) => `${what} ${rounded(figure)}`);
       process.stdout.write(`  ${round} ${server.name.padEnd(10)} ${shown.join(', ')}\n`);

@@ -40,3 +40,28 @@ export function residentOf(root) {
     return sum + (pages * 4096) / 1e6;
   }, 0);
 }
+
+/**
+ * Performs an operation while other trees of processes stand still, so that what they do without being asked is not
+ * counted against the one that is measured.
+ * @template T
+ * @param {readonly number[]} roots @param {() => Promise<T>} operation @returns {Promise<T>}
+ */
+export async function withStopped(roots, operation) {
+  const stopped = roots.flatMap(treeOf);
+  const signal = (name) => {
+    for (const pid of stopped) {
+      try {
+        process.kill(pid, name);
+      } catch {
+        // ended meanwhile
+      }
+    }
+  };
+  signal('SIGSTOP');
+  try {
+    return await operation();
+  } finally {
+    signal('SIGCONT');
+  }
+}

@@ -12,7 +12,10 @@ const agent = join(import.meta.dirname, '..', 'agents', 'tokens');
 
 const START_LIMIT_MS = 60_000;
 
-/** @typedef {{ name: string, port: number, pid: number, readyMs: number, stop(): Promise<void>, kill(): void }} Server */
+/**
+ * `isStoppable`: keeps nothing that ends while it stands still, as a lease would
+ * @typedef {{ name: string, port: number, pid: number, readyMs: number, isStoppable?: boolean, stop(): Promise<void>, kill(): void }} Server
+ */
 
 /** @returns {Promise<Server>} ours; `env` beside what it needs */
 export async function startOurs(name, uri, env = {}, checkout = undefined) {
@@ -84,7 +87,8 @@ async function startPeer(name, port, command, words, options) {
     if (performance.now() - begun > START_LIMIT_MS) throw new Error(`${name} is not ready: ${said}`);
     await sleep(5);
   }
-  return { name, port, pid: child.pid, readyMs: performance.now() - begun, ...endings(child) };
+  const readyMs = performance.now() - begun;
+  return { name, port, pid: child.pid, isStoppable: true, readyMs, ...endings(child) };
 }
 
 async function isReady(port) {

@@ -34,7 +34,7 @@ async function streamsOf(client, count, body, event) {
 
 async function aloneOf({ client }) {
   const [first, firstToken, lag] = [[], [], []];
-  for (let n = 0; n < 5; n++) {
+  for (let n = 0; n < 10; n++) {
     const one = await client.stream(PACED, 'custom');
     first.push(one.first);
     firstToken.push(one.firstToken);
@@ -48,7 +48,7 @@ async function aloneOf({ client }) {
 }
 
 export async function alone({ servers, rounds }) {
-  for (const { client } of servers) await client.stream(PACED, 'custom');
+  for (const { client } of servers) for (let n = 0; n < 5; n++) await client.stream(PACED, 'custom');
   const found = await inTurns(servers, rounds, aloneOf);
   return [
     ...rowsOf(found, 'first event', {
@@ -91,7 +91,7 @@ export async function paced({ servers, rounds }) {
 }
 
 export async function burst({ servers, rounds }) {
-  for (const { client } of servers) await streamsOf(client, 16, BURST, 'messages');
+  for (const { client } of servers) await streamsOf(client, STREAMS, BURST, 'messages');
   const found = await inTurns(servers, rounds, ({ client }) => streamsOf(client, STREAMS, BURST, 'messages'));
   return rowsOf(found, 'events/s', {
     ...{ what: '64 streams of 200 tokens: events', unit: '/s', least: { times: 3 }, aim: { times: 4 } },
