@@ -12,6 +12,7 @@ import { loadControlSchema } from './control-schema.js';
 import { findRun } from './query/find-run.js';
 import { searchRuns } from './query/search-runs.js';
 import { PostgresPayloadStore } from './run/payload-store.js';
+import { RunRemover } from './run/remove-runs.js';
 import { dropAndNoteOverdue } from './ingestion/note-overdue.js';
 import { forgetOldErasures } from './ingestion/erased-traces.js';
 import { TraceEraser } from './erasure/trace-eraser.js';
@@ -63,7 +64,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   // one connection is left for what is no tenant's: tidying, the time
   const turns = new TenantTurns(Math.max(2, poolSize - 1));
   const keys = new ApiKeyTable(control, keyPool, options.maxApiKeys);
-  const eraser = new TraceEraser(pool, payloads, log);
+  const remover = new RunRemover(pool, payloads);
+  const eraser = new TraceEraser(pool, remover, log);
 
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
 

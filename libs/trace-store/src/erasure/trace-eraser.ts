@@ -3,8 +3,7 @@ import { inTransaction, textTypes, type Connection, type Pool } from '#lib/postg
 import type { Logger } from '#lib/telemetry';
 import { type Instant, parseInstant } from '#lib/time';
 import { erasureLock } from '../ingestion/waiting-patches.js';
-import type { PayloadStore } from '../run/payload-store.js';
-import { removeRuns } from '../run/remove-runs.js';
+import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
 import type { RunPlace } from '../run/run-place.js';
 import {
   listUndoneErasures,
@@ -15,8 +14,6 @@ import {
 } from '../ingestion/erased-traces.js';
 import type { Erasures, NamedTraces } from './erasure.js';
 
-/** Of one transaction: their payloads may be large, and exports and updates wait for no long lock. */
-const RUNS_AT_ONCE = 1_000;
 /** Of a thread, found at a time. */
 const TRACES_AT_ONCE = 1_000;
 
@@ -27,7 +24,7 @@ const TRACES_AT_ONCE = 1_000;
 export class TraceEraser implements Erasures {
   constructor(
     private readonly pool: Pool,
-    private readonly payloads: Pick<PayloadStore, 'remove'>,
+    private readonly remover: RunRemover,
     private readonly log: Logger,
   ) {}
 
@@ -102,40 +99,38 @@ export class TraceEraser implements Erasures {
   async #remove(tenantId: string, projectId: string, traceIds: readonly string[]): Promise<number> {
     if (traceIds.length === 0) return 0;
     for (let removed = 0; ;) {
-      const some = await inTransaction(this.pool, (client) =>
-        this.#removeSome(client, tenantId, projectId, traceIds),
+      const some = await this.remover.removePiece((client) =>
+        lockSome(client, tenantId, projectId, traceIds),
       );
-      removed += some;
-      if (some < RUNS_AT_ONCE) return removed;
+      removed += some.length;
+      if (some.length < REMOVED_AT_ONCE) return removed;
     }
   }
+}
 
-  async #removeSome(
-    client: Connection,
-    tenantId: string,
-    projectId: string,
-    traceIds: readonly string[],
-  ): Promise<number> {
-    // in the order in which batches lock them
-    const { rows } = await client.query<{ id: string; trace_id: string; start_time: string }>({
-      text: `SELECT id, trace_id, start_time FROM run_keys
-        WHERE tenant_id = $1 AND trace_id = ANY ($2::uuid[]) AND project_id = $3
-        ORDER BY id, trace_id LIMIT ${RUNS_AT_ONCE} FOR UPDATE`,
-      values: [tenantId, traceIds, projectId],
-      types: textTypes,
-    });
-    const places = rows.map(({ id, trace_id: traceId, start_time }): RunPlace => ({
-      ...{ tenantId, projectId, id, traceId },
-      startTime: parseInstant(start_time, { zone: 'optional' }) ?? 0n,
-    }));
-    await this.payloads.remove(client, places);
-    await removeRuns(client, places);
-    // only those that may not reach another project: the others end by age
-    await client.query(
-      `DELETE FROM run_patches_waiting
-      WHERE tenant_id = $1 AND project_id = $3 AND (run_id = ANY ($2::uuid[]) OR trace_id = ANY ($2::uuid[]))`,
-      [tenantId, traceIds, projectId],
-    );
-    return places.length;
-  }
+/** Locks some runs of these traces, and takes away the updates that wait for them. */
+async function lockSome(
+  client: Connection,
+  tenantId: string,
+  projectId: string,
+  traceIds: readonly string[],
+): Promise<readonly RunPlace[]> {
+  // in the order in which batches lock them
+  const { rows } = await client.query<{ id: string; trace_id: string; start_time: string }>({
+    text: `SELECT id, trace_id, start_time FROM run_keys
+      WHERE tenant_id = $1 AND trace_id = ANY ($2::uuid[]) AND project_id = $3
+      ORDER BY id, trace_id LIMIT ${REMOVED_AT_ONCE} FOR UPDATE`,
+    values: [tenantId, traceIds, projectId],
+    types: textTypes,
+  });
+  // only those that may not reach another project: the others end by age
+  await client.query(
+    `DELETE FROM run_patches_waiting
+    WHERE tenant_id = $1 AND project_id = $3 AND (run_id = ANY ($2::uuid[]) OR trace_id = ANY ($2::uuid[]))`,
+    [tenantId, traceIds, projectId],
+  );
+  return rows.map(({ id, trace_id: traceId, start_time }) => ({
+    ...{ tenantId, projectId, id, traceId },
+    startTime: parseInstant(start_time, { zone: 'optional' }) ?? 0n,
+  }));
 }

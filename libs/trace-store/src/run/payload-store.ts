@@ -1,7 +1,7 @@
 import { byteRows, type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { PAYLOAD_FIELDS, type PayloadField } from './payload-field.js';
-import { removeRows } from './remove-runs.js';
+import { removeRows } from './remove-rows.js';
 import { runKey } from './run-keys.js';
 import { timeBounds, type RunPlace } from './run-place.js';
 import type { RunPayloads } from './stored-run.js';

@@ -1,39 +1,61 @@
-import type { Connection } from '#lib/postgres';
-import { formatInstant } from '#lib/time';
-import { timeBounds, type RunPlace } from './run-place.js';
+import { inTransaction, type Connection, type Pool } from '#lib/postgres';
+import type { PayloadStore } from './payload-store.js';
+import { removeRows } from './remove-rows.js';
+import type { RunPlace } from './run-place.js';
 
-/** What the id of a run is called in the tables that have its place. */
-const ID_COLUMN = { runs: 'id', run_payloads: 'id', run_pairs: 'run_id', feedback: 'run_id' } as const;
+/** Takes away what belongs to these runs, all of one tenant and project; their keys are locked. */
+type Step = (client: Connection, runs: readonly RunPlace[]) => Promise<void>;
 
-/** Removes the rows of these runs of one tenant and project. */
-export async function removeRows(
-  client: Connection,
-  table: keyof typeof ID_COLUMN,
-  places: readonly RunPlace[],
-): Promise<void> {
-  const [first] = places;
-  if (!first) return;
-  await client.query(
-    `DELETE FROM ${table} r USING unnest($5::timestamptz[], $6::uuid[], $7::uuid[]) AS k(start_time, id, trace_id)
-    WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.start_time >= $3 AND r.start_time <= $4
-      AND r.start_time = k.start_time AND r.${ID_COLUMN[table]} = k.id AND r.trace_id = k.trace_id`,
-    [
-      first.tenantId,
-      first.projectId,
-      ...timeBounds(places),
-      places.map(({ startTime }) => formatInstant(startTime)),
-      places.map(({ id }) => id),
-      places.map(({ traceId }) => traceId),
-    ],
-  );
+/** Runs of one transaction: their payloads may be large, and exports and updates wait for no long lock. */
+export const REMOVED_AT_ONCE = 1_000;
+
+/**
+ * What goes with runs, in this order: a table that has rows of runs has a line here, and nowhere else. While a line is
+ * performed, the rows of the lines below it are still there to be read; sums that runs are part of are adjusted above
+ * the line of the table that they are made of.
+ */
+function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
+  return [
+    (client, runs) => removeRows(client, 'feedback', runs),
+    (client, runs) => removeRows(client, 'run_pairs', runs),
+    (client, runs) => payloads.remove(client, runs),
+    (client, runs) => removeRows(client, 'runs', runs),
+    removeKeys,
+  ];
 }
 
-/** Removes runs of one tenant and project with their keys, which the caller has locked; their payloads went before. */
-export async function removeRuns(client: Connection, places: readonly RunPlace[]): Promise<void> {
-  for (const table of ['runs', 'run_pairs', 'feedback'] as const) await removeRows(client, table, places);
+/**
+ * The one place from which rows of runs go: deletion of traces by name, of projects, and by age. Each piece is a
+ * transaction of its own, and complete: who dies between two of them leaves whole runs.
+ */
+export class RunRemover {
+  readonly #pool: Pool;
+  readonly #steps: readonly Step[];
+
+  constructor(pool: Pool, payloads: Pick<PayloadStore, 'remove'>) {
+    this.#pool = pool;
+    this.#steps = stepsOf(payloads);
+  }
+
+  /**
+   * Removes some runs.
+   * @param lock finds runs of one tenant and locks their keys, at most `REMOVED_AT_ONCE`
+   * @returns the runs that it found
+   */
+  removePiece(lock: (client: Connection) => Promise<readonly RunPlace[]>): Promise<readonly RunPlace[]> {
+    return inTransaction(this.#pool, async (client) => {
+      const runs = await lock(client);
+      for (const ofProject of Map.groupBy(runs, ({ projectId }) => projectId).values())
+        for (const step of this.#steps) await step(client, ofProject);
+      return runs;
+    });
+  }
+}
+
+async function removeKeys(client: Connection, runs: readonly RunPlace[]): Promise<void> {
   await client.query(
     `DELETE FROM run_keys k USING unnest($2::uuid[], $3::uuid[]) AS g(id, trace_id)
     WHERE k.tenant_id = $1 AND k.id = g.id AND k.trace_id = g.trace_id`,
-    [places[0]?.tenantId ?? null, places.map(({ id }) => id), places.map(({ traceId }) => traceId)],
+    [runs[0]?.tenantId ?? null, runs.map(({ id }) => id), runs.map(({ traceId }) => traceId)],
   );
 }
