@@ -2,24 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { temporaryFolder, testPostgres } from '#lib/testing';
-import { OPERATOR_KEY, runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { describe, expect, it } from '@jest/globals';
+import { temporaryFolder } from '#lib/testing';
+import { OPERATOR_KEY } from '../testdata/running-api.js';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
 const folder = temporaryFolder();
 const path = join(folder, 'audit-api.log');
 
 describe('the audit log of REST', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
-
-  beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri, undefined, undefined, path);
-    tenant = await api.workspace();
-  });
-  afterAll(() => api.stop());
+  const { api, tenant } = testApi({ auditPath: path });
 
   const read = (file: string): string => readFileSync(file, { encoding: 'utf8', flag: 'a+' });
   const ofTenant = (): string => join(folder, 'audit-api', `${tenant.tenantId}.log`);

@@ -3,16 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startObjectStore, type EmbeddedObjectStore } from '#lib/embedded-object-store';
 import { type BulkExport, type BulkExportRun, RESOURCES, SECRETS } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
-import { temporaryFolder, testPostgres, waitFor } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { temporaryFolder, waitFor } from '#lib/testing';
+import type { TestTenant } from '../testdata/running-api.js';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 const KEYS = { accessKeyId: 'AKTEST', secretAccessKey: 'very secret' };
 
 describe('the bulk export routes', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
+  const { api, tenant } = testApi();
   let objects: EmbeddedObjectStore;
   let sessionId = '';
   const folder = temporaryFolder();
@@ -27,15 +26,9 @@ describe('the bulk export routes', () => {
       buckets: ['bucket'],
       ...KEYS,
     });
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
     sessionId = (await api.store.projects.ensure(tenant.tenantId, 'project')).id;
   });
-  afterAll(async () => {
-    await api.stop();
-    await objects.stop();
-  });
+  afterAll(() => objects.stop());
 
   const destination = (config: object = {}, credentials: object = {}) => ({
     destination_type: 'object_store',

@@ -1,22 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type AgentDeployment, type AgentRevision, ANNOTATION, RESOURCES, SECRETS } from '#lib/resources';
-import { testPostgres, waitFor } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { waitFor } from '#lib/testing';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 
 describe('REST routes of deployments', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
-
-  beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
-  });
-  afterAll(() => api.stop());
+  const { api, tenant } = testApi();
 
   const body = (over: object = {}) => ({
     name: `agent-${randomUUID().slice(0, 8)}`,

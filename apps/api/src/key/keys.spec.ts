@@ -1,21 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { mintApiKey } from '#lib/auth';
-import { testPostgres, waitFor } from '#lib/testing';
-import { OPERATOR_KEY, runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { waitFor } from '#lib/testing';
+import { OPERATOR_KEY, type TestTenant } from '../testdata/running-api.js';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
 const PATH = '/api/v1/api-key';
 
 describe('api-key routes', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
-
-  beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
-  });
-  afterAll(() => api.stop());
+  const { api, tenant } = testApi();
 
   async function descriptions(of: TestTenant, query = ''): Promise<string[]> {
     const answer = await of.call('GET', `${PATH}${query}`);

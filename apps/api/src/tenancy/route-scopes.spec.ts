@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { KEY_SCOPES, type KeyScope } from '#lib/auth';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { testApi } from '../testdata/test-api.js';
 import { PUBLIC_PATHS, ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
-
-const postgres = testPostgres();
 
 const document = JSON.parse(readFileSync('docs/openapi.json', 'utf8')) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
@@ -47,9 +44,7 @@ describe('table of routes and scopes', () => {
 });
 
 describe('keys of each scope', () => {
-  let storeUri: string;
-  let api: RunningApi;
-  let tenant: TestTenant;
+  const { api, tenant } = testApi();
   const keys = new Map<KeyScope, string>();
 
   async function mint(scope: KeyScope): Promise<string> {
@@ -63,13 +58,8 @@ describe('keys of each scope', () => {
   }
 
   beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    storeUri = store.uri;
-    api = await runApi(storeUri, kube.uri);
-    tenant = await api.workspace();
     for (const scope of KEY_SCOPES) keys.set(scope, await mint(scope));
   });
-  afterAll(() => api.stop());
 
   it.each(ROUTES)('open what the table says: %s %s', async (method, path) => {
     const address = path.replace(/\{[a-z_]+\}/g, () => randomUUID());
@@ -159,7 +149,11 @@ describe('keys of each scope', () => {
 
     it('lets the key of a deployment write into its own project when it was made again elsewhere', async () => {
       await as('deployment', 'POST', '/runs', run());
-      const other = openTraceStore({ uri: storeUri, log: createLogger('test', 'error'), clock: systemClock });
+      const other = openTraceStore({
+        uri: api.storeUri,
+        log: createLogger('test', 'error'),
+        clock: systemClock,
+      });
       await other.projects.delete(tenant.tenantId, ownId);
       ownId = (await other.projects.ensure(tenant.tenantId, 'Agent one')).id;
       await other.close();

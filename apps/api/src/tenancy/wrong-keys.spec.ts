@@ -1,20 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { mintApiKey } from '#lib/auth';
-import { testPostgres } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
-
-const postgres = testPostgres();
+import { testApi } from '../testdata/test-api.js';
 
 describe('an api that is sent wrong keys', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
-
-  beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
-  });
-  afterAll(() => api.stop());
+  const { api, tenant } = testApi();
 
   it('answers 429 beyond the limit, and serves the valid keys of the same address', async () => {
     const ask = (key: string) => fetch(`${api.url}/sessions`, { headers: { 'x-api-key': key } });

@@ -70,7 +70,8 @@ class Check {
       if (!isAny) this.problems.push(`${at}: none of the possible shapes`);
     }
     for (const one of schema.allOf ?? []) this.value(one, value, at);
-    if (schema.enum && !schema.enum.includes(value)) this.problems.push(`${at}: ${String(value)} is no choice`);
+    if (schema.enum && !schema.enum.includes(value))
+      this.problems.push(`${at}: ${String(value)} is no choice`);
     if (schema.type !== undefined) this.#typed(schema, value, at);
   }
 
@@ -106,7 +107,8 @@ class Check {
   }
 
   #members(schema: Schema, value: Record<string, unknown>, at: string): void {
-    for (const name of schema.required ?? []) if (!(name in value)) this.problems.push(`${at}.${name}: missing`);
+    for (const name of schema.required ?? [])
+      if (!(name in value)) this.problems.push(`${at}.${name}: missing`);
     for (const [name, member] of Object.entries(value)) {
       const known = schema.properties?.[name];
       if (known) this.value(known, member, `${at}.${name}`);
@@ -138,7 +140,8 @@ export function undocumentedIn(document: ApiDocument, exchange: Exchange): reado
   const at = `${method} ${path} ${status}`;
   const operation = findOperation(document, method, path);
   if (!operation) return [401, 404, 405].includes(status) ? [] : [`${at}: not in the document`];
-  const response = operation.responses[status] ?? (status >= 500 ? operation.responses['default'] : undefined);
+  const response =
+    operation.responses[status] ?? (status >= 500 ? operation.responses['default'] : undefined);
   if (!response) return [`${at}: the status is not in the document`];
   const check = new Check(document, true);
   const schema = response.content?.['application/json']?.schema;

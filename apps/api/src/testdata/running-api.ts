@@ -7,7 +7,15 @@ import { AuditLog } from '#lib/audit-log';
 import { createApiServer } from '#lib/embedded-kube';
 import type { ServerLimits } from '#lib/http';
 import { Informers, KubeClient, loadKubeConnection } from '#lib/kube';
-import { CUSTOM_RESOURCE_DEFINITIONS, type CustomResourceDefinition, FIELD_MANAGER, NAMESPACES, RESOURCES, type Workspace, workspaceNamespace } from '#lib/resources';
+import {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  type CustomResourceDefinition,
+  FIELD_MANAGER,
+  NAMESPACES,
+  RESOURCES,
+  type Workspace,
+  workspaceNamespace,
+} from '#lib/resources';
 import { createLogger, type Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
@@ -29,6 +37,7 @@ export const PAGE = 'https://pages.example';
  */
 export interface RunningApi {
   readonly url: string;
+  readonly storeUri: string;
   readonly store: TraceStore;
   readonly client: KubeClient;
   readonly services: { readonly ingestion: TraceIngestion };
@@ -51,7 +60,12 @@ export interface TestAnswer {
   readonly json: any;
 }
 
-async function call(url: string, method: string, headers: Record<string, string>, body?: unknown): Promise<TestAnswer> {
+async function call(
+  url: string,
+  method: string,
+  headers: Record<string, string>,
+  body?: unknown,
+): Promise<TestAnswer> {
   const response = await fetch(url, {
     method,
     headers: body === undefined ? headers : { 'content-type': 'application/json', ...headers },
@@ -76,26 +90,42 @@ async function installDefinitions(client: KubeClient): Promise<void> {
   }
 }
 
+export interface ApiOptions {
+  readonly log?: Logger;
+  readonly limits?: ServerLimits;
+  /** Of the audit log; none is written without. */
+  readonly auditPath?: string;
+}
+
+/** Specs call `testApi`, which makes the databases and stops the api after the tests. */
 export async function runApi(
   storeUri: string,
   kubeUri: string,
-  log: Logger = createLogger('api-test', 'error'),
-  limits?: ServerLimits,
-  auditPath?: string,
+  { log = createLogger('api-test', 'error'), limits, auditPath }: ApiOptions = {},
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
   const kube = createApiServer({ databaseUri: kubeUri, port: 0, pkiFolder: join(folder, 'pki'), log });
   await kube.start();
   const kubeconfigPath = join(folder, 'kubeconfig');
   await writeFile(kubeconfigPath, await kube.adminKubeconfig());
-  const client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), { fieldManager: FIELD_MANAGER.api });
+  const client = new KubeClient(await loadKubeConnection({ kubeconfigPath }), {
+    fieldManager: FIELD_MANAGER.api,
+  });
   await installDefinitions(client);
 
   const store = openTraceStore({ uri: storeUri, log, clock: systemClock });
   await store.migrate();
   const informers = new Informers({ client, log });
-  const config = { maxBodyBytes: 33_554_432, maxBufferedBytes: 134_217_728, allowPrivateEndpoints: true, operatorKey: OPERATOR_KEY, wrongKeysPerMinute: 100, corsOrigins: [PAGE] };
-  const audit = auditPath === undefined ? {} : { audit: new AuditLog({ path: auditPath, log, clock: systemClock }) };
+  const config = {
+    maxBodyBytes: 33_554_432,
+    maxBufferedBytes: 134_217_728,
+    allowPrivateEndpoints: true,
+    operatorKey: OPERATOR_KEY,
+    wrongKeysPerMinute: 100,
+    corsOrigins: [PAGE],
+  };
+  const audit =
+    auditPath === undefined ? {} : { audit: new AuditLog({ path: auditPath, log, clock: systemClock }) };
   const parts = { ...audit, client, informers, store, config, log, clock: systemClock, random: Math.random };
   const application = await openApplication(parts, limits);
   const services = { ingestion: application.container.get(TraceIngestion, { strict: false }) };
@@ -111,13 +141,20 @@ export async function runApi(
     body: unknown,
   ): Promise<TestAnswer> => {
     const answer = await call(url + path, method, headers, body);
-    const problems = undocumentedIn(document, { method, path, body, status: answer.status, answer: answer.json });
+    const problems = undocumentedIn(document, {
+      method,
+      path,
+      body,
+      status: answer.status,
+      answer: answer.json,
+    });
     if (problems.length > 0) throw new Error(`not as documented:\n${problems.join('\n')}`);
     return answer;
   };
 
   return {
     url,
+    storeUri,
     store,
     client,
     services,
@@ -133,7 +170,8 @@ export async function runApi(
         tenantId,
         namespace,
         key,
-        call: (method, path, body, headers = {}) => documentedCall(method, path, { 'x-api-key': key, ...headers }, body),
+        call: (method, path, body, headers = {}) =>
+          documentedCall(method, path, { 'x-api-key': key, ...headers }, body),
       };
     },
     async stop() {

@@ -1,19 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
-import { testPostgres } from '#lib/testing';
-import { PAGE, runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { PAGE } from '../testdata/running-api.js';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
-let api: RunningApi;
-let tenant: TestTenant;
-
-beforeAll(async () => {
-  const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-  api = await runApi(store.uri, kube.uri);
-  tenant = await api.workspace();
-});
-afterAll(() => api.stop());
+const { api, tenant } = testApi();
 
 const sdk = () => new Client({ apiUrl: api.url, apiKey: tenant.key, autoBatchTracing: false });
 

@@ -6,10 +6,10 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client, RunTree } from 'langsmith';
-import { testPostgres, waitFor } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { waitFor } from '#lib/testing';
+import { testApi } from '../testdata/test-api.js';
 
 const MIB = 1 << 20;
 const PATIENCE = { timeoutMs: 30_000 };
@@ -18,16 +18,7 @@ const SEND_RUNS = join(import.meta.dirname, '..', 'testdata', 'send-runs.py');
 const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
 const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith, zstandard']).status === 0;
 
-const postgres = testPostgres();
-let api: RunningApi;
-let tenant: TestTenant;
-
-beforeAll(async () => {
-  const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-  api = await runApi(store.uri, kube.uri);
-  tenant = await api.workspace();
-});
-afterAll(() => api.stop());
+const { api, tenant } = testApi();
 
 const runOf = (id: string, inputs: unknown = {}) => ({ id, name: 'n', run_type: 'chain', inputs });
 const batchOf = (id: string, inputs?: unknown) => Buffer.from(JSON.stringify({ post: [runOf(id, inputs)] }));

@@ -1,28 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { testPostgres } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
 const DELETED = { status: 200, json: { deleted_runs: 1 } };
 const NOTHING = { status: 200, json: { deleted_runs: 0 } };
 
 describe('POST /runs/delete', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
+  const { api, tenant } = testApi();
   let ownKey: string;
   const projects = new Map<string, string>();
 
   beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
     const grant = { scope: 'deployment', deployment: 'agent', project: 'own' } as const;
     ({ key: ownKey } = await api.store.apiKeys.mint(tenant.tenantId, { name: 'own', ...grant }));
     for (const name of ['own', 'another'])
       projects.set(name, (await api.store.projects.ensure(tenant.tenantId, name)).id);
   });
-  afterAll(() => api.stop());
 
   const trace = async (project: string, more: object = {}): Promise<string> => {
     const id = randomUUID();

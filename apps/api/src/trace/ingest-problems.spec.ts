@@ -1,19 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Client, RunTree } from 'langsmith';
-import { testPostgres } from '#lib/testing';
-import { runApi, type RunningApi, type TestAnswer, type TestTenant } from '../testdata/running-api.js';
+import type { TestAnswer } from '../testdata/running-api.js';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
-let api: RunningApi;
-let tenant: TestTenant;
-
-beforeAll(async () => {
-  const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-  api = await runApi(store.uri, kube.uri);
-  tenant = await api.workspace();
-});
-afterAll(() => api.stop());
+const { api, tenant } = testApi();
 
 /** A create of a run as JSON text; `more` are members as they stand in it. */
 const create = (id: string, more = '', project = 'p'): string =>

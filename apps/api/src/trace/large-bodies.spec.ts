@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { testPostgres, waitFor } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { waitFor } from '#lib/testing';
+import type { TestTenant } from '../testdata/running-api.js';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
 const MIB = 1 << 20;
 const PATIENCE = { timeoutMs: 30_000 };
 
@@ -16,17 +16,12 @@ interface Answer {
 }
 
 describe('a large body of a trace route', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
+  const { api, tenant } = testApi();
   let other: TestTenant;
 
   beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
     other = await api.workspace();
   });
-  afterAll(() => api.stop());
 
   const open = (path: string, headers: Record<string, string>, agent?: Agent): ClientRequest =>
     request(api.url + path, { method: 'POST', agent, headers: { 'x-api-key': tenant.key, ...headers } });

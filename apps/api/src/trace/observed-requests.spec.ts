@@ -7,33 +7,26 @@ import {
   startTelemetry,
   type Telemetry,
 } from '#lib/telemetry';
-import { type OtlpReceiver, parseExposition, startOtlpReceiver, testPostgres } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { type OtlpReceiver, parseExposition, startOtlpReceiver } from '#lib/testing';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 
 describe('a request to the REST interface', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
   let collector: OtlpReceiver;
   let telemetry: Telemetry;
 
+  // registered before the hooks of the api: it starts with telemetry on
   beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
     collector = await startOtlpReceiver();
     telemetry = await startTelemetry({
       program: 'api',
       log: createLogger('test', 'silent'),
       settings: readTelemetrySettings({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint }),
     });
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
   });
-  afterAll(async () => {
-    await api.stop();
-    await collector.stop();
-  });
+  const { api, tenant } = testApi();
+  afterAll(() => collector.stop());
 
   const ask = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
     fetch(`${api.url}${path}`, { headers: { 'x-api-key': tenant.key, ...headers } });

@@ -1,23 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Client, RunTree, type Run } from 'langsmith';
-import { testPostgres, waitFor } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { waitFor } from '#lib/testing';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
 const RUNS = 130;
 
 describe('reading runs by the clients', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
+  const { api, tenant } = testApi();
   let client: Client;
   let projectId: string;
   let root: RunTree;
 
   beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
     client = new Client({ apiUrl: api.url, apiKey: tenant.key });
     root = new RunTree({
       ...{ name: 'agent', run_type: 'chain', inputs: { q: 'hé' }, client, project_name: 'demo' },
@@ -49,7 +44,6 @@ describe('reading runs by the clients', () => {
     await waitFor(async () => (await tenant.call('GET', `/runs/${root.id}`)).json?.status === 'success');
     projectId = (await client.readProject({ projectName: 'demo' })).id;
   });
-  afterAll(() => api.stop());
 
   async function list(...given: Parameters<Client['listRuns']>): Promise<Run[]> {
     const runs: Run[] = [];

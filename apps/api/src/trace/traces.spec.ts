@@ -1,23 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Client, RunTree } from 'langsmith';
 import { addFinalizer } from '#lib/kube';
 import { RESOURCES } from '#lib/resources';
-import { testPostgres, waitFor } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
-
-const postgres = testPostgres();
+import { waitFor } from '#lib/testing';
+import type { TestTenant } from '../testdata/running-api.js';
+import { testApi } from '../testdata/test-api.js';
 
 describe('the trace routes', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
-
-  beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
-  });
-  afterAll(() => api.stop());
+  const { api, tenant } = testApi();
 
   const sdk = (prefix = '') => new Client({ apiUrl: api.url + prefix, apiKey: tenant.key });
   // eslint-disable-next-line @typescript-eslint/no-explicit-any

@@ -1,19 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sendRaw, testPostgres } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
-
-const postgres = testPostgres();
+import { describe, expect, it } from '@jest/globals';
+import { sendRaw } from '#lib/testing';
+import { testApi } from '../testdata/test-api.js';
 
 describe('an answer', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
-
-  beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
-  });
-  afterAll(() => api.stop());
+  const { api, tenant } = testApi();
 
   it.each([
     ['a request line that is none', 'NONSENSE\r\n\r\n', 400],

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
-import { testPostgres } from '#lib/testing';
 import { ApiModule } from '../api-module.js';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { testApi } from '../testdata/test-api.js';
 import { OpenApi } from './openapi.js';
 
-const postgres = testPostgres();
+const { api, tenant } = testApi();
 
 interface Parameter {
   readonly name: string;
@@ -20,14 +19,9 @@ interface Route {
 }
 
 describe('a query parameter', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
   let routes: readonly Route[];
 
   beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
     const document = (await new OpenApi(ApiModule.routes()).document()) as {
       readonly paths: Readonly<Record<string, Readonly<Record<string, { parameters?: Parameter[] }>>>>;
     };
@@ -39,7 +33,6 @@ describe('a query parameter', () => {
       })),
     );
   });
-  afterAll(() => api.stop());
 
   it('stops the request on every route that does not know it, and names those it knows', async () => {
     expect(routes.length).toBeGreaterThan(40);
@@ -74,9 +67,10 @@ describe('a query parameter', () => {
   });
 
   it('deletes nothing when it is unknown', async () => {
-    const { id } = (await tenant.call('POST', '/sessions', { name: 'kept' })).json;
-    expect((await tenant.call('DELETE', `/sessions/${id}?name=other`)).status).toBe(422);
-    expect((await tenant.call('GET', `/sessions/${id}`)).status).toBe(200);
+    const other = await api.workspace();
+    const { id } = (await other.call('POST', '/sessions', { name: 'kept' })).json;
+    expect((await other.call('DELETE', `/sessions/${id}?name=other`)).status).toBe(422);
+    expect((await other.call('GET', `/sessions/${id}`)).status).toBe(200);
   });
 
   it('stops the request also when it is named as a member of every object', async () => {
@@ -90,13 +84,7 @@ describe('a query parameter', () => {
 });
 
 describe('a client of the LangSmith SDK', () => {
-  let api: RunningApi;
-  let tenant: TestTenant;
-
   beforeAll(async () => {
-    const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-    api = await runApi(store.uri, kube.uri);
-    tenant = await api.workspace();
     for (const [name, team] of [
       ['one', 'a'],
       ['two', 'b'],
@@ -104,7 +92,6 @@ describe('a client of the LangSmith SDK', () => {
       await tenant.call('POST', '/sessions', { name, extra: { metadata: { team } } });
     await tenant.call('POST', '/sessions', { name: 'three' });
   });
-  afterAll(() => api.stop());
 
   type Options = Parameters<Client['listProjects']>[0];
   const list = async (options: Options): Promise<string[]> => {

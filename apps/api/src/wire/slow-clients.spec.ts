@@ -1,20 +1,10 @@
 import { SERVER_LIMITS } from '#lib/http';
 import { createLogger } from '#lib/telemetry';
-import { sendRaw, testPostgres } from '#lib/testing';
-import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+import { sendRaw } from '#lib/testing';
+import { testApi } from '../testdata/test-api.js';
 
-const postgres = testPostgres();
-let api: RunningApi;
-let tenant: TestTenant;
-
-beforeAll(async () => {
-  const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
-  const limits = { ...SERVER_LIMITS, headersMs: 400, bodyIdleMs: 500, checkMs: 100 };
-  api = await runApi(store.uri, kube.uri, createLogger('api-test', 'silent'), limits);
-  tenant = await api.workspace();
-});
-
-afterAll(() => api?.stop());
+const limits = { ...SERVER_LIMITS, headersMs: 400, bodyIdleMs: 500, checkMs: 100 };
+const { api, tenant } = testApi({ log: createLogger('api-test', 'silent'), limits });
 
 const head = (path: string): string =>
   `POST ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${tenant.key}\r\ncontent-type: application/json\r\n`;
