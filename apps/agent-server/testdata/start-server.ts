@@ -39,7 +39,8 @@ export class ServerProcess {
     /** Every line that it logged so far. */
     readonly log: readonly LogLine[],
   ) {
-    this.#exited = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : Promise.resolve();
+    this.#exited =
+      child.exitCode === null && child.signalCode === null ? once(child, 'exit') : Promise.resolve();
   }
 
   static async start({ uri, folder = TEST_AGENT, env = {} }: ServerOptions): Promise<ServerProcess> {

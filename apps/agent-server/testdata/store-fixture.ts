@@ -86,11 +86,16 @@ export function queueing(given: Partial<Queueing> = {}): Queueing {
 }
 
 /** A run at work at server one, on a thread of its own. */
-export async function runAtWork(sql: Sql, metadata: Readonly<Record<string, unknown>> = {}): Promise<ClaimedRun> {
+export async function runAtWork(
+  sql: Sql,
+  metadata: Readonly<Record<string, unknown>> = {},
+): Promise<ClaimedRun> {
   const run = storedRun();
   await createThread(WORKER, sql, run.threadId, metadata, 'raise');
   await submitRun(WORKER, sql, serverOf('one'), run, queueing());
-  const claimed = (await claimRuns(WORKER, sql, serverOf('one'), 50)).find(({ runId }) => runId === run.runId);
+  const claimed = (await claimRuns(WORKER, sql, serverOf('one'), 50)).find(
+    ({ runId }) => runId === run.runId,
+  );
   if (!claimed) throw new Error('nothing was claimed');
   return claimed;
 }

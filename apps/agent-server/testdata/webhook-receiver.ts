@@ -22,7 +22,11 @@ export class WebhookReceiver {
     this.#server = server;
     server.on('request', (request, response) => {
       void text(request).then((body) => {
-        this.calls.push({ headers: request.headers, text: body, body: JSON.parse(body) as ReceivedCall['body'] });
+        this.calls.push({
+          headers: request.headers,
+          text: body,
+          body: JSON.parse(body) as ReceivedCall['body'],
+        });
         this.#answer(response, this.calls.length);
       });
     });

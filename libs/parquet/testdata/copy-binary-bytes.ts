@@ -38,10 +38,16 @@ function encode(type: ColumnType, value: Exclude<Value, null>): Buffer {
       return numeric(String(value));
     case 'uuid-list':
     case 'uuid-list-as-text':
-      return array(2950, (value as readonly string[]).map((text) => encode('uuid', text)));
+      return array(
+        2950,
+        (value as readonly string[]).map((text) => encode('uuid', text)),
+      );
     case 'text-list':
     case 'text-list-as-text':
-      return array(25, (value as readonly string[]).map((text) => Buffer.from(text)));
+      return array(
+        25,
+        (value as readonly string[]).map((text) => Buffer.from(text)),
+      );
   }
 }
 

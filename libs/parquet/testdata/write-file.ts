@@ -39,4 +39,3 @@ export async function writeFile(
   expect(writer.rows).toBe(rows.length);
   return file;
 }
-

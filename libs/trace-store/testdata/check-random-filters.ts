@@ -37,11 +37,19 @@ export async function checkRandomFilters(uri: string, count: number, seed: numbe
   try {
     await prepareTables(pool);
     const runs = randomRuns(RUNS, seed);
-    await storeRuns(pool, TENANT, runs.map((run) => ({ projectId: PROJECT, run })));
+    await storeRuns(
+      pool,
+      TENANT,
+      runs.map((run) => ({ projectId: PROJECT, run })),
+    );
     // the same ids elsewhere are never found
     const strangers = randomRuns(RUNS, seed + 1).map((run) => ({ projectId: randomUUID(), run }));
     await storeRuns(pool, TENANT, strangers);
-    await storeRuns(pool, randomUUID(), strangers.map(({ run }) => ({ projectId: PROJECT, run })));
+    await storeRuns(
+      pool,
+      randomUUID(),
+      strangers.map(({ run }) => ({ projectId: PROJECT, run })),
+    );
     let [refused, found] = [0, 0];
     const place = fc.constantFrom('filter', 'filter', 'filter', 'traceFilter', 'treeFilter');
     const property = fc.asyncProperty(randomFilter, place, async (text, where) => {
@@ -55,7 +63,9 @@ export async function checkRandomFilters(uri: string, count: number, seed: numbe
         [TENANT, PROJECT, ...values.values],
       );
       const meeting = runs.filter((run) => evaluateFilter(filter, run));
-      const traces = new Set(meeting.filter(({ isRoot }) => isRoot || where === 'treeFilter').map(({ traceId }) => traceId));
+      const traces = new Set(
+        meeting.filter(({ isRoot }) => isRoot || where === 'treeFilter').map(({ traceId }) => traceId),
+      );
       const expected = where === 'filter' ? meeting : runs.filter(({ traceId }) => traces.has(traceId));
       expect(rows.map(({ id }) => id)).toEqual(expected.map(({ id }) => id).sort());
       if (rows.length > 0 && rows.length < RUNS) found++;

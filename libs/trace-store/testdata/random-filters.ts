@@ -6,7 +6,25 @@ import { scalarPairs } from '../src/ingestion/scalar-pairs.js';
 const FIRST = parseInstant('2026-01-01T00:00:00Z', { zone: 'required' }) ?? 0n;
 
 /** Few words, so that filters find something; some of them would end a text of SQL, a pattern or an array. */
-const WORDS = ['a', 'A', 'b', 'ab', "o'x", '"q"', 'x\\', '%', '_', '{a,"b"}', '$1', 'é', '😀', '1', 'true', 'null', ''];
+const WORDS = [
+  'a',
+  'A',
+  'b',
+  'ab',
+  "o'x",
+  '"q"',
+  'x\\',
+  '%',
+  '_',
+  '{a,"b"}',
+  '$1',
+  'é',
+  '😀',
+  '1',
+  'true',
+  'null',
+  '',
+];
 const KEYS = ['k', 'env', 'a.b', 'k.b', "o'k", 'é'];
 const TYPES = ['tool', 'chain', 'llm'];
 const STATUSES = ['pending', 'success', 'error', 'interrupted'];
@@ -22,9 +40,9 @@ const pairs = fc.uniqueArray(fc.record({ key, value: word }), {
   maxLength: 3,
   selector: (pair) => `${pair.key}\0${pair.value}`,
 });
-const json = maybe(fc.dictionary(key, fc.oneof(word, fc.constantFrom(1, null, true, ['a', 1], { b: 'a' })))).map(
-  (value) => (value === undefined ? undefined : JSON.stringify(value)),
-);
+const json = maybe(
+  fc.dictionary(key, fc.oneof(word, fc.constantFrom(1, null, true, ['a', 1], { b: 'a' }))),
+).map((value) => (value === undefined ? undefined : JSON.stringify(value)));
 const feedback = fc.record({
   key,
   score: maybe(fc.constantFrom(...SCORES)),
@@ -60,21 +78,41 @@ export function randomRuns(count: number, seed: number): readonly FilterableRun[
     const isRoot = n < MAX_TRACES;
     // those of inputs and outputs are read from the payloads
     const own = { inputPairs: pairsIn(values.inputs), outputPairs: pairsIn(values.outputs) };
-    return { ...values, ...own, id: uuid(n), traceId: trace, isRoot, parentRunId: isRoot ? undefined : trace };
+    return {
+      ...values,
+      ...own,
+      id: uuid(n),
+      traceId: trace,
+      isRoot,
+      parentRunId: isRoot ? undefined : trace,
+    };
   });
 }
 
 /** Either quote; JSON's escapes, or as few as possible. */
 const text = (value: fc.Arbitrary<string>) =>
-  fc.tuple(value, fc.constantFrom('"', "'")).map(([each, quote]) =>
-    quote === '"' ? JSON.stringify(each) : `'${each.replace(/['\\]/g, '\\$&')}'`,
-  );
+  fc
+    .tuple(value, fc.constantFrom('"', "'"))
+    .map(([each, quote]) => (quote === '"' ? JSON.stringify(each) : `'${each.replace(/['\\]/g, '\\$&')}'`));
 
-const hostile = fc.string({ unit: 'grapheme', maxLength: 12 }).filter((each) => !each.includes('\0') && each.isWellFormed());
+const hostile = fc
+  .string({ unit: 'grapheme', maxLength: 12 })
+  .filter((each) => !each.includes('\0') && each.isWellFormed());
 const literal = text(fc.oneof({ arbitrary: word, weight: 6 }, { arbitrary: hostile, weight: 1 }));
 const someTime = text(moment.map((instant) => new Date(Number(instant / 1000n)).toISOString()));
 const someId = text(fc.integer({ min: 0, max: 12 }).map(uuid));
-const number = fc.constantFrom('0', '1', '2', '-1', '0.1', '0.5', '1e-10', '12345678.1234567891', '-2.5', '1E2');
+const number = fc.constantFrom(
+  '0',
+  '1',
+  '2',
+  '-1',
+  '0.1',
+  '0.5',
+  '1e-10',
+  '12345678.1234567891',
+  '-2.5',
+  '1E2',
+);
 const duration = fc.oneof(number, text(fc.constantFrom('10h', '0.5d', '36000000ms', '20 h', '600m')));
 
 const call = (name: string, ...args: fc.Arbitrary<string>[]) =>
@@ -82,7 +120,8 @@ const call = (name: string, ...args: fc.Arbitrary<string>[]) =>
     const space = parts.at(-1) ?? '';
     return `${name}(${parts.slice(0, -1).join(`,${space}`)}${space})`;
   });
-const list = (item: fc.Arbitrary<string>) => fc.array(item, { maxLength: 3 }).map((items) => `[${items.join(',')}]`);
+const list = (item: fc.Arbitrary<string>) =>
+  fc.array(item, { maxLength: 3 }).map((items) => `[${items.join(',')}]`);
 const anyOf = (...names: string[]) => fc.constantFrom(...names);
 
 function compare(names: readonly string[], operators: readonly string[], value: fc.Arbitrary<string>) {
@@ -97,8 +136,16 @@ const RANGE = ['gt', 'gte', 'lt', 'lte'];
 const FAMILIES = ['metadata', 'input', 'output'];
 
 const pairCondition = fc.oneof(
-  compare(FAMILIES.map((family) => `${family}_key`), TEXT, text(key)),
-  compare(FAMILIES.map((family) => `${family}_value`), TEXT, fc.oneof(literal, fc.constantFrom('1', 'true'))),
+  compare(
+    FAMILIES.map((family) => `${family}_key`),
+    TEXT,
+    text(key),
+  ),
+  compare(
+    FAMILIES.map((family) => `${family}_value`),
+    TEXT,
+    fc.oneof(literal, fc.constantFrom('1', 'true')),
+  ),
   compare(['feedback_key'], TEXT, text(key)),
   compare(['feedback_score'], [...EQUALITY, ...RANGE], number),
   compare(['feedback_value', 'feedback_source'], TEXT, fc.oneof(literal, fc.constant('"api"'))),
@@ -111,20 +158,43 @@ const condition = fc.oneof(
   compare(['status'], EQUALITY, text(fc.constantFrom(...STATUSES))),
   compare(['start_time', 'end_time', 'first_token_time'], ['eq', 'neq', ...RANGE], someTime),
   compare(['latency'], RANGE, duration),
-  compare(['total_tokens', 'prompt_tokens', 'completion_tokens', 'execution_order'], [...EQUALITY, ...RANGE], number),
+  compare(
+    ['total_tokens', 'prompt_tokens', 'completion_tokens', 'execution_order'],
+    [...EQUALITY, ...RANGE],
+    number,
+  ),
   compare(['total_cost', 'prompt_cost', 'completion_cost'], [...EQUALITY, ...RANGE], number),
   compare(['is_root'], ['eq', 'neq'], anyOf('true', 'false')),
-  compare(['error', 'end_time', 'thread_id', 'total_tokens', 'parent_run_id'], ['eq', 'neq'], fc.constant('null')),
+  compare(
+    ['error', 'end_time', 'thread_id', 'total_tokens', 'parent_run_id'],
+    ['eq', 'neq'],
+    fc.constant('null'),
+  ),
   call('has', anyOf('tags', '"tags"'), literal),
-  call('has', anyOf('metadata'), text(fc.dictionary(key, fc.oneof(word, fc.constantFrom(1, null, ['a'], {})), { maxKeys: 2 }).map((value) => JSON.stringify(value)))),
+  call(
+    'has',
+    anyOf('metadata'),
+    text(
+      fc
+        .dictionary(key, fc.oneof(word, fc.constantFrom(1, null, ['a'], {})), { maxKeys: 2 })
+        .map((value) => JSON.stringify(value)),
+    ),
+  ),
   call('exists', anyOf('metadata'), text(key)),
   call('search', text(word.filter((each) => each !== ''))),
-  call('search', anyOf('name', 'error', 'tags', 'inputs', 'outputs', 'metadata'), text(word.filter((each) => each !== ''))),
+  call(
+    'search',
+    anyOf('name', 'error', 'tags', 'inputs', 'outputs', 'metadata'),
+    text(word.filter((each) => each !== '')),
+  ),
 );
 
 /** Filters of all operators and fields over the words of random runs. Some are refused: a pair with two keys. */
 export const randomFilter: fc.Arbitrary<string> = fc.letrec<{ tree: string }>((tie) => {
-  const parts = fc.array(fc.oneof({ arbitrary: pairCondition, weight: 2 }, { arbitrary: tie('tree'), weight: 3 }), { minLength: 1, maxLength: 4 });
+  const parts = fc.array(
+    fc.oneof({ arbitrary: pairCondition, weight: 2 }, { arbitrary: tie('tree'), weight: 3 }),
+    { minLength: 1, maxLength: 4 },
+  );
   const logic = fc.tuple(anyOf('and', 'and', 'or'), parts).map(([name, all]) => `${name}(${all.join(', ')})`);
   return {
     tree: fc.oneof(

@@ -1,6 +1,7 @@
 /** Rules that each replace one allowed piece of SQL by `C`, a condition. `$` is a value. */
 const PLACE = '(?:[rt])';
-const COLUMN = '(?:[rt]\\.[a-z_]+|x\\.(?:key|value|score|source)|p\\.error|left\\(p\\.error, \\d+\\)|1|[rt]\\.end_time - [rt]\\.start_time)';
+const COLUMN =
+  '(?:[rt]\\.[a-z_]+|x\\.(?:key|value|score|source)|p\\.error|left\\(p\\.error, \\d+\\)|1|[rt]\\.end_time - [rt]\\.start_time)';
 const OF_RUN = (table: string, id: string) =>
   `${table}\\.tenant_id = ${PLACE}\\.tenant_id AND ${table}\\.project_id = ${PLACE}\\.project_id AND ${id}`;
 const RULES: readonly RegExp[] = [
@@ -36,7 +37,7 @@ const VALUE =
 /** What is left of SQL by filters when all allowed pieces are taken out of it: `C`, if there are no others. */
 export function sqlShape(sql: string): string {
   let text = sql.replace(VALUE, '$');
-  for (let before = ''; before !== text; ) {
+  for (let before = ''; before !== text;) {
     before = text;
     for (const rule of RULES) text = text.replace(rule, 'C');
   }

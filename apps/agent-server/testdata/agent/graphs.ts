@@ -60,7 +60,11 @@ export function stubborn(): Promise<unknown> {
   return new Promise(() => undefined);
 }
 
-const Ticks = Annotation.Root({ count: Annotation<number>, waitMs: Annotation<number>, said: Annotation<number> });
+const Ticks = Annotation.Root({
+  count: Annotation<number>,
+  waitMs: Annotation<number>,
+  said: Annotation<number>,
+});
 
 /** Says its numbers one after the other. */
 export const ticking = new StateGraph(Ticks)

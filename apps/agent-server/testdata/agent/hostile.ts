@@ -1,5 +1,12 @@
 import { writeSync } from 'node:fs';
-import { Annotation, END, interrupt, START, StateGraph, type LangGraphRunnableConfig } from '@langchain/langgraph';
+import {
+  Annotation,
+  END,
+  interrupt,
+  START,
+  StateGraph,
+  type LangGraphRunnableConfig,
+} from '@langchain/langgraph';
 
 const Anything = Annotation.Root({
   /** `VERB:WORD`: what the node does. */
@@ -17,14 +24,16 @@ const THINGS: Readonly<Record<string, () => unknown>> = {
   text: () => 'just text',
   undefined: () => undefined,
   circular,
-  'nameless object': () => Object.assign(Object.create(null) as object, { message: Object.create(null) as object }),
+  'nameless object': () =>
+    Object.assign(Object.create(null) as object, { message: Object.create(null) as object }),
   'message that throws': () => ({
     get message(): string {
       throw new Error('no message');
     },
   }),
   // What a database driver might say
-  secret: () => new Error(`cannot connect to ${process.env['POSTGRES_URI']} with ${process.env['LANGSMITH_API_KEY']}`),
+  secret: () =>
+    new Error(`cannot connect to ${process.env['POSTGRES_URI']} with ${process.env['LANGSMITH_API_KEY']}`),
   function: () => () => 1,
   symbol: () => Symbol('s'),
   nul: () => 'a\u0000b',

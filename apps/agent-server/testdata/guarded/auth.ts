@@ -14,7 +14,10 @@ function note(event: string, value: unknown): void {
 
 /** What a caller with the permission `edited` runs is changed in every way that is honoured. */
 function edit(value: { kwargs: unknown; metadata?: Record<string, unknown> }): void {
-  const { input, command } = value.kwargs as { input?: { messages: { content: string }[] }; command?: { resume: unknown } };
+  const { input, command } = value.kwargs as {
+    input?: { messages: { content: string }[] };
+    command?: { resume: unknown };
+  };
   for (const message of input?.messages ?? []) message.content = `edited ${message.content}`;
   value.kwargs = {
     input,
@@ -46,7 +49,8 @@ const SPECIAL: Readonly<Record<string, () => unknown>> = {
 
 export const auth = new Auth()
   .authenticate(async (request) => {
-    if (process.env['CALLS_FILE']) appendFileSync(process.env['CALLS_FILE'], `${request.method} ${request.url}\n`);
+    if (process.env['CALLS_FILE'])
+      appendFileSync(process.env['CALLS_FILE'], `${request.method} ${request.url}\n`);
     const bearer = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1];
     const token = bearer ?? /(?:^|; *)session=([^;]+)/.exec(request.headers.get('cookie') ?? '')?.[1];
     if (token === undefined)
@@ -54,7 +58,12 @@ export const auth = new Auth()
     const special = SPECIAL[token];
     if (special) return (await special()) as string;
     const [identity = '', permissions = ''] = token.split(':');
-    return { identity, permissions: permissions.split(',').filter(Boolean), secret: `secret-of-${identity}`, team: 'a' };
+    return {
+      identity,
+      permissions: permissions.split(',').filter(Boolean),
+      secret: `secret-of-${identity}`,
+      team: 'a',
+    };
   })
   .on('*', ({ event, value, user }) => {
     note(event, value);

@@ -41,10 +41,13 @@ export const slow = new StateGraph(State)
 
 /** Answers what it was asked, and how. */
 export const talk = new StateGraph(MessagesAnnotation)
-  .addNode('model', ({ messages }, { configurable = {}, context = {}, metadata = {} }: LangGraphRunnableConfig) => {
-    const said = { text: messages.at(-1)?.text, tier: configurable['tier'], context, tag: metadata['tag'] };
-    return { messages: [new AIMessage(JSON.stringify(said))] };
-  })
+  .addNode(
+    'model',
+    ({ messages }, { configurable = {}, context = {}, metadata = {} }: LangGraphRunnableConfig) => {
+      const said = { text: messages.at(-1)?.text, tier: configurable['tier'], context, tag: metadata['tag'] };
+      return { messages: [new AIMessage(JSON.stringify(said))] };
+    },
+  )
   .addEdge(START, 'model')
   .addEdge('model', END)
   .compile();

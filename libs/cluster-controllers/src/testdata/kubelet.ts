@@ -32,23 +32,43 @@ export class Kubelet {
     });
   }
 
-  async start(allocatable: Readonly<Record<string, string>> = { cpu: '2', memory: '4Gi', pods: '20' }): Promise<void> {
-    await this.#client.create(NODES, { metadata: { name: this.nodeName, labels: { 'kubernetes.io/hostname': this.nodeName } } });
+  async start(
+    allocatable: Readonly<Record<string, string>> = { cpu: '2', memory: '4Gi', pods: '20' },
+  ): Promise<void> {
+    await this.#client.create(NODES, {
+      metadata: { name: this.nodeName, labels: { 'kubernetes.io/hostname': this.nodeName } },
+    });
     await this.report('True', allocatable);
     await this.renew();
     this.#off = this.#informers.of(PODS).on(({ object }) => this.#controller.enqueue(keyOf(object)));
     this.#controller.start();
   }
 
-  async report(ready: 'True' | 'False', allocatable: Readonly<Record<string, string>> = { cpu: '2', memory: '4Gi', pods: '20' }): Promise<void> {
+  async report(
+    ready: 'True' | 'False',
+    allocatable: Readonly<Record<string, string>> = { cpu: '2', memory: '4Gi', pods: '20' },
+  ): Promise<void> {
     const at = new Date().toISOString();
-    await this.#client.mergeStatus(NODES, { name: this.nodeName }, {
-      status: {
-        capacity: allocatable,
-        allocatable,
-        conditions: [{ type: 'Ready', status: ready, reason: 'KubeletReady', message: 'test', lastHeartbeatTime: at, lastTransitionTime: at }],
+    await this.#client.mergeStatus(
+      NODES,
+      { name: this.nodeName },
+      {
+        status: {
+          capacity: allocatable,
+          allocatable,
+          conditions: [
+            {
+              type: 'Ready',
+              status: ready,
+              reason: 'KubeletReady',
+              message: 'test',
+              lastHeartbeatTime: at,
+              lastTransitionTime: at,
+            },
+          ],
+        },
       },
-    });
+    );
   }
 
   async renew(): Promise<void> {
@@ -68,10 +88,18 @@ export class Kubelet {
     try {
       if (pod.metadata.deletionTimestamp !== undefined) {
         if (pod.metadata.deletionGracePeriodSeconds !== 0 || (pod.metadata.finalizers ?? []).length === 0)
-          await this.#client.delete(PODS, keyOf(pod), { gracePeriodSeconds: 0, ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }) });
+          await this.#client.delete(PODS, keyOf(pod), {
+            gracePeriodSeconds: 0,
+            ...(pod.metadata.uid === undefined ? {} : { uid: pod.metadata.uid }),
+          });
         return;
       }
-      if (pod.status?.phase === 'Running' || pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') return;
+      if (
+        pod.status?.phase === 'Running' ||
+        pod.status?.phase === 'Succeeded' ||
+        pod.status?.phase === 'Failed'
+      )
+        return;
       await this.#client.mergeStatus(PODS, keyOf(pod), { status: statusOf(pod) });
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error;
@@ -99,7 +127,14 @@ function statusOf(pod: Pod): NonNullable<Pod['status']> {
       ready: !hasEnded,
       restartCount: 0,
       state: hasEnded
-        ? { terminated: { exitCode: Number(exitCode), finishedAt: at, startedAt: at, reason: exitCode === '0' ? 'Completed' : 'Error' } }
+        ? {
+            terminated: {
+              exitCode: Number(exitCode),
+              finishedAt: at,
+              startedAt: at,
+              reason: exitCode === '0' ? 'Completed' : 'Error',
+            },
+          }
         : { running: { startedAt: at } },
     })),
   };

@@ -8,11 +8,12 @@ const BIN = join(process.env.KUBE_HOME ?? join(homedir(), '.cache/agentplane/kub
 /** Kubernetes' own controller manager and scheduler: the reference that ours is compared with. */
 export function startKubernetesControllers(kubeconfigPath: string): Stoppable {
   const run = (name: string, flags: readonly string[]): ChildProcess =>
-    spawn(join(BIN, name), [`--kubeconfig=${kubeconfigPath}`, '--leader-elect=false', '--secure-port=0', ...flags], { stdio: 'ignore' });
-  const processes = [
-    run('kube-controller-manager', ['--concurrent-gc-syncs=5']),
-    run('kube-scheduler', []),
-  ];
+    spawn(
+      join(BIN, name),
+      [`--kubeconfig=${kubeconfigPath}`, '--leader-elect=false', '--secure-port=0', ...flags],
+      { stdio: 'ignore' },
+    );
+  const processes = [run('kube-controller-manager', ['--concurrent-gc-syncs=5']), run('kube-scheduler', [])];
   return {
     name: 'kubernetes-controllers',
     async stop() {

@@ -36,13 +36,25 @@ export class TestClient {
   constructor(kubeconfig: string) {
     const config: unknown = parse(kubeconfig);
     const user = at(config, 'users', 0, 'user');
-    const pem = (...path: string[]) => Buffer.from(textAt(config, path.map((step) => (/^\d$/.test(step) ? Number(step) : step))), 'base64');
+    const pem = (...path: string[]) =>
+      Buffer.from(
+        textAt(
+          config,
+          path.map((step) => (/^\d$/.test(step) ? Number(step) : step)),
+        ),
+        'base64',
+      );
     this.#token = textAt(user, ['token']);
     this.#url = new URL(textAt(config, ['clusters', 0, 'cluster', 'server']));
     this.#agent = new Agent({
       keepAlive: true,
       ca: pem('clusters', '0', 'cluster', 'certificate-authority-data'),
-      ...(this.#token ? {} : { cert: pem('users', '0', 'user', 'client-certificate-data'), key: pem('users', '0', 'user', 'client-key-data') }),
+      ...(this.#token
+        ? {}
+        : {
+            cert: pem('users', '0', 'user', 'client-certificate-data'),
+            key: pem('users', '0', 'user', 'client-key-data'),
+          }),
     });
   }
 
@@ -50,9 +62,18 @@ export class TestClient {
     this.#agent.destroy();
   }
 
-  call(method: string, path: string, { body, type = 'application/json', accept = 'application/json', headers = {} }: CallOptions = {}): Promise<ApiAnswer> {
+  call(
+    method: string,
+    path: string,
+    { body, type = 'application/json', accept = 'application/json', headers = {} }: CallOptions = {},
+  ): Promise<ApiAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<ApiAnswer>();
-    const bytes = body === undefined ? undefined : typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+    const bytes =
+      body === undefined
+        ? undefined
+        : typeof body === 'string' || Buffer.isBuffer(body)
+          ? body
+          : JSON.stringify(body);
     const sent = request(
       {
         host: this.#url.hostname,
@@ -60,7 +81,14 @@ export class TestClient {
         method,
         path,
         agent: this.#agent,
-        headers: { accept, ...(bytes === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(bytes) }), ...this.#authorization(), ...headers },
+        headers: {
+          accept,
+          ...(bytes === undefined
+            ? {}
+            : { 'content-type': type, 'content-length': Buffer.byteLength(bytes) }),
+          ...this.#authorization(),
+          ...headers,
+        },
       },
       (response) => {
         const chunks: Buffer[] = [];
@@ -99,7 +127,13 @@ export class TestClient {
     const ended = Promise.withResolvers<void>();
     let rest = '';
     const sent = request(
-      { host: this.#url.hostname, port: this.#url.port, path, agent: this.#agent, headers: { accept, ...this.#authorization() } },
+      {
+        host: this.#url.hostname,
+        port: this.#url.port,
+        path,
+        agent: this.#agent,
+        headers: { accept, ...this.#authorization() },
+      },
       (response) => {
         response.setEncoding('utf8');
         response.on('data', (chunk: string) => {

@@ -11,11 +11,7 @@ import { PatchError } from '../patch/patch-error.js';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.js';
 import type { CompiledSchema } from '../schema/compiled-schema.js';
 import type { FieldError } from '../schema/field-error.js';
-import {
-  validateObjectMeta,
-  validateObjectMetaUpdate,
-  type ObjectMetaRules,
-} from '../schema/object-meta.js';
+import { validateObjectMeta, validateObjectMetaUpdate, type ObjectMetaRules } from '../schema/object-meta.js';
 import { invalid } from '../status/errors.js';
 
 const TIME = '2026-01-02T03:04:05Z';
@@ -91,16 +87,26 @@ export class Replay {
 
   perform(step: Step): JsonObject {
     const owned = step.apply === undefined ? this.#written(step) : this.#applied(step, step.apply);
-    const next = this.#stored === undefined ? (this.resource.builtin?.prepareForCreate(owned) ?? owned) : owned;
+    const next =
+      this.#stored === undefined ? (this.resource.builtin?.prepareForCreate(owned) ?? owned) : owned;
     this.#stored = this.#stored === undefined ? next : withoutNoOp(this.#stored, next);
     return this.#stored;
   }
 
   #applied(step: Step, applied: JsonObject): JsonObject {
-    const result = applyServerSide({ ...this.#tracking(step), live: this.#stored, applied, force: step.force === true });
+    const result = applyServerSide({
+      ...this.#tracking(step),
+      live: this.#stored,
+      applied,
+      force: step.force === true,
+    });
     if (result.kind === 'invalid') throw new Refused(result.status, result.message);
     if (result.kind === 'conflict') {
-      const causes = result.conflicts.map(({ message, field }) => ({ reason: 'FieldManagerConflict', message, field }));
+      const causes = result.conflicts.map(({ message, field }) => ({
+        reason: 'FieldManagerConflict',
+        message,
+        field,
+      }));
       throw new Refused(409, result.message, causes);
     }
     return this.#finished(step, result.object);
@@ -190,7 +196,9 @@ export function normalized(object: unknown): unknown {
   if (!isJsonObject(object)) return object;
   const { uid: _, resourceVersion: __, managedFields, ...metadata } = recordAt(object, 'metadata');
   if (!Array.isArray(managedFields)) return { ...object, metadata };
-  const entries = managedFields.map((entry: JsonObject) => ('time' in entry ? { ...entry, time: 'TIME' } : entry));
+  const entries = managedFields.map((entry: JsonObject) =>
+    'time' in entry ? { ...entry, time: 'TIME' } : entry,
+  );
   const keyOf = (entry: unknown): string =>
     ['operation', 'manager', 'subresource'].map((field) => textAt(entry, [field])).join(' ');
   return {

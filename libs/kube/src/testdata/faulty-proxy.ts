@@ -54,7 +54,8 @@ export class FaultyProxy {
     const url = incoming.url ?? '';
     const isWatch = url.includes('watch=true');
     if (isWatch) this.counts.watch++;
-    else if (incoming.method === 'GET' && !url.includes('/namespaces/default/configmaps/')) this.counts.list++;
+    else if (incoming.method === 'GET' && !url.includes('/namespaces/default/configmaps/'))
+      this.counts.list++;
     else this.counts.other++;
     if (isWatch && this.refuseWatches > 0) {
       this.refuseWatches--;
@@ -105,5 +106,12 @@ export class FaultyProxy {
 }
 
 function expired(): object {
-  return { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 410, reason: 'Expired', message: 'too old resource version' };
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    code: 410,
+    reason: 'Expired',
+    message: 'too old resource version',
+  };
 }

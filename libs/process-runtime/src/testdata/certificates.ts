@@ -25,7 +25,10 @@ export async function certificates(): Promise<TestCertificates> {
     ...validity,
     extensions: [new x509.BasicConstraintsExtension(true)],
   });
-  const issue = async (subject: string, extensions: x509.Extension[]): Promise<{ key: string; cert: string }> => {
+  const issue = async (
+    subject: string,
+    extensions: x509.Extension[],
+  ): Promise<{ key: string; cert: string }> => {
     const pair = await keys();
     const certificate = await x509.X509CertificateGenerator.create({
       subject,
@@ -38,7 +41,9 @@ export async function certificates(): Promise<TestCertificates> {
     });
     return { key: await pem(pair.privateKey), cert: certificate.toString('pem') };
   };
-  const serving = await issue('CN=node', [new x509.SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }])]);
+  const serving = await issue('CN=node', [
+    new x509.SubjectAlternativeNameExtension([{ type: 'ip', value: '127.0.0.1' }]),
+  ]);
   return {
     certificate: serving.cert,
     privateKey: serving.key,

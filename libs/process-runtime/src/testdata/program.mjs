@@ -20,7 +20,8 @@ const held = process.env.AGENTPLANE_HELD_SOCKETS?.split(',')
   .find((one) => one.startsWith(`${PORT}:`))
   ?.split(':')[1];
 createServer((request, response) => {
-  if (request.url === '/environment') return response.end(JSON.stringify({ ...process.env, cwd: process.cwd() }));
+  if (request.url === '/environment')
+    return response.end(JSON.stringify({ ...process.env, cwd: process.cwd() }));
   if (request.url === '/kubeconfig') return response.end(readFileSync(process.env.KUBECONFIG, 'utf8'));
   const isHealthy = !HEALTH_FILE || existsSync(HEALTH_FILE);
   response.statusCode = isHealthy ? 200 : 500;
