@@ -96,6 +96,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     async tidy() {
       await eachStep([
         () => ingestion.settleMissed(),
+        () => ingestion.placeMissed(),
         () => dropAndNoteOverdue(pool, projects, log),
         async () => {
           while (await eraser.complete(ERASURES_AT_ONCE));

@@ -1,8 +1,7 @@
 import type { Instant } from '#lib/time';
 import type { ParentRow } from '../run/run-table.js';
 import { runKey } from '../run/run-keys.js';
-import { buildDottedOrder } from '../wire/dotted-order.js';
-import { MAX_KNOWN_ANCESTORS } from './ingest-problems.js';
+import { buildDottedOrder, MAX_KNOWN_ANCESTORS } from '../wire/dotted-order.js';
 import { firstOf, startOf, type RunGroup } from './run-group.js';
 
 /** Where a run stands in its trace. */
@@ -13,6 +12,8 @@ export interface Standing {
   /** Its own, as it is stored. */
   readonly order: string;
   readonly ancestors: number;
+  /** Whether the way from it to its root is known. */
+  readonly isPlaced: boolean;
 }
 
 /** Below a run with too many ancestors to be put there by its parent's id alone. */
@@ -28,6 +29,7 @@ export class Family {
   readonly #byTrace = new Map<string, RunGroup>();
   readonly #standings = new Map<RunGroup, Standing | TooDeep>();
 
+  /** @param stored parents by the ids of the runs that name them, as `parentKey` spells them */
   constructor(
     groups: readonly RunGroup[],
     private readonly stored: ReadonlyMap<string, ParentRow>,
@@ -67,29 +69,42 @@ export class Family {
   #place(group: RunGroup): Standing | TooDeep {
     const given = firstOf(group, 'dottedOrder');
     const parentId = firstOf(group, 'parentRunId');
-    const stored = parentId === undefined ? undefined : this.stored.get(parentId);
+    const stored = parentId === undefined ? undefined : this.stored.get(parentKey(parentId, group.traceId));
     if (given)
       return {
         traceId: group.traceId ?? given.traceId,
-        ...{ parentOrder: undefined, order: given.text, ancestors: given.parentRunIds.length },
+        ...{
+          parentOrder: undefined,
+          order: given.text,
+          ancestors: given.parentRunIds.length,
+          isPlaced: true,
+        },
       };
     const parent = this.#parentOf(group);
     const above = parent ? this.#standings.get(parent) : undefined;
     if (above === 'too deep') return above;
-    if (above) return this.#below(group, above.traceId, above.order, above.ancestors + 1);
-    if (!stored) return this.#below(group, parentId ?? group.id, undefined, 0);
+    if (above) return this.#below(group, above, above.order, above.ancestors + 1);
+    if (!stored) {
+      const top = { traceId: parentId ?? group.id, isPlaced: parentId === undefined };
+      return this.#below(group, top, undefined, 0);
+    }
     if (stored.dottedOrder === undefined) return 'too deep';
-    return this.#below(group, stored.traceId, stored.dottedOrder, stored.dottedOrder.split('.').length);
+    return this.#below(group, stored, stored.dottedOrder, stored.dottedOrder.split('.').length);
   }
 
   #below(
     group: RunGroup,
-    traceId: string,
+    { traceId, isPlaced }: Pick<Standing, 'traceId' | 'isPlaced'>,
     parentOrder: string | undefined,
     ancestors: number,
   ): Standing | TooDeep {
     if (ancestors > MAX_KNOWN_ANCESTORS + 1) return 'too deep';
     const order = buildDottedOrder(startOf(group, this.now), group.id, parentOrder);
-    return { traceId: group.traceId ?? traceId, parentOrder, order, ancestors };
+    return { traceId: group.traceId ?? traceId, parentOrder, order, ancestors, isPlaced };
   }
+}
+
+/** One text for a parent as its child names it: by its id, and by its trace where the child names one. */
+export function parentKey(id: string, traceId: string | undefined): string {
+  return traceId === undefined ? id : runKey({ id, traceId });
 }

@@ -1,13 +1,8 @@
 import type { FieldProblem } from '#lib/errors';
 import type { TooManyProjectsError } from '../project/too-many-projects-error.js';
 import type { RunPlace } from '../run/run-place.js';
+import { MAX_KNOWN_ANCESTORS } from '../wire/dotted-order.js';
 import type { ParsedOperation, RunGroup } from './run-group.js';
-
-/**
- * Ancestors of a stored run under which a run is put by its parent's id alone: all of them stand in the child, which may
- * be much shorter itself.
- */
-export const MAX_KNOWN_ANCESTORS = 100;
 
 export function tooManyWaiting({ change }: ParsedOperation): FieldProblem {
   return {

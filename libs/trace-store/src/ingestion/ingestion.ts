@@ -3,7 +3,6 @@ import { type Logger, metrics } from '#lib/telemetry';
 import { databaseNow } from './database-now.js';
 import type { DayPartitions } from './day-partitions.js';
 import {
-  MAX_KNOWN_ANCESTORS,
   storedElsewhere,
   tooDeep,
   tooFarAhead,
@@ -11,14 +10,17 @@ import {
   tooManyWaiting,
   unknownProject,
 } from './ingest-problems.js';
-import { Family } from './family.js';
+import { Family, parentKey } from './family.js';
 import { EarlyUpdates } from './early-updates.js';
 import { MAX_PROBLEMS, parseBatch } from './parse-batch.js';
 import { RunChanger, type Sender } from './run-changer.js';
 import { IngestReport } from '../problem/ingest-report.js';
+import { RunPlacer } from '../placement/run-placer.js';
+import { addUnplaced } from '../placement/unplaced-runs.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { DEFAULT_PROJECT, type ProjectDirectory } from '../project/project-directory.js';
 import { TooManyProjectsError } from '../project/too-many-projects-error.js';
+import { MAX_KNOWN_ANCESTORS } from '../wire/dotted-order.js';
 import type { RunBatch } from '../wire/run-operation.js';
 import {
   buildRun,
@@ -29,7 +31,7 @@ import {
   type ParsedOperation,
   type RunGroup,
 } from './run-group.js';
-import { claimPlaces, findPlaces, runKey } from '../run/run-keys.js';
+import { claimPlaces, findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
 import { insertRuns, type ParentRow, selectParents } from '../run/run-table.js';
 import type { RunPlace } from '../run/run-place.js';
 import { insertPairs } from '../run/run-pairs.js';
@@ -58,6 +60,8 @@ interface Opening {
   readonly group: RunGroup;
   readonly place: RunPlace;
   readonly parentOrder: string | undefined;
+  /** Whether the way to its root is known. */
+  readonly isPlaced: boolean;
 }
 
 interface OpenedGroups {
@@ -75,6 +79,7 @@ interface WrittenBatch {
   readonly late: readonly ParsedOperation[];
   /** How many operations belong to deleted traces. */
   readonly erased: number;
+  readonly made: readonly RunPlace[];
   /** Runs that were made, and runs that updates wait for now. */
   readonly meeting: readonly string[];
 }
@@ -93,6 +98,7 @@ export interface IngestionOptions {
  */
 export class Ingestion {
   readonly #changer: RunChanger;
+  readonly #placer: RunPlacer;
 
   constructor(
     private readonly pool: Pool,
@@ -102,6 +108,7 @@ export class Ingestion {
     private readonly options: IngestionOptions,
   ) {
     this.#changer = new RunChanger(payloads);
+    this.#placer = new RunPlacer(pool);
   }
 
   /** @param onlyProject name of the one project that the sender may write into */
@@ -125,6 +132,7 @@ export class Ingestion {
       return { ...opening, dayless, ...outcome };
     });
     await this.#changer.settle(this.pool, tenantId, written.meeting);
+    await this.#placer.settle(tenantId, written.made);
     const { lost, projectless, deep, dayless, late, elsewhere, erased } = written;
     const ofGroups = [
       ...lost.map((group) => ({ group, problems: unknownProject(group) })),
@@ -225,9 +233,9 @@ export class Ingestion {
         deep.push(group);
         continue;
       }
-      const { traceId, parentOrder } = standing;
+      const { traceId, parentOrder, isPlaced } = standing;
       const place = { tenantId, projectId, traceId, id: group.id, startTime: startOf(group, now) };
-      found.push({ group, place, parentOrder });
+      found.push({ group, place, parentOrder, isPlaced });
     }
     return { found, lost, projectless, deep };
   }
@@ -237,14 +245,21 @@ export class Ingestion {
     { tenantId, own }: Sender,
     groups: readonly RunGroup[],
   ): Promise<ReadonlyMap<string, ParentRow>> {
-    const ids = groups
-      .filter((group) => firstOf(group, 'dottedOrder') === undefined)
-      .flatMap((group) => firstOf(group, 'parentRunId') ?? []);
-    const wanted = [...new Set(ids)].map((id) => ({ id, traceId: undefined }));
+    const asked = new Map<string, WantedRun>();
+    for (const group of groups) {
+      const id = firstOf(group, 'dottedOrder') === undefined ? firstOf(group, 'parentRunId') : undefined;
+      if (id !== undefined) asked.set(parentKey(id, group.traceId), { id, traceId: group.traceId });
+    }
+    const wanted = [...asked.values()];
     const places = await findPlaces(this.pool, tenantId, wanted, { projectId: own?.id });
     const readable = places.filter((place) => place !== undefined && isReadable(place, own)) as RunPlace[];
     const rows = await selectParents(this.pool, tenantId, readable, MAX_KNOWN_ANCESTORS);
-    return new Map(rows.map((row) => [row.id, row]));
+    const byKey = new Map(rows.map((row) => [runKey(row), row]));
+    const found = [...asked.keys()].flatMap((key, at) => {
+      const row = places[at] && byKey.get(runKey(places[at]));
+      return row ? [[key, row] as const] : [];
+    });
+    return new Map(found);
   }
 
   async #write(
@@ -268,6 +283,7 @@ export class Ingestion {
       ownBytes: ({ parentOrder = '' }) => parentOrder.length * HELD_PER_ORDER,
     });
     for (const portion of portions) await this.#insert(client, sender.tenantId, portion);
+    await addUnplaced(client, sender.tenantId, fresh.flatMap(unplacedOf));
     const elsewhere: (readonly [RunGroup, RunPlace])[] = [];
     const { unknown } = await this.#changer.change(client, sender, [...late, ...changing], (group, place) => {
       const isElsewhere = namesOther(group, place);
@@ -282,6 +298,7 @@ export class Ingestion {
       elsewhere,
       late: waiting.refused,
       erased: (asked ?? 0) - (left ?? 0) + waiting.erased,
+      made: fresh.map(({ place }) => place),
       meeting: [...fresh.map(({ place }) => place.id), ...unknown.map(({ id }) => id)],
     };
   }
@@ -303,6 +320,12 @@ export class Ingestion {
   /** Merges updates with runs that processes stored which ended before they looked for them. */
   settleMissed(): Promise<void> {
     return this.#changer.settleMissed(this.pool);
+  }
+
+  /** Places runs whose ancestors came and were not looked for, and lets those stay whose parents did not come. */
+  async placeMissed(): Promise<void> {
+    await this.#placer.settleMissed();
+    await this.#placer.giveUp();
   }
 
   async #insert(client: Connection, tenantId: string, portion: Portion<Opening>): Promise<void> {
@@ -331,6 +354,12 @@ export class Ingestion {
     );
     await removeWaiting(client, tenantId, updates.ended);
   }
+}
+
+/** A run with its parent, while the way to its root is not known. */
+function unplacedOf({ group, place, isPlaced }: Opening) {
+  const parentRunId = firstOf(group, 'parentRunId');
+  return isPlaced || parentRunId === undefined ? [] : [{ place, parentRunId }];
 }
 
 /** A project was deleted between its look-up and its use. */

@@ -4,6 +4,7 @@ import { ingestProblemTables } from './ingest-problem-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
 import { traceTables } from './trace-tables.js';
+import { unplacedRuns } from './unplaced-runs.js';
 
 /**
  * In order; numbers without gaps. Tables of the control side are TypeORM's: a step of this list has it apply what is
@@ -22,5 +23,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     runIndexes,
     runKeysByTime,
     payloadPairs,
+    unplacedRuns,
   ];
 }

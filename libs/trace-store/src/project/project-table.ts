@@ -193,7 +193,13 @@ export class ProjectTable implements Projects {
       const deleted = await manager.delete(ProjectEntity, { tenantId, id });
       if (deleted.affected === 0) return false;
       await this.#payloads.removeProject(manager, tenantId, id);
-      for (const table of ['run_pairs', 'feedback', 'ingest_problems', 'ingest_problem_counts'])
+      for (const table of [
+        'run_pairs',
+        'feedback',
+        'unplaced_runs',
+        'ingest_problems',
+        'ingest_problem_counts',
+      ])
         await manager.query(`DELETE FROM ${table} WHERE tenant_id = $1 AND project_id = $2`, [tenantId, id]);
       await manager.query(
         `WITH deleted AS (DELETE FROM runs WHERE tenant_id = $1 AND project_id = $2 RETURNING id, trace_id)

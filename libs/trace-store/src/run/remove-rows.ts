@@ -3,7 +3,13 @@ import { formatInstant } from '#lib/time';
 import { timeBounds, type RunPlace } from './run-place.js';
 
 /** What the id of a run is called in the tables that have its place. */
-const ID_COLUMN = { runs: 'id', run_payloads: 'id', run_pairs: 'run_id', feedback: 'run_id' } as const;
+const ID_COLUMN = {
+  runs: 'id',
+  run_payloads: 'id',
+  run_pairs: 'run_id',
+  feedback: 'run_id',
+  unplaced_runs: 'run_id',
+} as const;
 
 /** Removes the rows of these runs of one tenant and project. */
 export async function removeRows(

@@ -18,6 +18,7 @@ function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
   return [
     (client, runs) => removeRows(client, 'feedback', runs),
     (client, runs) => removeRows(client, 'run_pairs', runs),
+    (client, runs) => removeRows(client, 'unplaced_runs', runs),
     (client, runs) => payloads.remove(client, runs),
     (client, runs) => removeRows(client, 'runs', runs),
     removeKeys,

@@ -235,6 +235,8 @@ export interface ParentRow {
   readonly traceId: string;
   /** Undefined when it has more ancestors than were asked for. */
   readonly dottedOrder: string | undefined;
+  /** Whether the way from it to its root is known. */
+  readonly isPlaced: boolean;
 }
 
 /**
@@ -248,13 +250,53 @@ export async function selectParents(
   maxAncestors: number,
 ): Promise<readonly ParentRow[]> {
   if (places.length === 0) return [];
-  const { rows } = await db.query<{ id: string; trace_id: string; dotted_order: string | null }>(
-    `SELECT r.id, r.trace_id, CASE WHEN cardinality(r.parent_run_ids) <= $8 THEN r.dotted_order END AS dotted_order ${AT_PLACES}`,
+  const { rows } = await db.query<{
+    id: string;
+    trace_id: string;
+    dotted_order: string | null;
+    is_placed: boolean;
+  }>(
+    `SELECT r.id, r.trace_id, CASE WHEN cardinality(r.parent_run_ids) <= $8 THEN r.dotted_order END AS dotted_order,
+      NOT EXISTS (SELECT FROM unplaced_runs u
+        WHERE u.tenant_id = r.tenant_id AND u.trace_id = r.trace_id AND u.run_id = r.id) AS is_placed ${AT_PLACES}`,
     [...valuesOf(tenantId, places), maxAncestors],
   );
   return rows.map((row) => ({
     id: row.id,
     traceId: row.trace_id,
     dottedOrder: row.dotted_order ?? undefined,
+    isPlaced: row.is_placed,
   }));
+}
+
+/** Where a stored run is put in its trace. */
+export interface NewStanding {
+  readonly place: RunPlace;
+  readonly dottedOrder: string;
+  /** Root first. */
+  readonly parentRunIds: readonly string[];
+}
+
+/** Puts stored runs below ancestors that came after them. Their keys are locked by the caller. */
+export async function placeRuns(
+  client: Connection,
+  tenantId: string,
+  standings: readonly NewStanding[],
+): Promise<void> {
+  if (standings.length === 0) return;
+  const places = standings.map(({ place }) => place);
+  await client.query(
+    `UPDATE runs r SET dotted_order = k.dotted_order, parent_run_ids = k.parent_run_ids::uuid[],
+      changed_in = pg_current_xact_id()
+    FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[], $8::text[], $9::text[])
+      AS k(project_id, start_time, id, trace_id, dotted_order, parent_run_ids)
+    WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3
+      AND r.project_id = k.project_id AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id`,
+    [
+      ...valuesOf(tenantId, places),
+      standings.map(({ dottedOrder }) => dottedOrder),
+      // lists of one length only can be sent as a list of lists
+      standings.map(({ parentRunIds }) => `{${parentRunIds.join()}}`),
+    ],
+  );
 }

@@ -16,6 +16,12 @@ export interface DottedOrder {
 const SEGMENT =
   /^(\d{4})(\d{2})(\d{2})T(\d{2})(\d{2})(\d{2})(\d{0,9})Z([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/i;
 
+/**
+ * Ancestors of a stored run under which a run is put by its parent's id alone: all of them stand in the child, which may
+ * be much shorter itself.
+ */
+export const MAX_KNOWN_ANCESTORS = 100;
+
 /** Ancestors that a run may have; deeper traces are refused. */
 const MAX_SEGMENTS = 1000;
 

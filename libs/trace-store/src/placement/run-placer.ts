@@ -1,0 +1,121 @@
+import { inTransaction, type Connection, type Pool } from '#lib/postgres';
+import { findPlaces, runKey } from '../run/run-keys.js';
+import { placeRuns, selectParents, type ParentRow } from '../run/run-table.js';
+import { buildDottedOrder, MAX_KNOWN_ANCESTORS, parseDottedOrder } from '../wire/dotted-order.js';
+import {
+  findChildren,
+  findParentsOf,
+  giveUpOverdue,
+  type PlaceableRun,
+  removeUnplaced,
+  type RunOfTrace,
+  stillUnplaced,
+  walkUnplaced,
+  type WalkPosition,
+} from './unplaced-runs.js';
+
+/** Of one transaction. */
+const PARENTS_AT_ONCE = 100;
+const CHILDREN_AT_ONCE = 1_000;
+/** In the request that brought the missing ancestor; what is left then, tidying places. */
+const PLACED_IN_REQUEST = 20_000;
+/** Below some parents, in one tidying. */
+const PLACED_IN_TIDYING = 200_000;
+const WALKED_AT_ONCE = 10_000;
+
+/**
+ * Puts runs below their ancestors that come after them, as spans do: a parent ends after its children.
+ *
+ * A run whose parent is unknown, or is such a run itself, is stored with the dotted order that follows from what is
+ * known, and noted in `unplaced_runs` in the same transaction. Whoever commits second, the run or its parent, finds the
+ * other: both look after their commits. A parent that is in its place takes its children there, and they theirs, so each
+ * run is moved once, however many of its ancestors come one by one. What a process that died did not look for, and what
+ * was too much for one request, tidying finds. A run whose parent does not come within a day stays where it is.
+ */
+export class RunPlacer {
+  constructor(private readonly pool: Pool) {}
+
+  /** To be called after the commit that stored these runs. */
+  async settle(tenantId: string, runs: readonly RunOfTrace[]): Promise<void> {
+    await this.#placeBelow(tenantId, await findParentsOf(this.pool, tenantId, runs), PLACED_IN_REQUEST);
+  }
+
+  /** The same for runs whose senders did not get there. */
+  async settleMissed(): Promise<void> {
+    let position: WalkPosition | undefined;
+    do {
+      const walked = await walkUnplaced(this.pool, position, WALKED_AT_ONCE);
+      for (const [tenantId, parents] of walked.parents) await this.#placeBelow(tenantId, parents);
+      position = walked.position;
+    } while (position);
+  }
+
+  /** Gives up waiting for parents that did not come. */
+  async giveUp(): Promise<void> {
+    for (;;) {
+      const given = await giveUpOverdue(this.pool, CHILDREN_AT_ONCE);
+      if (given.size === 0) return;
+      for (const [tenantId, parents] of given) await this.#placeBelow(tenantId, parents);
+    }
+  }
+
+  /** @param parents all in their places */
+  async #placeBelow(
+    tenantId: string,
+    parents: readonly RunOfTrace[],
+    limit = PLACED_IN_TIDYING,
+  ): Promise<void> {
+    const waiting = [...parents];
+    let placed = 0;
+    while (waiting.length > 0 && placed < limit) {
+      const some = waiting.splice(0, PARENTS_AT_ONCE);
+      const children = await findChildren(this.pool, tenantId, some, CHILDREN_AT_ONCE);
+      if (children.length === 0) continue;
+      // others may wait behind those that were found
+      if (children.length === CHILDREN_AT_ONCE) waiting.unshift(...some);
+      const moved = await inTransaction(this.pool, (client) => place(client, tenantId, children));
+      for (const { place: child } of moved) waiting.push(child);
+      placed += moved.length;
+    }
+  }
+}
+
+/** @returns the runs that are in their places now; others were placed, or deleted, meanwhile */
+async function place(
+  client: Connection,
+  tenantId: string,
+  children: readonly PlaceableRun[],
+): Promise<readonly PlaceableRun[]> {
+  await findPlaces(
+    client,
+    tenantId,
+    children.map(({ place: child }) => child),
+    { lock: true },
+  );
+  const unplaced = await stillUnplaced(client, tenantId, children);
+  const parents = await parentsOf(client, tenantId, unplaced);
+  const moved = unplaced.flatMap(({ place: child, parent }) => {
+    const above = parents.get(runKey(parent));
+    // below too many ancestors it stays where it is, and what is below it is placed there
+    if (above?.dottedOrder === undefined) return [];
+    const dottedOrder = buildDottedOrder(child.startTime, child.id, above.dottedOrder);
+    return [{ place: child, dottedOrder, parentRunIds: parseDottedOrder(dottedOrder)?.parentRunIds ?? [] }];
+  });
+  await placeRuns(client, tenantId, moved);
+  await removeUnplaced(
+    client,
+    tenantId,
+    unplaced.map(({ place: child }) => child),
+  );
+  return unplaced;
+}
+
+async function parentsOf(
+  client: Connection,
+  tenantId: string,
+  children: readonly PlaceableRun[],
+): Promise<ReadonlyMap<string, ParentRow>> {
+  const places = new Map(children.map(({ parent }) => [runKey(parent), parent]));
+  const rows = await selectParents(client, tenantId, [...places.values()], MAX_KNOWN_ANCESTORS);
+  return new Map(rows.map((row) => [runKey(row), row]));
+}

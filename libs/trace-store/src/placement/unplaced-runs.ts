@@ -1,0 +1,225 @@
+import { type Connection, type Queryable, textTypes } from '#lib/postgres';
+import { formatInstant, parseInstant } from '#lib/time';
+import type { RunPlace } from '../run/run-place.js';
+
+/** A run of one tenant: within a trace its id is unique. */
+export interface RunOfTrace {
+  readonly id: string;
+  readonly traceId: string;
+}
+
+/** A run that is stored above its place in the tree: the way from it to its root is not known. */
+export interface UnplacedRun {
+  readonly place: RunPlace;
+  readonly parentRunId: string;
+}
+
+/** An unplaced run with the parent that it can be put below now. */
+export interface PlaceableRun extends UnplacedRun {
+  readonly parent: RunPlace;
+}
+
+interface PlaceableRow {
+  readonly project_id: string;
+  readonly trace_id: string;
+  readonly run_id: string;
+  readonly start_time: string;
+  readonly parent_run_id: string;
+  readonly parent_start_time: string;
+}
+
+/** That a run which is stored is in its place. */
+const isPlaced = (id: string, trace: string, tenant = '$1'): string =>
+  `NOT EXISTS (SELECT FROM unplaced_runs p
+    WHERE p.tenant_id = ${tenant} AND p.trace_id = ${trace} AND p.run_id = ${id})`;
+
+/** A parent places its children in its own project only: who may write one project changes no other. */
+const IS_PARENT = `k.tenant_id = u.tenant_id AND k.id = u.parent_run_id AND k.trace_id = u.trace_id
+  AND k.project_id = u.project_id`;
+
+function idsAndTraces(runs: readonly RunOfTrace[]): readonly [string[], string[]] {
+  return [runs.map(({ id }) => id), runs.map(({ traceId }) => traceId)];
+}
+
+function instant(text: string): bigint {
+  return parseInstant(text, { zone: 'optional' }) ?? 0n;
+}
+
+/** Notes runs that were stored in the same transaction. */
+export async function addUnplaced(
+  client: Connection,
+  tenantId: string,
+  runs: readonly UnplacedRun[],
+): Promise<void> {
+  if (runs.length === 0) return;
+  await client.query(
+    `INSERT INTO unplaced_runs (tenant_id, project_id, start_time, trace_id, run_id, parent_run_id)
+    SELECT $1, * FROM unnest($2::uuid[], $3::timestamptz[], $4::uuid[], $5::uuid[], $6::uuid[]) ON CONFLICT DO NOTHING`,
+    [
+      tenantId,
+      runs.map(({ place }) => place.projectId),
+      runs.map(({ place }) => formatInstant(place.startTime)),
+      runs.map(({ place }) => place.traceId),
+      runs.map(({ place }) => place.id),
+      runs.map(({ parentRunId }) => parentRunId),
+    ],
+  );
+}
+
+/** Parents that are in their place while children of theirs are not: among these runs, and the parents of these. */
+export async function findParentsOf(
+  db: Queryable,
+  tenantId: string,
+  runs: readonly RunOfTrace[],
+): Promise<readonly RunOfTrace[]> {
+  if (runs.length === 0) return [];
+  const { rows } = await db.query<{ id: string; trace_id: string }>(
+    `WITH came AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::uuid[]) AS c(id, trace_id))
+    SELECT u.parent_run_id AS id, u.trace_id FROM came c
+      JOIN unplaced_runs u ON u.tenant_id = $1 AND u.trace_id = c.trace_id AND u.parent_run_id = c.id
+      WHERE ${isPlaced('c.id', 'c.trace_id')}
+    UNION
+    SELECT u.parent_run_id, u.trace_id FROM came c
+      JOIN unplaced_runs u ON u.tenant_id = $1 AND u.trace_id = c.trace_id AND u.run_id = c.id
+      JOIN run_keys k ON ${IS_PARENT}
+      WHERE ${isPlaced('u.parent_run_id', 'u.trace_id')}`,
+    [tenantId, ...idsAndTraces(runs)],
+  );
+  return rows.map((row) => ({ id: row.id, traceId: row.trace_id }));
+}
+
+/** Unplaced children of these runs, some at a time. */
+export async function findChildren(
+  db: Queryable,
+  tenantId: string,
+  parents: readonly RunOfTrace[],
+  limit: number,
+): Promise<readonly PlaceableRun[]> {
+  const { rows } = await db.query<PlaceableRow>({
+    text: `SELECT u.project_id, u.trace_id, u.run_id, u.start_time, u.parent_run_id, k.start_time AS parent_start_time
+      FROM unnest($2::uuid[], $3::uuid[]) AS c(id, trace_id)
+      JOIN unplaced_runs u ON u.tenant_id = $1 AND u.trace_id = c.trace_id AND u.parent_run_id = c.id
+      JOIN run_keys k ON ${IS_PARENT}
+      LIMIT $4`,
+    values: [tenantId, ...idsAndTraces(parents), limit],
+    types: textTypes,
+  });
+  return rows.map((row) => {
+    const shared = { tenantId, projectId: row.project_id, traceId: row.trace_id };
+    return {
+      place: { ...shared, id: row.run_id, startTime: instant(row.start_time) },
+      parentRunId: row.parent_run_id,
+      parent: { ...shared, id: row.parent_run_id, startTime: instant(row.parent_start_time) },
+    };
+  });
+}
+
+/** Those of these runs that are unplaced still. The keys of all of them are locked by the caller. */
+export async function stillUnplaced<R extends UnplacedRun>(
+  client: Connection,
+  tenantId: string,
+  runs: readonly R[],
+): Promise<readonly R[]> {
+  const { rows } = await client.query<{ run_id: string; trace_id: string }>(
+    `SELECT u.run_id, u.trace_id FROM unnest($2::uuid[], $3::uuid[]) AS c(id, trace_id)
+    JOIN unplaced_runs u ON u.tenant_id = $1 AND u.trace_id = c.trace_id AND u.run_id = c.id`,
+    [tenantId, ...idsAndTraces(runs.map(({ place }) => place))],
+  );
+  const left = new Set(rows.map((row) => `${row.run_id} ${row.trace_id}`));
+  return runs.filter(({ place }) => left.has(`${place.id} ${place.traceId}`));
+}
+
+/** They are in their places, or stay where they are. */
+export async function removeUnplaced(
+  client: Connection,
+  tenantId: string,
+  runs: readonly RunOfTrace[],
+): Promise<void> {
+  if (runs.length === 0) return;
+  await client.query(
+    `DELETE FROM unplaced_runs u USING unnest($2::uuid[], $3::uuid[]) AS c(id, trace_id)
+    WHERE u.tenant_id = $1 AND u.trace_id = c.trace_id AND u.run_id = c.id`,
+    [tenantId, ...idsAndTraces(runs)],
+  );
+}
+
+/** Where a walk over all unplaced runs stands. */
+export interface WalkPosition {
+  readonly tenantId: string;
+  readonly traceId: string;
+  readonly runId: string;
+}
+
+/** Parents to be found by tenant. */
+export type ParentsByTenant = ReadonlyMap<string, readonly RunOfTrace[]>;
+
+interface WalkedRow {
+  readonly tenant_id: string;
+  readonly trace_id: string;
+  readonly run_id: string;
+  readonly parent_run_id: string;
+  readonly can_be_placed: boolean;
+}
+
+/**
+ * Looks at some unplaced runs of all tenants.
+ * @returns parents of those that can be placed, and where to go on; no position at the end
+ */
+export async function walkUnplaced(
+  db: Queryable,
+  after: WalkPosition | undefined,
+  limit: number,
+): Promise<{ readonly parents: ParentsByTenant; readonly position: WalkPosition | undefined }> {
+  const from = after ?? { tenantId: NIL, traceId: NIL, runId: NIL };
+  const { rows } = await db.query<WalkedRow>(
+    `SELECT u.tenant_id, u.trace_id, u.run_id, u.parent_run_id, k.id IS NOT NULL
+      AND ${isPlaced('u.parent_run_id', 'u.trace_id', 'u.tenant_id')} AS can_be_placed
+    FROM (SELECT * FROM unplaced_runs WHERE (tenant_id, trace_id, run_id) > ($1, $2, $3)
+      ORDER BY tenant_id, trace_id, run_id LIMIT $4) u LEFT JOIN run_keys k ON ${IS_PARENT}
+    ORDER BY u.tenant_id, u.trace_id, u.run_id`,
+    [from.tenantId, from.traceId, from.runId, limit],
+  );
+  const last = rows.length < limit ? undefined : rows.at(-1);
+  return {
+    parents: byTenant(
+      rows.filter((row) => row.can_be_placed).map((row) => ({ ...row, id: row.parent_run_id })),
+    ),
+    position: last && { tenantId: last.tenant_id, traceId: last.trace_id, runId: last.run_id },
+  };
+}
+
+const NIL = '00000000-0000-0000-0000-000000000000';
+/** Clients send what belongs to one trace within hours. */
+const LONGEST_WAIT = '1 day';
+/** Runs that are each other's ancestors wait for themselves. */
+const LONGEST_WAIT_OF_RINGS = '2 days';
+
+/**
+ * Lets runs stay where they are whose parents did not come within a day. Those below them wait on: they are placed below
+ * these.
+ * @returns some of them; none when there are no more
+ */
+export async function giveUpOverdue(db: Queryable, limit: number): Promise<ParentsByTenant> {
+  const { rows } = await db.query<{ tenant_id: string; trace_id: string; run_id: string }>(
+    `DELETE FROM unplaced_runs d USING (
+      SELECT u.tenant_id, u.trace_id, u.run_id FROM unplaced_runs u WHERE u.received_at < now() - $1::interval
+        AND (u.received_at < now() - $2::interval OR NOT EXISTS (SELECT FROM run_keys k WHERE ${IS_PARENT}))
+      ORDER BY u.received_at LIMIT $3 FOR UPDATE SKIP LOCKED) o
+    WHERE d.tenant_id = o.tenant_id AND d.trace_id = o.trace_id AND d.run_id = o.run_id
+    RETURNING d.tenant_id, d.trace_id, d.run_id`,
+    [LONGEST_WAIT, LONGEST_WAIT_OF_RINGS, limit],
+  );
+  return byTenant(rows.map((row) => ({ ...row, id: row.run_id })));
+}
+
+function byTenant(
+  rows: readonly { readonly tenant_id: string; readonly trace_id: string; readonly id: string }[],
+): ParentsByTenant {
+  const runs = new Map<string, Map<string, RunOfTrace>>();
+  for (const { tenant_id: tenantId, trace_id: traceId, id } of rows) {
+    const ofTenant = runs.get(tenantId) ?? new Map<string, RunOfTrace>();
+    ofTenant.set(`${id} ${traceId}`, { id, traceId });
+    runs.set(tenantId, ofTenant);
+  }
+  return new Map([...runs].map(([tenantId, ofTenant]) => [tenantId, [...ofTenant.values()]]));
+}
