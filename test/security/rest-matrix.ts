@@ -68,6 +68,8 @@ const OWN_VIEW = [
   '/runs/{run_id}',
   '/runs/{posted_run_id}',
   '/runs/{patched_run_id}',
+  '/feedback/{feedback_id}',
+  '/feedback/{posted_feedback_id}',
   '/api/v1/api-key?include_revoked=true',
   '/api/v1/bulk-exports',
   '/api/v1/bulk-exports/{export_id}/runs',
@@ -204,7 +206,8 @@ export function openRest(arena: FindArena): void {
 
     it.each(ordered)('answers its owner: $method $path', async (route) => {
       const { victim, restUrl } = arena();
-      const isSecondDelete = route.method === 'DELETE' && route.path.startsWith('/api/v1/sessions');
+      const isSecondDelete =
+        route.method === 'DELETE' && /^\/api\/v1\/(sessions|feedback)\//.test(route.path);
       const statuses: number[] = [];
       for (const { path, body } of requests(route, victim, victim)) {
         const answer = await arena().transcript.call(route.method, restUrl + path, {

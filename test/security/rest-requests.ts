@@ -75,6 +75,17 @@ const UPDATE_RUN: RouteRequest = {
   path: ({ ids }) => ({ run_id: ids.patched_run_id }),
   bodies: updates,
 };
+const JUDGE: RouteRequest = {
+  bodies: ({ ids }) => [
+    { id: ids.posted_feedback_id, run_id: ids.patched_run_id, key: 'attack', score: 0 },
+    { run_id: ids.patched_run_id, session_id: ids.session_id, key: 'attack' },
+    { session_id: ids.session_id, key: 'attack', comment: 'attack' },
+  ],
+  tells: ['posted_feedback_id', 'patched_run_id', 'session_id'],
+};
+const CHANGE_JUDGEMENT: RouteRequest = { bodies: () => [{ score: 0, comment: 'attack' }] };
+// by the ids of runs it finds what the attacker says of them itself
+const JUDGEMENTS: RouteRequest = { query: ({ ids }) => `session=${ids.session_id}` };
 const EXPORT_RUN: RouteRequest = {
   path: ({ ids }) => ({ export_id: ids.export_id, run_id: ids.export_run_id }),
 };
@@ -127,6 +138,16 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
     bodies: ({ project }) => [{ name: project }, { description: 'attack' }],
   },
   'DELETE /api/v1/sessions/{session_id}': NOTHING,
+  'POST /feedback': JUDGE,
+  'POST /api/v1/feedback': JUDGE,
+  'GET /feedback': JUDGEMENTS,
+  'GET /api/v1/feedback': JUDGEMENTS,
+  'GET /feedback/{feedback_id}': NOTHING,
+  'GET /api/v1/feedback/{feedback_id}': NOTHING,
+  'PATCH /feedback/{feedback_id}': CHANGE_JUDGEMENT,
+  'PATCH /api/v1/feedback/{feedback_id}': CHANGE_JUDGEMENT,
+  'DELETE /feedback/{feedback_id}': NOTHING,
+  'DELETE /api/v1/feedback/{feedback_id}': NOTHING,
   'GET /ingest-problems': PROBLEMS,
   'GET /api/v1/ingest-problems': PROBLEMS,
   'GET /v2/deployments': SEARCHED,

@@ -13,6 +13,9 @@ export interface TenantIds {
   readonly run_id: string;
   readonly posted_run_id: string;
   readonly patched_run_id: string;
+  /** Of a run; the other one is only an aim of writes. */
+  readonly feedback_id: string;
+  readonly posted_feedback_id: string;
   readonly session_id: string;
   /** A project whose id others try to take. */
   readonly taken_session_id: string;
@@ -201,9 +204,12 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
     const { status, body } = await rest.get<Body>(`/runs/${agentRunId}`);
     return status === 200 && body['end_time'] !== null;
   });
+  const feedback = { feedback_id: randomUUID(), posted_feedback_id: randomUUID() };
+  for (const id of Object.values(feedback))
+    await make(rest, '/feedback', { id, run_id: ids.patched_run_id, key: 'of the tenant', score: 1 });
   const { body } = await rest.get<Body[]>(`/sessions?name=${encodeURIComponent(project)}`);
   const taken = await make(rest, '/sessions', { name: `${project} of old` });
-  return { ...ids, taken_session_id: text(taken, 'id'), session_id: text(body[0] ?? {}, 'id') };
+  return { ...ids, ...feedback, taken_session_id: text(taken, 'id'), session_id: text(body[0] ?? {}, 'id') };
 }
 
 async function exportTraces(rest: Rest, { objectStore }: Credentials, sessionId: string) {

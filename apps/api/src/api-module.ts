@@ -3,13 +3,22 @@ import { ScheduleModule } from '@nestjs/schedule';
 import { BulkExportModule } from './bulk-export/bulk-export-module.js';
 import { type ApiParts, CoreModule } from './core/core-module.js';
 import { DeploymentModule } from './deployment/deployment-module.js';
+import { FeedbackModule } from './feedback/feedback-module.js';
 import { KeyModule } from './key/key-module.js';
 import { ListenerModule } from './listener/listener-module.js';
 import { TenancyModule } from './tenancy/tenancy-module.js';
 import { TraceModule } from './trace/trace-module.js';
 import { OpenApiController } from './wire/openapi-controller.js';
 
-const FEATURES = [TenancyModule, KeyModule, TraceModule, DeploymentModule, ListenerModule, BulkExportModule];
+const FEATURES = [
+  TenancyModule,
+  KeyModule,
+  TraceModule,
+  FeedbackModule,
+  DeploymentModule,
+  ListenerModule,
+  BulkExportModule,
+];
 
 /** The whole api: what all features share, a module for each feature, the document that describes them. */
 @Module({})

@@ -1,4 +1,5 @@
 import type { Pool, Queryable } from '#lib/postgres';
+import type { Feedbacks } from './feedback/feedback.js';
 import type { ApiKeys } from './key/api-keys.js';
 import type { IngestProblemTable } from './problem/ingest-problem-table.js';
 import type { IngestProblems } from './problem/ingest-problems.js';
@@ -34,6 +35,16 @@ export function projectsInTurns(projects: Projects, turns: TenantTurns, updated:
     findAll: (tenantId, references) => turns.run(tenantId, () => projects.findAll(tenantId, references)),
     list: (tenantId, options) => turns.run(tenantId, () => projects.list(tenantId, options)),
     delete: (tenantId, id) => turns.run(tenantId, () => projects.delete(tenantId, id)),
+  };
+}
+
+export function feedbackInTurns(feedback: Feedbacks, turns: TenantTurns): Feedbacks {
+  return {
+    create: (tenantId, ...given) => turns.run(tenantId, () => feedback.create(tenantId, ...given)),
+    get: (tenantId, ...given) => turns.run(tenantId, () => feedback.get(tenantId, ...given)),
+    update: (tenantId, ...given) => turns.run(tenantId, () => feedback.update(tenantId, ...given)),
+    delete: (tenantId, ...given) => turns.run(tenantId, () => feedback.delete(tenantId, ...given)),
+    list: (tenantId, ...given) => turns.run(tenantId, () => feedback.list(tenantId, ...given)),
   };
 }
 

@@ -8,6 +8,8 @@ export type {
   ExportProgressRecord,
 } from './export/export-progress.js';
 export type { ExportRows, ExportSource, ExportWindow } from './export/export-source.js';
+export { FEEDBACK_LIMITS } from './feedback/feedback-limits.js';
+export type { FeedbackChange, FeedbackSearch, NewFeedback, StoredFeedback } from './feedback/feedback.js';
 export type { RunFilters } from './filter/filter-sql.js';
 export { JsonSyntaxError, validateJson } from './wire/json-scanner.js';
 export { metadataOf } from './query/metadata-of.js';

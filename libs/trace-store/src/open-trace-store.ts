@@ -2,12 +2,14 @@ import { migrate, openPool } from '#lib/postgres';
 import { metrics } from '#lib/telemetry';
 import { ApiKeyTable } from './key/api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
+import { FeedbackTable } from './feedback/feedback-table.js';
+import { joinMissedFeedback } from './feedback/join-feedback.js';
 import { DayPartitions } from './ingestion/day-partitions.js';
 import { ExportProgressTable } from './export/export-progress-table.js';
 import { Ingestion } from './ingestion/ingestion.js';
 import { observedIngest } from './ingestion/observe-ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
-import { keysInTurns, problemsInTurns, projectsInTurns, queryInTurns } from './in-turns.js';
+import { feedbackInTurns, keysInTurns, problemsInTurns, projectsInTurns, queryInTurns } from './in-turns.js';
 import { loadControlSchema } from './control-schema.js';
 import { findRun } from './query/find-run.js';
 import { searchRuns } from './query/search-runs.js';
@@ -23,7 +25,7 @@ import { ProjectTable } from './project/project-table.js';
 import { eachStep } from './each-step.js';
 import { TenantTurns } from './tenant-turns.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
-import { countWaiting, WAITING_ROOM } from './ingestion/waiting-patches.js';
+import { countWaiting, erasureLock, WAITING_ROOM } from './ingestion/waiting-patches.js';
 
 const DEFAULT_POOL_SIZE = 8;
 
@@ -78,6 +80,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
         ),
       ),
     ingestProblems: problemsInTurns(problems, turns),
+    feedback: feedbackInTurns(new FeedbackTable(pool, erasureLock), turns),
     // its old name may be free for another now
     projects: projectsInTurns(projects, turns, () => directory.forget()),
     runs: {
@@ -97,6 +100,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       await eachStep([
         () => ingestion.settleMissed(),
         () => ingestion.placeMissed(),
+        () => joinMissedFeedback(pool),
         () => dropAndNoteOverdue(pool, projects, log),
         async () => {
           while (await eraser.complete(ERASURES_AT_ONCE));

@@ -5,6 +5,7 @@ import type { Clock } from '#lib/time';
 import type { ApiKeys } from './key/api-keys.js';
 import type { ExportProgress } from './export/export-progress.js';
 import type { ExportSource } from './export/export-source.js';
+import type { Feedbacks } from './feedback/feedback.js';
 import type { Erasures } from './erasure/erasure.js';
 import type { Projects } from './project/project.js';
 import type { RunBatch } from './wire/run-operation.js';
@@ -56,6 +57,7 @@ export interface TraceStore {
      */
     search(tenantId: string, search: RunSearch, page: RunPageOptions): Promise<RunPage>;
   };
+  readonly feedback: Feedbacks;
   readonly ingestProblems: IngestProblems;
   readonly erasures: Erasures;
   readonly apiKeys: ApiKeys;

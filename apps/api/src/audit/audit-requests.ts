@@ -13,6 +13,8 @@ const NOT_AUDITED = new Set([
   'POST /runs/batch',
   'POST /runs/multipart',
   'PATCH /runs/{run_id}',
+  'POST /feedback',
+  'PATCH /feedback/{feedback_id}',
 ]);
 /** Nobody is known to ask: such requests are counted in the metrics, and must not push out what was done. */
 const ANONYMOUS = new Set([401, 429]);

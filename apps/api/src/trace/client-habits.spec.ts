@@ -76,9 +76,8 @@ describe('what is not built yet', () => {
     fetch(api.url + path, { method, headers: { 'x-api-key': tenant.key, ...headers } });
 
   it.each([
-    ['POST', '/feedback', 'feedback is'],
-    ['GET', `/api/v1/feedback?run=${randomUUID()}`, 'feedback is'],
-    ['POST', '/feedback/tokens', 'feedback is'],
+    ['POST', '/feedback-configs', 'feedback configurations are'],
+    ['GET', '/api/v1/feedback-configs?key=k', 'feedback configurations are'],
     ['GET', '/commits/-/prompt/latest', 'prompts are'],
     ['GET', '/repos?limit=1', 'prompts are'],
     ['POST', '/api/v1/annotation-queues', 'annotation queues are'],
@@ -92,9 +91,9 @@ describe('what is not built yet', () => {
   });
 
   it('asks for a key first, and takes one of any scope', async () => {
-    expect((await call('POST', '/feedback', { 'x-api-key': 'apk_wrong' })).status).toBe(401);
+    expect((await call('POST', '/datasets', { 'x-api-key': 'apk_wrong' })).status).toBe(401);
     const { key } = await api.store.apiKeys.mint(tenant.tenantId, { name: 'i', scope: 'ingest' });
-    expect((await call('POST', '/feedback', { 'x-api-key': key })).status).toBe(501);
+    expect((await call('POST', '/datasets', { 'x-api-key': key })).status).toBe(501);
   });
 });
 

@@ -109,16 +109,11 @@ describe('GET /ingest-problems', () => {
     );
   });
 
-  it('names attachments and feedback, which are not stored yet', async () => {
-    const [id, feedback] = [randomUUID(), randomUUID()];
-    const answer = await multipart(
-      [`post.${id}`, create(id, '', 'parts')],
-      [`attachment.${id}.photo`, 'x'],
-      [`feedback.${feedback}`, JSON.stringify({ run_id: id, key: 'k', score: 1 })],
-    );
-    expect(answer.json.not_kept).toEqual({ attachments: 1, feedback: 1 });
+  it('names attachments, which are not stored yet', async () => {
+    const id = randomUUID();
+    const answer = await multipart([`post.${id}`, create(id, '', 'parts')], [`attachment.${id}.photo`, 'x']);
+    expect(answer.json.not_kept).toEqual({ attachments: 1 });
     expect((await problems('parts')).recent).toMatchObject([
-      { kind: 'dropped', type: 'feedback', run_id: id },
       { kind: 'dropped', type: 'attachment', run_id: id, member: 'photo' },
     ]);
   });

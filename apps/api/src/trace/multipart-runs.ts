@@ -1,6 +1,4 @@
 import type { FieldProblem } from '#lib/errors';
-import { isJsonObject } from '#lib/json';
-import { isUuid } from '#lib/resources';
 import {
   type LeftOut,
   PAYLOAD_FIELDS,
@@ -17,7 +15,6 @@ const FULL_OPERATIONS = 500;
 /** Parts of a request that were not stored, by kind. */
 export interface NotKept {
   readonly attachments: number;
-  readonly feedback: number;
 }
 
 interface OpenOperation {
@@ -30,7 +27,10 @@ interface OpenOperation {
 /** Parts of a batch that are named; all of them are counted in the answer. */
 const MAX_LEFT_OUT = 1_000;
 const MAX_NAME = 200;
-const MAX_FEEDBACK_BYTES = 65_536;
+/** Of one request: each part is read and checked by itself. */
+const MAX_FEEDBACK = 20_000;
+/** Its members are shorter together. */
+const MAX_FEEDBACK_BYTES = 131_072;
 
 const NAME = /^(post|patch)\.([^.]{1,64})(?:\.([a-z_]{1,32}))?$/;
 
@@ -41,7 +41,10 @@ export class MultipartRuns {
   readonly #operations: OpenOperation[] = [];
   readonly #byName = new Map<string, OpenOperation>();
   #bytes = 0;
-  readonly #notKept = { attachments: 0, feedback: 0 };
+  readonly #notKept = { attachments: 0 };
+  #feedback: MultipartPart[] = [];
+  #feedbackBytes = 0;
+  #feedbackCount = 0;
   #leftOut: LeftOut[] = [];
   readonly problems: FieldProblem[] = [];
 
@@ -53,8 +56,7 @@ export class MultipartRuns {
         const [, runId, ...file] = part.name.split('.');
         this.#leaveOut({ type: 'attachment', runId, member: file.join('.') });
       } else if (part.name.startsWith('feedback.')) {
-        this.#notKept.feedback++;
-        this.#leaveOut({ type: 'feedback', runId: runIdOf(part.body) });
+        this.#addFeedback(part);
       } else
         this.#refuse(
           part.name,
@@ -76,6 +78,14 @@ export class MultipartRuns {
     return this.#notKept;
   }
 
+  /** Takes feedback, each in one part. To be called before `take`, which counts what is left. */
+  takeFeedback(): readonly MultipartPart[] {
+    const feedback = this.#feedback;
+    this.#feedback = [];
+    this.#feedbackBytes = 0;
+    return feedback;
+  }
+
   /** Bytes of parts that were not taken yet. */
   get heldBytes(): number {
     return this.#bytes;
@@ -83,6 +93,7 @@ export class MultipartRuns {
 
   /** Whether a batch should be taken. More parts of the last operation may follow. */
   get isFull(): boolean {
+    if (this.#feedback.length >= FULL_OPERATIONS || this.#feedbackBytes >= FULL_BYTES) return true;
     // the last operation may be incomplete, so it cannot be taken alone, whatever its size
     if (this.#operations.length < 2) return false;
     return this.#bytes >= FULL_BYTES || this.#operations.length > FULL_OPERATIONS;
@@ -110,6 +121,17 @@ export class MultipartRuns {
     return batch;
   }
 
+  #addFeedback(part: MultipartPart): void {
+    if (part.body.length > MAX_FEEDBACK_BYTES)
+      return this.#refuse(part.name, `feedback should be at most ${MAX_FEEDBACK_BYTES} bytes long`);
+    if (this.#feedbackCount === MAX_FEEDBACK)
+      return this.#refuse(part.name, `a request should have at most ${MAX_FEEDBACK} parts with feedback`);
+    this.#feedback.push(part);
+    this.#feedbackCount++;
+    this.#feedbackBytes += part.body.length;
+    this.#bytes += part.body.length;
+  }
+
   #leaveOut(part: LeftOut): void {
     if (this.#leftOut.length < MAX_LEFT_OUT)
       this.#leftOut.push({ ...part, member: part.member?.slice(0, MAX_NAME) });
@@ -129,17 +151,6 @@ export class MultipartRuns {
     // a broken client must not fill memory with its own problems
     if (this.problems.length < 100)
       this.problems.push({ loc: ['body', name.slice(0, MAX_NAME)], msg, type: 'value_error' });
-  }
-}
-
-/** The run that feedback is about, as far as it says. */
-function runIdOf(feedback: Buffer): string | undefined {
-  if (feedback.length > MAX_FEEDBACK_BYTES) return undefined;
-  try {
-    const value: unknown = JSON.parse(feedback.toString());
-    return isJsonObject(value) && isUuid(value['run_id']) ? value['run_id'] : undefined;
-  } catch {
-    return undefined;
   }
 }
 

@@ -43,13 +43,12 @@ export class ErasedAnswer {
 
 export class NotKeptAnswer {
   @Answered(WHOLE) readonly attachments: number;
-  @Answered(WHOLE) readonly feedback: number;
 }
 
 export class StoredPartsAnswer extends StoredRunsAnswer {
   @Perhaps(
     object(() => NotKeptAnswer),
-    'How many parts were taken and not kept: attachments and feedback are not stored yet',
+    'How many parts were taken and not kept: attachments are not stored yet',
   )
   readonly not_kept?: NotKeptAnswer;
 }

@@ -57,8 +57,8 @@ export class RunsController {
     const stored = await this.ingestion.multipart(caller, contentType, sent);
     const { notKept } = stored;
     const answer = taken(stored);
-    if (notKept.attachments + notKept.feedback === 0) return answer;
-    const message = `${answer.message}; attachments and feedback were not kept`;
+    if (notKept.attachments === 0) return answer;
+    const message = `${answer.message}; attachments were not kept`;
     return { ...answer, message, not_kept: notKept };
   }
 

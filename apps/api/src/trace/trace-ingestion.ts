@@ -9,6 +9,7 @@ import {
   type RunOperation,
   type TraceStore,
 } from '#lib/trace-store';
+import { readFeedbackParts } from '../feedback/feedback-parts.js';
 import { invalid } from '../wire/request-pipe.js';
 import { UnreadableError } from './byte-reader.js';
 import { HeldBody } from './held-body.js';
@@ -74,7 +75,12 @@ export class TraceIngestion {
     const mended: FieldProblem[] = [];
     let erased = 0;
     const flush = async (isLast: boolean) => {
-      const result = await this.store.ingest(caller.tenantId, runs.take(isLast), ownProject(caller));
+      const judged = await readFeedbackParts(runs.takeFeedback());
+      refused.push(...judged.problems);
+      const [wrong] = judged.problems;
+      if (wrong) await this.#refuseWhole(caller, wrong.type, `${wrong.loc.join('.')}: ${wrong.msg}`);
+      const batch = { ...runs.take(isLast), feedback: judged.feedback };
+      const result = await this.store.ingest(caller.tenantId, batch, ownProject(caller));
       erased += result.erased;
       refused.push(...result.refused);
       refused.splice(MAX_PROBLEMS);

@@ -161,7 +161,7 @@ describe('the trace routes', () => {
       [`post.${id}.inputs`, inputs, `Content-Length: ${inputs.length}\r\nContent-Type: application/json`],
       [`attachment.${id}.file`, 'binary', 'Content-Type: text/plain; length=6'],
     ]);
-    expect((await sendMultipart(body)).json).toMatchObject({ not_kept: { attachments: 1, feedback: 0 } });
+    expect((await sendMultipart(body)).json).toMatchObject({ not_kept: { attachments: 1 } });
     expect(await read(id)).toMatchObject({ inputs: { a: '--X\r\n' } });
   });
 

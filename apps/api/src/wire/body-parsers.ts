@@ -40,7 +40,7 @@ function isRaw(request: FastifyRequest): boolean {
  * it is stored.
  * @throws JsonSyntaxError, PublicError `invalid`
  */
-function parseBody(body: Buffer): unknown {
+export function parseBody(body: Buffer): unknown {
   if (body.length === 0) return undefined;
   const invalidAt = findInvalidUtf8(body);
   if (invalidAt !== undefined) throw new JsonSyntaxError('the text is not UTF-8', invalidAt);

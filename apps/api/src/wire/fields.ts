@@ -35,13 +35,19 @@ interface FieldOptions {
 }
 
 /** What is inside of a field with parts. */
-interface InsideOptions extends FieldOptions, FieldNote {}
+export interface InsideOptions extends FieldOptions, FieldNote {}
 
-function says(msg: string, type: string, each = false): ValidationOptions {
+/** What a failed check says. */
+export function says(msg: string, type: string, each = false): ValidationOptions {
   return { message: msg, context: { type }, each };
 }
 
-function field(options: InsideOptions, schema: Shape, ...checks: PropertyDecorator[]): PropertyDecorator {
+/** A field with checks of its own. */
+export function field(
+  options: InsideOptions,
+  schema: Shape,
+  ...checks: PropertyDecorator[]
+): PropertyDecorator {
   const { required = false, about, maxItems, inside } = options;
   return applyDecorators(
     Noted({ ...(maxItems === undefined ? {} : { maxItems }), ...(inside ? { inside } : {}) }),

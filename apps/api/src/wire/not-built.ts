@@ -10,8 +10,8 @@ const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'
 
 /** First parts of paths that the LangSmith clients call, and what they are for. */
 const FEATURES: Readonly<Record<string, string>> = {
-  feedback: 'feedback',
-  'feedback-configs': 'feedback',
+  'feedback/tokens': 'presigned feedback tokens',
+  'feedback-configs': 'feedback configurations',
   commits: 'prompts',
   repos: 'prompts',
   settings: 'prompts',
@@ -34,7 +34,7 @@ export function answerNotBuilt(server: FastifyInstance): void {
   for (const [path, feature] of Object.entries(FEATURES)) {
     const detail = `${feature} are not supported by this platform yet; nothing was stored or changed`;
     const answer = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
-      reply.code(501).send({ detail: feature === 'feedback' ? detail.replace(' are ', ' is ') : detail });
+      reply.code(501).send({ detail });
     for (const prefix of ['', '/api/v1'])
       for (const url of [`${prefix}/${path}`, `${prefix}/${path}/*`])
         // before the body is read: whatever its type, it is not looked at

@@ -94,7 +94,7 @@ describe('OpenAPI document', () => {
     }
   });
 
-  it('names fields in snake_case, except where they are those of Kubernetes', () => {
+  it('names fields in snake_case, except where they are those of Kubernetes or of a client', () => {
     const kubernetes = ['Volume', 'VolumeMount', 'Container', 'EnvVar'].map((name) => `${name}Request`);
     const wrong = Object.entries(document.components?.schemas ?? {})
       .filter(([name]) => !kubernetes.includes(name) && name !== 'RunMultipartRequest')
@@ -104,7 +104,8 @@ describe('OpenAPI document', () => {
         ),
       )
       .filter((field) => !/\.[a-z][a-z0-9_]*$/.test(field));
-    expect(wrong).toEqual([]);
+    // as the JavaScript client spells it
+    expect(wrong).toEqual(['CreateFeedbackRequest.feedbackConfig']);
   });
 
   it('renders the same document every time', async () => {

@@ -33,6 +33,11 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /sessions/{session_id}': READ,
   'PATCH /sessions/{session_id}': WORKSPACE,
   'DELETE /sessions/{session_id}': WORKSPACE,
+  'POST /feedback': WRITE_RUNS,
+  'GET /feedback': READ_RUN,
+  'GET /feedback/{feedback_id}': READ_RUN,
+  'PATCH /feedback/{feedback_id}': ['workspace', 'deployment'],
+  'DELETE /feedback/{feedback_id}': ['workspace', 'deployment'],
   'GET /ingest-problems': READ,
   'GET /v2/deployments': READ,
   'POST /v2/deployments': WORKSPACE,
@@ -56,7 +61,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': READ,
 };
 
-const SECOND_PREFIX = /^\/api\/v1(?=\/(runs|sessions|ingest-problems)(\/|$))/;
+const SECOND_PREFIX = /^\/api\/v1(?=\/(runs|sessions|feedback|ingest-problems)(\/|$))/;
 
 /**
  * A route's place in the table.

@@ -2,6 +2,7 @@ import { errorText } from '#lib/errors';
 import { inTransaction, textTypes, type Connection, type Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import { type Instant, parseInstant } from '#lib/time';
+import { removeWaitingFeedback } from '../feedback/remove-feedback.js';
 import { erasureLock } from '../ingestion/waiting-patches.js';
 import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
 import type { RunPlace } from '../run/run-place.js';
@@ -129,6 +130,7 @@ async function lockSome(
     WHERE tenant_id = $1 AND project_id = $3 AND (run_id = ANY ($2::uuid[]) OR trace_id = ANY ($2::uuid[]))`,
     [tenantId, traceIds, projectId],
   );
+  await removeWaitingFeedback(client, tenantId, projectId, traceIds);
   return rows.map(({ id, trace_id: traceId, start_time }) => ({
     ...{ tenantId, projectId, id, traceId },
     startTime: parseInstant(start_time, { zone: 'optional' }) ?? 0n,

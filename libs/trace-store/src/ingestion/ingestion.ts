@@ -14,9 +14,11 @@ import { Family, parentKey } from './family.js';
 import { EarlyUpdates } from './early-updates.js';
 import { MAX_PROBLEMS, parseBatch } from './parse-batch.js';
 import { RunChanger, type Sender } from './run-changer.js';
-import { IngestReport } from '../problem/ingest-report.js';
+import type { NewFeedback } from '../feedback/feedback.js';
+import { IngestReport, type Subject } from '../problem/ingest-report.js';
 import { RunPlacer } from '../placement/run-placer.js';
 import { addUnplaced } from '../placement/unplaced-runs.js';
+import { storeFeedback } from '../feedback/store-feedback.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { DEFAULT_PROJECT, type ProjectDirectory } from '../project/project-directory.js';
 import { TooManyProjectsError } from '../project/too-many-projects-error.js';
@@ -126,14 +128,17 @@ export class Ingestion {
       const changing = groups.filter((group) => !opens(group));
       const outcome = await inTransaction(
         this.pool,
-        (client) => this.#write(client, sender, placed, changing),
+        async (client) => {
+          const batchOfRuns = await this.#write(client, sender, placed, changing);
+          return { ...batchOfRuns, feedback: await storeFeedback(client, sender, batch.feedback ?? []) };
+        },
         `BEGIN; SELECT pg_advisory_xact_lock_shared(${erasureLock(tenantId)})`,
       );
       return { ...opening, dayless, ...outcome };
     });
-    await this.#changer.settle(this.pool, tenantId, written.meeting);
+    await this.#changer.settle(this.pool, tenantId, [...written.meeting, ...written.feedback.awaited]);
     await this.#placer.settle(tenantId, written.made);
-    const { lost, projectless, deep, dayless, late, elsewhere, erased } = written;
+    const { lost, projectless, deep, dayless, late, elsewhere, erased, feedback } = written;
     const ofGroups = [
       ...lost.map((group) => ({ group, problems: unknownProject(group) })),
       ...[...projectless].map(([group, error]) => ({ group, problems: tooManyProjects(group, error) })),
@@ -144,7 +149,13 @@ export class Ingestion {
     for (const { group, problems } of ofGroups)
       report.refuse({ id: group.id, project: firstOf(group, 'project') }, problems);
     for (const parsed of late) report.refuse(parsed.change, [tooManyWaiting(parsed)]);
-    const problems = [...refused, ...ofGroups.flatMap((one) => one.problems), ...late.map(tooManyWaiting)];
+    for (const one of feedback.refused) report.refuse(subjectOf(one.feedback), [one.problem]);
+    const problems = [
+      ...refused,
+      ...ofGroups.flatMap((one) => one.problems),
+      ...late.map(tooManyWaiting),
+      ...feedback.refused.map(({ problem }) => problem),
+    ];
     const offered = batch.post.length + batch.patch.length;
     metrics.ingestRefused.add(offered - operations.length + operationsOf(deep), { reason: 'invalid' });
     metrics.ingestRefused.add(operationsOf(lost), { reason: 'unknown_project' });
@@ -157,7 +168,7 @@ export class Ingestion {
     const unplaced = operationsOf([...lost, ...projectless.keys(), ...deep, ...dayless, ...ofOthers]);
     return {
       accepted: operations.length - unplaced - late.length - erased,
-      erased,
+      erased: erased + feedback.erased.length,
       refused: problems.slice(0, MAX_PROBLEMS),
       mended: report.mended,
       events: report.events,
@@ -371,6 +382,10 @@ function namesOther(group: RunGroup & { readonly projectId?: string }, place: Ru
     ({ change }) => change.kind === 'post' && change.project !== undefined,
   );
   return isNamed && group.projectId !== undefined && group.projectId !== place.projectId;
+}
+
+function subjectOf({ runId, projectId }: NewFeedback): Subject {
+  return { id: runId, ...(projectId === undefined ? {} : { project: { kind: 'id', id: projectId } }) };
 }
 
 function operationsOf(groups: readonly RunGroup[]): number {

@@ -2,6 +2,7 @@ import { errorText } from '#lib/errors';
 import type { Pool, Queryable } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Projects } from '../project/project.js';
+import { dropOverdueFeedback } from '../feedback/join-feedback.js';
 import { dropOverdue, type OverduePatch } from './waiting-patches.js';
 
 /** Of a project in one go; the count has them all. */
@@ -10,7 +11,13 @@ const NAMED = 100;
 const NO_PROJECT = '00000000-0000-0000-0000-000000000000';
 const TYPE = 'run_never_arrived';
 
-/** Drops updates whose runs never came, and notes them as problems of their projects. */
+/** What waited for runs that did not come. */
+interface Overdue {
+  readonly what: 'updates' | 'feedback';
+  readonly dropped: readonly OverduePatch[];
+}
+
+/** Drops updates and feedback whose runs never came, and notes them as problems of their projects. */
 export async function dropAndNoteOverdue(
   pool: Pool,
   projects: Pick<Projects, 'find'>,
@@ -18,33 +25,39 @@ export async function dropAndNoteOverdue(
 ): Promise<void> {
   for (;;) {
     const dropped = await dropOverdue(pool);
-    if (dropped.length === 0) return;
+    if (dropped.length === 0) break;
     log.warn({ patches: dropped.length }, 'dropped updates whose runs never arrived');
-    await noteOverdue(pool, projects, dropped, log);
+    await noteOverdue(pool, projects, { what: 'updates', dropped }, log);
+  }
+  for (;;) {
+    const dropped = await dropOverdueFeedback(pool);
+    if (dropped.length === 0) return;
+    log.warn({ feedback: dropped.length }, 'dropped feedback whose runs never arrived');
+    await noteOverdue(pool, projects, { what: 'feedback', dropped }, log);
   }
 }
 
 async function noteOverdue(
   db: Queryable,
   projects: Pick<Projects, 'find'>,
-  patches: readonly OverduePatch[],
+  { what, dropped }: Overdue,
   log: Logger,
 ): Promise<void> {
-  const byProject = Map.groupBy(patches, ({ tenantId, project }) => JSON.stringify([tenantId, project]));
+  const byProject = Map.groupBy(dropped, ({ tenantId, project }) => JSON.stringify([tenantId, project]));
   for (const some of byProject.values())
     try {
-      await noteOfProject(db, projects, some);
+      await noteOfProject(db, projects, { what, dropped: some });
     } catch (error) {
       const [{ tenantId, project } = {}] = some;
-      const fields = { tenantId, project, patches: some.length, problem: errorText(error) };
-      log.error(fields, 'noting dropped updates of a project failed; those of others are noted');
+      const fields = { tenantId, project, [what]: some.length, problem: errorText(error) };
+      log.error(fields, 'noting what was dropped of a project failed; those of others are noted');
     }
 }
 
 async function noteOfProject(
   db: Queryable,
   projects: Pick<Projects, 'find'>,
-  some: readonly OverduePatch[],
+  { what, dropped: some }: Overdue,
 ): Promise<void> {
   const [first] = some;
   if (!first) return;
@@ -53,10 +66,10 @@ async function noteOfProject(
   const projectId = found?.id ?? NO_PROJECT;
   await db.query(
     `INSERT INTO ingest_problems (tenant_id, project_id, kind, type, run_id, message)
-    SELECT $1, $2, 'dropped', '${TYPE}', id, 'storing updates of the run ' || id ||
+    SELECT $1, $2, 'dropped', '${TYPE}', id, 'storing ' || $4 || ' of the run ' || id ||
       ' failed: its create did not arrive within a day; send the create, too, or look why the client left it out'
     FROM unnest($3::text[]) AS id`,
-    [tenantId, projectId, [...new Set(some.map(({ runId }) => runId))].slice(0, NAMED)],
+    [tenantId, projectId, [...new Set(some.map(({ runId }) => runId))].slice(0, NAMED), what],
   );
   await db.query(
     `INSERT INTO ingest_problem_counts AS c (tenant_id, project_id, kind, type, count)

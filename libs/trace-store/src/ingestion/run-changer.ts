@@ -1,5 +1,6 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
 import { eachStep } from '../each-step.js';
+import { joinFeedback } from '../feedback/join-feedback.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
 import { replacePairs } from '../run/run-pairs.js';
@@ -64,9 +65,13 @@ export class RunChanger {
     return { unknown };
   }
 
-  /** Merges updates that wait for those of these runs that are stored. To be called after the commit that stored either. */
+  /**
+   * Merges updates, and joins feedback, that wait for those of these runs that are stored. To be called after the commit that
+   * stored either.
+   */
   async settle(pool: Pool, tenantId: string, runIds: readonly string[]): Promise<void> {
-    const met = await findMet(pool, tenantId, runIds);
+    const { withUpdates: met, withFeedback } = await findMet(pool, tenantId, runIds);
+    await joinFeedback(pool, tenantId, withFeedback);
     for (let from = 0; from < met.length; from += SETTLED_AT_ONCE)
       await inTransaction(pool, (client) =>
         this.#settleSome(client, tenantId, met.slice(from, from + SETTLED_AT_ONCE)),

@@ -187,18 +187,25 @@ export async function findMissed(
   return rows.map((row) => ({ tenantId: row.tenant_id, runIds: row.run_ids }));
 }
 
-/** Those of these runs that are stored and have updates waiting for them. */
-export async function findMet(
-  db: Queryable,
-  tenantId: string,
-  runIds: readonly string[],
-): Promise<readonly WantedRun[]> {
-  if (runIds.length === 0) return [];
-  const { rows } = await db.query<{ id: string; trace_id: string }>(
-    `SELECT DISTINCT k.id, k.trace_id ${WITH_RUN} WHERE w.tenant_id = $1 AND w.run_id = ANY ($2::uuid[])`,
+/** What waits for runs that are stored. */
+export interface MetRuns {
+  readonly withUpdates: readonly WantedRun[];
+  readonly withFeedback: readonly string[];
+}
+
+/** Those of these runs that are stored and have updates waiting for them, and those that feedback waits for. */
+export async function findMet(db: Queryable, tenantId: string, runIds: readonly string[]): Promise<MetRuns> {
+  if (runIds.length === 0) return { withUpdates: [], withFeedback: [] };
+  const { rows } = await db.query<{ id: string; trace_id: string | null }>(
+    `SELECT DISTINCT k.id, k.trace_id ${WITH_RUN} WHERE w.tenant_id = $1 AND w.run_id = ANY ($2::uuid[])
+    UNION ALL SELECT run_id, NULL FROM feedback
+    WHERE tenant_id = $1 AND run_id = ANY ($2::uuid[]) AND waits_since IS NOT NULL`,
     [tenantId, runIds],
   );
-  return rows.map((row) => ({ id: row.id, traceId: row.trace_id }));
+  return {
+    withUpdates: rows.flatMap(({ id, trace_id: traceId }) => (traceId === null ? [] : { id, traceId })),
+    withFeedback: rows.flatMap(({ id, trace_id: traceId }) => (traceId === null ? id : [])),
+  };
 }
 
 /** How many updates wait, of all tenants; for metrics. */

@@ -1,5 +1,6 @@
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
+import { feedbackMembers } from './feedback-members.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
@@ -24,5 +25,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     runKeysByTime,
     payloadPairs,
     unplacedRuns,
+    feedbackMembers,
   ];
 }

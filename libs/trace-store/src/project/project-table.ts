@@ -193,6 +193,10 @@ export class ProjectTable implements Projects {
       const deleted = await manager.delete(ProjectEntity, { tenantId, id });
       if (deleted.affected === 0) return false;
       await this.#payloads.removeProject(manager, tenantId, id);
+      await manager.query(
+        'DELETE FROM feedback WHERE tenant_id = $1 AND waits_since IS NOT NULL AND named_project_id = $2',
+        [tenantId, id],
+      );
       for (const table of [
         'run_pairs',
         'feedback',

@@ -1,3 +1,4 @@
+import type { NewFeedback } from '../feedback/feedback.js';
 import type { PayloadField } from '../run/payload-field.js';
 
 /** One create or update of a run, as it came over the wire. */
@@ -16,7 +17,7 @@ export interface RunOperation {
 
 /** A part of a request that is taken and not stored, since clients send it unasked. */
 export interface LeftOut {
-  readonly type: 'attachment' | 'feedback';
+  readonly type: 'attachment';
   readonly runId?: string | undefined;
   readonly member?: string | undefined;
 }
@@ -26,4 +27,6 @@ export interface RunBatch {
   readonly post: readonly RunOperation[];
   readonly patch: readonly RunOperation[];
   readonly leftOut?: readonly LeftOut[];
+  /** Of these runs, or of others. */
+  readonly feedback?: readonly NewFeedback[];
 }

@@ -1,0 +1,159 @@
+import { Transform, Type } from 'class-transformer';
+import { Choice, FreeObject, Flag, Nested, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+import { QueryFlag } from '../wire/query-flag.js';
+import { AnyJson, Score } from './feedback-fields.js';
+
+/** Of the JSON text of a value, a correction, a source's metadata, a configuration and of extra. */
+const MAX_BYTES = 16_384;
+const MAX_COMMENT = 10_000;
+const MAX_KEY = 180;
+
+/** Where feedback comes from. */
+class FeedbackSourceRequest {
+  @Text({
+    required: true,
+    minLength: 1,
+    maxLength: 100,
+    isUnicode: true,
+    about: 'api, model, app or auto_eval',
+  })
+  type: string;
+
+  @FreeObject({ maxBytes: MAX_BYTES, about: 'Anything up to 16 KiB' })
+  metadata?: Record<string, unknown> | null;
+
+  @Text({ maxLength: 200, isUnicode: true })
+  user_id?: string | null;
+
+  @Text({ maxLength: 200, isUnicode: true })
+  user_name?: string | null;
+}
+
+/** What feedback says, wherever it comes from. */
+class FeedbackContentRequest {
+  @Score({ about: 'A number or a boolean; null: none' })
+  score?: number | boolean | null;
+
+  @AnyJson({ maxBytes: MAX_BYTES, about: 'Any JSON value up to 16 KiB, for example a label' })
+  value?: unknown;
+
+  @AnyJson({ maxBytes: MAX_BYTES, isDocument: true, about: 'What would have been right, up to 16 KiB' })
+  correction?: Record<string, unknown> | string | null;
+
+  @Text({ maxLength: MAX_COMMENT, isUnicode: true, about: 'A comment for people' })
+  comment?: string | null;
+}
+
+/** Body of `PATCH /feedback/{id}`: what is absent stays, what is null is taken away. */
+export class UpdateFeedbackRequest extends FeedbackContentRequest {
+  @FreeObject({ maxBytes: MAX_BYTES, about: 'How to read the score' })
+  feedback_config?: Record<string, unknown> | null;
+}
+
+/** Body of `POST /feedback`, and a part of `POST /runs/multipart`. */
+export class CreateFeedbackRequest extends UpdateFeedbackRequest {
+  @Uuid({ about: 'Chosen by the server when absent; feedback with this id is replaced' })
+  id?: string | null;
+
+  @Uuid({ about: 'The run; absent for feedback of a tracing project' })
+  run_id?: string | null;
+
+  @Uuid({ about: 'The trace of the run' })
+  trace_id?: string | null;
+
+  @Uuid({ about: 'The tracing project of the run, or the one that the feedback is about' })
+  session_id?: string | null;
+
+  @Time({ about: 'Of the run; answered while the run has not arrived' })
+  start_time?: string | null;
+
+  @Text({ required: true, minLength: 1, maxLength: MAX_KEY, isUnicode: true, about: 'What is judged' })
+  key: string;
+
+  @Nested(() => FeedbackSourceRequest)
+  feedback_source?: FeedbackSourceRequest | null;
+
+  @FreeObject({
+    maxBytes: MAX_BYTES,
+    about: 'The same as feedback_config, as the JavaScript client spells it',
+  })
+  feedbackConfig?: Record<string, unknown> | null;
+
+  @Uuid()
+  comparative_experiment_id?: string | null;
+
+  @Uuid({ about: 'Shared by feedback of runs that were compared' })
+  feedback_group_id?: string | null;
+
+  @FreeObject({ maxBytes: MAX_BYTES, about: 'Anything up to 16 KiB; answered as it came' })
+  extra?: Record<string, unknown> | null;
+
+  @Flag({ about: 'The judge failed' })
+  error?: boolean | null;
+
+  @Flag({
+    about:
+      'Answered as it came; it changes nothing, since feedback never extends how long traces are kept here',
+  })
+  extend_trace_retention?: boolean | null;
+
+  @Time({ about: 'When it was given; now when absent' })
+  created_at?: string | null;
+
+  @Time({ about: 'Taken and without effect: the clock of the server counts' })
+  modified_at?: string | null;
+}
+
+function many({ value }: { readonly value: unknown }): unknown {
+  return typeof value === 'string' ? [value] : value;
+}
+
+const MAX_ASKED = 1_000;
+
+/** Query of `GET /feedback`. */
+export class FeedbackQuery {
+  @TextList({ maxSize: MAX_ASKED, maxLength: 36, about: 'Runs' })
+  @Transform(many)
+  run?: string[];
+
+  @TextList({ maxSize: 100, maxLength: MAX_KEY, about: 'Keys, any of them' })
+  @Transform(many)
+  key?: string[];
+
+  @TextList({ maxSize: 100, maxLength: 36, about: 'Tracing projects' })
+  @Transform(many)
+  session?: string[];
+
+  @TextList({ maxSize: 100, maxLength: 100, about: 'Types of sources: api, model, app, auto_eval' })
+  @Transform(many)
+  source?: string[];
+
+  @Uuid()
+  comparative_experiment_id?: string;
+
+  @QueryFlag({ about: 'Only with a comment, or without' })
+  has_comment?: boolean;
+
+  @QueryFlag({ about: 'Only with a score, or without' })
+  has_score?: boolean;
+
+  @Choice(['run', 'session'], { about: 'About runs, or about tracing projects' })
+  level?: 'run' | 'session';
+
+  @Time({ about: 'Given then or later' })
+  min_created_at?: string;
+
+  @Time({ about: 'Given then or earlier' })
+  max_created_at?: string;
+
+  @QueryFlag({ about: 'Taken and without effect: names of users are answered as they came' })
+  include_user_names?: boolean;
+
+  @Whole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })
+  @Type(() => Number)
+  limit: number = 100;
+
+  @Whole({ min: 0, max: 1_000_000, fallback: 0, about: 'Items to skip' })
+  @Type(() => Number)
+  offset: number = 0;
+}

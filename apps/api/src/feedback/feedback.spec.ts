@@ -1,0 +1,346 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { Client } from 'langsmith';
+import type { TestAnswer } from '../testdata/running-api.js';
+import { testApi } from '../testdata/test-api.js';
+
+const { api, tenant } = testApi();
+
+const sdk = () => new Client({ apiUrl: api.url, apiKey: tenant.key, autoBatchTracing: false });
+
+interface SentRun {
+  readonly id: string;
+  readonly trace_id: string;
+  readonly start_time: string;
+}
+
+async function sendRun(more: object = {}, of = tenant): Promise<SentRun> {
+  const id = randomUUID();
+  const run = { id, trace_id: id, start_time: '2026-11-20T10:00:00.123456Z', name: 'r', run_type: 'chain' };
+  const sent = { ...run, session_name: 'judged', ...more };
+  expect((await of.call('POST', '/runs', sent)).status).toBe(202);
+  return sent;
+}
+
+async function projectId(name: string): Promise<string> {
+  return (await tenant.call('GET', `/sessions?name=${name}`)).json[0].id as string;
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+const judge = (body: object, of = tenant): Promise<TestAnswer> => of.call('POST', '/feedback', body);
+
+describe('feedback of the JavaScript client', () => {
+  it('comes back as it was sent until it is changed and deleted', async () => {
+    const run = await sendRun();
+    const [sessionId, experiment] = [await projectId('judged'), randomUUID()];
+    const made = await sdk().createFeedback(run.id, 'helpful', {
+      ...{ score: 0.123456, value: 'good', comment: 'fine', correction: { text: 'better' }, sessionId },
+      ...{ sourceInfo: { judge: 'x' }, feedbackSourceType: 'model', sourceRunId: randomUUID() },
+      feedbackConfig: { type: 'continuous', min: 0, max: 1, categories: null },
+      comparativeExperimentId: experiment,
+    });
+    const read = await sdk().readFeedback(made.id);
+    expect(read).toEqual({
+      ...{ id: made.id, run_id: run.id, trace_id: run.id, session_id: sessionId, key: 'helpful' },
+      ...{ start_time: run.start_time, score: 0.1235, value: 'good', comment: 'fine' },
+      ...{ correction: { text: 'better' }, feedback_source: made.feedback_source },
+      feedback_config: { type: 'continuous', min: 0, max: 1, categories: null },
+      comparative_experiment_id: experiment,
+      ...{ feedback_group_id: null, extra: null, error: null, extend_trace_retention: null },
+      ...{ created_at: expect.any(String), modified_at: expect.any(String) },
+    });
+    await sdk().updateFeedback(made.id, { score: 1, comment: 'changed' });
+    expect(await sdk().readFeedback(made.id)).toMatchObject({ score: 1, comment: 'changed', value: 'good' });
+    await sdk().createFeedback(run.id, 'other', { score: true, sessionId });
+    const listed = await all(sdk().listFeedback({ runIds: [run.id] }));
+    expect(listed.map(({ key, score }) => [key, score])).toEqual([
+      ['other', true],
+      ['helpful', 1],
+    ]);
+    const some = sdk().listFeedback({
+      runIds: [run.id],
+      feedbackKeys: ['helpful', 'x'],
+      feedbackSourceTypes: ['model'],
+    });
+    expect(await all(some)).toHaveLength(1);
+    await sdk().deleteFeedback(made.id);
+    await expect(sdk().readFeedback(made.id)).rejects.toThrow(/not found/);
+  });
+
+  it('belongs to a project where it names no run', async () => {
+    await sendRun();
+    const id = await projectId('judged');
+    const made = await sdk().createFeedback(null, 'overall', { score: 3, projectId: id });
+    expect(await sdk().readFeedback(made.id)).toMatchObject({ run_id: null, session_id: id, score: 3 });
+    const { json } = await tenant.call('GET', `/feedback?session=${id}&level=session`);
+    expect(json.map(({ key }: { key: string }) => key)).toEqual(['overall']);
+  });
+});
+
+describe('POST /feedback', () => {
+  it.each([
+    ['a number', 7.25, 'x', null],
+    ['true', true, true, { a: ['b', { c: null }] }],
+    ['false', false, 0, 'a text'],
+    ['nothing', null, { label: 'é', nested: { n: 1 } }, null],
+    ['zero', 0, ['a', 'b'], {}],
+  ])(
+    'keeps a score that is %s, with values and corrections of every kind',
+    async (_, score, value, correction) => {
+      const body = { run_id: (await sendRun()).id, key: 'k', score, value, correction };
+      const { status, json } = await judge(body);
+      expect([status, json]).toMatchObject([
+        200,
+        { score, value, correction, feedback_source: { type: 'api' } },
+      ]);
+      expect((await tenant.call('GET', `/feedback/${json.id}`)).json).toEqual(json);
+    },
+  );
+
+  it('keeps every member that the Python client sends', async () => {
+    const run = await sendRun();
+    const body = {
+      ...{
+        id: randomUUID(),
+        run_id: run.id,
+        trace_id: run.id,
+        key: 'k',
+        created_at: '2026-01-02T03:04:05.123456Z',
+      },
+      ...{ modified_at: '2026-01-02T03:04:05Z', score: 1, value: null, comment: null, correction: null },
+      feedback_source: {
+        type: 'model',
+        metadata: { __run: { run_id: run.id } },
+        user_id: 'u',
+        user_name: 'n',
+      },
+      ...{
+        session_id: await projectId('judged'),
+        start_time: run.start_time,
+        feedback_group_id: randomUUID(),
+      },
+      ...{ comparative_experiment_id: null, extra: { a: 1 }, error: false, extend_trace_retention: true },
+      feedback_config: null,
+    };
+    const { modified_at: _, ...kept } = body;
+    expect((await judge(body)).json).toEqual({ ...kept, modified_at: expect.any(String) });
+  });
+
+  it('replaces feedback that has its id, and refuses the id of that of another run', async () => {
+    const [run, other] = [await sendRun(), await sendRun()];
+    const body = { id: randomUUID(), run_id: run.id, key: 'k', score: 1, comment: 'c' };
+    const first = (await judge(body)).json;
+    expect((await judge(body)).json).toEqual(first);
+    const again = (await judge({ ...body, score: 0, comment: null })).json;
+    expect(again).toMatchObject({ score: 0, comment: null, created_at: first.created_at });
+    expect(again.modified_at > first.modified_at).toBe(true);
+    const { status, json } = await judge({ ...body, run_id: other.id });
+    expect([status, json.detail[0]]).toMatchObject([422, { type: 'other_run', loc: ['body', 'id'] }]);
+    expect((await tenant.call('GET', `/feedback?run=${other.id}`)).json).toEqual([]);
+  });
+
+  it('lets feedback wait for its run, and joins it when the run comes', async () => {
+    const id = randomUUID();
+    const { json } = await judge({ run_id: id, trace_id: id, key: 'early', score: 1 });
+    expect(json).toMatchObject({ run_id: id, trace_id: id, session_id: null, start_time: null });
+    await sendRun({ id, trace_id: id });
+    expect((await tenant.call('GET', `/feedback/${json.id}`)).json).toMatchObject({
+      ...{ run_id: id, trace_id: id, session_id: await projectId('judged') },
+      start_time: '2026-11-20T10:00:00.123456Z',
+    });
+  });
+
+  it('joins feedback to no run of another trace or project', async () => {
+    const id = randomUUID();
+    const foreign = (await tenant.call('POST', '/sessions', { name: 'other' })).json.id;
+    const wrong = [{ trace_id: randomUUID() }, { session_id: foreign }];
+    const made = await Promise.all(
+      wrong.map(async (more) => (await judge({ run_id: id, key: 'k', ...more })).json.id as string),
+    );
+    await sendRun({ id, trace_id: id });
+    for (const one of made) expect((await tenant.call('GET', `/feedback/${one}`)).json.start_time).toBeNull();
+  });
+
+  it.each([
+    ['no key', { key: undefined }, 'key', 'missing'],
+    ['a long key', { key: 'k'.repeat(181) }, 'key', 'string_too_long'],
+    ['a key with half a character', { key: 'k\ud800' }, 'key', 'json_surrogate'],
+    ['a score that is a text', { score: '1' }, 'score', 'score_type'],
+    ['a score beyond all bounds', { score: 1e300 }, 'score', 'score_type'],
+    ['a value of 17 KB', { value: 'v'.repeat(17_000) }, 'value', 'too_long'],
+    ['a value with U+0000', { value: 'a\0' }, 'value', 'json_nul'],
+    ['a correction that is a list', { correction: [] }, 'correction', 'dict_type'],
+    ['a long comment', { comment: 'c'.repeat(10_001) }, 'comment', 'string_too_long'],
+    ['a large extra', { extra: { a: 'x'.repeat(17_000) } }, 'extra', 'too_long'],
+    ['an address', { address: 'lrn:x' }, 'address', 'extra_forbidden'],
+    ['an unknown project', { run_id: undefined, session_id: randomUUID() }, 'session_id', 'not_found'],
+    ['neither run nor project', { run_id: undefined }, 'run_id', 'missing'],
+  ])('refuses %s', async (_, more, member, type) => {
+    const { status, json } = await judge({ run_id: randomUUID(), key: 'k', ...more });
+    expect([status, json.detail]).toEqual([422, [{ loc: ['body', member], msg: expect.any(String), type }]]);
+  });
+
+  it('refuses feedback of a deleted trace', async () => {
+    const run = await sendRun();
+    const waiting = (await judge({ run_id: randomUUID(), trace_id: run.id, key: 'k' })).json;
+    const stored = (await judge({ run_id: run.id, key: 'k' })).json;
+    const body = { session_id: await projectId('judged'), trace_ids: [run.id] };
+    expect((await tenant.call('POST', '/runs/delete', body)).json).toEqual({ deleted_runs: 1 });
+    for (const { id } of [waiting, stored])
+      expect((await tenant.call('GET', `/feedback/${id}`)).status).toBe(404);
+    const { status, json } = await judge({ run_id: run.id, key: 'k' });
+    expect([status, json.detail[0].type]).toEqual([422, 'erased']);
+  });
+});
+
+describe('POST /runs/multipart', () => {
+  async function send(parts: readonly (readonly [name: string, body: unknown])[]): Promise<Response> {
+    const form = new FormData();
+    for (const [name, body] of parts) {
+      const text = typeof body === 'string' ? body : JSON.stringify(body);
+      form.append(name, new Blob([text], { type: 'application/json' }));
+    }
+    return fetch(`${api.url}/runs/multipart`, {
+      method: 'POST',
+      headers: { 'x-api-key': tenant.key },
+      body: form,
+    });
+  }
+  const run = (id: string) => ({ id, trace_id: id, name: 'r', run_type: 'chain', session_name: 'judged' });
+
+  it('stores feedback with the runs of the batch, before and behind them', async () => {
+    const [first, second] = [randomUUID(), randomUUID()];
+    const [one, other] = [randomUUID(), randomUUID()];
+    const answer = await send([
+      [`feedback.${one}`, { run_id: first, trace_id: first, key: 'a', score: 1, error: null }],
+      [`post.${first}`, run(first)],
+      [`post.${second}`, run(second)],
+      [`feedback.${other}`, { id: other, run_id: second, trace_id: second, key: 'b', value: 'v' }],
+    ]);
+    expect([answer.status, await answer.json()]).toEqual([202, { message: 'Runs were stored' }]);
+    const project = await projectId('judged');
+    for (const [id, runId] of [
+      [one, first],
+      [other, second],
+    ])
+      expect((await tenant.call('GET', `/feedback/${id}`)).json).toMatchObject({
+        run_id: runId,
+        session_id: project,
+      });
+  });
+
+  it('refuses wrong feedback alone, by the name of its part', async () => {
+    const [id, good, bad] = [randomUUID(), randomUUID(), randomUUID()];
+    const answer = await send([
+      [`post.${id}`, run(id)],
+      [`feedback.${bad}`, { run_id: id, trace_id: id, key: 'k', score: 'high' }],
+      ['feedback.no-id', { run_id: id, key: 'k' }],
+      [`feedback.${randomUUID()}`, '{'],
+      [`feedback.${good}`, { run_id: id, trace_id: id, key: 'k' }],
+    ]);
+    const { detail } = (await answer.json()) as { readonly detail: readonly object[] };
+    expect([answer.status, detail]).toMatchObject([
+      422,
+      [
+        { loc: ['body', `feedback.${bad}`, 'score'], type: 'score_type' },
+        { loc: ['body', 'feedback.no-id', 'id'], type: 'uuid_parsing' },
+        { type: 'json_invalid' },
+      ],
+    ]);
+    expect((await tenant.call('GET', `/feedback/${good}`)).json.run_id).toBe(id);
+    expect((await tenant.call('GET', '/ingest-problems')).json.recent[0]).toMatchObject({
+      type: 'score_type',
+    });
+  });
+
+  it('takes a thousand for a run and no more', async () => {
+    const id = randomUUID();
+    const many = Array.from(
+      { length: 1_001 },
+      () => [`feedback.${randomUUID()}`, { run_id: id, trace_id: id, key: 'k', score: 1 }] as const,
+    );
+    const answer = await send([[`post.${id}`, run(id)], ...many]);
+    const { detail } = (await answer.json()) as { readonly detail: readonly object[] };
+    expect([answer.status, detail]).toMatchObject([422, [{ type: 'too_many_feedback' }]]);
+    const one = { run_id: id, key: 'k' };
+    expect((await judge(one)).json.detail).toMatchObject([{ loc: ['body'], type: 'too_many_feedback' }]);
+    const [name = ''] = many[0] ?? [];
+    expect((await judge({ ...one, id: name.slice(9), score: 2 })).status).toBe(200);
+  });
+});
+
+describe('GET /feedback', () => {
+  it('answers pages, newest first, by what is asked', async () => {
+    const run = await sendRun();
+    const times = ['2026-01-01T00:00:00.000001Z', '2026-01-02T00:00:00Z', '2026-01-03T00:00:00Z'];
+    for (const [at, created_at] of times.entries())
+      await judge({
+        run_id: run.id,
+        key: `k,${at}`,
+        created_at,
+        ...(at === 0 ? { comment: 'c' } : { score: at }),
+      });
+    const keys = async (query: string): Promise<string[]> =>
+      (await tenant.call('GET', `/feedback?run=${run.id}&${query}`)).json.map(
+        ({ key }: { key: string }) => key,
+      );
+    expect(await keys('limit=2')).toEqual(['k,2', 'k,1']);
+    expect(await keys('limit=2&offset=2')).toEqual(['k,0']);
+    expect(await keys('key=k,1&key=k,0')).toEqual(['k,1', 'k,0']);
+    expect(await keys('has_comment=true')).toEqual(['k,0']);
+    expect(await keys('has_score=True')).toEqual(['k,2', 'k,1']);
+    expect(await keys('min_created_at=2026-01-01T00:00:00.000002Z&max_created_at=2026-01-02')).toEqual([
+      'k,1',
+    ]);
+    expect(await keys('level=session')).toEqual([]);
+    expect(await keys(`session=${await projectId('judged')}&source=api`)).toHaveLength(3);
+    expect((await tenant.call('GET', '/feedback?run=x')).status).toBe(422);
+    expect((await tenant.call('GET', '/feedback?user=x')).status).toBe(422);
+  });
+});
+
+describe('the scope of a key', () => {
+  it('bounds what is done with feedback', async () => {
+    const [own, foreign] = [await sendRun({ session_name: 'agent' }), await sendRun()];
+    const { id } = (await judge({ run_id: foreign.id, key: 'k' })).json;
+    const keyOf = async (
+      grant: Parameters<typeof api.store.apiKeys.mint>[1],
+    ): Promise<Record<string, string>> => ({
+      'x-api-key': (await api.store.apiKeys.mint(tenant.tenantId, grant)).key,
+    });
+    const grant = { name: 'd', scope: 'deployment', deployment: randomUUID(), project: 'agent' } as const;
+    const [agent, reader, sender] = [
+      await keyOf(grant),
+      await keyOf({ name: 'r', scope: 'read' }),
+      await keyOf({ name: 'i', scope: 'ingest' }),
+    ];
+    const made = await tenant.call('POST', '/feedback', { run_id: own.id, key: 'mine' }, agent);
+    expect([made.status, made.json.session_id]).toEqual([200, await projectId('agent')]);
+    const asAgent = (method: string, path: string, body?: object) => tenant.call(method, path, body, agent);
+    expect((await asAgent('GET', '/feedback')).json.map(({ key }: { key: string }) => key)).toEqual(['mine']);
+    for (const method of ['GET', 'PATCH', 'DELETE'])
+      expect(
+        (await asAgent(method, `/feedback/${id}`, method === 'PATCH' ? { score: 1 } : undefined)).status,
+      ).toBe(404);
+    const taken = await asAgent('POST', '/feedback', { id, run_id: foreign.id, key: 'k', score: 9 });
+    expect([taken.status, taken.json.detail[0].type]).toEqual([422, 'other_run']);
+    const elsewhere = { run_id: own.id, session_id: await projectId('judged'), key: 'k' };
+    expect((await asAgent('POST', '/feedback', elsewhere)).status).toBe(403);
+    // as if the run had not arrived: it is none of this key's
+    const hidden = (await asAgent('POST', '/feedback', { run_id: foreign.id, key: 'k' })).json;
+    expect([hidden.start_time, hidden.session_id]).toEqual([null, await projectId('agent')]);
+    expect((await asAgent('DELETE', `/feedback/${made.json.id}`)).status).toBe(200);
+    expect((await tenant.call('GET', '/feedback', undefined, reader)).status).toBe(200);
+    expect((await tenant.call('POST', '/feedback', { run_id: own.id, key: 'k' }, reader)).status).toBe(403);
+    expect((await tenant.call('POST', '/feedback', { run_id: own.id, key: 'k' }, sender)).status).toBe(200);
+    expect((await tenant.call('GET', '/feedback', undefined, sender)).status).toBe(403);
+    const other = await api.workspace();
+    expect((await other.call('GET', `/feedback/${id}`)).status).toBe(404);
+    expect((await other.call('GET', `/feedback?run=${foreign.id}`)).json).toEqual([]);
+  });
+});

@@ -1,0 +1,85 @@
+import { type Queryable, textTypes } from '#lib/postgres';
+import { parseInstant, type Instant } from '#lib/time';
+import type { StoredFeedback } from './feedback.js';
+
+/** What `readFeedback` wants of the table `feedback`, called `f`. */
+export const FEEDBACK_COLUMNS = `f.id, f.run_id, coalesce(f.trace_id, f.named_trace_id) AS trace_id,
+  coalesce(f.project_id, f.named_project_id) AS project_id, coalesce(f.start_time, f.named_start_time) AS start_time,
+  f.key, f.score, f.is_flag, f.value_json, f.correction, f.comment, f.source_json, f.config, f.extra, f.is_error,
+  f.extends_retention, f.comparative_experiment_id, f.feedback_group_id, f.created_at, f.modified_at`;
+
+/** Every value as its text. */
+type TextRow = Readonly<Record<string, string | null>>;
+
+function instant(text: string | null | undefined): Instant | undefined {
+  return text === null || text === undefined ? undefined : parseInstant(text, { zone: 'optional' });
+}
+
+function flag(text: string | null | undefined): boolean | undefined {
+  return text === null || text === undefined ? undefined : text === 't';
+}
+
+function scoreOf({ score, is_flag: isFlag }: TextRow): number | boolean | undefined {
+  if (score === null || score === undefined) return undefined;
+  return isFlag === 't' ? Number(score) !== 0 : Number(score);
+}
+
+function parse(row: TextRow): StoredFeedback {
+  return {
+    id: row['id'] ?? '',
+    runId: row['run_id'] ?? undefined,
+    traceId: row['trace_id'] ?? undefined,
+    projectId: row['project_id'] ?? undefined,
+    startTime: instant(row['start_time']),
+    key: row['key'] ?? '',
+    score: scoreOf(row),
+    value: row['value_json'] ?? undefined,
+    correction: row['correction'] ?? undefined,
+    comment: row['comment'] ?? undefined,
+    source: row['source_json'] ?? undefined,
+    config: row['config'] ?? undefined,
+    extra: row['extra'] ?? undefined,
+    isError: flag(row['is_error']),
+    extendsRetention: flag(row['extends_retention']),
+    comparativeExperimentId: row['comparative_experiment_id'] ?? undefined,
+    feedbackGroupId: row['feedback_group_id'] ?? undefined,
+    createdAt: instant(row['created_at']) ?? 0n,
+    modifiedAt: instant(row['modified_at']) ?? 0n,
+  };
+}
+
+/** Rows of a statement that answers `FEEDBACK_COLUMNS`, in its order. */
+export async function readFeedback(
+  db: Queryable,
+  text: string,
+  values: readonly unknown[],
+): Promise<readonly StoredFeedback[]> {
+  const { rows } = await db.query<TextRow>({ text, types: textTypes, values: [...values] });
+  return rows.map(parse);
+}
+
+/** How a score is stored. */
+export function storedScore(score: number | boolean | null | undefined): {
+  readonly score: number | null;
+  readonly isFlag: boolean;
+} {
+  return {
+    score: score === null || score === undefined ? null : Number(score),
+    isFlag: typeof score === 'boolean',
+  };
+}
+
+/** The text that filters compare with: that of a value that is no object or list. */
+export function wordOf(json: string | null | undefined): string | null {
+  if (json === null || json === undefined) return null;
+  const value: unknown = JSON.parse(json);
+  if (typeof value === 'string') return value;
+  return typeof value === 'object' ? null : json;
+}
+
+/** `type` of a source. */
+export function sourceType(json: string | undefined): string | null {
+  if (json === undefined) return null;
+  const { type } = JSON.parse(json) as { readonly type?: unknown };
+  return typeof type === 'string' ? type : null;
+}

@@ -1,0 +1,62 @@
+import { type Queryable } from '#lib/postgres';
+import type { ProjectReference } from '../project/project-reference.js';
+import { LONGEST_FEEDBACK_WAIT } from './feedback-limits.js';
+
+const AT_ONCE = 1_000;
+
+/** Feedback `f` that waits for the run of key `k`. */
+const MEETS = `k.tenant_id = f.tenant_id AND k.id = f.run_id
+  AND (f.named_trace_id IS NULL OR f.named_trace_id = k.trace_id)
+  AND (f.named_project_id IS NULL OR f.named_project_id = k.project_id)`;
+
+function join(which: string): string {
+  // the key is locked: a run that is being removed takes its feedback along, or is found removed
+  return `UPDATE feedback f SET project_id = k.project_id, trace_id = k.trace_id, start_time = k.start_time, waits_since = NULL
+    FROM (
+      SELECT f.id AS feedback_id, k.* FROM feedback f JOIN run_keys k ON ${MEETS}
+      WHERE f.waits_since IS NOT NULL AND ${which}
+      ORDER BY k.id, k.trace_id LIMIT ${AT_ONCE} FOR KEY SHARE OF k
+    ) k
+    WHERE f.tenant_id = k.tenant_id AND f.id = k.feedback_id AND f.waits_since IS NOT NULL`;
+}
+
+const JOIN_RUNS = join('f.tenant_id = $1 AND f.run_id = ANY ($2::uuid[])');
+const JOIN_ANY = join('TRUE');
+
+/** Gives feedback that waits for these runs their places, if they have come. To be called after the commit that stored either. */
+export async function joinFeedback(
+  db: Queryable,
+  tenantId: string,
+  runIds: readonly string[],
+): Promise<void> {
+  if (runIds.length === 0) return;
+  while ((await db.query(JOIN_RUNS, [tenantId, runIds])).rowCount === AT_ONCE);
+}
+
+/** The same for all tenants: what processes left that ended before they looked. */
+export async function joinMissedFeedback(db: Queryable): Promise<void> {
+  while ((await db.query(JOIN_ANY)).rowCount === AT_ONCE);
+}
+
+/** Feedback that waited too long. */
+interface OverdueFeedback {
+  readonly tenantId: string;
+  readonly runId: string;
+  readonly project: ProjectReference | undefined;
+}
+
+/** Drops feedback whose runs did not come, some at a time. @returns some of it; none when there is no more */
+export async function dropOverdueFeedback(db: Queryable): Promise<readonly OverdueFeedback[]> {
+  const { rows } = await db.query<{ tenant_id: string; run_id: string; named_project_id: string | null }>(
+    `DELETE FROM feedback f USING (
+      SELECT tenant_id, id FROM feedback WHERE waits_since < now() - interval '${LONGEST_FEEDBACK_WAIT}'
+      LIMIT ${AT_ONCE} FOR UPDATE SKIP LOCKED
+    ) o WHERE f.tenant_id = o.tenant_id AND f.id = o.id
+    RETURNING f.tenant_id, f.run_id, f.named_project_id`,
+  );
+  return rows.map((row) => ({
+    tenantId: row.tenant_id,
+    runId: row.run_id,
+    project: row.named_project_id === null ? undefined : { kind: 'id', id: row.named_project_id },
+  }));
+}
