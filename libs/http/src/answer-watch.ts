@@ -6,39 +6,53 @@ import type { ServerLimits } from './server-limits.js';
 export class AnswerWatch {
   readonly #response: ServerResponse;
   #progressMs: number;
-  #taken = '';
+  #lastMs: number;
+  /** At the last look; undefined when nothing waited for the client then. */
+  #taken: number | undefined;
+  /** Time in which something waited for the client, and what it took of it. */
+  #waitedMs = 0;
+  #takenBytes = 0;
 
   constructor(response: ServerResponse, nowMs: number) {
     this.#response = response;
     this.#progressMs = nowMs;
+    this.#lastMs = nowMs;
   }
 
   /** The time until now does not count. */
   forgive(nowMs: number): void {
     this.#progressMs = nowMs;
+    this.#lastMs = nowMs;
   }
 
   /** @returns what is wrong; undefined while the client may go on */
   look(nowMs: number, limits: ServerLimits): string | undefined {
     const { socket, writableLength } = this.#response;
+    const [before, passedMs] = [this.#taken, nowMs - this.#lastMs];
+    this.#lastMs = nowMs;
     // without a socket the answer waits for an earlier one on the same connection
     const taken = socket && writableLength > 0 ? takenBy(socket) : undefined;
-    if (taken === undefined || taken !== this.#taken) {
-      this.#taken = taken ?? '';
-      this.#progressMs = nowMs;
-      return undefined;
-    }
+    this.#taken = taken;
+    if (taken !== before || taken === undefined) this.#progressMs = nowMs;
+    if (taken === undefined || before === undefined) return undefined;
+    this.#waitedMs += passedMs;
+    this.#takenBytes += taken - before;
     const idleMs = nowMs - this.#progressMs;
-    if (idleMs < limits.answerStallMs) return undefined;
-    return `nothing read for ${Math.round(idleMs / 1000)} s; ${writableLength} bytes of the answer were unsent`;
+    if (idleMs >= limits.answerStallMs)
+      return `nothing read for ${Math.round(idleMs / 1000)} s; ${writableLength} bytes of the answer were unsent`;
+    const rate = (this.#takenBytes / Math.max(1, this.#waitedMs)) * 1000;
+    if (this.#waitedMs < limits.answerStallMs || rate >= limits.answerBytesPerSecond) return undefined;
+    return `the answer was read with ${rate.toFixed(1)} bytes/s, less than ${limits.answerBytesPerSecond}; ${writableLength} bytes were unsent`;
   }
 }
 
 /**
- * Differs when the client has taken something: writes that are done, and what the kernel has not yet got of the one at
- * work. The latter is Node's own measure for time-outs and not public; without it one large write counts as no progress.
+ * How many bytes the kernel has got for the client. What it has not yet got of the write at work is Node's own measure for
+ * time-outs and not public; without it one large write counts as no progress.
  */
-export function takenBy(socket: Socket): string {
-  const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly writeQueueSize?: number } };
-  return `${socket.bytesWritten - socket.writableLength} ${handle?.writeQueueSize ?? 0}`;
+export function takenBy(socket: Socket): number {
+  const { _handle: handle } = socket as Socket & {
+    readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number };
+  };
+  return (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
 }

@@ -151,8 +151,11 @@ describe('limitServer, for a client that stops reading', () => {
     await waitFor(() => request.socket.destroyed, PATIENCE);
   });
 
-  it('serves a client that reads a little now and then', async () => {
-    await listen((_request, response) => response.end(LARGE));
+  it.each<[string, number, number]>([
+    ['serves a client that reads a little now and then', 4_000, 0],
+    ['cuts a client that reads slower than the limit', 400_000, 1],
+  ])('%s', async (_title, answerBytesPerSecond, cut) => {
+    await listen((_request, response) => response.end(LARGE), { ...SERVER_LIMITS, answerBytesPerSecond });
     const { socket } = open(`${HEAD}\r\n`);
     let [seen, wanted] = [0, 0];
     socket.on('data', (part: Buffer) => {
@@ -160,13 +163,14 @@ describe('limitServer, for a client that stops reading', () => {
       if (seen >= wanted) socket.pause();
     });
     await nextRequest();
-    for (let turns = 0; turns < 8; turns++) {
+    for (let turns = 0; turns < 8 && cuts.length === 0; turns++) {
       wanted = seen + 3 * 1024 * 1024; // so that a window opens
       socket.resume();
       await waitFor(() => seen >= wanted, PATIENCE);
       await clock.advance(20_000);
     }
-    expect(cuts).toEqual([]);
+    expect(cuts).toHaveLength(cut);
+    for (const { reason } of cuts) expect(reason).toMatch(/read with \d+\.\d bytes\/s, less than 400000/);
   });
 });
 

@@ -10,6 +10,8 @@ export interface ServerLimits {
   readonly bodyTotalMs: number;
   /** Without taking a byte of an answer that is ready for it. Answers without an end are not limited otherwise. */
   readonly answerStallMs: number;
+  /** An answer that was ready for its client for `answerStallMs` must be read faster than this on average of that time. */
+  readonly answerBytesPerSecond: number;
   /** How often the limits are looked at; a cut comes at most that much late. */
   readonly checkMs: number;
 }
@@ -21,6 +23,7 @@ export const SERVER_LIMITS: ServerLimits = {
   bodyBytesPerSecond: 500,
   bodyTotalMs: 600_000,
   answerStallMs: 30_000,
+  answerBytesPerSecond: 4_000,
   checkMs: 2_500,
 };
 

@@ -103,7 +103,7 @@ export const METRICS = catalogue({
   httpClientsCut: {
     kind: 'counter',
     name: 'agentplane_http_clients_cut_total',
-    help: 'Connections ended because their client was too slow: it stopped sending a body, or did not read its answer for a time (`answer`) or while too many bytes waited for it and others (`unread`), or it sent more and more requests without waiting for answers (`unanswered`).',
+    help: 'Connections ended because their client was too slow: it stopped sending a body, or did not read its answer for a time or read it too slowly (`answer`) or while too many bytes waited for it and others (`unread`), or it sent more and more requests without waiting for answers (`unanswered`).',
     labels: { slow_at: ['body', 'answer', 'unread', 'unanswered'] },
     programs: ['api', 'agent-server', 'controller', 'embedded'],
   },

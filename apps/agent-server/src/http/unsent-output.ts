@@ -107,7 +107,7 @@ export class UnsentOutput {
 export class UnsentAnswer {
   #bytes = 0;
   #isClosed = false;
-  #taken: string | undefined;
+  #taken: number | undefined;
   #looks = 0;
 
   constructor(

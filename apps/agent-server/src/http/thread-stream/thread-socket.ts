@@ -75,7 +75,7 @@ export class ThreadSocket {
   #large: LargeFrame | undefined;
   /** An answer waits for the end of it: no other begins before. */
   #isAnswerWaiting = false;
-  #taken = '';
+  #taken = 0;
   #cancelPing: () => void;
 
   constructor(
@@ -239,7 +239,7 @@ export class ThreadSocket {
     return this.parts.clock.after(PING_MS, () => {
       if (this.#isClosed) return;
       const { socket } = this.response;
-      const taken = socket ? takenBy(socket) : '';
+      const taken = socket ? takenBy(socket) : 0;
       // a slow reader answers no ping before it has read what came before it
       if (taken !== this.#taken && this.#bytesAtConnection > 0) this.#silentPings = 0;
       this.#taken = taken;
