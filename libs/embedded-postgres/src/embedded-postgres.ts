@@ -8,6 +8,7 @@ import { findBinaries } from './binaries.js';
 import { ensureCluster, SUPERUSER } from './cluster.js';
 import { requireMajor } from './cluster-version.js';
 import { type EmbeddedDatabases, embeddedDatabases } from './databases.js';
+import { MAX_MUTE } from './guard/mute-sessions.js';
 import { locateData, SHARED_FOLDER } from './data-location.js';
 import { keepCopy } from './keep-copy.js';
 import { serverUser } from './os-user.js';
@@ -77,9 +78,14 @@ const SETTINGS: Readonly<Record<string, string>> = {
   log_line_prefix: '%m [%p] %q%u@%d ',
 };
 
-/** What is reserved is added: which of the two a role's connection takes depends on who comes first. */
-function settingsFor(platformRoles: Readonly<Record<string, number>> = {}): Readonly<Record<string, string>> {
-  const reserved = Object.values(platformRoles).reduce((sum, connections) => sum + connections, 0);
+/**
+ * What is reserved is added: which of the two a role's connection takes depends on who comes first. So is what sessions
+ * take that have not logged in, of which the guard leaves so many: they may take reserved connections too.
+ */
+function settingsFor(platformRoles?: Readonly<Record<string, number>>): Readonly<Record<string, string>> {
+  const reserved =
+    Object.values(platformRoles ?? {}).reduce((sum, connections) => sum + connections, 0) +
+    (platformRoles ? MAX_MUTE : 0);
   return {
     ...SETTINGS,
     max_connections: String(MAX_CONNECTIONS + reserved),

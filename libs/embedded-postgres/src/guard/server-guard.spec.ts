@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, openSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { connect } from 'node:net';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, waitFor } from '#lib/testing';
@@ -46,6 +47,16 @@ class Connections {
   async close(): Promise<void> {
     await Promise.all(this.#open.splice(0).map((client) => client.end().catch(() => undefined)));
   }
+}
+
+/** What a client sends first; then the server waits for the proof of its password. */
+function startupOf(role: string): Buffer {
+  const text = `user\0${role}\0database\0${role}\0\0`;
+  const message = Buffer.alloc(8 + text.length);
+  message.writeInt32BE(message.length, 0);
+  message.writeInt32BE(196_608, 4);
+  message.write(text, 8);
+  return message;
 }
 
 describe('a Postgres that the platform shares with roles of agents', () => {
@@ -126,6 +137,34 @@ describe('a Postgres that the platform shares with roles of agents', () => {
     expect(await connections.fill(uris.agent, 300)).toBeGreaterThan(100);
     for (const role of ['agentplane', 'kube', 'deployments'] as const)
       expect(await connections.fill(uris[role], PLATFORM_ROLES[role])).toBe(PLATFORM_ROLES[role]);
+  });
+
+  const onLinux = process.platform === 'linux' ? it : it.skip;
+
+  onLinux.each([
+    ['without a word', (): Buffer => Buffer.alloc(0)],
+    ['after the name of a role of the platform', startupOf],
+  ])('lets the platform in while an agent opens 500 connections and stays mute %s', async (_title, words) => {
+    const { port } = new URL(uris.agent);
+    const mute = Array.from({ length: 500 }, () => connect(Number(port), '127.0.0.1'));
+    try {
+      for (const socket of mute)
+        socket
+          .on('error', () => undefined)
+          .resume()
+          .write(words('agentplane'));
+      const refused = (): Promise<unknown> =>
+        connections.query(uris.other, 'SELECT 1').catch((error: unknown) => error);
+      await waitFor(async () => (await refused()) instanceof Error, { timeoutMs: 15_000 });
+      const startMs = systemClock.monotonicMs();
+      for (const role of ['agentplane', 'kube', 'deployments'] as const)
+        await works(uris[role], `${role} to log in`);
+      expect(systemClock.monotonicMs() - startMs).toBeLessThan(8_000); // they hold their connections for 10 s
+      await waitFor(() => logged().includes('did not log in'));
+      await waitFor(() => mute.filter((socket) => !socket.destroyed).length <= 20, { timeoutMs: 15_000 });
+    } finally {
+      for (const socket of mute) socket.destroy();
+    }
   });
 
   it('ends the connection of an agent that holds all locks', async () => {

@@ -12,6 +12,7 @@ import {
   listLockHolders,
   readLockBudget,
 } from './lock-holders.js';
+import { MAX_MUTE, MuteSessions } from './mute-sessions.js';
 import { findRoleName, listHosts, listSuspended, restoreRole, suspendRole } from './role-suspension.js';
 
 export interface ServerGuardOptions {
@@ -38,6 +39,9 @@ type Standing =
 
 /** A connection takes some 60,000 locks a second, and the table has room for about 50,000. */
 const LOOK_MS = 1_000;
+/** While more sessions than may do not log in. */
+const CROWDED_LOOK_MS = 250;
+const MUTE_LOG_MS = 60_000;
 const SUSPENDED_MS = 60_000;
 /** A role that offends again within this time is suspended. */
 const WARNED_MS = 300_000;
@@ -68,6 +72,8 @@ export class ServerGuard {
   #cancel: () => void = () => undefined;
   #isStopped = false;
   #isFailing = false;
+  readonly #mute = new MuteSessions();
+  #muteLoggedMs = -Infinity;
 
   constructor(options: ServerGuardOptions) {
     this.#options = options;
@@ -76,7 +82,8 @@ export class ServerGuard {
   start(): void {
     this.#looking = this.#look().finally(() => {
       if (this.#isStopped) return;
-      this.#cancel = this.#options.clock.after(LOOK_MS, () => this.start());
+      const lookMs = this.#mute.isCrowded ? CROWDED_LOOK_MS : LOOK_MS;
+      this.#cancel = this.#options.clock.after(lookMs, () => this.start());
     });
   }
 
@@ -89,6 +96,7 @@ export class ServerGuard {
 
   async #look(): Promise<void> {
     const { log } = this.#options;
+    this.#endMute();
     try {
       const session = (this.#session = await this.#ready());
       const { connection, budget, hosts } = session;
@@ -102,6 +110,19 @@ export class ServerGuard {
         log.warn({ error: errorText(error) }, 'watching the locks of Postgres failed, retrying');
       this.#isFailing = true;
     }
+  }
+
+  /** Needs no session: there may be no room for one. */
+  #endMute(): void {
+    const { postmaster, clock, log } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const ended = this.#mute.end(postmaster(), nowMs);
+    if (ended === 0 || nowMs - this.#muteLoggedMs < MUTE_LOG_MS) return;
+    this.#muteLoggedMs = nowMs;
+    log.warn(
+      { ended, most: MAX_MUTE },
+      'ended connections to Postgres that did not log in: more of them than may at once; find what opens them on this machine',
+    );
   }
 
   async #ready(): Promise<Session> {
