@@ -45,15 +45,14 @@ export async function startMachine(
     clock,
   });
   const serving = server ? await embeddedIdentity(server, name) : await servingIdentityFor(connection, name);
-  context.own(
-    await startNode({
-      ...{ connection, folder, images, serving, log, clock },
-      port: config.nodePort,
-      version: PLATFORM_VERSION,
-      nodeArguments: NODE_ARGUMENTS,
-      users: { ranges: podUsers(config.podUsers), programs: programsOf(config) },
-    }),
-  );
+  const node = await startNode({
+    ...{ connection, folder, images, serving, log, clock },
+    port: config.nodePort,
+    version: PLATFORM_VERSION,
+    nodeArguments: NODE_ARGUMENTS,
+    users: { ranges: podUsers(config.podUsers), programs: programsOf(config) },
+  });
+  context.own(node);
 
   const ownConnection = server ? await proxyConnection(server, folder) : connection;
   const client = new KubeClient(ownConnection, { fieldManager: FIELD_MANAGER.node, clock });
@@ -61,6 +60,7 @@ export async function startMachine(
   const proxy = createServiceProxy({
     ...{ informers, client, clock, log },
     file: join(folder, 'services.json'),
+    hasPort: (pod, port) => node.hasPort(pod, port),
   });
   context.own(proxy);
   context.own(await startControllers({ informers, controllers: [proxy.controller], log, clock }));

@@ -169,6 +169,8 @@ describe.each(HOMES)('a node on $name', ({ home }) => {
     );
     expect(pod.status?.phase).toBe('Running');
     expect(pod.status?.podIP ?? '').toBe('');
+    const other = { ...pod, metadata: { ...pod.metadata, uid: 'other' } };
+    expect([pod, other].map((one) => node.hasPort(one, portOf(pod)))).toEqual([true, false]);
     expect(main(pod)).toMatchObject({
       name: 'main',
       ready: true,

@@ -47,6 +47,8 @@ export interface RunningNode extends Stoppable {
   /** Name of the Node object. */
   readonly nodeName: string;
   readonly port: number;
+  /** Whether the pod was given that port of this machine. */
+  hasPort(pod: Pod, port: number): boolean;
 }
 
 /** What a program may need of the machine; never the platform's own settings, which may hold secrets. */
@@ -138,6 +140,7 @@ export async function startNode(options: NodeOptions): Promise<RunningNode> {
     name: 'node',
     nodeName: identity.name,
     port,
+    hasPort: (pod, ofPod) => context.ports.isOf(pod, ofPod),
     async stop() {
       endReading();
       await workers.stop(options.stopGraceMs ?? STOP_GRACE_MS);

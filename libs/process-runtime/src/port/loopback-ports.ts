@@ -40,6 +40,11 @@ export class LoopbackPorts {
     return Object.keys(replaced).length > 0 ? { ...ports, ...replaced } : undefined;
   }
 
+  /** Whether the pod was given the port: what its annotation says may have been written by an editor of its namespace. */
+  isOf(pod: Pod, port: number): boolean {
+    return this.#given.get(port) === pod.metadata.uid;
+  }
+
   release(pod: Pod): void {
     for (const [port, owner] of this.#given) {
       if (owner !== pod.metadata.uid) continue;

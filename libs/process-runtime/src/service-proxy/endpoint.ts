@@ -37,8 +37,16 @@ function isSelected(pod: Pod, selector: Readonly<Record<string, string>>): boole
   return Object.entries(selector).every(([key, value]) => pod.metadata.labels?.[key] === value);
 }
 
-/** The ready pods behind one port of a Service, by the Service's selector. A Service without a selector has none. */
-export function findEndpoints(service: Service, port: ServicePort, pods: readonly Pod[]): Endpoint[] {
+/**
+ * The ready pods behind one port of a Service, by the Service's selector. A Service without a selector has none.
+ * @param hasPort whether the node gave the pod that port: a note of an editor could name any port of the machine
+ */
+export function findEndpoints(
+  service: Service,
+  port: ServicePort,
+  pods: readonly Pod[],
+  hasPort: (pod: Pod, port: number) => boolean,
+): Endpoint[] {
   const selector = service.spec.selector ?? {};
   if (Object.keys(selector).length === 0) return [];
   return pods.flatMap((pod) => {
@@ -46,6 +54,6 @@ export function findEndpoints(service: Service, port: ServicePort, pods: readonl
       return [];
     const container = targetPort(port, pod);
     const real = container === undefined ? undefined : loopbackPorts(pod)[container];
-    return real === undefined ? [] : [{ pod: pod.metadata.name, port: real }];
+    return real === undefined || !hasPort(pod, real) ? [] : [{ pod: pod.metadata.name, port: real }];
   });
 }

@@ -40,11 +40,20 @@ async function pod(
   return { pod: name, port: (server.address() as AddressInfo).port, server };
 }
 
+function roomFor(most = 4_000): ConnectionRoom {
+  return new ConnectionRoom({
+    clock: systemClock,
+    log: createLogger('test', 'silent'),
+    namespace: 'ws',
+    most,
+  });
+}
+
 async function proxy(
   endpoints: () => readonly Endpoint[],
   name = 'http',
   limits = SERVER_LIMITS,
-  room = new ConnectionRoom(systemClock),
+  room = roomFor(),
 ): Promise<number> {
   const listener = new ServiceListener({
     serviceName: 'ws/a',
@@ -109,7 +118,7 @@ describe('ServiceListener', () => {
 
   it.each(['http', 'db'])('cuts what its namespace has no room for, at a port named %s', async (name) => {
     const one = await pod('one');
-    const room = new ConnectionRoom(systemClock, 1);
+    const room = roomFor(1);
     const port = await proxy(() => [one], name, SERVER_LIMITS, room);
     const holding = connect({ port, host: '127.0.0.1' });
     await once(holding, 'connect');
@@ -315,6 +324,7 @@ describe('findEndpoints', () => {
     spec: { selector: { app: 'a' } },
   } as unknown as Service;
   const port = { name: 'http', port: 80, targetPort: 'http' };
+  const hasPort = (_pod: Pod, real: number): boolean => real === 4000;
   function aPod(changes: {
     labels?: object;
     ready?: string;
@@ -343,12 +353,13 @@ describe('findEndpoints', () => {
     ['a pod of another namespace', aPod({ namespace: 'other' }), []],
     ['a pod without that port', aPod({ ports: '{"9":1}' }), []],
     ['a pod with an unreadable note', aPod({ ports: '{' }), []],
+    ['a pod whose note names a port that the node did not give it', aPod({ ports: '{"8000":5432}' }), []],
   ])('finds the endpoints of %s', (_name, one, ports) => {
-    expect(findEndpoints(service, port, [one]).map((endpoint) => endpoint.port)).toEqual(ports);
+    expect(findEndpoints(service, port, [one], hasPort).map((endpoint) => endpoint.port)).toEqual(ports);
   });
 
   it('finds no endpoints of a Service without a selector', () =>
-    expect(findEndpoints({ ...service, spec: {} }, port, [aPod({})])).toEqual([]));
+    expect(findEndpoints({ ...service, spec: {} }, port, [aPod({})], hasPort)).toEqual([]));
 });
 
 describe('a slow client of a Service', () => {

@@ -33,7 +33,7 @@ describe('a Service on loopback', () => {
 
   async function start(file: string): Promise<void> {
     const informers = new Informers({ client, log, clock });
-    const proxy = createServiceProxy({ informers, client, clock, log, file });
+    const proxy = createServiceProxy({ informers, client, clock, log, file, hasPort: () => true });
     const controllers = await startControllers({ informers, controllers: [proxy.controller], log, clock });
     running.push(proxy, controllers);
   }

@@ -1,7 +1,7 @@
 import { type ControllerSpec, fromObjects, type Informers, isNotFound, type KubeClient } from '#lib/kube';
 import type { Stoppable } from '#lib/lifecycle';
 import { done, type Result } from '#lib/reconcile';
-import { ANNOTATION, keyText, type ObjectKey, PODS, type Service, SERVICES } from '#lib/resources';
+import { ANNOTATION, keyText, type ObjectKey, type Pod, PODS, type Service, SERVICES } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { ConnectionRoom } from './connection-room.js';
@@ -16,6 +16,8 @@ export interface ServiceProxyOptions {
   readonly log: Logger;
   /** Where the ports are remembered. */
   readonly file: string;
+  /** Whether the node of this machine gave the pod that port. */
+  readonly hasPort: (pod: Pod, port: number) => boolean;
 }
 
 /** The proxy's reconciler, to be started beside the node's, and its end. */
@@ -48,14 +50,9 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
   const rooms = new Map<string, ConnectionRoom>();
 
   function roomOf({ namespace = '' }: ObjectKey): ConnectionRoom {
-    const room = rooms.get(namespace) ?? new ConnectionRoom(clock);
+    const room = rooms.get(namespace) ?? new ConnectionRoom({ clock, log, namespace });
     rooms.set(namespace, room);
     return room;
-  }
-
-  /** A pod can be made to name the port of a Service as its own, and each request would come round without end. */
-  function isOfService(port: number): boolean {
-    return [...listening.values()].some(({ realPort }) => realPort === port);
   }
 
   function portsOf(service: Service | undefined): readonly ServicePort[] {
@@ -86,8 +83,8 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
       endpoints: () => {
         const service = services.find(key);
         const current = service?.spec.ports?.find((one) => one.port === port.port);
-        const found = service && current ? findEndpoints(service, current, pods.list(key.namespace)) : [];
-        return found.filter((endpoint) => !isOfService(endpoint.port));
+        if (!service || !current) return [];
+        return findEndpoints(service, current, pods.list(key.namespace), options.hasPort);
       },
     });
     const realPort = await listener.listen(wished);
