@@ -66,7 +66,7 @@ export class BulkExportReconciler {
       case 'wait':
         return wait(decision.reason, decision.ms);
       case 'run':
-        return after(LOOK_AGAIN_MS);
+        return after(decision.next.length < decision.missing.length ? 0 : LOOK_AGAIN_MS);
       case 'cancel':
       case 'complete':
       case 'fail':
@@ -137,14 +137,14 @@ export class BulkExportReconciler {
 
   async #makeRuns(
     { bulkExport, destination, workspace, runs: made }: ExportWorld,
-    { missing, projectId }: ExportDecision & { kind: 'run' },
+    { next, projectId }: ExportDecision & { kind: 'run' },
   ): Promise<void> {
-    if (missing.length === 0 || !destination || !workspace) return;
+    if (next.length === 0 || !destination || !workspace) return;
     const { client, runs } = this.#deps;
     // those that a crash left out go where the others go
     const snapshot = made[0]?.spec.destination ?? destinationSnapshot(destination);
     let newest: BulkExportRun | undefined;
-    for (const partition of missing) {
+    for (const partition of next) {
       const identity = { tenantId: workspace.spec.tenantId, projectId };
       const run = buildExportRun(bulkExport, snapshot, identity, partition);
       const owner = controllerReference(RESOURCES.BulkExport, bulkExport);

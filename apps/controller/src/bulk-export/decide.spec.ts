@@ -72,6 +72,13 @@ describe('decideExport', () => {
     expect(decision.kind === 'run' && decision.missing.map(({ day }) => day)).toEqual(['2026-05-02']);
   });
 
+  it('makes a hundred runs of a long window at a time, and counts all of them', () => {
+    const long = world({ bulkExport: anExport({ startTime: '2017-01-01T00:00:00Z' }) });
+    const decision = decideExport(long);
+    expect(decision.kind === 'run' && decision.next.map(({ day }) => day)).toHaveLength(100);
+    expect(summarizeExport(long, decision).runs?.total).toBe(3_409);
+  });
+
   it.each<[string, Partial<ExportWorld>, string]>([
     ['is over when it was completed', { bulkExport: anExport({}, { conditions: DONE }) }, 'finished'],
     [

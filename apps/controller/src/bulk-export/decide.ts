@@ -21,6 +21,8 @@ const ARRIVAL_MICROS = 3_000_000n;
 /** Creation times are whole seconds: an export "until now" does not end ahead. */
 const SECOND_MICROS = 1_000_000n;
 
+const RUNS_OF_PASS = 100;
+
 /** What is to be done about an export now. */
 export type ExportDecision =
   /** The export has ended; its decision is final. */
@@ -36,6 +38,8 @@ export type ExportDecision =
       readonly window: Window;
       readonly projectId: string;
       readonly missing: readonly Partition[];
+      /** Those of the missing ones that are made now: exports of others wait while one is worked on. */
+      readonly next: readonly Partition[];
     }
   | { readonly kind: 'complete' };
 
@@ -134,8 +138,8 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
       REASON.destinationMissing,
       `BulkExportDestination ${bulkExport.spec.destinationRef.name} was deleted`,
     );
-  if (missing.length > 0) return { kind: 'run', window, projectId, missing };
-  return decideEnd(world) ?? { kind: 'run', window, projectId, missing };
+  const run = { kind: 'run', window, projectId, missing, next: missing.slice(0, RUNS_OF_PASS) } as const;
+  return missing.length > 0 ? run : (decideEnd(world) ?? run);
 }
 
 /** One run that failed for good fails the export. */
