@@ -22,7 +22,7 @@ import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
 import { requireExportPlan } from './destinations.js';
 import type { ExportAnswer, ExportRunAnswer } from './export-answer.js';
-import type { CreateExportRequest, ExportsQuery } from './export-request.js';
+import { type CreateExportRequest, type ExportsQuery, MAX_LISTED } from './export-request.js';
 import { renderExport, renderExportRun } from './render-export.js';
 
 export interface ExportHomes {
@@ -64,7 +64,7 @@ export class BulkExports {
 
   list(caller: Caller, query: ExportsQuery): readonly ExportAnswer[] {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
-    const { offset = 0, limit = Infinity } = query;
+    const { offset = 0, limit = MAX_LISTED } = query;
     return this.homes.exports
       .list(namespace)
       .slice(offset, offset + limit)

@@ -15,7 +15,7 @@ import type { SecretHome } from '../kubernetes/secret-home.js';
 import type { TenantHome, Workspaces } from '../tenancy/workspaces.js';
 import { DestinationTests } from './destination-tests.js';
 import type { DestinationAnswer } from './export-answer.js';
-import type { ExportsQuery } from './export-request.js';
+import { type ExportsQuery, MAX_LISTED } from './export-request.js';
 import type {
   CreateDestinationRequest,
   DestinationConfigRequest,
@@ -91,7 +91,7 @@ export class Destinations {
 
   async list(caller: Caller, query: ExportsQuery): Promise<readonly DestinationAnswer[]> {
     const { namespace } = this.workspaces.homeOf(caller.tenantId);
-    const { offset = 0, limit = Infinity } = query;
+    const { offset = 0, limit = MAX_LISTED } = query;
     const page = this.home.list(namespace).slice(offset, offset + limit);
     return Promise.all(page.map((one) => this.#render(caller, one)));
   }

@@ -57,9 +57,16 @@ export class PatchExportRequest {
   status: 'CANCELLED';
 }
 
-/** Query of lists that answer a plain array; without it everything comes. */
+/** Items of a list whose caller names no limit. */
+export const MAX_LISTED = 1_000;
+
+/** Query of lists that answer a plain array. */
 export class ExportsQuery {
-  @Whole({ min: 1, max: 1000, about: 'Most items to answer; all when absent' })
+  @Whole({
+    min: 1,
+    max: MAX_LISTED,
+    about: 'Most items to answer; 1000 when absent, of the runs of one export all',
+  })
   @Type(() => Number)
   limit?: number;
 

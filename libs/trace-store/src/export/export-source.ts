@@ -42,6 +42,4 @@ export interface ExportRows {
 /** Reading side of an export. */
 export interface ExportSource {
   read(read: ExportRead): Promise<ExportRows>;
-  /** Number of rows in the window, for percentages. */
-  count(window: ExportWindow): Promise<number>;
 }

@@ -103,7 +103,6 @@ describe('the export side of a trace store', () => {
     expect(found.map((tuple) => uuidOf(tuple[0]))).toEqual([a, ...[b ?? '', c ?? ''].sort(), d, e]);
     const inputs = rows.columns.findIndex((column) => column.name === 'inputs');
     expect(found[0]?.[inputs]?.toString()).toBe('{"n": 1.0}');
-    expect(await store.exportSource.count({ tenantId: TENANT, projectId, ...DAY })).toBe(5);
   });
 
   it('fails for a run whose payloads are missing, and names it', async () => {
@@ -149,10 +148,9 @@ describe('the export side of a trace store', () => {
     ]);
   });
 
-  it('reads the runs that meet a filter, in parts, and counts them', async () => {
+  it('reads the runs that meet a filter, in parts', async () => {
     const filter = parseFilter(`or(eq(name, "run 2"), in(name, ["run 5", "';--"]), search(inputs, "3.0"))`);
     const window = { tenantId: TENANT, projectId, ...DAY, filter };
-    expect(await store.exportSource.count(window)).toBe(3);
     const all = await tuples(await store.exportSource.read(window));
     expect(all.map((tuple) => uuidOf(tuple[0])).sort()).toEqual([ids[1], ids[2], ids[4]].sort());
     const id = uuidOf(all[0]?.[0]) ?? '';
@@ -204,7 +202,8 @@ describe('the export side of a trace store', () => {
       const rows = await store.exportSource.read({ tenantId: TENANT, projectId, ...DAY });
       rows.stream.destroy();
     }
-    expect(await store.exportSource.count({ tenantId: TENANT, projectId, ...DAY })).toBe(5);
+    const rows = await store.exportSource.read({ tenantId: TENANT, projectId, ...DAY });
+    expect(await tuples(rows)).toHaveLength(5);
   });
 
   it('fences every write of an export by its attempt', async () => {

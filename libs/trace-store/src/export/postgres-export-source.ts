@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import { copyOut, sqlState, type Connection, type Pool } from '#lib/postgres';
-import { formatInstant, systemClock } from '#lib/time';
+import { systemClock } from '#lib/time';
 import { filterSql } from '../filter/filter-sql.js';
-import { ParameterValues, SettingValues } from '../filter/sql-values.js';
+import { SettingValues } from '../filter/sql-values.js';
 import type { PayloadQuery, PayloadStore } from '../run/payload-store.js';
 import { EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
 import {
@@ -17,7 +17,7 @@ import {
   type Stretch,
   windowSettings,
 } from './export-query.js';
-import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
+import type { ExportRead, ExportRows, ExportSource } from './export-source.js';
 import { joinCopies } from './join-copies.js';
 
 /**
@@ -107,17 +107,6 @@ export class PostgresExportSource implements ExportSource {
       : copyOut(client, this.#query(statements, { isAfter: read.after !== undefined, isUntil: false }));
     releaseAfter(stream, client);
     return { columns, stream };
-  }
-
-  async count(window: ExportWindow): Promise<number> {
-    const { tenantId, projectId, startTime, endTime } = window;
-    const values = new ParameterValues(5);
-    const result = await this.#pool.query<{ count: string }>(
-      `SELECT count(*) FROM runs r
-      WHERE r.tenant_id = $1 AND r.project_id = $2 AND r.start_time >= $3 AND r.start_time < $4 AND ${filterSql(window, values)}`,
-      [tenantId, projectId, formatInstant(startTime), formatInstant(endTime), ...values.values],
-    );
-    return Number(result.rows[0]?.count ?? 0);
   }
 
   /**
