@@ -9,6 +9,8 @@ import { writeNewFile, writeFileFrom } from './written-file.js';
 
 const MIN_PART_BYTES = 5 << 20;
 const READ_AT_ONCE = 64;
+/** Of one bucket: a list of them reads each. They expire after a week. */
+const MAX_OPEN = 1_000;
 const PART_NAME = /^(\d{5})-([0-9a-f]{32})-(\d+)$/;
 
 export interface OpenUpload {
@@ -40,6 +42,7 @@ export class MultipartFiles {
     this.#objects = objects;
   }
 
+  /** @throws S3Error (SlowDown) when too many are open */
   async start(
     bucket: string,
     key: string,
@@ -49,7 +52,12 @@ export class MultipartFiles {
     const uploadId = randomBytes(16).toString('hex');
     const upload: OpenUpload = { uploadId, key, headers, initiated: now.toISOString() };
     const path = this.#path(bucket, uploadId);
-    await mkdir(path, { recursive: true });
+    await this.#folder.alone(`uploads of ${bucket}`, async () => {
+      const open = await readdir(this.#folder.uploadsPath(bucket)).catch(() => []);
+      if (open.length >= MAX_OPEN)
+        throw new S3Error('SlowDown', `${MAX_OPEN} uploads of the bucket are open; complete or abort some.`);
+      await mkdir(path, { recursive: true });
+    });
     await writeFile(join(path, 'upload.json'), JSON.stringify(upload), { mode: 0o600 });
     return uploadId;
   }

@@ -314,6 +314,14 @@ describe('multipart uploads', () => {
     expect(await codeOf(complete([last]))).toBe('NoSuchUpload');
   });
 
+  it('refuses the upload that would be the thousand and first of its bucket', async () => {
+    const uploads = join(folder, '.store/uploads/first');
+    for (let made = 0; made < 999; made++) await mkdir(join(uploads, String(made)));
+    const outcomes = await Promise.all([codeOf(begin('one')), codeOf(begin('two'))]);
+    expect(outcomes.sort()).toEqual([expect.stringMatching(/503|SlowDown/), 'no error']);
+    expect(await readdir(uploads)).toHaveLength(1_000);
+  });
+
   it('removes uploads that were idle for a week', async () => {
     await store.stop();
     const clock = new FakeClock(new Date());
