@@ -26,6 +26,8 @@ export interface JsonRules {
    * parsed, and two or three in the text.
    */
   readonly maxValues?: number;
+  /** Called with how many there are, of a text without trouble. */
+  readonly onValues?: (values: number) => void;
   /**
    * Members in which anything is allowed but depth and too many values, by the names that lead to them from the outermost object, as in
    * `params.input`. Lists on the way are not named.
@@ -43,7 +45,10 @@ export interface JsonRules {
  * the text; what is no JSON is left to the parser.
  */
 export function findJsonTrouble(json: string, rules: JsonRules = {}): JsonTrouble | undefined {
-  return new Scan(json, rules).find();
+  const scan = new Scan(json, rules);
+  const trouble = scan.find();
+  if (!trouble) rules.onValues?.(scan.values);
+  return trouble;
 }
 
 /** One open list or object. */
@@ -79,6 +84,10 @@ class Scan {
     const paths = [...(rules.payload ?? [])].map((path) => path.split('.'));
     this.#payloads = new Set(paths.map((names) => names.join('\0')));
     this.#lastNames = new Set(paths.map((names) => names.at(-1) ?? ''));
+  }
+
+  get values(): number {
+    return this.#values;
   }
 
   find(): JsonTrouble | undefined {

@@ -34,7 +34,7 @@ describe('BodyTurns', () => {
     let most = 0;
     for (const turn of all) {
       const { arrived, leave } = (await turn) ?? {};
-      arrived?.(MIB);
+      arrived?.({ length: MIB, values: 0 });
       most = Math.max(most, turns.taken);
       leave?.();
       leave?.();
@@ -53,7 +53,7 @@ describe('BodyTurns', () => {
 
   it('takes the turn from a body that does not arrive, and from work that does not end', async () => {
     const [, working] = await Promise.all([enter('slow', 64 * MIB), enter('working', 64 * MIB)]);
-    working?.arrived(64 * MIB);
+    working?.arrived({ length: 64 * MIB, values: 0 });
     void enter('third', 4 * MIB);
     void enter('fourth', 4 * MIB);
     await clock.advance(1_000);
@@ -92,8 +92,8 @@ describe('BodyTurns', () => {
   it('counts a body without a length as what it was once it has arrived', async () => {
     const [first, second] = await Promise.all([enter('first', undefined), enter('second', undefined)]);
     expect(turns.taken).toBe(8 * MIB);
-    first?.arrived(1_000);
-    second?.arrived(MIB);
+    first?.arrived({ length: 1_000, values: 0 });
+    second?.arrived({ length: MIB, values: 0 });
     expect(turns.taken).toBe(MIB);
     second?.leave();
     expect([turns.taken, clock.pending]).toEqual([0, 0]);
@@ -102,7 +102,7 @@ describe('BodyTurns', () => {
   it('refuses a caller whose requests hold much without a turn, and any once all hold too much', async () => {
     const hold = async (caller: string): Promise<BodyTurn | undefined> => {
       const turn = await enter(caller, 4 * MIB, { caller });
-      turn?.arrived(4 * MIB);
+      turn?.arrived({ length: 4 * MIB, values: 0 });
       await clock.advance(5_000);
       return turn;
     };
@@ -121,10 +121,34 @@ describe('BodyTurns', () => {
     expect([turns.taken, clock.pending]).toEqual([0, 0]);
   });
 
+  it('counts the values of a body that goes on without a turn, at most as the share of its caller', async () => {
+    const [held] = await Promise.all([enter('listed', MIB), enter('bob', MIB, { caller: 'bob' })]);
+    held?.arrived({ length: MIB, values: 500_000 });
+    await clock.advance(5_000);
+    await expect(enter('more', MIB)).rejects.toEqual(expect.objectContaining({ code: 'too_many' }));
+    expect(await enter('others', MIB, { caller: 'carol' })).toBeDefined();
+  });
+
+  it('refuses a caller whose small bodies hold much, by their values, until they are done with', () => {
+    const small = { length: 60_000, values: 20_000 };
+    const held: BodyTurn[] = [];
+    const fill = (): void => {
+      for (let n = 0; n < 1_000; n++) held.push(turns.admitSmall('alice', small));
+    };
+    expect(fill).toThrow(expect.objectContaining({ code: 'too_many' }));
+    expect(held.length).toBeGreaterThan(20);
+    turns.admitSmall('bob', small).leave();
+    for (const one of held) one.abandon();
+    expect(fill).toThrow();
+    for (const one of held) one.leave();
+    turns.admitSmall('alice', small).leave();
+    expect(clock.pending).toBe(0);
+  });
+
   it('refuses what waited while its caller came to hold much', async () => {
     const [first, second] = await Promise.all([enter('first', 4 * MIB), enter('second', 4 * MIB)]);
     const waiting = Promise.allSettled([enter('third', 4 * MIB), enter('fourth', 4 * MIB)]);
-    for (const turn of [first, second]) turn?.arrived(4 * MIB);
+    for (const turn of [first, second]) turn?.arrived({ length: 4 * MIB, values: 0 });
     await clock.advance(5_000);
     expect((await waiting).map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
     expect(turns.taken).toBe(4 * MIB);

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
+import { BufferBudget } from '#lib/http';
 import type { Clock } from '#lib/time';
 
 declare module 'fastify' {
@@ -27,6 +28,12 @@ const LONGEST_WORK_MS = 600_000;
 /** Bodies of requests that go on without a turn, together: as many times what has a turn; one caller's once. */
 const MAX_KEPT = 4;
 
+/** Small bodies of requests under way, together: as many times what has a turn; of one caller alone half of it. */
+const MAX_SMALL = 16;
+
+/** What a value takes once it is parsed: two bytes of a text may be one. */
+const BYTES_OF_VALUE = 70;
+
 export interface Announced {
   /** Callers take turns; undefined: nobody says who calls. */
   readonly caller: string | undefined;
@@ -34,9 +41,15 @@ export interface Announced {
   readonly length: number | undefined;
 }
 
+export interface Arrived {
+  readonly length: number;
+  /** Items and members at any depth. */
+  readonly values: number;
+}
+
 export interface BodyTurn {
-  /** The body is here whole, and this long: from now on no more is counted. */
-  arrived(length: number): void;
+  /** The body is here whole: from now on no more is counted. */
+  arrived(body: Arrived): void;
   /** Its client has gone; what it asked for goes on, with its body. */
   abandon(): void;
   /** The body has been dealt with; more than once is as good. */
@@ -60,11 +73,17 @@ export class BodyTurns {
   #taken = 0;
   /** Bytes of bodies without a turn that requests hold, by caller. */
   readonly #kept = new Map<string | undefined, number>();
+  readonly #small: BufferBudget;
 
   constructor(
     private readonly maxBytes: number,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.#small = new BufferBudget(
+      MAX_SMALL * maxBytes,
+      'Too many requests wait with their bodies; retry when some have ended',
+    );
+  }
 
   /** Bytes whose turn it is. */
   get taken(): number {
@@ -100,6 +119,26 @@ export class BodyTurns {
     }
     this.#taken += bytes;
     return this.#begun(caller, bytes);
+  }
+
+  /**
+   * A body that needs no turn counts while its request is under way: thousands may wait for one thread.
+   * @throws PublicError `too_many`
+   */
+  admitSmall(caller: string | undefined, body: Arrived): BodyTurn {
+    const account = this.#small.open(caller);
+    account.hold(weightOf(body));
+    let isOver = false;
+    let cancel = (): void => undefined;
+    const leave = (): void => {
+      isOver = true;
+      cancel();
+      account.keep(0);
+    };
+    const abandon = (): void => {
+      if (!isOver) cancel = this.clock.after(LONGEST_WORK_MS, leave);
+    };
+    return { arrived: () => undefined, abandon, leave };
   }
 
   /** @throws PublicError */
@@ -167,10 +206,11 @@ export class BodyTurns {
       cancel = this.clock.after(LONGEST_WORK_MS, leave);
     };
     let cancel = this.clock.after(ARRIVAL_MS, goOn);
-    const arrived = (length: number): void => {
+    const arrived = ({ length, values }: Arrived): void => {
       if (isOver) return;
       if (length <= SMALL_BYTES) return leave();
-      body = length;
+      // one of many values takes no more than its caller's share: others would be refused for it
+      body = Math.max(length, Math.min(this.maxBytes, weightOf({ length, values })));
       if (!hasTurn) return goOn();
       cancel();
       const tooMany = Math.max(0, held - length);
@@ -196,12 +236,18 @@ export class BodyTurns {
   }
 }
 
+function weightOf({ length, values }: Arrived): number {
+  return Math.max(length, BYTES_OF_VALUE * values);
+}
+
 /** Requests with large bodies wait for their turn before their body is read; it ends with the answer at the latest. */
 export function takeTurns(app: FastifyInstance, turns: BodyTurns): void {
   app.decorateRequest('bodyTurn', undefined);
   app.addHook('preParsing', (request, reply, body, done) => {
     const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
     const announced = encoding === undefined ? Number(length ?? 0) : undefined;
+    if (announced === 0) return done(null, body);
+    reply.raw.once('close', () => (reply.sent ? request.bodyTurn?.leave() : request.bodyTurn?.abandon()));
     if (announced !== undefined && announced <= SMALL_BYTES) return done(null, body);
     takeTurn(turns, announced, request, reply).then(() => done(null, body), done);
   });
@@ -228,7 +274,12 @@ async function takeTurn(
   if (!turn) return;
   request.bodyTurn = turn;
   if (response.closed) turn.leave();
-  else response.once('close', () => (reply.sent ? turn.leave() : turn.abandon()));
+}
+
+/** The body of a request is here whole, and is parsed next. @throws PublicError `too_many` */
+export function countBody(turns: BodyTurns, request: FastifyRequest, body: Arrived): void {
+  request.bodyTurn?.arrived(body);
+  if (body.length <= SMALL_BYTES) request.bodyTurn = turns.admitSmall(request.caller?.identity, body);
 }
 
 /** Lets go of the body of a request whose answer lasts: inputs are large. */

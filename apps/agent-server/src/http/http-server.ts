@@ -27,7 +27,7 @@ import type { Authorization } from '../authorization/authorization.js';
 import type { KeyVerifier } from './authenticate.js';
 import { Authentication } from './authentication.js';
 import { authorizeRoute } from './caller-scope.js';
-import { BodyTurns, takeTurns } from './body-turns.js';
+import { BodyTurns, countBody, takeTurns } from './body-turns.js';
 import { chosenHeaders } from './caller-fields.js';
 import { allowOrigins, ANY_PAGE, type CorsPolicy } from './cors.js';
 import { parseJsonBody } from './json-body.js';
@@ -185,7 +185,8 @@ function answerErrors(app: FastifyInstance, log: Logger): void {
 }
 
 function parseBodies(app: FastifyInstance, clock: Clock): void {
-  takeTurns(app, new BodyTurns(MAX_BODIES_AT_WORK_BYTES, clock));
+  const turns = new BodyTurns(MAX_BODIES_AT_WORK_BYTES, clock);
+  takeTurns(app, turns);
   const room = new BufferBudget(MAX_ARRIVING_BYTES, 'Too many large requests arrive at once; try again');
   app.removeContentTypeParser('text/plain'); // its bodies would be in no account
   app.addContentTypeParser('application/json', async (request: FastifyRequest, body: Readable) => {
@@ -193,8 +194,7 @@ function parseBodies(app: FastifyInstance, clock: Clock): void {
     const account = room.open(request.caller?.identity);
     try {
       const bytes = await readBody(body, MAX_BODY_BYTES, account.hold);
-      request.bodyTurn?.arrived(bytes.length);
-      return parseJsonBody(bytes);
+      return parseJsonBody(bytes, (values) => countBody(turns, request, { length: bytes.length, values }));
     } finally {
       account.keep(0);
     }

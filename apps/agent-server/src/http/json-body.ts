@@ -29,9 +29,10 @@ const TYPES: Readonly<Record<JsonTrouble['kind'], string>> = {
 /**
  * The JSON of a body; undefined for none, as many clients send a JSON content type without one. Outside of payloads
  * nothing is taken that reads as one thing where it is checked and as another where it is stored.
+ * @param onValues called before it is parsed, with how many values it holds
  * @throws PublicError `invalid`, `bad_request`
  */
-export function parseJsonBody(bytes: Buffer): unknown {
+export function parseJsonBody(bytes: Buffer, onValues?: (values: number) => void): unknown {
   if (bytes.length === 0) return undefined;
   const invalidAt = findInvalidUtf8(bytes);
   if (invalidAt !== undefined)
@@ -40,7 +41,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
       `The body is not UTF-8: byte ${invalidAt} belongs to no character; send UTF-8`,
     );
   const text = bytes.toString('utf8');
-  const trouble = findJsonTrouble(text, RULES);
+  const trouble = findJsonTrouble(text, onValues ? { ...RULES, onValues } : RULES);
   if (trouble) throw refusal(trouble);
   try {
     return JSON.parse(text);

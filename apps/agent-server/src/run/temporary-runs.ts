@@ -15,6 +15,9 @@ import { WORKER } from '../store/worker-scope.js';
 /** Of one statement: inputs are whole conversations. */
 const MAX_STATEMENT_BYTES = 4 * 1024 * 1024;
 
+/** Above it a run goes alone: one caller's large runs would stand before everybody's in the statements they share. */
+const LARGE_CHARS = 256 * 1024;
+
 /** Runs without a thread, which come and go in great numbers: many share one statement. */
 export class TemporaryRuns {
   readonly #submissions: Batch<TemporaryRow, QueuedRun>;
@@ -38,7 +41,9 @@ export class TemporaryRuns {
 
   /** @throws PublicError `forbidden` when its metadata is outside of the scope */
   submit(submission: TemporarySubmission): Promise<QueuedRun> {
-    return this.#submissions.add(new TemporaryRow(submission));
+    const row = new TemporaryRow(submission);
+    if (row.text.length <= LARGE_CHARS) return this.#submissions.add(row);
+    return this.sql.transaction(submission.scope, async (inside) => (await this.#insert(inside, [row]))(row));
   }
 
   /**

@@ -9,6 +9,7 @@ import { sqlFilter } from '../store/sql-filter.js';
 import { createThread } from '../store/thread/create-thread.js';
 import { findThread } from '../store/thread/find-thread.js';
 import { WORKER } from '../store/worker-scope.js';
+import { TemporaryRuns } from './temporary-runs.js';
 import { ThreadRuns } from './thread-runs.js';
 
 const store = storeFixture();
@@ -146,6 +147,16 @@ describe('ThreadRuns', () => {
     );
     expect(await Promise.all(ends)).toEqual(Array(5).fill({ isAccepted: true, hasNext: false }));
     expect(await groupsOf(all)).toEqual([0, 1, 0, 2, 0]);
+  });
+
+  it('makes large temporary runs apart from the statement of the others', async () => {
+    const runs = new TemporaryRuns(store.sql, SERVER, systemClock);
+    const all = ['', 'x'.repeat(300_000), '', 'x'.repeat(300_000), ''].map((input) => {
+      const run = storedRun({ isTemporary: true });
+      return { ...run, kwargs: { ...run.kwargs, input } };
+    });
+    await Promise.all(all.map((run) => runs.submit({ scope: WORKER, run, queueing: HERE })));
+    expect(new Set(await groupsOf(all)).size).toBe(3);
   });
 
   it('refuses each run that is refused alone, and makes the others', async () => {
