@@ -1,3 +1,4 @@
+import { visibleText } from '#lib/command-line';
 import type { OutputFormat } from './output-format.js';
 import { renderTable } from './render-table.js';
 
@@ -41,24 +42,32 @@ export async function renderItems<T>(
   }
 }
 
-/** One JSON document as JSON, as YAML, or what a template takes from it. */
+/**
+ * One JSON document as JSON, as YAML, or what a template takes from it. Others wrote what is in it, and a terminal obeys
+ * what it reads; a program that reads gets the same document.
+ */
 export async function renderDocument(
   format: Extract<OutputFormat, { kind: 'json' | 'yaml' | 'jsonpath' }>,
   value: unknown,
 ): Promise<string> {
   switch (format.kind) {
     case 'json':
-      return `${JSON.stringify(value, undefined, 2)}\n`;
+      // escapes of JSON
+      return visibleText(`${JSON.stringify(value, undefined, 2)}\n`);
     case 'yaml': {
       const { stringify } = await import('yaml');
       // times and words like `no` are quoted, as readers of YAML 1.1 need it
-      return stringify(value, { version: '1.1' });
+      return forReader(stringify(value, { version: '1.1' }));
     }
     case 'jsonpath': {
       const { renderJsonPath } = await import('./json-path-template.js');
-      return renderJsonPath(format.template, value);
+      return forReader(renderJsonPath(format.template, value));
     }
     default:
       return format satisfies never;
   }
+}
+
+function forReader(text: string): string {
+  return process.stdout.isTTY ? visibleText(text) : text;
 }
