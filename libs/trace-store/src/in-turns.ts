@@ -5,6 +5,9 @@ import type { IngestProblemTable } from './problem/ingest-problem-table.js';
 import type { IngestProblems } from './problem/ingest-problems.js';
 import { RefusalLine } from './problem/refusal-line.js';
 import type { Projects } from './project/project.js';
+import { statisticsOfProjects, statisticsOfRuns } from './summary/read-statistics.js';
+import type { Statistics } from './summary/run-statistics.js';
+import type { Erasures } from './erasure/erasure.js';
 import type { TenantTurns } from './tenant-turns.js';
 
 /** Whose turns the progress of exports takes: it is asked for by run, and not by tenant. */
@@ -56,6 +59,18 @@ export function problemsInTurns(problems: IngestProblemTable, turns: TenantTurns
   return {
     refuse: (tenantId, why, own) => line.add(tenantId, why, own),
     list: (tenantId, options) => turns.run(tenantId, () => problems.list(tenantId, options)),
+  };
+}
+
+export function erasuresInTurns(erasures: Erasures, turns: TenantTurns): Erasures {
+  return { erase: (tenantId, ...given) => turns.run(tenantId, () => erasures.erase(tenantId, ...given)) };
+}
+
+export function statisticsInTurns(pool: Pool, turns: TenantTurns): Statistics {
+  return {
+    ofRuns: (tenantId, search) => turns.run(tenantId, () => statisticsOfRuns(pool, tenantId, search)),
+    ofProjects: (tenantId, ...given) =>
+      turns.run(tenantId, () => statisticsOfProjects(pool, tenantId, ...given)),
   };
 }
 

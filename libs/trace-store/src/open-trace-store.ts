@@ -9,7 +9,15 @@ import { ExportProgressTable } from './export/export-progress-table.js';
 import { Ingestion } from './ingestion/ingestion.js';
 import { observedIngest } from './ingestion/observe-ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
-import { feedbackInTurns, keysInTurns, problemsInTurns, projectsInTurns, queryInTurns } from './in-turns.js';
+import {
+  erasuresInTurns,
+  feedbackInTurns,
+  keysInTurns,
+  problemsInTurns,
+  projectsInTurns,
+  queryInTurns,
+  statisticsInTurns,
+} from './in-turns.js';
 import { loadControlSchema } from './control-schema.js';
 import { findRun } from './query/find-run.js';
 import { searchRuns } from './query/search-runs.js';
@@ -23,6 +31,8 @@ import { PostgresExportSource } from './export/postgres-export-source.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
 import { eachStep } from './each-step.js';
+import { foldStatistics } from './statistics/fold-statistics.js';
+import { Folding } from './statistics/folding.js';
 import { TenantTurns } from './tenant-turns.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
 import { countWaiting, erasureLock, WAITING_ROOM } from './ingestion/waiting-patches.js';
@@ -69,6 +79,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const remover = new RunRemover(pool, payloads);
   const eraser = new TraceEraser(pool, remover, log);
 
+  const folding = new Folding(pool, log);
+
   const endReading = metrics.ingestWaitingPatches.read(() => countWaiting(pool));
 
   return {
@@ -78,7 +90,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
         turns.run(tenantId, () =>
           problems.recorded(tenantId, onlyProject, ingestion.ingest(tenantId, batch, onlyProject)),
         ),
-      ),
+      ).finally(() => folding.noteBatch()),
     ingestProblems: problemsInTurns(problems, turns),
     feedback: feedbackInTurns(new FeedbackTable(pool, erasureLock), turns),
     // its old name may be free for another now
@@ -89,10 +101,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       search: (tenantId, search, page) =>
         turns.run(tenantId, () => searchRuns(pool, payloads, { tenantId, search, page })),
     },
-    erasures: {
-      erase: (tenantId, projectId, named) =>
-        turns.run(tenantId, () => eraser.erase(tenantId, projectId, named)),
-    },
+    statistics: statisticsInTurns(pool, turns),
+    erasures: erasuresInTurns(eraser, turns),
     apiKeys: keysInTurns(keys, turns),
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportSource: new PostgresExportSource(pool, payloads),
@@ -106,6 +116,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
           while (await eraser.complete(ERASURES_AT_ONCE));
         },
         () => forgetOldErasures(pool),
+        () => foldStatistics(pool),
       ]);
     },
     async databaseTime() {
@@ -116,6 +127,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     },
     async close() {
       endReading();
+      await folding.end();
       await control.close();
       await keyPool.end();
       await pool.end();

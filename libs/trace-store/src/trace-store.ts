@@ -11,6 +11,7 @@ import type { Projects } from './project/project.js';
 import type { RunBatch } from './wire/run-operation.js';
 import type { RunPage, RunPageOptions, RunSearch } from './query/run-search.js';
 import type { StoredRun } from './run/stored-run.js';
+import type { Statistics } from './summary/run-statistics.js';
 import type { WaitingRoom } from './ingestion/waiting-patches.js';
 
 export interface TraceStoreOptions {
@@ -58,6 +59,7 @@ export interface TraceStore {
     search(tenantId: string, search: RunSearch, page: RunPageOptions): Promise<RunPage>;
   };
   readonly feedback: Feedbacks;
+  readonly statistics: Statistics;
   readonly ingestProblems: IngestProblems;
   readonly erasures: Erasures;
   readonly apiKeys: ApiKeys;

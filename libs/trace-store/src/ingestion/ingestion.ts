@@ -40,6 +40,7 @@ import { insertPairs } from '../run/run-pairs.js';
 import { metadataPairs } from './metadata-pairs.js';
 import type { IngestResult } from './ingest-result.js';
 import { OwnProject } from './own-project.js';
+import { recordChange } from '../statistics/run-statistics-table.js';
 import {
   addWaiting,
   findWaiting,
@@ -362,6 +363,12 @@ export class Ingestion {
     await insertPairs(
       client,
       runs.map(({ row, payloads }) => ({ place: row, pairs: () => metadataPairs(payloads.extra) })),
+    );
+    await recordChange(
+      client,
+      tenantId,
+      [],
+      runs.map(({ row }) => row),
     );
     await removeWaiting(client, tenantId, updates.ended);
   }

@@ -7,6 +7,7 @@ import { replacePairs } from '../run/run-pairs.js';
 import type { RunPlace } from '../run/run-place.js';
 import { selectRuns, updateRuns } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
+import { recordChange } from '../statistics/run-statistics-table.js';
 import type { OwnProject } from './own-project.js';
 import { metadataPairs } from './metadata-pairs.js';
 import { parseWaiting } from './parse-batch.js';
@@ -116,7 +117,7 @@ export class RunChanger {
     const updates = known.flatMap(([{ operations }, place]) => {
       const before: RunRow | undefined = byKey.get(runKey(place));
       const changes = operations.map(({ change }) => change);
-      return before ? [changeRun(before, changes)] : [];
+      return before ? [{ before, ...changeRun(before, changes) }] : [];
     });
     const replaced = await this.payloads.replace(
       client,
@@ -132,6 +133,12 @@ export class RunChanger {
       tenantId,
       updates.map(({ row }) => row),
       (row) => touched.has(runKey(row)),
+    );
+    await recordChange(
+      client,
+      tenantId,
+      updates.map(({ before }) => before),
+      updates.map(({ row }) => row),
     );
     // one list after the other: a run may be in both
     for (const changed of [replaced, filled])

@@ -3,6 +3,7 @@ import type { ControlTables } from '../control/control-tables.js';
 import { feedbackMembers } from './feedback-members.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
+import { runStatistics, runStatisticsFilling } from './run-statistics.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
@@ -26,5 +27,7 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     payloadPairs,
     unplacedRuns,
     feedbackMembers,
+    runStatistics,
+    runStatisticsFilling,
   ];
 }

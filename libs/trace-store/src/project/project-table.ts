@@ -210,6 +210,11 @@ export class ProjectTable implements Projects {
         DELETE FROM run_keys k USING deleted d WHERE k.tenant_id = $1 AND k.id = d.id AND k.trace_id = d.trace_id`,
         [tenantId, id],
       );
+      // after the runs: what batches have added to their sums is committed by now
+      await manager.query(`DELETE FROM run_statistics WHERE tenant_id = $1 AND project_id = $2`, [
+        tenantId,
+        id,
+      ]);
       return true;
     });
   }

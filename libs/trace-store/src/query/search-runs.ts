@@ -2,10 +2,10 @@ import { PublicError } from '#lib/errors';
 import { inTransaction, sqlState, type Connection, type Pool } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { filterSql } from '../filter/filter-sql.js';
-import type { SqlValues } from '../filter/sql-values.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { readRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
+import { keyConditions, Parameters, runConditions } from './run-conditions.js';
 import type { RunPage, RunPageOptions, RunSearch } from './run-search.js';
 
 /** Of a page: a condition that no index serves may read every run of a project. */
@@ -14,19 +14,6 @@ const TIME_LIMIT_MS = 5_000;
 const QUERY_CANCELED = '57014';
 
 const BEGIN = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`;
-
-/** Values of a statement, each with the parameter that stands for it. */
-class Parameters implements SqlValues {
-  readonly values: unknown[] = [];
-
-  bind(type: string, value: string): string {
-    return `${this.add(value)}::${type}`;
-  }
-
-  add(value: unknown): string {
-    return `$${this.values.push(value)}`;
-  }
-}
 
 /** One page of the runs of a tenant that are wanted. @throws PublicError bad_request when finding them takes too long */
 export async function searchRuns(
@@ -101,10 +88,7 @@ function pageQuery({ tenantId, search, page }: SearchRequest, parameters: Parame
     .map((condition) => ` AND ${condition}`)
     .join('');
   if (search.ids || search.traceId !== undefined) {
-    const named = [
-      ...(search.ids ? [`k.id = ANY(${parameters.add(search.ids)}::uuid[])`] : []),
-      ...(search.traceId === undefined ? [] : [`k.trace_id = ${parameters.add(search.traceId)}::uuid`]),
-    ];
+    const named = keyConditions(search, parameters);
     // keys say in which partition a run lies
     return `SELECT ${RUN_COLUMNS} FROM run_keys k CROSS JOIN LATERAL (
       SELECT * FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = k.project_id
@@ -125,24 +109,14 @@ function pageQuery({ tenantId, search, page }: SearchRequest, parameters: Parame
 }
 
 function conditions(search: RunSearch, { order, after }: RunPageOptions, parameters: Parameters): string[] {
-  const { parentRunId, referenceExampleIds, isRoot, runType, hasError, from, to } = search;
-  const all: string[] = [];
-  if (parentRunId !== undefined) all.push(`r.parent_run_id = ${parameters.add(parentRunId)}::uuid`);
-  if (referenceExampleIds)
-    all.push(`r.reference_example_id = ANY(${parameters.add(referenceExampleIds)}::uuid[])`);
-  if (isRoot !== undefined) all.push(isRoot ? 'r.is_root' : 'NOT r.is_root');
-  if (runType !== undefined) all.push(`r.run_type = ${parameters.add(runType)}`);
-  if (hasError !== undefined) all.push(hasError ? 'r.is_failed' : 'NOT r.is_failed');
-  if (from !== undefined) all.push(`r.start_time >= ${parameters.add(formatInstant(from))}::timestamptz`);
-  if (to !== undefined) all.push(`r.start_time <= ${parameters.add(formatInstant(to))}::timestamptz`);
-  if (after) {
-    const time = `${parameters.add(formatInstant(after.startTime))}::timestamptz`;
-    const [id, traceId] = [parameters.add(after.id), parameters.add(after.traceId)];
-    const way = order === 'ascending' ? '>' : '<';
-    // the first of them says which partitions are left
-    all.push(
-      `r.start_time ${way}= ${time} AND (r.start_time, r.id, r.trace_id) ${way} (${time}, ${id}::uuid, ${traceId}::uuid)`,
-    );
-  }
-  return all;
+  const all = runConditions(search, parameters);
+  if (!after) return all;
+  const time = `${parameters.add(formatInstant(after.startTime))}::timestamptz`;
+  const [id, traceId] = [parameters.add(after.id), parameters.add(after.traceId)];
+  const way = order === 'ascending' ? '>' : '<';
+  // the first of them says which partitions are left
+  return [
+    ...all,
+    `r.start_time ${way}= ${time} AND (r.start_time, r.id, r.trace_id) ${way} (${time}, ${id}::uuid, ${traceId}::uuid)`,
+  ];
 }

@@ -1,0 +1,40 @@
+import { formatInstant } from '#lib/time';
+import type { SqlValues } from '../filter/sql-values.js';
+import type { RunSearch } from './run-search.js';
+
+/** Values of a statement, each with the parameter that stands for it. */
+export class Parameters implements SqlValues {
+  readonly values: unknown[] = [];
+
+  bind(type: string, value: string): string {
+    return `${this.add(value)}::${type}`;
+  }
+
+  add(value: unknown): string {
+    return `$${this.values.push(value)}`;
+  }
+}
+
+/** What a search asks of a row of `runs` named `r`, its projects, ids and filters left out. */
+export function runConditions(search: RunSearch, parameters: Parameters): string[] {
+  const { parentRunId, referenceExampleIds, isRoot, runType, hasError, from, to } = search;
+  const all: string[] = [];
+  if (parentRunId !== undefined) all.push(`r.parent_run_id = ${parameters.add(parentRunId)}::uuid`);
+  if (referenceExampleIds)
+    all.push(`r.reference_example_id = ANY(${parameters.add(referenceExampleIds)}::uuid[])`);
+  if (isRoot !== undefined) all.push(isRoot ? 'r.is_root' : 'NOT r.is_root');
+  if (runType !== undefined) all.push(`r.run_type = ${parameters.add(runType)}`);
+  if (hasError !== undefined) all.push(hasError ? 'r.is_failed' : 'NOT r.is_failed');
+  if (from !== undefined) all.push(`r.start_time >= ${parameters.add(formatInstant(from))}::timestamptz`);
+  if (to !== undefined) all.push(`r.start_time <= ${parameters.add(formatInstant(to))}::timestamptz`);
+  return all;
+}
+
+/** What a search asks of a row of `run_keys` named `k`: which run, which trace. */
+export function keyConditions(search: RunSearch, parameters: Parameters): string[] {
+  const { ids, traceId } = search;
+  return [
+    ...(ids ? [`k.id = ANY(${parameters.add(ids)}::uuid[])`] : []),
+    ...(traceId === undefined ? [] : [`k.trace_id = ${parameters.add(traceId)}::uuid`]),
+  ];
+}

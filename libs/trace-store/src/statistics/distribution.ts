@@ -1,0 +1,61 @@
+/** Buckets of an octave, as a power of two: a bucket is 1/64 of its lower end wide. */
+const PRECISION_BITS = 6;
+/** Of the upper half of a double: the exponent and the first bits of what follows it. */
+const SHIFT = 20 - PRECISION_BITS;
+/** Bucket of 1, less one. */
+const BASE = 1023 << PRECISION_BITS;
+/** What is more counts as this: whole numbers beyond are not exact in a double. */
+const MOST = 2 ** 52;
+/** More than any bucket; a power of two. */
+export const BUCKETS = 4_096;
+
+const double = new DataView(new ArrayBuffer(8));
+
+/** Where a whole number is counted: 0 for none and less, else 1 and the upper bits of its double. */
+export function bucketOf(value: number): number {
+  if (value < 1) return 0;
+  double.setFloat64(0, Math.min(value, MOST));
+  return (double.getUint32(0) >>> SHIFT) - BASE + 1;
+}
+
+/** The same in SQL, of an expression of a `float8` that is a whole number. */
+export function bucketSql(value: string): string {
+  const bits = [0, 1, 2].map(
+    (at) => `(get_byte(float8send(least(${value}, ${MOST})), ${at}) << ${16 - 8 * at})`,
+  );
+  return `CASE WHEN ${value} < 1 THEN 0 WHEN ${value} IS NOT NULL THEN ((${bits.join(' | ')}) >> ${SHIFT - 8}) - ${BASE - 1} END`;
+}
+
+/** The middle of a bucket's whole numbers; at most 0.8 % from each of them. */
+function middleOf(bucket: number): number {
+  if (bucket === 0) return 0;
+  const octave = (bucket - 1) >> PRECISION_BITS;
+  const part = (bucket - 1) & ((1 << PRECISION_BITS) - 1);
+  const low = 2 ** octave * (1 + part / 2 ** PRECISION_BITS);
+  return octave < PRECISION_BITS ? low : low + (2 ** (octave - PRECISION_BITS) - 1) / 2;
+}
+
+/** Counts by bucket. */
+export type Distribution = readonly (readonly [bucket: number, count: number])[];
+
+/**
+ * A percentile, between two values as `percentile_cont` does.
+ * @param sorted by bucket
+ * @returns undefined without any value
+ */
+export function percentileOf(sorted: Distribution, fraction: number): number | undefined {
+  const total = sorted.reduce((sum, [, count]) => sum + count, 0);
+  if (total <= 0) return undefined;
+  const rank = fraction * (total - 1);
+  const [low, high] = [valueAt(sorted, Math.floor(rank)), valueAt(sorted, Math.ceil(rank))];
+  return low + (high - low) * (rank - Math.floor(rank));
+}
+
+function valueAt(sorted: Distribution, rank: number): number {
+  let seen = 0;
+  for (const [bucket, count] of sorted) {
+    seen += count;
+    if (seen > rank) return middleOf(bucket);
+  }
+  return middleOf(sorted.at(-1)?.[0] ?? 0);
+}

@@ -1,0 +1,66 @@
+import { type Connection, inTransaction, type Pool, textTypes } from '#lib/postgres';
+import { formatInstant } from '#lib/time';
+import { insertSums, KeyedSums, SPAN } from './run-statistics-table.js';
+import { addSumsRow, SUMS_COLUMNS, type SumsRow } from './sums-row.js';
+
+/** Rows of batches that one transaction folds. */
+const FOLDED_AT_ONCE = 1_000;
+
+/** Rows of batches, of one tenant after the other. Those that another process folds are left to it. */
+const TAKE_UNFOLDED = `
+DELETE FROM run_statistics s WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM run_statistics WHERE span = ${SPAN.unfolded}
+  ORDER BY tenant_id, project_id, hour LIMIT ${FOLDED_AT_ONCE} FOR UPDATE SKIP LOCKED
+)) RETURNING s.tenant_id, ${SUMS_COLUMNS}`;
+
+/** Sums of the same hours or days. A row that is locked stays: who reads adds the two. */
+const TAKE_FOLDED = `
+DELETE FROM run_statistics s WHERE ctid = ANY (ARRAY(
+  SELECT t.ctid FROM unnest($2::uuid[], $3::timestamptz[]) AS p(project_id, hour)
+  JOIN run_statistics t ON t.tenant_id = $1 AND t.project_id = p.project_id AND t.span = $4 AND t.hour = p.hour
+  WHERE t.span > 0 FOR UPDATE OF t SKIP LOCKED
+)) RETURNING ${SUMS_COLUMNS}`;
+
+/** Folds what batches have added into sums of hours and of days, some rows in a transaction. */
+export async function foldStatistics(pool: Pool): Promise<void> {
+  while ((await inTransaction(pool, foldSome)) === FOLDED_AT_ONCE);
+}
+
+/** @returns how many rows it took */
+async function foldSome(client: Connection): Promise<number> {
+  const { rows: taken } = await client.query<SumsRow & { readonly tenant_id: string }>({
+    text: TAKE_UNFOLDED,
+    types: textTypes,
+  });
+  for (const [tenantId, rows] of Map.groupBy(taken, (row) => row.tenant_id)) {
+    const hours = new KeyedSums();
+    for (const row of rows) addSumsRow(hours, row);
+    // before the hours have those that were folded earlier: the days have these already
+    const days = hours.byDay();
+    await replace(client, tenantId, hours, SPAN.hour);
+    await replace(client, tenantId, days, SPAN.day);
+  }
+  return taken.length;
+}
+
+/** Puts the sums in the place of those that are there, with these added. */
+async function replace(
+  client: Connection,
+  tenantId: string,
+  sums: KeyedSums,
+  span: typeof SPAN.hour | typeof SPAN.day,
+): Promise<void> {
+  const periods = sums.periods();
+  const { rows } = await client.query<SumsRow>({
+    text: TAKE_FOLDED,
+    values: [
+      tenantId,
+      periods.map(({ projectId }) => projectId),
+      periods.map(({ hour }) => formatInstant(hour)),
+      span,
+    ],
+    types: textTypes,
+  });
+  for (const row of rows) addSumsRow(sums, row);
+  await insertSums(client, tenantId, sums, span);
+}

@@ -1,0 +1,40 @@
+import { errorText } from '#lib/errors';
+import type { Pool } from '#lib/postgres';
+import type { Logger } from '#lib/telemetry';
+import { foldStatistics } from './fold-statistics.js';
+
+/** Batches of this process after which it folds what they have added: who reads adds up what is not folded. */
+const BATCHES = 200;
+
+/** Folds beside ingestion, one time after the other. What a process leaves behind is folded by tidying. */
+export class Folding {
+  #batches = 0;
+  #folding: Promise<void> | undefined;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: Logger,
+  ) {}
+
+  /** Counts a batch. */
+  noteBatch(): void {
+    if (++this.#batches < BATCHES || this.#folding) return;
+    this.#batches = 0;
+    this.#folding = this.#fold();
+  }
+
+  /** Ends what is going on. */
+  async end(): Promise<void> {
+    await this.#folding;
+  }
+
+  async #fold(): Promise<void> {
+    try {
+      await foldStatistics(this.pool);
+    } catch (error) {
+      this.log.warn({ problem: errorText(error) }, 'folding statistics failed; tidying will repeat it');
+    } finally {
+      this.#folding = undefined;
+    }
+  }
+}

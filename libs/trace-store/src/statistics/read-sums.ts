@@ -1,0 +1,72 @@
+import { PublicError } from '#lib/errors';
+import { type Connection, textTypes } from '#lib/postgres';
+import { dayOf, formatInstant, type Instant, MICROS_PER_DAY } from '#lib/time';
+import { SPAN } from './run-statistics-table.js';
+import { SUMS_COLUMNS, type SumsRow } from './sums-row.js';
+
+/** Whole hours; without an end all that there are. */
+export interface Hours {
+  readonly from: Instant | undefined;
+  /** Exclusive. */
+  readonly to: Instant | undefined;
+}
+
+/** Rows that are held at a time. */
+const ROWS_AT_ONCE = 500;
+/** Read for one answer: decoding them is the work of this process. */
+const MAX_BYTES = 128 * 1024 * 1024;
+
+/** Days where whole days are asked for, hours at the ends, and what is not folded: in one statement, so of one moment. */
+function rowsQuery({ from, to }: Hours): { readonly text: string; readonly times: readonly string[] } {
+  const firstDay = from === undefined ? undefined : dayOf(from + MICROS_PER_DAY - 1n);
+  const lastDay = to === undefined ? undefined : dayOf(to);
+  const hasDays = firstDay === undefined || lastDay === undefined || firstDay < lastDay;
+  const times = [
+    from === undefined ? '-infinity' : formatInstant(from),
+    to === undefined ? 'infinity' : formatInstant(to),
+    firstDay === undefined ? '-infinity' : formatInstant(firstDay),
+    lastDay === undefined ? 'infinity' : formatInstant(lastDay),
+  ];
+  const between = (span: number, [first, last]: readonly [number, number]): string =>
+    `SELECT ${SUMS_COLUMNS} FROM run_statistics s
+    WHERE s.tenant_id = $1 AND s.project_id = ANY ($2::uuid[]) AND s.span = ${span}
+      AND s.hour >= $${first}::timestamptz AND s.hour < $${last}::timestamptz`;
+  const parts = hasDays
+    ? [between(SPAN.day, [5, 6]), between(SPAN.hour, [3, 5]), between(SPAN.hour, [6, 4])]
+    : [between(SPAN.hour, [3, 4])];
+  parts.push(between(SPAN.unfolded, [3, 4]));
+  return { text: parts.join(' UNION ALL '), times: hasDays ? times : times.slice(0, 2) };
+}
+
+/**
+ * Visits the sums of some projects. In a transaction, whose snapshot the caller may share with other statements.
+ * @throws PublicError bad_request when they are too many
+ */
+export async function readSums(
+  client: Connection,
+  tenantId: string,
+  projectIds: readonly string[],
+  hours: Hours,
+  visit: (row: SumsRow) => void,
+): Promise<void> {
+  const { text, times } = rowsQuery(hours);
+  await client.query(`DECLARE sums NO SCROLL CURSOR FOR ${text}`, [tenantId, projectIds, ...times]);
+  let bytes = 0;
+  for (;;) {
+    const { rows } = await client.query<SumsRow>({
+      text: `FETCH ${ROWS_AT_ONCE} FROM sums`,
+      types: textTypes,
+    });
+    for (const row of rows) {
+      bytes += row.sums.length / 2;
+      visit(row);
+    }
+    if (rows.length < ROWS_AT_ONCE) break;
+    if (bytes > MAX_BYTES)
+      throw new PublicError(
+        'bad_request',
+        'These projects have statistics of too many hours to be added at once: ask for fewer projects or a shorter time',
+      );
+  }
+  await client.query('CLOSE sums');
+}

@@ -1,0 +1,140 @@
+import type { Connection } from '#lib/postgres';
+import { dayOf, formatInstant, type Instant } from '#lib/time';
+import { type CountedRun, Sums } from './sums.js';
+
+/** Times that a row of `run_statistics` is the sum of: those of one batch, an hour, a day. */
+export const SPAN = { unfolded: 0, hour: 1, day: 2 } as const;
+
+export const MICROS_PER_HOUR: Instant = 3_600_000_000n;
+
+/** What runs are summed by. */
+export interface StatisticsKey {
+  readonly projectId: string;
+  /** The beginning of the hour; of a day its first. */
+  readonly hour: Instant;
+  readonly isRoot: boolean;
+  /** Empty for types that are none of the clients'. */
+  readonly runType: string;
+}
+
+const RUN_TYPES = new Set(['chain', 'embedding', 'llm', 'parser', 'prompt', 'retriever', 'tool']);
+
+/** Whether runs of this type are summed apart from others. */
+export function isSummedType(runType: string): boolean {
+  return RUN_TYPES.has(runType);
+}
+
+/** Types with sums of their own, and the text that stands for all others, of an expression in SQL. */
+export function summedTypeSql(runType: string): string {
+  return `CASE WHEN ${runType} = ANY ('{${[...RUN_TYPES].join(',')}}') THEN ${runType} ELSE '' END`;
+}
+
+export function hourOf(time: Instant): Instant {
+  const into = ((time % MICROS_PER_HOUR) + MICROS_PER_HOUR) % MICROS_PER_HOUR;
+  return time - into;
+}
+
+/** A run with what it is summed by. */
+type KeyedRun = CountedRun & Pick<StatisticsKey, 'projectId' | 'isRoot' | 'runType'>;
+
+/** Sums by what they are of. */
+export class KeyedSums {
+  readonly #byKey = new Map<string, { readonly key: StatisticsKey; readonly sums: Sums }>();
+
+  of(key: StatisticsKey): Sums {
+    const text = `${key.projectId} ${key.hour} ${key.isRoot} ${key.runType}`;
+    let found = this.#byKey.get(text);
+    if (!found) {
+      found = { key, sums: new Sums() };
+      this.#byKey.set(text, found);
+    }
+    return found.sums;
+  }
+
+  addRun(row: KeyedRun, sign: 1 | -1): void {
+    const { projectId, startTime, isRoot, runType } = row;
+    const type = isSummedType(runType) ? runType : '';
+    this.of({ projectId, hour: hourOf(startTime), isRoot, runType: type }).addRun(row, sign);
+  }
+
+  /** Those that are not all zeros. */
+  entries(): { readonly key: StatisticsKey; readonly sums: Sums }[] {
+    return [...this.#byKey.values()].filter(({ sums }) => !sums.isNothing());
+  }
+
+  /** Projects and hours that there are sums of, zeros too. */
+  periods(): Pick<StatisticsKey, 'projectId' | 'hour'>[] {
+    const periods = [...this.#byKey.values()].map(
+      ({ key }) => [`${key.projectId} ${key.hour}`, key] as const,
+    );
+    return [...new Map(periods).values()];
+  }
+
+  /** Those of a project alone. */
+  ofProject(projectId: string): KeyedSums {
+    const own = new KeyedSums();
+    for (const [text, entry] of this.#byKey)
+      if (entry.key.projectId === projectId) own.#byKey.set(text, entry);
+    return own;
+  }
+
+  /** What takes these sums away. */
+  negated(): KeyedSums {
+    const negative = new KeyedSums();
+    for (const { key, sums } of this.#byKey.values()) negative.of(key).add(sums, -1);
+    return negative;
+  }
+
+  /** The same by days. */
+  byDay(): KeyedSums {
+    const days = new KeyedSums();
+    for (const { key, sums } of this.#byKey.values()) days.of({ ...key, hour: dayOf(key.hour) }).add(sums);
+    return days;
+  }
+}
+
+/** Adds rows; sums that are all zeros are none. @returns how many */
+export async function insertSums(
+  client: Connection,
+  tenantId: string,
+  sums: KeyedSums,
+  span: (typeof SPAN)[keyof typeof SPAN],
+): Promise<number> {
+  const entries = sums.entries();
+  if (entries.length === 0) return 0;
+  await client.query(
+    `INSERT INTO run_statistics (tenant_id, project_id, hour, is_root, run_type, span, sums)
+    SELECT $1, k.project_id, k.hour, k.is_root, k.run_type, $2, k.sums
+    FROM unnest($3::uuid[], $4::timestamptz[], $5::boolean[], $6::text[], $7::bytea[])
+      AS k(project_id, hour, is_root, run_type, sums)`,
+    [
+      tenantId,
+      span,
+      entries.map(({ key }) => key.projectId),
+      entries.map(({ key }) => formatInstant(key.hour)),
+      entries.map(({ key }) => key.isRoot),
+      entries.map(({ key }) => key.runType),
+      entries.map(({ sums: one }) => one.encode()),
+    ],
+  );
+  return entries.length;
+}
+
+/**
+ * Adds the difference that a change of runs makes, in the transaction that changes them. Their keys are locked by the
+ * caller, so each difference is that of one change to the next.
+ * @param before what is no more: rows as they were before an update or a deletion
+ * @param after what is: rows that were inserted, or as an update leaves them
+ * @returns how many rows were added
+ */
+export function recordChange(
+  client: Connection,
+  tenantId: string,
+  before: readonly KeyedRun[],
+  after: readonly KeyedRun[],
+): Promise<number> {
+  const sums = new KeyedSums();
+  for (const row of before) sums.addRun(row, -1);
+  for (const row of after) sums.addRun(row, 1);
+  return insertSums(client, tenantId, sums, SPAN.unfolded);
+}

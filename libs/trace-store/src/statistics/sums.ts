@@ -1,0 +1,188 @@
+import type { Instant } from '#lib/time';
+import { bucketOf, BUCKETS, type Distribution } from './distribution.js';
+
+/** What is added up. Costs are in units of 1e-10. */
+const TOTALS = [
+  'runs',
+  'failed',
+  'streamed',
+  'totalTokens',
+  'promptTokens',
+  'completionTokens',
+  'totalCost',
+  'promptCost',
+  'completionCost',
+] as const;
+export type Total = (typeof TOTALS)[number];
+
+/** Of what there is a distribution: times in microseconds, costs in units of 1e-10. */
+export const MEASURES = [
+  'latency',
+  'firstToken',
+  'totalTokens',
+  'promptTokens',
+  'completionTokens',
+  'totalCost',
+] as const;
+export type Measure = (typeof MEASURES)[number];
+
+/** Of a run that is counted. */
+export interface CountedRun {
+  readonly startTime: Instant;
+  readonly endTime: Instant | undefined;
+  readonly firstTokenTime: Instant | undefined;
+  readonly status: string;
+  readonly totalTokens: number | undefined;
+  readonly promptTokens: number | undefined;
+  readonly completionTokens: number | undefined;
+  /** Decimal texts. */
+  readonly totalCost: string | undefined;
+  readonly promptCost: string | undefined;
+  readonly completionCost: string | undefined;
+}
+
+/** A cost in units of 1e-10, of its text with ten digits after the point. */
+function unitsOf(cost: string | undefined): bigint | undefined {
+  if (cost === undefined) return undefined;
+  const [whole = '0', part = ''] = cost.split('.');
+  return BigInt(whole + part.slice(0, 10).padEnd(10, '0'));
+}
+
+/** Sums and distributions of some runs; of a difference they may be negative. */
+export class Sums {
+  /** By the order of `TOTALS`. */
+  readonly totals: bigint[] = TOTALS.map(() => 0n);
+  /** By measure and bucket. None is zero. */
+  readonly #counts = new Map<number, number>();
+
+  /** @param sign -1 takes the run away */
+  addRun(run: CountedRun, sign: 1 | -1): void {
+    const { startTime, endTime, firstTokenTime, totalTokens, promptTokens, completionTokens } = run;
+    const cost = unitsOf(run.totalCost);
+    const values = [
+      1,
+      run.status === 'error' ? 1 : 0,
+      firstTokenTime === undefined ? 0 : 1,
+      ...[totalTokens, promptTokens, completionTokens],
+      ...[cost, unitsOf(run.promptCost), unitsOf(run.completionCost)],
+    ];
+    for (const [at, value] of values.entries())
+      if (value) this.totals[at] = (this.totals[at] ?? 0n) + BigInt(value) * BigInt(sign);
+    const measured = [
+      endTime === undefined ? undefined : Number(endTime - startTime),
+      firstTokenTime === undefined ? undefined : Number(firstTokenTime - startTime),
+      ...[totalTokens, promptTokens, completionTokens],
+      cost === undefined ? undefined : Number(cost),
+    ];
+    for (const [at, value] of measured.entries())
+      if (value !== undefined) this.count(at, bucketOf(value), sign);
+  }
+
+  /** @param measure its place in `MEASURES` */
+  count(measure: number, bucket: number, count: number): void {
+    const key = measure * BUCKETS + bucket;
+    const sum = (this.#counts.get(key) ?? 0) + count;
+    if (sum === 0) this.#counts.delete(key);
+    else this.#counts.set(key, sum);
+  }
+
+  addTotal(total: number, value: bigint): void {
+    this.totals[total] = (this.totals[total] ?? 0n) + value;
+  }
+
+  add(other: Sums, sign: 1 | -1 = 1): void {
+    for (const [at, value] of other.totals.entries()) this.addTotal(at, value * BigInt(sign));
+    for (const [key, count] of other.#counts)
+      this.count(Math.floor(key / BUCKETS), key % BUCKETS, count * sign);
+  }
+
+  isNothing(): boolean {
+    return this.#counts.size === 0 && this.totals.every((value) => value === 0n);
+  }
+
+  total(name: Total): bigint {
+    return this.totals[TOTALS.indexOf(name)] ?? 0n;
+  }
+
+  distribution(name: Measure): Distribution {
+    const from = MEASURES.indexOf(name) * BUCKETS;
+    return this.#sorted()
+      .filter(([key]) => key >= from && key < from + BUCKETS)
+      .map(([key, count]) => [key - from, count] as const);
+  }
+
+  #sorted(): [key: number, count: number][] {
+    return [...this.#counts].sort(([one], [other]) => one - other);
+  }
+
+  /** As a column has it: totals, then pairs of steps to the next key and counts. */
+  encode(): Buffer {
+    const bytes: number[] = [];
+    for (const total of this.totals) writeBig(bytes, total);
+    let before = 0;
+    for (const [key, count] of this.#sorted()) {
+      writeWhole(bytes, key - before);
+      writeWhole(bytes, count < 0 ? -2 * count - 1 : 2 * count);
+      before = key;
+    }
+    return Buffer.from(bytes);
+  }
+
+  /** Adds what `encode` has written. */
+  addEncoded(bytes: Buffer): void {
+    const at = { at: 0 };
+    for (let total = 0; total < TOTALS.length; total++) this.addTotal(total, readBig(bytes, at));
+    let key = 0;
+    while (at.at < bytes.length) {
+      key += readWhole(bytes, at);
+      const count = readWhole(bytes, at);
+      const isNegative = count % 2 === 1;
+      const measure = Math.floor(key / BUCKETS);
+      this.count(measure, key - measure * BUCKETS, isNegative ? -(count + 1) / 2 : count / 2);
+    }
+  }
+}
+
+/** Seven bits in a byte, the lowest first; the eighth says that more follow. */
+function writeWhole(bytes: number[], value: number): void {
+  let left = value;
+  while (left >= 0x80) {
+    bytes.push((left % 0x80) | 0x80);
+    left = Math.floor(left / 0x80);
+  }
+  bytes.push(left);
+}
+
+function readWhole(bytes: Buffer, place: { at: number }): number {
+  let value = 0;
+  let weight = 1;
+  for (;;) {
+    const byte = bytes[place.at++] ?? 0;
+    value += (byte & 0x7f) * weight;
+    if (byte < 0x80) return value;
+    weight *= 0x80;
+  }
+}
+
+function writeBig(bytes: number[], value: bigint): void {
+  let left = value < 0n ? -2n * value - 1n : 2n * value;
+  if (left <= Number.MAX_SAFE_INTEGER) {
+    writeWhole(bytes, Number(left));
+    return;
+  }
+  while (left >= 0x80n) {
+    bytes.push(Number(left % 0x80n) | 0x80);
+    left /= 0x80n;
+  }
+  bytes.push(Number(left));
+}
+
+function readBig(bytes: Buffer, place: { at: number }): bigint {
+  let value = 0n;
+  for (let weight = 0n; ; weight += 7n) {
+    const byte = bytes[place.at++] ?? 0;
+    value |= BigInt(byte & 0x7f) << weight;
+    if (byte < 0x80) break;
+  }
+  return value % 2n === 1n ? -(value + 1n) / 2n : value / 2n;
+}

@@ -1,0 +1,168 @@
+import { PublicError } from '#lib/errors';
+import { type Connection, inTransaction, type Pool, sqlState, textTypes } from '#lib/postgres';
+import { type Instant, parseInstant } from '#lib/time';
+import { filterSql } from '../filter/filter-sql.js';
+import { keyConditions, Parameters, runConditions } from '../query/run-conditions.js';
+import type { RunSearch } from '../query/run-search.js';
+import { readSums } from '../statistics/read-sums.js';
+import { hourOf, isSummedType, KeyedSums, MICROS_PER_HOUR } from '../statistics/run-statistics-table.js';
+import { type RunStatistics, statisticsOf, type StatisticsWindow, summarize } from './run-statistics.js';
+import { addSumsRow, type SumsRow } from '../statistics/sums-row.js';
+import { sumRuns } from '../statistics/sum-runs.js';
+import { Sums } from '../statistics/sums.js';
+
+/** Of each statement: a condition that no index serves may read every run of a project. */
+const TIME_LIMIT_MS = 5_000;
+/** SQLSTATE of a statement that took longer. */
+const QUERY_CANCELED = '57014';
+/** One snapshot for all statements of an answer. */
+const BEGIN = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = ${TIME_LIMIT_MS}; SET LOCAL jit = off`;
+
+/** Whether the search asks for nothing but projects, a time, roots, and types that are summed. */
+function isSummed(search: RunSearch): boolean {
+  const { projectIds, isRoot: _isRoot, from: _from, to: _to, runType, ...others } = search;
+  const isPlain = Object.values({ ...others, ...others.filters, filters: undefined }).every(
+    (value) => value === undefined,
+  );
+  return projectIds !== undefined && isPlain && (runType === undefined || isSummedType(runType));
+}
+
+async function inSnapshot<T>(pool: Pool, work: (client: Connection) => Promise<T>): Promise<T> {
+  try {
+    return await inTransaction(pool, work, BEGIN);
+  } catch (error) {
+    if (sqlState(error) !== QUERY_CANCELED) throw error;
+    throw new PublicError(
+      'bad_request',
+      `Adding up these runs took longer than ${TIME_LIMIT_MS / 1_000} s: ask for fewer projects, a shorter time or one trace`,
+    );
+  }
+}
+
+/** What the runs that are wanted add up to. @throws PublicError bad_request */
+export function statisticsOfRuns(pool: Pool, tenantId: string, search: RunSearch): Promise<RunStatistics> {
+  return inSnapshot(pool, async (client) => {
+    const { isRoot, runType } = search;
+    if (!isSummed(search)) return ofFoundRuns(client, tenantId, search);
+    const sums = await sumsOf(client, tenantId, search.projectIds ?? [], search);
+    const lastStartTime = await lastStart(client, tenantId, search);
+    if (runType === undefined) return summarize(sums, { isRoot, lastStartTime });
+    const ofType = new Sums();
+    for (const { key, sums: one } of sums.entries())
+      if (key.runType === runType && (isRoot === undefined || key.isRoot === isRoot)) ofType.add(one);
+    return statisticsOf(ofType, ofType, lastStartTime);
+  });
+}
+
+/** What each of these projects adds up to. @throws PublicError bad_request */
+export function statisticsOfProjects(
+  pool: Pool,
+  tenantId: string,
+  projectIds: readonly string[],
+  window: StatisticsWindow,
+): Promise<ReadonlyMap<string, RunStatistics>> {
+  return inSnapshot(pool, async (client) => {
+    const sums = await sumsOf(client, tenantId, projectIds, window);
+    const found = new Map<string, RunStatistics>();
+    for (const projectId of projectIds) {
+      const search = { ...window, projectIds: [projectId] };
+      const lastStartTime = await lastStart(client, tenantId, search);
+      found.set(projectId, summarize(sums.ofProject(projectId), { isRoot: window.isRoot, lastStartTime }));
+    }
+    return found;
+  });
+}
+
+/** Sums of a time by project, root and type: whole hours as they are kept, what is left at both ends from the runs. */
+async function sumsOf(
+  client: Connection,
+  tenantId: string,
+  projectIds: readonly string[],
+  { from, to }: StatisticsWindow,
+): Promise<KeyedSums> {
+  const sums = new KeyedSums();
+  const first = from === undefined ? undefined : hourOf(from + MICROS_PER_HOUR - 1n);
+  const last = to === undefined ? undefined : hourOf(to + 1n);
+  const add = (row: SumsRow): void => addSumsRow(sums, row, 0n);
+  const addRuns = async (begin: Instant | undefined, end: Instant | undefined): Promise<void> => {
+    const parameters = new Parameters();
+    const projects = `r.tenant_id = ${parameters.add(tenantId)} AND r.project_id = ANY (${parameters.add(projectIds)}::uuid[])`;
+    const condition = [projects, ...runConditions({ from: begin, to: end }, parameters)].join(' AND ');
+    for (const { key, sums: one } of (await sumRuns(client, condition, parameters.values)).entries())
+      sums.of({ ...key, hour: 0n }).add(one);
+  };
+  if (first !== undefined && last !== undefined && first >= last) {
+    await addRuns(from, to);
+    return sums;
+  }
+  await readSums(client, tenantId, projectIds, { from: first, to: last }, add);
+  if (first !== from && first !== undefined) await addRuns(from, first - 1n);
+  if (last !== undefined && to !== undefined && last <= to) await addRuns(last, to);
+  return sums;
+}
+
+/** Conditions on a run `r` of these projects: what a search asks for, its keys looked up first. */
+function conditionOf(tenantId: string, search: RunSearch, parameters: Parameters): string {
+  const tenant = parameters.add(tenantId);
+  const projects = search.projectIds && `${parameters.add(search.projectIds)}::uuid[]`;
+  const keys = keyConditions(search, parameters);
+  return [
+    `r.tenant_id = ${tenant}`,
+    ...(projects ? [`r.project_id = ANY (${projects})`] : []),
+    ...(keys.length > 0
+      ? [
+          `(r.project_id, r.start_time, r.id, r.trace_id) IN (SELECT k.project_id, k.start_time, k.id, k.trace_id
+            FROM run_keys k WHERE k.tenant_id = ${tenant} AND ${keys.join(' AND ')})`,
+        ]
+      : []),
+    ...runConditions(search, parameters),
+    filterSql(search.filters ?? {}, parameters),
+  ].join(' AND ');
+}
+
+async function ofFoundRuns(client: Connection, tenantId: string, search: RunSearch): Promise<RunStatistics> {
+  const parameters = new Parameters();
+  const condition = conditionOf(tenantId, search, parameters);
+  const runs = totalOf(await sumRuns(client, condition, parameters.values));
+  const { rows } = await client.query<{ last: string | null }>({
+    text: `SELECT max(r.start_time) AS last FROM runs r WHERE ${condition}`,
+    values: [...parameters.values],
+    types: textTypes,
+  });
+  const last = rows[0]?.last ? parseInstant(rows[0].last, { zone: 'optional' }) : undefined;
+  if (search.isRoot !== true) return statisticsOf(runs, runs, last);
+  // calls of models in the traces of these roots, whenever they began
+  const calls = `r.tenant_id = $1 AND r.run_type = 'llm' AND (r.project_id, r.start_time, r.id, r.trace_id) IN (
+    SELECT k.project_id, k.start_time, k.id, k.trace_id FROM run_keys k
+    WHERE k.tenant_id = $1 AND (k.project_id, k.trace_id) IN (SELECT r.project_id, r.trace_id FROM runs r WHERE ${condition}))`;
+  return statisticsOf(runs, totalOf(await sumRuns(client, calls, parameters.values)), last);
+}
+
+function totalOf(all: KeyedSums): Sums {
+  const total = new Sums();
+  for (const { sums } of all.entries()) total.add(sums);
+  return total;
+}
+
+/** When the last of the runs of a time began. */
+async function lastStart(
+  client: Connection,
+  tenantId: string,
+  search: RunSearch,
+): Promise<Instant | undefined> {
+  const parameters = new Parameters();
+  const tenant = parameters.add(tenantId);
+  const projects = parameters.add(search.projectIds);
+  const wanted = runConditions(search, parameters)
+    .map((condition) => ` AND ${condition}`)
+    .join('');
+  const { rows } = await client.query<{ last: string | null }>({
+    text: `SELECT max(l.start_time) AS last FROM unnest(${projects}::uuid[]) AS p(id) CROSS JOIN LATERAL (
+      SELECT r.start_time FROM runs r WHERE r.tenant_id = ${tenant} AND r.project_id = p.id${wanted}
+      ORDER BY r.start_time DESC LIMIT 1) l`,
+    values: [...parameters.values],
+    types: textTypes,
+  });
+  const last = rows[0]?.last;
+  return last ? parseInstant(last, { zone: 'optional' }) : undefined;
+}
