@@ -1,11 +1,5 @@
+import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-codes.js';
 import { endOfString } from './json-trouble.js';
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 
 /** A JSON text without one of its members. */
 export interface CutJson {
@@ -71,11 +65,11 @@ function endOfValue(json: string, start: number): number {
       case QUOTE:
         at = endOfString(json, at);
         break;
-      case OPEN_LIST:
+      case OPEN_ARRAY:
       case OPEN_OBJECT:
         depth++;
         break;
-      case CLOSE_LIST:
+      case CLOSE_ARRAY:
       case CLOSE_OBJECT:
         if (depth === 0) return at;
         if (--depth === 0) return at + 1;

@@ -1,3 +1,4 @@
+import { COMMA, QUOTE } from './json-codes.js';
 import { endOfString } from './json-trouble.js';
 
 /**
@@ -9,8 +10,8 @@ export function hasMoreValues(json: string, most: number): boolean {
   let values = 0;
   for (let at = 0; at < json.length; at++) {
     const code = json.charCodeAt(at);
-    if (code === 0x22) at = endOfString(json, at);
-    else if (code === 0x2c && ++values > most) return true;
+    if (code === QUOTE) at = endOfString(json, at);
+    else if (code === COMMA && ++values > most) return true;
   }
   return false;
 }

@@ -3,6 +3,16 @@ export { jsonContains } from './json-contains.js';
 export { cutMember } from './cut-member.js';
 export { findInvalidUtf8 } from './find-invalid-utf8.js';
 export { hasMoreValues } from './has-more-values.js';
+export {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from './json-codes.js';
 export { isTextDeeperThan, isValueDeeperThan } from './json-depth.js';
 export { jsonEquals } from './json-equals.js';
 export { isJsonObject, type JsonObject, type MutableJsonObject } from './json-object.js';

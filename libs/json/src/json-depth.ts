@@ -1,10 +1,5 @@
+import { CLOSE_ARRAY, CLOSE_OBJECT, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-codes.js';
 import { endOfString } from './json-trouble.js';
-
-const QUOTE = 0x22;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 
 /**
  * Whether lists and objects in a text of JSON (or YAML in flow style) are nested deeper than `limit`, before the text is
@@ -18,11 +13,11 @@ export function isTextDeeperThan(json: string, limit: number): boolean {
       case QUOTE:
         at = endOfString(json, at);
         break;
-      case OPEN_LIST:
+      case OPEN_ARRAY:
       case OPEN_OBJECT:
         if (++depth > limit) return true;
         break;
-      case CLOSE_LIST:
+      case CLOSE_ARRAY:
       case CLOSE_OBJECT:
         depth--;
         break;

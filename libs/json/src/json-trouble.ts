@@ -1,10 +1,13 @@
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from './json-codes.js';
 
 /** From so many names on, an object's names are looked up instead of compared. */
 const LOOKED_UP_FROM = 24;
@@ -101,13 +104,13 @@ class Scan {
           at = end;
           break;
         }
-        case OPEN_LIST:
+        case OPEN_ARRAY:
         case OPEN_OBJECT:
           if (this.#isStrict()) this.#open(json.charCodeAt(at) === OPEN_OBJECT);
           else at = this.#skip(at);
           if (at < 0 || this.#levels.length > this.#maxDepth) return this.#trouble('depth');
           break;
-        case CLOSE_LIST:
+        case CLOSE_ARRAY:
         case CLOSE_OBJECT:
           this.#levels.pop();
           if (!isEmptyAt(json, at)) this.#values++;
@@ -140,11 +143,11 @@ class Scan {
         case QUOTE:
           at = endOfString(json, at);
           break;
-        case OPEN_LIST:
+        case OPEN_ARRAY:
         case OPEN_OBJECT:
           if (++depth > room) return -1;
           break;
-        case CLOSE_LIST:
+        case CLOSE_ARRAY:
         case CLOSE_OBJECT:
           if (!isEmptyAt(json, at)) this.#values++;
           if (--depth === 0) return at;
@@ -213,7 +216,7 @@ function isEmptyAt(json: string, end: number): boolean {
   let at = end - 1;
   while (isBlank(json.charCodeAt(at))) at--;
   const before = json.charCodeAt(at);
-  return before === OPEN_LIST || before === OPEN_OBJECT;
+  return before === OPEN_ARRAY || before === OPEN_OBJECT;
 }
 
 function isBlank(code: number): boolean {
@@ -250,7 +253,7 @@ function decode(json: string, start: number, end: number): string {
 export function endOfString(json: string, start: number): number {
   for (let at = json.indexOf('"', start + 1); at !== -1; at = json.indexOf('"', at + 1)) {
     let backslashes = 0;
-    while (json.charCodeAt(at - 1 - backslashes) === 0x5c) backslashes++;
+    while (json.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes++;
     if (backslashes % 2 === 0) return at;
   }
   return json.length;

@@ -1,3 +1,4 @@
+import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from '#lib/json';
 import { skipSpace } from '../wire/json-scanner.js';
 
 /** Pairs that are taken from one value. */
@@ -8,9 +9,6 @@ const MAX_CHARS = 250;
 const MAX_BYTES = 65_536;
 /** An escape takes six bytes for a character. */
 const MAX_VALUE_BYTES = MAX_CHARS * 6;
-
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 const ESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' };
 

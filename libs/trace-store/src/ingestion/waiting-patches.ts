@@ -1,5 +1,6 @@
-import { type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { createHash } from 'node:crypto';
+import { CLOSE_OBJECT } from '#lib/json';
+import { type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
 import { runKey, type WantedRun } from '../run/run-keys.js';
 import type { RunPlace } from '../run/run-place.js';
 import { eachMember, JsonSyntaxError, skipSpace } from '../wire/json-scanner.js';
@@ -25,8 +26,6 @@ function lockOf(text: string): string {
 export function erasureLock(tenantId: string): string {
   return lockOf(`waiting ${tenantId}`);
 }
-
-const CLOSE_OBJECT = '}'.charCodeAt(0);
 
 /** The operation as one JSON object; members that stand twice count from the last, as everywhere. */
 function joined(operation: RunOperation): Buffer {

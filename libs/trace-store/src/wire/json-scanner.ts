@@ -1,3 +1,14 @@
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '#lib/json';
+
 /**
  * A validating JSON scanner over bytes. It finds where members and items begin and end without building values, so
  * that payloads can be stored as the bytes that arrived: parsing and printing again would change numbers, key order,
@@ -18,15 +29,6 @@ export class JsonSyntaxError extends Error {
 
 /** Levels of arrays and objects that ingestion accepts: parsers of readers overflow their stacks far above. */
 export const MAX_JSON_DEPTH = 128;
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
 
 /** 1: ends or interrupts the plain part of a string (quote, backslash, control character). */
 const STOPS_STRING = new Uint8Array(256);

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FieldProblem } from '#lib/errors';
+import { QUOTE } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { Instant } from '#lib/time';
 import { parseDottedOrder, type DottedOrder } from './dotted-order.js';
@@ -223,7 +224,7 @@ function trimmed(bytes: Buffer): Buffer {
 
 /** `error` is a JSON string on the wire and plain text in the store; anything else is kept as its JSON text. */
 function errorText(json: Buffer): Buffer {
-  if (json[0] !== 0x22) return json;
+  if (json[0] !== QUOTE) return json;
   return Buffer.from(storable(JSON.parse(json.toString()) as string));
 }
 

@@ -1,4 +1,5 @@
-const BACKSLASH = 0x5c;
+import { BACKSLASH } from '#lib/json';
+
 const LETTER_U = 0x75;
 /** How escapes of U+D000 to U+DFFF begin. */
 const STARTS = [Buffer.from('\\ud'), Buffer.from('\\uD')];

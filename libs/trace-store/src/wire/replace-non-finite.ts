@@ -1,5 +1,5 @@
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+import { BACKSLASH, QUOTE } from '#lib/json';
+
 const NULL = Buffer.from('null');
 /** As Python's own serialiser writes them. */
 const WORDS = ['NaN', '-Infinity', 'Infinity'].map((word) => Buffer.from(word));

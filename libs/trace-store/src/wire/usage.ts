@@ -1,3 +1,4 @@
+import { OPEN_ARRAY, OPEN_OBJECT } from '#lib/json';
 import type { Instant } from '#lib/time';
 import { parseWireTime } from './wire-time.js';
 import { eachItem, eachMember, type ByteRange } from './json-scanner.js';
@@ -55,9 +56,6 @@ function parseRange(bytes: Buffer, range: ByteRange): unknown {
   if (range.end - range.start > MAX_FACT_BYTES) return undefined;
   return JSON.parse(bytes.toString('utf8', range.start, range.end));
 }
-
-const OPEN_OBJECT = 0x7b;
-const OPEN_ARRAY = 0x5b;
 
 /** Where langchain-core 0.3 leaves the usage of a message. */
 const IN_GENERATION = ['message', 'kwargs', 'usage_metadata'];
