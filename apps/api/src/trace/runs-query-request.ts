@@ -1,11 +1,11 @@
 import { Transform } from 'class-transformer';
 import { Choice, Flag, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+import { FilterText, RunConditions } from './run-conditions.js';
 import { SELECTS } from './run-fields-v2.js';
 import { SELECTABLE } from './render-run.js';
 
 const MOST_NAMED = 1_000;
 const MOST_PROJECTS = 100;
-const MAX_FILTER_LENGTH = 100_000;
 /** A page of either wire. */
 const PAGE = 100;
 const MOST = 2_147_483_647;
@@ -15,7 +15,7 @@ function asList({ value }: { readonly value: unknown }): unknown {
 }
 
 /** Body of `POST /runs/query`. */
-export class RunsQueryRequest {
+export class RunsQueryRequest extends RunConditions {
   @TextList({
     maxSize: MOST_PROJECTS,
     maxLength: 36,
@@ -51,9 +51,6 @@ export class RunsQueryRequest {
   @Flag({ about: 'Whether the runs failed' })
   error?: boolean | null;
 
-  @Flag({ about: 'Whether the runs are the roots of their traces' })
-  is_root?: boolean | null;
-
   @Whole({ min: 1, max: 1, about: 'The roots of traces; the old spelling of is_root' })
   execution_order?: number | null;
 
@@ -78,15 +75,6 @@ export class RunsQueryRequest {
   @Text({ maxLength: 200, about: 'cursors.next of the page before' })
   cursor?: string | null;
 
-  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition on the run' })
-  filter?: string | null;
-
-  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition on the root of its trace' })
-  trace_filter?: string | null;
-
-  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition that some run of its trace holds' })
-  tree_filter?: string | null;
-
   @Text({ maxLength: 1_000, about: 'Text that some field of the run has in it' })
   query?: string | null;
 
@@ -100,8 +88,17 @@ export class RunsQueryRequest {
   use_experimental_search?: boolean | null;
 }
 
+/** Fields of a run on the second wire. */
+function Selects(): PropertyDecorator {
+  return TextList({
+    maxSize: SELECTS.size,
+    choices: [...SELECTS.keys()],
+    about: 'Fields to answer; ID alone when absent',
+  });
+}
+
 /** Body of `POST /api/v2/runs/query`. */
-export class RunsQueryV2Request {
+export class RunsQueryV2Request extends RunConditions {
   @TextList({ maxSize: MOST_PROJECTS, maxLength: 36, about: 'Ids of tracing projects; all when absent' })
   project_ids?: string[] | null;
 
@@ -120,20 +117,13 @@ export class RunsQueryV2Request {
   @Flag({ about: 'Whether the runs failed' })
   has_error?: boolean | null;
 
-  @Flag({ about: 'Whether the runs are the roots of their traces' })
-  is_root?: boolean | null;
-
   @Time({ about: 'Runs that began then or later; a day ago when neither ids nor a trace are named' })
   min_start_time?: string | null;
 
   @Time({ about: 'Runs that began then or earlier' })
   max_start_time?: string | null;
 
-  @TextList({
-    maxSize: SELECTS.size,
-    choices: [...SELECTS.keys()],
-    about: 'Fields to answer; ID alone when absent',
-  })
+  @Selects()
   selects?: string[] | null;
 
   @Choice(['ASC', 'DESC'], { about: 'By start time; DESC when absent' })
@@ -149,15 +139,6 @@ export class RunsQueryV2Request {
 
   @Text({ maxLength: 200, about: 'next_cursor of the page before' })
   cursor?: string | null;
-
-  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition on the run' })
-  filter?: string | null;
-
-  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition on the root of its trace' })
-  trace_filter?: string | null;
-
-  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition that some run of its trace holds' })
-  tree_filter?: string | null;
 }
 
 function many({ value }: { readonly value: unknown }): unknown {
@@ -172,11 +153,7 @@ export class RunV2Query {
   @Time({ about: 'Of the run; taken and without effect: runs are found by their id' })
   start_time?: string;
 
-  @TextList({
-    maxSize: SELECTS.size,
-    choices: [...SELECTS.keys()],
-    about: 'Fields to answer; ID alone when absent',
-  })
+  @Selects()
   @Transform(many)
   selects?: string[];
 }
@@ -192,14 +169,10 @@ export class TraceRunsQuery {
   @Time({ about: 'Runs that began then or earlier' })
   max_start_time?: string;
 
-  @Text({ maxLength: MAX_FILTER_LENGTH, about: 'Condition on the runs' })
+  @FilterText('Condition on the runs')
   filter?: string;
 
-  @TextList({
-    maxSize: SELECTS.size,
-    choices: [...SELECTS.keys()],
-    about: 'Fields to answer; ID alone when absent',
-  })
+  @Selects()
   @Transform(many)
   selects?: string[];
 }
