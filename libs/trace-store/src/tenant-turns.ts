@@ -1,3 +1,5 @@
+import { WaitingLines } from '#lib/turns';
+
 /**
  * Lets tenants take turns at connections. One that holds many, because its batches are large or wait for one another, leaves
  * a share to others: alone it has half of the turns, the next one half of the rest. Who gets none waits.
@@ -5,8 +7,7 @@
 export class TenantTurns {
   readonly #turns: number;
   readonly #takenBy = new Map<string, number>();
-  /** By tenant, the one that was served longest ago first. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new WaitingLines<string, () => void>();
   #taken = 0;
 
   constructor(turns: number) {
@@ -30,20 +31,16 @@ export class TenantTurns {
 
   #wait(tenantId: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const line = this.#waiting.get(tenantId);
-    if (line) line.push(resolve);
-    else this.#waiting.set(tenantId, [resolve]);
+    this.#waiting.join(tenantId, resolve);
     return promise;
   }
 
   #serve(): void {
-    for (const [tenantId, line] of [...this.#waiting]) {
+    for (const [tenantId, begin] of [...this.#waiting.firsts()]) {
       if (!this.#isFreeFor(tenantId)) continue;
-      const begin = line.shift();
-      this.#waiting.delete(tenantId);
-      if (line.length > 0) this.#waiting.set(tenantId, line);
+      this.#waiting.serve(tenantId);
       this.#change(tenantId, 1);
-      begin?.();
+      begin();
     }
   }
 

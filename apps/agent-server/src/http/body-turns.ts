@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
 import { BufferBudget } from '#lib/http';
 import type { Clock } from '#lib/time';
+import { WaitingLines } from '#lib/turns';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -68,8 +69,7 @@ interface Waiting {
  * wait for a thread or a place, keep their parsed bodies: what these hold is bounded as well.
  */
 export class BodyTurns {
-  /** By caller, the one that was served longest ago first. */
-  readonly #waiting = new Map<string | undefined, Waiting[]>();
+  readonly #waiting = new WaitingLines<string | undefined, Waiting>();
   #taken = 0;
   /** Bytes of bodies without a turn that requests hold, by caller. */
   readonly #kept = new Map<string | undefined, number>();
@@ -99,15 +99,13 @@ export class BodyTurns {
     const bytes = Math.min(length ?? MOST_OF_ONE_BYTES, MOST_OF_ONE_BYTES);
     if (bytes <= SMALL_BYTES) return undefined;
     this.#requireMemory(caller, bytes);
-    if (this.#waiting.size > 0 || !this.#hasRoomFor(bytes)) {
+    if (!this.#waiting.isEmpty || !this.#hasRoomFor(bytes)) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const waiting = { bytes, begin: resolve };
-      const line = this.#waiting.get(caller);
-      if (line) line.push(waiting);
-      else this.#waiting.set(caller, [waiting]);
+      this.#waiting.join(caller, waiting);
       await Promise.race([promise, left]);
       // its client has gone: what reads the body finds that
-      if (this.#withdraw(caller, waiting)) return undefined;
+      if (this.#waiting.leave(caller, waiting)) return undefined;
       try {
         this.#requireMemory(caller, bytes);
       } catch (error) {
@@ -158,16 +156,6 @@ export class BodyTurns {
     const kept = (this.#kept.get(caller) ?? 0) + bytes;
     if (kept > 0) this.#kept.set(caller, kept);
     else this.#kept.delete(caller);
-  }
-
-  /** Whether it was still waiting. */
-  #withdraw(caller: string | undefined, waiting: Waiting): boolean {
-    const line = this.#waiting.get(caller) ?? [];
-    const at = line.indexOf(waiting);
-    if (at < 0) return false;
-    line.splice(at, 1);
-    if (line.length === 0) this.#waiting.delete(caller);
-    return true;
   }
 
   /** Alone, a body of any size has room. */
@@ -224,12 +212,9 @@ export class BodyTurns {
 
   #next(): void {
     // who is put back in line is met again
-    for (const [caller, line] of this.#waiting) {
-      const first = line[0];
-      if (!first || !this.#hasRoomFor(first.bytes)) return;
-      line.shift();
-      this.#waiting.delete(caller);
-      if (line.length > 0) this.#waiting.set(caller, line);
+    for (const [caller, first] of this.#waiting.firsts()) {
+      if (!this.#hasRoomFor(first.bytes)) return;
+      this.#waiting.serve(caller);
       this.#taken += first.bytes;
       first.begin();
     }

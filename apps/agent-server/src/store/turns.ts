@@ -1,4 +1,5 @@
 import { PublicError } from '#lib/errors';
+import { WaitingLines } from '#lib/turns';
 import type { Scope } from './scope.js';
 
 /** The server's own work: nothing else keeps its runs and crons going. */
@@ -20,8 +21,7 @@ export interface TurnLimits {
  * alone; callers are served in turn, so that one who asks for much holds others up by one action at a time.
  */
 export class Turns {
-  /** By owner, the one that was served longest ago first. */
-  readonly #waiting = new Map<Owner, (() => void)[]>();
+  readonly #waiting = new WaitingLines<Owner, () => void>();
   #taken = 0;
 
   constructor(private readonly limits: TurnLimits) {}
@@ -43,24 +43,23 @@ export class Turns {
   }
 
   #wait(owner: Owner): Promise<void> {
-    const line = this.#waiting.get(owner) ?? [];
     const { maxWaiting, what } = this.limits;
-    if (owner !== SERVER && line.length >= maxWaiting)
+    if (owner !== SERVER && this.#waiting.lengthOf(owner) >= maxWaiting)
       throw new PublicError('unavailable', `${what}: ${maxWaiting} requests wait for their turn; retry`);
-    this.#waiting.set(owner, line);
     const { promise, resolve } = Promise.withResolvers<void>();
-    line.push(resolve);
+    this.#waiting.join(owner, resolve);
     return promise;
   }
 
   #passOn(): void {
-    const owner = this.#waiting.has(SERVER) ? SERVER : this.#waiting.keys().next().value;
-    const line = owner === undefined ? undefined : this.#waiting.get(owner);
-    const begin = line?.shift();
-    if (owner === undefined || !line || !begin) return void this.#taken--;
-    this.#waiting.delete(owner);
-    if (line.length > 0) this.#waiting.set(owner, line);
-    begin();
+    const begin = this.#waiting.serve(SERVER) ?? this.#serveCaller();
+    if (begin) begin();
+    else this.#taken--;
+  }
+
+  #serveCaller(): (() => void) | undefined {
+    for (const [caller] of this.#waiting.firsts()) return this.#waiting.serve(caller);
+    return undefined;
   }
 }
 
