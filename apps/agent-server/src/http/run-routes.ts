@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
-import type { ReadFrom } from '../log/event-log.js';
+import type { ReadFrom } from '../log/log-cursor.js';
 import { parsePosition } from '../log/position.js';
 import type { RunReader } from '../run/run-reader.js';
 import {

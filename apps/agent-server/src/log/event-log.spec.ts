@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { EventLog, type LogCursor, type ReadFrom } from './event-log.js';
+import { EventLog } from './event-log.js';
+import type { LogCursor, ReadFrom } from './log-cursor.js';
 import { positionText } from './position.js';
 
 const OPENING = { event: 'metadata', data: '{"attempt":1}' };

@@ -1,5 +1,6 @@
 import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
 import { FrontQueue } from './front-queue.js';
+import { LogCursor, type CursorLog, type ReadFrom } from './log-cursor.js';
 import { LoggedEvent } from './logged-event.js';
 import { BEGINNING, isAfter, type Position } from './position.js';
 
@@ -10,17 +11,6 @@ export interface RunResult {
   /** The end is known, but not all output before it: it was made at a server that is gone. */
   readonly lacksOutput?: true;
 }
-
-/** Where a reader begins. */
-export type ReadFrom =
-  | { readonly kind: 'now' } // what comes from now on, after the opening of the attempt
-  | { readonly kind: 'kept' } // everything that is still there
-  | { readonly kind: 'after'; readonly position: Position };
-
-/**
- * `waiting`: more may come; `behind`: the next event is no longer here; `ended`: everything was taken.
- */
-export type CursorState = 'waiting' | 'behind' | 'ended';
 
 export interface EventLogOptions {
   /** Above it the oldest events go, unless somebody is about to read them. */
@@ -54,7 +44,7 @@ export interface Patience {
  *
  * `append`, `read(from)`, `end(result)` are the whole of it; the rest says where the log stands.
  */
-export class EventLog {
+export class EventLog implements CursorLog {
   #events = new FrontQueue<LoggedEvent>();
   /** Number of events that were dropped: the index of the first one that is here. */
   #dropped = 0;
@@ -310,96 +300,5 @@ export class EventLog {
     if (change === 0) return;
     this.#bytes += change;
     this.options.onChange?.(change);
-  }
-}
-
-/** How far one reader has come. */
-export class LogCursor {
-  /** When it took an event last, or began to lag. */
-  tookMs: number | undefined;
-  #index: number;
-  #position: Position | undefined;
-  #opening: LoggedEvent | undefined;
-  /** It is not known yet where the log begins: an opening before the first event is. */
-  #awaitsOpening = false;
-
-  constructor(
-    private readonly log: EventLog,
-    from: ReadFrom,
-    readonly onMore: () => void,
-  ) {
-    this.#index = log.firstIndex;
-    this.tookMs = log.nowMs;
-    if (from.kind === 'after') {
-      this.#position = from.position;
-      return;
-    }
-    this.#position = from.kind === 'kept' ? log.before : log.last;
-    // one that begins with the opening of an attempt gets it anyway
-    if (from.kind === 'now' || log.at(this.#index)?.position.n !== 0)
-      this.#opening = log.openingAt(this.#position);
-    this.#awaitsOpening = from.kind === 'now' && !this.#position && !this.#opening;
-  }
-
-  /** Number of the next event to take, counted from the beginning of the log. */
-  get index(): number {
-    return this.#index;
-  }
-
-  /** The last position taken; undefined when it is not known where the log begins. */
-  get position(): Position | undefined {
-    return this.#position;
-  }
-
-  /** Goes on after a position that was read elsewhere. */
-  moveTo(position: Position): void {
-    this.#position = position;
-  }
-
-  get state(): CursorState {
-    if (this.#isBehind) return 'behind';
-    if (this.log.result && !this.#opening && !this.#next()) return 'ended';
-    return 'waiting';
-  }
-
-  /** The next event; without one, `state` says why. */
-  take(): LoggedEvent | undefined {
-    if (this.#opening) {
-      const opening = this.#opening;
-      this.#opening = undefined;
-      return opening;
-    }
-    if (this.#isBehind) return undefined;
-    const next = this.#next();
-    if (next && this.#awaitsOpening) {
-      this.#awaitsOpening = false;
-      const { attempt, n } = next.position;
-      const late = n > 0 && this.log.openingAt({ attempt, n: n - 1 });
-      if (late) return late;
-    }
-    if (next) {
-      this.#index++;
-      this.#position = next.position;
-      this.tookMs = this.log.nowMs;
-    }
-    return next;
-  }
-
-  close(): void {
-    this.log.close(this);
-  }
-
-  get #isBehind(): boolean {
-    const { before } = this.log;
-    return before !== undefined && this.#position !== undefined && isAfter(before, this.#position);
-  }
-
-  #next(): LoggedEvent | undefined {
-    this.#index = Math.max(this.#index, this.log.firstIndex);
-    for (;;) {
-      const event = this.log.at(this.#index);
-      if (!event || !this.#position || isAfter(event.position, this.#position)) return event;
-      this.#index++;
-    }
   }
 }

@@ -1,7 +1,7 @@
 import { errorText } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import type { LogCursor, ReadFrom } from '../log/event-log.js';
+import type { LogCursor, ReadFrom } from '../log/log-cursor.js';
 import { LoggedEvent } from '../log/logged-event.js';
 import { isNext, type Position } from '../log/position.js';
 import { readRunEvents } from '../store/event/read-run-events.js';

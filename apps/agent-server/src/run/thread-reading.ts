@@ -1,7 +1,7 @@
 import { errorText, PublicError } from '#lib/errors';
 import type { Logger } from '#lib/telemetry';
 import { Backoff, type Clock } from '#lib/time';
-import type { ReadFrom } from '../log/event-log.js';
+import type { ReadFrom } from '../log/log-cursor.js';
 import type { LoggedEvent } from '../log/logged-event.js';
 import type { OutgoingFrame } from '../log/outgoing-frame.js';
 import { BEGINNING, parsePosition, positionText, type Position } from '../log/position.js';
