@@ -18,7 +18,7 @@ import { WORKER } from '../store/worker-scope.js';
 import { observedAttempt } from './observe-runs.js';
 import { runLogFields } from '../wire/run-log-fields.js';
 import type { Execution, Outcome, OutputSink } from '../protocol/execution.js';
-import type { EncodedEvent, RunEvent } from '../stream/run-event.js';
+import { RunAtWork } from './run-at-work.js';
 import type { RunLog, RunLogs } from './run-logs.js';
 import type { RunRelay } from './run-relay.js';
 import type { TemporaryRuns } from './temporary-runs.js';
@@ -26,9 +26,6 @@ import type { ThreadRuns } from './thread-runs.js';
 
 /** Milliseconds between two looks into the queue without a notification; finds delayed runs and lost notifications. */
 const POLL_MS = 1_000;
-
-/** Bytes of output that wait until the run is known to be ours; above it the graph waits too. */
-const MAX_HELD = 1024 * 1024;
 
 /** How long the end of a run waits for a database that is unavailable; after it the lease decides. */
 const FINISH_PATIENCE_MS = 15_000;
@@ -73,26 +70,12 @@ export interface WorkerParts {
   readonly log: Logger;
 }
 
-interface AtWork {
-  readonly execution: Execution;
-  readonly done: Promise<void>;
-  readonly log: RunLog;
-  /** On the monotonic clock. */
-  readonly begunAtMs: number;
-  isRelayed: boolean;
-  /** Until then no other server can have taken the run over, on the monotonic clock. */
-  ownUntilMs: number;
-  /** Output that waits until the run is known to be ours still. */
-  held: (RunEvent | EncodedEvent)[];
-  heldLength: number;
-}
-
 /**
  * Executes runs: as many places as the hosts bear, filled from the queue. Wake-ups (a notification, a run made here, a
  * place that became free) only make it look sooner; looking decides.
  */
 export class Worker {
-  readonly #atWork = new Map<string, AtWork>();
+  readonly #atWork = new Map<string, RunAtWork>();
   /** Places promised to requests that are just making their run. */
   #reserved = 0;
   #isClaiming = false;
@@ -228,28 +211,23 @@ export class Worker {
 
   /** Begins a run whose lease is ours. */
   begin(run: ClaimedRun): void {
-    const { clock, server } = this.parts;
+    const { clock, relay, server } = this.parts;
     const watchers = run.watchers.filter((watcher) => watcher !== server.serverId);
     const isRelayed = watchers.length > 0;
-    if (isRelayed) this.parts.relay.addWatchers(run.runId, watchers);
+    if (isRelayed) relay.addWatchers(run.runId, watchers);
     const log = this.#openLog(run, isRelayed);
     const execution = this.parts.hosts.execution(run, this.#sink(run, log), () =>
       readInput(WORKER, this.parts.sql, run),
     );
-    const entry: AtWork = {
-      execution,
-      log,
-      begunAtMs: clock.monotonicMs(),
-      isRelayed,
-      ownUntilMs: clock.monotonicMs() + server.leaseMs,
-      held: [],
-      heldLength: 0,
-      done: withLogFields(runLogFields(run), () => Promise.resolve().then(() => this.#perform(execution))),
-    };
+    const done = withLogFields(runLogFields(run), () =>
+      Promise.resolve().then(() => this.#perform(execution)),
+    );
+    const { leaseMs } = server;
+    const entry = new RunAtWork({ execution, done, log, isRelayed, relay, leaseMs, clock });
     this.#atWork.set(run.runId, entry);
     const data = JSON.stringify({ run_id: run.runId, attempt: run.attempt });
     const opening = log.events.open(run.attempt, { event: 'metadata', data });
-    if (isRelayed && opening) void this.parts.relay.append(run.runId, opening);
+    if (isRelayed && opening) void relay.append(run.runId, opening);
     if (this.#isDraining) execution.stop({ kind: 'handed-back' });
   }
 
@@ -268,30 +246,14 @@ export class Worker {
   }
 
   #sink(run: ClaimedRun, { events }: RunLog): OutputSink {
-    const { clock } = this.parts;
     return {
       isWanted: () => events.isRecording,
       isAwaited: () => events.isAwaited,
       emit: (event) => {
         const entry = this.#atWork.get(run.runId);
-        if (entry?.execution.run !== run) return;
-        if (clock.monotonicMs() > entry.ownUntilMs) this.#hold(entry, event);
-        else this.#show(entry, event);
+        if (entry?.execution.run === run) entry.emit(event);
       },
     };
-  }
-
-  /** A graph that goes on meanwhile waits rather than fill this process. */
-  #hold(entry: AtWork, event: RunEvent | EncodedEvent): void {
-    // bytes that arrived are a view of what was read with them
-    entry.held.push(typeof event.data === 'string' ? event : { ...event, data: Buffer.from(event.data) });
-    entry.heldLength += event.data.length;
-    if (entry.heldLength > MAX_HELD) entry.execution.hold(true);
-  }
-
-  #show({ log, isRelayed }: AtWork, event: RunEvent | EncodedEvent): void {
-    const logged = log.events.append(event);
-    if (isRelayed && logged) void this.parts.relay.append(log.runId, logged);
   }
 
   /**
@@ -300,11 +262,7 @@ export class Worker {
    */
   renewed(run: ClaimedRun, askedAtMs: number): void {
     const entry = this.#atWork.get(run.runId);
-    if (entry?.execution.run !== run) return;
-    entry.ownUntilMs = askedAtMs + this.parts.server.leaseMs;
-    for (const event of entry.held.splice(0)) this.#show(entry, event);
-    entry.heldLength = 0;
-    entry.execution.hold(false);
+    if (entry?.execution.run === run) entry.renewed(askedAtMs);
   }
 
   async #perform(execution: Execution): Promise<void> {
