@@ -107,14 +107,14 @@ export class AgentServer {
       ...{ app, hasApp: agent.http.app !== undefined },
       ...{ config, webhookSettings, threadTtl, database, graphs, hosts, assistants, secrets, clock, log },
     });
-    const { worker, watches, keeper, follower, runs, state, crons, webhooks, agents, tasks, watch } =
+    const { worker, watches, keeper, follower, runs, outputs, state, crons, webhooks, agents, tasks, watch } =
       services;
     const http = new HttpSide({
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       security: agent.auth?.openapi,
       ...{ sql, assistants, graphs, threads: new ThreadWriter(sql) },
       ...{ hosts, traces: services.traceEraser },
-      runs,
+      ...{ runs, outputs },
       crons,
       state,
       watch,

@@ -20,6 +20,7 @@ import { RunLoads } from './run/run-loads.js';
 import { RunFollower } from './run/run-follower.js';
 import { RunLogs } from './run/run-logs.js';
 import { RunRelay } from './run/run-relay.js';
+import { RunOutputs } from './run/run-outputs.js';
 import { RunService } from './run/run-service.js';
 import { TemporaryRuns } from './run/temporary-runs.js';
 import { ThreadRuns } from './run/thread-runs.js';
@@ -66,6 +67,7 @@ export interface Services {
   readonly keeper: LeaseKeeper;
   readonly follower: RunFollower;
   readonly runs: RunService;
+  readonly outputs: RunOutputs;
   readonly webhooks: WebhookSender;
   readonly crons: CronService;
   readonly ticker: CronTicker;
@@ -119,8 +121,10 @@ export function buildServices(parts: ServiceParts): Services {
     log,
   });
   const watch = new ThreadWatch({ sql, clock, log });
+  const outputs = new RunOutputs({ sql, logs, follower, worker, clock, log });
   const runs = new RunService({
-    ...{ sql, server, assistants, graphs, temporary, onThreads, logs, follower, worker, watch, clock, log },
+    ...{ sql, server, assistants, graphs, temporary, onThreads, worker, watch, clock },
+    ...{ logs, outputs, follower },
     webhooks: webhooks.policy,
     maxRecursionLimit: config.maxRecursionLimit,
     limits: runLimits,
@@ -130,9 +134,7 @@ export function buildServices(parts: ServiceParts): Services {
     authUrl !== '' && platformKey !== undefined ? { url: authUrl, key: platformKey } : undefined;
   const state = new ThreadState({ sql, assistants, graphs, hosts, clock });
   return {
-    server,
-    logs,
-    worker,
+    ...{ server, logs, worker },
     loads: new RunLoads({ sql, server, worker, clock }),
     watches: new WatchAnswers({ worker, logs, relay, clock }),
     follower,
@@ -155,10 +157,9 @@ export function buildServices(parts: ServiceParts): Services {
       ...{ sql, server, assistants, watch, clock, log },
       maxRecursionLimit: config.maxRecursionLimit,
     }),
-    runs,
-    state,
+    ...{ runs, outputs, state },
     agents: new Agents(assistants, hosts),
-    tasks: new Tasks({ sql, runs, states: state, contexts: new ContextThreads(sql), clock }),
+    tasks: new Tasks({ sql, runs, outputs, states: state, contexts: new ContextThreads(sql), clock }),
   };
 }
 

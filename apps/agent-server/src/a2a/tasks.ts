@@ -3,6 +3,7 @@ import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { parseRequestedRun, type RequestedRun } from '../run/requested-run.js';
+import type { RunOutputs } from '../run/run-outputs.js';
 import type { OutputReader, RunReader } from '../run/run-reader.js';
 import type { Asker, RunService, Submitted } from '../run/run-service.js';
 import { uuid7 } from '../run/uuid7.js';
@@ -39,6 +40,7 @@ export interface PastStates {
 export interface TaskParts {
   readonly sql: Sql;
   readonly runs: RunService;
+  readonly outputs: Pick<RunOutputs, 'read' | 'wait'>;
   readonly states: PastStates;
   readonly contexts: ContextThreads;
   readonly clock: Clock;
@@ -252,7 +254,7 @@ export class Tasks {
     if (isTerminal(state) && !mayHaveEnded)
       throw new A2aError('unsupportedOperation', `The task is ${state}; read it by GetTask`);
     const task = buildTask(runs, await this.#answerOf(scope, runs));
-    const stopReading = await this.parts.runs.read(scope, newest.runId, newest.threadId, reader);
+    const stopReading = await this.parts.outputs.read(scope, newest.runId, newest.threadId, reader);
     return { runId: newest.runId, task, scope, stopReading };
   }
 
@@ -263,7 +265,7 @@ export class Tasks {
     const state = stateOfRun(runs.at(-1) ?? runs[0]);
     if (state === 'input-required') await cancelWaitingTask(scope, this.parts.sql, runId, threadId);
     else if (!isTerminal(state)) {
-      const { ended } = await this.parts.runs.wait(scope, runId, threadId);
+      const { ended } = await this.parts.outputs.wait(scope, runId, threadId);
       await this.parts.runs.cancel(scope, runId, threadId, 'interrupt');
       await ended;
     }

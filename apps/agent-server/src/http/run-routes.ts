@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import type { ReadFrom } from '../log/log-cursor.js';
 import { parsePosition } from '../log/position.js';
+import type { RunOutputs } from '../run/run-outputs.js';
 import type { RunReader } from '../run/run-reader.js';
 import {
   parseThreadPosition,
@@ -36,6 +37,7 @@ import { WaitingReply } from './waiting-reply.js';
 
 export interface RunRouteParts extends StreamParts, EraseParts, Pick<ThreadReadingParts, 'watch'> {
   readonly runs: RunService;
+  readonly outputs: RunOutputs;
   readonly log: Logger;
 }
 
@@ -309,7 +311,13 @@ export class RunRoutes {
     const toCancel = shouldCancel ? await authorize(request, 'threads:update', asked) : undefined;
     let stopReading: () => void;
     try {
-      stopReading = await this.parts.runs.read(scopeOf(request), runId, threadId, reader, readFrom(request));
+      stopReading = await this.parts.outputs.read(
+        scopeOf(request),
+        runId,
+        threadId,
+        reader,
+        readFrom(request),
+      );
     } catch (error) {
       reader.abandon();
       throw error;
@@ -406,7 +414,7 @@ export class RunRoutes {
     const threadId = threadIdOf(request) ?? (await this.parts.runs.get(scope, runId)).threadId;
     const shouldWait = wait === '1' || wait === 'true';
     // Waiting begins before the row of the run can be removed
-    const waiting = shouldWait ? await this.parts.runs.wait(scope, runId, threadId) : undefined;
+    const waiting = shouldWait ? await this.parts.outputs.wait(scope, runId, threadId) : undefined;
     await this.parts.runs.cancel(scope, runId, threadId, action);
     await waiting?.ended;
     return reply.code(shouldWait ? 204 : 202).send(shouldWait ? undefined : {});

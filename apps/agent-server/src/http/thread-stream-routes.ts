@@ -23,7 +23,7 @@ import { ThreadFeed } from './thread-stream/thread-feed.js';
 import { ThreadFrames } from './thread-stream/thread-frames.js';
 import { ThreadSocket } from './thread-stream/thread-socket.js';
 
-export interface ThreadStreamParts extends StreamParts, CommandParts, Omit<ProtocolReadingParts, 'runs'> {
+export interface ThreadStreamParts extends StreamParts, CommandParts, Omit<ProtocolReadingParts, 'outputs'> {
   readonly log: Logger;
 }
 

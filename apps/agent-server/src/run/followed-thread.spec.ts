@@ -60,8 +60,8 @@ function partsOf() {
   const sql = new WeakSql(store.pool);
   const clock = new FakeClock();
   const failing = new Set<string>();
-  const runs = {
-    hasOutput: () => true,
+  const outputs = {
+    isKept: () => true,
     async read(_scope: unknown, runId: string, _threadId: unknown, reader: RunReader) {
       if (failing.delete(runId)) throw new Error('Connection terminated unexpectedly');
       if (reader.kind === 'output') reader.attach(readingOf(runId));
@@ -69,7 +69,7 @@ function partsOf() {
     },
   };
   const watch = new ThreadWatch({ sql, clock, log });
-  return { sql, clock, failing, runs, watch, log, keptMs: 60_000 };
+  return { sql, clock, failing, outputs, watch, log, keptMs: 60_000 };
 }
 
 async function newThread(): Promise<string> {

@@ -7,14 +7,14 @@ import { listThreadRuns, THREAD_RUN_PAGE, type ThreadRun } from '../store/run/li
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { addressOf, type EventAddress } from '../stream/thread-protocol.js';
-import type { RunService } from './run-service.js';
+import type { RunOutputs } from './run-outputs.js';
 import { lastSequenceOf, placeOf, positionOf, sequenceOf } from './thread-sequence.js';
 import { ThreadWalk, type ThreadRunPage } from './thread-walk.js';
 import type { ThreadWatch } from './thread-watch.js';
 
 export interface ProtocolReadingParts {
   readonly sql: Sql;
-  readonly runs: Pick<RunService, 'read'>;
+  readonly outputs: Pick<RunOutputs, 'read'>;
   readonly watch: Pick<ThreadWatch, 'follow'>;
   /** How long the output of a run is kept after its end. */
   readonly keptMs: number;

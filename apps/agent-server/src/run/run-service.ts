@@ -1,13 +1,8 @@
-import { errorText, PublicError } from '#lib/errors';
+import { PublicError } from '#lib/errors';
 import type { JsonObject } from '#lib/json';
-import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
-import type { RunResult } from '../log/event-log.js';
-import type { ReadFrom } from '../log/log-cursor.js';
-import { BEGINNING } from '../log/position.js';
 import { requireRunMetadata } from '../store/document-bytes.js';
-import { markStreamed } from '../store/event/mark-streamed.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
 import { shownKwargs, type CancelAction, type WireRun } from '../store/row/run-row.js';
@@ -16,23 +11,22 @@ import type { StoredRun } from '../store/row/stored-run.js';
 import { cancelRun } from '../store/run/cancel-run.js';
 import type { RunLimits } from '../store/run/claim-limited-runs.js';
 import { findObstacle } from '../store/run/find-obstacle.js';
-import { findRunHead, type RunHead } from '../store/run/find-run-head.js';
+import type { RunHead } from '../store/run/find-run-head.js';
 import { findRun } from '../store/run/find-run.js';
 import { findWebhook } from '../store/webhook/find-webhook.js';
 import { submitRun } from '../store/run/submit-run.js';
 import type { Scope } from '../store/scope.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
-import { WORKER } from '../store/worker-scope.js';
 import { configOfRun } from './config-of-run.js';
+import { getRunHead, runNotFound } from './get-run-head.js';
 import { kwargsOf, type Submitter } from './kwargs-of.js';
 import type { RequestedRun } from './requested-run.js';
 import { CANCELLED } from '../protocol/execution.js';
 import type { RunFollower } from './run-follower.js';
-import type { RunLog, RunLogs } from './run-logs.js';
-import type { Reading, RunReader } from './run-reader.js';
-import { RunReading } from './run-reading.js';
-import { runResult } from './run-result.js';
+import type { RunLogs } from './run-logs.js';
+import type { RunOutputs } from './run-outputs.js';
+import type { RunReader } from './run-reader.js';
 import type { TemporaryRuns } from './temporary-runs.js';
 import type { ThreadRuns } from './thread-runs.js';
 import type { ThreadWatch } from './thread-watch.js';
@@ -81,6 +75,7 @@ export interface RunServiceParts {
   readonly temporary: TemporaryRuns;
   readonly onThreads: ThreadRuns;
   readonly logs: RunLogs;
+  readonly outputs: Pick<RunOutputs, 'attach'>;
   readonly follower: RunFollower;
   readonly worker: Worker;
   readonly watch: Pick<ThreadWatch, 'follows' | 'announce'>;
@@ -88,25 +83,14 @@ export interface RunServiceParts {
   readonly maxRecursionLimit: number;
   readonly limits: RunLimits;
   readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /** Timers cannot wait longer; polling finds runs that are delayed for weeks. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-const NOTHING = (): void => undefined;
-
-/** What a reader finds who joins a run that has ended. */
-const NOTHING_LEFT: Reading = { take: () => undefined, state: 'ended', hasEnd: true, close: NOTHING };
-
 /** Runs, as requests see them. Every method speaks for a caller. */
 export class RunService {
   constructor(private readonly parts: RunServiceParts) {}
-
-  /** Whether output of the run is kept here. */
-  hasOutput(runId: string): boolean {
-    return this.parts.logs.find(runId)?.events.isRecording ?? false;
-  }
 
   /**
    * Makes a run and begins it here when a place is free.
@@ -116,13 +100,15 @@ export class RunService {
    *   (webhook)
    */
   async submit(asker: Asker, request: RequestedRun, reader?: RunReader, protocol?: 'v2'): Promise<Submitted> {
-    const { logs, webhooks, worker, watch } = this.parts;
+    const { logs, outputs, webhooks, worker, watch } = this.parts;
     const output = { isStreamed: reader?.kind === 'output', protocol };
     const found = await this.#findFor(asker, request);
     const webhook = request.webhook ? await webhooks.admit(request.webhook) : undefined;
     const run = this.#storedRun(asker, request, { ...output, ...found, webhook });
     const queueing = this.#queueing(asker, request, reader !== undefined);
-    const stopReading = reader ? this.#attach(logs.open(run.runId), reader, { kind: 'now' }) : NOTHING;
+    const stopReading = reader
+      ? outputs.attach(logs.open(run.runId), reader, { kind: 'now' })
+      : () => undefined;
     if (watch.follows(run.threadId)) logs.record(logs.open(run.runId));
     try {
       const queued = await this.#queue(asker.scope, run, queueing);
@@ -258,10 +244,8 @@ export class RunService {
   }
 
   /** @throws PublicError `not_found` */
-  async get(scope: Scope, runId: string, threadId?: string): Promise<RunHead> {
-    const head = await findRunHead(scope, this.parts.sql, runId, threadId);
-    if (!head) throw runNotFound(runId);
-    return head;
+  get(scope: Scope, runId: string, threadId?: string): Promise<RunHead> {
+    return getRunHead(scope, this.parts.sql, runId, threadId);
   }
 
   /** A run on the wire, with what it waits for, and how far its webhook is once it has ended. @throws PublicError `not_found` */
@@ -278,95 +262,12 @@ export class RunService {
     return webhook ? { ...wire, webhook } : wire;
   }
 
-  /**
-   * Reads a run's output. From now on by default: one that has ended ends the reader at once. Everything that is kept is
-   * for runs made with `stream_resumable`; whoever names the last event it has seen goes on after it, also at another
-   * server and for a time after the end of the run.
-   * @throws PublicError `not_found`
-   */
-  async read(
-    scope: Scope,
-    runId: string,
-    threadId: string | undefined,
-    reader: RunReader,
-    wanted: ReadFrom = { kind: 'now' },
-  ): Promise<() => void> {
-    const { logs, worker } = this.parts;
-    // Taken hold of before the row is read: a log that ends meanwhile still has the result
-    const logHere = worker.find(runId) && logs.open(runId);
-    const head = await this.get(scope, runId, threadId);
-    const from: ReadFrom = wanted.kind === 'kept' && !head.isResumable ? { kind: 'now' } : wanted;
-    const log = logHere ?? logs.find(runId);
-    if (log?.isAtWork || log?.events.result) return this.#attach(log, reader, from);
-    if (head.hasEnded && (reader.kind === 'result' || from.kind === 'now')) {
-      if (reader.kind === 'result') reader.ended(await runResult(scope, this.parts.sql, head));
-      else reader.attach(NOTHING_LEFT);
-      return NOTHING;
-    }
-    return this.#readElsewhere(head, reader, from);
-  }
-
-  /** What another server makes, or made. */
-  #readElsewhere({ runId, status, attempt }: RunHead, reader: RunReader, from: ReadFrom): () => void {
-    const { logs, follower } = this.parts;
-    const log = logs.open(runId);
-    const { events } = log;
-    if (follower.follows(runId)) return this.#attach(log, reader, from);
-    // what this server made of it before may go on where it stopped; a position of the client is for its reading alone
-    if (!log.isMadeHere || from.kind === 'now') events.restart(from.kind === 'kept' ? BEGINNING : undefined);
-    if (from.kind === 'now' && status === 'running')
-      events.describe({
-        event: 'metadata',
-        data: JSON.stringify({ run_id: runId, attempt }),
-      });
-    const stopReading = this.#attach(log, reader, from);
-    follower.follow(log, {
-      mayBeginLater: from.kind === 'kept',
-      wanted: from.kind === 'after' ? from.position : undefined,
-      isFromNow: from.kind === 'now' && status === 'running',
-    });
-    return stopReading;
-  }
-
-  #attach(log: RunLog, reader: RunReader, from: ReadFrom): () => void {
-    const { sql, logs, follower, clock } = this.parts;
-    if (reader.kind === 'result') {
-      const stopWaiting = log.events.whenEnded((result) => reader.ended(result));
-      return () => {
-        stopWaiting();
-        logs.release(log);
-      };
-    }
-    if (log.isAtWork && !log.events.isRecording) this.#markStreamed(log);
-    const parts = { sql, logs, follower, clock, log: this.parts.log };
-    const reading = new RunReading(log, from, () => reader.more(), parts);
-    reader.attach(reading);
-    return () => reading.close();
-  }
-
-  #markStreamed({ runId }: RunLog): void {
-    markStreamed(WORKER, this.parts.sql, runId).catch((error: unknown) =>
-      this.parts.log.warn({ run_id: runId, error: errorText(error) }, 'noting that a run is read failed'),
-    );
-  }
-
-  /**
-   * Begins to wait for a run's end.
-   * @returns once the waiting has begun, so that the end of the run is not missed; `ended` is the end
-   * @throws PublicError `not_found`
-   */
-  async wait(scope: Scope, runId: string, threadId: string): Promise<{ ended: Promise<RunResult> }> {
-    const { promise, resolve } = Promise.withResolvers<RunResult>();
-    await this.read(scope, runId, threadId, { kind: 'result', ended: resolve });
-    return { ended: promise };
-  }
-
   /** Asks for a run's end; one that has ended already is what was asked for. @throws PublicError `not_found` */
   async cancel(scope: Scope, runId: string, threadId: string, action: CancelAction): Promise<void> {
     const outcome = await cancelRun(scope, this.parts.sql, runId, threadId, action);
     switch (outcome) {
       case 'no_run':
-        throw new PublicError('not_found', `Run ${runId} not found`);
+        throw runNotFound(runId);
       case 'ended':
         return undefined;
       case 'done':
@@ -385,10 +286,6 @@ export class RunService {
     logs.find(runId)?.events.append({ event: 'error', data: JSON.stringify(CANCELLED) });
     logs.end(runId, { body: JSON.stringify({ __error__: CANCELLED }) });
   }
-}
-
-function runNotFound(runId: string): PublicError {
-  return new PublicError('not_found', `Run ${runId} not found`);
 }
 
 /** A longer input is read when its attempt begins, which may have to wait. */

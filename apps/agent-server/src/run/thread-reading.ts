@@ -13,7 +13,7 @@ import type { WireThread } from '../store/row/thread-row.js';
 import { findThread } from '../store/thread/find-thread.js';
 import type { RunEvent } from '../stream/run-event.js';
 import { OUTPUT_LOST } from './run-reader.js';
-import type { RunService } from './run-service.js';
+import type { RunOutputs } from './run-outputs.js';
 import { ThreadWalk, type ThreadRunPage } from './thread-walk.js';
 import type { ThreadWatch } from './thread-watch.js';
 
@@ -27,7 +27,7 @@ const MAX_UNSHOWN = 2_000;
 const PAUSES = { firstMs: 250, longestMs: 10_000 };
 
 export interface ThreadReadingParts {
-  readonly runs: Pick<RunService, 'read' | 'hasOutput'>;
+  readonly outputs: Pick<RunOutputs, 'read' | 'isKept'>;
   readonly watch: Pick<ThreadWatch, 'follow'>;
   readonly sql: Sql;
   readonly clock: Clock;
@@ -159,7 +159,7 @@ export class ThreadReading {
     const { newest, wanted } = this.since;
     if (typeof wanted === 'object' && runId === wanted.runId)
       return { kind: 'after', position: wanted.position };
-    const isHere = this.parts.runs.hasOutput(runId);
+    const isHere = this.parts.outputs.isKept(runId);
     const isOver = status !== 'pending' && status !== 'running';
     // of a run that ended elsewhere before it was seen, nothing but that is known
     if (isOver && !isHere) return undefined;

@@ -6,7 +6,7 @@ import type { LoggedEvent } from '../log/logged-event.js';
 import type { ThreadRun } from '../store/run/list-thread-runs.js';
 import type { Scope } from '../store/scope.js';
 import type { Reading } from './run-reader.js';
-import type { RunService } from './run-service.js';
+import type { RunOutputs } from './run-outputs.js';
 import type { ThreadWatch } from './thread-watch.js';
 
 /** Runs that are held while their turn has not come; the rest stays in the database. */
@@ -18,7 +18,7 @@ const MAX_AHEAD = 32;
 const PAUSES = { firstMs: 250, longestMs: 10_000 };
 
 export interface ThreadWalkParts {
-  readonly runs: Pick<RunService, 'read'>;
+  readonly outputs: Pick<RunOutputs, 'read'>;
   readonly watch: Pick<ThreadWatch, 'follow'>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -201,7 +201,7 @@ export class ThreadWalk {
     const attach = (reading: Reading): void => void (entry.reading = reading);
     const reader = { kind: 'output' as const, attach, more: this.onMore };
     try {
-      entry.stop = await this.parts.runs.read(scope, runId, threadId, reader, from);
+      entry.stop = await this.parts.outputs.read(scope, runId, threadId, reader, from);
       return true;
     } catch (error) {
       if (!(error instanceof PublicError) || error.code !== 'not_found') throw error;

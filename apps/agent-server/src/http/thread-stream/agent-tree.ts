@@ -3,7 +3,7 @@ import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { Reading } from '../../run/run-reader.js';
-import type { RunService } from '../../run/run-service.js';
+import type { RunOutputs } from '../../run/run-outputs.js';
 import { findRunPlace } from '../../store/run/find-run-place.js';
 import { listThreadRuns, type ThreadRun } from '../../store/run/list-thread-runs.js';
 import type { Scope } from '../../store/scope.js';
@@ -32,7 +32,7 @@ export interface AgentTreeNode {
 
 export interface AgentTreeParts {
   readonly sql: Sql;
-  readonly runs: Pick<RunService, 'read' | 'hasOutput'>;
+  readonly outputs: Pick<RunOutputs, 'read' | 'isKept'>;
   readonly clock: Clock;
 }
 
@@ -85,7 +85,7 @@ interface Lifecycle {
 async function lifecycleOf(
   run: ThreadRun,
   { scope, threadId }: { readonly scope: Scope; readonly threadId: string },
-  { runs, clock }: AgentTreeParts,
+  { outputs, clock }: AgentTreeParts,
 ): Promise<Lifecycle[]> {
   let reading: Reading | undefined;
   let isNews = false;
@@ -94,10 +94,10 @@ async function lifecycleOf(
     attach: (given: Reading): void => void (reading = given),
     more: (): void => void (isNews = true),
   };
-  const isHere = runs.hasOutput(run.runId);
+  const isHere = outputs.isKept(run.runId);
   let stop: () => void;
   try {
-    stop = await runs.read(scope, run.runId, threadId, reader, { kind: 'kept' });
+    stop = await outputs.read(scope, run.runId, threadId, reader, { kind: 'kept' });
   } catch (error) {
     if (error instanceof PublicError && error.code === 'not_found') return [];
     throw error;

@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json
 import type { Clock } from '#lib/time';
 import { unsupported } from '../../run/request-shapes.js';
 import { requestedRun, type RequestedRun } from '../../run/requested-run.js';
+import type { RunOutputs } from '../../run/run-outputs.js';
 import type { Asker, RunService } from '../../run/run-service.js';
 import type { Scope } from '../../store/scope.js';
 import type { Sql } from '../../store/sql.js';
@@ -52,6 +53,7 @@ const stateGet = z.looseObject({ keys: z.array(z.string()).max(1_000).nullish() 
 export interface CommandParts {
   readonly sql: Sql;
   readonly runs: RunService;
+  readonly outputs: RunOutputs;
   readonly state: Pick<ThreadState, 'get'>;
   readonly clock: Clock;
 }

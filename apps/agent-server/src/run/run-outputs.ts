@@ -1,0 +1,116 @@
+import { errorText } from '#lib/errors';
+import type { RunResult } from '../log/event-log.js';
+import type { ReadFrom } from '../log/log-cursor.js';
+import { BEGINNING } from '../log/position.js';
+import { markStreamed } from '../store/event/mark-streamed.js';
+import type { RunHead } from '../store/run/find-run-head.js';
+import type { Scope } from '../store/scope.js';
+import { WORKER } from '../store/worker-scope.js';
+import { getRunHead } from './get-run-head.js';
+import type { RunLog } from './run-logs.js';
+import type { Reading, RunReader } from './run-reader.js';
+import { type ReadingParts, RunReading } from './run-reading.js';
+import { runResult } from './run-result.js';
+import type { Worker } from './worker.js';
+
+export interface RunOutputsParts extends ReadingParts {
+  readonly worker: Pick<Worker, 'find'>;
+}
+
+const NOTHING = (): void => undefined;
+
+/** What a reader finds who joins a run that has ended. */
+const NOTHING_LEFT: Reading = { take: () => undefined, state: 'ended', hasEnd: true, close: NOTHING };
+
+/** What runs put out, wherever they are performed, and how they end: for those who read along or wait. */
+export class RunOutputs {
+  constructor(private readonly parts: RunOutputsParts) {}
+
+  /** Whether output of the run is kept here. */
+  isKept(runId: string): boolean {
+    return this.parts.logs.find(runId)?.events.isRecording ?? false;
+  }
+
+  /**
+   * Reads a run's output. From now on by default: one that has ended ends the reader at once. Everything that is kept is
+   * for runs made with `stream_resumable`; whoever names the last event it has seen goes on after it, also at another
+   * server and for a time after the end of the run.
+   * @throws PublicError `not_found`
+   */
+  async read(
+    scope: Scope,
+    runId: string,
+    threadId: string | undefined,
+    reader: RunReader,
+    wanted: ReadFrom = { kind: 'now' },
+  ): Promise<() => void> {
+    const { logs, worker } = this.parts;
+    // Taken hold of before the row is read: a log that ends meanwhile still has the result
+    const logHere = worker.find(runId) && logs.open(runId);
+    const head = await getRunHead(scope, this.parts.sql, runId, threadId);
+    const from: ReadFrom = wanted.kind === 'kept' && !head.isResumable ? { kind: 'now' } : wanted;
+    const log = logHere ?? logs.find(runId);
+    if (log?.isAtWork || log?.events.result) return this.attach(log, reader, from);
+    if (head.hasEnded && (reader.kind === 'result' || from.kind === 'now')) {
+      if (reader.kind === 'result') reader.ended(await runResult(scope, this.parts.sql, head));
+      else reader.attach(NOTHING_LEFT);
+      return NOTHING;
+    }
+    return this.#readElsewhere(head, reader, from);
+  }
+
+  /** What another server makes, or made. */
+  #readElsewhere({ runId, status, attempt }: RunHead, reader: RunReader, from: ReadFrom): () => void {
+    const { logs, follower } = this.parts;
+    const log = logs.open(runId);
+    const { events } = log;
+    if (follower.follows(runId)) return this.attach(log, reader, from);
+    // what this server made of it before may go on where it stopped; a position of the client is for its reading alone
+    if (!log.isMadeHere || from.kind === 'now') events.restart(from.kind === 'kept' ? BEGINNING : undefined);
+    if (from.kind === 'now' && status === 'running')
+      events.describe({
+        event: 'metadata',
+        data: JSON.stringify({ run_id: runId, attempt }),
+      });
+    const stopReading = this.attach(log, reader, from);
+    follower.follow(log, {
+      mayBeginLater: from.kind === 'kept',
+      wanted: from.kind === 'after' ? from.position : undefined,
+      isFromNow: from.kind === 'now' && status === 'running',
+    });
+    return stopReading;
+  }
+
+  /** Leads output that begins here to a reader. @returns stops the reading */
+  attach(log: RunLog, reader: RunReader, from: ReadFrom): () => void {
+    const { logs } = this.parts;
+    if (reader.kind === 'result') {
+      const stopWaiting = log.events.whenEnded((result) => reader.ended(result));
+      return () => {
+        stopWaiting();
+        logs.release(log);
+      };
+    }
+    if (log.isAtWork && !log.events.isRecording) this.#markStreamed(log);
+    const reading = new RunReading(log, from, () => reader.more(), this.parts);
+    reader.attach(reading);
+    return () => reading.close();
+  }
+
+  #markStreamed({ runId }: RunLog): void {
+    markStreamed(WORKER, this.parts.sql, runId).catch((error: unknown) =>
+      this.parts.log.warn({ run_id: runId, error: errorText(error) }, 'noting that a run is read failed'),
+    );
+  }
+
+  /**
+   * Begins to wait for a run's end.
+   * @returns once the waiting has begun, so that the end of the run is not missed; `ended` is the end
+   * @throws PublicError `not_found`
+   */
+  async wait(scope: Scope, runId: string, threadId: string): Promise<{ ended: Promise<RunResult> }> {
+    const { promise, resolve } = Promise.withResolvers<RunResult>();
+    await this.read(scope, runId, threadId, { kind: 'result', ended: resolve });
+    return { ended: promise };
+  }
+}
