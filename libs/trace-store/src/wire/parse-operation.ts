@@ -13,6 +13,7 @@ import {
   skipSpace,
   validateJson,
 } from './json-scanner.js';
+import { type LightMembers, MemberReader, storable } from './member-reader.js';
 import type { MemberNote } from './member-note.js';
 import { replaceNonFinite } from './replace-non-finite.js';
 import { repairSurrogates } from './repair-surrogates.js';
@@ -20,20 +21,10 @@ import type { ProjectReference } from '../project/project-reference.js';
 import type { RunChange } from './run-change.js';
 import { PAYLOAD_FIELDS, type PayloadField } from '../run/payload-field.js';
 import type { RunOperation } from './run-operation.js';
-import type { RunPayloads, RunStatus } from '../run/stored-run.js';
-import { parseWireTime } from './wire-time.js';
+import type { RunPayloads } from '../run/stored-run.js';
 import { cost, factsInExtra, firstTokenTime, usageInOutputs, usageOf } from './usage.js';
 
-type Location = readonly (string | number)[];
-type Light = Readonly<Record<string, unknown>>;
 type Payloads = Partial<Record<PayloadField, Buffer>>;
-
-const STATUSES: readonly string[] = [
-  'pending',
-  'success',
-  'error',
-  'interrupted',
-] satisfies readonly RunStatus[];
 
 /** Light members that are read. */
 const LIGHT = new Set([
@@ -70,111 +61,12 @@ const MAX_MEMBER_NAME = 100;
 
 /** A parsed value takes many times the memory of its text. */
 const MAX_LIGHT_BYTES = 1 << 20;
-/** Tags are read and written whole whenever a run changes. */
-const MAX_TAGS = 1000;
-const MAX_TAG_CHARS = 65_536;
 const MAX_NAME_CHARS = 10_000;
 /** A payload is nested no deeper beside its run than it may be inside of it: waiting updates are stored in one piece. */
 const MAX_PAYLOAD_DEPTH = MAX_JSON_DEPTH - 1;
 
-/** Text that Postgres can hold: U+0000 and halves of surrogate pairs are made visible instead of losing the run. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '\uFFFD').toWellFormed();
-}
-
-/** Collects what is wrong with one operation. */
-class Reader {
-  readonly problems: FieldProblem[] = [];
-  readonly #notes = new Map<string, MemberNote>();
-
-  constructor(
-    readonly place: Location,
-    readonly light: Light,
-  ) {}
-
-  get notes(): readonly MemberNote[] {
-    return [...this.#notes.values()];
-  }
-
-  note(name: string, msg: string, type: string, kind: MemberNote['kind'] = 'mended'): void {
-    this.#notes.set(`${name} ${type}`, { loc: [...this.place, name], msg, type, kind });
-  }
-
-  refuse(name: string, msg: string, type: string): undefined {
-    this.problems.push({ loc: [...this.place, name], msg, type });
-    return undefined;
-  }
-
-  require(name: string): void {
-    const isRefused = this.problems.some(({ loc }) => loc.at(-1) === name);
-    if ((this.light[name] ?? undefined) === undefined && !isRefused)
-      this.refuse(name, 'Field required', 'missing');
-  }
-
-  /** Undefined for missing and null. */
-  text(name: string, maxLength: number): string | undefined {
-    const value = this.light[name];
-    if (value === undefined || value === null) return undefined;
-    if (typeof value !== 'string') return this.refuse(name, 'Input should be a valid string', 'string_type');
-    if (value.length > maxLength)
-      return this.refuse(name, `String should have at most ${maxLength} characters`, 'string_too_long');
-    return storable(value);
-  }
-
-  /** Too long a text is cut instead of losing its run. */
-  cutText(name: string, maxLength: number): string | undefined {
-    const value = this.light[name];
-    if (typeof value !== 'string' || value.length <= maxLength) return this.text(name, maxLength);
-    this.note(name, `String was cut to its first ${maxLength} characters`, 'string_too_long');
-    const cut = value.slice(0, maxLength);
-    return storable(/[\uD800-\uDBFF]$/.test(cut) ? cut.slice(0, -1) : cut);
-  }
-
-  uuid(name: string): string | undefined {
-    const value = this.light[name];
-    if (value === undefined || value === null) return undefined;
-    if (!isUuid(value)) return this.refuse(name, 'Input should be a valid UUID', 'uuid_parsing');
-    return value.toLowerCase();
-  }
-
-  time(name: string): Instant | undefined {
-    const value = this.light[name];
-    if (value === undefined || value === null) return undefined;
-    return (
-      parseWireTime(value) ??
-      this.refuse(
-        name,
-        'Input should be an ISO 8601 time or milliseconds since 1970, in the years 1 to 9999',
-        'datetime_parsing',
-      )
-    );
-  }
-
-  tags(): readonly string[] | undefined {
-    const value = this.light['tags'];
-    if (value === undefined || value === null) return undefined;
-    if (!Array.isArray(value)) return this.refuse('tags', 'Input should be a list of strings', 'list_type');
-    if (!value.every((tag) => typeof tag === 'string'))
-      this.note('tags', 'Tags that are not strings were replaced by their JSON text', 'string_type');
-    const tags = value.map((tag: unknown) => (typeof tag === 'string' ? tag : JSON.stringify(tag)));
-    if (tags.length > MAX_TAGS || tags.reduce((sum, tag) => sum + tag.length, 0) > MAX_TAG_CHARS)
-      return this.refuse(
-        'tags',
-        `List should have at most ${MAX_TAGS} items of together at most ${MAX_TAG_CHARS} characters`,
-        'too_long',
-      );
-    return tags.map(storable);
-  }
-
-  status(): RunStatus | undefined {
-    const value = this.text('status', 100)?.toLowerCase();
-    // words of other clients' own are not an error: status follows from end time and error then
-    return value !== undefined && STATUSES.includes(value) ? (value as RunStatus) : undefined;
-  }
-}
-
 interface SplitRun {
-  readonly light: Light;
+  readonly light: LightMembers;
   readonly payloads: Payloads;
   readonly tooLong: readonly string[];
   readonly nonFinite: readonly string[];
@@ -238,7 +130,7 @@ interface Derived {
 const NOT_FINITE = 'NaN and Infinity, which JSON has no words for, were replaced by null';
 
 /** The payload as valid JSON; undefined where nothing is left of it. @throws JsonSyntaxError */
-function finiteJson(reader: Reader, field: PayloadField, bytes: Buffer): Buffer | undefined {
+function finiteJson(reader: MemberReader, field: PayloadField, bytes: Buffer): Buffer | undefined {
   try {
     validateJson(bytes, MAX_PAYLOAD_DEPTH);
     return bytes;
@@ -251,7 +143,7 @@ function finiteJson(reader: Reader, field: PayloadField, bytes: Buffer): Buffer 
   }
 }
 
-function payloadsOf(reader: Reader, raw: Payloads): RunPayloads {
+function payloadsOf(reader: MemberReader, raw: Payloads): RunPayloads {
   const payloads: { -readonly [K in keyof RunPayloads]: RunPayloads[K] } = {};
   for (const field of PAYLOAD_FIELDS) {
     const given = raw[field];
@@ -272,7 +164,7 @@ function payloadsOf(reader: Reader, raw: Payloads): RunPayloads {
   return payloads;
 }
 
-function derive(reader: Reader, raw: Payloads): Derived {
+function derive(reader: MemberReader, raw: Payloads): Derived {
   const payloads = payloadsOf(reader, raw);
   const facts = payloads.extra ? factsInExtra(payloads.extra) : {};
   return {
@@ -287,7 +179,7 @@ function derive(reader: Reader, raw: Payloads): Derived {
 }
 
 /** Clients that fill the columns themselves send 0 for "unknown". */
-function explicitUsage(light: Light): Light {
+function explicitUsage(light: LightMembers): LightMembers {
   return Object.fromEntries(
     Object.entries(light).filter(
       ([name, value]) =>
@@ -296,14 +188,14 @@ function explicitUsage(light: Light): Light {
   );
 }
 
-function projectOf(reader: Reader): ProjectReference | undefined {
+function projectOf(reader: MemberReader): ProjectReference | undefined {
   const id = reader.uuid('session_id');
   if (id !== undefined) return { kind: 'id', id };
   const name = reader.text('session_name', 512) ?? reader.text('project_name', 512);
   return name === undefined || name === '' ? undefined : { kind: 'name', name };
 }
 
-function dottedOrderOf(reader: Reader): DottedOrder | undefined {
+function dottedOrderOf(reader: MemberReader): DottedOrder | undefined {
   const text = reader.text('dotted_order', 100_000);
   if (text === undefined || text === '') return undefined;
   return (
@@ -317,7 +209,11 @@ function dottedOrderOf(reader: Reader): DottedOrder | undefined {
 }
 
 /** The id of a run whose sender leaves it to the server. */
-function idFor(reader: Reader, { newId }: RunOperation, order: DottedOrder | undefined): string | undefined {
+function idFor(
+  reader: MemberReader,
+  { newId }: RunOperation,
+  order: DottedOrder | undefined,
+): string | undefined {
   if (newId === undefined || (reader.light['id'] ?? undefined) !== undefined) return undefined;
   const id = order?.id ?? newId;
   reader.note('id', `The run came without an id; it was stored as ${id}`, 'missing');
@@ -325,7 +221,7 @@ function idFor(reader: Reader, { newId }: RunOperation, order: DottedOrder | und
 }
 
 /** The ids that a dotted order spells must be the ids that the run states. */
-function checkOrder(reader: Reader, id: string | undefined, order: DottedOrder | undefined): void {
+function checkOrder(reader: MemberReader, id: string | undefined, order: DottedOrder | undefined): void {
   if (!order) return;
   const stated = { trace_id: reader.uuid('trace_id'), parent_run_id: reader.uuid('parent_run_id') };
   if (id !== undefined && order.id !== id)
@@ -362,7 +258,7 @@ export function parseOperation(kind: 'post' | 'patch', operation: RunOperation):
     const problems = [{ loc: place, msg: error.message, type: 'json_invalid' }];
     return { problems, ...(isUuid(operation.id) ? { id: operation.id.toLowerCase() } : {}) };
   }
-  const reader = new Reader(place, parts.light);
+  const reader = new MemberReader(place, parts.light);
   for (const name of parts.tooLong)
     reader.refuse(name, `Input should be at most ${MAX_LIGHT_BYTES} bytes long`, 'too_long');
   for (const name of parts.nonFinite) reader.note(name, NOT_FINITE, 'not_finite');
