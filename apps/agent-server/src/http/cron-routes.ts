@@ -9,7 +9,7 @@ import type { CallerScope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { callerFields } from './caller-fields.js';
 import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
-import { hasPathPart, pageOf, pathId } from './request-parts.js';
+import { pageOf, pathId, threadIdOf } from './request-parts.js';
 import { access } from './route-access.js';
 import { paginate, selected } from './search-answer.js';
 
@@ -45,7 +45,7 @@ function changerOf(request: FastifyRequest): CronChanger {
 /** Routes about crons: runs that are made again and again. */
 export function registerCronRoutes(app: FastifyInstance, { sql, crons }: CronRouteParts): void {
   const create = async (request: FastifyRequest): Promise<unknown> => {
-    const threadId = hasPathPart(request, 'thread_id') ? pathId(request, 'thread_id') : undefined;
+    const threadId = threadIdOf(request);
     const maker: CronMaker = {
       scope: scopeOf(request),
       threadId,

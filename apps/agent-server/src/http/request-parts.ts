@@ -46,6 +46,11 @@ export function pathId(request: FastifyRequest, name: string): string {
   ]);
 }
 
+/** The thread of an address that exists with and without one. @throws PublicError `invalid` */
+export function threadIdOf(request: FastifyRequest): string | undefined {
+  return hasPathPart(request, 'thread_id') ? pathId(request, 'thread_id') : undefined;
+}
+
 /** Any text of the path that may go into the database. @throws PublicError `invalid` */
 export function pathText(request: FastifyRequest, name: string): string {
   const value = pathPart(request, name);

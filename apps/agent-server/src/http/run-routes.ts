@@ -2,23 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
-import type { ReadFrom } from '../log/log-cursor.js';
-import { parsePosition } from '../log/position.js';
 import type { RunOutputs } from '../run/run-outputs.js';
 import type { RunReader } from '../run/run-reader.js';
-import {
-  parseThreadPosition,
-  THREAD_MODES,
-  ThreadReading,
-  type ThreadFrom,
-  type ThreadReadingParts,
-} from '../run/thread-reading.js';
-import { UUID_PATTERN } from '#lib/resources';
-import { parseBody, parseInput } from '../run/request-shapes.js';
+import { THREAD_MODES, ThreadReading, type ThreadReadingParts } from '../run/thread-reading.js';
+import { parseInput } from '../run/request-shapes.js';
 import { parseRequestedRun } from '../run/requested-run.js';
 import type { Asker, RunOrder, RunService, Submitted } from '../run/run-service.js';
-import type { CancelAction } from '../store/row/run-row.js';
-import { listActiveRuns } from '../store/run/list-active-runs.js';
 import { listRuns } from '../store/run/list-runs.js';
 import type { Scope } from '../store/scope.js';
 import { getThreadHead } from '../store/thread/get-thread-head.js';
@@ -28,8 +17,10 @@ import { askAgain } from './ask-again.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
+import { registerCancelRoutes } from './cancel-routes.js';
 import { EventStream, type StreamParts } from './event-stream.js';
-import { hasPathPart, listOf, pageOf, pathId, queryOf } from './request-parts.js';
+import { readFrom, threadReadFrom } from './read-from.js';
+import { listOf, pageOf, pathId, queryOf, threadIdOf } from './request-parts.js';
 import { eraseRun, type EraseParts } from './erase-routes.js';
 import { access } from './route-access.js';
 import { selected } from './search-answer.js';
@@ -91,41 +82,6 @@ function locations(
   return { 'content-location': path, location: query.size > 0 ? `${again}?${query.toString()}` : again };
 }
 
-/** What clients send for everything that is kept. */
-const EVERYTHING = ['-1', '-', '0'];
-
-function lastEventId({ headers }: FastifyRequest): string {
-  const given = headers['last-event-id'];
-  return typeof given === 'string' ? given : '';
-}
-
-function unknownEvent(given: string, of: string): PublicError {
-  return new PublicError(
-    'bad_request',
-    `Last-Event-ID: "${given.slice(0, 80)}" is not the id of an event of ${of}; send the id of the last event received, or -1 for everything that is kept`,
-  );
-}
-
-/** @throws PublicError `bad_request` */
-function threadReadFrom(request: FastifyRequest): ThreadFrom {
-  const given = lastEventId(request);
-  if (given === '') return 'now';
-  if (EVERYTHING.includes(given)) return 'kept';
-  const position = parseThreadPosition(given);
-  if (position) return position;
-  throw unknownEvent(given, 'a thread');
-}
-
-/** @throws PublicError `bad_request` */
-function readFrom(request: FastifyRequest): ReadFrom {
-  const given = lastEventId(request);
-  if (given === '') return { kind: 'now' };
-  if (EVERYTHING.includes(given)) return { kind: 'kept' };
-  const position = parsePosition(given);
-  if (position) return { kind: 'after', position };
-  throw unknownEvent(given, 'a run');
-}
-
 const FIELDS = [
   ...['run_id', 'thread_id', 'assistant_id', 'created_at', 'updated_at'],
   ...['status', 'metadata', 'kwargs', 'multitask_strategy'],
@@ -147,36 +103,6 @@ const threadModes = z.object({
 function modesOf(given: unknown): StreamMode[] | undefined {
   const { stream_mode: modes } = parseInput(joinModes, { stream_mode: given }, 'query');
   return modes && modes.length > 0 ? modes : undefined;
-}
-
-const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid').toLowerCase();
-const cancellation = z
-  .object({
-    thread_id: uuid.nullish(),
-    run_ids: z.array(uuid).max(1_000).nullish(),
-    status: z.enum(['pending', 'running', 'all']).nullish(),
-  })
-  .refine(({ run_ids, status }) => Boolean(run_ids) !== Boolean(status), 'needs either run_ids or status')
-  .refine(
-    ({ run_ids, thread_id }) => !run_ids || Boolean(thread_id),
-    'run_ids need the thread_id of their thread',
-  );
-
-/** @throws PublicError `bad_request` */
-function actionOf(request: FastifyRequest): CancelAction {
-  const { action = 'interrupt' } = queryOf(request);
-  if (action !== 'interrupt' && action !== 'rollback')
-    throw new PublicError('bad_request', 'action must be interrupt or rollback');
-  return action;
-}
-
-/** A run that was found a moment ago and is gone is what was asked for. */
-function ignoreGone(error: unknown): void {
-  if (!(error instanceof PublicError) || error.code !== 'not_found') throw error;
-}
-
-function threadIdOf(request: FastifyRequest): string | undefined {
-  return hasPathPart(request, 'thread_id') ? pathId(request, 'thread_id') : undefined;
 }
 
 function askerOf(request: FastifyRequest, scope: Scope = scopeOf(request)): Asker {
@@ -216,14 +142,8 @@ export class RunRoutes {
         const modes = modesOf(queryOf(request)['stream_mode']);
         return this.#joined(request, reply, new EventStream(reply.raw, this.parts, modes), modes);
       });
-      app.post(`${prefix}/runs/:run_id/cancel`, access('threads:update'), (request, reply) =>
-        this.#cancel(request, reply),
-      );
     }
-    app.post('/runs/cancel', access('threads:update'), async (request, reply) => {
-      await this.#cancelMany(request);
-      return reply.code(204).send();
-    });
+    registerCancelRoutes(app, this.parts);
     app.post('/runs/batch', access('any'), (request) => this.#createAll(request));
     app.get('/threads/:thread_id/runs', access('threads:search'), async (request) => {
       const query = parseInput(runList, request.query, 'query');
@@ -391,35 +311,7 @@ export class RunRoutes {
   stop(): void {
     for (const [response, reader] of this.#open) if (!reader.isEnded) response.destroy();
   }
-
-  async #cancelMany(request: FastifyRequest): Promise<void> {
-    const { thread_id: threadId, run_ids: runIds, status } = parseBody(cancellation, request.body);
-    const [scope, action] = [scopeOf(request), actionOf(request)];
-    for (const runId of runIds ?? []) await this.parts.runs.cancel(scope, runId, threadId ?? '', action);
-    for (const one of status === 'all' ? (['pending', 'running'] as const) : status ? [status] : [])
-      for (const { runId, threadId: of } of await listActiveRuns(
-        scope,
-        this.parts.sql,
-        one,
-        threadId ?? undefined,
-      ))
-        await this.parts.runs.cancel(scope, runId, of, action).catch(ignoreGone);
-  }
-
-  async #cancel(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const runId = pathId(request, 'run_id');
-    const { wait } = queryOf(request);
-    const action = actionOf(request);
-    const scope = scopeOf(request);
-    const threadId = threadIdOf(request) ?? (await this.parts.runs.get(scope, runId)).threadId;
-    const shouldWait = wait === '1' || wait === 'true';
-    // Waiting begins before the row of the run can be removed
-    const waiting = shouldWait ? await this.parts.outputs.wait(scope, runId, threadId) : undefined;
-    await this.parts.runs.cancel(scope, runId, threadId, action);
-    await waiting?.ended;
-    return reply.code(shouldWait ? 204 : 202).send(shouldWait ? undefined : {});
-  }
 }
 
 /** What requests bring, for the description of the routes. */
-export const RUN_SHAPES = { runList, joinModes, threadModes, cancellation };
+export const RUN_SHAPES = { runList, joinModes, threadModes };

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CRON_SHAPES } from '../../cron/requested-cron.js';
 import { requestedRun } from '../../run/requested-run.js';
 import { ASSISTANT_SHAPES } from '../assistant-routes.js';
+import { CANCEL_SHAPES } from '../cancel-routes.js';
 import { ERASE_SHAPES } from '../erase-routes.js';
 import { RUN_SHAPES } from '../run-routes.js';
 import { STORE_SHAPES } from '../store-routes.js';
@@ -154,7 +155,7 @@ export const DESCRIBED_ROUTES: Readonly<Record<string, DescribedRoute>> = {
   'POST /runs/batch': { about: 'Start many runs without a thread', body: z.array(requestedRun).max(1_000) },
   'POST /runs/cancel': {
     about: 'Cancel many runs',
-    body: RUN_SHAPES.cancellation,
+    body: CANCEL_SHAPES.cancellation,
     query: waits.pick({ action: true }),
     answers: 'nothing',
   },

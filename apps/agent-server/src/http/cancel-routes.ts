@@ -1,0 +1,86 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { PublicError } from '#lib/errors';
+import { UUID_PATTERN } from '#lib/resources';
+import { parseBody } from '../run/request-shapes.js';
+import type { RunOutputs } from '../run/run-outputs.js';
+import type { RunService } from '../run/run-service.js';
+import type { CancelAction } from '../store/row/run-row.js';
+import { listActiveRuns } from '../store/run/list-active-runs.js';
+import type { Sql } from '../store/sql.js';
+import { scopeOf } from './caller-scope.js';
+import { isTrue, pathId, queryOf, threadIdOf } from './request-parts.js';
+import { access } from './route-access.js';
+
+export interface CancelParts {
+  readonly sql: Sql;
+  readonly runs: Pick<RunService, 'cancel' | 'get'>;
+  readonly outputs: Pick<RunOutputs, 'wait'>;
+}
+
+const uuid = z.string().regex(UUID_PATTERN, 'must be a uuid').toLowerCase();
+const cancellation = z
+  .object({
+    thread_id: uuid.nullish(),
+    run_ids: z.array(uuid).max(1_000).nullish(),
+    status: z.enum(['pending', 'running', 'all']).nullish(),
+  })
+  .refine(({ run_ids, status }) => Boolean(run_ids) !== Boolean(status), 'needs either run_ids or status')
+  .refine(
+    ({ run_ids, thread_id }) => !run_ids || Boolean(thread_id),
+    'run_ids need the thread_id of their thread',
+  );
+
+/** @throws PublicError `bad_request` */
+function actionOf(request: FastifyRequest): CancelAction {
+  const { action = 'interrupt' } = queryOf(request);
+  if (action !== 'interrupt' && action !== 'rollback')
+    throw new PublicError('bad_request', 'action must be interrupt or rollback');
+  return action;
+}
+
+/** A run that was found a moment ago and is gone is what was asked for. */
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof PublicError) || error.code !== 'not_found') throw error;
+}
+
+async function cancelMany(request: FastifyRequest, { runs, sql }: CancelParts): Promise<void> {
+  const { thread_id: threadId, run_ids: runIds, status } = parseBody(cancellation, request.body);
+  const [scope, action] = [scopeOf(request), actionOf(request)];
+  for (const runId of runIds ?? []) await runs.cancel(scope, runId, threadId ?? '', action);
+  for (const one of status === 'all' ? (['pending', 'running'] as const) : status ? [status] : [])
+    for (const { runId, threadId: of } of await listActiveRuns(scope, sql, one, threadId ?? undefined))
+      await runs.cancel(scope, runId, of, action).catch(ignoreGone);
+}
+
+async function cancelOne(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { runs, outputs }: CancelParts,
+): Promise<unknown> {
+  const runId = pathId(request, 'run_id');
+  const action = actionOf(request);
+  const scope = scopeOf(request);
+  const threadId = threadIdOf(request) ?? (await runs.get(scope, runId)).threadId;
+  const shouldWait = isTrue(queryOf(request)['wait']);
+  // Waiting begins before the row of the run can be removed
+  const waiting = shouldWait ? await outputs.wait(scope, runId, threadId) : undefined;
+  await runs.cancel(scope, runId, threadId, action);
+  await waiting?.ended;
+  return reply.code(shouldWait ? 204 : 202).send(shouldWait ? undefined : {});
+}
+
+/** Routes that end runs before their time: one, named ones of a thread, or all that are active. */
+export function registerCancelRoutes(app: FastifyInstance, parts: CancelParts): void {
+  for (const prefix of ['', '/threads/:thread_id'])
+    app.post(`${prefix}/runs/:run_id/cancel`, access('threads:update'), (request, reply) =>
+      cancelOne(request, reply, parts),
+    );
+  app.post('/runs/cancel', access('threads:update'), async (request, reply) => {
+    await cancelMany(request, parts);
+    return reply.code(204).send();
+  });
+}
+
+/** What a request brings, for the description of the routes. */
+export const CANCEL_SHAPES = { cancellation };
