@@ -9,10 +9,7 @@ import {
 } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import type { KubeConnection } from '../connection/kube-connection.js';
-import { jsonLines } from './json-lines.js';
 import { isNotFound } from './kube-api-error.js';
-import { KubeUnreachableError } from './kube-unreachable-error.js';
-import { errorOfStatus } from './parse-status.js';
 import type {
   Applied,
   AppliedStatus,
@@ -35,6 +32,7 @@ import type {
 } from './request-options.js';
 import { collectionPath, objectPath } from './resource-path.js';
 import { Transport, type Method, type Query, type RequestOptions } from './transport.js';
+import { watchedEvents } from './watched-events.js';
 
 /** What a kind without a type of its own looks like. */
 export type Untyped = KubeObject & { readonly [field: string]: unknown };
@@ -160,9 +158,9 @@ export class KubeClient {
         ...(options.signal ? { signal: options.signal } : {}),
       });
       options.onOpen?.();
-      for await (const line of jsonLines(brokenAsUnreachable(stream, path))) {
+      for await (const event of watchedEvents<T>(stream, path)) {
         if (options.signal?.aborted) return;
-        yield parseEvent<T>(line);
+        yield event;
       }
     } catch (error) {
       if (!options.signal?.aborted) throw error;
@@ -396,29 +394,4 @@ function keyOfDraft(object: {
 }): ObjectKey {
   const { name = '', namespace } = object.metadata;
   return namespace === undefined ? { name } : { name, namespace };
-}
-
-function parseEvent<T extends KubeObject>(line: unknown): WatchEvent<T> {
-  const { type, object } = line as { type: string; object: T };
-  switch (type) {
-    case 'ADDED':
-    case 'MODIFIED':
-    case 'DELETED':
-      return { type, object };
-    case 'BOOKMARK':
-      return { type, resourceVersion: object.metadata.resourceVersion ?? '' };
-    case 'ERROR':
-      throw errorOfStatus(object, 500);
-    default:
-      throw new Error(`the API server sent a watch event of the unknown type ${JSON.stringify(type)}`);
-  }
-}
-
-/** What a socket throws while a body is read gets the class that callers know. */
-async function* brokenAsUnreachable(stream: Readable, path: string): AsyncGenerator<Uint8Array, void, void> {
-  try {
-    for await (const chunk of stream) yield chunk as Uint8Array;
-  } catch (error) {
-    throw new KubeUnreachableError('GET', path, error);
-  }
 }
