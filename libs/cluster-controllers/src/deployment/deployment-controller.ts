@@ -14,8 +14,8 @@ import {
 } from '#lib/resources';
 import type { ClusterContext } from '../context/cluster-context.js';
 import { performClaim } from '../workload/claim.js';
-import { matchesSelector } from '../workload/label-selector.js';
 import { isNamespaceTerminating } from '../workload/namespace-terminating.js';
+import { fromOrphans } from '../workload/orphan-source.js';
 import { replaceStatus } from '../workload/replace-status.js';
 import { decideRollout, type RolloutDecision, sortSets } from './decide-rollout.js';
 import type { DeploymentSets, Scaling } from './plan-scaling.js';
@@ -38,14 +38,7 @@ export function deploymentController(context: ClusterContext): ControllerSpec {
     sources: [
       fromObjects(deployments),
       fromOwned(sets, DEPLOYMENTS),
-      fromMapped(sets, (set) =>
-        controllerOf(set)
-          ? []
-          : deployments
-              .list(set.metadata.namespace)
-              .filter(({ spec }) => matchesSelector(spec.selector, set.metadata.labels))
-              .map(keyOf),
-      ),
+      fromOrphans(sets, deployments),
       // Recreate waits for the last old pod, whose end changes no replica set any more
       fromMapped(pods, (pod) => {
         const set = ownerOf(pod, sets.list(pod.metadata.namespace));

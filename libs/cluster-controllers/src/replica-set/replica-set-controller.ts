@@ -1,5 +1,5 @@
-import { fromMapped, fromObjects, fromOwned, type ControllerSpec } from '#lib/kube';
-import { controllerOf, controllerReference, done, after, type Result } from '#lib/reconcile';
+import { fromObjects, fromOwned, type ControllerSpec } from '#lib/kube';
+import { after, controllerReference, done, type Result } from '#lib/reconcile';
 import { errorText } from '#lib/errors';
 import {
   keyOf,
@@ -12,9 +12,9 @@ import {
 } from '#lib/resources';
 import type { ClusterContext } from '../context/cluster-context.js';
 import { performClaim } from '../workload/claim.js';
-import { matchesSelector } from '../workload/label-selector.js';
 import { isNamespaceTerminating } from '../workload/namespace-terminating.js';
 import { makeSlowly } from '../workload/make-slowly.js';
+import { fromOrphans } from '../workload/orphan-source.js';
 import { OwnWrites } from '../workload/own-writes.js';
 import { podOfTemplate } from '../workload/pod-of-template.js';
 import { availableAtMs } from '../workload/pod-state.js';
@@ -32,19 +32,7 @@ export function replicaSetController(context: ClusterContext): ControllerSpec {
     name: 'replica-set',
     reconcile: (key) => replicas.reconcile(key),
     concurrency: 5,
-    sources: [
-      fromObjects(sets),
-      fromOwned(pods, REPLICA_SETS),
-      // a pod without a controller may be one that a set wants to adopt
-      fromMapped(pods, (pod) =>
-        controllerOf(pod)
-          ? []
-          : sets
-              .list(pod.metadata.namespace)
-              .filter((set) => matchesSelector(set.spec.selector, pod.metadata.labels))
-              .map(keyOf),
-      ),
-    ],
+    sources: [fromObjects(sets), fromOwned(pods, REPLICA_SETS), fromOrphans(pods, sets)],
   };
 }
 
