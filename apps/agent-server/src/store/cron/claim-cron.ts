@@ -1,5 +1,5 @@
 import type { JsonObject } from '#lib/json';
-import type { CronTiming } from '../row/cron-row.js';
+import type { CronRow, CronTiming } from '../row/cron-row.js';
 import type { WorkerScope } from '../scope.js';
 import type { Sql } from '../sql.js';
 
@@ -21,17 +21,12 @@ export interface DueCron {
   readonly hasBusyThread: boolean;
 }
 
-interface Row {
-  readonly cron_id: string;
-  readonly assistant_id: string;
-  readonly thread_id: string | null;
-  readonly on_run_completed: 'delete' | 'keep';
-  readonly schedule: string;
-  readonly timezone: string | null;
-  readonly end_time: Date | null;
-  readonly payload: JsonObject;
+type Kept =
+  | ('cron_id' | 'assistant_id' | 'thread_id' | 'on_run_completed')
+  | ('schedule' | 'timezone' | 'end_time' | 'payload' | 'metadata');
+
+interface Row extends Pick<CronRow, Kept> {
   readonly caller: JsonObject;
-  readonly metadata: JsonObject;
   readonly next_run_date: Date;
   readonly now: Date;
   readonly has_busy_thread: boolean;

@@ -7,21 +7,13 @@ import { CRON_COLUMNS, wireCron, type CronRow, type WireCron } from '../row/cron
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
+import type { ChangedCron } from './change-cron.js';
 
-export interface NewCron {
+export interface NewCron extends ChangedCron {
   readonly cronId: string;
   readonly assistantId: string;
   readonly threadId: string | undefined;
-  readonly onRunCompleted: 'delete' | 'keep';
-  readonly schedule: string;
-  readonly timezone: string | undefined;
-  readonly endTime: Date | undefined;
-  readonly isEnabled: boolean;
-  readonly payload: JsonObject;
   readonly caller: JsonObject;
-  readonly userId: string | undefined;
-  readonly metadata: JsonObject;
-  readonly nextRunDate: Date | undefined;
 }
 
 /** How many crons there may be. */
