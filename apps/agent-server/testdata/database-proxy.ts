@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { joinSockets } from './join-sockets.js';
 
 /** A way to a real Postgres that can be cut, as if it were restarted, or held, as if it were stopped by SIGSTOP. */
 export class DatabaseProxy {
@@ -38,18 +39,7 @@ export class DatabaseProxy {
       return;
     }
     const onward = connect(Number(this.target.port), this.target.hostname);
-    for (const [from, to] of [
-      [socket, onward],
-      [onward, socket],
-    ] as const) {
-      this.#sockets.add(from);
-      from.pipe(to);
-      from.on('error', () => to.destroy());
-      from.on('close', () => {
-        this.#sockets.delete(from);
-        to.destroy();
-      });
-    }
+    joinSockets(socket, onward, this.#sockets);
   }
 
   /** Ends every connection and takes no new ones. */

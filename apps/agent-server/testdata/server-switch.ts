@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { joinSockets } from './join-sockets.js';
 
 /** One address for several servers, as a Service has it: new connections go to whichever is chosen. */
 export class ServerSwitch {
@@ -29,18 +30,7 @@ export class ServerSwitch {
 
   #carry(socket: Socket): void {
     const onward = connect(this.#targetPort, '127.0.0.1');
-    for (const [from, to] of [
-      [socket, onward],
-      [onward, socket],
-    ] as const) {
-      this.#sockets.add(from);
-      from.pipe(to);
-      from.on('error', () => to.destroy());
-      from.on('close', () => {
-        this.#sockets.delete(from);
-        to.destroy();
-      });
-    }
+    joinSockets(socket, onward, this.#sockets);
   }
 
   /** Breaks every connection that is open. */
