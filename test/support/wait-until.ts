@@ -1,10 +1,10 @@
 /**
- * Asks until the answer is neither `undefined` nor false, and returns it.
+ * Asks until the answer is neither `undefined`, `null` nor false, and returns it.
  * @throws after `timeoutMs`, with the last error or `describe()`
  */
 export async function waitUntil<T>(
   what: string,
-  ask: () => Promise<T | undefined | false> | T | undefined | false,
+  ask: () => Promise<T | undefined | null | false> | T | undefined | null | false,
   timeoutMs = 60_000,
   everyMs = 200,
 ): Promise<T> {
@@ -13,7 +13,7 @@ export async function waitUntil<T>(
   for (;;) {
     try {
       const answer = await ask();
-      if (answer !== undefined && answer !== false) return answer;
+      if (answer !== undefined && answer !== null && answer !== false) return answer;
     } catch (error) {
       last = error;
     }
