@@ -3,8 +3,8 @@ import { backendsOf } from './backend-titles.js';
 
 /** Sessions that may log in at once: a restart of everything has many. They are kept beside all others. */
 export const MAX_MUTE = 20;
-/** A login takes some milliseconds, and may take hundreds where the machine is busy. */
-const LOGIN_MS = 1_000;
+/** A login takes some milliseconds, and the client may be a program that is still loading on a busy machine. */
+const LOGIN_MS = 3_000;
 
 /** What the process of a session is at before it has logged in. */
 const LOGGING_IN = / (initializing|authentication)$/;
