@@ -7,7 +7,7 @@ export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';
 export { Pieces } from './pieces.js';
 export { protectAnswer } from './protect-answer.js';
-export { bodyPieces, joinPieces, readBody } from './read-body.js';
+export { bodyPieces, bodyTooLarge, bodyTooLargeText, joinPieces, readBody } from './read-body.js';
 export { SCHEMALESS } from './schemaless.js';
 export { SERVER_LIMITS, serverOptions, type ServerLimits } from './server-limits.js';
 export { TokenBuckets } from './token-buckets.js';

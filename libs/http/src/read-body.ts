@@ -22,6 +22,16 @@ export async function* bodyPieces(
   }
 }
 
+/** @param maxBytes that a body may have, compressed or not */
+export function bodyTooLarge(maxBytes: number): PublicError {
+  return new PublicError('too_large', bodyTooLargeText(maxBytes));
+}
+
+/** What its sender is told. */
+export function bodyTooLargeText(maxBytes: number): string {
+  return `The request body is too large: it may have ${maxBytes.toLocaleString('en-US')} bytes`;
+}
+
 /** The whole body. @throws PublicError too_large */
 export async function readBody(
   body: Readable,
@@ -35,8 +45,7 @@ export async function readBody(
 export async function joinPieces(from: AsyncIterable<Buffer>, maxBytes: number): Promise<Buffer> {
   const pieces = new Pieces();
   for await (const piece of from) {
-    if (pieces.length + piece.length > maxBytes)
-      throw new PublicError('too_large', 'The request body is too large');
+    if (pieces.length + piece.length > maxBytes) throw bodyTooLarge(maxBytes);
     pieces.add(piece);
   }
   return pieces.whole();

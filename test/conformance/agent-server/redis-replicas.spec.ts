@@ -2,4 +2,4 @@ import { testPostgres } from '#lib/testing';
 import { STREAMING_ROWS } from './conformance.js';
 import { checkRedisConformance } from './redis-replicas.js';
 
-checkRedisConformance(testPostgres(), STREAMING_ROWS);
+checkRedisConformance(testPostgres(), 3, STREAMING_ROWS);

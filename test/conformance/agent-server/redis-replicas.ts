@@ -4,16 +4,15 @@ import { checkConformance } from './conformance.js';
 import { Replicas } from './replicas.js';
 import type { Row } from './target.js';
 
-/** Registers rows, all by default, against three replicas that share a Redis. Call it at the top of a file. */
-export function checkRedisConformance(postgres: TestPostgres, rows?: readonly Row[]): void {
-  if (!hasRedis)
-    return it.skip('three replicas that share a Redis (left out: no redis-server)', () => undefined);
+/** Registers rows, all by default, against replicas that share a Redis. Call it once in a file, at its top. */
+export function checkRedisConformance(postgres: TestPostgres, count: number, rows?: readonly Row[]): void {
+  if (!hasRedis) return it.skip(`${count} with a Redis (left out: no redis-server)`, () => undefined);
   let redis: RedisServer;
   let replicas: Replicas;
 
   beforeAll(async () => {
     redis = await RedisServer.start();
-    replicas = await Replicas.start(postgres, 3, { REDIS_URI: redis.uri });
+    replicas = await Replicas.start(postgres, count, { REDIS_URI: redis.uri });
   });
 
   afterAll(async () => {

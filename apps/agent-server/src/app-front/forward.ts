@@ -1,5 +1,6 @@
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { bodyTooLargeText } from '#lib/http';
 import type { Clock } from '#lib/time';
 import type { AuthUser } from '../authorization/auth-user.js';
 import type { AppProcess } from './app-process.js';
@@ -134,7 +135,7 @@ export function forward(
   const { request, response } = forwarded;
   const sendsBody = hasBody(request);
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
-    return answerFor(response, 413, 'The body is too large');
+    return answerFor(response, 413, bodyTooLargeText(MAX_BODY_BYTES));
   const stream = process.request(headersFor(forwarded), !sendsBody);
   const give = (status: number, detail: string): void => {
     stream.close(constants.NGHTTP2_CANCEL);
@@ -154,7 +155,7 @@ export function forward(
     cancelLimit();
     if (!stream.closed) stream.close(constants.NGHTTP2_CANCEL);
   });
-  if (sendsBody) sendBody(stream, request, MAX_BODY_BYTES, () => give(413, 'The body is too large'));
+  if (sendsBody) sendBody(stream, request, MAX_BODY_BYTES, () => give(413, bodyTooLargeText(MAX_BODY_BYTES)));
   else request.resume();
   // a body may take its time
   request.on('data', () => {

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
 import {
+  bodyTooLarge,
   BufferBudget,
   guardServer,
   GUARDED_SERVER,
@@ -48,7 +49,7 @@ const MAX_ARRIVING_BYTES = 4 * MAX_BODY_BYTES;
 /** Bodies that are parsed and stored at once: each is in memory several times meanwhile. */
 const MAX_BODIES_AT_WORK_BYTES = 16 * 1024 * 1024;
 
-const TOO_LARGE = new PublicError('too_large', 'The body is too large');
+const TOO_LARGE = bodyTooLarge(MAX_BODY_BYTES);
 
 /** Answers of this size are counted until they are read. */
 const COUNTED_FROM_BYTES = 64 * 1024;

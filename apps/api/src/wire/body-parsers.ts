@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
-import { type BufferBudget, readBody } from '#lib/http';
+import { bodyTooLarge, type BufferBudget, readBody } from '#lib/http';
 import { findInvalidUtf8, findJsonTrouble, renderTrouble } from '#lib/json';
 import { JsonSyntaxError, validateJson } from '#lib/trace-store';
 
@@ -94,7 +94,7 @@ export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits)
     if (encodingOf(request) !== undefined && !isRaw(request))
       throw unsupported('compressed bodies are not supported here');
     const length = Number(request.headers['content-length'] ?? 0);
-    if (length > (isRaw(request) ? maxRawBytes : MAX_PLAIN_BYTES))
-      throw new PublicError('too_large', 'The request body is too large');
+    const most = isRaw(request) ? maxRawBytes : MAX_PLAIN_BYTES;
+    if (length > most) throw bodyTooLarge(most);
   });
 }

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
 import type { Target } from '../target.js';
 
 /** An answer with its body read, as JSON where it is JSON. */
@@ -44,6 +47,25 @@ export async function send(
   const isJson = response.headers.get('content-type')?.includes('json') ?? false;
   const body: unknown = isJson && text.trim() !== '' ? JSON.parse(text) : undefined;
   return { status: response.status, headers: response.headers, body, text };
+}
+
+/** Announces a body, sends its first byte and waits for the answer. */
+export async function announce(
+  { url, headers }: Pick<Target, 'url' | 'headers'>,
+  path: string,
+  bytes: number,
+): Promise<Pick<RawAnswer, 'status' | 'body'>> {
+  const outgoing = request(`${url}${path}`, {
+    ...{ method: 'POST', agent: false, signal: AbortSignal.timeout(TIMEOUT_MS) },
+    headers: { ...headers, 'content-type': 'application/json', 'content-length': bytes },
+  });
+  outgoing.write('{');
+  try {
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    return { status: answer.statusCode ?? 0, body: JSON.parse(await textOf(answer)) as unknown };
+  } finally {
+    outgoing.destroy();
+  }
 }
 
 /** A server-sent event as it stands on the wire. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { waitFor } from '#lib/testing';
-import { open, send, type RawRequest } from '../clients/raw-http.js';
+import { announce, open, send, type RawRequest } from '../clients/raw-http.js';
 import { type Row, rowsOf, type Target } from '../target.js';
 
 const ABSENT = '6f7f0f43-0b1c-4f0e-9f0e-222222222222';
@@ -298,6 +298,15 @@ const REFUSED: readonly Row[] = rowsOf(
   ),
 );
 
+const TOO_MUCH: readonly Row[] = rowsOf('raw HTTP', {
+  'refuses a body that is announced as too large with 413, before it is sent': async (target) => {
+    expect(await announce(target, '/threads', 80_000_000)).toEqual({
+      status: 413,
+      body: { detail: expect.stringContaining('too large') as unknown },
+    });
+  },
+});
+
 const CONFLICTS: readonly Row[] = rowsOf('raw HTTP', {
   'refuses a second run of the strategy reject with 409 and a detail': async (target) => {
     const { thread_id: id } = await made(target, '/threads');
@@ -342,4 +351,11 @@ const KEYS: readonly Row[] = rowsOf(
   'key',
 );
 
-export const HTTP_ROWS: readonly Row[] = [...ROUTES, ...TUNED, ...REFUSED, ...CONFLICTS, ...KEYS];
+export const HTTP_ROWS: readonly Row[] = [
+  ...ROUTES,
+  ...TUNED,
+  ...REFUSED,
+  ...TOO_MUCH,
+  ...CONFLICTS,
+  ...KEYS,
+];

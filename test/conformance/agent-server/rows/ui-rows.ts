@@ -1,6 +1,7 @@
 import type { PageElement } from 'jsdom';
 import { createElement, type ReactNode } from 'react';
 import { useStream } from '@langchain/langgraph-sdk/react';
+import { useStream as useOtherStream } from 'langgraph-sdk-2/react';
 import type { UIMessage } from '@langchain/langgraph-sdk/react-ui';
 import { waitFor } from '#lib/testing';
 import { open, send } from '../clients/raw-http.js';
@@ -8,8 +9,27 @@ import { renderPage } from '../clients/render-hook.js';
 import { sdkClient } from '../clients/sdk-client.js';
 import { rowsOf, type Target } from '../target.js';
 
-// finds the page, which render-hook makes, when it is loaded
-const { LoadExternalComponent } = await import('@langchain/langgraph-sdk/react-ui');
+type Component = typeof import('@langchain/langgraph-sdk/react-ui').LoadExternalComponent;
+
+/**
+ * A component of a page and the hook of its package that gives it the stream. Loaded when they are used: each finds the
+ * page, which render-hook makes, and takes it for its own, so the later one has it.
+ */
+const PACKAGES = {
+  '1.12': async () => ({
+    component: (await import('@langchain/langgraph-sdk/react-ui')).LoadExternalComponent,
+    hook: useStream,
+  }),
+  '2.0': async () => ({
+    component: (await import('langgraph-sdk-2/react-ui')).LoadExternalComponent as never as Component,
+    hook: useOtherStream as never as typeof useStream,
+  }),
+} as const;
+
+interface Package {
+  readonly component: Component;
+  readonly hook: typeof useStream;
+}
 
 const says = (content: string) => ({ messages: [{ type: 'human' as const, content }] });
 
@@ -20,12 +40,16 @@ interface Shown {
 }
 
 /** A page that shows the components of a conversation, each under the message that it belongs to. */
-function pageOf({ url, headers }: Target, assistantId: string): () => ReactNode {
+function pageOf(
+  { url, headers }: Target,
+  assistantId: string,
+  { component, hook }: Package,
+): () => ReactNode {
   const options = { apiUrl: url, assistantId, defaultHeaders: { ...headers } };
   return function Page() {
-    const stream = useStream<Shown>(options);
+    const stream = hook<Shown>(options);
     const shown = (stream.values.ui ?? []).map((message) =>
-      createElement(LoadExternalComponent, {
+      createElement(component, {
         ...{ key: message.id, message, meta: 'meta', fallback: 'loading' },
         stream: stream as never,
       }),
@@ -37,8 +61,8 @@ function pageOf({ url, headers }: Target, assistantId: string): () => ReactNode 
 
 const ROOT = '[id^="child-shadow"]';
 
-async function showsCards(target: Target, assistantId: string): Promise<void> {
-  const page = renderPage(pageOf(target, assistantId));
+async function showsCards(target: Target, assistantId: string, using: Package): Promise<void> {
+  const page = renderPage(pageOf(target, assistantId, using));
   try {
     page.element.querySelector('button')?.click();
     const rootOf = (at: number): PageElement | null | undefined =>
@@ -59,14 +83,16 @@ async function showsCards(target: Target, assistantId: string): Promise<void> {
   }
 }
 
-const PAGES = rowsOf('LoadExternalComponent of the JavaScript SDK 1.12', {
-  'shows components of a graph, with hooks, the stream of the page and its changes': (target) =>
-    showsCards(target, 'showing'),
-  'shows components of an assistant that has an id': async (target) => {
-    const { assistant_id: id } = await sdkClient(target).assistants.create({ graphId: 'showing' });
-    await showsCards(target, id);
-  },
-});
+const PAGES = Object.entries(PACKAGES).flatMap(([version, load]) =>
+  rowsOf(`LoadExternalComponent of the JavaScript SDK ${version}`, {
+    'shows components of a graph, with hooks, the stream of the page and its changes': async (target) =>
+      showsCards(target, 'showing', await load()),
+    'shows components of an assistant that has an id': async (target) => {
+      const { assistant_id: id } = await sdkClient(target).assistants.create({ graphId: 'showing' });
+      await showsCards(target, id, await load());
+    },
+  }),
+);
 
 /** What a page asks for, and the addresses in the answer. */
 async function snippetOf(target: Target, name = 'card') {
