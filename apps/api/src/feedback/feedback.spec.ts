@@ -304,6 +304,66 @@ describe('GET /feedback', () => {
   });
 });
 
+describe('feedback_stats', () => {
+  const stats = (more: object) => ({
+    ...{ n: 0, avg: null, stdev: null, min: null, max: null, errors: 0 },
+    ...{ values: {}, comments: [], sources: ['api'], contains_thread_feedback: false, ...more },
+  });
+
+  it('sums up what was said of a run, on every wire', async () => {
+    const [run, silent] = [await sendRun({ session_name: 'sums' }), await sendRun({ session_name: 'sums' })];
+    const project = await projectId('sums');
+    const at = (day: number) => ({ created_at: `2026-01-0${day}T00:00:00Z` });
+    for (const more of [
+      { key: 'score', score: 0.25, comment: 'first', ...at(1) },
+      { key: 'score', score: true, comment: 'second', ...at(2), feedback_source: { type: 'model' } },
+      { key: 'label', value: 'good' },
+      { key: 'label', value: 'good', error: true },
+      { key: 'label', value: { no: 'label' } },
+      { key: 'note', comment: 'only this' },
+    ])
+      expect((await judge({ run_id: run.id, ...more })).status).toBe(200);
+    const expected = {
+      label: stats({ n: 3, values: { good: 2 }, errors: 1 }),
+      note: stats({ comments: ['only this'] }),
+      score: stats({
+        ...{ n: 2, avg: 0.625, stdev: expect.closeTo(0.5303, 4), min: 0.25, max: 1 },
+        ...{ comments: ['second', 'first'], sources: ['api', 'model'] },
+      }),
+    };
+    expect((await tenant.call('GET', `/runs/${run.id}`)).json.feedback_stats).toEqual(expected);
+    const { json } = await tenant.call('POST', '/runs/query', {
+      session: [project],
+      select: ['id', 'feedback_stats'],
+    });
+    const listed = Object.fromEntries(json.runs.map((one: { id: string }) => [one.id, one]));
+    expect(listed).toEqual({
+      [run.id]: { id: run.id, feedback_stats: expected },
+      [silent.id]: { id: silent.id, feedback_stats: null },
+    });
+    const selects = ['ID', 'FEEDBACK_STATS'];
+    const body = {
+      project_ids: [project],
+      selects,
+      min_start_time: '2026-11-01T00:00:00Z',
+      sort_order: 'ASC',
+    };
+    const { items } = (await tenant.call('POST', '/api/v2/runs/query', body)).json;
+    expect(items).toContainEqual({ id: run.id, feedback_stats: expected });
+    const one = `/api/v2/runs/${run.id}?project_id=${project}&selects=FEEDBACK_STATS`;
+    expect((await tenant.call('GET', one)).json).toEqual({ feedback_stats: expected });
+    const filtered = (filter: string) =>
+      tenant.call('POST', '/runs/query', { session: [project], filter, select: ['id'] });
+    for (const filter of [
+      'and(eq(feedback_key, "score"), gt(feedback_score, 0.5))',
+      'and(eq(feedback_key, "label"), eq(feedback_value, "good"))',
+      'eq(feedback_source, "model")',
+    ])
+      expect((await filtered(filter)).json.runs).toEqual([{ id: run.id }]);
+    expect((await filtered('and(eq(feedback_key, "score"), gt(feedback_score, 1))')).json.runs).toEqual([]);
+  });
+});
+
 describe('the scope of a key', () => {
   it('bounds what is done with feedback', async () => {
     const [own, foreign] = [await sendRun({ session_name: 'agent' }), await sendRun()];

@@ -3,9 +3,10 @@ import { PAYLOAD_FIELDS, type PayloadField, type StoredRun } from '#lib/trace-st
 
 type Row = StoredRun['row'];
 
-/** A field of an answer: a value of the row, or a payload whose stored bytes, or a part of them, are put in. */
+/** A field of an answer: a value of the row, statistics, or a payload whose stored bytes, or a part of them, are put in. */
 export type RunField =
   | { readonly of: (row: Row) => unknown }
+  | { readonly stats: 'feedback' }
   | { readonly payload: PayloadField; readonly part?: (bytes: Buffer) => Buffer | undefined };
 
 /** The fields of a run on one of the wires, in the order in which they are answered. */
@@ -28,14 +29,20 @@ export function payloadsOf(fields: RunFields): PayloadField[] {
   return PAYLOAD_FIELDS.filter((name) => wanted.has(name));
 }
 
+/** Whether one of the fields is made of feedback. */
+export function hasFeedback(fields: RunFields): boolean {
+  return [...fields.values()].some((field) => 'stats' in field);
+}
+
 /** A run on the wire. Payloads are put in as the bytes that are stored, whose JSON was checked when it came. */
-export function renderRun({ row, payloads }: StoredRun, fields: RunFields): Buffer {
+export function renderRun({ row, payloads, feedbackStats }: StoredRun, fields: RunFields): Buffer {
   const parts: Buffer[] = [];
   let text = '{';
   for (const [name, field] of fields) {
     const isFirst = text === '{' && parts.length === 0;
     text += `${isFirst ? '' : ','}${JSON.stringify(name)}:`;
     if ('of' in field) text += JSON.stringify(field.of(row) ?? null);
+    else if ('stats' in field) text += feedbackStats ?? 'null';
     else {
       parts.push(Buffer.from(text), wirePayload(payloads[field.payload], field));
       text = '';
@@ -80,7 +87,7 @@ export const RUN_FIELDS: RunFields = new Map<string, RunField>([
   ['total_cost', { of: (row) => row.totalCost }],
   ['prompt_cost', { of: (row) => row.promptCost }],
   ['completion_cost', { of: (row) => row.completionCost }],
-  ['feedback_stats', { of: () => null }],
+  ['feedback_stats', { stats: 'feedback' }],
   ['reference_example_id', { of: (row) => row.referenceExampleId }],
   ['trace_tier', { of: (row) => row.traceTier || null }],
   ['thread_id', { of: (row) => row.threadId }],

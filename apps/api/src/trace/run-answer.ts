@@ -77,7 +77,10 @@ const RUN_SHAPES: Readonly<Record<string, readonly [shape: Shape, about?: string
   total_cost: [orNull(TEXT), 'Decimal'],
   prompt_cost: [orNull(TEXT), 'Decimal'],
   completion_cost: [orNull(TEXT), 'Decimal'],
-  feedback_stats: [JSON_VALUE],
+  feedback_stats: [
+    JSON_VALUE,
+    'By key: n, avg, stdev, min, max and errors; values with the 20 most frequent texts, samples of comments and sources',
+  ],
   reference_example_id: [orNull(UUID)],
   trace_tier: [orNull(TEXT)],
   thread_id: [orNull(TEXT)],

@@ -43,6 +43,7 @@ export const SELECTS: ReadonlyMap<string, readonly [name: string, RunField]> = n
   ['COMPLETION_COST', ['completion_cost', { of: (row) => cost(row.completionCost) }]],
   ['TAGS', ['tags', { of: (row) => row.tags }]],
   ['APP_PATH', ['app_path', RUN_FIELDS.get('app_path') ?? withoutValue]],
+  ['FEEDBACK_STATS', ['feedback_stats', { stats: 'feedback' }]],
   ['IS_IN_DATASET', ['is_in_dataset', { of: () => false }]],
   ...[
     'ERROR_PREVIEW',
@@ -58,7 +59,6 @@ export const SELECTS: ReadonlyMap<string, readonly [name: string, RunField]> = n
     'THREAD_EVALUATION_TIME',
     'LAST_QUEUED_AT',
     'SHARE_URL',
-    'FEEDBACK_STATS',
   ].map((select): [string, [string, RunField]] => [select, [select.toLowerCase(), withoutValue]]),
 ]);
 

@@ -6,7 +6,7 @@ import { parseInstant, type Instant } from '#lib/time';
 import type { RunFilters, RunPage, RunSearch, StoredRun, TraceStore } from '#lib/trace-store';
 import { invalid } from '../wire/request-pipe.js';
 import { parseCursor } from './run-cursor.js';
-import { payloadsOf, type RunFields } from './render-run.js';
+import { hasFeedback, payloadsOf, type RunFields } from './render-run.js';
 
 /** Filters by their names on the wire. */
 export interface AskedFilters {
@@ -51,7 +51,7 @@ export class RunSearches {
       { ...search, projectIds, from: instant(from), to: instant(to), filters: parseFilters(filters) },
       {
         ...{ order: isAscending ? 'ascending' : 'descending', after, limit, hold },
-        ...{ fields: payloadsOf(fields), maxBytes: MAX_PAGE_BYTES },
+        ...{ fields: payloadsOf(fields), feedback: hasFeedback(fields), maxBytes: MAX_PAGE_BYTES },
       },
     );
   }

@@ -62,6 +62,7 @@ export class RunV2Answer {
   @Perhaps(textList()) readonly tags?: readonly string[];
   @Perhaps(TEXT) readonly app_path?: string;
   @Perhaps(FLAG) readonly is_in_dataset?: boolean;
+  @Perhaps(JSON_VALUE, 'By key, as on the first wire') readonly feedback_stats?: unknown;
 }
 
 /** A page of runs on the second wire. */

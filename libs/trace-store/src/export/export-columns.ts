@@ -1,6 +1,7 @@
 import type { FormatVersion } from '#lib/export-plan';
 import type { ColumnType } from '#lib/parquet';
 import type { ExportCursor } from './export-progress.js';
+import { setting } from './export-settings.js';
 
 /** How a column arrives in COPY BINARY: the Postgres type whose binary form the field bytes have. */
 export type ExportColumnType =
@@ -73,6 +74,16 @@ function payload(name: string, kind: 'text' | 'json', sql = `p.${name}`): Export
 }
 
 /**
+ * Whether the window has feedback at all is asked once for each statement: runs of a project without any cost nothing. The
+ * fence keeps the second look one by key, instead of a hash of all feedback.
+ */
+const FEEDBACK_STATS = `CASE WHEN (SELECT EXISTS (SELECT FROM feedback f WHERE f.tenant_id = ${setting('tenant', 'uuid')}
+  AND f.project_id = ${setting('project', 'uuid')} AND f.start_time >= ${setting('start', 'timestamptz')}
+  AND f.start_time < ${setting('end', 'timestamptz')}))
+  AND EXISTS (SELECT FROM feedback f WHERE f.tenant_id = r.tenant_id AND f.run_id = r.id OFFSET 0)
+  THEN feedback_stats(r.tenant_id, r.project_id, r.id, r.trace_id) END`;
+
+/**
  * Every exportable field in the one fixed order of all files: light columns first, payloads last. A field more is a row
  * more, and nothing else. `error` is plain text; the other payloads are JSON text exactly as the client sent it. Costs
  * are NUMERIC(18,10).
@@ -102,7 +113,7 @@ export const EXPORT_COLUMNS: readonly ExportColumn[] = Object.freeze([
   column('completion_cost', 'numeric'),
   column('first_token_time', 'timestamptz'),
   payload('error', 'text'),
-  payload('feedback_stats', 'json', 'NULL::text'),
+  payload('feedback_stats', 'json', FEEDBACK_STATS),
   payload('events', 'json'),
   payload('extra', 'json'),
   payload('inputs', 'json'),

@@ -3,22 +3,8 @@ import { formatInstant } from '#lib/time';
 import type { PayloadQuery } from '../run/payload-store.js';
 import type { ExportColumn } from './export-columns.js';
 import type { ExportCursor } from './export-progress.js';
+import { SETTING, setting } from './export-settings.js';
 import type { ExportRead, ExportWindow } from './export-source.js';
-
-/** Values reach COPY, which takes no parameters, as settings of the transaction; the text of the query never varies with them. */
-const SETTING = {
-  tenant: 'agentplane.export_tenant',
-  project: 'agentplane.export_project',
-  start: 'agentplane.export_start',
-  end: 'agentplane.export_end',
-  afterTime: 'agentplane.export_after_time',
-  afterId: 'agentplane.export_after_id',
-  afterTrace: 'agentplane.export_after_trace',
-  untilTime: 'agentplane.export_until_time',
-  untilId: 'agentplane.export_until_id',
-  untilTrace: 'agentplane.export_until_trace',
-  limit: 'agentplane.export_limit',
-} as const;
 
 export type Settings = readonly (readonly [name: string, value: string])[];
 
@@ -34,10 +20,6 @@ export interface Stretch {
   readonly isAfter: boolean;
   readonly isUntil: boolean;
   readonly isLimited: boolean;
-}
-
-function setting(name: keyof typeof SETTING, type: string): string {
-  return `current_setting('${SETTING[name]}')::${type}`;
 }
 
 function keySetting(side: 'after' | 'until'): string {

@@ -1,6 +1,7 @@
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
 import { feedbackMembers } from './feedback-members.js';
+import { feedbackStats } from './feedback-stats.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runStatistics, runStatisticsFilling } from './run-statistics.js';
@@ -29,5 +30,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     feedbackMembers,
     runStatistics,
     runStatisticsFilling,
+    feedbackStats,
   ];
 }

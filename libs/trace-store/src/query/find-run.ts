@@ -1,5 +1,6 @@
 import type { Queryable } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
+import { feedbackStats } from '../feedback/feedback-stats.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces } from '../run/run-keys.js';
 import { selectRuns } from '../run/run-table.js';
@@ -19,5 +20,6 @@ export async function findRun(
   const [row] = place && !isHidden ? await selectRuns(db, tenantId, [place]) : [];
   if (!row) return undefined;
   hold?.(await payloads.size(db, row));
-  return { row, payloads: await payloads.get(db, row) };
+  const stats = (await feedbackStats(db, tenantId, [row])).get(0) ?? undefined;
+  return { row, payloads: await payloads.get(db, row), feedbackStats: stats };
 }

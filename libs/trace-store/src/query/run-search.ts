@@ -36,6 +36,8 @@ export interface RunPageOptions {
   readonly limit: number;
   /** Payloads to be read. */
   readonly fields: readonly PayloadField[];
+  /** Whether statistics of feedback are read. */
+  readonly feedback?: boolean | undefined;
   /** A page ends before its runs are more than that; it has one run at least. */
   readonly maxBytes: number;
   /** Told how many bytes the page has before its payloads are read; what it throws is thrown. */

@@ -2,6 +2,7 @@ import { PublicError } from '#lib/errors';
 import { inTransaction, sqlState, type Connection, type Pool } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { filterSql } from '../filter/filter-sql.js';
+import { feedbackStats } from '../feedback/feedback-stats.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { readRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
@@ -43,23 +44,30 @@ async function readPage(
   payloads: Pick<PayloadStore, 'getSome' | 'sizes'>,
   request: SearchRequest,
 ): Promise<RunPage> {
-  const { limit, fields, maxBytes, hold } = request.page;
+  const { limit, fields, feedback = false, maxBytes, hold } = request.page;
   const parameters = new Parameters();
   const text = pageQuery(request, parameters);
   const found = await readRuns(db, text, parameters.values); // one more than the page has
   const sizes = (await payloads.sizes(db, found, fields)).map((size, at) => size + bytesOfRow(found[at]));
+  const stats = feedback
+    ? await feedbackStats(db, request.tenantId, found.slice(0, limit))
+    : new Map<number, string | null>();
   let bytes = 0;
   let count = 0;
   while (count < Math.min(found.length, limit)) {
-    const size = sizes[count] ?? 0;
-    if (count > 0 && bytes + size > maxBytes) break;
+    const ofRun = stats.get(count);
+    const size = (sizes[count] ?? 0) + (ofRun?.length ?? 0);
+    if (count > 0 && (ofRun === null || bytes + size > maxBytes)) break;
     bytes += size;
     count++;
   }
   hold?.(bytes);
   const rows = found.slice(0, count);
   const read = await payloads.getSome(db, rows, fields);
-  const runs = rows.map((row, at) => ({ row, payloads: read[at] ?? {} }));
+  const runs = rows.map((row, at) => ({
+    ...{ row, payloads: read[at] ?? {} },
+    feedbackStats: stats.get(at) ?? undefined,
+  }));
   return { runs, next: count < found.length ? cursorOf(rows.at(-1)) : undefined };
 }
 

@@ -46,4 +46,6 @@ export interface RunPayloads {
 export interface StoredRun {
   readonly row: RunRow;
   readonly payloads: RunPayloads;
+  /** Statistics of its feedback by key, as JSON text; absent when it has none or they were not asked for. */
+  readonly feedbackStats?: string | undefined;
 }
