@@ -112,7 +112,13 @@ export function attackRest(arena: FindArena): void {
 
     it('opens without a key what says nothing of any tenant', () => {
       const open = ROUTES.filter(({ isPublic }) => isPublic).map(({ method, path }) => `${method} ${path}`);
-      expect(open).toEqual(['GET /ok', 'GET /info', 'GET /api/v1/info']);
+      expect(open).toEqual([
+        'GET /ok',
+        'GET /info',
+        'GET /api/v1/info',
+        // by a token that is signed for one attachment
+        'GET /attachments/{token}',
+      ]);
     });
 
     it.each(PRIVATE)('refuses callers without a valid key: $method $path', async (route) => {

@@ -121,6 +121,7 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'PATCH /runs/{run_id}': UPDATE_RUN,
   'GET /api/v1/runs/{run_id}': NOTHING,
   'PATCH /api/v1/runs/{run_id}': UPDATE_RUN,
+  'GET /attachments/{token}': { path: () => ({ token: 'A'.repeat(115) }) },
   'GET /sessions': SEARCHED,
   'POST /sessions': {
     bodies: ({ ids, project }) => [

@@ -1,4 +1,20 @@
-import { choice, flag, integer, list, loadConfig, optionalText, text, type Config } from '#lib/config';
+import {
+  choice,
+  flag,
+  integer,
+  list,
+  loadConfig,
+  optionalChecked,
+  optionalText,
+  text,
+  type Config,
+} from '#lib/config';
+
+function requireHttpUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '')
+    throw new Error(`must be an http or https URL without a query, but is ${JSON.stringify(text)}`);
+}
 
 const FIELDS = {
   host: text('HOST', 'address to listen on', { fallback: '127.0.0.1' }),
@@ -58,6 +74,42 @@ const FIELDS = {
     'AGENTPLANE_CORS_ORIGINS',
     'origins of web pages that may read answers, separated by commas, for example https://app.example.com; * for any; empty: none',
     { fallback: [] },
+  ),
+  publicUrl: optionalChecked(
+    'AGENTPLANE_PUBLIC_URL',
+    'address under which clients reach this program, for the URLs of attachments; absent: http and the host of the request',
+    requireHttpUrl,
+  ),
+  attachmentBucket: optionalText(
+    'AGENTPLANE_ATTACHMENT_BUCKET',
+    'bucket for attachments of runs; absent: attachments are not kept',
+  ),
+  attachmentPrefix: text('AGENTPLANE_ATTACHMENT_PREFIX', 'folder of the bucket for attachments', {
+    fallback: 'attachments',
+  }),
+  attachmentEndpoint: optionalText(
+    'AGENTPLANE_ATTACHMENT_ENDPOINT',
+    'address of the object store for attachments; absent: AWS',
+  ),
+  attachmentRegion: optionalText('AGENTPLANE_ATTACHMENT_REGION', 'region of the bucket for attachments'),
+  attachmentAccessKeyId: optionalText(
+    'AGENTPLANE_ATTACHMENT_ACCESS_KEY_ID',
+    'access key for attachments; absent: the environment or the role of the machine',
+  ),
+  attachmentSecretAccessKey: optionalText(
+    'AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY',
+    'secret key for attachments; URLs of attachments are signed with a key derived from it',
+    { secret: true },
+  ),
+  attachmentUrlKey: optionalText(
+    'AGENTPLANE_ATTACHMENT_URL_KEY',
+    'long random text that URLs of attachments are signed with, the same for all replicas; absent: derived from the secret key',
+    { secret: true },
+  ),
+  maxAttachmentBytes: integer(
+    'AGENTPLANE_ATTACHMENT_BYTES_PER_WORKSPACE',
+    'most bytes of the attachments of a workspace',
+    { fallback: 10_737_418_240, min: 0 },
   ),
   auditLog: optionalText(
     'AGENTPLANE_AUDIT_LOG',

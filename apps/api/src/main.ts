@@ -5,6 +5,7 @@ import { runProgram, type ProgramContext } from '#lib/lifecycle';
 import { createLogger, startTelemetry } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
+import { openAttachmentStore } from './core/attachment-store.js';
 import { loadApiConfig, type ApiConfig } from './config.js';
 import { openApplication } from './open-application.js';
 
@@ -19,6 +20,7 @@ async function start(context: ProgramContext): Promise<void> {
     poolSize: config.databasePoolSize,
     maxProjects: config.maxProjects,
     maxApiKeys: config.maxKeys,
+    maxAttachmentBytes: config.maxAttachmentBytes,
     log,
     clock: systemClock,
   });
@@ -32,8 +34,11 @@ async function start(context: ProgramContext): Promise<void> {
   const { auditLog: path } = config;
   const audit = path === undefined ? undefined : new AuditLog({ path, log, clock: systemClock });
   if (audit) context.own({ name: 'audit log', stop: async () => audit.close() });
+  const attachments = openAttachmentStore(config);
+  if (attachments)
+    context.own({ name: 'store of attachments', stop: async () => attachments.objects.close() });
   const application = await openApplication({
-    ...{ client, informers, store, config, log, ...(audit ? { audit } : {}) },
+    ...{ client, informers, store, attachments, config, log, ...(audit ? { audit } : {}) },
     clock: systemClock,
     random: Math.random,
   });

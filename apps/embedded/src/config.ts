@@ -34,6 +34,10 @@ export const CONFIG = {
   storeBucket: text('AGENTPLANE_OBJECT_STORE_BUCKET', 'bucket that exists from the start', {
     fallback: 'agentplane',
   }),
+  attachmentBucket: optionalText(
+    'AGENTPLANE_ATTACHMENT_BUCKET',
+    'one more bucket that exists from the start, for attachments of runs; absent: none',
+  ),
   auditLog: optionalText(
     'AGENTPLANE_AUDIT_LOG',
     'file of the audit log of the API server, rotated; absent: no audit log',

@@ -17,7 +17,10 @@ async function start(config: EmbeddedConfig, log: Logger, context: ProgramContex
     port: config.storePort,
     users: new StoreUserFile(dataPaths(config.dataFolder).storeUsers),
     region: config.storeRegion,
-    buckets: [config.storeBucket],
+    buckets: [
+      config.storeBucket,
+      ...(config.attachmentBucket === undefined ? [] : [config.attachmentBucket]),
+    ],
     log,
     clock: systemClock,
   });

@@ -3,6 +3,7 @@
  * whether a platform runs over it, and the lock that gives a folder one owner. Making a platform's folder belongs to
  * apps/platform alone.
  */
+export { ATTACHMENT_BUCKET, ATTACHMENT_PREFIX } from './attachment-bucket.js';
 export {
   readCredentials,
   writeCredentials,

@@ -1,4 +1,5 @@
 import type { Pool, Queryable } from '#lib/postgres';
+import type { Attachments } from './attachment/attachments.js';
 import type { Feedbacks } from './feedback/feedback.js';
 import type { ApiKeys } from './key/api-keys.js';
 import type { IngestProblemTable } from './problem/ingest-problem-table.js';
@@ -22,6 +23,23 @@ export function keysInTurns(keys: ApiKeys, turns: TenantTurns): ApiKeys {
     revokeOfDeployment: (tenantId, deployment) =>
       turns.run(tenantId, () => keys.revokeOfDeployment(tenantId, deployment)),
     list: (tenantId) => turns.run(tenantId, () => keys.list(tenantId)),
+  };
+}
+
+/** What tidying does for all tenants takes no turns. */
+export function attachmentsInTurns(attachments: Attachments, turns: TenantTurns): Attachments {
+  return {
+    begin: (tenantId, size) => turns.run(tenantId, () => attachments.begin(tenantId, size)),
+    findContent: (tenantId, content) => turns.run(tenantId, () => attachments.findContent(tenantId, content)),
+    reserve: (tenantId, id, content) => turns.run(tenantId, () => attachments.reserve(tenantId, id, content)),
+    settle: (tenantId, id, content) => turns.run(tenantId, () => attachments.settle(tenantId, id, content)),
+    abandon: (tenantId, id) => turns.run(tenantId, () => attachments.abandon(tenantId, id)),
+    link: (tenantId, sent, own) => turns.run(tenantId, () => attachments.link(tenantId, sent, own)),
+    ofRuns: (tenantId, runs) => turns.run(tenantId, () => attachments.ofRuns(tenantId, runs)),
+    find: (tenantId, runId, objectId) =>
+      turns.run(tenantId, () => attachments.find(tenantId, runId, objectId)),
+    takeUnused: (limit) => attachments.takeUnused(limit),
+    forget: (object) => attachments.forget(object),
   };
 }
 

@@ -1,3 +1,9 @@
+export type {
+  AttachmentContent,
+  Attachments,
+  NewAttachment,
+  StoredAttachment,
+} from './attachment/attachments.js';
 export type { ApiKeyRecord, ApiKeys, NewApiKey } from './key/api-keys.js';
 export { EXPORT_COLUMNS, type ExportColumn } from './export/export-columns.js';
 export type {

@@ -1,5 +1,7 @@
 import { migrate, openPool } from '#lib/postgres';
 import { metrics } from '#lib/telemetry';
+import { AttachmentTable } from './attachment/attachment-table.js';
+import { tidyAttachments } from './attachment/tidy-attachments.js';
 import { ApiKeyTable } from './key/api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
 import { FeedbackTable } from './feedback/feedback-table.js';
@@ -10,6 +12,7 @@ import { Ingestion } from './ingestion/ingestion.js';
 import { observedIngest } from './ingestion/observe-ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
 import {
+  attachmentsInTurns,
   erasuresInTurns,
   feedbackInTurns,
   keysInTurns,
@@ -103,6 +106,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     },
     statistics: statisticsInTurns(pool, turns),
     erasures: erasuresInTurns(eraser, turns),
+    attachments: attachmentsInTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns),
     apiKeys: keysInTurns(keys, turns),
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportSource: new PostgresExportSource(pool, payloads),
@@ -117,6 +121,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
         },
         () => forgetOldErasures(pool),
         () => foldStatistics(pool),
+        () => tidyAttachments(pool, log),
       ]);
     },
     async databaseTime() {

@@ -1,3 +1,4 @@
+import type { Attachments } from './attachment/attachments.js';
 import type { IngestResult } from './ingestion/ingest-result.js';
 import type { IngestProblems } from './problem/ingest-problems.js';
 import type { Logger } from '#lib/telemetry';
@@ -27,6 +28,8 @@ export interface TraceStoreOptions {
   readonly maxProjects?: number;
   /** Most API keys in force of a tenant, those of deployments not counted, and as many that have ended are kept; absent: any number. */
   readonly maxApiKeys?: number;
+  /** Most bytes of the attachments of a tenant; default 10 GiB. */
+  readonly maxAttachmentBytes?: number;
   readonly log: Logger;
   readonly clock: Clock;
 }
@@ -62,10 +65,11 @@ export interface TraceStore {
   readonly statistics: Statistics;
   readonly ingestProblems: IngestProblems;
   readonly erasures: Erasures;
+  readonly attachments: Attachments;
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;
   readonly exportSource: ExportSource;
-  /** Drops updates that waited too long for their runs, and completes deletions that were interrupted. To be called periodically, by any number of processes. */
+  /** Drops updates and attachments that waited too long for their runs, and completes deletions that were interrupted. To be called periodically, by any number of processes. */
   tidy(): Promise<void>;
   /** The database's clock; decisions about rows and windows use this one. */
   databaseTime(): Promise<Date>;

@@ -4,9 +4,10 @@ import { Informers, KubeClient } from '#lib/kube';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { TraceStore } from '#lib/trace-store';
+import type { AttachmentStore } from './attachment-store.js';
 import type { ApiConfig } from '../config.js';
 import { openHomes } from '../kubernetes/homes.js';
-import { API_CONFIG, CLOCK, HOMES, LOG, TRACE_STORE } from './tokens.js';
+import { API_CONFIG, ATTACHMENT_STORE, CLOCK, HOMES, LOG, TRACE_STORE } from './tokens.js';
 
 /** What the program hands to its modules. */
 export interface ApiParts {
@@ -22,7 +23,10 @@ export interface ApiParts {
     | 'operatorKey'
     | 'wrongKeysPerMinute'
     | 'corsOrigins'
+    | 'publicUrl'
   >;
+  /** Absent: attachments are not kept. */
+  readonly attachments?: AttachmentStore | undefined;
   /** Absent: nothing is recorded. */
   readonly audit?: AuditLog;
   readonly log: Logger;
@@ -35,11 +39,12 @@ export interface ApiParts {
 @Module({})
 export class CoreModule {
   static with(parts: ApiParts): DynamicModule {
-    const { client, informers, store, config, log, clock, random } = parts;
+    const { client, informers, store, attachments, config, log, clock, random } = parts;
     return coreOf([
       { provide: KubeClient, useValue: client },
       { provide: Informers, useValue: informers },
       { provide: TRACE_STORE, useValue: store },
+      { provide: ATTACHMENT_STORE, useFactory: () => attachments },
       { provide: API_CONFIG, useValue: config },
       { provide: LOG, useValue: log },
       { provide: CLOCK, useValue: clock },
@@ -49,7 +54,7 @@ export class CoreModule {
 
   /** The names alone, for a description of the routes in which nothing is made. */
   static empty(): DynamicModule {
-    const names = [KubeClient, Informers, TRACE_STORE, API_CONFIG, LOG, CLOCK, HOMES];
+    const names = [KubeClient, Informers, TRACE_STORE, ATTACHMENT_STORE, API_CONFIG, LOG, CLOCK, HOMES];
     return coreOf(names.map((provide) => ({ provide, useValue: {} })));
   }
 }

@@ -4,7 +4,7 @@ import type { WrongKeys } from '#lib/http';
 import { isUuid } from '#lib/resources';
 import type { ApiKeys } from '#lib/trace-store';
 import type { NotBuiltRoute } from '../wire/not-built.js';
-import { PUBLIC_PATHS, routeName, scopesOf } from '../wire/route-access.js';
+import { isPublic, routeName, scopesOf } from '../wire/route-access.js';
 import { OPERATOR, setCaller } from './caller.js';
 import type { OperatorKey } from './operator-key.js';
 import type { Workspaces } from './workspaces.js';
@@ -39,7 +39,7 @@ export interface KeyRing {
 export function guardKeys(server: FastifyInstance, { keys, workspaces, operator, wrongKeys }: KeyRing): void {
   server.addHook('onRequest', async (request) => {
     const path = request.url.split('?', 1)[0] ?? '';
-    if (PUBLIC_PATHS.has(path) && (request.method === 'GET' || request.method === 'HEAD')) return;
+    if (isPublic(request.method, request.routeOptions.url ?? '')) return;
     const key = keyOf(request);
     if (key === undefined)
       throw new PublicError(

@@ -19,6 +19,8 @@ import {
 import { createLogger, type Logger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore, type TraceStore } from '#lib/trace-store';
+import type { AttachmentStore } from '../core/attachment-store.js';
+import { AttachmentTidying } from '../attachment/attachment-tidying.js';
 import { ApiModule } from '../api-module.js';
 import { openApplication } from '../open-application.js';
 import { TraceIngestion } from '../trace/trace-ingestion.js';
@@ -40,7 +42,7 @@ export interface RunningApi {
   readonly storeUri: string;
   readonly store: TraceStore;
   readonly client: KubeClient;
-  readonly services: { readonly ingestion: TraceIngestion };
+  readonly services: { readonly ingestion: TraceIngestion; readonly attachmentTidying: AttachmentTidying };
   /** A workspace with its namespace and a key. */
   workspace(plan?: Workspace['spec']['plan']): Promise<TestTenant>;
   stop(): Promise<void>;
@@ -95,13 +97,15 @@ export interface ApiOptions {
   readonly limits?: ServerLimits;
   /** Of the audit log; none is written without. */
   readonly auditPath?: string;
+  /** None are kept without. */
+  readonly attachments?: AttachmentStore;
 }
 
 /** Specs call `testApi`, which makes the databases and stops the api after the tests. */
 export async function runApi(
   storeUri: string,
   kubeUri: string,
-  { log = createLogger('api-test', 'error'), limits, auditPath }: ApiOptions = {},
+  { log = createLogger('api-test', 'error'), limits, auditPath, attachments }: ApiOptions = {},
 ): Promise<RunningApi> {
   const folder = await mkdtemp(join(tmpdir(), 'api-test-'));
   const kube = createApiServer({ databaseUri: kubeUri, port: 0, pkiFolder: join(folder, 'pki'), log });
@@ -123,12 +127,26 @@ export async function runApi(
     operatorKey: OPERATOR_KEY,
     wrongKeysPerMinute: 100,
     corsOrigins: [PAGE],
+    publicUrl: undefined,
   };
   const audit =
     auditPath === undefined ? {} : { audit: new AuditLog({ path: auditPath, log, clock: systemClock }) };
-  const parts = { ...audit, client, informers, store, config, log, clock: systemClock, random: Math.random };
+  const parts = {
+    ...audit,
+    attachments,
+    client,
+    informers,
+    store,
+    config,
+    log,
+    clock: systemClock,
+    random: Math.random,
+  };
   const application = await openApplication(parts, limits);
-  const services = { ingestion: application.container.get(TraceIngestion, { strict: false }) };
+  const services = {
+    ingestion: application.container.get(TraceIngestion, { strict: false }),
+    attachmentTidying: application.container.get(AttachmentTidying, { strict: false }),
+  };
   informers.start();
   await informers.synced();
   const port = await application.listen({ host: '127.0.0.1', port: 0 });

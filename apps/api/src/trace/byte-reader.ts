@@ -65,6 +65,37 @@ export class ByteReader {
     }
   }
 
+  /** The next so many bytes as they come. To be read to their end. */
+  async *next(length: number): AsyncGenerator<Buffer, void, void> {
+    for (let left = length; left > 0;) {
+      if (this.#rest.length === 0 && !(await this.#more()))
+        throw new UnreadableError('the body ends too early');
+      const part = this.#rest.subarray(0, left);
+      this.#rest = this.#rest.subarray(part.length);
+      left -= part.length;
+      yield part;
+    }
+  }
+
+  /** Everything before the delimiter as it comes; the delimiter is consumed too. To be read to its end. */
+  async *nextUntil(delimiter: Buffer, maxLength: number): AsyncGenerator<Buffer, void, void> {
+    for (let length = 0; ;) {
+      const at = this.#rest.indexOf(delimiter);
+      // the delimiter may begin in the last bytes
+      const end = at >= 0 ? at : Math.max(0, this.#rest.length - delimiter.length + 1);
+      length += end;
+      if (length > maxLength) throw new UnreadableError(`a part is longer than ${maxLength} bytes`, true);
+      if (end > 0) yield this.#rest.subarray(0, end);
+      if (at >= 0) {
+        this.#rest = this.#rest.subarray(at + delimiter.length);
+        return;
+      }
+      const tail = this.#rest.subarray(end);
+      if (!(await this.#more())) throw new UnreadableError('the body ends too early');
+      if (tail.length > 0) this.#rest = Buffer.concat([tail, this.#rest]);
+    }
+  }
+
   /** @throws UnreadableError when something else comes next */
   async expect(bytes: Buffer): Promise<void> {
     if (!(await this.exactly(bytes.length)).equals(bytes))

@@ -29,6 +29,11 @@ export class HeldBody {
     return inflatedPieces(bodyPieces(stream), { encoding, maxBytes: this.#maxBytes, hold, holdWindow });
   }
 
+  /** What is made of the body takes so many bytes more. @throws PublicError too_many */
+  hold(bytes: number): void {
+    this.#account.hold(bytes);
+  }
+
   /** All but so many bytes of the body are no longer held. */
   keep(bytes: number): void {
     this.#account.keep(bytes + this.#windowBytes);

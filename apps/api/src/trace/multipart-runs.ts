@@ -51,11 +51,7 @@ export class MultipartRuns {
   add(part: MultipartPart): void {
     const match = NAME.exec(part.name);
     if (!match) {
-      if (part.name.startsWith('attachment.')) {
-        this.#notKept.attachments++;
-        const [, runId, ...file] = part.name.split('.');
-        this.#leaveOut({ type: 'attachment', runId, member: file.join('.') });
-      } else if (part.name.startsWith('feedback.')) {
+      if (part.name.startsWith('feedback.')) {
         this.#addFeedback(part);
       } else
         this.#refuse(
@@ -73,6 +69,14 @@ export class MultipartRuns {
     else this.#refuse(part.name, `${field} cannot be sent in a part of its own; send it inside of its run`);
   }
 
+  /** An attachment whose run is stored without it. */
+  leaveOutAttachment(partName: string, why: string): void {
+    this.#notKept.attachments++;
+    const [, runId, ...file] = partName.split('.');
+    const member = file.join('.');
+    this.#leaveOut({ type: 'attachment', runId, member, why: `storing the attachment failed: ${why}` });
+  }
+
   /** Parts that are accepted, since clients send them unasked, and not stored. */
   get notKept(): NotKept {
     return this.#notKept;
@@ -86,9 +90,14 @@ export class MultipartRuns {
     return feedback;
   }
 
+  /** Whether something that was left out is not noted with a batch yet. */
+  get hasLeftOut(): boolean {
+    return this.#leftOut.length > 0;
+  }
+
   /** Bytes of parts that were not taken yet. */
   get heldBytes(): number {
-    return this.#bytes;
+    return this.#bytes + this.#feedbackBytes;
   }
 
   /** Whether a batch should be taken. More parts of the last operation may follow. */

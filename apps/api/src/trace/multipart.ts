@@ -3,7 +3,12 @@ import { ByteReader, UnreadableError } from './byte-reader.js';
 export interface MultipartPart {
   readonly name: string;
   readonly contentType: string;
+  /** Empty where there are pieces. */
   readonly body: Buffer;
+  /** Of a part that is handed on as it comes; read to their end before the next part. */
+  readonly pieces?: AsyncIterable<Buffer>;
+  /** Bytes that the client has announced. */
+  readonly length?: number | undefined;
 }
 
 export interface MultipartLimits {
@@ -11,11 +16,14 @@ export interface MultipartLimits {
   readonly maxBytes: number;
   /** Bytes of one part. */
   readonly maxPartBytes: number;
+  /** Whether a part of this name is handed on in pieces. */
+  readonly isStreamed?: (name: string) => boolean;
 }
 
 const MAX_HEADER_BYTES = 16_384;
 const MAX_BOUNDARY = 200;
 const LINE_END = Buffer.from('\r\n');
+const NOTHING = Buffer.alloc(0);
 const HEADERS_END = Buffer.from('\r\n\r\n');
 
 /** The boundary in a content type; undefined when there is none that is allowed. */
@@ -81,12 +89,21 @@ async function* readParts(
     const length = lengthOf(headers);
     if (length !== undefined && length > limits.maxPartBytes)
       throw new UnreadableError(`a part is longer than ${limits.maxPartBytes} bytes`, true);
+    const name = nameOf(headers);
+    const contentType = headers.get('content-type') ?? '';
+    if (limits.isStreamed?.(name)) {
+      const pieces =
+        length === undefined ? reader.nextUntil(delimiter, limits.maxPartBytes) : reader.next(length);
+      yield { name, contentType, body: NOTHING, pieces, length };
+      if (length !== undefined) await reader.expect(delimiter);
+      continue;
+    }
     let body: Buffer;
     if (length === undefined) body = await reader.until(delimiter, limits.maxPartBytes);
     else {
       body = await reader.exactly(length);
       await reader.expect(delimiter);
     }
-    yield { name: nameOf(headers), contentType: headers.get('content-type') ?? '', body };
+    yield { name, contentType, body };
   }
 }

@@ -1,12 +1,19 @@
 import { formatInstant, type Instant } from '#lib/time';
+import type { AttachmentLinks } from '../attachment/attachment-urls.js';
 import { PAYLOAD_FIELDS, type PayloadField, type StoredRun } from '#lib/trace-store';
 
 type Row = StoredRun['row'];
 
-/** A field of an answer: a value of the row, statistics, or a payload whose stored bytes, or a part of them, are put in. */
+/** A run that is answered, with its attachments where a field needs them. */
+export interface ReadRun extends StoredRun {
+  readonly attachments?: AttachmentLinks | undefined;
+}
+
+/** A field of an answer: a value of the row, statistics, something of its attachments, or a payload whose stored bytes, or a part of them, are put in. */
 export type RunField =
   | { readonly of: (row: Row) => unknown }
   | { readonly stats: 'feedback' }
+  | { readonly attached: (attachments: AttachmentLinks) => unknown }
   | { readonly payload: PayloadField; readonly part?: (bytes: Buffer) => Buffer | undefined };
 
 /** The fields of a run on one of the wires, in the order in which they are answered. */
@@ -35,7 +42,7 @@ export function hasFeedback(fields: RunFields): boolean {
 }
 
 /** A run on the wire. Payloads are put in as the bytes that are stored, whose JSON was checked when it came. */
-export function renderRun({ row, payloads, feedbackStats }: StoredRun, fields: RunFields): Buffer {
+export function renderRun({ row, payloads, feedbackStats, attachments }: ReadRun, fields: RunFields): Buffer {
   const parts: Buffer[] = [];
   let text = '{';
   for (const [name, field] of fields) {
@@ -43,6 +50,8 @@ export function renderRun({ row, payloads, feedbackStats }: StoredRun, fields: R
     text += `${isFirst ? '' : ','}${JSON.stringify(name)}:`;
     if ('of' in field) text += JSON.stringify(field.of(row) ?? null);
     else if ('stats' in field) text += feedbackStats ?? 'null';
+    else if ('attached' in field)
+      text += JSON.stringify(attachments?.size ? field.attached(attachments) : null);
     else {
       parts.push(Buffer.from(text), wirePayload(payloads[field.payload], field));
       text = '';
@@ -60,6 +69,11 @@ function wirePayload(
   if (!bytes) return NULL;
   if (payload === 'error') return Buffer.from(JSON.stringify(bytes.toString()));
   return (part ? part(bytes) : bytes) ?? NULL;
+}
+
+/** As both clients read them. */
+function s3Urls(attachments: AttachmentLinks): object {
+  return Object.fromEntries([...attachments].map(([name, url]) => [`attachment.${name}`, url]));
 }
 
 /** Of the first wire: `RunSchema` of the LangSmith interface. Fields that are always null have no value here yet. */
@@ -101,6 +115,7 @@ export const RUN_FIELDS: RunFields = new Map<string, RunField>([
   ['extra', { payload: 'extra' }],
   ['events', { payload: 'events' }],
   ['serialized', { payload: 'serialized' }],
+  ['s3_urls', { attached: s3Urls }],
 ]);
 
 /** What `select` may name beside them: clients ask for these, and here they have no value. */
@@ -118,7 +133,6 @@ const WITHOUT_VALUE = [
   'prompt_cost_details',
   'prompt_token_details',
   'reference_dataset_id',
-  's3_urls',
   'trace_first_received_at',
   'trace_max_start_time',
   'trace_min_start_time',

@@ -48,7 +48,7 @@ export class NotKeptAnswer {
 export class StoredPartsAnswer extends StoredRunsAnswer {
   @Perhaps(
     object(() => NotKeptAnswer),
-    'How many parts were taken and not kept: attachments are not stored yet',
+    'How many parts were taken and not kept: attachments, which mended names with the reason',
   )
   readonly not_kept?: NotKeptAnswer;
 }
@@ -94,6 +94,10 @@ const RUN_SHAPES: Readonly<Record<string, readonly [shape: Shape, about?: string
   extra: [JSON_VALUE],
   events: [JSON_VALUE],
   serialized: [JSON_VALUE],
+  s3_urls: [
+    JSON_VALUE,
+    'Attachments by attachment.NAME: presigned_url opens without a key for an hour, mime_type; null without any',
+  ],
 };
 
 function describe(type: new () => object, field: typeof Answered): void {

@@ -1,9 +1,14 @@
 import { metadataOf } from '#lib/trace-store';
+import type { AttachmentLinks } from '../attachment/attachment-urls.js';
 import { latency, RUN_FIELDS, time, type RunField, type RunFields } from './render-run.js';
 
 /** Costs are numbers on this wire. */
 function cost(text: string | undefined): number | null {
   return text === undefined ? null : Number(text);
+}
+
+function urlsByName(attachments: AttachmentLinks): object {
+  return Object.fromEntries([...attachments].map(([name, url]) => [name, url.presigned_url]));
 }
 
 const withoutValue: RunField = { of: () => null };
@@ -44,6 +49,7 @@ export const SELECTS: ReadonlyMap<string, readonly [name: string, RunField]> = n
   ['TAGS', ['tags', { of: (row) => row.tags }]],
   ['APP_PATH', ['app_path', RUN_FIELDS.get('app_path') ?? withoutValue]],
   ['FEEDBACK_STATS', ['feedback_stats', { stats: 'feedback' }]],
+  ['ATTACHMENTS', ['attachments', { attached: urlsByName }]],
   ['IS_IN_DATASET', ['is_in_dataset', { of: () => false }]],
   ...[
     'ERROR_PREVIEW',
@@ -55,7 +61,6 @@ export const SELECTS: ReadonlyMap<string, readonly [name: string, RunField]> = n
     'PROMPT_COST_DETAILS',
     'COMPLETION_COST_DETAILS',
     'PRICE_MODEL_ID',
-    'ATTACHMENTS',
     'THREAD_EVALUATION_TIME',
     'LAST_QUEUED_AT',
     'SHARE_URL',

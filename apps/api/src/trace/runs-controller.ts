@@ -4,6 +4,8 @@ import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
+import { AttachmentUrls } from '../attachment/attachment-urls.js';
+import { withAttachments } from './attached-runs.js';
 import { AnswerBudget } from './answer-budget.js';
 import { renderRun, RUN_FIELDS, SHORT_FIELDS } from './render-run.js';
 import { ErasureRequest } from './erasure-request.js';
@@ -36,6 +38,7 @@ export class RunsController {
     private readonly ingestion: TraceIngestion,
     private readonly traces: Traces,
     private readonly answers: AnswerBudget,
+    private readonly urls: AttachmentUrls,
   ) {}
 
   @Post('multipart')
@@ -58,7 +61,7 @@ export class RunsController {
     const { notKept } = stored;
     const answer = taken(stored);
     if (notKept.attachments === 0) return answer;
-    const message = `${answer.message}; attachments were not kept`;
+    const message = `${answer.message}; some attachments were not kept`;
     return { ...answer, message, not_kept: notKept };
   }
 
@@ -127,12 +130,15 @@ export class RunsController {
     @FromCaller() caller: Caller,
     @PathId('run_id') runId: string,
     @Query() query: RunQuery,
+    @Headers('host') host: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { session_id: projectId, exclude_serialized: isShort } = query;
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const stored = await this.traces.getRun(caller, runId, projectId, hold);
-      return renderRun(stored, isShort === true ? SHORT_FIELDS : RUN_FIELDS);
+      const fields = isShort === true ? SHORT_FIELDS : RUN_FIELDS;
+      const [run = stored] = await withAttachments(this.urls, { caller, host, hold }, [stored], fields);
+      return renderRun(run, fields);
     });
   }
 }

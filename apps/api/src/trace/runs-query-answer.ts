@@ -61,6 +61,8 @@ export class RunV2Answer {
   @Perhaps(orNull(NUMBER)) readonly completion_cost?: number | null;
   @Perhaps(textList()) readonly tags?: readonly string[];
   @Perhaps(TEXT) readonly app_path?: string;
+  @Perhaps(JSON_VALUE, 'URL of each attachment by its name; null without any')
+  readonly attachments?: unknown;
   @Perhaps(FLAG) readonly is_in_dataset?: boolean;
   @Perhaps(JSON_VALUE, 'By key, as on the first wire') readonly feedback_stats?: unknown;
 }

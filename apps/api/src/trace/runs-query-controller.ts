@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Body, Controller, Get, Header, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Get, Header, Headers, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
@@ -11,8 +11,17 @@ import { FromCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
+import { AttachmentUrls } from '../attachment/attachment-urls.js';
+import { type Reader, withAttachments } from './attached-runs.js';
 import { AnswerBudget } from './answer-budget.js';
-import { LISTED_FIELDS, renderRun, type RunFields, SELECTABLE, selectFields } from './render-run.js';
+import {
+  LISTED_FIELDS,
+  type ReadRun,
+  renderRun,
+  type RunFields,
+  SELECTABLE,
+  selectFields,
+} from './render-run.js';
 import { renderCursor } from './run-cursor.js';
 import { fieldsOfSelects } from './run-fields-v2.js';
 import { type AskedRuns, RunSearches } from './run-searches.js';
@@ -25,7 +34,7 @@ const PAGE = 100;
 const DAY_MS = 86_400_000;
 const TOO_LONG = 'A filter or a cursor is no such thing, or finding the runs takes too long';
 
-function rendered(runs: RunPage['runs'], fields: RunFields): Buffer {
+function rendered(runs: readonly ReadRun[], fields: RunFields): Buffer {
   const comma = Buffer.from(',');
   const parts = runs.flatMap((run, at) =>
     at === 0 ? [renderRun(run, fields)] : [comma, renderRun(run, fields)],
@@ -44,6 +53,7 @@ export class RunsQueryController {
   constructor(
     private readonly searches: RunSearches,
     private readonly answers: AnswerBudget,
+    private readonly urls: AttachmentUrls,
   ) {}
 
   @Post('query')
@@ -55,10 +65,12 @@ export class RunsQueryController {
     @FromCaller() caller: Caller,
     @Body() body: RunsQueryRequest,
     @Res() reply: FastifyReply,
+    @Headers('host') host: string | undefined,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields = body.select ? selectFields(SELECTABLE, body.select) : LISTED_FIELDS;
-      const { runs, next } = await this.searches.page(caller, askedBy(body, fields), hold);
+      const { runs: found, next } = await this.searches.page(caller, askedBy(body, fields), hold);
+      const runs = await withAttachments(this.urls, { caller, host, hold }, found, fields);
       const cursors = { next: next ? renderCursor(next) : null, prev: null };
       const rest = JSON.stringify({ cursors, search_cursors: null, parsed_query: null });
       return around('{"runs":[', rendered(runs, fields), `],${rest.slice(1)}`);
@@ -98,6 +110,7 @@ export class SelectedRunsController {
   constructor(
     private readonly searches: RunSearches,
     private readonly answers: AnswerBudget,
+    private readonly urls: AttachmentUrls,
     @Inject(CLOCK) private readonly clock: Clock,
   ) {}
 
@@ -110,10 +123,12 @@ export class SelectedRunsController {
     @FromCaller() caller: Caller,
     @Body() body: RunsQueryV2Request,
     @Res() reply: FastifyReply,
+    @Headers('host') host: string | undefined,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields = fieldsOfSelects(body.selects);
-      const { runs, next } = await this.searches.page(caller, this.#askedBy(body, fields), hold);
+      const { runs: found, next } = await this.searches.page(caller, this.#askedBy(body, fields), hold);
+      const runs = await withAttachments(this.urls, { caller, host, hold }, found, fields);
       const rest = { has_more: next !== undefined, next_cursor: next ? renderCursor(next) : null };
       return around('{"items":[', rendered(runs, fields), `],${JSON.stringify(rest).slice(1)}`);
     });
@@ -128,10 +143,12 @@ export class SelectedRunsController {
     @PathId('run_id') id: string,
     @Query() { project_id: projectId, selects }: RunV2Query,
     @Res() reply: FastifyReply,
+    @Headers('host') host: string | undefined,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields = fieldsOfSelects(selects);
-      return renderRun(await this.searches.one(caller, { id, projectId, fields }, hold), fields);
+      const found = await this.searches.one(caller, { id, projectId, fields }, hold);
+      return rendered(await withAttachments(this.urls, { caller, host, hold }, [found], fields), fields);
     });
   }
 
@@ -144,6 +161,7 @@ export class SelectedRunsController {
     @PathId('trace_id') traceId: string,
     @Query() query: TraceRunsQuery,
     @Res() reply: FastifyReply,
+    @Headers('host') host: string | undefined,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async (account) => {
       const asked: AskedRuns = {
@@ -153,13 +171,15 @@ export class SelectedRunsController {
       };
       // what is wrong with the request is found with the first page, before the answer begins
       const first = await this.searches.page(caller, asked, account.hold);
-      return Readable.from(this.#allPages(caller, asked, account, first), { objectMode: false });
+      return Readable.from(this.#allPages({ caller, host, hold: account.hold }, asked, account, first), {
+        objectMode: false,
+      });
     });
   }
 
   /** The answer in pages, of which one is held at a time. */
   async *#allPages(
-    caller: Caller,
+    reader: Reader & { readonly caller: Caller },
     asked: AskedRuns,
     account: BufferAccount,
     first: RunPage,
@@ -167,7 +187,8 @@ export class SelectedRunsController {
     let page = first;
     let before = '{"items":[';
     for (;;) {
-      const runs = rendered(page.runs, asked.fields);
+      const found = await withAttachments(this.urls, reader, page.runs, asked.fields);
+      const runs = rendered(found, asked.fields);
       // runs may be deleted meanwhile
       if (runs.length > 0) {
         yield around(before, runs, '');
@@ -175,7 +196,11 @@ export class SelectedRunsController {
       }
       if (!page.next) break;
       account.keep(0);
-      page = await this.searches.page(caller, { ...asked, cursor: renderCursor(page.next) }, account.hold);
+      page = await this.searches.page(
+        reader.caller,
+        { ...asked, cursor: renderCursor(page.next) },
+        account.hold,
+      );
     }
     if (before !== ',') yield Buffer.from(before);
     yield Buffer.from(']}');

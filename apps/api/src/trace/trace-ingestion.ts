@@ -12,6 +12,7 @@ import {
 import { readFeedbackParts } from '../feedback/feedback-parts.js';
 import { invalid } from '../wire/request-pipe.js';
 import { UnreadableError } from './byte-reader.js';
+import { AttachmentIntake } from '../attachment/attachment-intake.js';
 import { HeldBody } from './held-body.js';
 import { boundaryOf, multipartParts } from './multipart.js';
 import { MultipartRuns, type NotKept } from './multipart-runs.js';
@@ -22,6 +23,8 @@ const MAX_PART_BYTES = 67_108_864;
 
 /** A broken client must not fill memory with its own problems. */
 const MAX_PROBLEMS = 100;
+
+const MAX_NAME = 250;
 
 /** What became of the runs of a request. */
 export interface StoredRuns {
@@ -37,6 +40,7 @@ export class TraceIngestion {
     private readonly store: Pick<TraceStore, 'ingest' | 'ingestProblems'>,
     private readonly budget: BufferBudget,
     private readonly maxBodyBytes: number,
+    private readonly attachmentsOf: (caller: Caller) => AttachmentIntake,
   ) {}
 
   /** Bytes of all requests that are being read or stored. */
@@ -73,6 +77,15 @@ export class TraceIngestion {
     const runs = new MultipartRuns();
     const refused: FieldProblem[] = [];
     const mended: FieldProblem[] = [];
+    const attachments = this.attachmentsOf(caller);
+    const leaveOut = (name: string, why: string): void => {
+      runs.leaveOutAttachment(name, why);
+      if (mended.length < MAX_PROBLEMS) mended.push(attachmentNotKept(name, why));
+    };
+    const room = {
+      hold: (bytes: number) => held.hold(bytes),
+      keep: (bytes: number) => held.keep(runs.heldBytes + bytes),
+    };
     let erased = 0;
     const flush = async (isLast: boolean) => {
       const judged = await readFeedbackParts(runs.takeFeedback());
@@ -92,12 +105,17 @@ export class TraceIngestion {
       const limits = {
         maxBytes: this.maxBodyBytes,
         maxPartBytes: Math.min(MAX_PART_BYTES, this.maxBodyBytes),
+        isStreamed: AttachmentIntake.isStreamed,
       };
       for await (const part of multipartParts(held.pieces(), boundary, limits)) {
-        runs.add(part);
+        const { name, contentType, pieces, length } = part;
+        if (pieces) await attachments.take({ name, contentType, pieces, length }, room, leaveOut);
+        else runs.add(part);
         if (runs.isFull) await flush(false);
       }
       await flush(true);
+      await attachments.link(leaveOut);
+      if (runs.hasLeftOut) await flush(true);
     } catch (error) {
       if (!(error instanceof UnreadableError)) throw error;
       throw await this.#unreadable(caller, error);
@@ -157,6 +175,12 @@ export class TraceIngestion {
     if (refused.length > 0) throw invalid(refused);
     return { erased, mended };
   }
+}
+
+/** As it stands in the answer. */
+function attachmentNotKept(name: string, why: string): FieldProblem {
+  const msg = `storing the attachment failed: ${why}; the run is stored without it`;
+  return { loc: ['body', name.slice(0, MAX_NAME)], msg, type: 'attachment_not_kept' };
 }
 
 /** The one project that a deployment's own key writes into. */

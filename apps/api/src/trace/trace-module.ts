@@ -3,7 +3,11 @@ import { BufferBudget } from '#lib/http';
 import type { TraceStore } from '#lib/trace-store';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, TRACE_STORE } from '../core/tokens.js';
+import { AttachmentIntake } from '../attachment/attachment-intake.js';
+import { AttachmentKeeper } from '../attachment/attachment-keeper.js';
+import { AttachmentModule } from '../attachment/attachment-module.js';
 import { AnswerBudget } from './answer-budget.js';
+import { AttachmentsController } from './attachments-controller.js';
 import { IngestProblemsController } from './ingest-problems-controller.js';
 import { InfoController } from './info-controller.js';
 import { RunSearches } from './run-searches.js';
@@ -20,6 +24,7 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
 
 /** Runs of traces, sent and read, and their tracing projects. */
 @Module({
+  imports: [AttachmentModule],
   controllers: [
     InfoController,
     RunsQueryController,
@@ -27,13 +32,19 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
     SelectedRunsController,
     SessionsController,
     IngestProblemsController,
+    AttachmentsController,
   ],
   providers: [
     {
       provide: TraceIngestion,
-      inject: [TRACE_STORE, API_CONFIG],
-      useFactory: (store: TraceStore, { maxBodyBytes, maxBufferedBytes }: Limits) =>
-        new TraceIngestion(store, new BufferBudget(maxBufferedBytes, BUSY), maxBodyBytes),
+      inject: [TRACE_STORE, API_CONFIG, AttachmentKeeper],
+      useFactory: (store: TraceStore, { maxBodyBytes, maxBufferedBytes }: Limits, keeper: AttachmentKeeper) =>
+        new TraceIngestion(
+          store,
+          new BufferBudget(maxBufferedBytes, BUSY),
+          maxBodyBytes,
+          (caller) => new AttachmentIntake(keeper, store, caller),
+        ),
     },
     {
       provide: AnswerBudget,

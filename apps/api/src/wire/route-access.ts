@@ -1,7 +1,23 @@
 import { KEY_SCOPES, type KeyScope } from '#lib/auth';
 
-/** Routes without a key, by their whole path. Everything else needs one. */
-export const PUBLIC_PATHS: ReadonlySet<string> = new Set(['/ok', '/info', '/api/v1/info', '/openapi.json']);
+/** Routes without a key, by their whole path as the OpenAPI document spells it. Everything else needs one. */
+export const PUBLIC_PATHS: ReadonlySet<string> = new Set([
+  '/ok',
+  '/info',
+  '/api/v1/info',
+  '/openapi.json',
+  // the token in it is signed, and says whose attachment it opens
+  '/attachments/{token}',
+]);
+
+/** @param pattern with parameters as the router spells them */
+export function isPublic(method: string, pattern: string): boolean {
+  return (method === 'GET' || method === 'HEAD') && PUBLIC_PATHS.has(documentedPath(pattern));
+}
+
+function documentedPath(pattern: string): string {
+  return pattern.replace(/:([a-z_]+)/g, '{$1}');
+}
 
 const WORKSPACE: readonly KeyScope[] = ['workspace'];
 const READ: readonly KeyScope[] = ['workspace', 'read'];
@@ -68,7 +84,7 @@ const SECOND_PREFIX = /^\/api\/v1(?=\/(runs|sessions|feedback|ingest-problems)(\
  * @param pattern with parameters as the router (`:run_id`) or as the OpenAPI document (`{run_id}`) spells them
  */
 export function routeName(method: string, pattern: string): string {
-  const path = pattern.replace(/:([a-z_]+)/g, '{$1}').replace(SECOND_PREFIX, '');
+  const path = documentedPath(pattern).replace(SECOND_PREFIX, '');
   // the router answers HEAD as GET without the body
   return `${method === 'HEAD' ? 'GET' : method} ${path}`;
 }

@@ -38,6 +38,10 @@ export interface PreparationTasks {
     readonly users: string;
     readonly knownKey: string | undefined;
   }): Promise<Pick<StoreCredentials, 'accessKeyId' | 'secretAccessKey'>>;
+  /** The key that the api keeps attachments of runs with. */
+  attachmentKeys(input: {
+    readonly users: string;
+  }): Promise<Pick<StoreCredentials, 'accessKeyId' | 'secretAccessKey'>>;
   /** Takes the sample agent into the image store. */
   sampleAgent(input: { readonly images: string; readonly installation: string }): Promise<null>;
   /** The schema of the trace store, and the first key of the first workspace: the known one while it is good. */

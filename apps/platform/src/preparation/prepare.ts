@@ -18,7 +18,7 @@ import {
 import { moveDestinations } from './move-destinations.js';
 import { PLATFORM_ROLES } from './platform-roles.js';
 import type { PreparationTasks } from './preparation-tasks.js';
-import { ensureOperator } from './store-rights.js';
+import { ensureKeeper, ensureOperator } from './store-rights.js';
 import { Troubles } from './troubles.js';
 
 const FIRST_KEY = 'first key';
@@ -44,6 +44,10 @@ export function prepareWith({ clock, log }: { clock: Clock; log: Logger }): Prep
 
     async storeOperator({ users, knownKey }) {
       return Promise.resolve(ensureOperator(new StoreUserFile(users), knownKey));
+    },
+
+    async attachmentKeys({ users }) {
+      return Promise.resolve(ensureKeeper(new StoreUserFile(users)));
     },
 
     async sampleAgent({ images, installation }) {

@@ -1,8 +1,11 @@
 import type { StoreGrant, StoreUserFile } from '#lib/embedded-object-store';
+import { ATTACHMENT_BUCKET, ATTACHMENT_PREFIX } from '#lib/data-folder';
 import type { BulkExportDestination, DestinationConfig } from '#lib/resources';
 import type { StoreKeys } from './bootstrap-objects.js';
 
 const OPERATOR = 'operator';
+/** No destination is called so: theirs have a namespace and a slash. */
+const KEEPER = 'attachments';
 
 /** Reads and writes objects of every bucket: who has this key has the data folder. */
 const OPERATOR_GRANTS: readonly StoreGrant[] = [
@@ -16,6 +19,14 @@ const OPERATOR_GRANTS: readonly StoreGrant[] = [
 export function ensureOperator(users: StoreUserFile, knownKey: string | undefined): StoreKeys {
   if (users.isEmpty && knownKey !== undefined) users.retire(knownKey);
   const { accessKeyId, secretAccessKey } = users.ensure(OPERATOR, OPERATOR_GRANTS);
+  return { accessKeyId, secretAccessKey };
+}
+
+/** The key that the api keeps attachments of runs with: it reaches them and nothing else. */
+export function ensureKeeper(users: StoreUserFile): StoreKeys {
+  const { accessKeyId, secretAccessKey } = users.ensure(KEEPER, [
+    { bucket: ATTACHMENT_BUCKET, prefix: ATTACHMENT_PREFIX, actions: ['write', 'read', 'delete'] },
+  ]);
   return { accessKeyId, secretAccessKey };
 }
 

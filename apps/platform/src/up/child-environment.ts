@@ -2,7 +2,12 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { inheritedEnvironment, PROXY_VARIABLES, proxyEnvironment } from '#lib/config';
 import { TRACING_VARIABLES } from '#lib/telemetry';
-import type { DataPaths, StoreCredentials } from '#lib/data-folder';
+import {
+  ATTACHMENT_BUCKET,
+  ATTACHMENT_PREFIX,
+  type DataPaths,
+  type StoreCredentials,
+} from '#lib/data-folder';
 import type { Ports } from '../data-folder/ports.js';
 
 /** The node offers as many at least. */
@@ -22,6 +27,16 @@ const INHERITED = [
   ...PROXY_VARIABLES,
 ];
 
+const ATTACHMENT_VARIABLES = [
+  'AGENTPLANE_ATTACHMENT_BUCKET',
+  'AGENTPLANE_ATTACHMENT_PREFIX',
+  'AGENTPLANE_ATTACHMENT_ENDPOINT',
+  'AGENTPLANE_ATTACHMENT_REGION',
+  'AGENTPLANE_ATTACHMENT_ACCESS_KEY_ID',
+  'AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY',
+  'AGENTPLANE_ATTACHMENT_URL_KEY',
+];
+
 /** What the environments of the programs are made from. */
 export interface Surroundings {
   readonly paths: DataPaths;
@@ -34,6 +49,8 @@ export interface Surroundings {
   readonly kubeDatabaseUri: string | undefined;
   readonly kubeconfigPath: string;
   readonly store: StoreCredentials;
+  /** What the api keeps attachments with. */
+  readonly attachmentKeys: Pick<StoreCredentials, 'accessKeyId' | 'secretAccessKey'>;
   readonly operatorKey: string;
   readonly apiUrl: string;
 }
@@ -62,9 +79,24 @@ export function embeddedEnvironment(from: Surroundings): Environment {
     AGENTPLANE_OBJECT_STORE_PORT: String(ports.objectStore),
     AGENTPLANE_OBJECT_STORE_REGION: store.region,
     AGENTPLANE_OBJECT_STORE_BUCKET: store.bucket,
+    AGENTPLANE_ATTACHMENT_BUCKET: ATTACHMENT_BUCKET,
     ...(kubeDatabaseUri === undefined
       ? { KUBECONFIG: kubeconfigPath }
       : { AGENTPLANE_KUBE_DATABASE_URI: kubeDatabaseUri }),
+  };
+}
+
+/** Where attachments lie: the embedded store, or that of the environment, whole or not at all. */
+function attachmentEnvironment({ store, attachmentKeys }: Surroundings): Environment {
+  const given = inheritedEnvironment(ATTACHMENT_VARIABLES);
+  if (given['AGENTPLANE_ATTACHMENT_BUCKET'] !== undefined) return given;
+  return {
+    AGENTPLANE_ATTACHMENT_BUCKET: ATTACHMENT_BUCKET,
+    AGENTPLANE_ATTACHMENT_PREFIX: ATTACHMENT_PREFIX,
+    AGENTPLANE_ATTACHMENT_ENDPOINT: store.endpoint,
+    AGENTPLANE_ATTACHMENT_REGION: store.region,
+    AGENTPLANE_ATTACHMENT_ACCESS_KEY_ID: attachmentKeys.accessKeyId,
+    AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY: attachmentKeys.secretAccessKey,
   };
 }
 
@@ -81,7 +113,10 @@ export function apiEnvironment(from: Surroundings, kubeconfig: string): Environm
       'AGENTPLANE_KEYS_PER_WORKSPACE',
       'AGENTPLANE_PROJECTS_PER_WORKSPACE',
       'AGENTPLANE_CORS_ORIGINS',
+      'AGENTPLANE_PUBLIC_URL',
+      'AGENTPLANE_ATTACHMENT_BYTES_PER_WORKSPACE',
     ]),
+    ...attachmentEnvironment(from),
     AGENTPLANE_DATA: from.paths.root,
     AGENTPLANE_METRICS_PORT: String(from.ports.apiMetrics),
     AGENTPLANE_DATABASE_URI: from.databaseUri,

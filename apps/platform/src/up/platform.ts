@@ -306,6 +306,8 @@ export class Platform {
         knownKey: known?.objectStore.accessKeyId,
       }),
     ]);
+    // after the operator's, who finds out whether the folder is from before there were users
+    const attachmentKeys = await preparation.run('attachmentKeys', { users: paths.storeUsers });
     const store: StoreCredentials = {
       endpoint: `http://127.0.0.1:${ports.objectStore}`,
       region: REGION,
@@ -314,7 +316,7 @@ export class Platform {
     };
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
     return {
-      ...{ paths, ports, installation, store },
+      ...{ paths, ports, installation, store, attachmentKeys },
       ...uris,
       host: options.host,
       operatorKey: known?.operatorKey ?? newOperatorKey(),

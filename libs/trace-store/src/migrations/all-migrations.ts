@@ -1,5 +1,6 @@
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
+import { attachmentTables } from './attachment-tables.js';
 import { feedbackMembers } from './feedback-members.js';
 import { feedbackStats } from './feedback-stats.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
@@ -31,5 +32,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     runStatistics,
     runStatisticsFilling,
     feedbackStats,
+    attachmentTables,
   ];
 }

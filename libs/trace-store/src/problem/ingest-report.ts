@@ -48,9 +48,15 @@ export class IngestReport {
 
   /** @param projectOf project that the batch names for a run */
   leaveOut(parts: readonly LeftOut[], projectOf: (runId: string) => ProjectReference | undefined): void {
-    for (const { type, runId, member } of parts)
+    for (const { type, runId, member, why } of parts)
       this.#add({
-        ...{ kind: 'dropped', type, runId, member, message: `${type} is not stored by this platform yet` },
+        ...{
+          kind: 'dropped',
+          type,
+          runId,
+          member,
+          message: why ?? `${type} is not stored by this platform yet`,
+        },
         project: runId === undefined ? undefined : projectOf(runId),
       });
   }

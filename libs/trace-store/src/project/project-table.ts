@@ -6,6 +6,7 @@ import { isUuid } from '#lib/resources';
 import type { ControlTables } from '../control/control-tables.js';
 import { takeLimitLock } from '../control/limit-lock.js';
 import type { PayloadStore } from '../run/payload-store.js';
+import { removeAttachmentsOfProject } from '../run/remove-attachments.js';
 import type { ProjectEntity } from './project-entity.js';
 import type { ProjectReference } from './project-reference.js';
 import type { Project, ProjectDetails, Projects } from './project.js';
@@ -215,6 +216,7 @@ export class ProjectTable implements Projects {
         tenantId,
         id,
       ]);
+      await removeAttachmentsOfProject(manager, tenantId, id);
       return true;
     });
   }

@@ -1,6 +1,7 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
 import { subtractRuns } from '../statistics/subtract-runs.js';
 import type { PayloadStore } from './payload-store.js';
+import { removeAttachments } from './remove-attachments.js';
 import { removeRows } from './remove-rows.js';
 import type { RunPlace } from './run-place.js';
 
@@ -20,6 +21,7 @@ function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
     (client, runs) => removeRows(client, 'feedback', runs),
     (client, runs) => removeRows(client, 'run_pairs', runs),
     (client, runs) => removeRows(client, 'unplaced_runs', runs),
+    removeAttachments,
     (client, runs) => payloads.remove(client, runs),
     subtractRuns,
     (client, runs) => removeRows(client, 'runs', runs),

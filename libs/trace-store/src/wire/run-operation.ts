@@ -20,6 +20,8 @@ export interface LeftOut {
   readonly type: 'attachment';
   readonly runId?: string | undefined;
   readonly member?: string | undefined;
+  /** For people; absent: parts of this type are not stored at all. */
+  readonly why?: string | undefined;
 }
 
 /** Creates and updates that came together; an update may precede its create. */

@@ -1,0 +1,72 @@
+import type { Clock } from '#lib/time';
+import type { StoredAttachment, StoredRun, TraceStore } from '#lib/trace-store';
+import type { AttachmentStore } from '../core/attachment-store.js';
+import { signAttachment } from './attachment-token.js';
+
+/** How one attachment is fetched. */
+export interface AttachmentUrl {
+  readonly presigned_url: string;
+  /** Name of the object in its bucket. */
+  readonly s3_url: string;
+  readonly mime_type: string;
+}
+
+/** By name. */
+export type AttachmentLinks = ReadonlyMap<string, AttachmentUrl>;
+
+const VALID_MS = 3_600_000;
+/** Of one reference in memory and in the answer. */
+const BYTES_EACH = 1_500;
+
+/** Names and addresses with a port, and nothing that could end the host of a URL. */
+const HOST = /^(?:[\w.-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i;
+
+/** Without a host that can be one, paths remain, which the Python client completes. */
+function originOf(host: string | undefined): string {
+  return host !== undefined && HOST.test(host) ? `http://${host}` : '';
+}
+
+export interface UrlParts {
+  /** Undefined where none is configured: no run has attachments then. */
+  readonly store: AttachmentStore | undefined;
+  readonly table: Pick<TraceStore['attachments'], 'ofRuns'>;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Where clients reach the api. */
+  readonly publicUrl: string | undefined;
+}
+
+/** Makes the URLs by which attachments are fetched without a key. */
+export class AttachmentUrls {
+  constructor(private readonly parts: UrlParts) {}
+
+  /**
+   * @param host that the caller asked; the URLs lead there unless the settings say otherwise
+   * @param hold told how many bytes they take
+   * @returns by the id of the run
+   */
+  async of(
+    tenantId: string,
+    runs: readonly StoredRun[],
+    host: string | undefined,
+    hold: (bytes: number) => void,
+  ): Promise<ReadonlyMap<string, AttachmentLinks>> {
+    const { store, table, clock } = this.parts;
+    if (!store || runs.length === 0) return new Map();
+    const found = await table.ofRuns(
+      tenantId,
+      runs.map(({ row }) => row),
+    );
+    hold(found.length * BYTES_EACH);
+    const origin = this.parts.publicUrl?.replace(/\/+$/, '') ?? originOf(host);
+    const untilMs = clock.now().getTime() + VALID_MS;
+    const urlOf = ({ runId, objectId, contentType }: StoredAttachment): AttachmentUrl => ({
+      presigned_url: `${origin}/attachments/${signAttachment({ tenantId, runId, objectId, untilMs }, store.urlKey)}`,
+      s3_url: store.keyOf(tenantId, objectId),
+      mime_type: contentType,
+    });
+    const byRun = Map.groupBy(found, ({ runId }) => runId);
+    return new Map(
+      [...byRun].map(([runId, some]) => [runId, new Map(some.map((one) => [one.name, urlOf(one)]))]),
+    );
+  }
+}

@@ -1,0 +1,302 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'langsmith';
+import pg from 'pg';
+import { type EmbeddedObjectStore, type FaultHook, startObjectStore } from '#lib/embedded-object-store';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres } from '#lib/testing';
+import { openAttachmentStore } from '../core/attachment-store.js';
+import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
+
+const MIB = 1 << 20;
+const ATTACH = join(import.meta.dirname, '..', 'testdata', 'attach.py');
+/** A Python with `langsmith`. */
+const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
+const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
+const KEYS = { accessKeyId: 'attachments', secretAccessKey: 'attachments of the tests' };
+const BUCKET = 'attachments-of-tests';
+
+let api: RunningApi;
+let tenant: TestTenant;
+let folder: string;
+let objects: EmbeddedObjectStore;
+let fault: FaultHook | undefined;
+let db: pg.Client;
+
+// before that of the databases: the api stops first
+afterAll(async () => {
+  await db.end();
+  await api.stop();
+  await objects.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+const postgres = testPostgres();
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'attachments-'));
+  const log = createLogger('test', 'fatal');
+  objects = await startObjectStore({
+    ...{ folder, host: '127.0.0.1', port: 0, ...KEYS, buckets: [BUCKET], log },
+    fault: (target) => fault?.(target),
+  });
+  const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
+  const attachments = openAttachmentStore({
+    attachmentBucket: BUCKET,
+    attachmentPrefix: 'runs',
+    attachmentEndpoint: objects.endpoint,
+    attachmentRegion: undefined,
+    attachmentAccessKeyId: KEYS.accessKeyId,
+    attachmentSecretAccessKey: KEYS.secretAccessKey,
+    attachmentUrlKey: undefined,
+  });
+  api = await runApi(store.uri, kube.uri, { log, attachments });
+  tenant = await api.workspace();
+  db = new pg.Client({ connectionString: store.uri });
+  await db.connect();
+});
+afterEach(() => {
+  fault = undefined;
+});
+type Part = readonly [name: string, body: string | Buffer, contentType?: string];
+
+function form(parts: readonly Part[]): Buffer {
+  const pieces = parts.flatMap(([name, body, type = 'application/json']) => [
+    Buffer.from(
+      `--XX\r\nContent-Disposition: form-data; name="${name.replace(/["\\]/g, '\\$&')}"\r\nContent-Type: ${type}\r\n\r\n`,
+    ),
+    Buffer.from(body),
+    Buffer.from('\r\n'),
+  ]);
+  return Buffer.concat([...pieces, Buffer.from('--XX--\r\n')]);
+}
+
+async function send(parts: readonly Part[], key = tenant.key) {
+  const headers = { 'x-api-key': key, 'content-type': 'multipart/form-data; boundary=XX' };
+  const body = new Uint8Array(form(parts));
+  const answer = await fetch(`${api.url}/runs/multipart`, { method: 'POST', headers, body });
+  expect(api.services.ingestion.heldBytes).toBe(0);
+  return { status: answer.status, json: (await answer.json()) as { mended?: unknown; not_kept?: unknown } };
+}
+
+const runPart = (id: string, more: object = {}): Part => [
+  `post.${id}`,
+  JSON.stringify({ id, trace_id: id, name: 'n', run_type: 'chain', session_name: 'p', ...more }),
+];
+
+async function urlOf(id: string, name: string, of: TestTenant = tenant): Promise<string> {
+  const { json } = await of.call('GET', `/runs/${id}`);
+  return (json as { s3_urls: Record<string, { presigned_url: string }> }).s3_urls[`attachment.${name}`]
+    ?.presigned_url as string;
+}
+
+async function fetched(url: string): Promise<Buffer> {
+  const answer = await fetch(url);
+  expect(answer.status).toBe(200);
+  return Buffer.from(await answer.arrayBuffer());
+}
+
+/** Objects and open uploads in the store, of one tenant. */
+async function filesOf(tenantId: string): Promise<string[]> {
+  const all = await readdir(folder, { recursive: true, withFileTypes: true });
+  return all.filter((one) => one.isFile() && one.parentPath.includes(tenantId)).map(({ name }) => name);
+}
+
+async function tidy(): Promise<void> {
+  await api.store.tidy();
+  await api.services.attachmentTidying.tidy();
+}
+
+/** As if the time until they are looked at were over. */
+const makeDue = () =>
+  db.query(
+    `UPDATE attachment_objects SET check_after = now() - interval '1 s' WHERE check_after IS NOT NULL`,
+  );
+
+describe('the JavaScript client', () => {
+  it('keeps the bytes of attachments, whether few or 20 MiB', async () => {
+    const client = new Client({ apiUrl: api.url, apiKey: tenant.key, autoBatchTracing: false });
+    const [id, small, large] = [randomUUID(), randomBytes(10), randomBytes(20 * MIB + 1)];
+    await client.multipartIngestRuns({
+      runCreates: [
+        {
+          ...{ id, trace_id: id, name: 'n', run_type: 'chain', inputs: {}, project_name: 'p' },
+          dotted_order: `20260101T000000000000Z${id}`,
+          attachments: {
+            small: ['text/plain', new Uint8Array(small)],
+            'größe x; y=z': { mimeType: 'image/png', data: new Uint8Array(large) },
+          },
+        } as never,
+      ],
+    });
+    expect(await fetched(await urlOf(id, 'small'))).toEqual(small);
+    expect((await fetched(await urlOf(id, 'größe x; y=z'))).equals(large)).toBe(true);
+    const { json } = await tenant.call('POST', '/runs/query', { id: [id], select: ['id', 's3_urls'] });
+    expect(Object.keys((json as { runs: { s3_urls: object }[] }).runs[0]?.s3_urls ?? {})).toHaveLength(2);
+    const project = (await tenant.call('GET', '/sessions?name=p')).json as { id: string }[];
+    const v2 = `/api/v2/runs/${id}?project_id=${project[0]?.id}&selects=ATTACHMENTS`;
+    const { attachments } = (await tenant.call('GET', v2)).json as { attachments: Record<string, string> };
+    expect(await fetched(attachments.small ?? '')).toEqual(small);
+  });
+});
+
+(hasPython ? describe : describe.skip)('the Python client', () => {
+  it('keeps the bytes of attachments from memory and from a file', async () => {
+    const { stdout } = await promisify(execFile)(PYTHON, [ATTACH, api.url, tenant.key], { timeout: 60_000 });
+    expect(JSON.parse(stdout)).toEqual({ read: true, listed: true });
+  });
+});
+
+describe('a download', () => {
+  it('carries headers with which a browser saves it and runs nothing', async () => {
+    const id = randomUUID();
+    await send([runPart(id), [`attachment.${id}.é"/..\\x.html`, '<script>', 'text/html; length=8']]);
+    const answer = await fetch(await urlOf(id, 'é"/..\\x.html'));
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-type': 'text/html',
+      'content-length': '8',
+      'content-disposition': `attachment; filename="___.._x.html"; filename*=UTF-8''%C3%A9%22%2F..%5Cx.html`,
+      'content-security-policy': "sandbox; default-src 'none'",
+      'x-content-type-options': 'nosniff',
+    });
+  });
+
+  it('refuses a token that was not signed', async () => {
+    const id = randomUUID();
+    await send([runPart(id), [`attachment.${id}.a`, 'x', 'text/plain']]);
+    const url = await urlOf(id, 'a');
+    const token = url.slice(url.lastIndexOf('/') + 1);
+    const changed = `${token.startsWith('A') ? 'B' : 'A'}${token.slice(1)}`;
+    for (const other of [changed, token.slice(1), `${token}A`, '%00', 'x'.repeat(3_000)])
+      expect((await fetch(url.replace(token, other))).status).toBe(404);
+    expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
+  });
+
+  it('refuses a token whose run was deleted', async () => {
+    const id = randomUUID();
+    await send([runPart(id), [`attachment.${id}.a`, 'x', 'text/plain']]);
+    const url = await urlOf(id, 'a');
+    const session = ((await tenant.call('GET', `/runs/${id}`)).json as { session_id: string }).session_id;
+    await tenant.call('POST', '/runs/delete', { session_id: session, trace_ids: [id] });
+    expect((await fetch(url)).status).toBe(404);
+  });
+});
+
+describe('an object', () => {
+  it('holds a content once for a workspace, and apart for another', async () => {
+    const [one, other] = [await api.workspace(), await api.workspace()];
+    const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
+    const bytes = randomBytes(2 * MIB);
+    for (const [id, of] of [
+      [first, one],
+      [second, one],
+      [third, other],
+    ] as const)
+      expect((await send([runPart(id), [`attachment.${id}.a`, bytes, 'a/b']], of.key)).status).toBe(202);
+    expect(await filesOf(one.tenantId)).toHaveLength(1);
+    expect(await filesOf(other.tenantId)).toHaveLength(1);
+    const urls = [
+      await urlOf(first, 'a', one),
+      await urlOf(second, 'a', one),
+      await urlOf(third, 'a', other),
+    ];
+    for (const url of urls) expect((await fetched(url)).equals(bytes)).toBe(true);
+    expect((await one.call('GET', `/runs/${third}`)).status).toBe(404);
+  });
+
+  it('goes with the last run that refers to it, and not before', async () => {
+    const one = await api.workspace();
+    const [first, second] = [randomUUID(), randomUUID()];
+    for (const id of [first, second])
+      await send([runPart(id), [`attachment.${id}.a`, 'same', 'a/b']], one.key);
+    const session = ((await one.call('GET', `/runs/${first}`)).json as { session_id: string }).session_id;
+    const erase = (id: string) => one.call('POST', '/runs/delete', { session_id: session, trace_ids: [id] });
+    await erase(first);
+    await makeDue();
+    await tidy();
+    expect((await fetched(await urlOf(second, 'a', one))).toString()).toBe('same');
+    await erase(second);
+    await makeDue();
+    await tidy();
+    expect(await filesOf(one.tenantId)).toEqual([]);
+    const { rows } = await db.query('SELECT bytes::integer FROM attachment_usage WHERE tenant_id = $1', [
+      one.tenantId,
+    ]);
+    expect(rows).toEqual([{ bytes: 0 }]);
+  });
+
+  it('goes with its project', async () => {
+    const one = await api.workspace();
+    const id = randomUUID();
+    await send([runPart(id), [`attachment.${id}.a`, 'x', 'a/b']], one.key);
+    const session = ((await one.call('GET', `/runs/${id}`)).json as { session_id: string }).session_id;
+    await one.call('DELETE', `/sessions/${session}`);
+    await makeDue();
+    await tidy();
+    expect(await filesOf(one.tenantId)).toEqual([]);
+  });
+
+  it('goes when its upload was left in the middle, or no run came to refer to it', async () => {
+    const one = await api.workspace();
+    const { attachments } = api.store;
+    const content = { sha256: createHash('sha256').update('x').digest(), size: 1 };
+    await attachments.begin(one.tenantId, 1);
+    const id = (await attachments.begin(one.tenantId, 1)) ?? '';
+    await attachments.reserve(one.tenantId, id, content);
+    expect(await attachments.settle(one.tenantId, id, content)).toBe(id);
+    await tidy();
+    expect(await attachments.findContent(one.tenantId, content)).toBe(id);
+    await makeDue();
+    await tidy();
+    const { rows } = await db.query('SELECT FROM attachment_objects WHERE tenant_id = $1', [one.tenantId]);
+    expect(rows).toEqual([]);
+  });
+});
+
+describe('an attachment whose run has not arrived', () => {
+  it('belongs to the run that comes later', async () => {
+    const id = randomUUID();
+    expect((await send([[`attachment.${id}.a`, 'early', 'a/b']])).status).toBe(202);
+    await send([runPart(id)]);
+    expect((await fetched(await urlOf(id, 'a'))).toString()).toBe('early');
+    await tidy();
+    const { rows } = await db.query('SELECT trace_id FROM attachments WHERE run_id = $1', [id]);
+    expect(rows).toEqual([{ trace_id: id }]);
+  });
+
+  it('goes after a day and becomes a problem with a name', async () => {
+    const one = await api.workspace();
+    const id = randomUUID();
+    await send([[`attachment.${id}.a`, 'x', 'a/b']], one.key);
+    await db.query(`UPDATE attachments SET created_at = now() - interval '25 h' WHERE run_id = $1`, [id]);
+    await makeDue();
+    await tidy();
+    expect(await filesOf(one.tenantId)).toEqual([]);
+    const { json } = await one.call('GET', '/ingest-problems');
+    expect((json as { recent: unknown[] }).recent).toMatchObject([
+      { kind: 'dropped', type: 'run_never_arrived', run_id: id, member: 'a' },
+    ]);
+  });
+});
+
+describe('a request with attachments', () => {
+  it('stores the runs and names the attachments while the store is unavailable', async () => {
+    const id = randomUUID();
+    fault = () => ({ kind: 'error', code: 'InternalError' });
+    const { status, json } = await send([
+      runPart(id),
+      [`attachment.${id}.large`, randomBytes(7 * MIB), 'a/b'],
+      [`attachment.${id}.small`, 'x', 'a/b'],
+      runPart(randomUUID()),
+    ]);
+    expect([status, json.not_kept]).toEqual([202, { attachments: 2 }]);
+    expect(json.mended).toMatchObject([
+      { loc: ['body', `attachment.${id}.large`], type: 'attachment_not_kept' },
+      { loc: ['body', `attachment.${id}.small`], type: 'attachment_not_kept' },
+    ]);
+    expect((await tenant.call('GET', `/runs/${id}`)).json).toMatchObject({ id, s3_urls: null });
+  });
+});

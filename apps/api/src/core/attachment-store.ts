@@ -1,0 +1,58 @@
+import { hkdfSync } from 'node:crypto';
+import { openObjectStore, type ObjectStore } from '#lib/object-store';
+import type { ApiConfig } from '../config.js';
+
+/** Where attachments lie. */
+export interface AttachmentStore {
+  readonly objects: ObjectStore;
+  readonly bucket: string;
+  /** Key of an object in the bucket. */
+  keyOf(tenantId: string, objectId: string): string;
+  /** What URLs of downloads are signed with. */
+  readonly urlKey: Buffer;
+}
+
+export type AttachmentConfig = Pick<
+  ApiConfig,
+  | 'attachmentBucket'
+  | 'attachmentPrefix'
+  | 'attachmentEndpoint'
+  | 'attachmentRegion'
+  | 'attachmentAccessKeyId'
+  | 'attachmentSecretAccessKey'
+  | 'attachmentUrlKey'
+>;
+
+/** Attachments are refused after so many milliseconds of silence, not after the half minute of an export. */
+const TIMEOUT_MS = 10_000;
+const ATTEMPTS = 3;
+const KEY_BYTES = 32;
+
+/**
+ * The store that the settings name; undefined without a bucket.
+ * @throws Error when no key for URLs can be had: all replicas must have the same
+ */
+export function openAttachmentStore(config: AttachmentConfig): AttachmentStore | undefined {
+  const { attachmentBucket: bucket, attachmentSecretAccessKey: secret, attachmentUrlKey: urlKey } = config;
+  if (bucket === undefined) return undefined;
+  const signing = urlKey ?? secret;
+  if (signing === undefined)
+    throw new Error(
+      'AGENTPLANE_ATTACHMENT_URL_KEY is missing: without AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY there is nothing to sign the URLs of attachments with; set it to a long random text, the same for all replicas',
+    );
+  const prefix = config.attachmentPrefix.replace(/^\/+|\/+$/g, '');
+  return {
+    objects: openObjectStore({
+      endpoint: config.attachmentEndpoint,
+      region: config.attachmentRegion,
+      accessKeyId: config.attachmentAccessKeyId,
+      secretAccessKey: secret,
+      // the platform's own store: whoever sets it may name any address
+      ...{ allowEnvironmentCredentials: true, allowPrivateEndpoints: true },
+      ...{ timeoutMs: TIMEOUT_MS, attempts: ATTEMPTS },
+    }),
+    bucket,
+    keyOf: (tenantId, objectId) => `${prefix === '' ? '' : `${prefix}/`}${tenantId}/${objectId}`,
+    urlKey: Buffer.from(hkdfSync('sha256', signing, '', 'agentplane urls of attachments', KEY_BYTES)),
+  };
+}

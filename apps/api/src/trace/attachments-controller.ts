@@ -1,0 +1,108 @@
+import { Readable } from 'node:stream';
+import { Controller, Get, Inject, Param, Req, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { PublicError } from '#lib/errors';
+import { ObjectStoreError } from '#lib/object-store';
+import type { Clock } from '#lib/time';
+import type { StoredAttachment, TraceStore } from '#lib/trace-store';
+import type { AttachmentStore } from '../core/attachment-store.js';
+import { verifyAttachment } from '../attachment/attachment-token.js';
+import { ATTACHMENT_STORE, CLOCK, TRACE_STORE } from '../core/tokens.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { AnswerBudget } from './answer-budget.js';
+
+/** What a download holds: buffers of the two connections. */
+const HELD_BYTES = 262_144;
+const SUMMARY = 'The bytes of an attachment, by a URL that a run was answered with; no key is needed';
+const BYTES = { type: 'string', format: 'binary' };
+const GONE = 'The attachment does not exist, or its URL is no longer valid; read the run again for a new one';
+
+/** Bytes of attachments, for whoever has a URL that was signed. */
+@Described(({ ApiTags }) => ApiTags('Runs'))
+@Controller('attachments')
+export class AttachmentsController {
+  constructor(
+    @Inject(ATTACHMENT_STORE) private readonly attachments: AttachmentStore | undefined,
+    @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'attachments'>,
+    @Inject(CLOCK) private readonly clock: Pick<Clock, 'now'>,
+    private readonly answers: AnswerBudget,
+  ) {}
+
+  @Get(':token')
+  @RouteConfig({ countsAnswer: true })
+  @Described(({ ApiParam }) => ApiParam({ name: 'token', schema: { type: 'string', maxLength: 200 } }))
+  @Described(({ ApiResponse }) =>
+    ApiResponse({ status: 200, description: SUMMARY, content: { '*/*': { schema: BYTES } } }),
+  )
+  @Operation({
+    summary: SUMMARY,
+    refuses: { 404: GONE, 429: 'Too much is read at once', 503: 'The object store is unavailable' },
+  })
+  async get(
+    @Param('token') token: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { attachments, clock } = this;
+    const grant = attachments && verifyAttachment(token, attachments.urlKey, clock.now().getTime());
+    if (!attachments || !grant) throw new PublicError('not_found', GONE);
+    const { tenantId, runId, objectId } = grant;
+    await this.answers.send(reply, tenantId, async ({ hold }) => {
+      hold(HELD_BYTES);
+      const found = await this.store.attachments.find(tenantId, runId, objectId);
+      if (!found) throw new PublicError('not_found', GONE);
+      const bytes = request.method === 'HEAD' ? Readable.from([]) : await read(attachments, tenantId, found);
+      void reply.headers(headersOf(found));
+      return bytes;
+    });
+  }
+}
+
+/** @throws PublicError unavailable */
+async function read(
+  { objects, bucket, keyOf }: AttachmentStore,
+  tenantId: string,
+  { objectId, size }: StoredAttachment,
+): Promise<Readable> {
+  try {
+    const stored = await objects.get(bucket, keyOf(tenantId, objectId));
+    return Readable.from(whole(stored, size), { objectMode: false });
+  } catch (error) {
+    if (!(error instanceof ObjectStoreError)) throw error;
+    const why = error.code === 'NoSuchKey' ? 'its object is missing in the object store' : 'try again';
+    throw new PublicError('unavailable', `Reading the attachment failed: ${why}`, [], { cause: error });
+  }
+}
+
+/** Ends with an error when bytes are missing, so that the answer is cut and not taken for the whole. */
+async function* whole(stored: Readable, size: number): AsyncGenerator<Buffer, void, void> {
+  let length = 0;
+  for await (const piece of stored as AsyncIterable<Buffer>) {
+    length += piece.length;
+    yield piece;
+  }
+  if (length !== size) throw new Error(`an attachment of ${size} bytes has ${length} in the object store`);
+}
+
+/** Nothing of it runs in the origin of the api, and a browser saves it instead of showing it. */
+function headersOf({ name, contentType, size }: StoredAttachment): Record<string, string> {
+  const plain = name.replace(/[^\w. ()-]/g, '_');
+  return {
+    'content-type': contentType,
+    'content-length': String(size),
+    'content-disposition': `attachment; filename="${plain}"; filename*=UTF-8''${encoded(name)}`,
+    'content-security-policy': "sandbox; default-src 'none'",
+    'cross-origin-resource-policy': 'cross-origin',
+    'referrer-policy': 'no-referrer',
+  };
+}
+
+/** As RFC 8187 has it. */
+function encoded(name: string): string {
+  return encodeURIComponent(name).replace(
+    /['()*!]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}

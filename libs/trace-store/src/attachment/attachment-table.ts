@@ -1,0 +1,265 @@
+import { inTransaction, textTypes, type Connection, type Pool } from '#lib/postgres';
+import { RELEASE } from '../run/remove-attachments.js';
+import type { RunPlace } from '../run/run-place.js';
+import { AttachmentObjects, lockStored } from './attachment-objects.js';
+import type {
+  AttachmentContent,
+  Attachments,
+  NewAttachment,
+  RefusedAttachment,
+  StoredAttachment,
+  UnusedObject,
+} from './attachments.js';
+
+const MAX_BYTES = 10_737_418_240;
+/** References of a run. */
+const OF_RUN = 100;
+/** References of a tenant whose runs have not arrived. */
+const WAITING = 10_000;
+
+const COLUMNS = 'a.run_id, a.name, a.content_type, a.object_id, o.size';
+
+interface Row {
+  readonly run_id: string;
+  readonly name: string;
+  readonly content_type: string;
+  readonly object_id: string;
+  readonly size: string;
+}
+
+/** Where a run is, as texts of the database. */
+interface PlaceRow {
+  readonly run_id: string;
+  readonly trace_id: string;
+  readonly project_id: string;
+  readonly start_time: string;
+}
+
+/** The tables of attachments. */
+export class AttachmentTable implements Attachments {
+  readonly #pool: Pool;
+  readonly #objects: AttachmentObjects;
+
+  /** @param maxBytes of all objects of a tenant */
+  constructor(pool: Pool, maxBytes = MAX_BYTES) {
+    this.#pool = pool;
+    this.#objects = new AttachmentObjects(pool, maxBytes);
+  }
+
+  begin(tenantId: string, size: number): Promise<string | undefined> {
+    return this.#objects.begin(tenantId, size);
+  }
+
+  findContent(tenantId: string, content: AttachmentContent): Promise<string | undefined> {
+    return this.#objects.findContent(tenantId, content);
+  }
+
+  reserve(tenantId: string, id: string, content: AttachmentContent): Promise<boolean> {
+    return this.#objects.reserve(tenantId, id, content);
+  }
+
+  settle(tenantId: string, id: string, content: AttachmentContent): Promise<string | undefined> {
+    return this.#objects.settle(tenantId, id, content);
+  }
+
+  abandon(tenantId: string, id: string): Promise<void> {
+    return this.#objects.abandon(tenantId, id);
+  }
+
+  takeUnused(limit: number): ReturnType<Attachments['takeUnused']> {
+    return this.#objects.takeUnused(limit);
+  }
+
+  forget(object: UnusedObject): Promise<void> {
+    return this.#objects.forget(object);
+  }
+
+  async link(
+    tenantId: string,
+    attachments: readonly NewAttachment[],
+    own?: string,
+  ): Promise<readonly RefusedAttachment[]> {
+    // the last of one run and name, as if they had come one after the other
+    const sent = [...new Map(attachments.map((one) => [`${one.runId}/${one.name}`, one])).values()];
+    if (sent.length === 0) return [];
+    return inTransaction(this.#pool, (client) => this.#link(client, tenantId, sent, own));
+  }
+
+  async #link(
+    client: Connection,
+    tenantId: string,
+    sent: readonly NewAttachment[],
+    own: string | undefined,
+  ): Promise<readonly RefusedAttachment[]> {
+    const refused: RefusedAttachment[] = [];
+    const refuse = ({ runId, name }: NewAttachment, why: string): false => {
+      refused.push({ runId, name, why });
+      return false;
+    };
+    const places = await lockPlaces(client, tenantId, sent, own);
+    const stored = await lockStored(
+      client,
+      tenantId,
+      sent.map(({ objectId }) => objectId),
+    );
+    const others = await countOthers(client, tenantId, sent);
+    const foreign = own === undefined ? undefined : await foreignNames(client, tenantId, sent, own);
+    let waiting = sent.every(({ runId }) => places.has(runId)) ? 0 : await countWaiting(client, tenantId);
+    const good = sent.filter((one) => {
+      const place = places.get(one.runId);
+      if (own !== undefined && place && place.project_id !== own)
+        return refuse(one, 'its run belongs to another tracing project than that of the key');
+      if (foreign?.has(`${one.runId}/${one.name}`))
+        return refuse(one, 'another sender has stored one of this name; use another name');
+      if (!stored.has(one.objectId)) return refuse(one, 'it took too long to arrive; send it again');
+      const count = (others.get(one.runId) ?? 0) + 1;
+      if (count > OF_RUN) return refuse(one, `a run has at most ${OF_RUN} attachments`);
+      if (!place && ++waiting > WAITING)
+        return refuse(one, `${WAITING} attachments wait for runs that have not arrived; send the runs first`);
+      others.set(one.runId, count);
+      return true;
+    });
+    await upsert(client, tenantId, good, places, own);
+    return refused;
+  }
+
+  async ofRuns(tenantId: string, runs: readonly RunPlace[]): Promise<readonly StoredAttachment[]> {
+    if (runs.length === 0) return [];
+    const { rows } = await this.#pool.query<Row>(
+      `SELECT ${COLUMNS} FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) AS r(id, trace_id, project_id)
+      CROSS JOIN LATERAL (
+        SELECT * FROM attachments WHERE tenant_id = $1 AND run_id = r.id AND (trace_id IS NULL OR trace_id = r.trace_id)
+          AND (project_id IS NULL OR project_id = r.project_id) ORDER BY name LIMIT $5
+      ) a JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = a.object_id ORDER BY a.run_id, a.name`,
+      [
+        tenantId,
+        runs.map(({ id }) => id),
+        runs.map(({ traceId }) => traceId),
+        runs.map(({ projectId }) => projectId),
+        OF_RUN,
+      ],
+    );
+    return rows.map(parse);
+  }
+
+  async find(tenantId: string, runId: string, objectId: string): Promise<StoredAttachment | undefined> {
+    const { rows } = await this.#pool.query<Row>(
+      `SELECT ${COLUMNS} FROM attachments a JOIN attachment_objects o ON o.tenant_id = $1 AND o.id = a.object_id
+      WHERE a.tenant_id = $1 AND a.run_id = $2 AND a.object_id = $3 AND o.state = 'stored'
+        AND EXISTS (SELECT FROM run_keys k WHERE k.tenant_id = $1 AND k.id = a.run_id)
+      ORDER BY a.name LIMIT 1`,
+      [tenantId, runId, objectId],
+    );
+    return rows.map(parse)[0];
+  }
+}
+
+/** Locked, so that who removes a run waits, and finds what refers to it. */
+async function lockPlaces(
+  client: Connection,
+  tenantId: string,
+  sent: readonly NewAttachment[],
+  own: string | undefined,
+): Promise<ReadonlyMap<string, PlaceRow>> {
+  const { rows } = await client.query<PlaceRow>({
+    text: `SELECT w.id AS run_id, k.trace_id, k.project_id, k.start_time
+      FROM (SELECT DISTINCT u AS id FROM unnest($2::uuid[]) u ORDER BY u) w CROSS JOIN LATERAL (
+        SELECT trace_id, project_id, start_time FROM run_keys WHERE tenant_id = $1 AND id = w.id
+        ORDER BY project_id = $3::uuid DESC NULLS LAST, trace_id LIMIT 1 FOR KEY SHARE
+      ) k`,
+    values: [tenantId, sent.map(({ runId }) => runId), own ?? null],
+    types: textTypes,
+  });
+  return new Map(rows.map((row) => [row.run_id, row]));
+}
+
+async function countWaiting(client: Connection, tenantId: string): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(
+    `SELECT count(*)::integer AS count FROM (
+      SELECT FROM attachments WHERE tenant_id = $1 AND start_time IS NULL LIMIT $2
+    ) AS w`,
+    [tenantId, WAITING],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** How many references runs have beside those that are sent. */
+async function countOthers(
+  client: Connection,
+  tenantId: string,
+  sent: readonly NewAttachment[],
+): Promise<Map<string, number>> {
+  const { rows } = await client.query<{ run_id: string; count: number }>(
+    `SELECT a.run_id, count(*)::integer AS count FROM attachments a
+    WHERE a.tenant_id = $1 AND a.run_id = ANY ($2::uuid[]) AND NOT EXISTS (
+      SELECT FROM unnest($2::uuid[], $3::text[]) AS s(run_id, name) WHERE s.run_id = a.run_id AND s.name = a.name
+    ) GROUP BY a.run_id`,
+    [tenantId, sent.map(({ runId }) => runId), sent.map(({ name }) => name)],
+  );
+  return new Map(rows.map((row) => [row.run_id, row.count]));
+}
+
+/** References of these names that senders of other projects have stored, for runs that may not have arrived. */
+async function foreignNames(
+  client: Connection,
+  tenantId: string,
+  sent: readonly NewAttachment[],
+  own: string,
+): Promise<ReadonlySet<string>> {
+  const { rows } = await client.query<{ run_id: string; name: string }>(
+    `SELECT a.run_id, a.name FROM attachments a JOIN unnest($2::uuid[], $3::text[]) AS s(run_id, name)
+      ON a.tenant_id = $1 AND a.run_id = s.run_id AND a.name = s.name
+    WHERE a.project_id IS DISTINCT FROM $4`,
+    [tenantId, sent.map(({ runId }) => runId), sent.map(({ name }) => name), own],
+  );
+  return new Set(rows.map((row) => `${row.run_id}/${row.name}`));
+}
+
+/** Sending again writes no row. Sorted: two batches wait for one another instead of deadlocking. */
+async function upsert(
+  client: Connection,
+  tenantId: string,
+  good: readonly NewAttachment[],
+  places: ReadonlyMap<string, PlaceRow>,
+  own: string | undefined,
+): Promise<void> {
+  if (good.length === 0) return;
+  const { rows } = await client.query<{ before: string | null; after: string }>(
+    `INSERT INTO attachments AS a
+      (tenant_id, run_id, name, trace_id, project_id, start_time, content_type, object_id)
+    SELECT $1::uuid, s.* FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::uuid[], $6::timestamptz[], $7::text[], $8::uuid[])
+      AS s(run_id, name, trace_id, project_id, start_time, content_type, object_id) ORDER BY run_id, name
+    ON CONFLICT (tenant_id, run_id, name) DO UPDATE SET trace_id = EXCLUDED.trace_id,
+      project_id = EXCLUDED.project_id, start_time = EXCLUDED.start_time, content_type = EXCLUDED.content_type,
+      object_id = EXCLUDED.object_id
+      WHERE (a.trace_id, a.project_id, a.start_time, a.content_type, a.object_id) IS DISTINCT FROM
+        (EXCLUDED.trace_id, EXCLUDED.project_id, EXCLUDED.start_time, EXCLUDED.content_type, EXCLUDED.object_id)
+    RETURNING old.object_id AS before, new.object_id AS after`,
+    [
+      tenantId,
+      good.map(({ runId }) => runId),
+      good.map(({ name }) => name),
+      good.map(({ runId }) => places.get(runId)?.trace_id ?? null),
+      good.map(({ runId }) => places.get(runId)?.project_id ?? own ?? null),
+      good.map(({ runId }) => places.get(runId)?.start_time ?? null),
+      good.map(({ contentType }) => contentType),
+      good.map(({ objectId }) => objectId),
+    ],
+  );
+  const replaced = rows.flatMap(({ before, after }) => (before && before !== after ? [before] : []));
+  if (replaced.length > 0)
+    await client.query(`WITH gone AS (SELECT unnest($2::uuid[]) AS object_id), ${RELEASE}`, [
+      tenantId,
+      replaced,
+    ]);
+}
+
+function parse(row: Row): StoredAttachment {
+  return {
+    runId: row.run_id,
+    name: row.name,
+    contentType: row.content_type,
+    objectId: row.object_id,
+    size: Number(row.size),
+  };
+}
