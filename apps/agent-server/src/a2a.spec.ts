@@ -1,22 +1,11 @@
 import { join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
-import { testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const TALKING_AGENT = join(import.meta.dirname, '..', 'testdata', 'talking-agent');
-const postgres = testPostgres();
-let server: ServerProcess;
-
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri, folder: TALKING_AGENT });
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = testServer({ folder: TALKING_AGENT });
 
 interface Answer {
   readonly status: number;

@@ -1,17 +1,12 @@
 import { type Client } from '@langchain/langgraph-sdk';
-import { testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
-let server: ServerProcess;
+const server = testServer();
 let client: Client;
 
-beforeAll(async () => {
-  server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri });
+beforeAll(() => {
   client = server.client();
 });
-
-afterAll(() => server?.stop());
 
 async function statusOf(asked: Promise<unknown>): Promise<unknown> {
   return asked.then(

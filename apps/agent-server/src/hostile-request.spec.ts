@@ -1,16 +1,7 @@
-import { sendRaw, testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { sendRaw } from '#lib/testing';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
-let server: ServerProcess;
-
-beforeAll(async () => {
-  server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri });
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = testServer();
 
 interface Answer {
   readonly status: number;

@@ -1,23 +1,13 @@
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
-import { sendRaw, testPostgres } from '#lib/testing';
+import { sendRaw } from '#lib/testing';
 import { waitUntil } from '../../../test/support/wait-until.js';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
 const FOLDER = join(import.meta.dirname, '..', 'testdata', 'mounted');
 const PREFIX = '/team/agent';
 const PAGE = 'https://pages.test';
-let server: ServerProcess;
-
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri, folder: FOLDER });
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = testServer({ folder: FOLDER });
 
 /** The path as it stands: `fetch` would tidy it up. */
 async function statusOf(path: string, method = 'GET'): Promise<number> {

@@ -1,16 +1,6 @@
-import { testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
-let server: ServerProcess;
-
-beforeAll(async () => {
-  server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri });
-});
-
-afterAll(async () => {
-  await server?.stop();
-});
+const server = testServer();
 
 async function send(method: string, path: string, body?: string) {
   const response = await fetch(`${server.url}${path}`, {

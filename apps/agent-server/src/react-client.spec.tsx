@@ -1,19 +1,11 @@
 import { useStream } from '@langchain/react';
 import { render } from 'ink-testing-library';
-import { testPostgres, waitFor } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { waitFor } from '#lib/testing';
+import { testServer } from '../testdata/test-server.js';
 
 const PATIENCE = { timeoutMs: 20_000 };
 
-const postgres = testPostgres();
-let server: ServerProcess;
-
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri });
-});
-
-afterAll(() => server?.stop());
+const server = testServer();
 
 interface State extends Record<string, unknown> {
   readonly messages?: { readonly text: string }[];

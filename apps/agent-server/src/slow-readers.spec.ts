@@ -1,22 +1,11 @@
 import { connect } from 'node:net';
-import { testPostgres, waitFor } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { waitFor } from '#lib/testing';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
 const PATIENCE = { timeoutMs: 30_000 };
 const READERS = 12;
-let server: ServerProcess;
-
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({
-    uri,
-    env: { AGENTPLANE_UNREAD_MB: '2' },
-  });
-});
-
-afterAll(async () => {
-  await server?.stop();
+const server = testServer({
+  env: { AGENTPLANE_UNREAD_MB: '2' },
 });
 
 async function json(path: string, body?: unknown): Promise<Record<string, unknown>> {

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
-import { testPostgres, waitFor } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { waitFor } from '#lib/testing';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
 const PATIENCE = { timeoutMs: 60_000 };
 
 /** Several of them are more than the kernel holds for a connection. */
@@ -12,20 +11,15 @@ const TEXT = 'ä'.repeat(1_000_000);
 const READERS_OF_EACH_KIND = 2;
 const CHANNELS = ['values', 'updates', 'checkpoints', 'tasks', 'lifecycle'];
 
-let server: ServerProcess;
+// all output stays where it is: who falls behind it is the matter of other tests
+const server = testServer({
+  env: { AGENTPLANE_RUN_LOG_MB: '256', AGENTPLANE_LOG_MB: '512' },
+});
 let threadId: string;
 
 beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  // all output stays where it is: who falls behind it is the matter of other tests
-  server = await ServerProcess.start({
-    uri,
-    env: { AGENTPLANE_RUN_LOG_MB: '256', AGENTPLANE_LOG_MB: '512' },
-  });
   threadId = String((await answer('/threads', {}))['thread_id']);
 });
-
-afterAll(() => server?.stop());
 
 async function answer(path: string, body?: unknown): Promise<Record<string, unknown>> {
   const response = await fetch(`${server.url}${path}`, {

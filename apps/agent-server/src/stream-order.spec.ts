@@ -1,21 +1,12 @@
 import type { StreamEvent } from '@langchain/core/tracers/log_stream';
 import type { StreamMode } from '@langchain/langgraph-sdk';
-import { testPostgres } from '#lib/testing';
 import { nested, slow } from '../testdata/agent/graphs.js';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
 const GRAPHS = { nested, slow } as const;
 const INPUT = { steps: [], waitMs: 5 };
 
-const postgres = testPostgres();
-let server: ServerProcess;
-
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri });
-});
-
-afterAll(() => server?.stop());
+const server = testServer();
 
 /** What a client gets, in order: modes, and for library events their kinds. */
 async function served(

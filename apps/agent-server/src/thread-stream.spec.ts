@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@langchain/langgraph-sdk';
-import { testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
-let server: ServerProcess;
+const server = testServer();
 let client: Client;
 
-beforeAll(async () => {
-  const { uri } = await postgres.freshDatabase();
-  server = await ServerProcess.start({ uri });
+beforeAll(() => {
   client = server.client();
 });
-
-afterAll(() => server?.stop());
 
 interface WireEvent {
   readonly event_id: string;

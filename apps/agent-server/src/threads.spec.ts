@@ -1,17 +1,12 @@
 import type { Client } from '@langchain/langgraph-sdk';
-import { testPostgres } from '#lib/testing';
-import { ServerProcess } from '../testdata/start-server.js';
+import { testServer } from '../testdata/test-server.js';
 
-const postgres = testPostgres();
-let server: ServerProcess;
+const server = testServer();
 let client: Client;
 
-beforeAll(async () => {
-  server = await ServerProcess.start({ uri: (await postgres.freshDatabase()).uri });
+beforeAll(() => {
   client = server.client();
 });
-
-afterAll(() => server?.stop());
 
 async function threadWithRuns(count: number): Promise<string> {
   const { thread_id: id } = await client.threads.create({ metadata: { kept: 'yes' } });
