@@ -3,10 +3,8 @@ import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import type { Passed } from '../app-front/app-front.js';
 import { Authorization } from '../authorization/authorization.js';
-import { buildHttpServer } from './http-server.js';
-import { OpenReplies } from './open-replies.js';
+import { bareHttpServer } from '../../testdata/bare-http-server.js';
 import { access } from './route-access.js';
-import { UnsentOutput } from './unsent-output.js';
 
 const log = createLogger('test', 'silent');
 const PASS = 'x-agentplane-pass';
@@ -19,8 +17,7 @@ async function ask({ listeningOrigin }: FastifyInstance, headers: Record<string,
 function build(isAuthFirst: boolean): FastifyInstance {
   let passed: Passed | undefined;
   const authenticate = (request: Request): unknown => request.headers.get('authorization') ?? 'nobody';
-  const app = buildHttpServer({
-    verifier: undefined,
+  const app: FastifyInstance = bareHttpServer({
     authorization: new Authorization({
       handlers: { authenticate, callbacks: new Map() },
       ...{ cache: undefined, clock: systemClock, log },
@@ -34,15 +31,6 @@ function build(isAuthFirst: boolean): FastifyInstance {
         void ask(app, { [PASS]: 'one', authorization: 'of the app' }).then((body) => response.end(body));
       },
     },
-    readiness: { notReady: undefined, notStarted: undefined },
-    replies: new OpenReplies(),
-    unsent: new UnsentOutput({
-      clock: systemClock,
-      limits: { softBytes: 1e9, hardBytes: 1e9, lookMs: 500 },
-      onCut: () => undefined,
-    }),
-    info: () => ({}),
-    log,
   });
   app.get('/again', access('threads:read'), async (request) => {
     const again = await app.callerOf(request);

@@ -2,36 +2,18 @@ import type { FastifyInstance } from 'fastify';
 import { once } from 'node:events';
 import { request, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { SERVER_LIMITS, type ServerLimits } from '#lib/http';
-import { createLogger } from '#lib/telemetry';
+import { SERVER_LIMITS } from '#lib/http';
 import { sendRaw, sendUnread, waitFor } from '#lib/testing';
-import { systemClock } from '#lib/time';
-import { buildHttpServer } from './http-server.js';
-import { OpenReplies } from './open-replies.js';
+import { bareHttpServer } from '../../testdata/bare-http-server.js';
 import { access } from './route-access.js';
-import { UnsentOutput } from './unsent-output.js';
 
 let app: FastifyInstance;
 let port: number;
 
-function build(limits: ServerLimits): FastifyInstance {
-  return buildHttpServer({
-    verifier: undefined,
-    readiness: { notReady: undefined, notStarted: undefined },
-    replies: new OpenReplies(),
-    unsent: new UnsentOutput({
-      clock: systemClock,
-      limits: { softBytes: 1e9, hardBytes: 1e9, lookMs: 500 },
-      onCut: () => undefined,
-    }),
-    info: () => ({}),
-    log: createLogger('test', 'silent'),
-    limits,
-  });
-}
-
 beforeAll(async () => {
-  app = build({ ...SERVER_LIMITS, headersMs: 200, bodyIdleMs: 300, answerStallMs: 300, checkMs: 50 });
+  app = bareHttpServer({
+    limits: { ...SERVER_LIMITS, headersMs: 200, bodyIdleMs: 300, answerStallMs: 300, checkMs: 50 },
+  });
   app.post('/threads', access('any'), async (request) => request.body);
   app.get('/state', access('any'), async () => ({ text: 'x'.repeat(32_000_000) }));
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -53,7 +35,7 @@ describe('the agent server', () => {
 
   it('refuses large bodies with 429 while those of others have not arrived', async () => {
     const mib = 1024 * 1024;
-    const patient = build(SERVER_LIMITS);
+    const patient = bareHttpServer({ limits: SERVER_LIMITS });
     patient.post('/lengths', access('any'), async ({ body }) => ({ length: String(body).length }));
     await patient.listen({ host: '127.0.0.1', port: 0 });
     const { port: patientPort } = patient.server.address() as AddressInfo;

@@ -1,0 +1,23 @@
+import type { FastifyInstance } from 'fastify';
+import { createLogger } from '#lib/telemetry';
+import { systemClock } from '#lib/time';
+import { buildHttpServer, type HttpServerParts } from '../src/http/http-server.js';
+import { OpenReplies } from '../src/http/open-replies.js';
+import { UnsentOutput } from '../src/http/unsent-output.js';
+
+/** The HTTP server of an agent server without its routes; authentication is off by default. */
+export function bareHttpServer(parts: Partial<HttpServerParts> = {}): FastifyInstance {
+  return buildHttpServer({
+    verifier: undefined,
+    readiness: { notReady: undefined, notStarted: undefined },
+    replies: new OpenReplies(),
+    unsent: new UnsentOutput({
+      clock: systemClock,
+      limits: { softBytes: 1e9, hardBytes: 1e9, lookMs: 500 },
+      onCut: () => undefined,
+    }),
+    info: () => ({}),
+    log: createLogger('test', 'silent'),
+    ...parts,
+  });
+}
