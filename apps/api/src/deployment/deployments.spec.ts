@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { type AgentDeployment, type AgentRevision, ANNOTATION, RESOURCES, SECRETS } from '#lib/resources';
 import { waitFor } from '#lib/testing';
+import { deploymentBody } from '../testdata/deployment-body.js';
+import { problemsIn } from '../testdata/problems-in.js';
 import { testApi } from '../testdata/test-api.js';
 
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
@@ -9,16 +11,8 @@ const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 describe('REST routes of deployments', () => {
   const { api, tenant } = testApi();
 
-  const body = (over: object = {}) => ({
-    name: `agent-${randomUUID().slice(0, 8)}`,
-    source: 'internal_image',
-    source_config: {},
-    source_revision_config: { image_uri: 'sample-agent' },
-    secrets: [],
-    ...over,
-  });
   const create = async (over: object = {}) => {
-    const answer = await tenant.call('POST', '/v2/deployments', body(over));
+    const answer = await tenant.call('POST', '/v2/deployments', deploymentBody(over));
     expect([answer.status, answer.json?.detail]).toEqual([201, undefined]);
     return answer.json;
   };
@@ -58,10 +52,6 @@ describe('REST routes of deployments', () => {
     );
     return made;
   };
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  const problems = (answer: { json: any }): string[] =>
-    answer.json.detail.map((one: { loc: unknown[]; type: string }) => `${one.loc.join('.')} ${one.type}`);
-
   it('creates a deployment with a revision that can be read at once', async () => {
     const made = await create({ secrets: [{ name: 'TOKEN', value: 'top secret' }] });
     expect(made).toMatchObject({
@@ -163,100 +153,6 @@ describe('REST routes of deployments', () => {
     expect(replaced.source_config.resource_spec).toEqual({ memory_mb: 256 });
   });
 
-  it('reports every wrong field at once', async () => {
-    const wrong = {
-      name: '',
-      source: 'floppy',
-      source_config: {
-        resource_spec: { cpu: 0.05, max_scale: 1.5, volumes: [{ name: 'UPPER' }], unknown: 1 },
-      },
-      source_revision_config: { image_uri: 5 },
-      secrets: [{ name: 'A' }, 'x'],
-      id: randomUUID(),
-      status: 'READY',
-    };
-    const answer = await tenant.call('POST', '/v2/deployments', wrong);
-    expect(answer.status).toBe(422);
-    expect(problems(answer).sort()).toEqual(
-      [
-        'body.id extra_forbidden',
-        'body.name string_too_short',
-        'body.secrets.0.value missing',
-        'body.secrets.1 model_type',
-        'body.source enum',
-        'body.source_config.resource_spec.cpu greater_than_equal',
-        'body.source_config.resource_spec.max_scale int_type',
-        'body.source_config.resource_spec.unknown extra_forbidden',
-        'body.source_config.resource_spec.volumes.0.name string_pattern_mismatch',
-        'body.source_revision_config.image_uri string_type',
-        'body.status extra_forbidden',
-      ].sort(),
-    );
-    expect(problems(await tenant.call('POST', '/v2/deployments', {})).sort()).toEqual([
-      'body.name missing',
-      'body.source missing',
-      'body.source_config missing',
-      'body.source_revision_config missing',
-    ]);
-  });
-
-  const LONG = 'x'.repeat(1024);
-  const container = (over: object) => ({ name: 'c', image: 'i', ...over });
-  const variables = (count: number) => Array.from({ length: count }, (_, i) => ({ name: `V${i}` }));
-  const labels = (count: number) => Object.fromEntries(variables(count).map(({ name }) => [name, 'x']));
-
-  it.each<[string, object, object, string]>([
-    ['labels', { labels: labels(64) }, { labels: labels(65) }, 'labels too_long'],
-    [
-      'the value of a label',
-      { labels: { a: 'x'.repeat(63) } },
-      { labels: { a: 'x'.repeat(64) } },
-      'labels string_too_long',
-    ],
-    [
-      'the image of a container',
-      { sidecars: [container({ image: LONG })] },
-      { sidecars: [container({ image: `${LONG}x` })] },
-      'sidecars.0.image string_too_long',
-    ],
-    [
-      'variables of a container',
-      { sidecars: [container({ env: variables(128) })] },
-      { sidecars: [container({ env: variables(129) })] },
-      'sidecars.0.env too_long',
-    ],
-    [
-      'the name of a variable',
-      { sidecars: [container({ env: [{ name: 'A'.repeat(256) }] })] },
-      { sidecars: [container({ env: [{ name: 'a-b' }] })] },
-      'sidecars.0.env.0.name string_pattern_mismatch',
-    ],
-    [
-      'an argument of a container',
-      { sidecars: [container({ args: ['x'.repeat(32_768)] })] },
-      { sidecars: [container({ args: ['x'.repeat(32_769)] })] },
-      'sidecars.0.args string_too_long',
-    ],
-    [
-      'the path of a volume',
-      { volumes: [{ name: 'v', emptyDir: {} }], volume_mounts: [{ name: 'v', mountPath: LONG }] },
-      { volumes: [{ name: 'v', emptyDir: {} }], volume_mounts: [{ name: 'v', mountPath: `${LONG}x` }] },
-      'volume_mounts.0.mountPath string_too_long',
-    ],
-    ['storage', { db_storage_gi: 65_536 }, { db_storage_gi: 65_537 }, 'db_storage_gi less_than_equal'],
-  ])('takes %s up to the bound and refuses what is beyond it', async (_what, within, beyond, problem) => {
-    await create({ source_config: { resource_spec: within } });
-    const refused = await tenant.call(
-      'POST',
-      '/v2/deployments',
-      body({ source_config: { resource_spec: beyond } }),
-    );
-    expect([refused.status, problems(refused)]).toEqual([
-      422,
-      [`body.source_config.resource_spec.${problem}`],
-    ]);
-  });
-
   it('answers the same times at first and later, in whole seconds', async () => {
     const WHOLE_SECONDS = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
     const made = await create();
@@ -274,186 +170,11 @@ describe('REST routes of deployments', () => {
     }
   });
 
-  it('reports problems that only the API server finds in the same shape', async () => {
-    const before = (await api.client.list(SECRETS, { namespace: tenant.namespace })).items.length;
-    const answer = await tenant.call(
-      'POST',
-      '/v2/deployments',
-      body({
-        source_config: { repo_url: 'https://x/y', resource_spec: { cpu: 4, cpu_limit: 1 } },
-        secrets: [{ name: 'A', value: 'b' }],
-      }),
-    );
-    expect(answer.status).toBe(422);
-    const reported = answer.json.detail.map(
-      (one: { loc: string[]; msg: string }) => `${one.loc.join('.')}: ${one.msg}`,
-    );
-    expect(reported).toEqual(
-      expect.arrayContaining([
-        'body.source_config.repo_url: source_config.repo_url is only for source git_host',
-        'body.source_config.resource_spec.cpu: cpu must not be greater than cpuLimit',
-      ]),
-    );
-    expect((await api.client.list(SECRETS, { namespace: tenant.namespace })).items).toHaveLength(before);
-  });
-
-  it.each<[string, unknown, number]>([
-    ['no JSON', '{"name": ', 422],
-    ['an array', [], 422],
-    ['a text', '"x"', 422],
-    ['nothing', undefined, 422],
-    ['JSON nested too deeply', '{"a":'.repeat(100) + '1' + '}'.repeat(100), 422],
-    ['a member named __proto__', '{"__proto__": {"name": "x"}}', 422],
-    ['more than a megabyte', JSON.stringify({ name: 'x'.repeat(1_100_000) }), 413],
-  ])('refuses %s', async (_name, sent, status) => {
-    expect(
-      (await tenant.call('POST', '/v2/deployments', sent, { 'content-type': 'application/json' })).status,
-    ).toBe(status);
-  });
-
-  it('refuses lists where objects should be, and names that every object has', async () => {
-    const odd = { hasOwnProperty: 1, toString: 2, constructor: 3 };
-    for (const [name, value] of Object.entries(odd)) {
-      const sent = JSON.stringify(body()).replace('{', `{${JSON.stringify(name)}:${value},`);
-      expect((await tenant.call('POST', '/v2/deployments', sent)).status).toBe(422);
-      const inside = JSON.stringify(body({ source_config: { resource_spec: { labels: {} } } }));
-      const label = inside.replace('"labels":{', `"labels":{${JSON.stringify(name)}:"x"`);
-      expect((await tenant.call('POST', '/v2/deployments', label)).status).toBe(422);
-    }
-    for (const secrets of [[[]], [null], [[{ name: 'A', value: 'b' }]]])
-      expect((await tenant.call('POST', '/v2/deployments', body({ secrets }))).status).toBe(422);
-  });
-
-  it.each([
-    ['a NUL', 'a\\u0000b'],
-    ['half a character', 'a\\ud800b'],
-  ])('refuses text with %s', async (_what, text) => {
-    for (const sent of [
-      body({ name: 'HERE' }),
-      body({ source_revision_config: { image_uri: 'HERE' } }),
-      body({ secrets: [{ name: 'A', value: 'HERE' }] }),
-    ]) {
-      const answer = await tenant.call('POST', '/v2/deployments', JSON.stringify(sent).replace('HERE', text));
-      expect([answer.status, answer.json.detail]).toEqual([422, [expect.anything()]]);
-    }
-  });
-
-  it('refuses a stream as a body and serves the next request', async () => {
-    const boundary = { 'content-type': 'multipart/form-data; boundary=x' };
-    const sent = '--x\r\ncontent-disposition: form-data; name="name"\r\n\r\na\r\n--x--\r\n';
-    for (const [method, path] of [
-      ['POST', '/v2/deployments'],
-      ['PATCH', `/v2/deployments/${randomUUID()}`],
-      ['POST', '/api/v1/bulk-exports'],
-    ] as const)
-      expect((await tenant.call(method, path, sent, boundary)).status).toBe(415);
-    expect((await tenant.call('GET', '/v2/deployments')).status).toBe(200);
-  });
-
-  it('refuses variables that can run code, until the workspace allows them', async () => {
-    const trusting = await api.workspace();
-    const secrets = [
-      { name: 'NODE_OPTIONS', value: '--require /tmp/x.js' },
-      { name: 'LD_PRELOAD', value: '/tmp/x.so' },
-      { name: 'MY_PATH', value: 'fine' },
-    ];
-    const request = body({ name: 'dangerous', secrets });
-    const refused = await trusting.call('POST', '/v2/deployments', request);
-    expect(refused.status).toBe(422);
-    expect(problems(refused)).toEqual(['body.secrets.0.name value_error', 'body.secrets.1.name value_error']);
-    expect(JSON.stringify(refused.json)).toMatch(
-      /NODE_OPTIONS can run code .*spec\.allowDangerousEnvironment/,
-    );
-    const name = trusting.namespace.replace(/^ws-/, '');
-    await api.client.merge(RESOURCES.Workspace, { name }, { spec: { allowDangerousEnvironment: true } });
-    await waitFor(async () => (await trusting.call('POST', '/v2/deployments', request)).status === 201);
-  });
-
-  it.each([
-    ['a command as the repository', { repo_url: 'ext::sh -c touch% /tmp/x' }, {}],
-    ['an option as the repository', { repo_url: '--upload-pack=touch /tmp/x' }, {}],
-    ['a folder of the machine', { repo_url: 'file:///etc' }, {}],
-    ['a path of the machine', { repo_url: '/etc' }, {}],
-    ['the protocol of git without protection', { repo_url: 'git://example.com/x' }, {}],
-    ['an option as the host', { repo_url: 'ssh://-oProxyCommand=x/y' }, {}],
-    ['an option as the user', { repo_url: 'ssh://-oProxyCommand=x@host/y' }, {}],
-    ['an option as the host of the short form', { repo_url: 'git@-oProxyCommand=x:y' }, {}],
-    ['a line break in the repository', { repo_url: 'https://example.com/x\n--upload-pack=x' }, {}],
-    ['an option as the branch', {}, { repo_ref: '--upload-pack=x' }],
-    ['a range as the branch', {}, { repo_ref: 'a..b' }],
-    ['a line break in the branch', {}, { repo_ref: 'a\nb' }],
-    ['a reflog entry as the branch', {}, { repo_ref: 'a@{1}' }],
-    ['an option as the configuration', {}, { graph_config_path: '-x' }],
-    ['a path out of the repository', {}, { graph_config_path: 'a/../../etc/passwd' }],
-    ['an absolute path', {}, { graph_config_path: '/etc/passwd' }],
-  ])('refuses %s of an agent in git', async (_what, config, revision) => {
-    const answer = await tenant.call('POST', '/v2/deployments', {
-      name: `git-${randomUUID()}`,
-      source: 'git_host',
-      source_config: { repo_url: 'https://example.com/x', ...config },
-      source_revision_config: { repo_ref: 'main', graph_config_path: 'langgraph.json', ...revision },
-      secrets: [],
-    });
-    expect(answer.status).toBe(422);
-    expect(problems(answer)).toEqual([expect.stringMatching(/(repo_url|repo_ref|graph_config_path) /)]);
-    expect(JSON.stringify(answer.json)).toMatch(/: must be a /);
-  });
-
-  it.each([
-    'https://example.com/x.git',
-    'https://u@example.com:8443/x',
-    'ssh://git@example.com/x',
-    'git@example.com:a/b.git',
-  ])('takes %s as a repository', async (repository) => {
-    const answer = await tenant.call('POST', '/v2/deployments', {
-      name: `git-${randomUUID()}`,
-      source: 'git_host',
-      source_config: { repo_url: repository },
-      source_revision_config: { repo_ref: 'refs/tags/v1.2.x/y', graph_config_path: 'a/..b/langgraph.json' },
-      secrets: [],
-    });
-    expect(answer.json).toMatchObject({ source: 'git_host' });
-  });
-
-  it('refuses reserved and doubled secrets, and immutable fields', async () => {
-    const secrets = [
-      { name: 'POSTGRES_URI', value: 'x' },
-      { name: 'OK', value: 'x' },
-      { name: 'OK', value: 'y' },
-    ];
-    expect(problems(await tenant.call('POST', '/v2/deployments', body({ secrets })))).toEqual([
-      'body.secrets.0.name value_error',
-      'body.secrets.2.name value_error',
-    ]);
-    const made = await create();
-    const change = {
-      name: 'other',
-      source: 'external_image',
-      source_config: {
-        integration_id: randomUUID(),
-        repo_url: 'https://x',
-        deployment_type: 'prod',
-        listener_id: randomUUID(),
-        listener_config: { cluster_namespace: 'x' },
-      },
-    };
-    expect(problems(await tenant.call('PATCH', `/v2/deployments/${made.id}`, change))).toEqual(
-      [
-        'name',
-        'source',
-        'source_config.integration_id',
-        'source_config.repo_url',
-        'source_config.deployment_type',
-        'source_config.listener_id',
-        'source_config.listener_config.cluster_namespace',
-      ].map((path) => `body.${path} frozen_field`),
-    );
-    expect((await tenant.call('PATCH', `/v2/deployments/${made.id}`, made)).status).toBe(422);
-  });
-
   it('refuses a name that is taken', async () => {
     const made = await create({ name: 'My Agent' });
-    expect((await tenant.call('POST', '/v2/deployments', body({ name: 'My Agent' }))).status).toBe(409);
+    expect((await tenant.call('POST', '/v2/deployments', deploymentBody({ name: 'My Agent' }))).status).toBe(
+      409,
+    );
     expect((await create({ name: 'my-agent' })).id).not.toBe(made.id);
   });
 
@@ -479,7 +200,9 @@ describe('REST routes of deployments', () => {
     const other = await api.workspace();
     const names = ['one', 'two', 'three'];
     for (const name of names)
-      expect((await other.call('POST', '/v2/deployments', body({ name: `list-${name}` }))).status).toBe(201);
+      expect(
+        (await other.call('POST', '/v2/deployments', deploymentBody({ name: `list-${name}` }))).status,
+      ).toBe(201);
     const first = (await other.call('GET', '/v2/deployments?limit=2')).json;
     const second = (await other.call('GET', `/v2/deployments?limit=2&offset=${first.offset}`)).json;
     const listed = [...first.resources, ...second.resources].map((one: { name: string }) => one.name);
@@ -489,7 +212,7 @@ describe('REST routes of deployments', () => {
     expect((await other.call('GET', `/v2/deployments?deployment_ids=${upper}`)).json.resources).toHaveLength(
       1,
     );
-    expect(problems(await other.call('GET', `/v2/deployments?offset=${'9'.repeat(20)}`))).toEqual([
+    expect(problemsIn(await other.call('GET', `/v2/deployments?offset=${'9'.repeat(20)}`))).toEqual([
       'query.offset less_than_equal',
     ]);
     expect((await other.call('GET', '/v2/deployments?name_contains=TWO')).json.resources).toHaveLength(1);
@@ -498,7 +221,7 @@ describe('REST routes of deployments', () => {
       (await other.call('GET', `/v2/deployments?deployment_ids=${first.resources[0].id},${randomUUID()}`))
         .json.resources,
     ).toHaveLength(1);
-    expect(problems(await other.call('GET', '/v2/deployments?limit=0&offset=-1&status=x')).sort()).toEqual([
+    expect(problemsIn(await other.call('GET', '/v2/deployments?limit=0&offset=-1&status=x')).sort()).toEqual([
       'query.limit greater_than_equal',
       'query.offset greater_than_equal',
       'query.status enum',
@@ -551,7 +274,7 @@ describe('REST routes of deployments', () => {
     const listed = (await tenant.call('GET', `${path}/revisions?status=SKIPPED,CREATING`)).json.resources;
     expect(listed.map(({ id }: { id: string }) => id).sort()).toEqual([...ids].sort());
     expect((await tenant.call('POST', `${path}/revisions/${ids[0]}/redeploy`)).status).toBe(400);
-    expect(problems(await tenant.call('GET', `${path}/revisions?status=BOGUS`))).toEqual([
+    expect(problemsIn(await tenant.call('GET', `${path}/revisions?status=BOGUS`))).toEqual([
       'query.status enum',
     ]);
     await makeRevision(made.name, ids[0] ?? '', 1); // the controller had it in hand already
@@ -653,14 +376,6 @@ describe('REST routes of deployments', () => {
     expect(await api.store.projects.find(tenant.tenantId, { id: second.id })).toBeUndefined();
   });
 
-  it('refuses malformed ids', async () => {
-    const answer = await tenant.call('GET', '/v2/deployments/x%2F..%2Fy');
-    expect(problems(answer)).toEqual(['path.deployment_id uuid_parsing']);
-    const long = await tenant.call('GET', `/v2/deployments/${'a'.repeat(3000)}`);
-    expect(problems(long)).toEqual(['path.deployment_id uuid_parsing']);
-    expect((await tenant.call('GET', '/v2/deployments/%E0%A4%A')).status).toBe(400);
-  });
-
   it('lists listeners and integrations', async () => {
     await api.client.create(RESOURCES.Listener, {
       metadata: { name: 'default', namespace: tenant.namespace },
@@ -682,7 +397,7 @@ describe('REST routes of deployments', () => {
     const unknown = await tenant.call(
       'POST',
       '/v2/deployments',
-      body({ ...external, source_config: { listener_id: randomUUID() } }),
+      deploymentBody({ ...external, source_config: { listener_id: randomUUID() } }),
     );
     expect(unknown.status).toBe(400);
     expect((await tenant.call('GET', '/v1/integrations/git_host/install')).json).toEqual([]);
