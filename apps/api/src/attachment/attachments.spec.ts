@@ -7,7 +7,12 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
 import pg from 'pg';
-import { type EmbeddedObjectStore, type FaultHook, startObjectStore } from '#lib/embedded-object-store';
+import {
+  type EmbeddedObjectStore,
+  type FaultHook,
+  startObjectStore,
+  StoreUserFile,
+} from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { openAttachmentStore } from '../core/attachment-store.js';
@@ -18,7 +23,6 @@ const ATTACH = join(import.meta.dirname, '..', 'testdata', 'attach.py');
 /** A Python with `langsmith`. */
 const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
 const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
-const KEYS = { accessKeyId: 'attachments', secretAccessKey: 'attachments of the tests' };
 const BUCKET = 'attachments-of-tests';
 
 let api: RunningApi;
@@ -39,8 +43,13 @@ const postgres = testPostgres();
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'attachments-'));
   const log = createLogger('test', 'fatal');
+  const users = new StoreUserFile(join(folder, 'users.json'));
+  // the rights that the platform gives
+  const keys = users.ensure('attachments', [
+    { bucket: BUCKET, prefix: 'runs', actions: ['write', 'read', 'delete'] },
+  ]);
   objects = await startObjectStore({
-    ...{ folder, host: '127.0.0.1', port: 0, ...KEYS, buckets: [BUCKET], log },
+    ...{ folder, host: '127.0.0.1', port: 0, users, buckets: [BUCKET], log },
     fault: (target) => fault?.(target),
   });
   const [store, kube] = [await postgres.freshDatabase(), await postgres.freshDatabase()];
@@ -49,8 +58,8 @@ beforeAll(async () => {
     attachmentPrefix: 'runs',
     attachmentEndpoint: objects.endpoint,
     attachmentRegion: undefined,
-    attachmentAccessKeyId: KEYS.accessKeyId,
-    attachmentSecretAccessKey: KEYS.secretAccessKey,
+    attachmentAccessKeyId: keys.accessKeyId,
+    attachmentSecretAccessKey: keys.secretAccessKey,
     attachmentUrlKey: undefined,
   });
   api = await runApi(store.uri, kube.uri, { log, attachments });
@@ -283,6 +292,75 @@ describe('an attachment whose run has not arrived', () => {
 });
 
 describe('a request with attachments', () => {
+  it('changes nothing when it is sent again', async () => {
+    const one = await api.workspace();
+    const id = randomUUID();
+    const parts: Part[] = [runPart(id), [`attachment.${id}.a`, randomBytes(2 * MIB), 'a/b']];
+    const rows = async () =>
+      (await db.query('SELECT xmin, * FROM attachments WHERE run_id = $1', [id])).rows as unknown[];
+    await send(parts, one.key);
+    const before = await rows();
+    expect((await send(parts, one.key)).json.not_kept).toBeUndefined();
+    expect(await rows()).toEqual(before);
+    await makeDue();
+    await tidy();
+    expect(await filesOf(one.tenantId)).toHaveLength(1);
+  });
+
+  it('replaces the attachment of one run and name', async () => {
+    const one = await api.workspace();
+    const id = randomUUID();
+    for (const bytes of ['old', 'new'])
+      await send([runPart(id), [`attachment.${id}.a`, bytes, 'a/b']], one.key);
+    expect((await fetched(await urlOf(id, 'a', one))).toString()).toBe('new');
+    await makeDue();
+    await tidy();
+    expect(await filesOf(one.tenantId)).toHaveLength(1);
+  });
+
+  it('refuses the attachments of other projects to the key of a deployment', async () => {
+    const one = await api.workspace();
+    const [other, early] = [randomUUID(), randomUUID()];
+    await send([runPart(other)], one.key);
+    await send([[`attachment.${early}.a`, 'mine', 'a/b']], one.key);
+    const grant = { scope: 'deployment', deployment: 'd', project: 'own' } as const;
+    const { key } = await api.store.apiKeys.mint(one.tenantId, { name: 'd', ...grant });
+    const own = randomUUID();
+    const { json } = await send(
+      [
+        runPart(own, { session_name: 'own' }),
+        [`attachment.${own}.a`, 'x', 'a/b'],
+        [`attachment.${other}.a`, 'x', 'a/b'],
+        [`attachment.${early}.a`, 'x', 'a/b'],
+      ],
+      key,
+    );
+    expect(json.not_kept).toEqual({ attachments: 2 });
+    expect((await fetched(await urlOf(own, 'a', one))).toString()).toBe('x');
+    expect((await one.call('GET', `/runs/${other}`)).json).toMatchObject({ s3_urls: null });
+  });
+
+  it('refuses what is more than a run may have, than a workspace may have, or has no name', async () => {
+    const one = await api.workspace();
+    const id = randomUUID();
+    const many = Array.from({ length: 101 }, (_, n): Part => [`attachment.${id}.n${n}`, 'x', 'a/b']);
+    const bad: Part[] = [
+      [`attachment.${id}.`, 'x'],
+      ['attachment.none.a', 'x'],
+      [`attachment.${id}.${'x'.repeat(300)}`, 'x'],
+    ];
+    const first = await send([runPart(id), ...many, ...bad], one.key);
+    expect([first.status, first.json.not_kept]).toEqual([202, { attachments: 4 }]);
+    await db.query(`UPDATE attachment_usage SET bytes = $2 WHERE tenant_id = $1`, [
+      one.tenantId,
+      10 * 1024 * MIB,
+    ]);
+    const full = randomUUID();
+    const { json } = await send([runPart(full), [`attachment.${full}.a`, 'y', 'a/b']], one.key);
+    expect(JSON.stringify(json.mended)).toContain('take all the bytes that they may');
+    expect((await one.call('GET', `/runs/${full}`)).status).toBe(200);
+  });
+
   it('stores the runs and names the attachments while the store is unavailable', async () => {
     const id = randomUUID();
     fault = () => ({ kind: 'error', code: 'InternalError' });
