@@ -108,6 +108,8 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /runs': WRITE_RUN,
   'POST /api/v1/runs': WRITE_RUN,
   'POST /runs/query': LIST_RUNS,
+  'POST /runs/stats': LIST_RUNS,
+  'POST /api/v1/runs/stats': LIST_RUNS,
   'POST /api/v1/runs/query': LIST_RUNS,
   'POST /api/v2/runs/query': {
     bodies: ({ ids }) => [

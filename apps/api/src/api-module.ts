@@ -6,6 +6,7 @@ import { DeploymentModule } from './deployment/deployment-module.js';
 import { FeedbackModule } from './feedback/feedback-module.js';
 import { KeyModule } from './key/key-module.js';
 import { ListenerModule } from './listener/listener-module.js';
+import { StatisticsModule } from './statistics/statistics-module.js';
 import { TenancyModule } from './tenancy/tenancy-module.js';
 import { TraceModule } from './trace/trace-module.js';
 import { OpenApiController } from './wire/openapi-controller.js';
@@ -15,6 +16,7 @@ const FEATURES = [
   KeyModule,
   TraceModule,
   FeedbackModule,
+  StatisticsModule,
   DeploymentModule,
   ListenerModule,
   BulkExportModule,

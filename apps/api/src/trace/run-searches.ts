@@ -17,15 +17,19 @@ export interface AskedFilters {
   readonly query?: string | null | undefined;
 }
 
-/** What a list is asked for, on either wire. */
-export interface AskedRuns extends Omit<RunSearch, 'from' | 'to' | 'filters'> {
+/** What runs are asked for, on either wire. */
+export interface WantedRuns extends Omit<RunSearch, 'from' | 'to' | 'filters'> {
   readonly from?: string | null | undefined;
   readonly to?: string | null | undefined;
+  readonly filters: AskedFilters;
+}
+
+/** What a list is asked for. */
+export interface AskedRuns extends WantedRuns {
   readonly fields: RunFields;
   readonly isAscending: boolean;
   readonly limit: number;
   readonly cursor?: string | null | undefined;
-  readonly filters: AskedFilters;
 }
 
 /** Payloads of one page. */
@@ -40,20 +44,28 @@ export class RunSearches {
    * @throws PublicError not_found (a project), bad_request, invalid
    */
   async page(caller: Caller, asked: AskedRuns, hold: (bytes: number) => void): Promise<RunPage> {
-    const { fields, isAscending, limit, cursor, filters, from, to, ...search } = asked;
+    const { fields, isAscending, limit, cursor, ...wanted } = asked;
+    const search = await this.searchOf(caller, wanted);
+    if (!search) return { runs: [], next: undefined };
+    const after = cursor ? parseCursor(cursor) : undefined;
+    return this.store.runs.search(caller.tenantId, search, {
+      ...{ order: isAscending ? 'ascending' : 'descending', after, limit, hold },
+      ...{ fields: payloadsOf(fields), feedback: hasFeedback(fields), maxBytes: MAX_PAGE_BYTES },
+    });
+  }
+
+  /**
+   * What the store is asked for.
+   * @returns undefined where the caller reaches no project
+   * @throws PublicError not_found (a project), bad_request, invalid
+   */
+  async searchOf(caller: Caller, wanted: WantedRuns): Promise<RunSearch | undefined> {
+    const { filters, from, to, ...search } = wanted;
     requireUuids('id', search.ids);
     requireUuids('reference_example', search.referenceExampleIds);
     const projectIds = await this.#reached(caller, search.projectIds);
-    if (projectIds?.length === 0) return { runs: [], next: undefined };
-    const after = cursor ? parseCursor(cursor) : undefined;
-    return this.store.runs.search(
-      caller.tenantId,
-      { ...search, projectIds, from: instant(from), to: instant(to), filters: parseFilters(filters) },
-      {
-        ...{ order: isAscending ? 'ascending' : 'descending', after, limit, hold },
-        ...{ fields: payloadsOf(fields), feedback: hasFeedback(fields), maxBytes: MAX_PAGE_BYTES },
-      },
-    );
+    if (projectIds?.length === 0) return undefined;
+    return { ...search, projectIds, from: instant(from), to: instant(to), filters: parseFilters(filters) };
   }
 
   /** The one run of that id in the project. @throws PublicError not_found, bad_request */

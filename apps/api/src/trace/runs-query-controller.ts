@@ -25,6 +25,7 @@ import {
 import { renderCursor } from './run-cursor.js';
 import { fieldsOfSelects } from './run-fields-v2.js';
 import { type AskedRuns, RunSearches } from './run-searches.js';
+import { wantedBy } from './wanted-by.js';
 import { RunsPageAnswer, RunsPageV2Answer, RunV2Answer, TraceRunsAnswer } from './runs-query-answer.js';
 import { RunsQueryRequest, RunsQueryV2Request, RunV2Query, TraceRunsQuery } from './runs-query-request.js';
 
@@ -79,27 +80,10 @@ export class RunsQueryController {
 }
 
 function askedBy(body: RunsQueryRequest, fields: RunFields): AskedRuns {
-  const { session, session_id: sessionId } = body;
-  const projectIds = [...(session ?? []), ...(sessionId ? [sessionId] : [])];
   return {
-    // an empty list means that none was chosen: clients send it so
-    projectIds: projectIds.length > 0 ? projectIds : undefined,
-    ids: body.id ?? undefined,
-    traceId: body.trace ?? undefined,
-    parentRunId: body.parent_run ?? undefined,
-    referenceExampleIds: body.reference_example ?? undefined,
-    runType: body.run_type ?? undefined,
-    hasError: body.error ?? undefined,
-    isRoot: body.is_root ?? (body.execution_order === 1 ? true : undefined),
-    ...{ from: body.start_time, to: body.end_time, fields, cursor: body.cursor },
-    isAscending: body.order === 'asc',
+    ...wantedBy(body),
+    ...{ fields, cursor: body.cursor, isAscending: body.order === 'asc' },
     limit: Math.min(body.limit ?? PAGE, PAGE),
-    filters: {
-      filter: body.filter,
-      trace_filter: body.trace_filter,
-      tree_filter: body.tree_filter,
-      query: body.query,
-    },
   };
 }
 

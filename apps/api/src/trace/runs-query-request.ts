@@ -14,8 +14,8 @@ function asList({ value }: { readonly value: unknown }): unknown {
   return typeof value === 'string' ? [value] : value;
 }
 
-/** Body of `POST /runs/query`. */
-export class RunsQueryRequest extends RunConditions {
+/** What runs are wanted, on the first wire. */
+export class WantedRunsRequest extends RunConditions {
   @TextList({
     maxSize: MOST_PROJECTS,
     maxLength: 36,
@@ -54,6 +54,15 @@ export class RunsQueryRequest extends RunConditions {
   @Whole({ min: 1, max: 1, about: 'The roots of traces; the old spelling of is_root' })
   execution_order?: number | null;
 
+  @Text({ maxLength: 1_000, about: 'Text that some field of the run has in it' })
+  query?: string | null;
+
+  @Text({ maxLength: 64, about: 'Taken and without effect: there is one source' })
+  data_source_type?: string | null;
+}
+
+/** Body of `POST /runs/query`. */
+export class RunsQueryRequest extends WantedRunsRequest {
   @TextList({
     maxSize: SELECTABLE.size,
     choices: [...SELECTABLE.keys()],
@@ -75,14 +84,8 @@ export class RunsQueryRequest extends RunConditions {
   @Text({ maxLength: 200, about: 'cursors.next of the page before' })
   cursor?: string | null;
 
-  @Text({ maxLength: 1_000, about: 'Text that some field of the run has in it' })
-  query?: string | null;
-
   @Flag({ about: 'Taken and without effect: there are no pages before' })
   skip_prev_cursor?: boolean | null;
-
-  @Text({ maxLength: 64, about: 'Taken and without effect: there is one source' })
-  data_source_type?: string | null;
 
   @Flag({ about: 'Taken and without effect' })
   use_experimental_search?: boolean | null;

@@ -1,4 +1,5 @@
-import { Answered, JSON_VALUE, orNull, TEXT, TIME, UUID } from '../wire/shape.js';
+import { Answered, JSON_VALUE, orNull, Perhaps, TEXT, TIME, UUID } from '../wire/shape.js';
+import { describeStatistics } from './statistics-answer.js';
 
 /** A tracing project on the wire. */
 export class ProjectAnswer {
@@ -14,3 +15,5 @@ export class ProjectAnswer {
   @Answered(orNull(TIME)) readonly last_run_start_time_live: string | null;
   @Answered(orNull(TEXT)) readonly trace_tier: string | null;
 }
+// with include_stats
+describeStatistics(ProjectAnswer, Perhaps);

@@ -65,8 +65,11 @@ function asList(value: unknown): unknown {
 
 /** Query of `GET /sessions/{id}`. */
 export class SessionQuery {
-  @QueryFlag({ about: 'Taken and without effect: projects have no statistics here' })
+  @QueryFlag({ about: 'Adds what the traces of the project add up to' })
   include_stats?: boolean;
+
+  @Time({ about: 'Statistics of runs that began then or later; of all when absent' })
+  stats_start_time?: string;
 }
 
 /** Query of `POST /sessions`. */

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, HttpCode, Patch, Post, Query } from '@nestjs/common';
 import type { Caller } from '#lib/auth';
-import type { Project } from '#lib/trace-store';
+import type { Project, RunStatistics } from '#lib/trace-store';
 import { FromCaller } from '../tenancy/caller.js';
 import { PathId } from '../wire/path-id.js';
 import {
@@ -11,12 +11,13 @@ import {
   UpdateSessionRequest,
 } from './session-request.js';
 import { ProjectAnswer } from './session-answer.js';
+import { renderStatistics } from './statistics-answer.js';
 import { StoredAnswer } from './run-answer.js';
 import { Traces } from './traces.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 
-function renderProject(project: Project): ProjectAnswer {
+function renderProject(project: Project, statistics?: RunStatistics): ProjectAnswer {
   return {
     id: project.id,
     tenant_id: project.tenantId,
@@ -29,6 +30,7 @@ function renderProject(project: Project): ProjectAnswer {
     reference_dataset_id: null,
     last_run_start_time_live: null,
     trace_tier: project.traceTier ?? null,
+    ...(statistics ? renderStatistics(statistics) : {}),
   };
 }
 
@@ -41,7 +43,9 @@ export class SessionsController {
   @Get()
   @Operation({ summary: 'Tracing projects', answer: [ProjectAnswer] })
   async list(@FromCaller() caller: Caller, @Query() query: SessionsQuery): Promise<ProjectAnswer[]> {
-    return (await this.traces.listProjects(caller.tenantId, query)).map(renderProject);
+    const projects = await this.traces.listProjects(caller.tenantId, query);
+    const statistics = await this.traces.statisticsOf(caller.tenantId, projects, query);
+    return projects.map((project) => renderProject(project, statistics.get(project.id)));
   }
 
   @Post()
@@ -64,9 +68,11 @@ export class SessionsController {
   async get(
     @FromCaller() caller: Caller,
     @PathId('session_id') id: string,
-    @Query() _query: SessionQuery,
+    @Query() query: SessionQuery,
   ): Promise<ProjectAnswer> {
-    return renderProject(await this.traces.getProject(caller.tenantId, id));
+    const project = await this.traces.getProject(caller.tenantId, id);
+    const statistics = await this.traces.statisticsOf(caller.tenantId, [project], query);
+    return renderProject(project, statistics.get(project.id));
   }
 
   @Patch(':session_id')

@@ -2,15 +2,20 @@ import type { Caller } from '#lib/auth';
 import { invalid } from '../wire/request-pipe.js';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, type JsonObject } from '#lib/json';
-import type { Project, ProjectDetails, StoredRun, TraceStore } from '#lib/trace-store';
+import type { Project, ProjectDetails, RunStatistics, StoredRun, TraceStore } from '#lib/trace-store';
 import { isUuid } from '#lib/resources';
 import { parseInstant } from '#lib/time';
 import type { ErasureRequest } from './erasure-request.js';
-import type { CreateSessionRequest, SessionsQuery, UpdateSessionRequest } from './session-request.js';
+import type {
+  CreateSessionRequest,
+  SessionQuery,
+  SessionsQuery,
+  UpdateSessionRequest,
+} from './session-request.js';
 
 /** Reading and arranging traces of a tenant. */
 export class Traces {
-  constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects' | 'erasures'>) {}
+  constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects' | 'erasures' | 'statistics'>) {}
 
   /**
    * @param hold told how many bytes the run has before they are read
@@ -57,6 +62,20 @@ export class Traces {
       limit: query.limit,
       offset: query.offset,
     });
+  }
+
+  /** What the traces of each project add up to; nothing unless it is asked for. @throws PublicError bad_request */
+  async statisticsOf(
+    tenantId: string,
+    projects: readonly Project[],
+    { include_stats: isAsked, stats_start_time: since }: SessionQuery,
+  ): Promise<ReadonlyMap<string, RunStatistics>> {
+    if (isAsked !== true) return new Map();
+    return this.store.statistics.ofProjects(
+      tenantId,
+      projects.map(({ id }) => id),
+      { isRoot: true, from: since ? parseInstant(since, { zone: 'optional' }) : undefined },
+    );
   }
 
   /** @throws PublicError conflict when there is one of that name and `upsert` does not allow for it */

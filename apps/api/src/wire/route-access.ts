@@ -41,6 +41,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'PATCH /runs/{run_id}': WRITE_RUNS,
   'GET /runs/{run_id}': READ_RUN,
   'POST /runs/query': READ_RUN,
+  'POST /runs/stats': READ_RUN,
   'POST /api/v2/runs/query': READ_RUN,
   'GET /api/v2/runs/{run_id}': READ_RUN,
   'GET /api/v2/traces/{trace_id}/runs': READ_RUN,
