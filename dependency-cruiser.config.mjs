@@ -1,6 +1,6 @@
 // The layers of the architecture: imports go down only, apps never import one another, no cycles.
 const layer0 = ['errors', 'time', 'json', 'turns', 'resources', 'filter-language'];
-const layer1 = ['manifests', 'graph-configuration', 'reconcile', 'export-plan', 'kube-semantics'];
+const layer1 = ['otlp', 'manifests', 'graph-configuration', 'reconcile', 'export-plan', 'kube-semantics'];
 const pure = [...layer0, ...layer1];
 const adaptersOrHigher = `^libs/(?!(${pure.join('|')})/)`;
 const outside = 'node_modules/(@nestjs|@kubernetes|pg|pg-copy-streams|typeorm|ink|react|minio|ws)(/|$)';

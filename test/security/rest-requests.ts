@@ -59,6 +59,20 @@ const SEARCHED: RouteRequest = { query: 'name_contains=%25&limit=100' };
 const WRITE_RUN: RouteRequest = { bodies: runs };
 const WRITE_BATCH: RouteRequest = { bodies: batches };
 const WRITE_FORM: RouteRequest = { bodies: multipart };
+const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+/** A span as the victim's run, in the victim's project, and below the victim's run. */
+const WRITE_SPANS: RouteRequest = {
+  bodies: ({ ids }) =>
+    [
+      [attribute('langsmith.span.id', ids.posted_run_id)],
+      [attribute('langsmith.trace.session_id', ids.session_id)],
+      [attribute('langsmith.trace.id', ids.run_id), attribute('langsmith.span.parent_id', ids.run_id)],
+    ].map((attributes) => ({
+      resourceSpans: [
+        { scopeSpans: [{ spans: [{ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), attributes }] }] },
+      ],
+    })),
+};
 const ERASE: RouteRequest = {
   bodies: ({ ids }) => [{ session_id: ids.session_id, trace_ids: [ids.run_id, ids.posted_run_id] }],
 };
@@ -103,6 +117,8 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v1/runs/multipart': WRITE_FORM,
   'POST /runs/batch': WRITE_BATCH,
   'POST /api/v1/runs/batch': WRITE_BATCH,
+  'POST /otel/v1/traces': WRITE_SPANS,
+  'POST /api/v1/otel/v1/traces': WRITE_SPANS,
   'POST /runs/delete': ERASE,
   'POST /api/v1/runs/delete': ERASE,
   'POST /runs': WRITE_RUN,

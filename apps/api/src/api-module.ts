@@ -6,6 +6,7 @@ import { DeploymentModule } from './deployment/deployment-module.js';
 import { FeedbackModule } from './feedback/feedback-module.js';
 import { KeyModule } from './key/key-module.js';
 import { ListenerModule } from './listener/listener-module.js';
+import { OtlpModule } from './otlp/otlp-module.js';
 import { StatisticsModule } from './statistics/statistics-module.js';
 import { TenancyModule } from './tenancy/tenancy-module.js';
 import { TraceModule } from './trace/trace-module.js';
@@ -16,6 +17,7 @@ const FEATURES = [
   KeyModule,
   TraceModule,
   FeedbackModule,
+  OtlpModule,
   StatisticsModule,
   DeploymentModule,
   ListenerModule,

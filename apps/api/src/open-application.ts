@@ -27,6 +27,7 @@ import { guardKeys, type KeyRing } from './tenancy/key-guard.js';
 import { KEY_RING } from './tenancy/tenancy-module.js';
 import { AnswerBudget } from './trace/answer-budget.js';
 import { allowPages } from './wire/allow-pages.js';
+import { answerStatuses } from './otlp/answer-statuses.js';
 import { answerNotBuilt } from './wire/not-built.js';
 import { registerBodyParsers } from './wire/body-parsers.js';
 import { countAnswers } from './wire/count-answers.js';
@@ -85,6 +86,7 @@ export async function openApplication(
   guardKeys(server, application.get<KeyRing>(KEY_RING, { strict: false }));
   endConnectionsWhenClosing(server);
   answerNotBuilt(server);
+  answerStatuses(server);
   const refuseOtherMethods = watchMethods(server);
   application.useGlobalFilters(new ErrorFilter(log));
   application.useGlobalGuards(new QueryGuard());

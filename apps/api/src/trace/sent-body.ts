@@ -13,7 +13,7 @@ export interface SentBody {
 
 /** The body of a route that reads it by itself. @throws PublicError bad_request when there is none */
 export const FromBody = createParamDecorator(
-  (kind: 'JSON' | 'multipart', context: ExecutionContext): SentBody => {
+  (kind: 'JSON' | 'multipart' | 'protobuf or JSON', context: ExecutionContext): SentBody => {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const { body } = request;
     if (body instanceof Readable) return { stream: body, encoding: encodingOf(request) };

@@ -16,6 +16,7 @@ import { AttachmentIntake } from '../attachment/attachment-intake.js';
 import { HeldBody } from './held-body.js';
 import { boundaryOf, multipartParts } from './multipart.js';
 import { MultipartRuns, type NotKept } from './multipart-runs.js';
+import { ownProject } from './own-project.js';
 import type { SentBody } from './sent-body.js';
 
 /** Largest part of a request; a single payload cannot be longer. */
@@ -181,9 +182,4 @@ export class TraceIngestion {
 function attachmentNotKept(name: string, why: string): FieldProblem {
   const msg = `storing the attachment failed: ${why}; the run is stored without it`;
   return { loc: ['body', name.slice(0, MAX_NAME)], msg, type: 'attachment_not_kept' };
-}
-
-/** The one project that a deployment's own key writes into. */
-function ownProject(caller: Caller): string | undefined {
-  return caller.scope === 'deployment' ? caller.project : undefined;
 }

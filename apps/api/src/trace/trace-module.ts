@@ -15,6 +15,7 @@ import { RunsController } from './runs-controller.js';
 import { RunsQueryController, SelectedRunsController } from './runs-query-controller.js';
 import { SessionsController } from './sessions-controller.js';
 import { Tidying } from './tidying.js';
+import { TRACE_BODIES } from './trace-bodies.js';
 import { TraceIngestion } from './trace-ingestion.js';
 import { Traces } from './traces.js';
 
@@ -37,14 +38,24 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
   providers: [
     {
       provide: TraceIngestion,
-      inject: [TRACE_STORE, API_CONFIG, AttachmentKeeper],
-      useFactory: (store: TraceStore, { maxBodyBytes, maxBufferedBytes }: Limits, keeper: AttachmentKeeper) =>
+      inject: [TRACE_STORE, TRACE_BODIES, API_CONFIG, AttachmentKeeper],
+      useFactory: (
+        store: TraceStore,
+        bodies: BufferBudget,
+        { maxBodyBytes }: Limits,
+        keeper: AttachmentKeeper,
+      ) =>
         new TraceIngestion(
           store,
-          new BufferBudget(maxBufferedBytes, BUSY),
+          bodies,
           maxBodyBytes,
           (caller) => new AttachmentIntake(keeper, store, caller),
         ),
+    },
+    {
+      provide: TRACE_BODIES,
+      inject: [API_CONFIG],
+      useFactory: ({ maxBufferedBytes }: Limits) => new BufferBudget(maxBufferedBytes, BUSY),
     },
     {
       provide: AnswerBudget,
@@ -59,5 +70,6 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
     },
     { provide: Tidying, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Tidying(store) },
   ],
+  exports: [TRACE_BODIES],
 })
 export class TraceModule {}

@@ -21,6 +21,8 @@ const FORBIDDEN_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(
 export interface BodyRoute {
   /** The body is handed on as the stream it is. */
   readonly rawBody?: boolean;
+  /** It is OTLP, which has encodings and refusals of its own. */
+  readonly isOtlp?: boolean;
 }
 
 /** How the body is compressed. @throws an error of status 415 for any other encoding */
@@ -57,7 +59,8 @@ export function parseBody(body: Buffer): unknown {
   });
 }
 
-function unsupported(message: string): Error {
+/** An error of status 415. */
+export function unsupported(message: string): Error {
   return Object.assign(new Error(message), { statusCode: 415 });
 }
 
@@ -88,6 +91,10 @@ export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits)
   server.addContentTypeParser('multipart/form-data', (request, stream, done) => {
     if (isRaw(request)) done(null, stream);
     else done(unsupported('multipart bodies are not supported here'));
+  });
+  server.addContentTypeParser('application/x-protobuf', (request, stream, done) => {
+    if ((request.routeOptions.config as BodyRoute).isOtlp) done(null, stream);
+    else done(unsupported('protobuf bodies are not supported here'));
   });
   // Routes that take bodies as they came inflate them under their own limits; nothing else is worth compressing.
   server.addHook('onRequest', async (request) => {

@@ -36,6 +36,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /runs': WRITE_RUNS,
   'POST /runs/batch': WRITE_RUNS,
   'POST /runs/multipart': WRITE_RUNS,
+  'POST /otel/v1/traces': WRITE_RUNS,
   // a deployment's own key reaches the traces of its own project alone
   'POST /runs/delete': ['workspace', 'deployment'],
   'PATCH /runs/{run_id}': WRITE_RUNS,
@@ -78,7 +79,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': READ,
 };
 
-const SECOND_PREFIX = /^\/api\/v1(?=\/(runs|sessions|feedback|ingest-problems)(\/|$))/;
+const SECOND_PREFIX = /^\/api\/v1(?=\/(runs|otel|sessions|feedback|ingest-problems)(\/|$))/;
 
 /**
  * A route's place in the table.

@@ -1,0 +1,49 @@
+import { Controller, Headers, HttpCode, Post, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
+import type { Caller } from '#lib/auth';
+import { writeExportAnswer } from '#lib/otlp';
+import { FromCaller } from '../tenancy/caller.js';
+import { FromBody, type SentBody } from '../trace/sent-body.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { ExportTracesAnswer, ExportTracesRequest } from './otlp-shapes.js';
+import { PROTOBUF, spanEncodingOf } from './span-encoding.js';
+import { SpanIngestion } from './span-ingestion.js';
+
+/** Spans of any OpenTelemetry exporter, on the wire of OTLP/HTTP. */
+@Described(({ ApiTags }) => ApiTags('OpenTelemetry'))
+@Controller(['otel/v1', 'api/v1/otel/v1'])
+export class OtlpController {
+  constructor(private readonly ingestion: SpanIngestion) {}
+
+  @Post('traces')
+  @HttpCode(200)
+  @RouteConfig({ rawBody: true, isOtlp: true })
+  @Described(({ ApiConsumes }) => ApiConsumes('application/json', PROTOBUF))
+  @Operation({
+    summary: 'Stores spans as runs; refusals are a google.rpc.Status in the encoding of the request',
+    answer: ExportTracesAnswer,
+    body: ExportTracesRequest,
+    refuses: {
+      400: 'The body cannot be decoded',
+      429: 'Too many traces arrive at once: try again',
+    },
+  })
+  async export(
+    @FromCaller() caller: Caller,
+    @Headers('content-type') contentType: string | undefined,
+    @Headers() headers: Readonly<Record<string, unknown>>,
+    @FromBody('protobuf or JSON') body: SentBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ExportTracesAnswer | Buffer> {
+    const encoding = spanEncodingOf(contentType);
+    const { rejected, message } = await this.ingestion.store(caller, body, { encoding, headers });
+    if (encoding === 'protobuf') {
+      void reply.header('content-type', PROTOBUF);
+      return writeExportAnswer(rejected, message);
+    }
+    if (rejected === 0 && message === '') return {};
+    return { partialSuccess: { rejectedSpans: String(rejected), errorMessage: message } };
+  }
+}

@@ -1,0 +1,14 @@
+import { unsupported } from '../wire/body-parsers.js';
+
+/** Content type of OTLP in protobuf. */
+export const PROTOBUF = 'application/x-protobuf';
+
+export type SpanEncoding = 'json' | 'protobuf';
+
+/** How the spans of a request are encoded, and with them its answer. @throws an error of status 415 */
+export function spanEncodingOf(contentType: string | undefined): SpanEncoding {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type === PROTOBUF) return 'protobuf';
+  if (type === 'application/json') return 'json';
+  throw unsupported(`spans come as ${PROTOBUF} or application/json`);
+}

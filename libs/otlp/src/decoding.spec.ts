@@ -1,0 +1,193 @@
+import { describe, expect, it } from '@jest/globals';
+import { jsonSpans, protobufSpans, type ReceivedSpan, runOfSpan, UnreadableRequestError } from './index.js';
+import { encodeRequest } from './testdata/encode-request.js';
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const SPAN = 'b7ad6b7169203331';
+
+const request = (spans: readonly object[], resource: readonly object[] = []) => ({
+  resourceSpans: [
+    { resource: { attributes: resource }, scopeSpans: [{ scope: { name: 'lib', version: '1' }, spans }] },
+  ],
+});
+const attribute = (key: string, value: object) => ({ key, value });
+
+const FULL = request(
+  [
+    {
+      ...{ traceId: TRACE, spanId: SPAN, parentSpanId: '00f067aa0ba902b7', traceState: 'a=b', name: 'é 🙂' },
+      ...{ kind: 3, startTimeUnixNano: '1763640000123456789', endTimeUnixNano: '1763640001000000000' },
+      attributes: [
+        attribute('text', { stringValue: 'x\u0000y' }),
+        attribute('whole', { intValue: '-42' }),
+        attribute('long', { intValue: '9223372036854775807' }),
+        attribute('part', { doubleValue: 0.5 }),
+        attribute('flag', { boolValue: true }),
+        attribute('bytes', { bytesValue: 'AAEC' }),
+        attribute('nothing', {}),
+        attribute('list', { arrayValue: { values: [{ stringValue: 'a' }, { intValue: '1' }] } }),
+        attribute('map', { kvlistValue: { values: [attribute('__proto__', { stringValue: 'own' })] } }),
+      ],
+      events: [
+        { name: 'e', timeUnixNano: '1763640000200000000', attributes: [attribute('k', { intValue: '1' })] },
+      ],
+      links: [{ traceId: TRACE, spanId: '00f067aa0ba902b7' }],
+      status: { code: 2, message: 'wrong' },
+    },
+  ],
+  [attribute('service.name', { stringValue: 'shop' })],
+);
+
+const decoded = (spans: Iterable<ReceivedSpan>): unknown =>
+  [...spans].map((one) => ({
+    ...one,
+    resource: [...one.resource],
+    span: {
+      ...one.span,
+      attributes: [...one.span.attributes],
+      events: one.span.events.map((event) => ({ ...event, attributes: [...event.attributes] })),
+      links: one.span.links.map((link) => ({ ...link, attributes: [...link.attributes] })),
+    },
+  }));
+const fromJson = (value: unknown) => [...jsonSpans(Buffer.from(JSON.stringify(value)))];
+const whyNot = (read: () => unknown): UnreadableRequestError => {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof UnreadableRequestError) return error;
+    throw error;
+  }
+  throw new Error('it was read');
+};
+
+describe('decoding of spans', () => {
+  it('reads the same from protobuf and JSON', () => {
+    const spans = decoded(protobufSpans(encodeRequest(FULL)));
+    expect(spans).toEqual(decoded(fromJson(FULL)));
+    expect(spans).toMatchObject([
+      {
+        resource: [['service.name', 'shop']],
+        scope: { name: 'lib', version: '1' },
+        place: ['resourceSpans', 0, 'scopeSpans', 0, 'spans', 0],
+        span: {
+          ...{ traceId: TRACE, spanId: SPAN, parentSpanId: '00f067aa0ba902b7', name: 'é 🙂', kind: 3 },
+          ...{ startTimeUnixNano: 1_763_640_000_123_456_789n, statusCode: 2, statusMessage: 'wrong' },
+          attributes: [
+            ['text', 'x\0y'],
+            ['whole', -42],
+            ['long', '9223372036854775807'],
+            ['part', 0.5],
+            ['flag', true],
+            ['bytes', 'AAEC'],
+            ['nothing', null],
+            ['list', ['a', 1]],
+            ['map', JSON.parse('{"__proto__":"own"}')],
+          ],
+          leftOut: 0,
+        },
+      },
+    ]);
+  });
+
+  it('takes an empty request', () => {
+    expect([...protobufSpans(Buffer.alloc(0))]).toEqual([]);
+    expect(fromJson({})).toEqual([]);
+  });
+
+  it('passes over fields that it does not know', () => {
+    const later = Buffer.from([0x98, 0x06, 0x01, 0x9a, 0x06, 0x02, 0x61, 0x62, 0x9d, 0x06, 1, 2, 3, 4]);
+    expect(decoded(protobufSpans(Buffer.concat([later, encodeRequest(FULL)])))).toEqual(
+      decoded(fromJson(FULL)),
+    );
+  });
+
+  it('takes the names of the protobuf definition in JSON', () => {
+    const snake = JSON.stringify(FULL).replace(
+      /"(\w+)":/g,
+      (_, name: string) => `"${name.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`)}":`,
+    );
+    expect(decoded(jsonSpans(Buffer.from(snake)))).toEqual(decoded(fromJson(FULL)));
+  });
+
+  it.each<[string, unknown]>([
+    ['a list', []],
+    ['spans that are no list', { resourceSpans: [{ scopeSpans: [{ spans: {} }] }] }],
+    ['a span that is no object', request([1 as unknown as object])],
+    ['a time that is no number', request([{ startTimeUnixNano: 'soon' }])],
+    ['a time of more than 64 bits', request([{ startTimeUnixNano: '18446744073709551616' }])],
+    ['an id that is no text', request([{ traceId: 1 }])],
+    ['a status of no known code', request([{ status: { code: 'BAD' } }])],
+  ])('refuses %s', (_, value) => {
+    expect(whyNot(() => fromJson(value)).isTooLarge).toBe(false);
+  });
+
+  it.each<[string, Buffer]>([
+    ['half of a request', encodeRequest(FULL).subarray(0, 100)],
+    ['a group, as old protobuf had them', Buffer.from([0x0b, 0x0c])],
+    ['the field of number 0', Buffer.from([0x02, 0x00])],
+    ['a number without an end', Buffer.alloc(11, 0xff)],
+    ['JSON', Buffer.from(JSON.stringify(FULL))],
+  ])('refuses %s as protobuf', (_, body) => {
+    expect(whyNot(() => [...protobufSpans(body)]).isTooLarge).toBe(false);
+  });
+
+  it('leaves out of a span what it has too much of', () => {
+    const deep = (levels: number): object =>
+      levels === 0 ? { intValue: '1' } : { arrayValue: { values: [deep(levels - 1)] } };
+    const many = {
+      ...{ traceId: TRACE, spanId: SPAN },
+      attributes: [
+        attribute('deep', deep(40)),
+        ...Array.from({ length: 1_500 }, (_, at) => attribute(`a${at}`, { intValue: '1' })),
+      ],
+      events: Array.from({ length: 1_100 }, () => ({ name: 'e' })),
+      links: Array.from({ length: 120 }, () => ({ traceId: TRACE })),
+    };
+    for (const spans of [[...protobufSpans(encodeRequest(request([many])))], fromJson(request([many]))]) {
+      const [one] = spans;
+      expect(one?.span.attributes.size).toBe(1_000);
+      expect(one?.span.events).toHaveLength(1_000);
+      expect(one?.span.links).toHaveLength(100);
+      expect(one?.span.leftOut).toBe(1 + 501 + 100 + 20);
+    }
+  });
+
+  it('refuses too many spans and groups as too large', () => {
+    // two bytes each
+    const scopes = Buffer.alloc(2 * 20_001, Buffer.from([0x12, 0x00]));
+    const inScope = (length: number) =>
+      Buffer.concat([
+        Buffer.from([0x0a, 0x80 | (length & 0x7f), 0x80 | ((length >> 7) & 0x7f), length >> 14]),
+      ]);
+    const groups = Buffer.concat([inScope(scopes.length), scopes]);
+    expect(whyNot(() => [...protobufSpans(groups)]).isTooLarge).toBe(true);
+    expect(
+      whyNot(() => [...protobufSpans(Buffer.alloc(2 * 20_001, Buffer.from([0x0a, 0x00])))]).isTooLarge,
+    ).toBe(true);
+    const spans = request(Array.from({ length: 20_001 }, () => ({})));
+    expect(whyNot(() => fromJson(spans)).isTooLarge).toBe(true);
+    expect(whyNot(() => [...protobufSpans(encodeRequest(spans))]).isTooLarge).toBe(true);
+  });
+
+  it('reads or refuses whatever bytes come', () => {
+    let state = 1;
+    const draw = (below: number): number => {
+      state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+      return Math.floor((state / 2_147_483_648) * below);
+    };
+    const whole = encodeRequest(FULL);
+    const json = Buffer.from(JSON.stringify(FULL));
+    for (let round = 0; round < 3_000; round++) {
+      const isJson = round % 3 === 0;
+      const body = Buffer.from(isJson ? json : whole);
+      for (let change = 0; change <= draw(4); change++) body[draw(body.length)] = draw(256);
+      const cut = draw(4) === 0 ? body.subarray(0, draw(body.length)) : body;
+      try {
+        for (const received of isJson ? jsonSpans(cut) : protobufSpans(cut)) runOfSpan(received, 'p');
+      } catch (error) {
+        if (!(error instanceof UnreadableRequestError)) throw error;
+        expect(error.message.isWellFormed()).toBe(true);
+      }
+    }
+  });
+});

@@ -1,0 +1,5 @@
+/** An integer as readers of JSON keep it: its digits where a number would round. */
+export function integer(value: bigint): number | string {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value.toString();
+}

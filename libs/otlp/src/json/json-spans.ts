@@ -1,0 +1,208 @@
+import { findInvalidUtf8, hasMoreValues, isJsonObject, type JsonObject } from '#lib/json';
+import {
+  MAX_GROUPS,
+  MAX_SPANS,
+  SPAN_BOUNDS,
+  type Attributes,
+  type AttributeValue,
+  type ReceivedSpan,
+  type Span,
+  type SpanEvent,
+  type SpanLink,
+} from '../span.js';
+import { SpanCount } from '../span-bounds.js';
+import { UnreadableRequestError } from '../unreadable-request-error.js';
+import { integer } from '../integer.js';
+
+/** A parsed body takes many times the memory of its text; protobuf is read piece by piece. */
+const MAX_JSON_BYTES = 16_777_216;
+const MAX_JSON_VALUES = 400_000;
+
+function fail(what: string, isTooLarge = false): never {
+  throw new UnreadableRequestError(`the body is no ExportTraceServiceRequest: ${what}`, isTooLarge);
+}
+
+function parse(body: Buffer): unknown {
+  if (body.length > MAX_JSON_BYTES)
+    fail(`JSON is longer than ${MAX_JSON_BYTES} bytes; send application/x-protobuf, or fewer spans`, true);
+  const invalidAt = findInvalidUtf8(body);
+  if (invalidAt !== undefined) fail(`the text is not UTF-8 at byte ${invalidAt}`);
+  const text = body.toString('utf8');
+  if (hasMoreValues(text, MAX_JSON_VALUES))
+    fail(`JSON has more than ${MAX_JSON_VALUES} values; send application/x-protobuf, or fewer spans`, true);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    return fail(error instanceof Error ? error.message.toWellFormed() : 'it is not JSON');
+  }
+}
+
+/** A member by its name in JSON, or the one of the protobuf definition, which readers of JSON take too. */
+function member(of: JsonObject, name: string): unknown {
+  return of[name] ?? of[name.replace(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`)];
+}
+
+function objectsIn(of: JsonObject, name: string): readonly JsonObject[] {
+  const list = member(of, name) ?? [];
+  if (!Array.isArray(list) || !list.every(isJsonObject)) return fail(`${name} should be a list of objects`);
+  return list;
+}
+
+function objectIn(of: JsonObject, name: string): JsonObject {
+  const value = member(of, name) ?? {};
+  return isJsonObject(value) ? value : fail(`${name} should be an object`);
+}
+
+function text(of: JsonObject, name: string): string {
+  const value = member(of, name) ?? '';
+  return typeof value === 'string' ? value : fail(`${name} should be a string`);
+}
+
+function id(of: JsonObject, name: string): string {
+  return text(of, name).toLowerCase();
+}
+
+const MAX_UINT64 = 2n ** 64n;
+
+function nanos(of: JsonObject, name: string): bigint {
+  const value = member(of, name) ?? 0;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return BigInt(value);
+  if (typeof value === 'string' && /^\d{1,20}$/.test(value) && BigInt(value) < MAX_UINT64)
+    return BigInt(value);
+  return fail(`${name} should be a number of nanoseconds`);
+}
+
+/** A value of an enumeration: its number, as OTLP has it, or its name. */
+function enumerated(of: JsonObject, name: string, names: readonly string[]): number {
+  const value = member(of, name) ?? 0;
+  if (typeof value === 'number' && Number.isInteger(value)) return value;
+  const at = typeof value === 'string' ? names.indexOf(value) : -1;
+  return at >= 0 ? at : fail(`${name} should be the number of its value`);
+}
+
+const STATUS_CODES = ['STATUS_CODE_UNSET', 'STATUS_CODE_OK', 'STATUS_CODE_ERROR'];
+const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'].map(
+  (kind) => `SPAN_KIND_${kind}`,
+);
+
+function intValue(value: unknown): AttributeValue {
+  if (typeof value === 'number') return value;
+  return typeof value === 'string' && /^-?\d{1,20}$/.test(value) ? integer(BigInt(value)) : String(value);
+}
+
+/** `AnyValue`; undefined where it is left out. */
+function readValue(value: unknown, count: SpanCount, depth: number): AttributeValue | undefined {
+  if (!count.takes(depth)) return undefined;
+  if (!isJsonObject(value)) return null;
+  const [name] = Object.keys(value);
+  const content = name === undefined ? undefined : value[name];
+  switch ((name ?? '').replaceAll('_', '').toLowerCase()) {
+    case 'stringvalue':
+    case 'bytesvalue':
+      return typeof content === 'string' ? content : null;
+    case 'boolvalue':
+      return content === true;
+    case 'intvalue':
+      return intValue(content);
+    case 'doublevalue':
+      return typeof content === 'number' || typeof content === 'string' ? content : null;
+    case 'arrayvalue':
+      return (isJsonObject(content) ? objectsIn(content, 'values') : []).flatMap(
+        (item) => readValue(item, count, depth + 1) ?? [],
+      );
+    case 'kvlistvalue':
+      return readMap(isJsonObject(content) ? objectsIn(content, 'values') : [], count, depth);
+    default:
+      return null;
+  }
+}
+
+function readMap(pairs: readonly JsonObject[], count: SpanCount, depth: number): AttributeValue {
+  // no name of a member reaches into a prototype
+  const members = Object.create(null) as Record<string, AttributeValue>;
+  for (const pair of pairs) {
+    const value = readValue(pair['value'] ?? {}, count, depth + 1);
+    if (value !== undefined) members[text(pair, 'key')] = value;
+  }
+  return members;
+}
+
+function readAttributes(of: JsonObject, count: SpanCount): Attributes {
+  const attributes = new Map<string, AttributeValue>();
+  for (const pair of objectsIn(of, 'attributes')) {
+    if (!count.takesOneMore(attributes.size, SPAN_BOUNDS.attributes)) continue;
+    const value = readValue(pair['value'] ?? {}, count, 0);
+    if (value !== undefined) attributes.set(text(pair, 'key'), value);
+  }
+  return attributes;
+}
+
+function readEvents(of: JsonObject, count: SpanCount): readonly SpanEvent[] {
+  const events: SpanEvent[] = [];
+  for (const event of objectsIn(of, 'events'))
+    if (count.takesOneMore(events.length, SPAN_BOUNDS.events))
+      events.push({
+        ...{ name: text(event, 'name'), timeUnixNano: nanos(event, 'timeUnixNano') },
+        attributes: readAttributes(event, count),
+      });
+  return events;
+}
+
+function readLinks(of: JsonObject, count: SpanCount): readonly SpanLink[] {
+  const links: SpanLink[] = [];
+  for (const link of objectsIn(of, 'links'))
+    if (count.takesOneMore(links.length, SPAN_BOUNDS.links))
+      links.push({
+        ...{ traceId: id(link, 'traceId'), spanId: id(link, 'spanId') },
+        attributes: readAttributes(link, count),
+      });
+  return links;
+}
+
+function readSpan(span: JsonObject): Span {
+  const count = new SpanCount();
+  const status = objectIn(span, 'status');
+  const parts = {
+    attributes: readAttributes(span, count),
+    events: readEvents(span, count),
+    links: readLinks(span, count),
+  };
+  return {
+    ...parts,
+    traceId: id(span, 'traceId'),
+    spanId: id(span, 'spanId'),
+    parentSpanId: id(span, 'parentSpanId'),
+    traceState: text(span, 'traceState'),
+    name: text(span, 'name'),
+    kind: enumerated(span, 'kind', KINDS),
+    startTimeUnixNano: nanos(span, 'startTimeUnixNano'),
+    endTimeUnixNano: nanos(span, 'endTimeUnixNano'),
+    statusCode: enumerated(status, 'code', STATUS_CODES),
+    statusMessage: text(status, 'message'),
+    leftOut: count.leftOut,
+  };
+}
+
+/**
+ * The spans of an `ExportTraceServiceRequest` in OTLP/JSON: ids are hexadecimal, enumerations numbers, long integers
+ * strings.
+ * @throws UnreadableRequestError
+ */
+export function* jsonSpans(body: Buffer): Generator<ReceivedSpan, void, void> {
+  const request = parse(body);
+  if (!isJsonObject(request)) return fail('it should be an object');
+  let [groups, spans] = [0, 0];
+  for (const [r, resourceSpans] of objectsIn(request, 'resourceSpans').entries()) {
+    const resource = readAttributes(objectIn(resourceSpans, 'resource'), new SpanCount());
+    for (const [s, scopeSpans] of objectsIn(resourceSpans, 'scopeSpans').entries()) {
+      if (++groups > MAX_GROUPS) fail('the request has too many groups of spans; send fewer at a time', true);
+      const of = objectIn(scopeSpans, 'scope');
+      const scope = { name: text(of, 'name'), version: text(of, 'version') };
+      for (const [at, span] of objectsIn(scopeSpans, 'spans').entries()) {
+        if (++spans > MAX_SPANS) fail('the request has too many spans; send fewer at a time', true);
+        const place = ['resourceSpans', r, 'scopeSpans', s, 'spans', at];
+        yield { resource, scope, span: readSpan(span), place };
+      }
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import { isJsonObject } from '#lib/json';
+import type { AttributeValue, Attributes, Origin, Span } from '../span.js';
+import { asJson, jsonObject, jsonOf } from './json-text.js';
+import type { TakenAttributes } from './taken-attributes.js';
+import { usageOf } from './usage.js';
+
+const KINDS = ['', '', 'server', 'client', 'producer', 'consumer'];
+
+/** What a resource adds to each of its spans: some for all of them, however many. */
+const MAX_RESOURCE_CHARS = 8_192;
+
+/** Names under which the metadata of applications comes. */
+const METADATA = ['langsmith.metadata.', 'traceloop.association.properties.', 'ai.telemetry.metadata.'];
+
+/** Parameters of the call of a model, by what their last name becomes. */
+const REQUEST = 'gen_ai.request.';
+const RENAMED: Readonly<Record<string, string>> = { stop_sequences: 'stop' };
+const PARAMETERS: Readonly<Record<string, string>> = {
+  'llm.presence_penalty': 'presence_penalty',
+  'llm.frequency_penalty': 'frequency_penalty',
+  'gen_ai.tool.definitions': 'tools',
+  tools: 'tools',
+  'gen_ai.tool.name': 'tool_name',
+};
+
+type Members = Map<string, string>;
+
+function add(members: Members, name: string, value: AttributeValue): void {
+  members.set(name, JSON.stringify(value));
+}
+
+/** Attributes of a resource as members of metadata. */
+interface ResourceMembers {
+  readonly members: readonly (readonly [name: string, json: string])[];
+  /** Attributes that were too many. */
+  readonly leftOut: number;
+}
+
+/** Of resources whose spans are being read: a large one is looked at once, not once for each of them. */
+const known = new WeakMap<Attributes, ResourceMembers>();
+
+export function resourceMembers(resource: Attributes): ResourceMembers {
+  const before = known.get(resource);
+  if (before) return before;
+  const members: (readonly [string, string])[] = [];
+  let chars = 0;
+  for (const [name, value] of resource) {
+    const json = JSON.stringify(value);
+    if (chars + name.length + json.length > MAX_RESOURCE_CHARS) continue;
+    chars += name.length + json.length;
+    members.push([name, json]);
+  }
+  const made = { members, leftOut: resource.size - members.length };
+  known.set(resource, made);
+  return made;
+}
+
+function invocationParameters(span: TakenAttributes): Members {
+  const parameters: Members = new Map();
+  const whole = span.take('llm.invocation_parameters');
+  const json = typeof whole === 'string' ? asJson(whole) : undefined;
+  const parsed: unknown = json?.kind === 'object' ? JSON.parse(json.text) : whole;
+  if (isJsonObject(parsed))
+    for (const [name, value] of Object.entries(parsed)) parameters.set(name, JSON.stringify(value));
+  for (const [name, value] of span.takeBelow(REQUEST)) add(parameters, RENAMED[name] ?? name, value);
+  for (const [attribute, name] of Object.entries(PARAMETERS)) {
+    const value = span.take(attribute);
+    if (value !== undefined) parameters.set(name, jsonOf(value).text);
+  }
+  for (const [list, name] of [
+    ['llm.tools', 'tools'],
+    ['llm.request.functions', 'functions'],
+  ] as const) {
+    const values = span.takeList(list);
+    if (values) add(parameters, name, values);
+  }
+  // the model that answered stands among the metadata, too
+  const model = span.take('llm.model_name') ?? span.look('gen_ai.response.model');
+  if (!parameters.has('model') && typeof model === 'string') add(parameters, 'model', model);
+  return parameters;
+}
+
+/** What the application says of the run, what the resource and the scope say, and every attribute that is nothing else. */
+function metadataOf(
+  span: TakenAttributes,
+  model: string | undefined,
+  resource: Iterable<readonly [string, string]>,
+): Members {
+  const metadata: Members = new Map(resource);
+  const given: Members = new Map();
+  const whole = span.take('metadata');
+  const json = typeof whole === 'string' ? asJson(whole) : undefined;
+  const parsed: unknown = json?.kind === 'object' ? JSON.parse(json.text) : whole;
+  if (isJsonObject(parsed))
+    for (const [name, value] of Object.entries(parsed)) given.set(name, JSON.stringify(value));
+  else if (whole !== undefined) add(given, 'metadata', whole);
+  for (const prefix of METADATA)
+    for (const [name, value] of span.takeBelow(prefix)) given.set(name, jsonOf(value).text);
+  const provider = span.takeText(
+    'gen_ai.provider.name',
+    'gen_ai.system',
+    'llm.provider',
+    'llm.system',
+    'ai.model.provider',
+  );
+  if (provider !== undefined) add(metadata, 'ls_provider', provider);
+  if (model !== undefined) add(metadata, 'ls_model_name', model);
+  for (const [name, attributes] of THREADS) {
+    const value = span.takeText(...attributes);
+    if (value !== undefined) add(metadata, name, value);
+  }
+  const usage = usageOf(span);
+  if (usage) metadata.set('usage_metadata', JSON.stringify(usage));
+  for (const [name, value] of span.left) metadata.set(name, jsonOf(value).text);
+  for (const [name, value] of given) metadata.set(name, value);
+  return metadata;
+}
+
+/** What makes threads of traces, and whom they are for. */
+const THREADS = [
+  ['session_id', ['session.id']],
+  ['conversation_id', ['gen_ai.conversation.id']],
+  ['user_id', ['user.id', 'enduser.id']],
+] as const;
+
+/** How the span was made, for those who go back to it. */
+function originOf({ kind, links, traceState }: Span, { scope }: Origin): Members {
+  const origin: Members = new Map();
+  if (scope.name !== '') add(origin, 'scope', { name: scope.name, version: scope.version });
+  if (KINDS[kind]) add(origin, 'kind', KINDS[kind]);
+  if (traceState !== '') add(origin, 'trace_state', traceState);
+  if (links.length > 0)
+    origin.set(
+      'links',
+      JSON.stringify(
+        links.map(({ traceId, spanId, attributes }) => ({
+          ...{ trace_id: traceId, span_id: spanId },
+          ...(attributes.size > 0 ? { attributes: Object.fromEntries(attributes) } : {}),
+        })),
+      ),
+    );
+  return origin;
+}
+
+/**
+ * `extra` of a span's run. To be made last: what was not taken before becomes metadata.
+ * @param resource what `resourceMembers` made of it
+ */
+export function extraOfSpan(
+  span: Span,
+  origin: Origin,
+  taken: TakenAttributes,
+  resource: ResourceMembers,
+): string {
+  const parameters = invocationParameters(taken);
+  const model: unknown = JSON.parse(parameters.get('model') ?? 'null');
+  const metadata = metadataOf(taken, typeof model === 'string' ? model : undefined, resource.members);
+  const members: [string, string][] = [['metadata', jsonObject(metadata)]];
+  if (parameters.size > 0) members.push(['invocation_params', jsonObject(parameters)]);
+  const made = originOf(span, origin);
+  if (resource.leftOut > 0) add(made, 'resource_attributes_left_out', resource.leftOut);
+  if (made.size > 0) members.push(['otel', jsonObject(made)]);
+  return jsonObject(members);
+}

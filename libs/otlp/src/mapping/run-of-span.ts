@@ -1,0 +1,158 @@
+import { isUuid } from '#lib/resources';
+import { formatInstant } from '#lib/time';
+import type { ReceivedSpan, Span, SpanEvent, SpanPlace } from '../span.js';
+import { extraOfSpan, resourceMembers } from './extra-of-span.js';
+import { inputsAndOutputs, isOfConversation } from './inputs-and-outputs.js';
+import { runTypeOf } from './run-type.js';
+import { TakenAttributes } from './taken-attributes.js';
+
+/** The create of a run, as the trace store takes it. */
+export interface SpanOperation {
+  readonly run: Buffer;
+  readonly fields: Readonly<Partial<Record<'inputs' | 'outputs' | 'extra' | 'events' | 'error', Buffer>>>;
+  readonly place: SpanPlace;
+}
+
+/** Why there is no run of a span. */
+export interface RefusedSpan {
+  readonly place: SpanPlace;
+  readonly member: string;
+  readonly message: string;
+}
+
+const TRACE_ID = /^(?!0{32}$)[0-9a-f]{32}$/;
+const SPAN_ID = /^(?!0{16}$)[0-9a-f]{16}$/;
+
+function uuidOf(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** The id of a span's run: the id of the span behind eight bytes of zeros, as clients derive it without asking. */
+function runIdOf(spanId: string): string {
+  return uuidOf(spanId.padStart(32, '0'));
+}
+
+const OK = 1;
+const ERROR = 2;
+
+/** Events that mean the first piece of an answer, whatever they are called. */
+const FIRST_TOKEN = new Set([
+  'ai.stream.firstChunk',
+  'gen_ai.content.completion.chunk',
+  'llm.content.completion.chunk',
+  'First Token Stream Event',
+]);
+
+function timeOf(nanos: bigint): string | undefined {
+  return nanos === 0n ? undefined : formatInstant(nanos / 1_000n);
+}
+
+function eventsOf(events: readonly SpanEvent[]): string | undefined {
+  const kept = events.filter((event) => !isOfConversation(event));
+  if (kept.length === 0) return undefined;
+  return JSON.stringify(
+    kept.map(({ name, timeUnixNano, attributes }) => ({
+      name: FIRST_TOKEN.has(name) ? 'new_token' : name,
+      time: timeOf(timeUnixNano),
+      ...(attributes.size > 0 ? { kwargs: Object.fromEntries(attributes) } : {}),
+    })),
+  );
+}
+
+/** Undefined for a span that went well. */
+function errorOf({ statusCode, statusMessage, events }: Span): string | undefined {
+  if (statusCode === OK) return undefined;
+  const exception = events.findLast(({ name }) => name === 'exception')?.attributes;
+  if (!exception && statusCode !== ERROR) return undefined;
+  const text = (name: string): string => {
+    const value = exception?.get(name);
+    return typeof value === 'string' ? value : '';
+  };
+  const message = text('exception.message') || statusMessage || text('exception.type') || 'error';
+  const stack = text('exception.stacktrace');
+  return stack === '' ? message : `${message}\n\n${stack}`;
+}
+
+const MAX_TAGS_CHARS = 65_536;
+
+function tagsOf(taken: TakenAttributes): readonly string[] | undefined {
+  const value = taken.takeFirst(['langsmith.span.tags', 'tag.tags']);
+  if (Array.isArray(value)) return value.map((tag) => (typeof tag === 'string' ? tag : JSON.stringify(tag)));
+  if (typeof value !== 'string') return undefined;
+  // too long a text is for the store to refuse
+  if (value.length > MAX_TAGS_CHARS) return [value];
+  return value
+    .split(',')
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== '');
+}
+
+function nameOf(span: Span, taken: TakenAttributes, runType: string): string {
+  const tool = runType === 'tool' ? taken.take('tool.name') : undefined;
+  const own = taken.takeText('langsmith.trace.name', 'traceloop.entity.name');
+  return own ?? (typeof tool === 'string' && tool !== '' ? tool : span.name || 'span');
+}
+
+/** Project by id or name; undefined for that of the request. */
+function projectOf(taken: TakenAttributes): object | undefined {
+  const id = taken.look('langsmith.trace.session_id');
+  const name = taken.takeText('langsmith.trace.session_name');
+  // a session that is no project's id stays among the metadata
+  if (isUuid(id)) return { session_id: taken.take('langsmith.trace.session_id') };
+  return name === undefined ? undefined : { session_name: name };
+}
+
+/** What clients set on spans about how they were made, and what a run has columns for. */
+const REDUNDANT = ['langsmith.is_root', 'langsmith.traceable', 'langsmith.traceable_parent_otel_span_id'];
+
+function placement(span: Span, taken: TakenAttributes): Readonly<Record<string, string | undefined>> {
+  const { traceId, spanId, parentSpanId } = span;
+  const id = taken.takeText('langsmith.span.id') ?? runIdOf(spanId);
+  const trace = taken.takeText('langsmith.trace.id') ?? uuidOf(traceId);
+  // the Python client begins a trace below a span that it never sends: the first half of the trace's id
+  const isTop = parentSpanId === '' || parentSpanId === spanId || traceId.startsWith(parentSpanId);
+  const hasParent = !isTop && SPAN_ID.test(parentSpanId);
+  const parent =
+    taken.takeText('langsmith.span.parent_id') ?? (hasParent ? runIdOf(parentSpanId) : undefined);
+  const order = taken.takeText('langsmith.span.dotted_order');
+  for (const name of REDUNDANT) taken.take(name);
+  return { id, trace_id: trace, parent_run_id: parent, dotted_order: order };
+}
+
+/**
+ * The run of a span.
+ * @param project for spans that name none
+ */
+export function runOfSpan(received: ReceivedSpan, project?: string): SpanOperation | RefusedSpan {
+  const { span, resource, place } = received;
+  if (!TRACE_ID.test(span.traceId))
+    return { place, member: 'traceId', message: 'traceId should be 16 bytes, not all of them zero' };
+  if (!SPAN_ID.test(span.spanId))
+    return { place, member: 'spanId', message: 'spanId should be 8 bytes, not all of them zero' };
+  const taken = new TakenAttributes(span.attributes);
+  const runType = runTypeOf(taken);
+  const error = errorOf(span);
+  const run = {
+    ...placement(span, taken),
+    ...(projectOf(taken) ?? (project === undefined ? {} : { session_name: project })),
+    name: nameOf(span, taken, runType),
+    run_type: runType,
+    start_time: timeOf(span.startTimeUnixNano),
+    end_time: timeOf(span.endTimeUnixNano),
+    ...(error === undefined ? {} : { status: 'error' }),
+    reference_example_id: taken.takeText('langsmith.reference_example_id'),
+    tags: tagsOf(taken),
+  };
+  const { inputs, outputs } = inputsAndOutputs(taken, span.events);
+  const fields = {
+    inputs,
+    outputs,
+    events: eventsOf(span.events),
+    error: error === undefined ? undefined : JSON.stringify(error),
+    extra: extraOfSpan(span, received, taken, resourceMembers(resource)),
+  };
+  const given = Object.entries(fields).flatMap(([name, json]) =>
+    json === undefined ? [] : [[name, Buffer.from(json)] as const],
+  );
+  return { run: Buffer.from(JSON.stringify(run)), fields: Object.fromEntries(given), place };
+}

@@ -1,0 +1,94 @@
+import type { AttributeValue } from '../span.js';
+import { asJson } from './json-text.js';
+import type { TakenAttributes } from './taken-attributes.js';
+
+type Names = readonly string[];
+
+const INPUT: Names = [
+  'gen_ai.usage.input_tokens',
+  'gen_ai.usage.prompt_tokens',
+  'llm.token_count.prompt',
+  'llm.usage.prompt_tokens',
+  'ai.usage.inputTokens',
+  'ai.usage.promptTokens',
+];
+const OUTPUT: Names = [
+  'gen_ai.usage.output_tokens',
+  'gen_ai.usage.completion_tokens',
+  'llm.token_count.completion',
+  'llm.usage.completion_tokens',
+  'ai.usage.outputTokens',
+  'ai.usage.completionTokens',
+];
+const TOTAL: Names = [
+  'gen_ai.usage.total_tokens',
+  'llm.token_count.total',
+  'llm.usage.total_tokens',
+  'ai.usage.totalTokens',
+];
+const COSTS: Readonly<Record<string, Names>> = {
+  input_cost: ['gen_ai.usage.input_cost', 'llm.cost.prompt'],
+  output_cost: ['gen_ai.usage.output_cost', 'llm.cost.completion'],
+  total_cost: ['gen_ai.usage.cost', 'gen_ai.usage.total_cost', 'llm.cost.total'],
+};
+const INPUT_DETAILS: Readonly<Record<string, Names>> = {
+  cache_read: [
+    'gen_ai.usage.cache_read.input_tokens',
+    'gen_ai.usage.cache_read_input_tokens',
+    'gen_ai.usage.details.cache_read_tokens',
+    'llm.token_count.prompt_details.cache_read',
+    'ai.usage.cachedInputTokens',
+  ],
+  cache_creation: [
+    'gen_ai.usage.cache_creation.input_tokens',
+    'gen_ai.usage.cache_creation_input_tokens',
+    'gen_ai.usage.details.cache_write_tokens',
+    'llm.token_count.prompt_details.cache_write',
+  ],
+  audio: ['llm.token_count.prompt_details.audio'],
+};
+const OUTPUT_DETAILS: Readonly<Record<string, Names>> = {
+  reasoning: [
+    'gen_ai.usage.details.reasoning_tokens',
+    'gen_ai.usage.reasoning.output_tokens',
+    'gen_ai.usage.reasoning_tokens',
+    'llm.token_count.completion_details.reasoning',
+    'ai.usage.reasoningTokens',
+  ],
+  audio: ['llm.token_count.completion_details.audio'],
+};
+
+function number(value: AttributeValue | undefined): number | undefined {
+  if (typeof value === 'number') return value;
+  const isNumber = typeof value === 'string' && /^\d{1,15}(\.\d{1,15})?$/.test(value);
+  return isNumber ? Number(value) : undefined;
+}
+
+function numbers(
+  span: TakenAttributes,
+  table: Readonly<Record<string, Names>>,
+): Readonly<Record<string, number>> | undefined {
+  const found = Object.entries(table).flatMap(([name, names]) => {
+    const value = number(span.takeFirst(names));
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return found.length === 0 ? undefined : Object.fromEntries(found);
+}
+
+/** Tokens and costs as the clients of LangChain state them, from which the columns of a run are taken. */
+export function usageOf(span: TakenAttributes): object | undefined {
+  const own = span.take('langsmith.usage_metadata');
+  if (typeof own === 'string' && asJson(own)?.kind === 'object') return JSON.parse(own) as object;
+  const [input, output] = [number(span.takeFirst(INPUT)), number(span.takeFirst(OUTPUT))];
+  const total = number(span.takeFirst(TOTAL));
+  const sum = input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);
+  const usage = {
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: total ?? sum,
+    input_token_details: numbers(span, INPUT_DETAILS),
+    output_token_details: numbers(span, OUTPUT_DETAILS),
+    ...numbers(span, COSTS),
+  };
+  return Object.values(usage).some((value) => value !== undefined) ? usage : undefined;
+}

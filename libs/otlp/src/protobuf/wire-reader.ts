@@ -1,0 +1,96 @@
+import { UnreadableRequestError } from '../unreadable-request-error.js';
+
+/** Types of fields on the wire. */
+export const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
+
+/** Reads the fields of one protobuf message, which lies from `at` to before `end`. */
+export class WireReader {
+  /** Number of the field that is to be read or skipped. */
+  field = 0;
+  /** Its type. */
+  type = 0;
+
+  constructor(
+    readonly buffer: Buffer,
+    public at = 0,
+    readonly end = buffer.length,
+  ) {}
+
+  /** Goes to the next field; false at the end of the message. @throws UnreadableRequestError */
+  next(): boolean {
+    if (this.at >= this.end) return false;
+    const tag = Number(this.varint());
+    this.field = Math.floor(tag / 8);
+    this.type = tag % 8;
+    if (this.field === 0 || tag > 0xffff_ffff) this.fail('the number of a field is invalid');
+    return true;
+  }
+
+  /** Unsigned, of 64 bits. */
+  varint(): bigint {
+    let low = 0;
+    for (let shift = 0; shift < 28; shift += 7) {
+      const byte = this.#byte();
+      low += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return BigInt(low);
+    }
+    let value = BigInt(low);
+    for (let shift = 28n; shift < 70n; shift += 7n) {
+      const byte = this.#byte();
+      value += BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) return BigInt.asUintN(64, value);
+    }
+    return this.fail('a number is longer than 64 bits');
+  }
+
+  fixed64(): bigint {
+    return this.buffer.readBigUInt64LE(this.#take(8));
+  }
+
+  double(): number {
+    return this.buffer.readDoubleLE(this.#take(8));
+  }
+
+  /** A view, no copy. */
+  bytes(): Buffer {
+    const length = Number(this.varint());
+    const start = this.#take(length);
+    return this.buffer.subarray(start, start + length);
+  }
+
+  /** Bytes that are not UTF-8 become U+FFFD. */
+  text(): string {
+    return this.bytes().toString('utf8');
+  }
+
+  message(): WireReader {
+    const length = Number(this.varint());
+    const start = this.#take(length);
+    return new WireReader(this.buffer, start, start + length);
+  }
+
+  /** Passes over the field. Groups, which no version of OTLP has, are refused. */
+  skip(): void {
+    if (this.type === WIRE.varint) this.varint();
+    else if (this.type === WIRE.fixed64) this.#take(8);
+    else if (this.type === WIRE.bytes) this.#take(Number(this.varint()));
+    else if (this.type === WIRE.fixed32) this.#take(4);
+    else this.fail(`a field has the unknown type ${this.type}`);
+  }
+
+  fail(what: string): never {
+    throw new UnreadableRequestError(`the body is no ExportTraceServiceRequest: ${what} at byte ${this.at}`);
+  }
+
+  #byte(): number {
+    if (this.at >= this.end) this.fail('a field ends too early');
+    return this.buffer[this.at++] as number;
+  }
+
+  #take(length: number): number {
+    const start = this.at;
+    if (length > this.end - start) this.fail('a field ends too early');
+    this.at = start + length;
+    return start;
+  }
+}

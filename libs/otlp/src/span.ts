@@ -1,0 +1,73 @@
+/** A value of an attribute, as JSON has it: bytes are base64, integers beyond what a number holds are their digits. */
+export type AttributeValue =
+  string | number | boolean | null | readonly AttributeValue[] | { readonly [name: string]: AttributeValue };
+
+/** By name; a name that is sent twice counts from the last. */
+export type Attributes = ReadonlyMap<string, AttributeValue>;
+
+export interface SpanEvent {
+  readonly name: string;
+  readonly timeUnixNano: bigint;
+  readonly attributes: Attributes;
+}
+
+export interface SpanLink {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly attributes: Attributes;
+}
+
+export interface InstrumentationScope {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** A span as OTLP has it. Ids are lower-case hexadecimal. */
+export interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Empty for a root. */
+  readonly parentSpanId: string;
+  readonly traceState: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly startTimeUnixNano: bigint;
+  readonly endTimeUnixNano: bigint;
+  readonly attributes: Attributes;
+  readonly events: readonly SpanEvent[];
+  readonly links: readonly SpanLink[];
+  /** 0 unset, 1 ok, 2 error. */
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  /** Attributes, values, events and links that were left out here, being too many or nested too deeply. */
+  readonly leftOut: number;
+}
+
+/** What several spans of a request share. */
+export interface Origin {
+  readonly resource: Attributes;
+  readonly scope: InstrumentationScope;
+}
+
+/** Where a span stands in its request: `resourceSpans`, 0, `scopeSpans`, 0, `spans`, 0. */
+export type SpanPlace = readonly (string | number)[];
+
+/** A span with where it came from. */
+export interface ReceivedSpan extends Origin {
+  readonly place: SpanPlace;
+  readonly span: Span;
+}
+
+/** Most spans of a request: exporters send 512 at a time. */
+export const MAX_SPANS = 20_000;
+/** Most groups of spans (of a resource, of a scope) of a request, empty ones counted. */
+export const MAX_GROUPS = 20_000;
+
+/** What one span may bring; what goes beyond is left out of it. SDKs have 128 attributes, events and links unless told otherwise. */
+export const SPAN_BOUNDS = {
+  attributes: 1_000,
+  events: 1_000,
+  links: 100,
+  values: 20_000,
+  depth: 16,
+} as const;
