@@ -70,6 +70,8 @@ const OWN_VIEW = [
   '/runs/{patched_run_id}',
   '/feedback/{feedback_id}',
   '/feedback/{posted_feedback_id}',
+  '/datasets/{dataset_id}/versions',
+  '/examples/{example_id}',
   '/api/v1/api-key?include_revoked=true',
   '/api/v1/bulk-exports',
   '/api/v1/bulk-exports/{export_id}/runs',

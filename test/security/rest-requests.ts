@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { DATASET_REQUESTS } from './dataset-requests.js';
 import type { Tenant } from './tenant.js';
 
 /** The ids and names that a request holds: those of a tenant, or such as nobody has. */
@@ -109,6 +110,7 @@ const EXPORT_RUN: RouteRequest = {
  * says here where the ids of another tenant could stand in it.
  */
 export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
+  ...DATASET_REQUESTS,
   'POST /auth/verify': NOTHING,
   'GET /api/v1/api-key': { query: 'include_revoked=true' },
   'POST /api/v1/api-key': { bodies: () => [{ description: 'attack' }] },
@@ -145,6 +147,7 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
     bodies: ({ ids, project }) => [
       { name: project, description: 'attack' },
       { name: `${project} taken`, id: ids.taken_session_id },
+      { name: `${project} tested`, reference_dataset_id: ids.dataset_id },
     ],
   },
   'GET /api/v1/sessions': SEARCHED,

@@ -19,6 +19,8 @@ export interface TenantIds {
   readonly session_id: string;
   /** A project whose id others try to take. */
   readonly taken_session_id: string;
+  readonly dataset_id: string;
+  readonly example_id: string;
   readonly deployment_id: string;
   readonly revision_id: string;
   readonly listener_id: string;
@@ -209,7 +211,22 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
     await make(rest, '/feedback', { id, run_id: ids.patched_run_id, key: 'of the tenant', score: 1 });
   const { body } = await rest.get<Body[]>(`/sessions?name=${encodeURIComponent(project)}`);
   const taken = await make(rest, '/sessions', { name: `${project} of old` });
-  return { ...ids, ...feedback, taken_session_id: text(taken, 'id'), session_id: text(body[0] ?? {}, 'id') };
+  const dataset = await makeDataset(rest, `${project} examples`);
+  return {
+    ...ids,
+    ...feedback,
+    ...dataset,
+    taken_session_id: text(taken, 'id'),
+    session_id: text(body[0] ?? {}, 'id'),
+  };
+}
+
+async function makeDataset(rest: Rest, name: string) {
+  const ids = { dataset_id: text(await make(rest, '/datasets', { name }), 'id'), example_id: randomUUID() };
+  const form = new FormData();
+  form.append(`${ids.example_id}.inputs`, new Blob(['{"secret": "of the tenant"}']));
+  await make(rest, `/v1/platform/datasets/${ids.dataset_id}/examples`, form);
+  return ids;
 }
 
 async function exportTraces(rest: Rest, { objectStore }: Credentials, sessionId: string) {

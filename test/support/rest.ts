@@ -14,15 +14,16 @@ export class Rest {
   ) {}
 
   async call<T>(method: string, path: string, body?: unknown): Promise<RestAnswer<T>> {
+    const isForm = body instanceof FormData;
     const answer = await fetch(`${this.credentials.restUrl}${path}`, {
       method,
       headers: {
         'x-api-key': this.credentials.apiKey,
         'x-tenant-id': this.credentials.tenantId,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(body === undefined || isForm ? {} : { 'content-type': 'application/json' }),
         ...this.headers,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
     });
     const text = await answer.text();
     return { status: answer.status, body: (text === '' ? undefined : JSON.parse(text)) as T };

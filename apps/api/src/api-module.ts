@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { BulkExportModule } from './bulk-export/bulk-export-module.js';
 import { type ApiParts, CoreModule } from './core/core-module.js';
+import { DatasetModule } from './dataset/dataset-module.js';
 import { DeploymentModule } from './deployment/deployment-module.js';
 import { FeedbackModule } from './feedback/feedback-module.js';
 import { KeyModule } from './key/key-module.js';
@@ -19,6 +20,7 @@ const FEATURES = [
   FeedbackModule,
   OtlpModule,
   StatisticsModule,
+  DatasetModule,
   DeploymentModule,
   ListenerModule,
   BulkExportModule,

@@ -70,6 +70,10 @@ const FIELDS = {
     fallback: 10_000,
     min: 1,
   }),
+  maxDatasets: integer('AGENTPLANE_DATASETS_PER_WORKSPACE', 'most datasets of a workspace', {
+    fallback: 1_000,
+    min: 1,
+  }),
   corsOrigins: list(
     'AGENTPLANE_CORS_ORIGINS',
     'origins of web pages that may read answers, separated by commas, for example https://app.example.com; * for any; empty: none',

@@ -19,6 +19,7 @@ async function start(context: ProgramContext): Promise<void> {
     uri: config.databaseUri,
     poolSize: config.databasePoolSize,
     maxProjects: config.maxProjects,
+    maxDatasets: config.maxDatasets,
     maxApiKeys: config.maxKeys,
     maxAttachmentBytes: config.maxAttachmentBytes,
     log,

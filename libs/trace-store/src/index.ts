@@ -5,6 +5,16 @@ export type {
   StoredAttachment,
 } from './attachment/attachments.js';
 export type { ApiKeyRecord, ApiKeys, NewApiKey } from './key/api-keys.js';
+export {
+  DATA_TYPES,
+  type Dataset,
+  type DatasetDetails,
+  type DatasetSearch,
+  type DataType,
+} from './dataset/dataset.js';
+export type { DatasetVersion } from './dataset/dataset-versions.js';
+export type { AsOf, ExamplePayload, ExampleRow, ExampleSearch, ExampleWrite } from './dataset/example.js';
+export { parseExample, type SentExample } from './dataset/parse-example.js';
 export { EXPORT_COLUMNS, type ExportColumn } from './export/export-columns.js';
 export type {
   ExportCursor,

@@ -1,4 +1,4 @@
-import { migrate, openPool } from '#lib/postgres';
+import { migrate, openPool, type Pool } from '#lib/postgres';
 import { metrics } from '#lib/telemetry';
 import { AttachmentTable } from './attachment/attachment-table.js';
 import { tidyAttachments } from './attachment/tidy-attachments.js';
@@ -6,6 +6,8 @@ import { ApiKeyTable } from './key/api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
 import { FeedbackTable } from './feedback/feedback-table.js';
 import { joinMissedFeedback } from './feedback/join-feedback.js';
+import { datasetsInTurns } from './datasets-in-turns.js';
+import { removeMarkedDatasets } from './dataset/remove-dataset.js';
 import { DayPartitions } from './ingestion/day-partitions.js';
 import { ExportProgressTable } from './export/export-progress-table.js';
 import { Ingestion } from './ingestion/ingestion.js';
@@ -107,6 +109,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     statistics: statisticsInTurns(pool, turns),
     erasures: erasuresInTurns(eraser, turns),
     attachments: attachmentsInTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns),
+    ...datasetsInTurns(pool, turns, options.maxDatasets),
     apiKeys: keysInTurns(keys, turns),
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportSource: new PostgresExportSource(pool, payloads),
@@ -122,14 +125,10 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
         () => forgetOldErasures(pool),
         () => foldStatistics(pool),
         () => tidyAttachments(pool, log),
+        () => removeMarkedDatasets(pool),
       ]);
     },
-    async databaseTime() {
-      const result = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-      const now = result.rows[0]?.now;
-      if (!now) throw new Error('reading the time of the database failed: it returned no row');
-      return now;
-    },
+    databaseTime: () => readTime(pool),
     async close() {
       endReading();
       await folding.end();
@@ -138,4 +137,11 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       await pool.end();
     },
   };
+}
+
+async function readTime(pool: Pool): Promise<Date> {
+  const result = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+  const now = result.rows[0]?.now;
+  if (!now) throw new Error('reading the time of the database failed: it returned no row');
+  return now;
 }

@@ -7,6 +7,9 @@ import type { ApiKeys } from './key/api-keys.js';
 import type { ExportProgress } from './export/export-progress.js';
 import type { ExportSource } from './export/export-source.js';
 import type { Feedbacks } from './feedback/feedback.js';
+import type { Datasets } from './dataset/dataset.js';
+import type { DatasetVersions } from './dataset/dataset-versions.js';
+import type { Examples } from './dataset/example.js';
 import type { Erasures } from './erasure/erasure.js';
 import type { Projects } from './project/project.js';
 import type { RunBatch } from './wire/run-operation.js';
@@ -26,6 +29,8 @@ export interface TraceStoreOptions {
   readonly maxMonthsAhead?: number;
   /** Most projects of a tenant; absent: any number. */
   readonly maxProjects?: number;
+  /** Most datasets of a tenant; absent: any number. */
+  readonly maxDatasets?: number;
   /** Most API keys in force of a tenant, those of deployments not counted, and as many that have ended are kept; absent: any number. */
   readonly maxApiKeys?: number;
   /** Most bytes of the attachments of a tenant; default 10 GiB. */
@@ -66,6 +71,9 @@ export interface TraceStore {
   readonly ingestProblems: IngestProblems;
   readonly erasures: Erasures;
   readonly attachments: Attachments;
+  readonly datasets: Datasets;
+  readonly datasetVersions: DatasetVersions;
+  readonly examples: Examples;
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;
   readonly exportSource: ExportSource;

@@ -81,7 +81,8 @@ describe('what is not built yet', () => {
     ['GET', '/commits/-/prompt/latest', 'prompts are'],
     ['GET', '/repos?limit=1', 'prompts are'],
     ['POST', '/api/v1/annotation-queues', 'annotation queues are'],
-    ['POST', '/datasets/upload', 'datasets are'],
+    ['PUT', `/datasets/${randomUUID()}/share`, 'shared datasets are'],
+    ['POST', '/datasets/comparative', 'comparisons of experiments are'],
   ])('answers %s %s with 501 and a sentence', async (method, path, sentence) => {
     const answer = await call(method, path, { 'content-type': 'text/csv' });
     expect([answer.status, await answer.json()]).toEqual([
@@ -91,9 +92,9 @@ describe('what is not built yet', () => {
   });
 
   it('asks for a key first, and takes one of any scope', async () => {
-    expect((await call('POST', '/datasets', { 'x-api-key': 'apk_wrong' })).status).toBe(401);
+    expect((await call('POST', '/repos', { 'x-api-key': 'apk_wrong' })).status).toBe(401);
     const { key } = await api.store.apiKeys.mint(tenant.tenantId, { name: 'i', scope: 'ingest' });
-    expect((await call('POST', '/datasets', { 'x-api-key': key })).status).toBe(501);
+    expect((await call('POST', '/repos', { 'x-api-key': key })).status).toBe(501);
   });
 });
 

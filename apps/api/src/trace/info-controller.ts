@@ -26,7 +26,7 @@ const INFO: InfoAnswer = {
     zstd_compression_enabled: true,
     ch_query_enabled: false,
     sdb_query_enabled: false,
-    dataset_examples_multipart_enabled: false,
+    dataset_examples_multipart_enabled: true,
   },
 };
 

@@ -1,4 +1,4 @@
-import { Answered, JSON_VALUE, orNull, Perhaps, TEXT, TIME, UUID } from '../wire/shape.js';
+import { Answered, JSON_VALUE, orNull, Perhaps, TEXT, TIME, UUID, WHOLE } from '../wire/shape.js';
 import { describeStatistics } from './statistics-answer.js';
 
 /** A tracing project on the wire. */
@@ -12,6 +12,8 @@ export class ProjectAnswer {
   @Answered(JSON_VALUE) readonly extra: unknown;
   @Answered(orNull(UUID)) readonly default_dataset_id: string | null;
   @Answered(orNull(UUID)) readonly reference_dataset_id: string | null;
+  @Answered(orNull(WHOLE), 'Number among the experiments of the dataset') readonly test_run_number:
+    number | null;
   @Answered(orNull(TIME)) readonly last_run_start_time_live: string | null;
   @Answered(orNull(TEXT)) readonly trace_tier: string | null;
 }

@@ -31,8 +31,17 @@ export class CreateSessionRequest {
   @Uuid()
   default_dataset_id?: string | null;
 
-  @Uuid()
+  @Uuid({ about: 'Makes it an experiment on this dataset; an upsert does not change it' })
   reference_dataset_id?: string | null;
+
+  @Whole({ min: 0, about: 'Of an experiment, for its progress; taken and without effect' })
+  num_examples?: number | null;
+
+  @Whole({ min: 0, about: 'The same' })
+  num_repetitions?: number | null;
+
+  @TextList({ about: 'The same: keys of the feedback that its evaluators give' })
+  evaluator_keys?: string[] | null;
 
   @Text({ maxLength: 100 })
   trace_tier?: string | null;
@@ -55,7 +64,7 @@ export class UpdateSessionRequest {
   @Text({ maxLength: 100 })
   trace_tier?: string | null;
 
-  @Uuid({ about: 'Taken and without effect: this platform has no datasets' })
+  @Uuid({ about: 'Taken and without effect: examples are added to the dataset that a request names' })
   default_dataset_id?: string | null;
 }
 
@@ -96,14 +105,14 @@ export class SessionsQuery extends SessionQuery {
   @Text({ maxLength: 10_000, about: 'JSON object that must be a part of extra.metadata' })
   metadata?: string;
 
-  @QueryFlag({ about: 'Projects belong to no dataset here: false lists none' })
+  @QueryFlag({ about: 'Whether to leave out experiments, or to list them alone' })
   reference_free?: boolean;
 
-  @TextList({ maxSize: 100, about: 'Ids. Projects belong to no dataset here: lists none' })
+  @TextList({ maxSize: 100, about: 'Ids: experiments on one of these datasets' })
   @Transform(({ value }) => asList(value))
   reference_dataset?: string[];
 
-  @Text({ maxLength: 128, about: 'Of the dataset; taken and without effect' })
+  @Text({ maxLength: 128, about: 'Of the dataset: experiments whose metadata have it as dataset_version' })
   dataset_version?: string;
 
   @Whole({ min: 1, max: 100, fallback: 100, about: 'Most items to answer' })

@@ -70,6 +70,6 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
     },
     { provide: Tidying, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Tidying(store) },
   ],
-  exports: [TRACE_BODIES],
+  exports: [AnswerBudget, TRACE_BODIES, RunSearches],
 })
 export class TraceModule {}

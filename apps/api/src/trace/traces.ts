@@ -52,10 +52,11 @@ export class Traces {
 
   async listProjects(tenantId: string, query: SessionsQuery): Promise<readonly Project[]> {
     const metadata = query.metadata === undefined ? undefined : parseMetadata(query.metadata);
-    // no project belongs to a dataset
-    if (query.reference_free === false || (query.reference_dataset ?? []).length > 0) return [];
+    const { reference_free: isFree, dataset_version: version, reference_dataset: datasets } = query;
     return this.store.projects.list(tenantId, {
-      metadata,
+      metadata: version === undefined ? metadata : { ...metadata, dataset_version: version },
+      referenceDatasetIds: datasets,
+      isExperiment: isFree === undefined ? undefined : !isFree,
       name: query.name,
       nameContains: query.name_contains,
       ids: query.id,
@@ -84,7 +85,8 @@ export class Traces {
     const found = await projects.find(tenantId, { name: request.name });
     if (!found) {
       const id = request.id ?? undefined;
-      return projects.ensure(tenantId, request.name, { ...detailsOf(request), id });
+      const referenceDatasetId = request.reference_dataset_id?.toLowerCase();
+      return projects.ensure(tenantId, request.name, { ...detailsOf(request), id, referenceDatasetId });
     }
     if (!upsert) throw new PublicError('conflict', `Session with name ${request.name} already exists`);
     return (await projects.update(tenantId, found.id, detailsOf(request))) ?? found;

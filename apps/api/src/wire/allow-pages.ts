@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 
 /** What the clients in pages read. */
 const EXPOSED = 'retry-after, x-request-id';
-const METHODS = 'GET, POST, PATCH, DELETE';
+const METHODS = 'GET, POST, PUT, PATCH, DELETE';
 /** Pages ask again after ten minutes. */
 const MAX_AGE_SECONDS = 600;
 

@@ -8,7 +8,7 @@ import type {
 
 const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** First parts of paths that the LangSmith clients call, and what they are for. */
+/** First parts of paths that the LangSmith clients call, and what is not supported there. */
 const FEATURES: Readonly<Record<string, string>> = {
   'feedback/tokens': 'presigned feedback tokens',
   'feedback-configs': 'feedback configurations',
@@ -16,8 +16,14 @@ const FEATURES: Readonly<Record<string, string>> = {
   repos: 'prompts',
   settings: 'prompts',
   'annotation-queues': 'annotation queues',
-  datasets: 'datasets',
-  examples: 'datasets',
+  'examples/bulk': 'uploads of examples as JSON (multipart ones are: langsmith 0.3.9 or newer)',
+  'datasets/comparative': 'comparisons of experiments',
+  'datasets/upload': 'datasets of CSV files',
+  'datasets/:dataset_id/share': 'shared datasets',
+  'datasets/:dataset_id/openai_ft': 'files for fine-tuning',
+  'datasets/:dataset_id/index': 'searches of similar examples',
+  'datasets/:dataset_id/search': 'searches of similar examples',
+  'datasets/:dataset_id/runs': 'examples with their runs',
 };
 
 /** Set on routes that are answered alike for keys of every scope. */

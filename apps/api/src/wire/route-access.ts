@@ -57,6 +57,24 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'PATCH /feedback/{feedback_id}': ['workspace', 'deployment'],
   'DELETE /feedback/{feedback_id}': ['workspace', 'deployment'],
   'GET /ingest-problems': READ,
+  'GET /datasets': READ,
+  'POST /datasets': WORKSPACE,
+  'GET /datasets/{dataset_id}': READ,
+  'PATCH /datasets/{dataset_id}': WORKSPACE,
+  'DELETE /datasets/{dataset_id}': WORKSPACE,
+  'GET /datasets/{dataset_id}/versions': READ,
+  'GET /datasets/{dataset_id}/version': READ,
+  'PUT /datasets/{dataset_id}/tags': WORKSPACE,
+  'GET /datasets/{dataset_id}/versions/diff': READ,
+  'GET /datasets/{dataset_id}/splits': READ,
+  'PUT /datasets/{dataset_id}/splits': WORKSPACE,
+  'GET /examples': READ,
+  'DELETE /examples': WORKSPACE,
+  'GET /examples/{example_id}': READ,
+  'DELETE /examples/{example_id}': WORKSPACE,
+  'POST /v1/platform/datasets/{dataset_id}/examples': WORKSPACE,
+  'PATCH /v1/platform/datasets/{dataset_id}/examples': WORKSPACE,
+  'POST /v1/platform/datasets/examples/delete': WORKSPACE,
   'GET /v2/deployments': READ,
   'POST /v2/deployments': WORKSPACE,
   'GET /v2/deployments/{deployment_id}': READ,
@@ -79,7 +97,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /api/v1/bulk-exports/{export_id}/runs/{run_id}': READ,
 };
 
-const SECOND_PREFIX = /^\/api\/v1(?=\/(runs|otel|sessions|feedback|ingest-problems)(\/|$))/;
+const SECOND_PREFIX =
+  /^\/api\/v1(?=\/(runs|otel|sessions|feedback|ingest-problems|datasets|examples)(\/|$))|^\/api(?=\/v1\/platform\/)/;
 
 /**
  * A route's place in the table.

@@ -3,6 +3,7 @@ import type { ControlTables } from '../control/control-tables.js';
 import { attachmentTables } from './attachment-tables.js';
 import { feedbackMembers } from './feedback-members.js';
 import { feedbackStats } from './feedback-stats.js';
+import { datasetTables } from './datasets.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runStatistics, runStatisticsFilling } from './run-statistics.js';
@@ -33,5 +34,7 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     runStatisticsFilling,
     feedbackStats,
     attachmentTables,
+    { version: 18, name: 'datasets of projects', transaction: false, perform: () => control.migrate() },
+    datasetTables,
   ];
 }

@@ -2,6 +2,7 @@ import {
   Column,
   CreateDateColumn,
   Entity,
+  Index,
   PrimaryColumn,
   PrimaryGeneratedColumn,
   Unique,
@@ -10,6 +11,9 @@ import {
 
 /** A row of `projects`. The table is made by a migration; a test holds the two together. */
 @Entity({ name: 'projects' })
+@Index('projects_dataset', ['tenantId', 'referenceDatasetId'], {
+  where: '(reference_dataset_id IS NOT NULL)',
+})
 @Unique('projects_tenant_id_name_key', ['tenantId', 'name'])
 export class ProjectEntity {
   @PrimaryGeneratedColumn('uuid', { primaryKeyConstraintName: 'projects_pkey' })
@@ -35,6 +39,12 @@ export class ProjectEntity {
 
   @Column('text', { name: 'trace_tier', nullable: true })
   traceTier: string | null;
+
+  @Column('uuid', { name: 'reference_dataset_id', nullable: true })
+  referenceDatasetId: string | null;
+
+  @Column('integer', { name: 'test_run_number', nullable: true })
+  testRunNumber: number | null;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt: Date;

@@ -9,17 +9,16 @@ import type { PayloadStore } from '../run/payload-store.js';
 import { removeAttachmentsOfProject } from '../run/remove-attachments.js';
 import type { ProjectEntity } from './project-entity.js';
 import type { ProjectReference } from './project-reference.js';
-import type { Project, ProjectDetails, Projects } from './project.js';
+import type { NewProjectDetails, Project, ProjectDetails, Projects } from './project.js';
 import { TooManyProjectsError } from './too-many-projects-error.js';
 
-type NewProject = ProjectDetails & {
-  readonly id?: string | undefined;
+type NewProject = NewProjectDetails & {
   readonly tenantId: string;
   readonly name: string;
 };
 
 function parse(entity: ProjectEntity): Project {
-  const { description, extra, startTime, endTime, traceTier } = entity;
+  const { description, extra, startTime, endTime, traceTier, referenceDatasetId, testRunNumber } = entity;
   return {
     ...entity,
     description: description ?? undefined,
@@ -27,6 +26,8 @@ function parse(entity: ProjectEntity): Project {
     startTime: startTime ?? undefined,
     endTime: endTime ?? undefined,
     traceTier: traceTier ?? undefined,
+    referenceDatasetId: referenceDatasetId ?? undefined,
+    testRunNumber: testRunNumber ?? undefined,
   };
 }
 
@@ -69,11 +70,7 @@ export class ProjectTable implements Projects {
     this.#max = max;
   }
 
-  async ensure(
-    tenantId: string,
-    name: string,
-    options: ProjectDetails & { readonly id?: string | undefined } = {},
-  ): Promise<Project> {
+  async ensure(tenantId: string, name: string, options: NewProjectDetails = {}): Promise<Project> {
     const repository = await this.#repository();
     // Looked up first: an INSERT that conflicts writes to the table all the same. The loop ends: after a conflict the row
     // exists, unless it was deleted at this very moment.
@@ -164,11 +161,14 @@ export class ProjectTable implements Projects {
       nameContains?: string;
       ids?: readonly string[];
       metadata?: JsonObject;
+      referenceDatasetIds?: readonly string[];
+      isExperiment?: boolean;
       limit?: number;
       offset?: number;
     } = {},
   ): Promise<readonly Project[]> {
     const { name, nameContains, ids, metadata, limit = 100, offset = 0 } = options;
+    const { referenceDatasetIds: datasetIds, isExperiment } = options;
     const query = (await this.#repository())
       .createQueryBuilder('project')
       .where({ tenantId, ...(name === undefined ? {} : { name }) })
@@ -176,6 +176,12 @@ export class ProjectTable implements Projects {
     if (nameContains !== undefined)
       query.andWhere('strpos(lower(project.name), lower(:part)) > 0', { part: nameContains });
     if (ids) query.andWhere('project.id = ANY(:ids)', { ids: ids.filter(isUuid) });
+    if (datasetIds)
+      query.andWhere('project.referenceDatasetId = ANY(:datasetIds)', {
+        datasetIds: datasetIds.filter(isUuid),
+      });
+    if (isExperiment !== undefined)
+      query.andWhere(`project.referenceDatasetId IS ${isExperiment ? 'NOT ' : ''}NULL`);
     if (metadata === undefined) return (await query.take(limit).skip(offset).getMany()).map(parse);
     const matching: Project[] = [];
     let toSkip = offset;
@@ -227,7 +233,9 @@ export class ProjectTable implements Projects {
     const source = await this.#tables.source();
     await source.transaction(async (manager) => {
       await this.#makeRoom(manager, project);
-      await manager.createQueryBuilder().insert().into(ProjectEntity).values(project).orIgnore().execute();
+      const testRunNumber = await numberExperiment(manager, project);
+      const values = { ...project, ...(testRunNumber === undefined ? {} : { testRunNumber }) };
+      await manager.createQueryBuilder().insert().into(ProjectEntity).values(values).orIgnore().execute();
     });
   }
 
@@ -245,4 +253,19 @@ export class ProjectTable implements Projects {
     const { ProjectEntity } = await import('./project-entity.js');
     return this.#tables.repository(ProjectEntity);
   }
+}
+
+/** The dataset's row is locked: it is not deleted before the experiment is there. @throws PublicError not_found */
+async function numberExperiment(
+  manager: EntityManager,
+  { tenantId, referenceDatasetId }: NewProject,
+): Promise<number | undefined> {
+  if (referenceDatasetId === undefined) return undefined;
+  const [rows] = await manager.query<[{ readonly experiments: number }[], number]>(
+    `UPDATE datasets SET experiments = experiments + 1 WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL
+    RETURNING experiments`,
+    [tenantId, referenceDatasetId],
+  );
+  if (rows[0]) return rows[0].experiments;
+  throw new PublicError('not_found', `Dataset ${referenceDatasetId} not found`);
 }

@@ -14,6 +14,9 @@ export interface Project {
   /** When it was completed, by those who say so. */
   readonly endTime: Date | undefined;
   readonly traceTier: string | undefined;
+  /** Of an experiment: the dataset on whose examples it was run, and its number among the experiments of that. */
+  readonly referenceDatasetId: string | undefined;
+  readonly testRunNumber: number | undefined;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -27,14 +30,20 @@ export interface ProjectDetails {
   readonly traceTier?: string | undefined;
 }
 
+/** What is said of a project when it is made, and never again. */
+export interface NewProjectDetails extends ProjectDetails {
+  readonly id?: string | undefined;
+  /** Makes it an experiment. */
+  readonly referenceDatasetId?: string | undefined;
+}
+
 /** Tracing projects of one tenant at a time. */
 export interface Projects {
-  /** The project of this name, made when it is missing. Safe in any number of processes at once. */
-  ensure(
-    tenantId: string,
-    name: string,
-    options?: ProjectDetails & { readonly id?: string | undefined },
-  ): Promise<Project>;
+  /**
+   * The project of this name, made when it is missing. Safe in any number of processes at once.
+   * @throws PublicError not_found for a dataset that does not exist
+   */
+  ensure(tenantId: string, name: string, options?: NewProjectDetails): Promise<Project>;
   /**
    * @returns the project as it is now; undefined when there is none of this id
    * @throws PublicError conflict when another project has the name
@@ -63,6 +72,10 @@ export interface Projects {
       ids?: readonly string[];
       /** Must be a part of `extra.metadata`. */
       metadata?: JsonObject;
+      /** Experiments of one of these datasets. */
+      referenceDatasetIds?: readonly string[];
+      /** Whether it is an experiment. */
+      isExperiment?: boolean;
       limit?: number;
       offset?: number;
     },

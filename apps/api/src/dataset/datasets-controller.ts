@@ -1,0 +1,189 @@
+import { Body, Controller, Delete, Get, HttpCode, Inject, Patch, Post, Put, Query } from '@nestjs/common';
+import type { Caller } from '#lib/auth';
+import { formatInstant } from '#lib/time';
+import type { Dataset, DatasetVersion, TraceStore } from '#lib/trace-store';
+import { TRACE_STORE } from '../core/tokens.js';
+import { FromCaller } from '../tenancy/caller.js';
+import { StoredAnswer } from '../trace/run-answer.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { PathId } from '../wire/path-id.js';
+import { DatasetAnswer, DatasetVersionAnswer, DifferenceAnswer } from './dataset-answer.js';
+import {
+  AsOfQuery,
+  CreateDatasetRequest,
+  DatasetQuery,
+  DatasetsQuery,
+  DifferenceQuery,
+  SplitRequest,
+  TagRequest,
+  UpdateDatasetRequest,
+  VersionQuery,
+  VersionsQuery,
+} from './dataset-request.js';
+import { DatasetRequests, parseAsOf } from './dataset-requests.js';
+
+const TAKEN = 'There is another one of that name';
+
+function renderDataset(dataset: Dataset): DatasetAnswer {
+  const json = (text: string | undefined): unknown => (text === undefined ? null : JSON.parse(text));
+  const { lastSessionStartTime: last } = dataset;
+  return {
+    ...{ id: dataset.id, tenant_id: dataset.tenantId, name: dataset.name },
+    description: dataset.description ?? null,
+    data_type: dataset.dataType,
+    inputs_schema_definition: json(dataset.inputsSchema),
+    outputs_schema_definition: json(dataset.outputsSchema),
+    metadata: json(dataset.metadata),
+    created_at: formatInstant(dataset.createdAt),
+    modified_at: formatInstant(dataset.modifiedAt),
+    example_count: dataset.exampleCount,
+    session_count: dataset.sessionCount,
+    last_session_start_time: last === undefined ? null : formatInstant(last),
+    externally_managed: false,
+    transformations: null,
+  };
+}
+
+function renderVersion({ asOf, tags }: DatasetVersion): DatasetVersionAnswer {
+  return { as_of: formatInstant(asOf), tags };
+}
+
+/** Datasets, on the wire of the `langsmith` clients. */
+@Described(({ ApiTags }) => ApiTags('Datasets'))
+@Controller(['datasets', 'api/v1/datasets'])
+export class DatasetsController {
+  constructor(private readonly datasets: DatasetRequests) {}
+
+  @Get()
+  @Operation({ summary: 'Datasets, newest first', answer: [DatasetAnswer] })
+  async list(@FromCaller() { tenantId }: Caller, @Query() query: DatasetsQuery): Promise<DatasetAnswer[]> {
+    return (await this.datasets.list(tenantId, query)).map(renderDataset);
+  }
+
+  @Post()
+  @HttpCode(200)
+  @Operation({ summary: 'Creates a dataset', answer: DatasetAnswer, refuses: { 409: TAKEN } })
+  async create(
+    @FromCaller() { tenantId }: Caller,
+    @Body() body: CreateDatasetRequest,
+  ): Promise<DatasetAnswer> {
+    return renderDataset(await this.datasets.create(tenantId, body));
+  }
+
+  @Get(':dataset_id')
+  @Operation({ summary: 'A dataset', answer: DatasetAnswer })
+  async get(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('dataset_id') id: string,
+    @Query() _query: DatasetQuery,
+  ): Promise<DatasetAnswer> {
+    return renderDataset(await this.datasets.get(tenantId, id));
+  }
+
+  @Patch(':dataset_id')
+  @Operation({
+    summary: 'Changes a dataset; what is null or absent stays as it is',
+    answer: DatasetAnswer,
+    refuses: { 409: TAKEN },
+  })
+  async update(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('dataset_id') id: string,
+    @Body() body: UpdateDatasetRequest,
+  ): Promise<DatasetAnswer> {
+    return renderDataset(await this.datasets.update(tenantId, id, body));
+  }
+
+  @Delete(':dataset_id')
+  @Operation({
+    summary: 'Deletes a dataset with its examples; its experiments stay as tracing projects',
+    answer: StoredAnswer,
+  })
+  async delete(@FromCaller() { tenantId }: Caller, @PathId('dataset_id') id: string): Promise<StoredAnswer> {
+    await this.datasets.delete(tenantId, id);
+    return { message: 'Dataset deleted' };
+  }
+}
+
+/** Versions of datasets, and what examples of a version have in common. */
+@Described(({ ApiTags }) => ApiTags('Datasets'))
+@Controller(['datasets/:dataset_id', 'api/v1/datasets/:dataset_id'])
+export class DatasetVersionsController {
+  constructor(
+    private readonly datasets: DatasetRequests,
+    @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'datasetVersions'>,
+  ) {}
+
+  @Get('versions')
+  @Operation({ summary: 'Versions of a dataset, newest first', answer: [DatasetVersionAnswer] })
+  async versions(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('dataset_id') id: string,
+    @Query() query: VersionsQuery,
+  ): Promise<DatasetVersionAnswer[]> {
+    return (await this.store.datasetVersions.list(tenantId, id, query)).map(renderVersion);
+  }
+
+  @Get('version')
+  @Operation({ summary: 'A version of a dataset, by its time or tag', answer: DatasetVersionAnswer })
+  async version(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('dataset_id') id: string,
+    @Query() query: VersionQuery,
+  ): Promise<DatasetVersionAnswer> {
+    return renderVersion(await this.datasets.version(tenantId, id, query));
+  }
+
+  @Put('tags')
+  @Operation({ summary: 'Gives a version a tag, which another one loses', answer: DatasetVersionAnswer })
+  async tag(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('dataset_id') id: string,
+    @Body() body: TagRequest,
+  ): Promise<DatasetVersionAnswer> {
+    return renderVersion(await this.datasets.tag(tenantId, id, body));
+  }
+
+  @Get('versions/diff')
+  @Operation({ summary: 'What became of the examples between two versions', answer: DifferenceAnswer })
+  async diff(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('dataset_id') id: string,
+    @Query() { from_version: from, to_version: to }: DifferenceQuery,
+  ): Promise<DifferenceAnswer> {
+    const latest = { kind: 'tag', tag: 'latest' } as const;
+    const difference = await this.store.datasetVersions.diff(
+      ...([tenantId, id] as const),
+      ...([parseAsOf(from) ?? latest, parseAsOf(to) ?? latest] as const),
+    );
+    return {
+      examples_modified: difference.modified,
+      examples_added: difference.added,
+      examples_removed: difference.removed,
+    };
+  }
+
+  @Get('splits')
+  @Operation({ summary: 'Names of the splits that examples are in', answer: [String] })
+  async splits(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('dataset_id') id: string,
+    @Query() { as_of: asOf }: AsOfQuery,
+  ): Promise<readonly string[]> {
+    return this.store.datasetVersions.splits(tenantId, id, parseAsOf(asOf));
+  }
+
+  @Put('splits')
+  @Operation({
+    summary: 'Puts examples into a split, or takes them out; answers all splits',
+    answer: [String],
+  })
+  async moveSplit(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('dataset_id') id: string,
+    @Body() body: SplitRequest,
+  ): Promise<readonly string[]> {
+    return this.datasets.moveSplit(tenantId, id, body);
+  }
+}

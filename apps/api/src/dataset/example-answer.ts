@@ -1,0 +1,39 @@
+import { MendedMemberAnswer } from '../trace/run-answer.js';
+import {
+  Answered,
+  JSON_VALUE,
+  listOf,
+  orNull,
+  Perhaps,
+  TEXT,
+  textList,
+  TIME,
+  UUID,
+  WHOLE,
+} from '../wire/shape.js';
+
+/** An example on the wire. */
+export class ExampleAnswer {
+  @Answered(UUID) readonly id: string;
+  @Perhaps(UUID) readonly dataset_id?: string;
+  @Perhaps(orNull(TEXT)) readonly name?: null;
+  @Perhaps(TIME) readonly created_at?: string;
+  @Perhaps(TIME, 'Time of the version from which it is as it is') readonly modified_at?: string;
+  @Perhaps(orNull(UUID)) readonly source_run_id?: string | null;
+  @Perhaps(JSON_VALUE, 'With the splits that it is in, as dataset_split') readonly metadata?: unknown;
+  @Perhaps(JSON_VALUE) readonly inputs?: unknown;
+  @Perhaps(JSON_VALUE) readonly outputs?: unknown;
+  @Perhaps(JSON_VALUE, 'Attachments are not stored yet') readonly attachment_urls?: null;
+}
+
+/** What an upload of examples became: one version of their dataset. */
+export class WrittenExamplesAnswer {
+  @Answered(WHOLE) readonly count: number;
+  @Answered(textList('uuid'), 'In the order in which they were sent') readonly example_ids: readonly string[];
+  @Answered(TIME, 'The version') readonly as_of: string;
+  @Perhaps(
+    listOf(() => MendedMemberAnswer),
+    'Members that were changed so that their examples could be stored; absent when there is none',
+  )
+  readonly mended?: readonly MendedMemberAnswer[];
+}

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { PublicError } from '#lib/errors';
+import {
+  inTransaction,
+  sqlState,
+  textTypes,
+  type Connection,
+  type Pool,
+  type Queryable,
+} from '#lib/postgres';
+import { parseInstant, type Instant } from '#lib/time';
+import type { DataType, Dataset, DatasetDetails, Datasets, DatasetSearch, NewDataset } from './dataset.js';
+import { removeDataset } from './remove-dataset.js';
+import { timedRead } from './timed-read.js';
+
+/** SQLSTATE of a unique key that is violated. */
+const TAKEN = '23505';
+/** Any number that no other lock of this database begins with. */
+const LIMIT_LOCK = 7_214_013;
+
+type Row = Readonly<Record<string, string | null>>;
+
+const COLUMNS = `d.id, d.tenant_id, d.name, d.description, d.data_type, d.inputs_schema, d.outputs_schema, d.metadata,
+  d.created_at, greatest(d.modified_at, d.version_at) AS modified_at, d.example_count, s.session_count, s.last_session`;
+/** Counted, so that it agrees with the list of the experiments whatever became of them. */
+const SESSIONS = `CROSS JOIN LATERAL (
+  SELECT count(*) AS session_count, max(coalesce(p.start_time, p.created_at)) AS last_session
+  FROM projects p WHERE p.tenant_id = d.tenant_id AND p.reference_dataset_id = d.id
+) s`;
+
+function time(text: string | null | undefined): Instant | undefined {
+  return text ? parseInstant(text, { zone: 'optional' }) : undefined;
+}
+
+function parse(row: Row): Dataset {
+  return {
+    id: row['id'] ?? '',
+    tenantId: row['tenant_id'] ?? '',
+    name: row['name'] ?? '',
+    description: row['description'] ?? undefined,
+    dataType: row['data_type'] as DataType,
+    inputsSchema: row['inputs_schema'] ?? undefined,
+    outputsSchema: row['outputs_schema'] ?? undefined,
+    metadata: row['metadata'] ?? undefined,
+    createdAt: time(row['created_at']) ?? 0n,
+    modifiedAt: time(row['modified_at']) ?? 0n,
+    exampleCount: Number(row['example_count']),
+    sessionCount: Number(row['session_count']),
+    lastSessionStartTime: time(row['last_session']),
+  };
+}
+
+/** The table `datasets`. Ids are those of one tenant: another's are neither shown nor in the way. */
+export class DatasetTable implements Datasets {
+  constructor(
+    private readonly pool: Pool,
+    private readonly max = Number.POSITIVE_INFINITY,
+  ) {}
+
+  async create(tenantId: string, dataset: NewDataset): Promise<Dataset> {
+    const id = dataset.id ?? randomUUID();
+    await named(dataset.name, () =>
+      inTransaction(this.pool, async (db) => {
+        await this.#makeRoom(db, tenantId, dataset.name);
+        const { name, description, dataType, inputsSchema, outputsSchema, metadata } = dataset;
+        const { rowCount } = await db.query(
+          `INSERT INTO datasets (tenant_id, id, name, description, data_type, inputs_schema, outputs_schema, metadata)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (tenant_id, id) DO NOTHING`,
+          [tenantId, id, name, description, dataType, inputsSchema, outputsSchema, metadata],
+        );
+        if (rowCount === 0)
+          throw new PublicError(
+            'conflict',
+            `creating the dataset ${name} failed: the id ${id} is taken; choose another`,
+          );
+      }),
+    );
+    const made = await this.find(tenantId, id);
+    if (made) return made;
+    throw new PublicError('conflict', `the dataset ${dataset.name} was deleted while it was created`);
+  }
+
+  async find(tenantId: string, id: string): Promise<Dataset | undefined> {
+    const { rows } = await this.pool.query<Row>({
+      text: `SELECT ${COLUMNS} FROM datasets d ${SESSIONS} WHERE d.tenant_id = $1 AND d.id = $2 AND d.deleted_at IS NULL`,
+      values: [tenantId, id],
+      types: textTypes,
+    });
+    return rows[0] && parse(rows[0]);
+  }
+
+  async list(tenantId: string, search: DatasetSearch): Promise<readonly Dataset[]> {
+    const { ids, name, nameContains, dataTypes, metadata, limit, offset } = search;
+    const { rows } = await timedRead(
+      this.pool,
+      (db) =>
+        db.query<Row>({
+          text: `SELECT ${COLUMNS} FROM (
+              SELECT * FROM datasets d WHERE d.tenant_id = $1 AND d.deleted_at IS NULL
+                AND ($2::uuid[] IS NULL OR d.id = ANY ($2)) AND ($3::text IS NULL OR d.name = $3)
+                AND ($4::text IS NULL OR strpos(lower(d.name), lower($4)) > 0)
+                AND ($5::text[] IS NULL OR d.data_type = ANY ($5))
+                AND ($6::text IS NULL OR (pg_input_is_valid(d.metadata, 'jsonb') AND d.metadata::jsonb @> $6::jsonb))
+              ORDER BY d.created_at DESC, d.id LIMIT $7 OFFSET $8
+            ) d ${SESSIONS} ORDER BY d.created_at DESC, d.id`,
+          values: [
+            ...[tenantId, ids, name, nameContains, dataTypes],
+            ...[metadata && JSON.stringify(metadata), limit, offset],
+          ],
+          types: textTypes,
+        }),
+      'finding these datasets',
+    );
+    return rows.map(parse);
+  }
+
+  async update(
+    tenantId: string,
+    id: string,
+    change: DatasetDetails & { readonly name?: string | undefined },
+  ): Promise<Dataset | undefined> {
+    const { name, description, inputsSchema, outputsSchema, metadata } = change;
+    await named(name ?? '', () =>
+      this.pool.query(
+        `UPDATE datasets SET name = coalesce($3, name), description = coalesce($4, description),
+          inputs_schema = coalesce($5, inputs_schema), outputs_schema = coalesce($6, outputs_schema),
+          metadata = coalesce($7, metadata), modified_at = clock_timestamp()
+        WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL`,
+        [tenantId, id, name, description, inputsSchema, outputsSchema, metadata],
+      ),
+    );
+    return this.find(tenantId, id);
+  }
+
+  async delete(tenantId: string, id: string): Promise<boolean> {
+    const isMarked = await inTransaction(this.pool, async (db) => {
+      // experiments lock this row when they are made: none is left behind
+      const { rowCount } = await db.query(
+        `UPDATE datasets SET deleted_at = clock_timestamp() WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL`,
+        [tenantId, id],
+      );
+      if (rowCount === 0) return false;
+      await db.query(
+        `UPDATE projects SET reference_dataset_id = NULL, test_run_number = NULL
+        WHERE tenant_id = $1 AND reference_dataset_id = $2`,
+        [tenantId, id],
+      );
+      return true;
+    });
+    if (isMarked) await removeDataset(this.pool, tenantId, id);
+    return isMarked;
+  }
+
+  async #makeRoom(db: Connection, tenantId: string, name: string): Promise<void> {
+    if (this.max === Number.POSITIVE_INFINITY) return;
+    // two tenants whose ids have the same hash wait for one another
+    await db.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LIMIT_LOCK, tenantId]);
+    if ((await countDatasets(db, tenantId)) < this.max) return;
+    throw new PublicError(
+      'forbidden',
+      `creating the dataset ${name} failed: the workspace has ${this.max} datasets, the most that it may; delete some`,
+    );
+  }
+}
+
+async function countDatasets(db: Queryable, tenantId: string): Promise<number> {
+  const { rows } = await db.query<{ count: string }>(
+    'SELECT count(*) AS count FROM datasets WHERE tenant_id = $1 AND deleted_at IS NULL',
+    [tenantId],
+  );
+  return Number(rows[0]?.count ?? 0);
+}
+
+/** @throws PublicError conflict when the name is that of another dataset */
+async function named<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (sqlState(error) !== TAKEN) throw error;
+    throw new PublicError('conflict', `Dataset with name ${name} already exists`, [], { cause: error });
+  }
+}

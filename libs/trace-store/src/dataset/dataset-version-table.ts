@@ -1,0 +1,190 @@
+import { PublicError } from '#lib/errors';
+import { inTransaction, textTypes, type Pool, type Queryable } from '#lib/postgres';
+import { formatInstant, parseInstant, type Instant } from '#lib/time';
+import type { DatasetVersion, DatasetVersions, VersionDifference } from './dataset-versions.js';
+import type { AsOf } from './example.js';
+import { isPartOf, requireDataset, timeOf } from './search-examples.js';
+import { timedRead } from './timed-read.js';
+import { noDataset, writeVersion } from './write-version.js';
+
+/** Of a dataset: test runners leave one for each commit. */
+const MAX_TAGS = 10_000;
+/** Of an example. */
+const MAX_SPLITS = 100;
+
+interface VersionRow {
+  readonly as_of: string;
+  readonly tags: readonly string[] | null;
+}
+
+const VERSION = `v.as_of, (SELECT array_agg(t.tag ORDER BY t.tag) FROM dataset_tags t
+  WHERE t.tenant_id = v.tenant_id AND t.dataset_id = v.dataset_id AND t.as_of = v.as_of) AS tags
+  FROM dataset_versions v WHERE v.tenant_id = $1 AND v.dataset_id = $2`;
+
+/** The tables `dataset_versions` and `dataset_tags`. */
+export class DatasetVersionTable implements DatasetVersions {
+  constructor(private readonly pool: Pool) {}
+
+  async list(
+    tenantId: string,
+    datasetId: string,
+    { limit, offset, search }: Parameters<DatasetVersions['list']>[2],
+  ): Promise<readonly DatasetVersion[]> {
+    return timedRead(
+      this.pool,
+      async (db) => {
+        await requireDataset(db, tenantId, datasetId);
+        const named = `AND ($5::text IS NULL OR EXISTS (SELECT FROM dataset_tags t WHERE t.tenant_id = v.tenant_id
+          AND t.dataset_id = v.dataset_id AND t.as_of = v.as_of AND strpos(lower(t.tag), lower($5)) > 0))`;
+        const { rows } = await db.query<VersionRow>({
+          text: `SELECT ${VERSION} ${named} ORDER BY v.as_of DESC LIMIT $3 OFFSET $4`,
+          values: [tenantId, datasetId, limit, offset, search],
+          types: textTypes,
+        });
+        return withLatest(rows, offset === 0 && search === undefined);
+      },
+      'Finding these versions',
+    );
+  }
+
+  async get(tenantId: string, datasetId: string, asOf: AsOf): Promise<DatasetVersion> {
+    return timedRead(
+      this.pool,
+      async (db) => {
+        await requireDataset(db, tenantId, datasetId);
+        return versionAt(db, tenantId, datasetId, await timeOf(db, tenantId, datasetId, asOf));
+      },
+      'Finding the version',
+    );
+  }
+
+  async tag(tenantId: string, datasetId: string, asOf: Instant, tag: string): Promise<DatasetVersion> {
+    return inTransaction(this.pool, async (db) => {
+      // tags of one dataset are added one after another, so that their count stays true
+      const { rows } = await db.query(
+        'SELECT FROM datasets WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL FOR UPDATE',
+        [tenantId, datasetId],
+      );
+      if (rows.length === 0) throw noDataset(datasetId);
+      const version = await versionAt(db, tenantId, datasetId, asOf);
+      await db.query(
+        `INSERT INTO dataset_tags (tenant_id, dataset_id, tag, as_of) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (tenant_id, dataset_id, tag) DO UPDATE SET as_of = excluded.as_of`,
+        [tenantId, datasetId, tag, formatInstant(version.asOf)],
+      );
+      const { rows: counted } = await db.query<{ count: string }>(
+        'SELECT count(*) AS count FROM dataset_tags WHERE tenant_id = $1 AND dataset_id = $2',
+        [tenantId, datasetId],
+      );
+      if (Number(counted[0]?.count) > MAX_TAGS)
+        throw new PublicError(
+          'forbidden',
+          `adding the tag ${tag} failed: the dataset ${datasetId} has ${MAX_TAGS} tags, the most that it may; move one of them`,
+        );
+      return versionAt(db, tenantId, datasetId, version.asOf);
+    });
+  }
+
+  async diff(tenantId: string, datasetId: string, from: AsOf, to: AsOf): Promise<VersionDifference> {
+    return timedRead(
+      this.pool,
+      async (db) => {
+        await requireDataset(db, tenantId, datasetId);
+        const values: unknown[] = [tenantId, datasetId];
+        const at = async (asOf: AsOf): Promise<string> => {
+          const time = await timeOf(db, tenantId, datasetId, asOf);
+          const bound = time === undefined ? undefined : `$${values.push(formatInstant(time))}::timestamptz`;
+          return `SELECT id, since FROM example_versions e WHERE tenant_id = $1 AND dataset_id = $2 AND ${isPartOf(bound)}`;
+        };
+        const [before, after] = [await at(from), await at(to)];
+        const { rows } = await db.query<{ kind: keyof VersionDifference; ids: string[] }>(
+          `SELECT CASE WHEN a.id IS NULL THEN 'removed' WHEN b.id IS NULL THEN 'added' ELSE 'modified' END AS kind,
+            array_agg(coalesce(a.id, b.id) ORDER BY coalesce(a.id, b.id)) AS ids
+          FROM (${before}) b FULL JOIN (${after}) a ON a.id = b.id WHERE a.since IS DISTINCT FROM b.since GROUP BY 1`,
+          values,
+        );
+        const of = (kind: keyof VersionDifference) => rows.find((row) => row.kind === kind)?.ids ?? [];
+        return { modified: of('modified'), added: of('added'), removed: of('removed') };
+      },
+      'Comparing the versions',
+    );
+  }
+
+  async splits(tenantId: string, datasetId: string, asOf?: AsOf): Promise<readonly string[]> {
+    return timedRead(
+      this.pool,
+      async (db) => {
+        await requireDataset(db, tenantId, datasetId);
+        const time = await timeOf(db, tenantId, datasetId, asOf);
+        const { rows } = await db.query<{ split: string }>(
+          `SELECT DISTINCT unnest(e.splits) AS split FROM example_versions e
+          WHERE e.tenant_id = $1 AND e.dataset_id = $2 AND ${isPartOf(time === undefined ? undefined : '$3::timestamptz')}
+          ORDER BY 1 LIMIT 10000`,
+          [tenantId, datasetId, ...(time === undefined ? [] : [formatInstant(time)])],
+        );
+        return rows.map(({ split }) => split);
+      },
+      'Finding the splits',
+    );
+  }
+
+  async moveSplit(
+    tenantId: string,
+    datasetId: string,
+    { split, ids, isRemoved }: Parameters<DatasetVersions['moveSplit']>[2],
+  ): Promise<void> {
+    const moved = isRemoved
+      ? `array_remove(splits, $5::text)`
+      : `CASE WHEN $5::text = ANY (splits) THEN splits ELSE array_append(splits, $5::text) END`;
+    await writeVersion(this.pool, tenantId, datasetId, async ({ db, asOf }) => {
+      const { rows } = await db.query<{ id: string; size: string }>(
+        `WITH ended AS (
+          UPDATE example_versions SET until = $3::timestamptz
+          WHERE tenant_id = $1 AND dataset_id = $2 AND id = ANY ($4::uuid[]) AND until IS NULL RETURNING *
+        )
+        INSERT INTO example_versions (tenant_id, dataset_id, ordinal, since, id, created_at, source_run_id, splits,
+          metadata, inputs, outputs)
+        SELECT tenant_id, dataset_id, ordinal, $3::timestamptz, id, created_at, source_run_id,
+          coalesce(nullif(${moved}, '{}'), '{base}'), metadata, inputs, outputs
+        FROM ended RETURNING id, cardinality(splits) AS size`,
+        [tenantId, datasetId, formatInstant(asOf), ids, split],
+      );
+      const found = new Set(rows.map(({ id }) => id));
+      const missing = ids.find((id) => !found.has(id));
+      if (missing !== undefined)
+        throw new PublicError('not_found', `Example ${missing} not found in dataset ${datasetId}`);
+      const full = rows.find(({ size }) => Number(size) > MAX_SPLITS);
+      if (full)
+        throw new PublicError('forbidden', `Example ${full.id} would be in more than ${MAX_SPLITS} splits`);
+      return { examples: 0, rows: rows.length, result: undefined };
+    });
+  }
+}
+
+/** The newest version at that time; of all without one. @throws PublicError not_found */
+async function versionAt(
+  db: Queryable,
+  tenantId: string,
+  datasetId: string,
+  time: Instant | undefined,
+): Promise<DatasetVersion> {
+  const { rows } = await db.query<VersionRow>({
+    text: `SELECT ${VERSION} AND ($3::timestamptz IS NULL OR v.as_of <= $3) ORDER BY v.as_of DESC LIMIT 1`,
+    values: [tenantId, datasetId, time === undefined ? null : formatInstant(time)],
+    types: textTypes,
+  });
+  const [version] = withLatest(rows, time === undefined);
+  if (version) return version;
+  throw new PublicError(
+    'not_found',
+    `Dataset version not found: the dataset ${datasetId} had no examples${time === undefined ? '' : ` at ${formatInstant(time)}`}`,
+  );
+}
+
+/** `latest` is no tag of its own: it is where the newest version is. */
+function withLatest(rows: readonly VersionRow[], hasNewest: boolean): DatasetVersion[] {
+  return rows.map(({ as_of, tags }, at) => ({
+    asOf: parseInstant(as_of, { zone: 'optional' }) ?? 0n,
+    tags: [...(hasNewest && at === 0 ? ['latest'] : []), ...(tags ?? [])],
+  }));
+}

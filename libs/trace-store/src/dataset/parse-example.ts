@@ -1,0 +1,217 @@
+import { isUtf8 } from 'node:buffer';
+import type { FieldProblem } from '#lib/errors';
+import { isUuid } from '#lib/resources';
+import { eachMember, expectEnd, JsonSyntaxError, skipSpace, validateJson } from '../wire/json-scanner.js';
+import { repairSurrogates } from '../wire/repair-surrogates.js';
+import { replaceNonFinite } from '../wire/replace-non-finite.js';
+import { parseWireTime } from '../wire/wire-time.js';
+import type { ExampleWrite } from './example.js';
+
+/** The parts of an example as they came. */
+export interface SentExample {
+  readonly id: string;
+  /** Its own part: a JSON object with all but inputs and outputs. */
+  readonly body?: Buffer | undefined;
+  readonly inputs?: Buffer | undefined;
+  readonly outputs?: Buffer | undefined;
+  /** Name of its part. */
+  readonly place: readonly (string | number)[];
+}
+
+/** What was sent, or what is wrong with it. */
+export interface ParsedExample {
+  readonly example: ExampleWrite;
+  readonly problems: readonly FieldProblem[];
+  /** Members that were changed. */
+  readonly mended: readonly FieldProblem[];
+}
+
+/** Of an example: all of them in a page are read by one request. */
+const MAX_EXAMPLE_BYTES = 16_777_216;
+const MAX_METADATA_BYTES = 65_536;
+/** Of its own part without the metadata. */
+const MAX_LIGHT_BYTES = 65_536;
+const MAX_SPLITS = 100;
+const MAX_SPLIT = 255;
+/** The metadata are put into an object of the answer. */
+const MAX_DEPTH = 126;
+
+/** Where the clients say in which splits an example is. */
+const SPLIT = 'dataset_split';
+const NULL = Buffer.from('null');
+
+/** Parses an example of an upload. Problems name its part, `body.ID.inputs`. */
+export function parseExample(sent: SentExample): ParsedExample {
+  return new ExampleReader(sent).read();
+}
+
+class ExampleReader {
+  readonly #problems: FieldProblem[] = [];
+  readonly #mended: FieldProblem[] = [];
+
+  constructor(private readonly sent: SentExample) {}
+
+  read(): ParsedExample {
+    const { id, inputs, outputs } = this.sent;
+    const members = this.#members();
+    const metadata = members.get('metadata');
+    const { object, splits: named } = metadata ? this.#metadata(metadata) : {};
+    const example: ExampleWrite = {
+      id: id.toLowerCase(),
+      ...this.#light(members),
+      splits: members.has('split') ? this.#splits('split', members.get('split')) : named,
+      metadata: object,
+      inputs: inputs && this.#object('inputs', inputs),
+      outputs: outputs && this.#object('outputs', outputs),
+    };
+    const bytes = [example.inputs, example.outputs].reduce((sum, part) => sum + (part?.length ?? 0), 0);
+    if (bytes > MAX_EXAMPLE_BYTES)
+      this.#refuse(undefined, `an example is at most ${MAX_EXAMPLE_BYTES} bytes long`, 'too_long');
+    return { example, problems: this.#problems, mended: this.#mended };
+  }
+
+  /** Bytes of the members of its own part; null is the clients' word for "not said". */
+  #members(): ReadonlyMap<string, Buffer> {
+    const members = new Map<string, Buffer>();
+    const { body } = this.sent;
+    if (!body) return members;
+    this.#checked(undefined, () => {
+      if (!isUtf8(body)) throw new JsonSyntaxError('the text is not UTF-8', 0);
+      const end = eachMember(
+        body,
+        0,
+        (name, { start, end: to }) => {
+          const value = body.subarray(start, to);
+          const max = name === 'metadata' ? MAX_METADATA_BYTES : MAX_LIGHT_BYTES;
+          if (value.equals(NULL)) return;
+          if (!KNOWN.has(name))
+            this.#refuse(name.slice(0, 100), 'Extra inputs are not permitted', 'extra_forbidden');
+          else if (value.length > max) this.#refuse(name, `${name} is at most ${max} bytes long`, 'too_long');
+          else members.set(name, value);
+        },
+        { isLenient: true },
+      );
+      expectEnd(body, end);
+    });
+    return members;
+  }
+
+  #light(members: ReadonlyMap<string, Buffer>): Pick<ExampleWrite, 'createdAt' | 'sourceRunId'> {
+    const value = (name: string): unknown => {
+      const bytes = members.get(name);
+      return bytes && this.#checked(name, () => JSON.parse(bytes.toString()) as unknown);
+    };
+    const [created, run] = [value('created_at'), value('source_run_id')];
+    const createdAt = created === undefined ? undefined : parseWireTime(created);
+    if (created !== undefined && createdAt === undefined)
+      this.#refuse('created_at', 'Input should be an ISO 8601 time', 'datetime_parsing');
+    if (run !== undefined && !isUuid(run))
+      this.#refuse('source_run_id', 'Input should be a valid UUID', 'uuid_parsing');
+    if (value('use_source_run_io') === true)
+      this.#refuse(
+        'use_source_run_io',
+        'copying inputs and outputs of the run is not supported; send them',
+        'not_supported',
+      );
+    const attachments = value('use_source_run_attachments');
+    if (Array.isArray(attachments) && attachments.length > 0)
+      this.#refuse(
+        'use_source_run_attachments',
+        'attachments are not stored by this platform yet; leave them out',
+        'not_supported',
+      );
+    return { createdAt, sourceRunId: isUuid(run) ? run : undefined };
+  }
+
+  /** Metadata without the splits that they name. */
+  #metadata(bytes: Buffer): { readonly object?: Buffer; readonly splits?: readonly string[] } {
+    const object = this.#object('metadata', bytes);
+    if (!object) return {};
+    let named: Buffer | undefined;
+    const others: string[] = [];
+    eachMember(object, 0, (name, { start, end }) => {
+      const value = object.subarray(start, end);
+      if (name === SPLIT) named = value;
+      else others.push(`${JSON.stringify(name)}:${value.toString()}`);
+    });
+    if (!named) return { object };
+    const splits = named.equals(NULL) ? undefined : this.#splits(`metadata.${SPLIT}`, named);
+    return { object: Buffer.from(`{${others.join(',')}}`), ...(splits ? { splits } : {}) };
+  }
+
+  #splits(name: string, bytes: Buffer | undefined): readonly string[] | undefined {
+    const value: unknown = bytes && this.#checked(name, () => JSON.parse(bytes.toString()) as unknown);
+    const splits: readonly unknown[] = Array.isArray(value) ? value : [value];
+    const isRight = (one: unknown): one is string =>
+      typeof one === 'string' &&
+      one.length > 0 &&
+      one.length <= MAX_SPLIT &&
+      one.isWellFormed() &&
+      !one.includes('\0');
+    if (splits.length <= MAX_SPLITS && splits.every(isRight))
+      return splits.length === 0 ? undefined : [...new Set(splits)];
+    this.#refuse(
+      name,
+      `Input should be a name of 1 to ${MAX_SPLIT} characters, or a list of at most ${MAX_SPLITS} of them`,
+      'value_error',
+    );
+    return undefined;
+  }
+
+  /** A JSON object as it is to be stored; undefined for null. */
+  #object(name: string, given: Buffer): Buffer | undefined {
+    return this.#checked(name, () => {
+      const bytes = trimmed(given);
+      if (bytes.equals(NULL)) return undefined;
+      if (!isUtf8(bytes)) throw new JsonSyntaxError('the text is not UTF-8', 0);
+      const json = this.#finite(name, bytes);
+      if (json[0] !== 0x7b) throw new JsonSyntaxError('an object was expected', 0);
+      repairSurrogates(json);
+      return json;
+    });
+  }
+
+  #finite(name: string, bytes: Buffer): Buffer {
+    try {
+      validateJson(bytes, MAX_DEPTH);
+      return bytes;
+    } catch (error) {
+      const finite = error instanceof JsonSyntaxError ? replaceNonFinite(bytes) : undefined;
+      if (!finite) throw error;
+      validateJson(finite, MAX_DEPTH);
+      this.#mended.push({
+        loc: [...this.sent.place, name],
+        msg: 'NaN and Infinity, which JSON has no words for, were replaced by null',
+        type: 'not_finite',
+      });
+      return finite;
+    }
+  }
+
+  #checked<T>(name: string | undefined, work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof SyntaxError || error instanceof JsonSyntaxError)) throw error;
+      this.#refuse(name, error.message, 'json_invalid');
+      return undefined;
+    }
+  }
+
+  #refuse(name: string | undefined, msg: string, type: string): void {
+    if (this.#problems.length < 100)
+      this.#problems.push({ loc: [...this.sent.place, ...(name === undefined ? [] : [name])], msg, type });
+  }
+}
+
+const KNOWN: ReadonlySet<string> = new Set([
+  ...['id', 'dataset_id', 'created_at', 'metadata', 'split', 'source_run_id'],
+  ...['use_source_run_io', 'use_source_run_attachments'],
+]);
+
+/** Without the white space around the value. */
+function trimmed(bytes: Buffer): Buffer {
+  let end = bytes.length;
+  while (end > 0 && (bytes[end - 1] ?? 0) <= 0x20) end--;
+  return bytes.subarray(skipSpace(bytes, 0), end);
+}

@@ -1,0 +1,37 @@
+import type { Pool } from '#lib/postgres';
+import type { TenantTurns } from './tenant-turns.js';
+import type { TraceStore } from './trace-store.js';
+import { DatasetTable } from './dataset/dataset-table.js';
+import { DatasetVersionTable } from './dataset/dataset-version-table.js';
+import { ExampleTable } from './dataset/example-table.js';
+
+type DatasetParts = Pick<TraceStore, 'datasets' | 'datasetVersions' | 'examples'>;
+
+/** Datasets, their versions and examples, all by turns of their tenants. */
+export function datasetsInTurns(pool: Pool, turns: TenantTurns, max?: number): DatasetParts {
+  return {
+    datasets: inTurns(new DatasetTable(pool, max), turns, ['create', 'find', 'list', 'update', 'delete']),
+    datasetVersions: inTurns(new DatasetVersionTable(pool), turns, [
+      ...(['list', 'get', 'tag', 'diff', 'splits', 'moveSplit'] as const),
+    ]),
+    examples: inTurns(new ExampleTable(pool), turns, ['add', 'change', 'delete', 'search', 'payloads']),
+  };
+}
+
+/** Methods whose first argument is the tenant. */
+type OfTenants<Name extends string> = Readonly<
+  Record<Name, (tenantId: string, ...given: never[]) => Promise<unknown>>
+>;
+
+function inTurns<Name extends string, T extends OfTenants<Name>>(
+  parts: T,
+  turns: TenantTurns,
+  names: readonly Name[],
+): Pick<T, Name> {
+  const methods = names.map((name) => {
+    const perform = (tenantId: string, ...given: never[]) =>
+      turns.run(tenantId, () => parts[name](tenantId, ...given));
+    return [name, perform] as const;
+  });
+  return Object.fromEntries(methods) as Pick<T, Name>;
+}
