@@ -112,15 +112,14 @@ export function attackRest(arena: FindArena): void {
       expect(names.sort()).toEqual(ROUTES.map(({ method, path }) => `${method} ${path}`).sort());
     });
 
-    it('opens without a key what says nothing of any tenant', () => {
+    it('opens without a key what says nothing of any tenant, and what has a secret in its path', () => {
       const open = ROUTES.filter(({ isPublic }) => isPublic).map(({ method, path }) => `${method} ${path}`);
-      expect(open).toEqual([
-        'GET /ok',
-        'GET /info',
-        'GET /api/v1/info',
-        // by a token that is signed for one attachment
-        'GET /attachments/{token}',
-      ]);
+      const secret = ['/feedback', '/api/v1/feedback'].flatMap((path) =>
+        ['GET', 'POST'].map((method) => `${method} ${path}/tokens/{token}`),
+      );
+      // by a token that is signed for one attachment
+      secret.push('GET /attachments/{token}');
+      expect(open.sort()).toEqual(['GET /ok', 'GET /info', 'GET /api/v1/info', ...secret].sort());
     });
 
     it.each(PRIVATE)('refuses callers without a valid key: $method $path', async (route) => {

@@ -101,6 +101,10 @@ const JUDGE: RouteRequest = {
 const CHANGE_JUDGEMENT: RouteRequest = { bodies: () => [{ score: 0, comment: 'attack' }] };
 // by the ids of runs it finds what the attacker says of them itself
 const JUDGEMENTS: RouteRequest = { query: ({ ids }) => `session=${ids.session_id}` };
+const TOKENS: RouteRequest = {
+  bodies: ({ ids }) => [{ run_id: ids.posted_run_id, feedback_key: 'attack' }],
+};
+const TOKENS_OF_RUN: RouteRequest = { query: ({ ids }) => `run_id=${ids.run_id}` };
 const EXPORT_RUN: RouteRequest = {
   path: ({ ids }) => ({ export_id: ids.export_id, run_id: ids.export_run_id }),
 };
@@ -164,6 +168,10 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v1/feedback': JUDGE,
   'GET /feedback': JUDGEMENTS,
   'GET /api/v1/feedback': JUDGEMENTS,
+  'POST /feedback/tokens': TOKENS,
+  'POST /api/v1/feedback/tokens': TOKENS,
+  'GET /feedback/tokens': TOKENS_OF_RUN,
+  'GET /api/v1/feedback/tokens': TOKENS_OF_RUN,
   'GET /feedback/{feedback_id}': NOTHING,
   'GET /api/v1/feedback/{feedback_id}': NOTHING,
   'PATCH /feedback/{feedback_id}': CHANGE_JUDGEMENT,

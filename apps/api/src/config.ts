@@ -81,7 +81,7 @@ const FIELDS = {
   ),
   publicUrl: optionalChecked(
     'AGENTPLANE_PUBLIC_URL',
-    'address under which clients reach this program, for the URLs of attachments; absent: http and the host of the request',
+    'address under which clients reach this program, for the URLs of attachments and of feedback tokens; absent: http and the host of the request',
     requireHttpUrl,
   ),
   attachmentBucket: optionalText(

@@ -17,6 +17,8 @@ export interface WrongKeysOptions {
   readonly perMinute: number;
   /** Unknown keys that are looked up in a second all the same: one of them may be right. */
   readonly chancesPerSecond: number;
+  /** What one of them is called; API key by default. */
+  readonly called?: string;
   readonly clock: Clock;
 }
 
@@ -36,12 +38,14 @@ export interface KeyAttempt {
  */
 export class WrongKeys {
   readonly #clock: Clock;
+  readonly #called: string;
   readonly #good = new Map<string, number>();
   readonly #counted: TokenBuckets;
   readonly #chances: TokenBuckets;
 
-  constructor({ perMinute, chancesPerSecond, clock }: WrongKeysOptions) {
+  constructor({ perMinute, chancesPerSecond, called = 'API key', clock }: WrongKeysOptions) {
     this.#clock = clock;
+    this.#called = called;
     this.#counted = new TokenBuckets({
       capacity: perMinute,
       perSecond: perMinute / 60,
@@ -95,8 +99,13 @@ export class WrongKeys {
 
   #tooMany(names: readonly string[]): PublicError {
     const seconds = Math.max(...names.map((name) => this.#counted.secondsUntilNext(name)));
-    return new PublicError('too_many', 'Too many wrong API keys; correct the key and retry later', [], {
-      retryAfterSeconds: Math.max(1, Math.ceil(seconds)),
-    });
+    return new PublicError(
+      'too_many',
+      `Too many wrong ${this.#called}s; correct the ${this.#called} and retry later`,
+      [],
+      {
+        retryAfterSeconds: Math.max(1, Math.ceil(seconds)),
+      },
+    );
   }
 }

@@ -1,6 +1,7 @@
 import type { Pool, Queryable } from '#lib/postgres';
 import type { Attachments } from './attachment/attachments.js';
 import type { Feedbacks } from './feedback/feedback.js';
+import type { FeedbackTokens } from './feedback/feedback-tokens.js';
 import type { ApiKeys } from './key/api-keys.js';
 import type { IngestProblemTable } from './problem/ingest-problem-table.js';
 import type { IngestProblems } from './problem/ingest-problems.js';
@@ -59,13 +60,32 @@ export function projectsInTurns(projects: Projects, turns: TenantTurns, updated:
   };
 }
 
-export function feedbackInTurns(feedback: Feedbacks, turns: TenantTurns): Feedbacks {
+export function feedbackInTurns(
+  feedback: Feedbacks,
+  tokens: FeedbackTokens,
+  turns: TenantTurns,
+): { readonly feedback: Feedbacks; readonly feedbackTokens: FeedbackTokens } {
+  return { feedback: judgementsInTurns(feedback, turns), feedbackTokens: tokensInTurns(tokens, turns) };
+}
+
+function judgementsInTurns(feedback: Feedbacks, turns: TenantTurns): Feedbacks {
   return {
     create: (tenantId, ...given) => turns.run(tenantId, () => feedback.create(tenantId, ...given)),
     get: (tenantId, ...given) => turns.run(tenantId, () => feedback.get(tenantId, ...given)),
     update: (tenantId, ...given) => turns.run(tenantId, () => feedback.update(tenantId, ...given)),
     delete: (tenantId, ...given) => turns.run(tenantId, () => feedback.delete(tenantId, ...given)),
     list: (tenantId, ...given) => turns.run(tenantId, () => feedback.list(tenantId, ...given)),
+  };
+}
+
+/** Whose turns tokens take that are looked up: it is not known yet whose they are. */
+const STRANGERS = 'strangers';
+
+function tokensInTurns(tokens: FeedbackTokens, turns: TenantTurns): FeedbackTokens {
+  return {
+    mint: (tenantId, ...given) => turns.run(tenantId, () => tokens.mint(tenantId, ...given)),
+    list: (tenantId, ...given) => turns.run(tenantId, () => tokens.list(tenantId, ...given)),
+    find: (token) => turns.run(STRANGERS, () => tokens.find(token)),
   };
 }
 

@@ -5,9 +5,10 @@ import { tidyAttachments } from './attachment/tidy-attachments.js';
 import { ApiKeyTable } from './key/api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
 import { FeedbackTable } from './feedback/feedback-table.js';
-import { joinMissedFeedback } from './feedback/join-feedback.js';
 import { datasetsInTurns } from './datasets-in-turns.js';
 import { removeMarkedDatasets } from './dataset/remove-dataset.js';
+import { FeedbackTokenTable } from './feedback/feedback-token-table.js';
+import { tidyFeedback } from './feedback/tidy-feedback.js';
 import { DayPartitions } from './ingestion/day-partitions.js';
 import { ExportProgressTable } from './export/export-progress-table.js';
 import { Ingestion } from './ingestion/ingestion.js';
@@ -97,7 +98,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
         ),
       ).finally(() => folding.noteBatch()),
     ingestProblems: problemsInTurns(problems, turns),
-    feedback: feedbackInTurns(new FeedbackTable(pool, erasureLock), turns),
+    ...feedbackInTurns(new FeedbackTable(pool, erasureLock), new FeedbackTokenTable(pool), turns),
     // its old name may be free for another now
     projects: projectsInTurns(projects, turns, () => directory.forget()),
     runs: {
@@ -117,7 +118,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
       await eachStep([
         () => ingestion.settleMissed(),
         () => ingestion.placeMissed(),
-        () => joinMissedFeedback(pool),
+        () => tidyFeedback(pool),
         () => dropAndNoteOverdue(pool, projects, log),
         async () => {
           while (await eraser.complete(ERASURES_AT_ONCE));

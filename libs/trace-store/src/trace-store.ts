@@ -10,6 +10,7 @@ import type { Feedbacks } from './feedback/feedback.js';
 import type { Datasets } from './dataset/dataset.js';
 import type { DatasetVersions } from './dataset/dataset-versions.js';
 import type { Examples } from './dataset/example.js';
+import type { FeedbackTokens } from './feedback/feedback-tokens.js';
 import type { Erasures } from './erasure/erasure.js';
 import type { Projects } from './project/project.js';
 import type { RunBatch } from './wire/run-operation.js';
@@ -67,6 +68,7 @@ export interface TraceStore {
     search(tenantId: string, search: RunSearch, page: RunPageOptions): Promise<RunPage>;
   };
   readonly feedback: Feedbacks;
+  readonly feedbackTokens: FeedbackTokens;
   readonly statistics: Statistics;
   readonly ingestProblems: IngestProblems;
   readonly erasures: Erasures;

@@ -4,9 +4,9 @@ import { QueryFlag } from '../wire/query-flag.js';
 import { AnyJson, Score } from './feedback-fields.js';
 
 /** Of the JSON text of a value, a correction, a source's metadata, a configuration and of extra. */
-const MAX_BYTES = 16_384;
+export const MAX_BYTES = 16_384;
 const MAX_COMMENT = 10_000;
-const MAX_KEY = 180;
+export const MAX_KEY = 180;
 
 /** Where feedback comes from. */
 class FeedbackSourceRequest {
@@ -30,7 +30,7 @@ class FeedbackSourceRequest {
 }
 
 /** What feedback says, wherever it comes from. */
-class FeedbackContentRequest {
+export class FeedbackContentRequest {
   @Score({ about: 'A number or a boolean; null: none' })
   score?: number | boolean | null;
 

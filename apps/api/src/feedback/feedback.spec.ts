@@ -404,3 +404,111 @@ describe('the scope of a key', () => {
     expect((await other.call('GET', `/feedback?run=${foreign.id}`)).json).toEqual([]);
   });
 });
+
+describe('a presigned token', () => {
+  const give = (url: string, body?: object): Promise<Response> =>
+    fetch(url, {
+      method: body ? 'POST' : 'GET',
+      ...(body ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {}),
+    });
+  const of = async (runId: string): Promise<readonly Record<string, unknown>[]> =>
+    (await tenant.call('GET', `/feedback?run=${runId}`)).json;
+
+  it('takes feedback of its run without a key', async () => {
+    const run = await sendRun();
+    const { url, id } = await sdk().createPresignedFeedbackToken(run.id, 'thumbs', {
+      feedbackConfig: { type: 'continuous', min: 0, max: 1, categories: null },
+    });
+    expect(url.startsWith(`${api.url}/feedback/tokens/`)).toBe(true);
+    expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
+    expect(await of(run.id)).toEqual([]);
+    const asked = await give(`${url}?score=1&comment=fine&value=up&correction=none`);
+    expect([asked.status, await asked.json()]).toEqual([200, { message: 'Feedback was recorded' }]);
+    const body = { score: true, value: { a: 1 }, correction: null, comment: null, metadata: { page: 1 } };
+    expect((await give(url, body)).status).toBe(200);
+    const common = { run_id: run.id, key: 'thumbs', session_id: await projectId('judged') };
+    const config = { feedback_config: { type: 'continuous', min: 0, max: 1, categories: null } };
+    expect(await of(run.id)).toMatchObject([
+      {
+        ...common,
+        ...config,
+        score: true,
+        value: { a: 1 },
+        feedback_source: { type: 'api', metadata: { page: 1 } },
+      },
+      { ...common, ...config, score: 1, value: 'up', comment: 'fine', correction: 'none' },
+    ]);
+    const [listed, ...more] = await all(sdk().listPresignedFeedbackTokens(run.id));
+    expect([listed?.id, listed?.url.endsWith('/feedback/tokens/shown-once'), more]).toEqual([id, true, []]);
+    const rest = { run_id: run.id, feedback_key: 'thumbs' };
+    expect((await tenant.call('GET', `/feedback/tokens?run_id=${run.id}`)).json).toHaveLength(1);
+    expect((await tenant.call('POST', '/api/v1/feedback/tokens', rest)).json.url).toContain(
+      '/api/v1/feedback/tokens/',
+    );
+  });
+
+  it('replaces the feedback whose id it was made for', async () => {
+    const run = await sendRun();
+    const id = randomUUID();
+    const asked = { run_id: run.id, feedback_key: 'k', id, expires_in: { days: 1, hours: 0, minutes: 0 } };
+    const { url } = (await tenant.call('POST', '/feedback/tokens', asked)).json;
+    for (const score of [1, 0]) expect((await give(`${url}?score=${score}`)).status).toBe(200);
+    expect(await of(run.id)).toMatchObject([{ id, score: 0 }]);
+  });
+
+  it('comes in a list where a list is sent', async () => {
+    const run = await sendRun();
+    const headers = { 'x-api-key': tenant.key, 'content-type': 'application/json' };
+    const body = JSON.stringify(['a', 'b'].map((feedback_key) => ({ run_id: run.id, feedback_key })));
+    const answer = await fetch(`${api.url}/feedback/tokens`, { method: 'POST', headers, body });
+    const tokens = (await answer.json()) as { readonly url: string }[];
+    expect(tokens).toHaveLength(2);
+    expect((await give(`${tokens[1]?.url}?score=2`)).status).toBe(200);
+    expect(await of(run.id)).toMatchObject([{ key: 'b', score: 2 }]);
+    const many = JSON.stringify(Array.from({ length: 99 }, () => ({ run_id: run.id, feedback_key: 'k' })));
+    const refused = await fetch(`${api.url}/feedback/tokens`, { method: 'POST', headers, body: many });
+    const { detail } = (await refused.json()) as { readonly detail: readonly object[] };
+    expect([refused.status, detail]).toMatchObject([
+      422,
+      [{ loc: ['body', 98, 'run_id'], type: 'too_many_tokens' }],
+    ]);
+  });
+
+  it('expires at its time and disappears with its run', async () => {
+    const run = await sendRun();
+    const make = async (more: object) =>
+      (await tenant.call('POST', '/feedback/tokens', { run_id: run.id, feedback_key: 'k', ...more })).json;
+    for (const more of [
+      { expires_at: '2020-01-01T00:00:00Z' },
+      { expires_in: { days: 366, hours: 1 } },
+      { expires_in: {} },
+    ])
+      expect((await make(more)).detail).toMatchObject([{ type: 'value_error' }]);
+    expect((await make({ feedback_key: undefined })).detail).toMatchObject([{ type: 'missing' }]);
+    const { url } = await make({});
+    expect((await give(`${url}?score=high`)).status).toBe(422);
+    expect((await give(`${url}?x=1`)).status).toBe(422);
+    expect((await give(url, { score: 1, run_id: randomUUID() })).status).toBe(422);
+    const statuses = await Promise.all(
+      Array.from({ length: 40 }, async () => (await give(`${url}?score=1`)).status),
+    );
+    expect([...new Set(statuses)].sort()).toEqual([200, 429]);
+    const body = { session_id: await projectId('judged'), trace_ids: [run.id] };
+    const second = (await make({})).url as string;
+    await tenant.call('POST', '/runs/delete', body);
+    expect((await give(`${second}?score=1`)).status).toBe(404);
+    const unknown = await give(`${api.url}/feedback/tokens/${randomUUID()}`);
+    expect([unknown.status, await unknown.json()]).toEqual([
+      404,
+      { detail: 'The feedback token does not exist or has expired; ask for another' },
+    ]);
+    expect((await give(`${api.url}/feedback/tokens/shown-once`)).status).toBe(422);
+    const tries = await Promise.all(
+      Array.from(
+        { length: 150 },
+        async () => (await give(`${api.url}/feedback/tokens/${randomUUID()}`)).status,
+      ),
+    );
+    expect([...new Set(tries)].sort()).toEqual([404, 429]);
+  });
+});

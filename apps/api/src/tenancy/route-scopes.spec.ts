@@ -6,7 +6,7 @@ import { createLogger } from '#lib/telemetry';
 import { systemClock } from '#lib/time';
 import { openTraceStore } from '#lib/trace-store';
 import { testApi } from '../testdata/test-api.js';
-import { PUBLIC_PATHS, ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
+import { isPublic, ROUTE_SCOPES, routeName, scopesOf } from '../wire/route-access.js';
 
 const document = JSON.parse(readFileSync('docs/openapi.json', 'utf8')) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
@@ -14,8 +14,8 @@ const document = JSON.parse(readFileSync('docs/openapi.json', 'utf8')) as {
 
 /** Method and path of every route that needs a key. */
 const ROUTES = Object.entries(document.paths)
-  .filter(([path]) => !PUBLIC_PATHS.has(path))
-  .flatMap(([path, item]) => Object.keys(item).map((method) => [method.toUpperCase(), path] as const));
+  .flatMap(([path, item]) => Object.keys(item).map((method) => [method.toUpperCase(), path] as const))
+  .filter(([method, path]) => !isPublic(method, path));
 
 const SCOPED = ROUTES.filter(([method, path]) => scopesOf(routeName(method, path)).length > 1);
 

@@ -1,5 +1,5 @@
 import { KEY_SCOPES } from '#lib/auth';
-import { PUBLIC_PATHS, routeName, scopesOf } from './route-access.js';
+import { isPublic, PUBLIC_PATHS, routeName, scopesOf } from './route-access.js';
 import { PROBLEM_REFERENCE } from './operation.js';
 
 type Schema = Record<string, unknown>;
@@ -78,6 +78,19 @@ function commonRefusals(method: Method, path: string, operation: OperationObject
   // unknown query parameters are refused also where nothing is taken
   const wrongFields = { '422': refusal('Every wrong field', INVALID_REFERENCE) };
   if (PUBLIC_PATHS.has(path)) return wrongFields;
+  if (isPublic(method.toUpperCase(), path))
+    return {
+      '400': refusal('The path cannot be decoded'),
+      ...{ '404': refusal('No such token, or it has ended'), ...wrongFields },
+      '429': refusal('Too many wrong tokens, or too much at once; retry after Retry-After seconds'),
+      ...(hasBody
+        ? {
+            '413': refusal('The body is too large'),
+            '415': refusal('The content type or encoding is not supported'),
+          }
+        : {}),
+      '503': refusal('The database is unavailable; retry after Retry-After seconds'),
+    };
   return {
     ...(path.includes('{') ? { '400': refusal('The path cannot be decoded') } : {}),
     '401': refusal('The API key is missing or not valid'),
@@ -126,7 +139,7 @@ function completeOperation(method: Method, path: string, operation: OperationObj
     operationId: operationId(operation.operationId ?? ''),
     parameters,
     responses: { ...commonRefusals(method, path, { ...operation, parameters }), ...operation.responses },
-    ...(PUBLIC_PATHS.has(path) ? { security: [] } : {}),
+    ...(isPublic(method.toUpperCase(), path) ? { security: [] } : {}),
   };
 }
 

@@ -10,7 +10,6 @@ const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'
 
 /** First parts of paths that the LangSmith clients call, and what is not supported there. */
 const FEATURES: Readonly<Record<string, string>> = {
-  'feedback/tokens': 'presigned feedback tokens',
   'feedback-configs': 'feedback configurations',
   commits: 'prompts',
   repos: 'prompts',

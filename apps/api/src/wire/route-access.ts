@@ -10,9 +10,17 @@ export const PUBLIC_PATHS: ReadonlySet<string> = new Set([
   '/attachments/{token}',
 ]);
 
-/** @param pattern with parameters as the router spells them */
+/** The same for routes whose path has a secret, by their place in the table below. */
+const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
+  'GET /feedback/tokens/{token}',
+  'POST /feedback/tokens/{token}',
+]);
+
+/** @param pattern with parameters as the router or the OpenAPI document spells them */
 export function isPublic(method: string, pattern: string): boolean {
-  return (method === 'GET' || method === 'HEAD') && PUBLIC_PATHS.has(documentedPath(pattern));
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (isRead && PUBLIC_PATHS.has(documentedPath(pattern))) return true;
+  return PUBLIC_ROUTES.has(routeName(method, pattern));
 }
 
 function documentedPath(pattern: string): string {
@@ -53,6 +61,8 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'DELETE /sessions/{session_id}': WORKSPACE,
   'POST /feedback': WRITE_RUNS,
   'GET /feedback': READ_RUN,
+  'POST /feedback/tokens': WRITE_RUNS,
+  'GET /feedback/tokens': READ_RUN,
   'GET /feedback/{feedback_id}': READ_RUN,
   'PATCH /feedback/{feedback_id}': ['workspace', 'deployment'],
   'DELETE /feedback/{feedback_id}': ['workspace', 'deployment'],

@@ -4,6 +4,8 @@ export const FEEDBACK_LIMITS = Object.freeze({
   ofOne: 1_000,
   /** Of a tenant, for runs that have not arrived. */
   waiting: 10_000,
+  /** Of a run, that may be used. */
+  tokens: 100,
   /** Beyond it a sum of squares could leave the numbers. */
   score: 1e15,
 });

@@ -1,5 +1,4 @@
 import type { Queryable } from '#lib/postgres';
-import type { RunPlace } from '../run/run-place.js';
 
 /** Feedback of a page, beyond which it ends: about 10 MB of statistics at the worst. One run has fewer. */
 const MOST_OF_PAGE = 5_000;
@@ -21,7 +20,7 @@ SELECT at::int, CASE WHEN before < $5 THEN feedback_stats($1, project_id, id, tr
 export async function feedbackStats(
   db: Queryable,
   tenantId: string,
-  runs: readonly Pick<RunPlace, 'id' | 'traceId' | 'projectId'>[],
+  runs: readonly { readonly id: string; readonly traceId: string; readonly projectId: string }[],
 ): Promise<StatsOfPage> {
   if (runs.length === 0) return new Map();
   const { rows } = await db.query<{ at: number; stats: string | null }>(STATS, [

@@ -1,5 +1,4 @@
 import { type Queryable } from '#lib/postgres';
-import type { ProjectReference } from '../project/project-reference.js';
 import { LONGEST_FEEDBACK_WAIT } from './feedback-limits.js';
 
 const AT_ONCE = 1_000;
@@ -42,7 +41,7 @@ export async function joinMissedFeedback(db: Queryable): Promise<void> {
 interface OverdueFeedback {
   readonly tenantId: string;
   readonly runId: string;
-  readonly project: ProjectReference | undefined;
+  readonly project: { readonly kind: 'id'; readonly id: string } | undefined;
 }
 
 /** Drops feedback whose runs did not come, some at a time. @returns some of it; none when there is no more */

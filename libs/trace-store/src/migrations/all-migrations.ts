@@ -4,6 +4,7 @@ import { attachmentTables } from './attachment-tables.js';
 import { feedbackMembers } from './feedback-members.js';
 import { feedbackStats } from './feedback-stats.js';
 import { datasetTables } from './datasets.js';
+import { feedbackTokens } from './feedback-tokens.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runStatistics, runStatisticsFilling } from './run-statistics.js';
@@ -36,5 +37,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     attachmentTables,
     { version: 18, name: 'datasets of projects', transaction: false, perform: () => control.migrate() },
     datasetTables,
+    feedbackTokens,
   ];
 }

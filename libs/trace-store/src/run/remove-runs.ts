@@ -1,5 +1,6 @@
 import { inTransaction, type Connection, type Pool } from '#lib/postgres';
 import { subtractRuns } from '../statistics/subtract-runs.js';
+import { removeTokens } from '../feedback/feedback-token-table.js';
 import type { PayloadStore } from './payload-store.js';
 import { removeAttachments } from './remove-attachments.js';
 import { removeRows } from './remove-rows.js';
@@ -19,6 +20,7 @@ export const REMOVED_AT_ONCE = 1_000;
 function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
   return [
     (client, runs) => removeRows(client, 'feedback', runs),
+    removeTokens,
     (client, runs) => removeRows(client, 'run_pairs', runs),
     (client, runs) => removeRows(client, 'unplaced_runs', runs),
     removeAttachments,

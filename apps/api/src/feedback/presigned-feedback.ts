@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import { TokenBuckets, WrongKeys } from '#lib/http';
+import type { Clock } from '#lib/time';
+import { parseInstant } from '#lib/time';
+import type { FeedbackGrant, NewFeedbackToken, TraceStore } from '#lib/trace-store';
+import type { Workspaces } from '../tenancy/workspaces.js';
+import { invalid } from '../wire/request-pipe.js';
+import { jsonText } from './read-feedback.js';
+import type { TokenFeedbackRequest, TokenRequest } from './token-request.js';
+
+const DEFAULT_SECONDS = 3 * 3600;
+const MOST_SECONDS = 366 * 86_400;
+const MAX_AT_ONCE = 100;
+
+/** Wrong tokens that one address may try in a minute; 122 random bits are not guessed, but each try is a look-up. */
+const WRONG_PER_MINUTE = 60;
+const CHANCES_PER_SECOND = 20;
+/** Uses of one token: a person clicks, a script does not. */
+const USES = { capacity: 30, perSecond: 0.5, most: 10_000 } as const;
+
+/** What is said with a token. */
+export type PresignedContent = Pick<
+  TokenFeedbackRequest,
+  'score' | 'value' | 'correction' | 'comment' | 'metadata'
+>;
+
+/** Feedback without a key: tokens that callers hand out, and what comes back with them. */
+export class PresignedFeedback {
+  readonly #wrong: WrongKeys;
+  readonly #uses: TokenBuckets;
+
+  constructor(
+    private readonly store: Pick<TraceStore, 'feedback' | 'feedbackTokens' | 'projects'>,
+    private readonly workspaces: Pick<Workspaces, 'has'>,
+    private readonly clock: Clock,
+  ) {
+    this.#wrong = new WrongKeys({
+      ...{ perMinute: WRONG_PER_MINUTE, chancesPerSecond: CHANCES_PER_SECOND },
+      ...{ called: 'feedback token', clock },
+    });
+    this.#uses = new TokenBuckets({ ...USES, clock });
+  }
+
+  /** @throws PublicError invalid */
+  async mint(caller: Caller, requests: readonly TokenRequest[], isList: boolean) {
+    if (requests.length > MAX_AT_ONCE)
+      throw invalid([
+        { loc: ['body'], msg: `List should have at most ${MAX_AT_ONCE} items`, type: 'too_long' },
+      ]);
+    const tokens = requests.map((request, at) => this.#tokenOf(request, isList ? ['body', at] : ['body']));
+    const own =
+      caller.scope === 'deployment'
+        ? (await this.store.projects.ensure(caller.tenantId, caller.project)).id
+        : undefined;
+    return this.store.feedbackTokens.mint(caller.tenantId, tokens, own);
+  }
+
+  async list(caller: Caller, runId: string, page: { readonly limit: number; readonly offset: number }) {
+    const { tenantId } = caller;
+    if (caller.scope !== 'deployment') return this.store.feedbackTokens.list(tenantId, runId, page);
+    const own = await this.store.projects.find(tenantId, { name: caller.project });
+    return own ? this.store.feedbackTokens.list(tenantId, runId, page, own.id) : [];
+  }
+
+  /**
+   * Stores feedback of whoever has the token.
+   * @param address of the connection
+   * @throws PublicError not_found, too_many, invalid
+   */
+  async record(token: string, address: string | undefined, said: PresignedContent): Promise<void> {
+    if (!this.#uses.take(token))
+      throw new PublicError('too_many', 'This token was used too often; retry later', [], {
+        retryAfterSeconds: Math.max(1, Math.ceil(this.#uses.secondsUntilNext(token))),
+      });
+    const grant = await this.#find(token, address);
+    const { tenantId, runId, projectId, key, config } = grant;
+    const feedback = {
+      id: grant.feedbackId ?? randomUUID(),
+      ...{ runId, traceId: undefined, projectId: undefined, startTime: undefined, createdAt: undefined },
+      ...{ key, config, place: ['body'] },
+      score: said.score ?? undefined,
+      value: jsonText(said.value),
+      correction: jsonText(said.correction),
+      comment: said.comment ?? undefined,
+      source: JSON.stringify({ type: 'api', metadata: said.metadata ?? {} }),
+      ...{ extra: undefined, isError: undefined, extendsRetention: undefined },
+      ...{ comparativeExperimentId: undefined, feedbackGroupId: undefined },
+    };
+    const own = projectId === undefined ? undefined : { id: projectId, name: 'its own' };
+    await this.store.feedback.create(tenantId, feedback, own);
+  }
+
+  async #find(token: string, address: string | undefined): Promise<FeedbackGrant> {
+    const attempt = this.#wrong.begin(address, token);
+    const grant = await this.store.feedbackTokens.find(token);
+    if (!grant || !this.workspaces.has(grant.tenantId))
+      throw attempt.wrong(
+        new PublicError('not_found', 'The feedback token does not exist or has expired; ask for another'),
+      );
+    attempt.good();
+    return grant;
+  }
+
+  #tokenOf(request: TokenRequest, place: readonly (string | number)[]): NewFeedbackToken {
+    return {
+      runId: request.run_id.toLowerCase(),
+      key: request.feedback_key,
+      config: jsonText(request.feedback_config),
+      feedbackId: request.id?.toLowerCase(),
+      seconds: this.#secondsOf(request, place),
+      place,
+    };
+  }
+
+  #secondsOf(
+    { expires_at: at, expires_in: period }: TokenRequest,
+    place: readonly (string | number)[],
+  ): number {
+    const seconds = at ? this.#secondsUntil(at) : secondsIn(period);
+    if (seconds > 0 && seconds <= MOST_SECONDS) return seconds;
+    throw invalid([
+      {
+        loc: [...place, at ? 'expires_at' : 'expires_in'],
+        msg: 'the token should expire in the future, within 366 days',
+        type: 'value_error',
+      },
+    ]);
+  }
+
+  #secondsUntil(text: string): number {
+    const instant = parseInstant(text, { zone: 'optional' }) ?? 0n;
+    return Number(instant) / 1e6 - this.clock.now().getTime() / 1000;
+  }
+}
+
+function secondsIn(period: TokenRequest['expires_in']): number {
+  if (!period) return DEFAULT_SECONDS;
+  const { days, hours, minutes } = period;
+  return (days ?? 0) * 86_400 + (hours ?? 0) * 3600 + (minutes ?? 0) * 60;
+}

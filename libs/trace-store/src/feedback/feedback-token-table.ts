@@ -1,0 +1,138 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { PublicError } from '#lib/errors';
+import { inTransaction, type Connection, type Pool, type Queryable } from '#lib/postgres';
+import { FEEDBACK_LIMITS } from './feedback-limits.js';
+import type {
+  FeedbackGrant,
+  FeedbackTokens,
+  MintedFeedbackToken,
+  NewFeedbackToken,
+} from './feedback-tokens.js';
+
+/** Any number that no other lock of this database begins with. */
+const TOKENS_LOCK = 7_214_014;
+
+function hashOf(token: string): Buffer {
+  return createHash('sha256').update(token.toLowerCase()).digest();
+}
+
+/** The table `feedback_tokens`. A token has 122 random bits: its hash needs no salt. */
+export class FeedbackTokenTable implements FeedbackTokens {
+  constructor(private readonly pool: Pool) {}
+
+  async mint(
+    tenantId: string,
+    tokens: readonly NewFeedbackToken[],
+    onlyProject?: string,
+  ): Promise<readonly MintedFeedbackToken[]> {
+    if (tokens.length === 0) return [];
+    const minted = tokens.map((token) => ({ ...token, id: randomUUID(), token: randomUUID() }));
+    const ends = await inTransaction(this.pool, async (client) => {
+      await checkRoom(client, tenantId, tokens);
+      const { rows } = await client.query<{ id: string; expires_at: Date }>(
+        `INSERT INTO feedback_tokens (tenant_id, id, hash, run_id, project_id, key, config, feedback_id, expires_at)
+        SELECT $1, t.id, t.hash, t.run_id, $2, t.key, t.config, t.feedback_id,
+          clock_timestamp() + t.seconds * interval '1 second'
+        FROM unnest($3::uuid[], $4::bytea[], $5::uuid[], $6::text[], $7::text[], $8::uuid[], $9::float8[])
+          AS t(id, hash, run_id, key, config, feedback_id, seconds)
+        RETURNING id, expires_at`,
+        [
+          tenantId,
+          onlyProject ?? null,
+          minted.map(({ id }) => id),
+          minted.map(({ token }) => hashOf(token)),
+          minted.map(({ runId }) => runId),
+          minted.map(({ key }) => key),
+          minted.map(({ config }) => config ?? null),
+          minted.map(({ feedbackId }) => feedbackId ?? null),
+          minted.map(({ seconds }) => seconds),
+        ],
+      );
+      return new Map(rows.map((row) => [row.id, row.expires_at]));
+    });
+    return minted.flatMap(({ id, token }) => {
+      const expiresAt = ends.get(id);
+      return expiresAt ? [{ id, token, expiresAt }] : [];
+    });
+  }
+
+  async list(
+    tenantId: string,
+    runId: string,
+    { limit, offset }: { readonly limit: number; readonly offset: number },
+    onlyProject?: string,
+  ): Promise<readonly Omit<MintedFeedbackToken, 'token'>[]> {
+    const { rows } = await this.pool.query<{ id: string; expires_at: Date }>(
+      `SELECT id, expires_at FROM feedback_tokens
+      WHERE tenant_id = $1 AND run_id = $2 AND expires_at > clock_timestamp() AND ($3::uuid IS NULL OR project_id = $3)
+      ORDER BY created_at, id LIMIT $4 OFFSET $5`,
+      [tenantId, runId, onlyProject ?? null, limit, offset],
+    );
+    return rows.map((row) => ({ id: row.id, expiresAt: row.expires_at }));
+  }
+
+  async find(token: string): Promise<FeedbackGrant | undefined> {
+    const { rows } = await this.pool.query<{
+      tenant_id: string;
+      run_id: string;
+      project_id: string | null;
+      key: string;
+      config: string | null;
+      feedback_id: string | null;
+    }>(
+      `SELECT tenant_id, run_id, project_id, key, config, feedback_id FROM feedback_tokens
+      WHERE hash = $1 AND expires_at > clock_timestamp()`,
+      [hashOf(token)],
+    );
+    const [row] = rows;
+    return (
+      row && {
+        tenantId: row.tenant_id,
+        runId: row.run_id,
+        projectId: row.project_id ?? undefined,
+        key: row.key,
+        config: row.config ?? undefined,
+        feedbackId: row.feedback_id ?? undefined,
+      }
+    );
+  }
+}
+
+/** Tokens of one tenant are counted one request after another. */
+async function checkRoom(
+  client: Connection,
+  tenantId: string,
+  tokens: readonly NewFeedbackToken[],
+): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TOKENS_LOCK, tenantId]);
+  const { rows } = await client.query<{ run_id: string; count: number }>(
+    `SELECT run_id, count(*)::int AS count FROM feedback_tokens
+    WHERE tenant_id = $1 AND run_id = ANY ($2::uuid[]) AND expires_at > clock_timestamp() GROUP BY run_id`,
+    [tenantId, [...new Set(tokens.map(({ runId }) => runId))]],
+  );
+  const counts = new Map(rows.map((row) => [row.run_id, row.count]));
+  for (const { runId, place } of tokens) {
+    const count = counts.get(runId) ?? 0;
+    if (count < FEEDBACK_LIMITS.tokens) counts.set(runId, count + 1);
+    else {
+      const msg = `creating a token failed: the run ${runId} has ${FEEDBACK_LIMITS.tokens} that may be used, which is the most; use those, or let them expire`;
+      throw new PublicError('invalid', msg, [{ loc: [...place, 'run_id'], msg, type: 'too_many_tokens' }]);
+    }
+  }
+}
+
+/** Removes tokens of runs that are removed. */
+export async function removeTokens(
+  client: Connection,
+  runs: readonly { readonly tenantId: string; readonly id: string }[],
+): Promise<void> {
+  await client.query('DELETE FROM feedback_tokens WHERE tenant_id = $1 AND run_id = ANY ($2::uuid[])', [
+    runs[0]?.tenantId ?? null,
+    runs.map(({ id }) => id),
+  ]);
+}
+
+/** Removes tokens that may be used no more. */
+export async function removeEndedTokens(db: Queryable): Promise<void> {
+  await db.query('DELETE FROM feedback_tokens WHERE expires_at < clock_timestamp()');
+}
