@@ -389,6 +389,68 @@ describe('agentplane with a platform', () => {
     });
   });
 
+  describe('traces', () => {
+    const [trace, child] = [randomUUID(), randomUUID()];
+    const project = 'traced';
+
+    it('lists, shows and follows what agents did', async () => {
+      const { restUrl, apiKey } = platform.credentials;
+      const start = Date.now() - 60_000;
+      const send = async (post: readonly object[]): Promise<void> => {
+        const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
+        const body = JSON.stringify({ post, patch: [] });
+        expect((await fetch(`${restUrl}/runs/batch`, { method: 'POST', headers, body })).status).toBe(202);
+      };
+      const root = { id: trace, trace_id: trace, name: 'agent', run_type: 'chain', session_name: project };
+      const times = { start_time: start, end_time: start + 2_000 };
+      const usage_metadata = { input_tokens: 3, output_tokens: 4, total_tokens: 7 };
+      await send([
+        { ...root, ...times, inputs: { question: 'why\u001b[2J' } },
+        {
+          ...{ ...root, id: child, parent_run_id: trace, name: 'model', run_type: 'llm' },
+          ...{
+            ...times,
+            start_time: start + 1_000,
+            error: 'first line\nsecond',
+            outputs: { usage_metadata },
+          },
+        },
+      ]);
+      const listed = await run('traces', 'list', '--project', project);
+      expect(listed).toMatch(
+        new RegExp(`^TRACE +NAME +STATUS +STARTED.*\n${trace} +agent +success.* 2.00 s`),
+      );
+      expect(listed.trim().split('\n')).toHaveLength(2);
+      const filter = 'gt(total_tokens, 6)';
+      const words = ['traces', 'list', '--project', project, '--children', '--errors', '--filter', filter];
+      expect(await run(...words, '-o', 'name')).toBe(`${child}\n`);
+      const shown = await run('traces', 'show', child);
+      expect(shown).toMatch(/^agent +chain +success +2\.00 s.*█{24}$/m);
+      expect(shown).toMatch(/^└─ model +llm +error +1\.00 s +7 .*·{12}█{12} +first line$/m);
+      const values = await run('traces', 'show', trace, '--values');
+      expect(values).toContain('question: "why\\e[2J"');
+      const following = startAgentplane([
+        ...['traces', 'tail', '--project', project],
+        '--data',
+        platform.dataFolder,
+      ]);
+      const later = randomUUID();
+      const now = { start_time: Date.now(), end_time: Date.now() + 5_000 };
+      await send([{ ...root, ...now, id: later, trace_id: later }]);
+      await waitUntil('the line of the trace', () => following.output().includes(later), 30_000);
+      expect(following.output()).not.toContain(trace);
+      expect(await following.stop()).not.toBe(1);
+    }, 120_000);
+
+    it('names what does not exist', async () => {
+      const missing = await attempt('traces', 'show', randomUUID());
+      expect([missing.code, missing.complaint]).toEqual([3, expect.stringContaining('traces list')]);
+      expect((await attempt('traces', 'show', 'x')).code).toBe(2);
+      expect((await attempt('traces', 'list', '--project', 'absent')).code).toBe(3);
+      expect((await attempt('traces', 'list', '--filter', 'eq(')).complaint).toContain('expected');
+    });
+  });
+
   describe('export create', () => {
     it('exports a project, and waits with progress until it is complete', async () => {
       const words = ['--project', 'sample-agent', '--last', '1h', '--compression', 'gzip', '--wait'];

@@ -11,6 +11,7 @@ import { KEY_COMMANDS } from './keys/keys-rows.js';
 import { NEW_COMMAND } from './new/new-rows.js';
 import { OBJECT_COMMANDS } from './objects/object-rows.js';
 import { OUTPUT } from './output/output-option.js';
+import { TRACE_COMMANDS } from './traces/traces-rows.js';
 
 /** What each noun with verbs is about. */
 export const GROUPS: Readonly<Record<string, string>> = {
@@ -18,6 +19,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   export: 'exports of runs as Parquet files',
   image: 'images of agents on this machine',
   keys: 'API keys of a workspace',
+  traces: 'what agents did, run by run',
 };
 
 const UP_COMMAND = command(UP, async () => {
@@ -100,6 +102,7 @@ export const COMMANDS: readonly Command[] = [
   ...OBJECT_COMMANDS,
   DEPLOY_COMMAND,
   ...EXPORT_COMMANDS,
+  ...TRACE_COMMANDS,
   ...IMAGE_COMMANDS,
   ...KEY_COMMANDS,
   ...CONTEXT_COMMANDS,

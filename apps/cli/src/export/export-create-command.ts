@@ -25,6 +25,7 @@ export interface ExportCreateFlags extends TargetFlags {
   readonly last: string | undefined;
   readonly format: BulkExport['spec']['formatVersion'] | undefined;
   readonly compression: BulkExport['spec']['compression'] | undefined;
+  readonly filter: string | undefined;
   readonly fields: string | undefined;
   readonly namespace: string | undefined;
   readonly wait: boolean;
@@ -41,7 +42,7 @@ export async function createExport(name: string | undefined, flags: ExportCreate
   const window = windowOf(flags);
   return await withKube(resolveTarget(flags), async ({ client, connection }) => {
     const namespace = flags.namespace ?? connection.namespace;
-    const { format, compression, fields } = flags;
+    const { format, compression, filter, fields } = flags;
     const metadata = { name: name ?? nameFor(project), namespace };
     const made = await client.create(RESOURCES.BulkExport, {
       metadata,
@@ -51,6 +52,7 @@ export async function createExport(name: string | undefined, flags: ExportCreate
         ...window,
         ...(format === undefined ? {} : { formatVersion: format }),
         ...(compression === undefined ? {} : { compression }),
+        ...(filter === undefined ? {} : { filter }),
         ...(fields === undefined ? {} : { exportFields: fields.split(',').map((field) => field.trim()) }),
       } as BulkExport['spec'],
     });

@@ -7,7 +7,7 @@ import { oneOf } from '../one-of.js';
 const FORMATS = ['v1', 'v2_beta'] as const;
 const COMPRESSIONS = ['none', 'gzip', 'snappy', 'zstd'] as const;
 
-function parseTime(text: string): string {
+export function parseTime(text: string): string {
   const at = Date.parse(text);
   if (!/^\d{4}-\d\d-\d\d/.test(text) || Number.isNaN(at))
     throw new Error('must look like 2026-05-01T00:00:00Z');
@@ -36,6 +36,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
           oneOf(COMPRESSIONS),
           COMPRESSIONS,
         ),
+        filter: optional('--filter <text>', 'condition on the runs, such as \'eq(status, "error")\''),
         fields: optional('--fields <columns>', 'columns, separated by commas; all by default'),
         wait: toggle('--wait', 'wait until it is complete, with progress'),
         timeout: timeoutOption('1h'),

@@ -5,7 +5,7 @@ const NARROWEST = 3;
 
 /** Rows under their headings; columns are as wide as their longest cell. */
 export function renderTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [headings, ...rows.map((row) => row.map(shown))];
+  const lines = [headings, ...rows.map((row) => row.map(cellText))];
   const widths = headings.map((_, at) => Math.max(NARROWEST, ...lines.map((row) => (row[at] ?? '').length)));
   return lines
     .map((row) =>
@@ -19,7 +19,7 @@ export function renderTable(headings: readonly string[], rows: readonly (readonl
 }
 
 /** In one line: a cell must not pass for another row. */
-function shown(cell: string): string {
+export function cellText(cell: string): string {
   const lines = visibleText(cell).split('\n');
   return lines.length === 1
     ? lines.join('')

@@ -1,0 +1,31 @@
+import type { ReadRun } from './read-runs.js';
+
+/** `812 ms`, `3.41 s`, `2m 05s`; empty while the run lasts. */
+export function latencyText(seconds: number | null): string {
+  if (seconds === null) return '';
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 100) return `${seconds.toFixed(2)} s`;
+  const whole = Math.round(seconds);
+  return `${Math.floor(whole / 60)}m ${String(whole % 60).padStart(2, '0')}s`;
+}
+
+/** Empty where nothing is known; in the unit in which costs are sent. */
+export function costText(cost: string | null): string {
+  if (cost === null) return '';
+  const number = Number(cost);
+  return number === 0 ? '0' : number.toFixed(number < 0.01 ? 6 : 4);
+}
+
+export function tokensText({ total_tokens: tokens }: ReadRun): string {
+  return tokens === 0 ? '' : String(tokens);
+}
+
+/** The first line of an error. */
+export function errorLine({ error }: ReadRun): string {
+  return error?.trim().split('\n', 1)[0] ?? '';
+}
+
+/** To the second: tables are read by people. */
+export function timeText(time: string): string {
+  return `${time.slice(0, 19)}Z`;
+}

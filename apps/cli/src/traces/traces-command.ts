@@ -1,0 +1,177 @@
+import { visibleText } from '#lib/command-line';
+import { EXIT } from '#lib/lifecycle';
+import { systemClock } from '#lib/time';
+import { CommandError } from '../command-error.js';
+import { resolveTarget, type TargetFlags } from '../context/target.js';
+import type { OutputFormat } from '../output/output-format.js';
+import { renderDocument, renderItems, type Shape } from '../output/print-items.js';
+import { cellText } from '../output/render-table.js';
+import { RestClient } from '../rest/rest-client.js';
+import { projectIdOf, type ReadRun, readRuns, type RunsWanted, readWholeRun } from './read-runs.js';
+import { costText, errorLine, latencyText, timeText, tokensText } from './run-cells.js';
+import { treeRows, type TreeRow } from './trace-tree.js';
+
+/** Which runs are meant. */
+export interface TracesFlags extends TargetFlags {
+  /** Undefined: of all projects. */
+  readonly project: string | undefined;
+  readonly filter: string | undefined;
+  readonly errors: boolean;
+}
+
+export interface TracesListFlags extends TracesFlags {
+  readonly last: number | undefined;
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly children: boolean;
+  readonly limit: number;
+  readonly output: OutputFormat;
+}
+
+/** Most runs of one trace that are shown. */
+const MOST_OF_TRACE = 5_000;
+
+const SHAPE: Shape<ReadRun> = {
+  nameOf: ({ id }) => id,
+  columns: [
+    { heading: 'TRACE', cell: (run) => run.trace_id },
+    { heading: 'RUN', isWide: true, cell: ({ id }) => id },
+    { heading: 'NAME', cell: ({ name }) => name },
+    { heading: 'TYPE', isWide: true, cell: (run) => run.run_type },
+    { heading: 'STATUS', cell: ({ status }) => status },
+    { heading: 'STARTED', cell: (run) => timeText(run.start_time) },
+    { heading: 'LATENCY', cell: ({ latency }) => latencyText(latency) },
+    { heading: 'TOKENS', cell: tokensText },
+    { heading: 'COST', cell: (run) => costText(run.total_cost) },
+    { heading: 'THREAD', isWide: true, cell: (run) => run.thread_id ?? '' },
+    { heading: 'TAGS', isWide: true, cell: ({ tags }) => tags.join(',') },
+    { heading: 'ERROR', cell: errorLine },
+  ],
+};
+
+const TREE_SHAPE: Shape<TreeRow> = {
+  nameOf: ({ run }) => run.id,
+  columns: [
+    { heading: 'NAME', cell: ({ title }) => title },
+    { heading: 'RUN', isWide: true, cell: ({ run }) => run.id },
+    { heading: 'TYPE', cell: ({ run }) => run.run_type },
+    { heading: 'STATUS', cell: ({ run }) => run.status },
+    { heading: 'LATENCY', cell: ({ run }) => latencyText(run.latency) },
+    { heading: 'TOKENS', cell: ({ run }) => tokensText(run) },
+    { heading: 'COST', cell: ({ run }) => costText(run.total_cost) },
+    { heading: 'TIME', cell: ({ bar }) => bar },
+    { heading: 'ERROR', cell: ({ run }) => errorLine(run) },
+  ],
+};
+
+function openRest(flags: TargetFlags): RestClient {
+  return new RestClient(resolveTarget(flags).rest);
+}
+
+async function wantedBy(rest: RestClient, { project, filter, errors }: TracesFlags): Promise<RunsWanted> {
+  return {
+    ...(project === undefined ? {} : { session: [await projectIdOf(rest, project)] }),
+    ...(filter === undefined ? {} : { filter }),
+    ...(errors ? { error: true } : {}),
+  };
+}
+
+/** `agentplane traces list`: the newest first. */
+export async function listTraces(flags: TracesListFlags): Promise<number> {
+  const { last, from, to, children, limit, output } = flags;
+  if (last !== undefined && (from !== undefined || to !== undefined))
+    throw new CommandError('usage', 'the time is either --last, or --from and --to');
+  const start = last === undefined ? from : new Date(systemClock.now().getTime() - last).toISOString();
+  const rest = openRest(flags);
+  const { runs, hasMore } = await readRuns(
+    rest,
+    {
+      ...(await wantedBy(rest, flags)),
+      ...(children ? {} : { is_root: true }),
+      ...(start === undefined ? {} : { start_time: start }),
+      ...(to === undefined ? {} : { end_time: to }),
+    },
+    limit,
+  );
+  process.stdout.write(await renderItems(output, runs, SHAPE));
+  if (hasMore) process.stderr.write(`There are more than these ${runs.length}: --limit shows more.\n`);
+  return EXIT.ok;
+}
+
+/** `agentplane traces show ID`: the trace of a run as a tree. */
+export async function showTrace(
+  id: string,
+  flags: TargetFlags & { readonly values: boolean; readonly output: OutputFormat },
+): Promise<number> {
+  const rest = openRest(flags);
+  const named = await readWholeRun(rest, id);
+  const trace = String(named['trace_id']);
+  const { runs, hasMore } = await readRuns(rest, { trace, order: 'asc' }, MOST_OF_TRACE);
+  const rows = treeRows(runs, systemClock.now().getTime());
+  const { output, values } = flags;
+  if (output.kind === 'table' || output.kind === 'wide') {
+    process.stdout.write(`trace ${trace}, project ${String(named['session_id'])}\n\n`);
+    process.stdout.write(await renderItems(output, rows, TREE_SHAPE));
+    if (values) await printValues(named);
+  } else if (output.kind === 'name') process.stdout.write(await renderItems(output, rows, TREE_SHAPE));
+  else process.stdout.write(await renderDocument(output, values ? named : rows.map(({ run }) => run)));
+  if (hasMore)
+    process.stderr.write(
+      `The trace has more than these ${runs.length} runs; those that began first are shown.\n`,
+    );
+  return EXIT.ok;
+}
+
+/** Inputs, outputs and error of the run that was named. */
+async function printValues(run: Readonly<Record<string, unknown>>): Promise<void> {
+  for (const name of ['inputs', 'outputs', 'error'] as const) {
+    const value = run[name];
+    if (value === null || value === undefined) continue;
+    const text = typeof value === 'string' ? `${value}\n` : await renderDocument({ kind: 'yaml' }, value);
+    process.stdout.write(`\n${name} of ${String(run['name'])}:\n${visibleText(text)}`);
+  }
+}
+
+/** Between two looks. */
+const LOOK_MS = 2_000;
+/** Runs arrive after they began, and end later: each look goes back so far. */
+const LOOK_BACK_MS = 10 * 60_000;
+/** Ids that are remembered as printed. */
+const MOST_REMEMBERED = 20_000;
+const MOST_AT_ONCE = 1_000;
+
+/** `agentplane traces tail`: a line for each trace when it has ended, until Ctrl-C. */
+export async function tailTraces(flags: TracesFlags): Promise<number> {
+  const rest = openRest(flags);
+  const wanted: RunsWanted = { ...(await wantedBy(rest, flags)), is_root: true };
+  const begun = systemClock.now().getTime();
+  const printed = new Set<string>();
+  process.stderr.write('Waiting for traces that end from now on; Ctrl-C ends this.\n');
+  for (;;) {
+    const from = new Date(systemClock.now().getTime() - LOOK_BACK_MS).toISOString();
+    const { runs } = await readRuns(rest, { ...wanted, start_time: from }, MOST_AT_ONCE);
+    const ended = runs.filter(
+      ({ id, end_time: end }) => end !== null && Date.parse(end) >= begun && !printed.has(id),
+    );
+    for (const run of [...ended].sort(
+      (a, b) => Date.parse(a.end_time ?? '') - Date.parse(b.end_time ?? ''),
+    )) {
+      printed.add(run.id);
+      process.stdout.write(lineOf(run));
+    }
+    for (const id of printed) {
+      if (printed.size <= MOST_REMEMBERED) break;
+      printed.delete(id);
+    }
+    await systemClock.sleep(LOOK_MS);
+  }
+}
+
+/** One line; columns of a table would need the widest cell of those to come. */
+function lineOf(run: ReadRun): string {
+  const cells = [
+    ...[timeText(run.end_time ?? run.start_time), run.trace_id, run.status.padEnd(11)],
+    ...[latencyText(run.latency).padStart(8), run.name, errorLine(run)],
+  ];
+  return `${cellText(cells.join('  ')).trimEnd()}\n`;
+}
