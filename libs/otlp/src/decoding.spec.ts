@@ -152,6 +152,27 @@ describe('decoding of spans', () => {
     }
   });
 
+  it('leaves long texts out of a span, and refuses one that has far too much of everything', () => {
+    const [long, short] = ['x'.repeat(8_000_000), 'y'.repeat(400_000)];
+    const texts = [long, short, short, 'z'].map((text, at) => attribute(`a${at}`, { stringValue: text }));
+    const sent = request([{ traceId: TRACE, spanId: SPAN, attributes: texts }]);
+    for (const spans of [[...protobufSpans(encodeRequest(sent))], fromJson(sent)]) {
+      expect(spans[0]?.span.leftOut).toBe(2);
+      expect([...(spans[0]?.span.attributes.keys() ?? [])]).toEqual(['a0', 'a3']);
+    }
+    // attributes of two bytes each
+    const many = Buffer.alloc(2 * 130_000, Buffer.from([0x4a, 0x00]));
+    const inside = (body: Buffer): Buffer => {
+      const length = [0x80 | (body.length & 0x7f), 0x80 | ((body.length >> 7) & 0x7f), body.length >> 14];
+      return Buffer.concat([Buffer.from(length), body]);
+    };
+    const nested = [0x12, 0x12, 0x0a].reduce(
+      (body, tag) => Buffer.concat([Buffer.from([tag]), inside(body)]),
+      many,
+    );
+    expect(whyNot(() => [...protobufSpans(nested)]).isTooLarge).toBe(true);
+  });
+
   it('refuses too many spans and groups as too large', () => {
     // two bytes each
     const scopes = Buffer.alloc(2 * 20_001, Buffer.from([0x12, 0x00]));

@@ -1,8 +1,10 @@
 import { SPAN_BOUNDS } from './span.js';
+import { UnreadableRequestError } from './unreadable-request-error.js';
 
 /** Counts what one span, or one resource, brings. */
 export class SpanCount {
   #values = 0;
+  #textBytes = 0;
   #leftOut = 0;
 
   /** Whether one more value may be kept; one that may not is counted as left out. */
@@ -11,14 +13,28 @@ export class SpanCount {
       this.#values++;
       return true;
     }
-    this.#leftOut++;
-    return false;
+    return this.#leaveOut();
+  }
+
+  /** Whether a text of so many bytes may be kept. */
+  takesText(bytes: number): boolean {
+    if (this.#textBytes + bytes > SPAN_BOUNDS.textBytes) return this.#leaveOut();
+    this.#textBytes += bytes;
+    return true;
   }
 
   /** Whether a list that has so many items may have one more. */
   takesOneMore(has: number, most: number): boolean {
-    if (has < most) return true;
-    this.#leftOut++;
+    return has < most || this.#leaveOut();
+  }
+
+  /** @throws UnreadableRequestError when it takes more time to count them than a span may */
+  #leaveOut(): false {
+    if (++this.#leftOut > SPAN_BOUNDS.leftOut)
+      throw new UnreadableRequestError(
+        `a span, or a resource, has over ${SPAN_BOUNDS.leftOut} attributes, values, events or links too many`,
+        true,
+      );
     return false;
   }
 

@@ -70,4 +70,8 @@ export const SPAN_BOUNDS = {
   links: 100,
   values: 20_000,
   depth: 16,
+  /** Of all values together. A byte may take six in JSON. */
+  textBytes: 8_388_608,
+  /** More than that are refused with their request. */
+  leftOut: 100_000,
 } as const;

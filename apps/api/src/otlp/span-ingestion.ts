@@ -22,7 +22,7 @@ import type { SpanEncoding } from './span-encoding.js';
 const FULL_BYTES = 8_388_608;
 const FULL_SPANS = 500;
 /** Spans that are mapped before other requests have their turn. */
-const MAPPED_AT_ONCE = 50;
+const MAPPED_AT_ONCE = 10;
 const LONG_BYTES = 262_144;
 /** What is parsed takes about as much again as its text. */
 const PARSED_JSON = 2;

@@ -99,7 +99,8 @@ function readValue(value: unknown, count: SpanCount, depth: number): AttributeVa
   switch ((name ?? '').replaceAll('_', '').toLowerCase()) {
     case 'stringvalue':
     case 'bytesvalue':
-      return typeof content === 'string' ? content : null;
+      if (typeof content !== 'string') return null;
+      return count.takesText(content.length) ? content : undefined;
     case 'boolvalue':
       return content === true;
     case 'intvalue':

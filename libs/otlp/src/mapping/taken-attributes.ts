@@ -48,11 +48,12 @@ export class TakenAttributes {
   /** A list that was spread over attributes: `prefix.0.role`, `prefix.0.content`, `prefix.1.role`. */
   takeList(prefix: string): readonly AttributeValue[] | undefined {
     const spread: (readonly [string, AttributeValue])[] = [];
+    const above = `${prefix}.`;
     for (const [name, value] of this.#attributes) {
-      const first = name.charCodeAt(prefix.length + 1);
-      if (!name.startsWith(`${prefix}.`) || first < 0x30 || first > 0x39) continue;
+      const first = name.charCodeAt(above.length);
+      if (!(first >= 0x30 && first <= 0x39) || !name.startsWith(above)) continue;
       this.#taken.add(name);
-      spread.push([name.slice(prefix.length + 1), value]);
+      spread.push([name.slice(above.length), value]);
     }
     if (spread.length === 0) return undefined;
     const nested = nestAttributes(spread);

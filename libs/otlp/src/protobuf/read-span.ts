@@ -34,19 +34,20 @@ export function readSpan(reader: WireReader): Span {
     const { field, type } = reader;
     if (type === WIRE.bytes && field === 1) span.traceId = idOf(reader);
     else if (type === WIRE.bytes && field === 2) span.spanId = idOf(reader);
-    else if (type === WIRE.bytes && field === 3) span.traceState = reader.text();
+    else if (type === WIRE.bytes && field === 3) span.traceState = reader.name();
     else if (type === WIRE.bytes && field === 4) span.parentSpanId = idOf(reader);
-    else if (type === WIRE.bytes && field === 5) span.name = reader.text();
+    else if (type === WIRE.bytes && field === 5) span.name = reader.name();
     else if (type === WIRE.varint && field === 6) span.kind = Number(reader.varint());
     else if (type === WIRE.fixed64 && field === 7) span.startTimeUnixNano = reader.fixed64();
     else if (type === WIRE.fixed64 && field === 8) span.endTimeUnixNano = reader.fixed64();
     else if (type === WIRE.bytes && field === 9) readAttribute(reader, attributes, count);
     else if (type === WIRE.bytes && field === 11) {
-      const message = reader.message();
-      if (count.takesOneMore(events.length, SPAN_BOUNDS.events)) events.push(readEvent(message, count));
+      if (count.takesOneMore(events.length, SPAN_BOUNDS.events))
+        events.push(readEvent(reader.message(), count));
+      else reader.skip();
     } else if (type === WIRE.bytes && field === 13) {
-      const message = reader.message();
-      if (count.takesOneMore(links.length, SPAN_BOUNDS.links)) links.push(readLink(message, count));
+      if (count.takesOneMore(links.length, SPAN_BOUNDS.links)) links.push(readLink(reader.message(), count));
+      else reader.skip();
     } else if (type === WIRE.bytes && field === 15) readStatus(reader.message(), span);
     else reader.skip();
   }
@@ -60,7 +61,7 @@ function readEvent(reader: WireReader, count: SpanCount): SpanEvent {
   while (reader.next()) {
     const { field, type } = reader;
     if (type === WIRE.fixed64 && field === 1) event.timeUnixNano = reader.fixed64();
-    else if (type === WIRE.bytes && field === 2) event.name = reader.text();
+    else if (type === WIRE.bytes && field === 2) event.name = reader.name();
     else if (type === WIRE.bytes && field === 3) readAttribute(reader, attributes, count);
     else reader.skip();
   }
@@ -82,7 +83,7 @@ function readLink(reader: WireReader, count: SpanCount): SpanLink {
 
 function readStatus(reader: WireReader, span: Draft<Span>): void {
   while (reader.next())
-    if (reader.field === 2 && reader.type === WIRE.bytes) span.statusMessage = reader.text();
+    if (reader.field === 2 && reader.type === WIRE.bytes) span.statusMessage = reader.name();
     else if (reader.field === 3 && reader.type === WIRE.varint) span.statusCode = Number(reader.varint());
     else reader.skip();
 }
@@ -91,8 +92,8 @@ function readStatus(reader: WireReader, span: Draft<Span>): void {
 export function readScope(reader: WireReader): InstrumentationScope {
   const scope = { name: '', version: '' };
   while (reader.next())
-    if (reader.field === 1 && reader.type === WIRE.bytes) scope.name = reader.text();
-    else if (reader.field === 2 && reader.type === WIRE.bytes) scope.version = reader.text();
+    if (reader.field === 1 && reader.type === WIRE.bytes) scope.name = reader.name();
+    else if (reader.field === 2 && reader.type === WIRE.bytes) scope.version = reader.name();
     else reader.skip();
   return scope;
 }

@@ -7,19 +7,24 @@ function finite(value: number): number | string {
   return Number.isFinite(value) ? value : String(value);
 }
 
+function textOf(reader: WireReader, count: SpanCount, encoding: 'utf8' | 'base64'): string | undefined {
+  const bytes = reader.bytes();
+  return count.takesText(bytes.length) ? bytes.toString(encoding) : undefined;
+}
+
 /** `AnyValue`; undefined where it is left out. */
 function readValue(reader: WireReader, count: SpanCount, depth: number): AttributeValue | undefined {
   if (!count.takes(depth)) return undefined;
-  let value: AttributeValue = null;
+  let value: AttributeValue | undefined = null;
   while (reader.next()) {
     const { field, type } = reader;
-    if (field === 1 && type === WIRE.bytes) value = reader.text();
+    if (field === 1 && type === WIRE.bytes) value = textOf(reader, count, 'utf8');
     else if (field === 2 && type === WIRE.varint) value = reader.varint() !== 0n;
     else if (field === 3 && type === WIRE.varint) value = integer(BigInt.asIntN(64, reader.varint()));
     else if (field === 4 && type === WIRE.fixed64) value = finite(reader.double());
     else if (field === 5 && type === WIRE.bytes) value = readList(reader.message(), count, depth);
     else if (field === 6 && type === WIRE.bytes) value = readMap(reader.message(), count, depth);
-    else if (field === 7 && type === WIRE.bytes) value = reader.bytes().toString('base64');
+    else if (field === 7 && type === WIRE.bytes) value = textOf(reader, count, 'base64');
     else reader.skip();
   }
   return value;
@@ -58,12 +63,16 @@ function readPair(
   depth: number,
 ): readonly [string, AttributeValue | undefined] {
   let name = '';
-  let value: AttributeValue | undefined = null;
+  let value: AttributeValue | undefined;
+  let hasValue = false;
   while (reader.next())
-    if (reader.field === 1 && reader.type === WIRE.bytes) name = reader.text();
-    else if (reader.field === 2 && reader.type === WIRE.bytes)
+    if (reader.field === 1 && reader.type === WIRE.bytes) name = reader.name();
+    else if (reader.field === 2 && reader.type === WIRE.bytes) {
       value = readValue(reader.message(), count, depth);
-    else reader.skip();
+      hasValue = true;
+    } else reader.skip();
+  // pairs of two bytes count as well
+  if (!hasValue && count.takes(depth)) value = null;
   return [name, value];
 }
 
@@ -73,9 +82,8 @@ export function readAttribute(
   attributes: Map<string, AttributeValue>,
   count: SpanCount,
 ): void {
-  const message = reader.message();
-  if (!count.takesOneMore(attributes.size, SPAN_BOUNDS.attributes)) return;
-  const [name, value] = readPair(message, count, 0);
+  if (!count.takesOneMore(attributes.size, SPAN_BOUNDS.attributes)) return reader.skip();
+  const [name, value] = readPair(reader.message(), count, 0);
   if (value !== undefined) attributes.set(name, value);
 }
 

@@ -1,5 +1,7 @@
 import { UnreadableRequestError } from '../unreadable-request-error.js';
 
+const MAX_NAME_BYTES = 65_536;
+
 /** Types of fields on the wire. */
 export const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
@@ -19,7 +21,7 @@ export class WireReader {
   /** Goes to the next field; false at the end of the message. @throws UnreadableRequestError */
   next(): boolean {
     if (this.at >= this.end) return false;
-    const tag = Number(this.varint());
+    const tag = this.#whole();
     this.field = Math.floor(tag / 8);
     this.type = tag % 8;
     if (this.field === 0 || tag > 0xffff_ffff) this.fail('the number of a field is invalid');
@@ -53,18 +55,18 @@ export class WireReader {
 
   /** A view, no copy. */
   bytes(): Buffer {
-    const length = Number(this.varint());
+    const length = this.#whole();
     const start = this.#take(length);
     return this.buffer.subarray(start, start + length);
   }
 
-  /** Bytes that are not UTF-8 become U+FFFD. */
-  text(): string {
-    return this.bytes().toString('utf8');
+  /** Of a name: bytes that are not UTF-8 become U+FFFD, and what comes after its first 64 KiB is cut off. */
+  name(): string {
+    return this.bytes().toString('utf8', 0, MAX_NAME_BYTES);
   }
 
   message(): WireReader {
-    const length = Number(this.varint());
+    const length = this.#whole();
     const start = this.#take(length);
     return new WireReader(this.buffer, start, start + length);
   }
@@ -73,13 +75,24 @@ export class WireReader {
   skip(): void {
     if (this.type === WIRE.varint) this.varint();
     else if (this.type === WIRE.fixed64) this.#take(8);
-    else if (this.type === WIRE.bytes) this.#take(Number(this.varint()));
+    else if (this.type === WIRE.bytes) this.#take(this.#whole());
     else if (this.type === WIRE.fixed32) this.#take(4);
     else this.fail(`a field has the unknown type ${this.type}`);
   }
 
   fail(what: string): never {
     throw new UnreadableRequestError(`the body is no ExportTraceServiceRequest: ${what} at byte ${this.at}`);
+  }
+
+  /** Of tags and lengths: a number at once, beyond 2 ** 53 not exactly, which no body is long enough for. */
+  #whole(): number {
+    let value = 0;
+    for (let scale = 1; scale < 2 ** 70; scale *= 128) {
+      const byte = this.#byte();
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+    }
+    return this.fail('a number is longer than 64 bits');
   }
 
   #byte(): number {
