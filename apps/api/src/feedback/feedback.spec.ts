@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
+import { waitFor } from '#lib/testing';
 import type { TestAnswer } from '../testdata/running-api.js';
 import { testApi } from '../testdata/test-api.js';
 
@@ -271,6 +272,22 @@ describe('POST /runs/multipart', () => {
     expect((await judge(one)).json.detail).toMatchObject([{ loc: ['body'], type: 'too_many_feedback' }]);
     const [name = ''] = many[0] ?? [];
     expect((await judge({ ...one, id: name.slice(9), score: 2 })).status).toBe(200);
+  });
+});
+
+describe('DELETE /sessions/{id}', () => {
+  it('takes feedback of the project and of its runs along', async () => {
+    const run = await sendRun({ session_name: 'to be deleted' });
+    const session_id = await projectId('to be deleted');
+    const made = await Promise.all(
+      [{ run_id: run.id }, { session_id }, { run_id: randomUUID(), session_id }].map(
+        async (about) => (await judge({ ...about, key: 'k' })).json.id as string,
+      ),
+    );
+    expect((await tenant.call('DELETE', `/sessions/${session_id}`)).status).toBe(202);
+    const statuses = async () =>
+      Promise.all(made.map(async (id) => (await tenant.call('GET', `/feedback/${id}`)).status));
+    await waitFor(async () => (await statuses()).every((status) => status === 404));
   });
 });
 

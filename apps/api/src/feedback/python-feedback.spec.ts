@@ -27,7 +27,9 @@ describe('feedback of the Python client', () => {
         read: [null, { a: 1 }, { e: 1 }, 'model'],
         group: true,
         found: false,
-        stats: { alone: 1, batch: 1 },
+        by_token: [['by token', { page: 1 }]],
+        tokens: [2, 3],
+        stats: { alone: 1, batch: 1, thumb: 1 },
       });
     });
   else it.skip('needs langsmith: set AGENTPLANE_TEST_PYTHON to a Python that has it', () => undefined);

@@ -46,6 +46,11 @@ try:
     found = True
 except Exception as error:  # noqa: BLE001
     found = "not found" not in str(error)
+token = client.create_presigned_feedback_token(run.id, "thumb")
+client.create_feedback_from_token(token.url, score=1, comment="by token", metadata={"page": 1})
+pair = client.create_presigned_feedback_tokens(run.id, ["a", "b"])
+by_token = list(client.list_feedback(run_ids=[run.id], feedback_key=["thumb"]))
+tokens = list(client.list_presigned_feedback_tokens(run.id))
 read = client.read_feedback(alone.id)
 stats = client.read_run(run.id).feedback_stats
 json.dump(
@@ -57,6 +62,8 @@ json.dump(
         "read": [read.value, read.correction, read.extra, read.feedback_source.type],
         "group": read.feedback_group_id == alone.feedback_group_id,
         "found": found,
+        "by_token": [[one.comment, one.feedback_source.metadata] for one in by_token],
+        "tokens": [len(pair), len(tokens)],
         "stats": {key: value["n"] for key, value in stats.items()},
     },
     sys.stdout,
