@@ -82,6 +82,10 @@ const LIST_RUNS: RouteRequest = {
   bodies: ({ ids }) => [{ session: [ids.session_id] }, { session_id: ids.session_id, trace: ids.run_id }],
 };
 const IN_PROJECT = ({ ids }: Named): string => `project_id=${ids.session_id}&selects=ID,INPUTS`;
+const IN_PROJECT_OF_THREAD = ({ ids }: Named): string => `project_id=${ids.session_id}&selects=INPUTS`;
+const GROUP_RUNS: RouteRequest = {
+  bodies: ({ ids }) => [{ session_id: ids.session_id, group_by: 'conversation' }],
+};
 const PROBLEMS: RouteRequest = {
   query: 'limit=100',
   tells: ['run_id', 'posted_run_id', 'patched_run_id'],
@@ -131,6 +135,13 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v1/runs': WRITE_RUN,
   'POST /runs/query': LIST_RUNS,
   'POST /runs/stats': LIST_RUNS,
+  'POST /runs/group': GROUP_RUNS,
+  'POST /api/v1/runs/group': GROUP_RUNS,
+  'POST /api/v2/threads/query': { bodies: ({ ids }) => [{ project_id: ids.session_id }] },
+  'GET /api/v2/threads/{thread_id}/traces': {
+    path: ({ ids }) => ({ thread_id: ids.run_id }),
+    query: IN_PROJECT_OF_THREAD,
+  },
   'POST /api/v1/runs/stats': LIST_RUNS,
   'POST /api/v1/runs/query': LIST_RUNS,
   'POST /api/v2/runs/query': {

@@ -10,6 +10,7 @@ import { ListenerModule } from './listener/listener-module.js';
 import { OtlpModule } from './otlp/otlp-module.js';
 import { StatisticsModule } from './statistics/statistics-module.js';
 import { TenancyModule } from './tenancy/tenancy-module.js';
+import { ThreadsModule } from './thread/threads-module.js';
 import { TraceModule } from './trace/trace-module.js';
 import { OpenApiController } from './wire/openapi-controller.js';
 
@@ -21,6 +22,7 @@ const FEATURES = [
   OtlpModule,
   StatisticsModule,
   DatasetModule,
+  ThreadsModule,
   DeploymentModule,
   ListenerModule,
   BulkExportModule,

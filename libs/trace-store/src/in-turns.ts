@@ -9,6 +9,8 @@ import { RefusalLine } from './problem/refusal-line.js';
 import type { Projects } from './project/project.js';
 import { statisticsOfProjects, statisticsOfRuns } from './summary/read-statistics.js';
 import type { Statistics } from './summary/run-statistics.js';
+import { readThreads } from './thread/read-threads.js';
+import type { Threads } from './thread/thread.js';
 import type { Erasures } from './erasure/erasure.js';
 import type { TenantTurns } from './tenant-turns.js';
 
@@ -104,11 +106,19 @@ export function erasuresInTurns(erasures: Erasures, turns: TenantTurns): Erasure
   return { erase: (tenantId, ...given) => turns.run(tenantId, () => erasures.erase(tenantId, ...given)) };
 }
 
-export function statisticsInTurns(pool: Pool, turns: TenantTurns): Statistics {
+export function statisticsInTurns(
+  pool: Pool,
+  turns: TenantTurns,
+): { readonly statistics: Statistics; readonly threads: Threads } {
   return {
-    ofRuns: (tenantId, search) => turns.run(tenantId, () => statisticsOfRuns(pool, tenantId, search)),
-    ofProjects: (tenantId, ...given) =>
-      turns.run(tenantId, () => statisticsOfProjects(pool, tenantId, ...given)),
+    statistics: {
+      ofRuns: (tenantId, search) => turns.run(tenantId, () => statisticsOfRuns(pool, tenantId, search)),
+      ofProjects: (tenantId, ...given) =>
+        turns.run(tenantId, () => statisticsOfProjects(pool, tenantId, ...given)),
+    },
+    threads: {
+      list: (tenantId, ...given) => turns.run(tenantId, () => readThreads(pool, tenantId, ...given)),
+    },
   };
 }
 

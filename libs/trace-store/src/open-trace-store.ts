@@ -25,7 +25,7 @@ import {
   statisticsInTurns,
 } from './in-turns.js';
 import { loadControlSchema } from './control-schema.js';
-import { findRun } from './query/find-run.js';
+import { readRun } from './query/find-run.js';
 import { searchRuns } from './query/search-runs.js';
 import { PostgresPayloadStore } from './run/payload-store.js';
 import { RunRemover } from './run/remove-runs.js';
@@ -103,11 +103,11 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     projects: projectsInTurns(projects, turns, () => directory.forget()),
     runs: {
       get: (tenantId, id, options) =>
-        turns.run(tenantId, () => findRun(pool, payloads, { tenantId, id, ...options })),
+        turns.run(tenantId, () => readRun(pool, payloads, { tenantId, id, ...options })),
       search: (tenantId, search, page) =>
         turns.run(tenantId, () => searchRuns(pool, payloads, { tenantId, search, page })),
     },
-    statistics: statisticsInTurns(pool, turns),
+    ...statisticsInTurns(pool, turns),
     erasures: erasuresInTurns(eraser, turns),
     attachments: attachmentsInTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns),
     ...datasetsInTurns(pool, turns, options.maxDatasets),

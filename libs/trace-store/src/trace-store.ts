@@ -17,6 +17,7 @@ import type { RunBatch } from './wire/run-operation.js';
 import type { RunPage, RunPageOptions, RunSearch } from './query/run-search.js';
 import type { StoredRun } from './run/stored-run.js';
 import type { Statistics } from './summary/run-statistics.js';
+import type { Threads } from './thread/thread.js';
 import type { WaitingRoom } from './ingestion/waiting-patches.js';
 
 export interface TraceStoreOptions {
@@ -43,6 +44,8 @@ export interface TraceStoreOptions {
 export interface RunOptions {
   /** Hides the runs of every other project. */
   readonly projectId?: string;
+  /** Whether a run without tokens and costs of its own has those of the calls of models below it. */
+  readonly totals?: boolean;
   /** Told how many bytes the payloads have before they are read; what it throws is thrown. */
   readonly hold?: (bytes: number) => void;
 }
@@ -70,6 +73,7 @@ export interface TraceStore {
   readonly feedback: Feedbacks;
   readonly feedbackTokens: FeedbackTokens;
   readonly statistics: Statistics;
+  readonly threads: Threads;
   readonly ingestProblems: IngestProblems;
   readonly erasures: Erasures;
   readonly attachments: Attachments;

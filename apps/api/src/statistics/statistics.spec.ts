@@ -107,6 +107,80 @@ describe('statistics by the clients', () => {
     expect(await tenant.call('POST', '/runs/stats', { filter: 'what(' })).toMatchObject({ status: 400 });
   });
 
+  it('groups the traces of a project by thread', async () => {
+    const groups: { thread_id: string; count: number; total_tokens: number; first_inputs: string }[] = [];
+    for await (const group of client.listGroupRuns({ projectName: 'demo', groupBy: 'conversation' }))
+      groups.push(group);
+    expect(groups).toMatchObject([
+      {
+        thread_id: 'second',
+        count: 6,
+        total_tokens: 60 + 87,
+        total_cost: '0.0900000000',
+        last_error: 'it failed',
+      },
+      {
+        thread_id: 'first',
+        count: 12,
+        total_tokens: 120 + 66,
+        first_inputs: '{"question":0}',
+        latency_p50: 6.5,
+      },
+    ]);
+    const some = { projectName: 'demo', groupBy: 'conversation', filter: 'lt(latency, "7s")' };
+    const counts: number[] = [];
+    for await (const { count } of client.listGroupRuns({ ...some, limit: 1 })) counts.push(count);
+    expect(counts).toEqual([6]);
+    const threads = await client.listThreads({ projectName: 'demo' });
+    expect(threads.map(({ thread_id, count }) => [thread_id, count])).toEqual([
+      ['second', 6],
+      ['first', 12],
+    ]);
+  });
+
+  it('answers threads and their traces to the newer calls, in pages', async () => {
+    const found: unknown[] = [];
+    for await (const thread of client.threads.query({ project_id: projectId, page_size: 1 }))
+      found.push(thread);
+    expect(found).toMatchObject([
+      {
+        thread_id: 'second',
+        count: 6,
+        num_errored_turns: 1,
+        total_tokens: 147,
+        last_outputs: '{"answer":17}',
+      },
+      { thread_id: 'first', count: 12, num_errored_turns: 1, total_cost: 0.18 },
+    ]);
+    const names: unknown[] = [];
+    const page = {
+      project_id: projectId,
+      selects: ['NAME', 'TOTAL_TOKENS', 'LATENCY'] as const,
+      page_size: 5,
+    };
+    for await (const trace of client.threads.listTraces('first', { ...page, selects: [...page.selects] }))
+      names.push([trace.name, trace.total_tokens, trace.latency]);
+    expect(names).toEqual(Array.from({ length: 12 }, (_turn, n) => [`turn ${n}`, 10 + n, n + 1]));
+    const of = (path: string) => tenant.call('GET', `/api/v2/threads/${path}/traces?project_id=${projectId}`);
+    expect((await of('none%00')).json).toEqual({ items: [], next_cursor: null });
+    const cursor = { project_id: projectId, cursor: 'none' };
+    expect((await tenant.call('POST', '/api/v2/threads/query', cursor)).status).toBe(400);
+    const other = { session_id: randomUUID(), group_by: 'conversation' };
+    expect((await tenant.call('POST', '/runs/group', other)).status).toBe(404);
+  });
+
+  it('sums the calls of a trace into its root, and leaves exports and calls as they were sent', async () => {
+    const runs: Record<string, unknown>[] = [];
+    for await (const run of client.listRuns({ projectName: 'demo', limit: 4 })) runs.push({ ...run });
+    const [root] = runs.filter(({ name }) => name === 'turn 19');
+    expect(root).toMatchObject({ total_tokens: 29, prompt_tokens: 10, completion_tokens: 19 });
+    expect(Number(root?.['total_cost'])).toBe(0.015);
+    const one = await client.readRun(String(root?.['id']));
+    expect(one).toMatchObject({ total_tokens: 29, total_cost: root?.['total_cost'] });
+    const stored = await api.store.runs.get(tenant.tenantId, String(root?.['id']));
+    expect(stored?.row.totalTokens).toBeUndefined();
+  });
+
   (hasPython ? it : it.skip)('answers the client of Python', async () => {
     const { stdout } = await promisify(execFile)(PYTHON, [READ_STATISTICS, api.url, tenant.key, 'demo']);
     const found = JSON.parse(stdout) as Record<string, unknown>;

@@ -41,6 +41,13 @@ export function hasFeedback(fields: RunFields): boolean {
   return [...fields.values()].some((field) => 'stats' in field);
 }
 
+const TOTALS = ['total', 'prompt', 'completion'].flatMap((kind) => [`${kind}_tokens`, `${kind}_cost`]);
+
+/** Whether tokens or costs are answered: of parents they are sums. */
+export function hasTotals(fields: RunFields): boolean {
+  return TOTALS.some((name) => fields.has(name));
+}
+
 /** A run on the wire. Payloads are put in as the bytes that are stored, whose JSON was checked when it came. */
 export function renderRun({ row, payloads, feedbackStats, attachments }: ReadRun, fields: RunFields): Buffer {
   const parts: Buffer[] = [];

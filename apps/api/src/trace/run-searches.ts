@@ -6,7 +6,7 @@ import { parseInstant, type Instant } from '#lib/time';
 import type { RunFilters, RunPage, RunSearch, StoredRun, TraceStore } from '#lib/trace-store';
 import { invalid } from '../wire/request-pipe.js';
 import { parseCursor } from './run-cursor.js';
-import { hasFeedback, payloadsOf, type RunFields } from './render-run.js';
+import { hasFeedback, hasTotals, payloadsOf, type RunFields } from './render-run.js';
 
 /** Filters by their names on the wire. */
 export interface AskedFilters {
@@ -50,7 +50,12 @@ export class RunSearches {
     const after = cursor ? parseCursor(cursor) : undefined;
     return this.store.runs.search(caller.tenantId, search, {
       ...{ order: isAscending ? 'ascending' : 'descending', after, limit, hold },
-      ...{ fields: payloadsOf(fields), feedback: hasFeedback(fields), maxBytes: MAX_PAGE_BYTES },
+      ...{
+        fields: payloadsOf(fields),
+        feedback: hasFeedback(fields),
+        totals: hasTotals(fields),
+        maxBytes: MAX_PAGE_BYTES,
+      },
     });
   }
 

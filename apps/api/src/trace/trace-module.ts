@@ -35,6 +35,7 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
     IngestProblemsController,
     AttachmentsController,
   ],
+  exports: [AnswerBudget, RunSearches, TRACE_BODIES],
   providers: [
     {
       provide: TraceIngestion,
@@ -70,6 +71,5 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
     },
     { provide: Tidying, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Tidying(store) },
   ],
-  exports: [AnswerBudget, TRACE_BODIES, RunSearches],
 })
 export class TraceModule {}

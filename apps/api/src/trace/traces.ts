@@ -31,7 +31,11 @@ export class Traces {
     const isNone = caller.scope === 'deployment' && own === undefined;
     const found = isNone
       ? undefined
-      : await this.store.runs.get(caller.tenantId, id, { ...(own ? { projectId: own.id } : {}), hold });
+      : await this.store.runs.get(caller.tenantId, id, {
+          ...(own ? { projectId: own.id } : {}),
+          totals: true,
+          hold,
+        });
     if (!found || (projectId !== undefined && found.row.projectId !== projectId.toLowerCase()))
       throw new PublicError('not_found', `Run with ID ${id} not found`);
     return found;

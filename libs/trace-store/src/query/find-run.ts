@@ -1,9 +1,10 @@
-import type { Queryable } from '#lib/postgres';
+import type { Pool, Queryable } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import { feedbackStats } from '../feedback/feedback-stats.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces } from '../run/run-keys.js';
 import { selectRuns } from '../run/run-table.js';
+import { withTotals } from './with-totals.js';
 import type { StoredRun } from '../run/stored-run.js';
 import type { RunOptions } from '../trace-store.js';
 
@@ -22,4 +23,16 @@ export async function findRun(
   hold?.(await payloads.size(db, row));
   const stats = (await feedbackStats(db, tenantId, [row])).get(0) ?? undefined;
   return { row, payloads: await payloads.get(db, row), feedbackStats: stats };
+}
+
+/** The same; with totals where they are asked for. */
+export async function readRun(
+  pool: Pool,
+  payloads: Pick<PayloadStore, 'get' | 'size'>,
+  options: { readonly tenantId: string; readonly id: string } & RunOptions,
+): Promise<StoredRun | undefined> {
+  const found = await findRun(pool, payloads, options);
+  if (!found || options.totals !== true) return found;
+  const [row = found.row] = await withTotals(pool, options.tenantId, [found.row]);
+  return { ...found, row };
 }

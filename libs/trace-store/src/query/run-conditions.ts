@@ -17,11 +17,12 @@ export class Parameters implements SqlValues {
 
 /** What a search asks of a row of `runs` named `r`, its projects, ids and filters left out. */
 export function runConditions(search: RunSearch, parameters: Parameters): string[] {
-  const { parentRunId, referenceExampleIds, isRoot, runType, hasError, from, to } = search;
+  const { parentRunId, referenceExampleIds, threadId, isRoot, runType, hasError, from, to } = search;
   const all: string[] = [];
   if (parentRunId !== undefined) all.push(`r.parent_run_id = ${parameters.add(parentRunId)}::uuid`);
   if (referenceExampleIds)
     all.push(`r.reference_example_id = ANY(${parameters.add(referenceExampleIds)}::uuid[])`);
+  if (threadId !== undefined) all.push(`r.thread_id = ${parameters.add(threadId)}`);
   if (isRoot !== undefined) all.push(isRoot ? 'r.is_root' : 'NOT r.is_root');
   if (runType !== undefined) all.push(`r.run_type = ${parameters.add(runType)}`);
   if (hasError !== undefined) all.push(hasError ? 'r.is_failed' : 'NOT r.is_failed');

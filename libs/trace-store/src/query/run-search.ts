@@ -18,6 +18,8 @@ export interface RunSearch {
   readonly traceId?: string | undefined;
   readonly parentRunId?: string | undefined;
   readonly referenceExampleIds?: readonly string[] | undefined;
+  /** Roots name their thread, others seldom do. */
+  readonly threadId?: string | undefined;
   readonly isRoot?: boolean | undefined;
   readonly runType?: string | undefined;
   readonly hasError?: boolean | undefined;
@@ -38,6 +40,8 @@ export interface RunPageOptions {
   readonly fields: readonly PayloadField[];
   /** Whether statistics of feedback are read. */
   readonly feedback?: boolean | undefined;
+  /** Whether runs without tokens and costs of their own have those of the calls of models below them. */
+  readonly totals?: boolean | undefined;
   /** A page ends before its runs are more than that; it has one run at least. */
   readonly maxBytes: number;
   /** Told how many bytes the page has before its payloads are read; what it throws is thrown. */

@@ -7,6 +7,7 @@ import type { PayloadStore } from '../run/payload-store.js';
 import { readRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import { keyConditions, Parameters, runConditions } from './run-conditions.js';
+import { withTotals } from './with-totals.js';
 import type { RunPage, RunPageOptions, RunSearch } from './run-search.js';
 
 /** Of a page: a condition that no index serves may read every run of a project. */
@@ -23,7 +24,18 @@ export async function searchRuns(
   { tenantId, search, page }: SearchRequest,
 ): Promise<RunPage> {
   try {
-    return await inTransaction(pool, (db) => readPage(db, payloads, { tenantId, search, page }), BEGIN);
+    const found = await inTransaction(
+      pool,
+      (db) => readPage(db, payloads, { tenantId, search, page }),
+      BEGIN,
+    );
+    if (page.totals !== true) return found;
+    const rows = await withTotals(
+      pool,
+      tenantId,
+      found.runs.map(({ row }) => row),
+    );
+    return { ...found, runs: found.runs.map((run, at) => ({ ...run, row: rows[at] ?? run.row })) };
   } catch (error) {
     if (sqlState(error) !== QUERY_CANCELED) throw error;
     throw new PublicError(

@@ -1,0 +1,106 @@
+import { Body, Controller, Get, Header, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
+import type { Caller } from '#lib/auth';
+import { FromCaller } from '../tenancy/caller.js';
+import { AnswerBudget } from '../trace/answer-budget.js';
+import { renderRun } from '../trace/render-run.js';
+import { renderCursor } from '../trace/run-cursor.js';
+import { RunSearches } from '../trace/run-searches.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import {
+  renderGroup,
+  renderThread,
+  RunGroupsAnswer,
+  ThreadsPageAnswer,
+  ThreadTracesAnswer,
+} from './thread-answer.js';
+import { RunGroupsRequest, ThreadsQueryRequest, ThreadTracesQuery } from './thread-request.js';
+import { Threads, renderThreadCursor } from './threads.js';
+import { traceFields } from './trace-fields.js';
+
+const PAGE = 100;
+const TOO_LONG = 'A filter or a cursor is no such thing, or finding the threads takes too long';
+
+/** Threads on the wire of the `langsmith` clients that group runs. */
+@Described(({ ApiTags }) => ApiTags('Threads'))
+@Controller(['runs', 'api/v1/runs'])
+export class RunGroupsController {
+  constructor(private readonly threads: Threads) {}
+
+  @Post('group')
+  @HttpCode(200)
+  @Operation({
+    summary: 'Threads of a project, the one with the newest trace first',
+    answer: RunGroupsAnswer,
+    refuses: { 400: TOO_LONG },
+  })
+  async group(@FromCaller() caller: Caller, @Body() body: RunGroupsRequest): Promise<RunGroupsAnswer> {
+    const { threads, total } = await this.threads.groups(caller, body);
+    return { groups: threads.map(renderGroup), total };
+  }
+}
+
+/** Threads on the wire of the newer clients. */
+@Described(({ ApiTags }) => ApiTags('Threads'))
+@Controller('api/v2/threads')
+export class ThreadsController {
+  constructor(
+    private readonly threads: Threads,
+    private readonly searches: RunSearches,
+    private readonly answers: AnswerBudget,
+  ) {}
+
+  @Post('query')
+  @HttpCode(200)
+  @Operation({
+    summary: 'A page of the threads of a project, the one with the newest trace first',
+    answer: ThreadsPageAnswer,
+    refuses: { 400: TOO_LONG },
+  })
+  async query(@FromCaller() caller: Caller, @Body() body: ThreadsQueryRequest): Promise<ThreadsPageAnswer> {
+    const { threads, next } = await this.threads.page(caller, body);
+    return { items: threads.map(renderThread), next_cursor: next ? renderThreadCursor(next) : null };
+  }
+
+  @Get(':thread_id/traces')
+  @Header('content-type', 'application/json; charset=utf-8')
+  @RouteConfig({ countsAnswer: true })
+  @Operation({
+    summary: 'A page of the traces of a thread, by start time',
+    answer: ThreadTracesAnswer,
+    refuses: { 400: TOO_LONG },
+  })
+  async traces(
+    @FromCaller() caller: Caller,
+    @Param('thread_id') threadId: string,
+    @Query() query: ThreadTracesQuery,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const fields = traceFields(query.selects);
+    const limit = Math.min(query.page_size ?? PAGE, PAGE);
+    await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
+      const asked = {
+        projectIds: [query.project_id],
+        threadId: threadId.replaceAll('\0', '\uFFFD'),
+        isRoot: true,
+      };
+      const { runs, next } = await this.searches.page(
+        caller,
+        {
+          ...asked,
+          fields,
+          isAscending: true,
+          limit,
+          cursor: query.cursor,
+          filters: { filter: query.filter },
+        },
+        hold,
+      );
+      const items = runs.flatMap((run, at) => [Buffer.from(at === 0 ? '' : ','), renderRun(run, fields)]);
+      const cursor = JSON.stringify(next ? renderCursor(next) : null);
+      return Buffer.concat([Buffer.from('{"items":['), ...items, Buffer.from(`],"next_cursor":${cursor}}`)]);
+    });
+  }
+}

@@ -1,0 +1,63 @@
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import type { Clock } from '#lib/time';
+import { formatInstant, parseInstant } from '#lib/time';
+import type { ThreadCursor, TraceStore } from '#lib/trace-store';
+import type { RunSearches } from '../trace/run-searches.js';
+import type { RunGroupsRequest, ThreadsQueryRequest } from './thread-request.js';
+
+type ThreadPage = Awaited<ReturnType<TraceStore['threads']['list']>>;
+
+const PAGE = 100;
+const DAY_MS = 86_400_000;
+
+/** Finds threads for a caller, in the projects that its key reaches. */
+export class Threads {
+  constructor(
+    private readonly store: Pick<TraceStore, 'threads'>,
+    private readonly searches: Pick<RunSearches, 'searchOf'>,
+    private readonly clock: Pick<Clock, 'now'>,
+  ) {}
+
+  /** @throws PublicError not_found (a project), bad_request */
+  async groups(caller: Caller, body: RunGroupsRequest): Promise<ThreadPage> {
+    const asked = { projectIds: [body.session_id], from: body.start_time, to: body.end_time };
+    const search = await this.searches.searchOf(caller, { ...asked, filters: { filter: body.filter } });
+    const page = { limit: Math.min(body.limit ?? PAGE, PAGE), offset: body.offset ?? 0 };
+    return this.store.threads.list(
+      caller.tenantId,
+      { ...search, projectId: body.session_id.toLowerCase() },
+      page,
+    );
+  }
+
+  /** @throws PublicError not_found (a project), bad_request */
+  async page(caller: Caller, body: ThreadsQueryRequest): Promise<ThreadPage> {
+    const dayAgo = new Date(this.clock.now().getTime() - DAY_MS).toISOString();
+    const search = await this.searches.searchOf(caller, {
+      ...{ projectIds: [body.project_id], from: body.min_start_time ?? dayAgo },
+      filters: { filter: body.filter, tree_filter: body.tree_filter },
+    });
+    const end = body.max_start_time ? parseInstant(body.max_start_time, { zone: 'optional' }) : undefined;
+    const after = body.cursor ? parseThreadCursor(body.cursor) : undefined;
+    return this.store.threads.list(
+      caller.tenantId,
+      { ...search, projectId: body.project_id.toLowerCase(), to: end === undefined ? undefined : end - 1n },
+      { limit: Math.min(body.page_size ?? PAGE, PAGE), after },
+    );
+  }
+}
+
+export function renderThreadCursor({ lastStartTime, threadId }: ThreadCursor): string {
+  return Buffer.from(`${formatInstant(lastStartTime)} ${threadId}`).toString('base64url');
+}
+
+/** @throws PublicError bad_request */
+function parseThreadCursor(text: string): ThreadCursor {
+  const decoded = Buffer.from(text, 'base64url').toString();
+  const at = decoded.indexOf(' ');
+  const lastStartTime = parseInstant(decoded.slice(0, Math.max(at, 0)), { zone: 'required' });
+  if (lastStartTime === undefined || decoded.includes('\0'))
+    throw new PublicError('bad_request', 'cursor is none that a page of this list has answered');
+  return { lastStartTime, threadId: decoded.slice(at + 1) };
+}
