@@ -117,8 +117,14 @@ export function attackRest(arena: FindArena): void {
       const secret = ['/feedback', '/api/v1/feedback'].flatMap((path) =>
         ['GET', 'POST'].map((method) => `${method} ${path}/tokens/{token}`),
       );
-      // by a token that is signed for one attachment
+      // by a token that is signed for one attachment, or a random one that opens one trace
       secret.push('GET /attachments/{token}');
+      for (const prefix of ['', '/api/v1'])
+        secret.push(
+          ...['GET run', 'GET run/{run_id}', 'GET r', 'POST runs/query'].map((route) =>
+            route.replace(' ', ` ${prefix}/public/{share_token}/`),
+          ),
+        );
       expect(open.sort()).toEqual(['GET /ok', 'GET /info', 'GET /api/v1/info', ...secret].sort());
     });
 

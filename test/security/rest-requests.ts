@@ -109,6 +109,9 @@ const TOKENS: RouteRequest = {
   bodies: ({ ids }) => [{ run_id: ids.posted_run_id, feedback_key: 'attack' }],
 };
 const TOKENS_OF_RUN: RouteRequest = { query: ({ ids }) => `run_id=${ids.run_id}` };
+const SHARE: RouteRequest = { bodies: ({ ids }) => [{ run_id: ids.run_id }] };
+const SHARED: RouteRequest = { path: () => ({ share_token: randomUUID() }) };
+const SHARED_LIST: RouteRequest = { ...SHARED, bodies: ({ ids }) => [{ id: [ids.run_id] }] };
 const EXPORT_RUN: RouteRequest = {
   path: ({ ids }) => ({ export_id: ids.export_id, run_id: ids.export_run_id }),
 };
@@ -156,6 +159,20 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'PATCH /runs/{run_id}': UPDATE_RUN,
   'GET /api/v1/runs/{run_id}': NOTHING,
   'PATCH /api/v1/runs/{run_id}': UPDATE_RUN,
+  'PUT /runs/{run_id}/share': SHARE,
+  'PUT /api/v1/runs/{run_id}/share': SHARE,
+  'GET /runs/{run_id}/share': NOTHING,
+  'GET /api/v1/runs/{run_id}/share': NOTHING,
+  'DELETE /runs/{run_id}/share': NOTHING,
+  'DELETE /api/v1/runs/{run_id}/share': NOTHING,
+  'GET /public/{share_token}/run': SHARED,
+  'GET /api/v1/public/{share_token}/run': SHARED,
+  'GET /public/{share_token}/run/{run_id}': SHARED,
+  'GET /api/v1/public/{share_token}/run/{run_id}': SHARED,
+  'POST /public/{share_token}/runs/query': SHARED_LIST,
+  'POST /api/v1/public/{share_token}/runs/query': SHARED_LIST,
+  'GET /public/{share_token}/r': SHARED,
+  'GET /api/v1/public/{share_token}/r': SHARED,
   'GET /attachments/{token}': { path: () => ({ token: 'A'.repeat(115) }) },
   'GET /sessions': SEARCHED,
   'POST /sessions': {

@@ -11,6 +11,7 @@ import { OtlpModule } from './otlp/otlp-module.js';
 import { StatisticsModule } from './statistics/statistics-module.js';
 import { TenancyModule } from './tenancy/tenancy-module.js';
 import { ThreadsModule } from './thread/threads-module.js';
+import { ShareModule } from './share/share-module.js';
 import { TraceModule } from './trace/trace-module.js';
 import { OpenApiController } from './wire/openapi-controller.js';
 
@@ -18,6 +19,7 @@ const FEATURES = [
   TenancyModule,
   KeyModule,
   TraceModule,
+  ShareModule,
   FeedbackModule,
   OtlpModule,
   StatisticsModule,

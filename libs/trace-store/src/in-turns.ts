@@ -12,10 +12,12 @@ import type { Statistics } from './summary/run-statistics.js';
 import { readThreads } from './thread/read-threads.js';
 import type { Threads } from './thread/thread.js';
 import type { Erasures } from './erasure/erasure.js';
+import type { Shares } from './share/shares.js';
 import type { TenantTurns } from './tenant-turns.js';
 
 /** Whose turns the progress of exports takes: it is asked for by run, and not by tenant. */
 const EXPORTS = 'exports';
+const LINKS = 'links';
 
 /** The check of keys takes no turns: every request waits for it, and it has connections of its own. */
 export function keysInTurns(keys: ApiKeys, turns: TenantTurns): ApiKeys {
@@ -119,6 +121,16 @@ export function statisticsInTurns(
     threads: {
       list: (tenantId, ...given) => turns.run(tenantId, () => readThreads(pool, tenantId, ...given)),
     },
+  };
+}
+
+/** Who opens a link is no tenant yet: all of them together are as one. */
+export function sharesInTurns(shares: Shares, turns: TenantTurns): Shares {
+  return {
+    share: (tenantId, runId) => turns.run(tenantId, () => shares.share(tenantId, runId)),
+    find: (tenantId, runId) => turns.run(tenantId, () => shares.find(tenantId, runId)),
+    unshare: (tenantId, runId) => turns.run(tenantId, () => shares.unshare(tenantId, runId)),
+    open: (token) => turns.run(LINKS, () => shares.open(token)),
   };
 }
 

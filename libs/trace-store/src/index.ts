@@ -34,6 +34,7 @@ export { openTraceStore } from './open-trace-store.js';
 export type { Project, ProjectDetails, Projects } from './project/project.js';
 export { PAYLOAD_FIELDS, type PayloadField } from './run/payload-field.js';
 export type { LeftOut, RunBatch, RunOperation } from './wire/run-operation.js';
+export type { SharedTrace } from './share/shares.js';
 export { splitBatch } from './wire/split-batch.js';
 export { StaleAttemptError } from './export/stale-attempt-error.js';
 export type { RunCursor, RunPage, RunSearch } from './query/run-search.js';

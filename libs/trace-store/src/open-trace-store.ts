@@ -22,6 +22,7 @@ import {
   problemsInTurns,
   projectsInTurns,
   queryInTurns,
+  sharesInTurns,
   statisticsInTurns,
 } from './in-turns.js';
 import { loadControlSchema } from './control-schema.js';
@@ -36,6 +37,7 @@ import { IngestProblemTable } from './problem/ingest-problem-table.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
+import { ShareTable } from './share/share-table.js';
 import { eachStep } from './each-step.js';
 import { foldStatistics } from './statistics/fold-statistics.js';
 import { Folding } from './statistics/folding.js';
@@ -81,7 +83,6 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
 
   // one connection is left for what is no tenant's: tidying, the time
   const turns = new TenantTurns(Math.max(2, poolSize - 1));
-  const keys = new ApiKeyTable(control, keyPool, options.maxApiKeys);
   const remover = new RunRemover(pool, payloads);
   const eraser = new TraceEraser(pool, remover, log);
 
@@ -111,7 +112,8 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     erasures: erasuresInTurns(eraser, turns),
     attachments: attachmentsInTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns),
     ...datasetsInTurns(pool, turns, options.maxDatasets),
-    apiKeys: keysInTurns(keys, turns),
+    shares: sharesInTurns(new ShareTable(pool), turns),
+    apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportSource: new PostgresExportSource(pool, payloads),
     async tidy() {

@@ -15,6 +15,7 @@ import type { Erasures } from './erasure/erasure.js';
 import type { Projects } from './project/project.js';
 import type { RunBatch } from './wire/run-operation.js';
 import type { RunPage, RunPageOptions, RunSearch } from './query/run-search.js';
+import type { Shares } from './share/shares.js';
 import type { StoredRun } from './run/stored-run.js';
 import type { Statistics } from './summary/run-statistics.js';
 import type { Threads } from './thread/thread.js';
@@ -80,6 +81,7 @@ export interface TraceStore {
   readonly datasets: Datasets;
   readonly datasetVersions: DatasetVersions;
   readonly examples: Examples;
+  readonly shares: Shares;
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;
   readonly exportSource: ExportSource;

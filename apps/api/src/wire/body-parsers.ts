@@ -23,6 +23,8 @@ export interface BodyRoute {
   readonly rawBody?: boolean;
   /** It is OTLP, which has encodings and refusals of its own. */
   readonly isOtlp?: boolean;
+  /** JSON is also taken as text/plain: the JavaScript client sends it so to some routes. */
+  readonly takesText?: boolean;
 }
 
 /** How the body is compressed. @throws an error of status 415 for any other encoding */
@@ -77,7 +79,7 @@ export interface BodyLimits {
 export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits): void {
   const { maxRawBytes, budget, ownerOf } = limits;
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('application/json', async (request: FastifyRequest, stream: Readable) => {
+  const parseJson = async (request: FastifyRequest, stream: Readable): Promise<unknown> => {
     if (isRaw(request)) return stream;
     // a body that comes slowly is held for two minutes; once it is whole, it is soon answered
     const account = budget.open(ownerOf(request));
@@ -86,6 +88,11 @@ export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits)
     } finally {
       account.keep(0);
     }
+  };
+  server.addContentTypeParser('application/json', parseJson);
+  server.addContentTypeParser('text/plain', async (request: FastifyRequest, stream: Readable) => {
+    if ((request.routeOptions.config as BodyRoute).takesText) return parseJson(request, stream);
+    throw unsupported('bodies of text are not supported here');
   });
   // Elsewhere a stream must never pass for a body: its members lead to the socket.
   server.addContentTypeParser('multipart/form-data', (request, stream, done) => {

@@ -14,6 +14,10 @@ export const PUBLIC_PATHS: ReadonlySet<string> = new Set([
 const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   'GET /feedback/tokens/{token}',
   'POST /feedback/tokens/{token}',
+  'GET /public/{share_token}/run',
+  'GET /public/{share_token}/run/{run_id}',
+  'POST /public/{share_token}/runs/query',
+  'GET /public/{share_token}/r',
 ]);
 
 /** @param pattern with parameters as the router or the OpenAPI document spells them */
@@ -49,6 +53,9 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /runs/delete': ['workspace', 'deployment'],
   'PATCH /runs/{run_id}': WRITE_RUNS,
   'GET /runs/{run_id}': READ_RUN,
+  'PUT /runs/{run_id}/share': WORKSPACE,
+  'GET /runs/{run_id}/share': READ,
+  'DELETE /runs/{run_id}/share': WORKSPACE,
   'POST /runs/query': READ_RUN,
   'POST /runs/stats': READ_RUN,
   'POST /runs/group': READ_RUN,
@@ -111,7 +118,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
 };
 
 const SECOND_PREFIX =
-  /^\/api\/v1(?=\/(runs|otel|sessions|feedback|ingest-problems|datasets|examples)(\/|$))|^\/api(?=\/v1\/platform\/)/;
+  /^\/api\/v1(?=\/(runs|public|otel|sessions|feedback|ingest-problems|datasets|examples)(\/|$))|^\/api(?=\/v1\/platform\/)/;
 
 /**
  * A route's place in the table.

@@ -9,6 +9,7 @@ import { ingestProblemTables } from './ingest-problem-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runStatistics, runStatisticsFilling } from './run-statistics.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
+import { traceShares } from './trace-shares.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
 
@@ -38,5 +39,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     { version: 18, name: 'datasets of projects', transaction: false, perform: () => control.migrate() },
     datasetTables,
     feedbackTokens,
+    traceShares,
   ];
 }

@@ -218,10 +218,8 @@ export class ProjectTable implements Projects {
         [tenantId, id],
       );
       // after the runs: what batches have added to their sums is committed by now
-      await manager.query(`DELETE FROM run_statistics WHERE tenant_id = $1 AND project_id = $2`, [
-        tenantId,
-        id,
-      ]);
+      for (const table of ['run_statistics', 'trace_shares'])
+        await manager.query(`DELETE FROM ${table} WHERE tenant_id = $1 AND project_id = $2`, [tenantId, id]);
       await removeAttachmentsOfProject(manager, tenantId, id);
       return true;
     });

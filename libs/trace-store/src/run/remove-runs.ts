@@ -24,6 +24,7 @@ function stepsOf(payloads: Pick<PayloadStore, 'remove'>): readonly Step[] {
     (client, runs) => removeRows(client, 'run_pairs', runs),
     (client, runs) => removeRows(client, 'unplaced_runs', runs),
     removeAttachments,
+    removeShares,
     (client, runs) => payloads.remove(client, runs),
     subtractRuns,
     (client, runs) => removeRows(client, 'runs', runs),
@@ -57,6 +58,16 @@ export class RunRemover {
       return runs;
     });
   }
+}
+
+/** A link opens a whole trace or nothing. */
+async function removeShares(client: Connection, runs: readonly RunPlace[]): Promise<void> {
+  const [first] = runs;
+  if (!first) return;
+  await client.query(
+    'DELETE FROM trace_shares WHERE tenant_id = $1 AND project_id = $2 AND trace_id = ANY ($3::uuid[])',
+    [first.tenantId, first.projectId, runs.map(({ traceId }) => traceId)],
+  );
 }
 
 async function removeKeys(client: Connection, runs: readonly RunPlace[]): Promise<void> {

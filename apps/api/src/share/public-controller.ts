@@ -1,0 +1,140 @@
+import { Body, Controller, Get, Header, Headers, HttpCode, Post, Query, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
+import { PublicError } from '#lib/errors';
+import type { SharedTrace } from '#lib/trace-store';
+import { AttachmentUrls } from '../attachment/attachment-urls.js';
+import { AnswerBudget } from '../trace/answer-budget.js';
+import { withAttachments } from '../trace/attached-runs.js';
+import { LISTED_FIELDS, renderRun, RUN_FIELDS, SELECTABLE, selectFields } from '../trace/render-run.js';
+import { RunAnswer } from '../trace/run-answer.js';
+import { renderCursor } from '../trace/run-cursor.js';
+import { RunsPageAnswer } from '../trace/runs-query-answer.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { PathId } from '../wire/path-id.js';
+import { SharedPageQuery, SharedRunsRequest } from './share-request.js';
+import { SharedRuns } from './shared-runs.js';
+import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, PAGE_HEADERS, renderTracePage } from './trace-page.js';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const PAGE = 100;
+const UNKNOWN = 'The link does not exist, or sharing was ended';
+const BUSY = 'Too much is read at once';
+
+/** Shared traces, for whoever has the token of a link. */
+@Described(({ ApiTags }) => ApiTags('Shared'))
+@Controller(['public', 'api/v1/public'])
+export class PublicController {
+  constructor(
+    private readonly shared: SharedRuns,
+    private readonly answers: AnswerBudget,
+    private readonly urls: AttachmentUrls,
+  ) {}
+
+  @Get(':share_token/run')
+  @Header('content-type', JSON_TYPE)
+  @RouteConfig({ countsAnswer: true })
+  @Operation({
+    summary: 'The root of a shared trace; no key is needed',
+    answer: RunAnswer,
+    refuses: { 404: UNKNOWN, 429: BUSY },
+  })
+  async root(
+    @PathId('share_token') token: string,
+    @Headers('host') host: string | undefined,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.#sendOne(reply, await this.shared.open(token), host);
+  }
+
+  @Get(':share_token/run/:run_id')
+  @Header('content-type', JSON_TYPE)
+  @RouteConfig({ countsAnswer: true })
+  @Operation({
+    summary: 'A run of a shared trace; no key is needed',
+    answer: RunAnswer,
+    refuses: { 404: UNKNOWN, 429: BUSY },
+  })
+  async run(
+    @PathId('share_token') token: string,
+    @PathId('run_id') runId: string,
+    @Headers('host') host: string | undefined,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.#sendOne(reply, await this.shared.open(token), host, runId);
+  }
+
+  @Post(':share_token/runs/query')
+  @HttpCode(200)
+  @Header('content-type', JSON_TYPE)
+  @RouteConfig({ countsAnswer: true })
+  @Operation({
+    summary: 'A page of the runs of a shared trace; no key is needed',
+    answer: RunsPageAnswer,
+    refuses: { 404: UNKNOWN, 429: BUSY },
+  })
+  async query(
+    @PathId('share_token') token: string,
+    @Body() { id: ids, select, limit, cursor }: SharedRunsRequest,
+    @Headers('host') host: string | undefined,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const shared = await this.shared.open(token);
+    await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
+      const fields = select ? selectFields(SELECTABLE, select) : LISTED_FIELDS;
+      const asked = { fields, ids: ids ?? undefined, limit: Math.min(limit ?? PAGE, PAGE), cursor };
+      const { runs, next } = await this.shared.page(shared, asked, hold);
+      const found = await withAttachments(this.urls, { caller: shared, host, hold }, runs, fields);
+      const list = found.flatMap((run, at) => [Buffer.from(at === 0 ? '' : ','), renderRun(run, fields)]);
+      const cursors = { next: next ? renderCursor(next) : null, prev: null };
+      const rest = JSON.stringify({ cursors, search_cursors: null, parsed_query: null });
+      return Buffer.concat([Buffer.from('{"runs":['), ...list, Buffer.from(`],${rest.slice(1)}`)]);
+    });
+  }
+
+  @Get(':share_token/r')
+  @RouteConfig({ countsAnswer: true })
+  @Described(({ ApiResponse }) =>
+    ApiResponse({
+      status: 200,
+      description: 'A page of HTML',
+      content: { 'text/html': { schema: { type: 'string' } } },
+    }),
+  )
+  @Operation({
+    summary: 'A shared trace as a page for people; no key is needed',
+    refuses: { 404: UNKNOWN, 429: BUSY },
+  })
+  async page(
+    @PathId('share_token') token: string,
+    @Query() { cursor }: SharedPageQuery,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const shared = await this.shared.open(token);
+    await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
+      const asked = { fields: PAGE_FIELDS, limit: PAGE_RUNS, cursor };
+      const { runs, next } = await this.shared.page(shared, asked, hold);
+      hold(PAGE_BYTES);
+      void reply.headers(PAGE_HEADERS);
+      return renderTracePage(runs, next && renderCursor(next));
+    });
+  }
+
+  async #sendOne(
+    reply: FastifyReply,
+    shared: SharedTrace,
+    host: string | undefined,
+    runId?: string,
+  ): Promise<void> {
+    await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
+      const which = runId === undefined ? { isRoot: true } : { ids: [runId] };
+      const asked = { fields: RUN_FIELDS, limit: 1, ...which };
+      const { runs } = await this.shared.page(shared, asked, hold);
+      const reader = { caller: shared, host, hold };
+      const [run] = await withAttachments(this.urls, reader, runs, RUN_FIELDS);
+      if (!run) throw new PublicError('not_found', UNKNOWN);
+      return renderRun(run, RUN_FIELDS);
+    });
+  }
+}

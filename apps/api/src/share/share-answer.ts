@@ -1,0 +1,7 @@
+import { Perhaps, UUID } from '../wire/shape.js';
+
+export class ShareAnswer {
+  @Perhaps(UUID, 'Opens the trace of the run at /public/{share_token}/r for anyone; absent while not shared')
+  readonly share_token?: string;
+  @Perhaps(UUID) readonly run_id?: string;
+}

@@ -1,0 +1,23 @@
+import { Module } from '@nestjs/common';
+import type { TraceStore } from '#lib/trace-store';
+import { AttachmentModule } from '../attachment/attachment-module.js';
+import { TRACE_STORE } from '../core/tokens.js';
+import { RunSearches } from '../trace/run-searches.js';
+import { TraceModule } from '../trace/trace-module.js';
+import { PublicController } from './public-controller.js';
+import { SharedRuns } from './shared-runs.js';
+import { SharesController } from './shares-controller.js';
+
+/** Traces that links open for anyone. */
+@Module({
+  imports: [TraceModule, AttachmentModule],
+  controllers: [SharesController, PublicController],
+  providers: [
+    {
+      provide: SharedRuns,
+      inject: [TRACE_STORE, RunSearches],
+      useFactory: (store: TraceStore, searches: RunSearches) => new SharedRuns(store, searches),
+    },
+  ],
+})
+export class ShareModule {}

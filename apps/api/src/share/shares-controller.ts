@@ -1,0 +1,59 @@
+import { Body, Controller, Delete, Get, HttpCode, Inject, Put } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import type { TraceStore } from '#lib/trace-store';
+import { TRACE_STORE } from '../core/tokens.js';
+import { FromCaller } from '../tenancy/caller.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { PathId } from '../wire/path-id.js';
+import { invalid } from '../wire/request-pipe.js';
+import { ShareAnswer } from './share-answer.js';
+import { ShareRequest } from './share-request.js';
+
+function notFound(runId: string): PublicError {
+  return new PublicError('not_found', `Run with ID ${runId} not found`);
+}
+
+/** Links that open the trace of a run for anyone. */
+@Described(({ ApiTags }) => ApiTags('Runs'))
+@Controller(['runs', 'api/v1/runs'])
+export class SharesController {
+  constructor(@Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'shares'>) {}
+
+  @Put(':run_id/share')
+  @RouteConfig({ takesText: true })
+  @Operation({ summary: 'Shares the trace of a run by a link; again: answers the same', answer: ShareAnswer })
+  async share(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('run_id') runId: string,
+    @Body() { run_id: named }: ShareRequest,
+  ): Promise<ShareAnswer> {
+    if (named && named.toLowerCase() !== runId)
+      throw invalid([
+        { loc: ['body', 'run_id'], msg: 'Input should be the run of the address', type: 'value_error' },
+      ]);
+    const shared = await this.store.shares.share(tenantId, runId);
+    if (!shared) throw notFound(runId);
+    return { run_id: runId, share_token: shared.token };
+  }
+
+  @Get(':run_id/share')
+  @Operation({
+    summary: 'The link of a run; an empty object while its trace is not shared',
+    answer: ShareAnswer,
+  })
+  async find(@FromCaller() { tenantId }: Caller, @PathId('run_id') runId: string): Promise<ShareAnswer> {
+    const found = await this.store.shares.find(tenantId, runId);
+    if (!found) throw notFound(runId);
+    return found.token === undefined ? {} : { run_id: runId, share_token: found.token };
+  }
+
+  @Delete(':run_id/share')
+  @HttpCode(204)
+  @Operation({ summary: 'Ends the link of a run, if there is one', status: 204 })
+  async unshare(@FromCaller() { tenantId }: Caller, @PathId('run_id') runId: string): Promise<void> {
+    if (!(await this.store.shares.unshare(tenantId, runId))) throw notFound(runId);
+  }
+}
