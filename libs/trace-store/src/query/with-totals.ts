@@ -1,4 +1,5 @@
 import { inTransaction, type Pool, sqlState, textTypes } from '#lib/postgres';
+import { FENCE } from '../filter/filter-tables.js';
 import type { RunRow } from '../run/stored-run.js';
 
 /** A trace may have any number of runs; an answer does not wait for the sums of one that is too large. */
@@ -19,9 +20,13 @@ WITH p AS (
   SELECT t.project_id, t.trace_id, t.parent_run_ids, t.total_tokens, t.prompt_tokens, t.completion_tokens, t.total_cost,
     t.prompt_cost, t.completion_cost
   FROM (SELECT DISTINCT p.project_id, p.trace_id FROM p) AS d
-  JOIN run_keys k ON k.tenant_id = $1 AND k.trace_id = d.trace_id AND k.project_id = d.project_id
-  JOIN runs t ON t.tenant_id = $1 AND t.project_id = k.project_id AND t.start_time = k.start_time AND t.id = k.id
-    AND t.trace_id = k.trace_id
+  CROSS JOIN LATERAL (
+    SELECT k.start_time, k.id FROM run_keys k
+    WHERE k.tenant_id = $1 AND k.trace_id = d.trace_id AND k.project_id = d.project_id ${FENCE}
+  ) k CROSS JOIN LATERAL (
+    SELECT * FROM runs t WHERE t.tenant_id = $1 AND t.project_id = d.project_id AND t.start_time = k.start_time
+      AND t.id = k.id AND t.trace_id = d.trace_id LIMIT 1
+  ) t
   WHERE t.run_type = 'llm' AND (t.total_tokens IS NOT NULL OR t.total_cost IS NOT NULL)
 )
 SELECT p.trace_id, p.id, ${SUMS} FROM p JOIN c ON c.project_id = p.project_id AND c.trace_id = p.trace_id

@@ -1,6 +1,7 @@
 import { PublicError } from '#lib/errors';
 import { inTransaction, type Pool, sqlState, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
+import { FENCE } from '../filter/filter-tables.js';
 import { filterSql } from '../filter/filter-sql.js';
 import { Parameters, runConditions } from '../query/run-conditions.js';
 import type { Thread, ThreadPage, ThreadPageOptions, ThreadSearch } from './thread.js';
@@ -85,9 +86,10 @@ function threadsQuery(
     : '';
   const latency = 'extract(epoch FROM m.end_time - m.start_time)';
   const preview = (field: string, trace: string): string =>
-    `(SELECT left(p.${field}, ${PREVIEW}) FROM run_keys k JOIN run_payloads p ON p.tenant_id = k.tenant_id
-      AND p.project_id = k.project_id AND p.start_time = k.start_time AND p.id = k.id AND p.trace_id = k.trace_id
-      WHERE k.tenant_id = ${tenant} AND k.project_id = ${project} AND k.id = ${trace} AND k.trace_id = ${trace} LIMIT 1)`;
+    `(SELECT p.preview FROM run_keys k CROSS JOIN LATERAL (
+        SELECT left(p.${field}, ${PREVIEW}) AS preview FROM run_payloads p WHERE p.tenant_id = ${tenant}
+          AND p.project_id = ${project} AND p.start_time = k.start_time AND p.id = k.id AND p.trace_id = k.trace_id LIMIT 1
+      ) p WHERE k.tenant_id = ${tenant} AND k.project_id = ${project} AND k.id = ${trace} AND k.trace_id = ${trace} LIMIT 1)`;
   return `
 WITH m AS MATERIALIZED (
   SELECT r.thread_id, r.start_time, r.end_time, r.trace_id, r.is_failed FROM runs r WHERE ${conditions}
@@ -109,10 +111,13 @@ WITH m AS MATERIALIZED (
   SELECT m.thread_id, sum(t.total_tokens) AS total_tokens, sum(t.prompt_tokens) AS prompt_tokens,
     sum(t.completion_tokens) AS completion_tokens, sum(t.total_cost) AS total_cost, sum(t.prompt_cost) AS prompt_cost,
     sum(t.completion_cost) AS completion_cost
-  FROM m JOIN run_keys k ON k.tenant_id = ${tenant} AND k.trace_id = m.trace_id AND k.project_id = ${project}
-  JOIN runs t ON t.tenant_id = ${tenant} AND t.project_id = ${project} AND t.start_time = k.start_time AND t.id = k.id
-    AND t.trace_id = k.trace_id
-  WHERE t.run_type = 'llm' AND m.thread_id IN (SELECT g.thread_id FROM g) GROUP BY m.thread_id
+  FROM m CROSS JOIN LATERAL (
+    SELECT k.start_time, k.id FROM run_keys k
+    WHERE k.tenant_id = ${tenant} AND k.trace_id = m.trace_id AND k.project_id = ${project} ${FENCE}
+  ) k CROSS JOIN LATERAL (
+    SELECT * FROM runs t WHERE t.tenant_id = ${tenant} AND t.project_id = ${project} AND t.start_time = k.start_time
+      AND t.id = k.id AND t.trace_id = m.trace_id LIMIT 1
+  ) t WHERE t.run_type = 'llm' AND m.thread_id IN (SELECT g.thread_id FROM g) GROUP BY m.thread_id
 )
 SELECT g.*, d.p50, d.p99, d.first_trace, d.last_trace, u.total_tokens, u.prompt_tokens, u.completion_tokens, u.total_cost,
   u.prompt_cost, u.completion_cost, ${preview('inputs', 'd.first_trace')} AS first_inputs,
