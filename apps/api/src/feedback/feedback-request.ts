@@ -8,6 +8,12 @@ export const MAX_BYTES = 16_384;
 const MAX_COMMENT = 10_000;
 export const MAX_KEY = 180;
 
+/** JavaScript's client sends the time of a run as its milliseconds since 1970. */
+function fromMilliseconds({ value }: { readonly value: unknown }): unknown {
+  if (typeof value !== 'number' || !(Math.abs(value) < 8.64e15)) return value;
+  return new Date(value).toISOString();
+}
+
 /** Where feedback comes from. */
 class FeedbackSourceRequest {
   @Text({
@@ -65,6 +71,7 @@ export class CreateFeedbackRequest extends UpdateFeedbackRequest {
   session_id?: string | null;
 
   @Time({ about: 'Of the run; answered while the run has not arrived' })
+  @Transform(fromMilliseconds)
   start_time?: string | null;
 
   @Text({ required: true, minLength: 1, maxLength: MAX_KEY, isUnicode: true, about: 'What is judged' })

@@ -1,0 +1,113 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Client } from 'langsmith';
+import { evaluate } from 'langsmith/evaluation';
+import { testApi } from '../testdata/test-api.js';
+
+const EVALUATE = join(import.meta.dirname, '..', 'testdata', 'evaluate.py');
+/** A Python with `langsmith`. */
+const PYTHON = process.env.AGENTPLANE_TEST_PYTHON ?? 'python3';
+const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
+
+type Values = Record<string, unknown>;
+interface Row {
+  readonly outputs: Values;
+  readonly referenceOutputs?: Values;
+}
+
+const { api, tenant } = testApi();
+
+describe('an evaluation', () => {
+  let client: Client;
+
+  beforeAll(() => {
+    client = new Client({ apiUrl: api.url, apiKey: tenant.key });
+    // what the client says on its way
+    for (const method of ['log', 'error', 'warn'] as const)
+      jest.spyOn(console, method).mockImplementation(() => undefined);
+  });
+
+  it('runs in JavaScript and is read back: runs of examples, feedback on them and on the experiment', async () => {
+    const dataset = await client.createDataset('by javascript');
+    const sent = [1, 2, 3].map((n) => ({ dataset_id: dataset.id, inputs: { n }, outputs: { twice: 2 * n } }));
+    const examples = await client.createExamples(sent);
+    const double = async ({ n }: { n: number }) => {
+      if (n === 3) throw new Error('cannot count so far');
+      return { twice: n === 2 ? 5 : 2 * n };
+    };
+    const results = await evaluate(double, {
+      ...{ data: 'by javascript', client, experimentPrefix: 'js', metadata: { model: 'm' } },
+      evaluators: [
+        ({ outputs, referenceOutputs }: Row) => ({
+          key: 'correct',
+          score: outputs['twice'] === referenceOutputs?.['twice'],
+        }),
+      ],
+      summaryEvaluators: [
+        ({ outputs }: { outputs: Values[] }) => ({ key: 'answers', score: outputs.length }),
+      ],
+    });
+    expect(results.results.map(({ example }) => example.inputs['n'])).toEqual([1, 2, 3]);
+    const project = await client.readProject({ projectName: results.experimentName });
+    const asOf = examples.at(-1)?.modified_at;
+    expect(project).toMatchObject({
+      ...{ reference_dataset_id: dataset.id, test_run_number: 1 },
+      extra: { metadata: { model: 'm', dataset_version: asOf, dataset_splits: ['base'] } },
+    });
+    const { json } = await tenant.call('POST', '/runs/query', { session: [project.id], is_root: true });
+    const runs = json.runs as {
+      id: string;
+      reference_example_id: string;
+      outputs: unknown;
+      error: unknown;
+    }[];
+    const rows = examples.map(({ id }) => runs.find((run) => run.reference_example_id === id));
+    expect(rows).toMatchObject([
+      { outputs: { twice: 2 }, error: null },
+      { outputs: { twice: 5 }, error: null },
+      { error: expect.stringContaining('cannot count so far') },
+    ]);
+    const feedback = async (query: string) =>
+      (await tenant.call('GET', `/feedback?${query}`)).json as {
+        run_id: string;
+        key: string;
+        score: unknown;
+      }[];
+    const given = await feedback(runs.map(({ id }) => `run=${id}`).join('&'));
+    const scores = rows.map((run) => given.find(({ run_id }) => run_id === run?.id));
+    expect(scores).toMatchObject([true, false, false].map((score) => ({ key: 'correct', score })));
+    expect(await feedback(`session=${project.id}&level=session`)).toMatchObject([
+      { key: 'answers', score: 3 },
+    ]);
+    expect(await client.readDataset({ datasetId: dataset.id })).toMatchObject({ session_count: 1 });
+  });
+
+  (hasPython ? it : it.skip)(
+    'runs in Python, also without waiting and on an experiment that exists',
+    async () => {
+      const env = { ...process.env, LANGSMITH_TRACING: 'true' };
+      const { stdout } = await promisify(execFile)(PYTHON, [EVALUATE, api.url, tenant.key], { env });
+      const last = stdout.trim().split('\n').at(-1) ?? '';
+      expect(JSON.parse(last)).toEqual({
+        first: {
+          ...{ dataset: true, splits: ['base', 'large', 'odd', 'small'] },
+          rows: [0, 1, 2, 3].map((n) => [n, 2 * n]),
+          feedback: [
+            ...[0, 1, 1, 1].map((score) => ['correct', score]),
+            ...[1, 1, 1, 1].map((score) => ['whole', score]),
+          ],
+          summaries: [['share', 0.75]],
+        },
+        second: {
+          ...{ dataset: true, splits: ['small'] },
+          rows: [0, 1].map((n) => [n, 2 * n]),
+          feedback: [1, 1].map((score) => ['correct', score]),
+          summaries: [['share', 1]],
+        },
+        ...{ experiments: 2, splits: ['base', 'large', 'odd', 'small'], versions: 4 },
+      });
+    },
+  );
+});
