@@ -25,6 +25,7 @@ export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise
   const { traceStore, store, journal, log } = tools;
   const signal = AbortSignal.any([tools.signal, journal.signal]);
   const claimed = await journal.claim();
+  await traceStore.exportSource.checkProject(task.window);
   await settleIntent(claimed, task, store, journal, log);
   const record = await traceStore.exportProgress.find(task.runUid);
   let part = record?.part ?? 0;
@@ -42,6 +43,7 @@ export async function runAttempt(task: ExportTask, tools: AttemptTools): Promise
     cursor = written.cursor ?? cursor;
   }
   signal.throwIfAborted();
+  await traceStore.exportSource.checkProject(task.window);
   const files = await traceStore.exportProgress.files(task.runUid);
   if (files.length > 0) await putManifest(task, renderManifest(task, files), store, journal);
   await journal.finish();

@@ -13,6 +13,13 @@ import { readThreads } from './thread/read-threads.js';
 import type { Threads } from './thread/thread.js';
 import type { Erasures } from './erasure/erasure.js';
 import type { Shares } from './share/shares.js';
+import { readRetention, setRetention } from './retention/retention-table.js';
+import type { Retention } from './retention/retention.js';
+import { upgradeTrace } from './retention/upgrade-trace.js';
+import { readRun } from './query/find-run.js';
+import { searchRuns } from './query/search-runs.js';
+import type { PayloadStore } from './run/payload-store.js';
+import type { TraceStore } from './trace-store.js';
 import type { TenantTurns } from './tenant-turns.js';
 
 /** Whose turns the progress of exports takes: it is asked for by run, and not by tenant. */
@@ -48,19 +55,53 @@ export function attachmentsInTurns(attachments: Attachments, turns: TenantTurns)
   };
 }
 
-/** @param updated called after a project may have got another name */
-export function projectsInTurns(projects: Projects, turns: TenantTurns, updated: () => void): Projects {
+/**
+ * @param changed called after a project may have got another name or tier, or was deleted
+ * @param deleted called then: its rows are to go
+ */
+export function projectsInTurns(
+  projects: Projects,
+  turns: TenantTurns,
+  { changed, deleted }: { readonly changed: () => void; readonly deleted: () => void },
+): Projects {
   return {
     ensure: (tenantId, ...given) => turns.run(tenantId, () => projects.ensure(tenantId, ...given)),
     async update(tenantId, ...given) {
-      const changed = await turns.run(tenantId, () => projects.update(tenantId, ...given));
-      updated();
-      return changed;
+      const project = await turns.run(tenantId, () => projects.update(tenantId, ...given));
+      changed();
+      return project;
     },
     find: (tenantId, by) => turns.run(tenantId, () => projects.find(tenantId, by)),
     findAll: (tenantId, references) => turns.run(tenantId, () => projects.findAll(tenantId, references)),
     list: (tenantId, options) => turns.run(tenantId, () => projects.list(tenantId, options)),
-    delete: (tenantId, id) => turns.run(tenantId, () => projects.delete(tenantId, id)),
+    async delete(tenantId, id) {
+      const isDeleted = await turns.run(tenantId, () => projects.delete(tenantId, id));
+      if (isDeleted) changed();
+      if (isDeleted) deleted();
+      return isDeleted;
+    },
+    deletedAt: (tenantId, id) => turns.run(tenantId, () => projects.deletedAt(tenantId, id)),
+  };
+}
+
+export function runsInTurns(pool: Pool, payloads: PayloadStore, turns: TenantTurns): TraceStore['runs'] {
+  return {
+    get: (tenantId, id, options) =>
+      turns.run(tenantId, () => readRun(pool, payloads, { tenantId, id, ...options })),
+    search: (tenantId, search, page) =>
+      turns.run(tenantId, () => searchRuns(pool, payloads, { tenantId, search, page })),
+  };
+}
+
+/** @param changed called after tiers may be others */
+export function retentionInTurns(pool: Pool, turns: TenantTurns, changed: () => void): Retention {
+  return {
+    async set(tenantId, settings) {
+      await turns.run(tenantId, () => setRetention(pool, tenantId, settings));
+      changed();
+    },
+    boundsOf: (tenantId) => turns.run(tenantId, () => readRetention(pool, tenantId)),
+    upgrade: (tenantId, traceId) => turns.run(tenantId, () => upgradeTrace(pool, tenantId, traceId)),
   };
 }
 

@@ -37,6 +37,8 @@ export type { LeftOut, RunBatch, RunOperation } from './wire/run-operation.js';
 export type { SharedTrace } from './share/shares.js';
 export { splitBatch } from './wire/split-batch.js';
 export { StaleAttemptError } from './export/stale-attempt-error.js';
+export type { RetentionBounds, RetentionSettings } from './retention/retention.js';
+export { TRACE_TIERS } from './retention/trace-tier.js';
 export type { RunCursor, RunPage, RunSearch } from './query/run-search.js';
 export type { IngestProblem, IngestProblemCount } from './problem/ingest-problems.js';
 export type { StoredRun } from './run/stored-run.js';

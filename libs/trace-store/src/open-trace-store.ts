@@ -24,15 +24,13 @@ import {
   queryInTurns,
   sharesInTurns,
   statisticsInTurns,
+  retentionInTurns,
+  runsInTurns,
 } from './in-turns.js';
 import { loadControlSchema } from './control-schema.js';
-import { readRun } from './query/find-run.js';
-import { searchRuns } from './query/search-runs.js';
 import { PostgresPayloadStore } from './run/payload-store.js';
 import { RunRemover } from './run/remove-runs.js';
 import { dropAndNoteOverdue } from './ingestion/note-overdue.js';
-import { forgetOldErasures } from './ingestion/erased-traces.js';
-import { TraceEraser } from './erasure/trace-eraser.js';
 import { IngestProblemTable } from './problem/ingest-problem-table.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
 import { ProjectDirectory } from './project/project-directory.js';
@@ -41,6 +39,8 @@ import { ShareTable } from './share/share-table.js';
 import { eachStep } from './each-step.js';
 import { foldStatistics } from './statistics/fold-statistics.js';
 import { Folding } from './statistics/folding.js';
+import { ProjectTiers } from './retention/project-tiers.js';
+import { Removals } from './removal/removals.js';
 import { TenantTurns } from './tenant-turns.js';
 import type { TraceStore, TraceStoreOptions } from './trace-store.js';
 import { countWaiting, erasureLock, WAITING_ROOM } from './ingestion/waiting-patches.js';
@@ -49,9 +49,6 @@ const DEFAULT_POOL_SIZE = 8;
 
 /** For the check of keys alone: every request waits for it, and it waits for nothing that a tenant does. */
 const KEY_CONNECTIONS = 2;
-
-/** Deletions that a tidying looks at together. */
-const ERASURES_AT_ONCE = 100;
 
 /** Any number that nothing else in this database locks. */
 const MIGRATION_LOCK = 7_214_001;
@@ -69,22 +66,23 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const keyPool = openPool({ ...connections, maxConnections: KEY_CONNECTIONS });
   const control = new ControlTables(pool, loadControlSchema);
   const payloads = new PostgresPayloadStore();
-  const projects = new ProjectTable(control, payloads, options.maxProjects);
+  const projects = new ProjectTable(control, pool, options.maxProjects);
   const directory = new ProjectDirectory(projects, clock);
+  const remover = new RunRemover(pool, payloads);
+  const tiers = new ProjectTiers(clock);
   const ingestion = new Ingestion(
     pool,
     new DayPartitions(pool, options.maxMonthsAhead),
     directory,
     payloads,
-    { log, waiting },
+    { log, waiting, remover, tiers },
   );
 
   const problems = new IngestProblemTable({ pool, projects, log, clock });
 
   // one connection is left for what is no tenant's: tidying, the time
   const turns = new TenantTurns(Math.max(2, poolSize - 1));
-  const remover = new RunRemover(pool, payloads);
-  const eraser = new TraceEraser(pool, remover, log);
+  const removals = new Removals({ pool, remover, log, clock });
 
   const folding = new Folding(pool, log);
 
@@ -101,18 +99,20 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     ingestProblems: problemsInTurns(problems, turns),
     ...feedbackInTurns(new FeedbackTable(pool, erasureLock), new FeedbackTokenTable(pool), turns),
     // its old name may be free for another now
-    projects: projectsInTurns(projects, turns, () => directory.forget()),
-    runs: {
-      get: (tenantId, id, options) =>
-        turns.run(tenantId, () => readRun(pool, payloads, { tenantId, id, ...options })),
-      search: (tenantId, search, page) =>
-        turns.run(tenantId, () => searchRuns(pool, payloads, { tenantId, search, page })),
-    },
+    projects: projectsInTurns(projects, turns, {
+      changed() {
+        directory.forget();
+        tiers.forget();
+      },
+      deleted: () => removals.begin(),
+    }),
+    runs: runsInTurns(pool, payloads, turns),
     ...statisticsInTurns(pool, turns),
-    erasures: erasuresInTurns(eraser, turns),
+    erasures: erasuresInTurns(removals.eraser, turns),
     attachments: attachmentsInTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns),
     ...datasetsInTurns(pool, turns, options.maxDatasets),
     shares: sharesInTurns(new ShareTable(pool), turns),
+    retention: retentionInTurns(pool, turns, () => tiers.forget()),
     apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportSource: new PostgresExportSource(pool, payloads),
@@ -122,10 +122,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
         () => ingestion.placeMissed(),
         () => tidyFeedback(pool),
         () => dropAndNoteOverdue(pool, projects, log),
-        async () => {
-          while (await eraser.complete(ERASURES_AT_ONCE));
-        },
-        () => forgetOldErasures(pool),
+        () => removals.complete(),
         () => foldStatistics(pool),
         () => tidyAttachments(pool, log),
         () => removeMarkedDatasets(pool),
@@ -135,6 +132,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     async close() {
       endReading();
       await folding.end();
+      await removals.close();
       await control.close();
       await keyPool.end();
       await pool.end();

@@ -13,6 +13,7 @@ import type { Examples } from './dataset/example.js';
 import type { FeedbackTokens } from './feedback/feedback-tokens.js';
 import type { Erasures } from './erasure/erasure.js';
 import type { Projects } from './project/project.js';
+import type { Retention } from './retention/retention.js';
 import type { RunBatch } from './wire/run-operation.js';
 import type { RunPage, RunPageOptions, RunSearch } from './query/run-search.js';
 import type { Shares } from './share/shares.js';
@@ -82,10 +83,11 @@ export interface TraceStore {
   readonly datasetVersions: DatasetVersions;
   readonly examples: Examples;
   readonly shares: Shares;
+  readonly retention: Retention;
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;
   readonly exportSource: ExportSource;
-  /** Drops updates and attachments that waited too long for their runs, and completes deletions that were interrupted. To be called periodically, by any number of processes. */
+  /** Drops updates and attachments that waited too long for their runs, and completes deletions: those that were interrupted, rows of deleted projects, expired runs. To be called periodically, by any number of processes. */
   tidy(): Promise<void>;
   /** The database's clock; decisions about rows and windows use this one. */
   databaseTime(): Promise<Date>;

@@ -36,6 +36,11 @@ export class Workspaces {
     };
   }
 
+  /** All that are not being deleted. */
+  list(): readonly Workspace[] {
+    return this.reader.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
   #of(tenantId: string): Workspace | undefined {
     return this.reader
       .byIndex(TENANT_INDEX, tenantId.toLowerCase())

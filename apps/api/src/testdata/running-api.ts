@@ -23,6 +23,7 @@ import type { AttachmentStore } from '../core/attachment-store.js';
 import { AttachmentTidying } from '../attachment/attachment-tidying.js';
 import { ApiModule } from '../api-module.js';
 import { openApplication } from '../open-application.js';
+import { RetentionSync } from '../trace/retention-sync.js';
 import { TraceIngestion } from '../trace/trace-ingestion.js';
 import { OpenApi } from '../wire/openapi.js';
 import { type ApiDocument, undocumentedIn } from './check-exchange.js';
@@ -42,7 +43,11 @@ export interface RunningApi {
   readonly storeUri: string;
   readonly store: TraceStore;
   readonly client: KubeClient;
-  readonly services: { readonly ingestion: TraceIngestion; readonly attachmentTidying: AttachmentTidying };
+  readonly services: {
+    readonly ingestion: TraceIngestion;
+    readonly attachmentTidying: AttachmentTidying;
+    readonly retention: RetentionSync;
+  };
   /** A workspace with its namespace and a key. */
   workspace(plan?: Workspace['spec']['plan']): Promise<TestTenant>;
   stop(): Promise<void>;
@@ -146,6 +151,7 @@ export async function runApi(
   const services = {
     ingestion: application.container.get(TraceIngestion, { strict: false }),
     attachmentTidying: application.container.get(AttachmentTidying, { strict: false }),
+    retention: application.container.get(RetentionSync, { strict: false }),
   };
   informers.start();
   await informers.synced();

@@ -110,7 +110,7 @@ export const RUN_FIELDS: RunFields = new Map<string, RunField>([
   ['completion_cost', { of: (row) => row.completionCost }],
   ['feedback_stats', { stats: 'feedback' }],
   ['reference_example_id', { of: (row) => row.referenceExampleId }],
-  ['trace_tier', { of: (row) => row.traceTier || null }],
+  ['trace_tier', { of: (row) => row.traceTier || 'longlived' }],
   ['thread_id', { of: (row) => row.threadId }],
   ['execution_order', { of: () => 1 }],
   ['in_dataset', { of: () => false }],

@@ -5,6 +5,8 @@ import { isUuid } from '#lib/resources';
 import { parseInstant, type Instant } from '#lib/time';
 import type { RunFilters, RunPage, RunSearch, StoredRun, TraceStore } from '#lib/trace-store';
 import { invalid } from '../wire/request-pipe.js';
+import { missingProject } from './missing-project.js';
+import { missingRun } from './missing-run.js';
 import { parseCursor } from './run-cursor.js';
 import { hasFeedback, hasTotals, payloadsOf, type RunFields } from './render-run.js';
 
@@ -37,7 +39,7 @@ const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 /** Finds runs for a caller, in the projects that its key reaches. */
 export class RunSearches {
-  constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects'>) {}
+  constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects' | 'retention'>) {}
 
   /**
    * @param hold told how many bytes the payloads have before they are read
@@ -80,12 +82,19 @@ export class RunSearches {
       id,
       projectId,
       fields,
-    }: { readonly id: string; readonly projectId: string; readonly fields: RunFields },
+      startTime,
+    }: {
+      readonly id: string;
+      readonly projectId: string;
+      readonly fields: RunFields;
+      /** As the caller says. */
+      readonly startTime?: string | undefined;
+    },
     hold: (bytes: number) => void,
   ): Promise<StoredRun> {
     const asked = { projectIds: [projectId], ids: [id], fields, isAscending: true, limit: 1, filters: {} };
     const [found] = (await this.page(caller, asked, hold)).runs;
-    if (!found) throw new PublicError('not_found', `Run with ID ${id} not found`);
+    if (!found) throw await missingRun(this.store, caller.tenantId, id, instant(startTime));
     return found;
   }
 
@@ -112,7 +121,7 @@ export class RunSearches {
       wanted.map((id) => ({ kind: 'id', id })),
     );
     const missing = wanted.find((id) => !found.some((one) => one.id === id));
-    if (missing !== undefined) throw new PublicError('not_found', `Session with ID ${missing} not found`);
+    if (missing !== undefined) throw await missingProject(this.store, tenantId, missing);
     return wanted;
   }
 }

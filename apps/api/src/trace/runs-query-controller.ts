@@ -125,13 +125,13 @@ export class SelectedRunsController {
   async get(
     @FromCaller() caller: Caller,
     @PathId('run_id') id: string,
-    @Query() { project_id: projectId, selects }: RunV2Query,
+    @Query() { project_id: projectId, start_time: startTime, selects }: RunV2Query,
     @Res() reply: FastifyReply,
     @Headers('host') host: string | undefined,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const fields = fieldsOfSelects(selects);
-      const found = await this.searches.one(caller, { id, projectId, fields }, hold);
+      const found = await this.searches.one(caller, { id, projectId, fields, startTime }, hold);
       return rendered(await withAttachments(this.urls, { caller, host, hold }, [found], fields), fields);
     });
   }

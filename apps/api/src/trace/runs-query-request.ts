@@ -153,7 +153,9 @@ export class RunV2Query {
   @Uuid({ required: true, about: 'Tracing project of the run' })
   project_id: string;
 
-  @Time({ about: 'Of the run; taken and without effect: runs are found by their id' })
+  @Time({
+    about: 'Of the run, which is found by its id; says of one that is not whether it was too old to be kept',
+  })
   start_time?: string;
 
   @Selects()

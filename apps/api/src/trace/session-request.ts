@@ -1,6 +1,7 @@
 import { Transform, Type } from 'class-transformer';
 import { QueryFlag } from '../wire/query-flag.js';
-import { FreeObject, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+import { TRACE_TIERS } from '#lib/trace-store';
+import { Choice, FreeObject, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
 
 /** Body of `POST /sessions`. Fields of clients that have no meaning here are taken and not kept. */
 export class CreateSessionRequest {
@@ -43,7 +44,9 @@ export class CreateSessionRequest {
   @TextList({ about: 'The same: keys of the feedback that its evaluators give' })
   evaluator_keys?: string[] | null;
 
-  @Text({ maxLength: 100 })
+  @Choice(TRACE_TIERS, {
+    about: 'How long new traces of the project are kept; by default as the workspace says',
+  })
   trace_tier?: string | null;
 }
 
@@ -61,7 +64,9 @@ export class UpdateSessionRequest {
   @Time({ about: 'When it was completed' })
   end_time?: string | null;
 
-  @Text({ maxLength: 100 })
+  @Choice(TRACE_TIERS, {
+    about: 'How long new traces of the project are kept; by default as the workspace says',
+  })
   trace_tier?: string | null;
 
   @Uuid({ about: 'Taken and without effect: examples are added to the dataset that a request names' })

@@ -92,9 +92,14 @@ export class SessionsController {
 
   @Delete(':session_id')
   @HttpCode(202)
-  @Operation({ summary: 'Deletes a tracing project with its runs', status: 202, answer: StoredAnswer })
+  @Operation({
+    summary:
+      'Deletes a tracing project; it and its runs are found no more, and their rows are removed afterwards',
+    status: 202,
+    answer: StoredAnswer,
+  })
   async delete(@FromCaller() caller: Caller, @PathId('session_id') id: string): Promise<StoredAnswer> {
     await this.traces.deleteProject(caller.tenantId, id);
-    return { message: 'Session deleted' };
+    return { message: 'Session deleted; the rows of its runs are being removed' };
   }
 }

@@ -10,6 +10,9 @@ import { AnswerBudget } from './answer-budget.js';
 import { AttachmentsController } from './attachments-controller.js';
 import { IngestProblemsController } from './ingest-problems-controller.js';
 import { InfoController } from './info-controller.js';
+import { TenancyModule } from '../tenancy/tenancy-module.js';
+import { Workspaces } from '../tenancy/workspaces.js';
+import { RetentionSync } from './retention-sync.js';
 import { RunSearches } from './run-searches.js';
 import { RunsController } from './runs-controller.js';
 import { RunsQueryController, SelectedRunsController } from './runs-query-controller.js';
@@ -25,7 +28,7 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
 
 /** Runs of traces, sent and read, and their tracing projects. */
 @Module({
-  imports: [AttachmentModule],
+  imports: [AttachmentModule, TenancyModule],
   controllers: [
     InfoController,
     RunsQueryController,
@@ -68,6 +71,11 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
       provide: RunSearches,
       inject: [TRACE_STORE],
       useFactory: (store: TraceStore) => new RunSearches(store),
+    },
+    {
+      provide: RetentionSync,
+      inject: [TRACE_STORE, Workspaces],
+      useFactory: (store: TraceStore, workspaces: Workspaces) => new RetentionSync(store, workspaces),
     },
     { provide: Tidying, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Tidying(store) },
   ],

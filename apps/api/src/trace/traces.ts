@@ -5,6 +5,8 @@ import { isJsonObject, type JsonObject } from '#lib/json';
 import type { Project, ProjectDetails, RunStatistics, StoredRun, TraceStore } from '#lib/trace-store';
 import { isUuid } from '#lib/resources';
 import { parseInstant } from '#lib/time';
+import { missingProject } from './missing-project.js';
+import { missingRun } from './missing-run.js';
 import type { ErasureRequest } from './erasure-request.js';
 import type {
   CreateSessionRequest,
@@ -15,7 +17,9 @@ import type {
 
 /** Reading and arranging traces of a tenant. */
 export class Traces {
-  constructor(private readonly store: Pick<TraceStore, 'runs' | 'projects' | 'erasures' | 'statistics'>) {}
+  constructor(
+    private readonly store: Pick<TraceStore, 'runs' | 'projects' | 'erasures' | 'statistics' | 'retention'>,
+  ) {}
 
   /**
    * @param hold told how many bytes the run has before they are read
@@ -37,7 +41,7 @@ export class Traces {
           hold,
         });
     if (!found || (projectId !== undefined && found.row.projectId !== projectId.toLowerCase()))
-      throw new PublicError('not_found', `Run with ID ${id} not found`);
+      throw await missingRun(this.store, caller.tenantId, id, undefined);
     return found;
   }
 
@@ -50,7 +54,7 @@ export class Traces {
   /** @throws PublicError not_found */
   async getProject(tenantId: string, id: string): Promise<Project> {
     const project = await this.store.projects.find(tenantId, { id });
-    if (!project) throw new PublicError('not_found', `Session with ID ${id} not found`);
+    if (!project) throw await missingProject(this.store, tenantId, id);
     return project;
   }
 
@@ -100,14 +104,14 @@ export class Traces {
   async updateProject(tenantId: string, id: string, request: UpdateSessionRequest): Promise<Project> {
     const change = { ...detailsOf(request), name: request.name ?? undefined };
     const updated = await this.store.projects.update(tenantId, id, change);
-    if (!updated) throw new PublicError('not_found', `Session with ID ${id} not found`);
+    if (!updated) throw await missingProject(this.store, tenantId, id);
     return updated;
   }
 
   /** @throws PublicError not_found */
   async deleteProject(tenantId: string, id: string): Promise<void> {
     if (!(await this.store.projects.delete(tenantId, id)))
-      throw new PublicError('not_found', `Session with ID ${id} not found`);
+      throw await missingProject(this.store, tenantId, id);
   }
 
   /**

@@ -278,6 +278,23 @@ describe('summarizeExport', () => {
     ]);
   });
 
+  it.each([
+    ['in progress', []],
+    ['completed', BOTH.map((run) => ({ ...run, status: { conditions: DONE } }))],
+  ])('says of an export %s that its window reaches behind what the workspace keeps', (_state, runs) => {
+    const keeping = (retention?: object) => {
+      const spec = { plan: 'enterprise', tenantId: 't', retention };
+      const bulkExport = anExport({}, { startTime: '2026-05-01T06:00:00Z', endTime: '2026-05-03T00:00:00Z' });
+      const observed = world({ bulkExport, runs, workspace: { spec } as unknown as Workspace });
+      return summarizeExport(observed, decideExport(observed)).conditions?.at(-1)?.message;
+    };
+    expect(keeping({ shortlivedDays: 2, longlivedDays: 400 })).toMatch(
+      /; the workspace does not keep shortlived traces from before 2026-05-01 \(2 days\)$/,
+    );
+    for (const retention of [undefined, { shortlivedDays: 3, longlivedDays: 0 }])
+      expect(keeping(retention)).not.toContain('keep');
+  });
+
   it('reports why an export waits', () => {
     const observed = world({ destination: undefined });
     const status = summarizeExport(observed, decideExport(observed));

@@ -15,6 +15,7 @@ import {
 import { formatInstant, parseInstant } from '#lib/time';
 import type { ExportDecision } from './decide.js';
 import { runPhase } from './export-phase.js';
+import { retentionNote } from './retention-note.js';
 import type { ExportWorld } from './world.js';
 
 const NEEDS: Pick<ReadyRule, 'needs' | 'failures'> = {
@@ -50,7 +51,7 @@ function earliest(times: readonly (string | undefined)[]): string | undefined {
 }
 
 /** The conditions that follow from a decision. */
-function drafts(decision: ExportDecision): ConditionDrafts {
+function drafts(decision: ExportDecision, note: string): ConditionDrafts {
   switch (decision.kind) {
     case 'finished':
       return {};
@@ -72,7 +73,7 @@ function drafts(decision: ExportDecision): ConditionDrafts {
         [CONDITION.completed]: {
           status: 'True',
           reason: REASON.completed,
-          message: 'every run is completed',
+          message: `every run is completed${note}`,
         },
       };
     default:
@@ -81,12 +82,12 @@ function drafts(decision: ExportDecision): ConditionDrafts {
 }
 
 /** The reason of `Ready`, from the other conditions: people look there first. */
-function readyRule(conditions: readonly Condition[]): ReadyRule {
+function readyRule(conditions: readonly Condition[], note: string): ReadyRule {
   const reported = [CONDITION.completed, CONDITION.accepted]
     .map((type) => findCondition(conditions, type))
     .find((one) => one?.status === 'True');
   if (!reported || reported.reason === REASON.accepted)
-    return { ...NEEDS, reason: REASON.started, message: 'runs are in progress' };
+    return { ...NEEDS, reason: REASON.started, message: `runs are in progress${note}` };
   return { ...NEEDS, reason: reported.reason, message: reported.message };
 }
 
@@ -96,12 +97,23 @@ function accepted({ reason, message }: { reason: string; message: string }): Omi
   return { status: isObjection ? 'False' : 'True', reason, message };
 }
 
-function conditionsOf(world: ExportWorld, decision: ExportDecision): readonly Condition[] {
+function conditionsOf(
+  world: ExportWorld,
+  decision: ExportDecision,
+  window: Window | undefined,
+): readonly Condition[] {
   const { metadata, status } = world.bulkExport;
-  const conditions = updateConditions(status?.conditions, drafts(decision), metadata.generation, world.now);
+  // once it has ended, what it says is about the rows that it read then
+  const note = decision.kind === 'finished' ? '' : retentionNote(world, window);
+  const conditions = updateConditions(
+    status?.conditions,
+    drafts(decision, note),
+    metadata.generation,
+    world.now,
+  );
   return setCondition(
     conditions,
-    summarizeReady(conditions, readyRule(conditions), metadata.generation),
+    summarizeReady(conditions, readyRule(conditions, note), metadata.generation),
     world.now,
   );
 }
@@ -126,7 +138,7 @@ export function summarizeExport(world: ExportWorld, decision: ExportDecision): B
   const total = decision.kind === 'run' ? runs.length + decision.missing.length : (before.runs?.total ?? 0);
   return {
     observedGeneration: bulkExport.metadata.generation ?? 1,
-    conditions: conditionsOf(world, decision),
+    conditions: conditionsOf(world, decision, window),
     ...(window
       ? { startTime: formatInstant(window.start, 'if-any'), endTime: formatInstant(window.end, 'if-any') }
       : {}),

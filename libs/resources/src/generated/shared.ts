@@ -288,3 +288,13 @@ export interface WorkspaceLimits {
   /** Runs of one export at the same time; others queue. */
   readonly concurrentRunsPerExport?: number;
 }
+
+/** How long runs of traces are kept after they began, by the tier of their trace. Absent: for good. It holds for runs that are stored already, too; those without a tier count as longlived. */
+export interface WorkspaceRetention {
+  /** Days of 24 hours that shortlived traces are kept; 0 for good. */
+  readonly shortlivedDays: number;
+  /** Days of 24 hours that longlived traces, and with them all, are kept; 0 for good. */
+  readonly longlivedDays: number;
+  /** The tier of new traces whose sender and tracing project name none. */
+  readonly defaultTier: 'longlived' | 'shortlived';
+}

@@ -1,6 +1,6 @@
 // Generated from crds/ by `npm run generate`. Do not edit.
 import type { ObjectMeta } from '../object-meta.js';
-import type { Condition, WorkspaceLimits } from './shared.js';
+import type { Condition, WorkspaceLimits, WorkspaceRetention } from './shared.js';
 
 /** Who the tenant is and what it may use. */
 export interface WorkspaceSpec {
@@ -14,6 +14,8 @@ export interface WorkspaceSpec {
   readonly allowDangerousEnvironment?: boolean;
   /** Lets destinations without credentials of their own use those that the platform's programs have in their environment: AWS_ACCESS_KEY_ID and its kind, or the role of the pod or machine. Default false; true for the first workspace of one machine. */
   readonly allowEnvironmentCredentials?: boolean;
+  /** How long runs of traces are kept after they began, by the tier of their trace. Absent: for good. It holds for runs that are stored already, too; those without a tier count as longlived. */
+  readonly retention?: WorkspaceRetention;
   /** Lower limits than those of the platform. */
   readonly limits?: WorkspaceLimits;
 }

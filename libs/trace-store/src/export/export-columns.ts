@@ -1,5 +1,6 @@
 import type { FormatVersion } from '#lib/export-plan';
 import type { ColumnType } from '#lib/parquet';
+import { tierSql } from '../retention/trace-tier.js';
 import type { ExportCursor } from './export-progress.js';
 import { setting } from './export-settings.js';
 
@@ -103,7 +104,7 @@ export const EXPORT_COLUMNS: readonly ExportColumn[] = Object.freeze([
   column('status', 'text', { required: true, repeating: true }),
   column('is_root', 'bool', { required: true, statistics: false }),
   column('dotted_order', 'text', { required: true, statistics: false }),
-  column('trace_tier', 'text', { required: true, repeating: true }),
+  column('trace_tier', 'text', { required: true, repeating: true, sql: tierSql('r') }),
   column('tags', 'text[]', { required: true, repeating: true, statistics: false }),
   column('total_tokens', 'int8'),
   column('prompt_tokens', 'int8'),

@@ -42,4 +42,9 @@ export interface ExportRows {
 /** Reading side of an export. */
 export interface ExportSource {
   read(read: ExportRead): Promise<ExportRows>;
+  /**
+   * To be called before the first read and after the last one: rows of a deleted project go while they are read.
+   * @throws TerminalError when the project was deleted
+   */
+  checkProject(window: Pick<ExportWindow, 'tenantId' | 'projectId'>): Promise<void>;
 }

@@ -1,8 +1,11 @@
 import type { Readable } from 'node:stream';
+import { TerminalError } from '#lib/errors';
 import { copyOut, sqlState, type Connection, type Pool } from '#lib/postgres';
+import { REASON } from '#lib/resources';
 import { systemClock } from '#lib/time';
 import { filterSql } from '../filter/filter-sql.js';
 import { SettingValues } from '../filter/sql-values.js';
+import { findDeletion } from '../project/project-deletions.js';
 import type { PayloadQuery, PayloadStore } from '../run/payload-store.js';
 import { EXPORT_COLUMNS, type ExportColumn } from './export-columns.js';
 import {
@@ -17,7 +20,7 @@ import {
   type Stretch,
   windowSettings,
 } from './export-query.js';
-import type { ExportRead, ExportRows, ExportSource } from './export-source.js';
+import type { ExportRead, ExportRows, ExportSource, ExportWindow } from './export-source.js';
 import { joinCopies } from './join-copies.js';
 
 /**
@@ -107,6 +110,15 @@ export class PostgresExportSource implements ExportSource {
       : copyOut(client, this.#query(statements, { isAfter: read.after !== undefined, isUntil: false }));
     releaseAfter(stream, client);
     return { columns, stream };
+  }
+
+  async checkProject({ tenantId, projectId }: Pick<ExportWindow, 'tenantId' | 'projectId'>): Promise<void> {
+    const deletedAt = await findDeletion(this.#pool, tenantId, projectId);
+    if (deletedAt)
+      throw new TerminalError(
+        REASON.projectMissing,
+        `reading the runs failed: the tracing project ${projectId} was deleted at ${deletedAt.toISOString()}`,
+      );
   }
 
   /**

@@ -18,7 +18,11 @@ const LAST_DAY: Instant = 4_102_444_800_000_000n; // 2100-01-01
  * written again (HOT).
  */
 const PARTITIONED = { runs: 75, run_payloads: 75, run_pairs: 100 } as const;
-const LOCK = 7_214_002;
+
+/** Tables that have a partition for the same days. */
+export const DAY_TABLES = Object.keys(PARTITIONED);
+/** Whoever makes or drops partitions. */
+export const PARTITIONS_LOCK = 7_214_002;
 /** Partitions of times that have not come yet: a client whose clock is wrong must not use up those of the next years. */
 const MAX_MONTHS_AHEAD = 36;
 /** More days than any one writer touches; the cache begins anew then. */
@@ -66,7 +70,7 @@ export class DayPartitions {
   async #create(day: Instant, asked: ReadonlySet<Instant>): Promise<Iterable<Instant>> {
     // Two makers of one day would fail on one another in the catalog in spite of IF NOT EXISTS, so they queue.
     const { range, refused = [] } = await inTransaction(this.#pool, async (client) => {
-      await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
+      await client.query('SELECT pg_advisory_xact_lock($1)', [PARTITIONS_LOCK]);
       const today = dayOf(await databaseNow(client));
       const taken = await takenRanges(client);
       const found = rangeWith(taken, day);

@@ -324,7 +324,7 @@ describe('a trace store under hostile input', () => {
     const pool = openPool({ uri, applicationName: 'projects', log: createLogger('test', 'silent') });
     let statements = 0;
     pool.on('acquire', () => statements++);
-    const table = new ProjectTable(new ControlTables(pool, loadControlSchema), new PostgresPayloadStore());
+    const table = new ProjectTable(new ControlTables(pool, loadControlSchema), pool);
     const { id } = await table.ensure(TENANT, 'here');
     const before = statements;
     const unknown = Array.from({ length: 3_000 }, () => ({ kind: 'id', id: randomUUID() }) as const);

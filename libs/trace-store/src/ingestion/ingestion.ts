@@ -12,6 +12,7 @@ import {
 } from './ingest-problems.js';
 import { Family, parentKey } from './family.js';
 import { EarlyUpdates } from './early-updates.js';
+import { LeftRunsError } from './left-runs-error.js';
 import { MAX_PROBLEMS, parseBatch } from './parse-batch.js';
 import { RunChanger, type Sender } from './run-changer.js';
 import type { NewFeedback } from '../feedback/feedback.js';
@@ -34,6 +35,8 @@ import {
   type RunGroup,
 } from './run-group.js';
 import { claimPlaces, findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
+import type { ProjectTiers } from '../retention/project-tiers.js';
+import type { RunRemover } from '../run/remove-runs.js';
 import { insertRuns, type ParentRow, selectParents } from '../run/run-table.js';
 import type { RunPlace } from '../run/run-place.js';
 import { insertPairs } from '../run/run-pairs.js';
@@ -90,6 +93,8 @@ interface WrittenBatch {
 export interface IngestionOptions {
   readonly log: Logger;
   readonly waiting: WaitingRoom;
+  readonly remover: Pick<RunRemover, 'removeAt'>;
+  readonly tiers: ProjectTiers;
 }
 
 /**
@@ -206,11 +211,16 @@ export class Ingestion {
       } catch (error) {
         const code = sqlState(error);
         const isWorthIt =
-          error instanceof ProjectVanished || code === NO_PARTITION || postgresTrouble(error) === 'conflict';
+          error instanceof ProjectVanished ||
+          error instanceof LeftRunsError ||
+          code === NO_PARTITION ||
+          postgresTrouble(error) === 'conflict';
         if (!isWorthIt || attempt === ATTEMPTS) throw error;
         this.options.log.warn({ attempt, code }, 'ingestion of a batch conflicted; retrying');
         this.partitions.forget();
         this.projects.forget();
+        // what arrives is then as if they had gone before
+        if (error instanceof LeftRunsError) await this.options.remover.removeAt(error.runs);
       }
     }
   }
@@ -342,15 +352,14 @@ export class Ingestion {
 
   async #insert(client: Connection, tenantId: string, portion: Portion<Opening>): Promise<void> {
     const updates = await EarlyUpdates.read(await findWaiting(client, tenantId, portion.awaited));
+    const projectIds = portion.runs.map(({ place }) => place.projectId);
+    const tierOf = await this.options.tiers.read(client, tenantId, projectIds);
     const runs = portion.runs.map(({ group, place, parentOrder }) => {
       const early = updates.take(place);
       const posts = group.operations.filter(({ change }) => change.kind === 'post');
       const patches = group.operations.filter(({ change }) => change.kind === 'patch');
-      return buildRun(
-        place,
-        [...posts, ...early, ...patches].map(({ change }) => change),
-        parentOrder,
-      );
+      const changes = [...posts, ...early, ...patches].map(({ change }) => change);
+      return buildRun(place, changes, { parentOrder, traceTier: tierOf(place.projectId) });
     });
     await insertRuns(
       client,

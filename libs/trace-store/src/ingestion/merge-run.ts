@@ -74,7 +74,11 @@ export function mergeRun(row: RunRow, change: RunChange): RunRow {
     tags: pick(row.tags, change.tags, row.tags.length === 0),
     threadId: pick(row.threadId, change.threadId),
     referenceExampleId: pick(row.referenceExampleId, change.referenceExampleId),
-    traceTier: pick(row.traceTier, change.traceTier, row.traceTier === ''),
+    // a trace is upgraded, never the other way round: else a sender could shorten how long it is kept
+    traceTier:
+      row.traceTier === 'longlived'
+        ? row.traceTier
+        : pick(row.traceTier, change.traceTier, row.traceTier === ''),
     totalTokens: pick(row.totalTokens, usage?.totalTokens),
     promptTokens: pick(row.promptTokens, usage?.promptTokens),
     completionTokens: pick(row.completionTokens, usage?.completionTokens),

@@ -11,6 +11,7 @@ import { recordChange } from '../statistics/run-statistics-table.js';
 import type { OwnProject } from './own-project.js';
 import { metadataPairs } from './metadata-pairs.js';
 import { parseWaiting } from './parse-batch.js';
+import { refuseLeftRuns } from './left-runs-error.js';
 import { changeRun, groupByRun, type RunGroup } from './run-group.js';
 import { findMet, findMissed, findWaitingAt, removeWaiting } from './waiting-patches.js';
 
@@ -48,6 +49,7 @@ export class RunChanger {
     mayChange: (group: G, place: RunPlace) => boolean = () => true,
   ): Promise<{ readonly unknown: readonly G[] }> {
     const places = await findPlaces(client, tenantId, groups, { projectId: own?.id, lock: true });
+    refuseLeftRuns(places);
     const known: KnownRun[] = [];
     const unknown: G[] = [];
     for (const [at, group] of groups.entries()) {

@@ -1,4 +1,5 @@
 import type { Instant } from '#lib/time';
+import type { TraceTier } from '../retention/trace-tier.js';
 import { mergePayloads, mergeRun, newRun } from './merge-run.js';
 import type { RunChange } from '../wire/run-change.js';
 import type { RunOperation } from '../wire/run-operation.js';
@@ -87,11 +88,11 @@ export function startOf(group: RunGroup, now: Instant): Instant {
   return firstOf(group, 'startTime') ?? now;
 }
 
-/** The run that a group makes at its place. */
+/** The run that a group makes at its place. @param traceTier of a run that names none */
 export function buildRun(
   place: RunPlace,
   changes: readonly RunChange[],
-  parentOrder: string | undefined,
+  { parentOrder, traceTier }: { readonly parentOrder: string | undefined; readonly traceTier: TraceTier },
 ): { readonly row: RunRow; readonly payloads: RunPayloads } {
   const [first] = changes;
   if (!first) throw new Error('a run is made by at least one operation');
@@ -103,7 +104,7 @@ export function buildRun(
     row = mergeRun(row, change);
     payloads = mergePayloads(payloads, change);
   }
-  return { row, payloads };
+  return { row: { ...row, traceTier: row.traceTier || traceTier }, payloads };
 }
 
 /** The run after the group's operations. */

@@ -8,8 +8,10 @@ import { feedbackTokens } from './feedback-tokens.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runStatistics, runStatisticsFilling } from './run-statistics.js';
+import { projectDeletions } from './project-deletions.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
 import { traceShares } from './trace-shares.js';
+import { shortlivedRuns, traceRetention } from './trace-retention.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
 
@@ -40,5 +42,8 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     datasetTables,
     feedbackTokens,
     traceShares,
+    projectDeletions,
+    traceRetention,
+    shortlivedRuns,
   ];
 }

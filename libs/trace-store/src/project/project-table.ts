@@ -1,12 +1,11 @@
 import type { EntityManager, Repository, SelectQueryBuilder } from 'typeorm';
 import { PublicError } from '#lib/errors';
 import { isJsonObject, jsonContains, type JsonObject } from '#lib/json';
-import { sqlState } from '#lib/postgres';
+import { type Queryable, sqlState } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import type { ControlTables } from '../control/control-tables.js';
 import { takeLimitLock } from '../control/limit-lock.js';
-import type { PayloadStore } from '../run/payload-store.js';
-import { removeAttachmentsOfProject } from '../run/remove-attachments.js';
+import { findDeletion, forgetDeletion, isBeingDeleted, recordDeletion } from './project-deletions.js';
 import type { ProjectEntity } from './project-entity.js';
 import type { ProjectReference } from './project-reference.js';
 import type { NewProjectDetails, Project, ProjectDetails, Projects } from './project.js';
@@ -57,16 +56,12 @@ async function* inSlices(
 /** The table `projects`. Ids are those of one tenant: another's are neither shown nor in the way. */
 export class ProjectTable implements Projects {
   readonly #tables: ControlTables;
-  readonly #payloads: Pick<PayloadStore, 'removeProject'>;
+  readonly #db: Queryable;
   readonly #max: number;
 
-  constructor(
-    tables: ControlTables,
-    payloads: Pick<PayloadStore, 'removeProject'>,
-    max = Number.POSITIVE_INFINITY,
-  ) {
+  constructor(tables: ControlTables, db: Queryable, max = Number.POSITIVE_INFINITY) {
     this.#tables = tables;
-    this.#payloads = payloads;
+    this.#db = db;
     this.#max = max;
   }
 
@@ -192,40 +187,14 @@ export class ProjectTable implements Projects {
   }
 
   async delete(tenantId: string, id: string): Promise<boolean> {
-    if (!isUuid(id)) return false;
-    const { ProjectEntity } = await import('./project-entity.js');
-    const source = await this.#tables.source();
-    return source.transaction(async (manager) => {
-      // the row first: runs that arrive meanwhile lock it and find it deleted
-      const deleted = await manager.delete(ProjectEntity, { tenantId, id });
-      if (deleted.affected === 0) return false;
-      await this.#payloads.removeProject(manager, tenantId, id);
-      await manager.query(
-        'DELETE FROM feedback WHERE tenant_id = $1 AND waits_since IS NOT NULL AND named_project_id = $2',
-        [tenantId, id],
-      );
-      for (const table of [
-        'run_pairs',
-        'feedback',
-        'unplaced_runs',
-        'ingest_problems',
-        'ingest_problem_counts',
-      ])
-        await manager.query(`DELETE FROM ${table} WHERE tenant_id = $1 AND project_id = $2`, [tenantId, id]);
-      await manager.query(
-        `WITH deleted AS (DELETE FROM runs WHERE tenant_id = $1 AND project_id = $2 RETURNING id, trace_id)
-        DELETE FROM run_keys k USING deleted d WHERE k.tenant_id = $1 AND k.id = d.id AND k.trace_id = d.trace_id`,
-        [tenantId, id],
-      );
-      // after the runs: what batches have added to their sums is committed by now
-      for (const table of ['run_statistics', 'trace_shares'])
-        await manager.query(`DELETE FROM ${table} WHERE tenant_id = $1 AND project_id = $2`, [tenantId, id]);
-      await removeAttachmentsOfProject(manager, tenantId, id);
-      return true;
-    });
+    return isUuid(id) && (await recordDeletion(this.#db, tenantId, id));
   }
 
-  /** Does nothing when its name or id is taken. @throws TooManyProjectsError */
+  async deletedAt(tenantId: string, id: string): Promise<Date | undefined> {
+    return isUuid(id) ? findDeletion(this.#db, tenantId, id) : undefined;
+  }
+
+  /** Does nothing when its name or id is taken. @throws TooManyProjectsError; PublicError conflict when rows of a deleted one have the id */
   async #insert(project: NewProject): Promise<void> {
     const { ProjectEntity } = await import('./project-entity.js');
     const source = await this.#tables.source();
@@ -234,6 +203,14 @@ export class ProjectTable implements Projects {
       const testRunNumber = await numberExperiment(manager, project);
       const values = { ...project, ...(testRunNumber === undefined ? {} : { testRunNumber }) };
       await manager.createQueryBuilder().insert().into(ProjectEntity).values(values).orIgnore().execute();
+      if (project.id === undefined) return;
+      // after it: a deletion of the id that was under way has ended
+      if (await isBeingDeleted(manager, project.tenantId, project.id))
+        throw new PublicError(
+          'conflict',
+          `creating the project ${project.name} failed: runs of the deleted project ${project.id} are still being removed; choose another id or try again later`,
+        );
+      await forgetDeletion(manager, project.tenantId, project.id);
     });
   }
 

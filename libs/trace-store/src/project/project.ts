@@ -80,6 +80,11 @@ export interface Projects {
       offset?: number;
     },
   ): Promise<readonly Project[]>;
-  /** Deletes the project with all its runs. False when it was not there. */
+  /**
+   * Deletes the project: from then on neither it nor its runs are found, and its name is free. Their rows go afterwards,
+   * by this process and by `tidy()` of any. False when it was not there.
+   */
   delete(tenantId: string, id: string): Promise<boolean>;
+  /** When the project of this id was deleted; undefined where that is more than a month ago, or was never. */
+  deletedAt(tenantId: string, id: string): Promise<Date | undefined>;
 }

@@ -8,6 +8,7 @@ import { readRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import { keyConditions, Parameters, runConditions } from './run-conditions.js';
 import { withTotals } from './with-totals.js';
+import { deletedProjects } from '../project/project-deletions.js';
 import type { RunPage, RunPageOptions, RunSearch } from './run-search.js';
 
 /** Of a page: a condition that no index serves may read every run of a project. */
@@ -103,7 +104,7 @@ function pageQuery({ tenantId, search, page }: SearchRequest, parameters: Parame
   const tenant = parameters.add(tenantId);
   const projects = search.projectIds && `${parameters.add(search.projectIds)}::uuid[]`;
   const of = (table: string): string =>
-    `${table}.tenant_id = ${tenant}${projects ? ` AND ${table}.project_id = ANY(${projects})` : ''}`;
+    `${table}.tenant_id = ${tenant} AND ${projects ? `${table}.project_id = ANY(${projects})` : `${table}.project_id <> ALL (${deletedProjects(tenant)})`}`;
   const wanted = [...conditions(search, page, parameters), filterSql(search.filters ?? {}, parameters)]
     .map((condition) => ` AND ${condition}`)
     .join('');

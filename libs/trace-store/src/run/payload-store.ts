@@ -45,15 +45,8 @@ export interface PayloadStore {
   ): Promise<readonly number[]>;
   /** Of runs of one project. */
   remove(client: Connection, places: readonly RunPlace[]): Promise<void>;
-  /** Of all runs of a project. */
-  removeProject(db: Statements, tenantId: string, projectId: string): Promise<void>;
   /** How a query of the table `runs`, called `r`, reads them. */
   readonly query: PayloadQuery;
-}
-
-/** Anything that performs a statement; that of TypeORM is another than that of the pool. */
-export interface Statements {
-  query(text: string, values: unknown[]): Promise<unknown>;
 }
 
 /** Parts of a query of `runs r` in the order of its primary key. */
@@ -188,13 +181,6 @@ export class PostgresPayloadStore implements PayloadStore {
 
   async remove(client: Connection, places: readonly RunPlace[]): Promise<void> {
     await removeRows(client, 'run_payloads', places);
-  }
-
-  async removeProject(db: Statements, tenantId: string, projectId: string): Promise<void> {
-    await db.query('DELETE FROM run_payloads WHERE tenant_id = $1 AND project_id = $2', [
-      tenantId,
-      projectId,
-    ]);
   }
 
   readonly query: PayloadQuery = {

@@ -3,6 +3,7 @@ import { subtractRuns } from '../statistics/subtract-runs.js';
 import { removeTokens } from '../feedback/feedback-token-table.js';
 import type { PayloadStore } from './payload-store.js';
 import { removeAttachments } from './remove-attachments.js';
+import { findPlaces } from './run-keys.js';
 import { removeRows } from './remove-rows.js';
 import type { RunPlace } from './run-place.js';
 
@@ -57,6 +58,19 @@ export class RunRemover {
         for (const step of this.#steps) await step(client, ofProject);
       return runs;
     });
+  }
+
+  /** Removes those of these runs of one tenant that are still in their projects. */
+  async removeAt(runs: readonly RunPlace[]): Promise<void> {
+    for (let from = 0; from < runs.length; from += REMOVED_AT_ONCE) {
+      const some = runs.slice(from, from + REMOVED_AT_ONCE);
+      await this.removePiece(async (client) => {
+        const found = await findPlaces(client, some[0]?.tenantId ?? '', some, { lock: true });
+        return found.filter(
+          (place, at) => place !== undefined && place.projectId === some[at]?.projectId,
+        ) as RunPlace[];
+      });
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Connection, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, parseInstant } from '#lib/time';
+import { deletedProjects } from '../project/project-deletions.js';
 import type { RunPlace } from './run-place.js';
 
 interface KeyRow {
@@ -47,6 +48,9 @@ export async function claimPlaces(
 const IS_AWAITED = `EXISTS (SELECT FROM run_patches_waiting u WHERE u.tenant_id = $1 AND u.run_id = k.id
     AND (u.trace_id IS NULL OR u.trace_id = k.trace_id) AND (u.project_id IS NULL OR u.project_id = k.project_id))`;
 
+/** A few projects at most, and read once by a statement. */
+const IS_LEFT = `project_id = ANY (${deletedProjects('$1')})`;
+
 /** A run to be found; without a trace, any run of the id. */
 export interface WantedRun {
   readonly id: string;
@@ -60,12 +64,16 @@ export interface PlaceSearch {
   readonly lock?: boolean;
 }
 
-/** A place, and whether updates wait for its run that came before the statement. */
-export type FoundPlace = RunPlace & { readonly isAwaited: boolean };
+export interface FoundPlace extends RunPlace {
+  /** Whether updates wait for its run that came before the statement. */
+  readonly isAwaited: boolean;
+  /** Whether its project was deleted and its rows are to go; such a run is found only to be locked. */
+  readonly isLeft: boolean;
+}
 
 /**
  * One place for each wanted run, in their order; undefined for runs that are not known. Clients choose ids, so one id may
- * stand in any number of traces: never are all of them read.
+ * stand in any number of traces: never are all of them read. Runs of deleted projects are found only where they are locked.
  */
 export async function findPlaces(
   db: Queryable,
@@ -75,12 +83,14 @@ export async function findPlaces(
 ): Promise<readonly (FoundPlace | undefined)[]> {
   if (wanted.length === 0) return [];
   // sorted: two batches with the same runs wait for one another instead of deadlocking
-  const result = await db.query<KeyRow & { readonly at: string; readonly is_awaited: string }>({
-    text: `SELECT w.at, k.*, ${lock ? IS_AWAITED : 'false'} AS is_awaited FROM (
+  const result = await db.query<
+    KeyRow & { readonly at: string; readonly is_awaited: string; readonly is_left: string }
+  >({
+    text: `SELECT w.at, k.*, ${lock ? IS_AWAITED : 'false'} AS is_awaited, ${lock ? IS_LEFT : 'false'} AS is_left FROM (
         SELECT * FROM unnest($2::uuid[], $3::uuid[]) WITH ORDINALITY AS u(id, trace_id, at) ORDER BY id, trace_id
       ) w CROSS JOIN LATERAL (
         SELECT id, trace_id, start_time, project_id FROM run_keys
-        WHERE tenant_id = $1 AND id = w.id AND (w.trace_id IS NULL OR trace_id = w.trace_id)
+        WHERE tenant_id = $1 AND id = w.id AND (w.trace_id IS NULL OR trace_id = w.trace_id)${lock ? '' : ` AND NOT ${IS_LEFT}`}
         ORDER BY ${projectId === undefined ? '' : 'project_id = $4 DESC, '}trace_id LIMIT 1 ${lock ? 'FOR UPDATE' : ''}
       ) k`,
     values: [
@@ -94,7 +104,7 @@ export async function findPlaces(
   const found = new Map(
     result.rows.map((row) => [
       Number(row.at) - 1,
-      { ...placeOf(tenantId, row), isAwaited: row.is_awaited === 't' },
+      { ...placeOf(tenantId, row), isAwaited: row.is_awaited === 't', isLeft: row.is_left === 't' },
     ]),
   );
   return wanted.map((_run, at) => found.get(at));

@@ -46,7 +46,8 @@ export class ShareTable implements Shares {
   /** The one statement that names no tenant: the token is all that its sender has. */
   async open(token: string): Promise<SharedTrace | undefined> {
     const { rows } = await this.pool.query<Row>(
-      'SELECT tenant_id, project_id, trace_id, token FROM trace_shares WHERE token = $1',
+      `SELECT tenant_id, project_id, trace_id, token FROM trace_shares s WHERE token = $1
+        AND NOT EXISTS (SELECT FROM project_deletions d WHERE d.tenant_id = s.tenant_id AND d.project_id = s.project_id)`,
       [token],
     );
     const [row] = rows;

@@ -1,6 +1,7 @@
 import { PublicError } from '#lib/errors';
 import { type Connection, inTransaction, type Pool, sqlState, textTypes } from '#lib/postgres';
 import { type Instant, parseInstant } from '#lib/time';
+import { deletedProjects } from '../project/project-deletions.js';
 import { filterSql } from '../filter/filter-sql.js';
 import { keyConditions, Parameters, runConditions } from '../query/run-conditions.js';
 import type { RunSearch } from '../query/run-search.js';
@@ -108,7 +109,7 @@ function conditionOf(tenantId: string, search: RunSearch, parameters: Parameters
   const keys = keyConditions(search, parameters);
   return [
     `r.tenant_id = ${tenant}`,
-    ...(projects ? [`r.project_id = ANY (${projects})`] : []),
+    projects ? `r.project_id = ANY (${projects})` : `r.project_id <> ALL (${deletedProjects(tenant)})`,
     ...(keys.length > 0
       ? [
           `(r.project_id, r.start_time, r.id, r.trace_id) IN (SELECT k.project_id, k.start_time, k.id, k.trace_id

@@ -1,6 +1,7 @@
 import type { FieldProblem } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { Instant } from '#lib/time';
+import { isTraceTier, type TraceTier } from '../retention/trace-tier.js';
 import type { RunStatus } from '../run/stored-run.js';
 import type { MemberNote } from './member-note.js';
 import { parseWireTime } from './wire-time.js';
@@ -106,6 +107,17 @@ export class MemberReader {
         'too_long',
       );
     return tags.map(storable);
+  }
+
+  tier(): TraceTier | undefined {
+    const value = this.text('trace_tier', 100)?.toLowerCase();
+    if (value === undefined || isTraceTier(value)) return value;
+    this.note(
+      'trace_tier',
+      'Input should be longlived or shortlived; the run got the tier of its project',
+      'enum',
+    );
+    return undefined;
   }
 
   status(): RunStatus | undefined {

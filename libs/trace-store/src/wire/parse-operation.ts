@@ -289,7 +289,7 @@ export function parseOperation(kind: 'post' | 'patch', operation: RunOperation):
     status: reader.status(),
     tags: reader.tags(),
     referenceExampleId: reader.uuid('reference_example_id'),
-    traceTier: reader.text('trace_tier', 100),
+    traceTier: reader.tier(),
     ...derived,
   };
   if (reader.problems.length > 0 || id === undefined)

@@ -1,3 +1,4 @@
+import type { TraceTier } from '../retention/trace-tier.js';
 import type { Instant } from '#lib/time';
 import type { ProjectReference } from '../project/project-reference.js';
 import type { DottedOrder } from './dotted-order.js';
@@ -23,7 +24,7 @@ export interface RunChange {
   readonly tags: readonly string[] | undefined;
   readonly threadId: string | undefined;
   readonly referenceExampleId: string | undefined;
-  readonly traceTier: string | undefined;
+  readonly traceTier: TraceTier | undefined;
   readonly usage: Usage | undefined;
   readonly payloads: RunPayloads;
 }

@@ -1,0 +1,17 @@
+import { PublicError } from '#lib/errors';
+import type { TraceStore } from '#lib/trace-store';
+
+/** Says of a project that does not exist whether it was deleted. */
+export async function missingProject(
+  { projects }: Pick<TraceStore, 'projects'>,
+  tenantId: string,
+  id: string,
+): Promise<PublicError> {
+  const deletedAt = await projects.deletedAt(tenantId, id);
+  return new PublicError(
+    'not_found',
+    deletedAt
+      ? `Session with ID ${id} was deleted at ${deletedAt.toISOString()}, with its runs`
+      : `Session with ID ${id} not found`,
+  );
+}

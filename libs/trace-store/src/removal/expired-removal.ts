@@ -1,0 +1,176 @@
+import { errorText } from '#lib/errors';
+import { type Connection, type Pool, postgresTrouble, type Queryable, textTypes } from '#lib/postgres';
+import type { Logger } from '#lib/telemetry';
+import { formatInstant, type Instant, parseInstant } from '#lib/time';
+import { claimRetention, endRetentionTurn, tenantsDue, type TurnEnd } from '../retention/retention-table.js';
+import type { RetentionBounds } from '../retention/retention.js';
+import type { TraceTier } from '../retention/trace-tier.js';
+import { REMOVED_AT_ONCE, type RunRemover } from '../run/remove-runs.js';
+import { findPlaces } from '../run/run-keys.js';
+import { timeBounds, type RunPlace } from '../run/run-place.js';
+import { listDays } from './list-days.js';
+import type { Removal } from './removal-rounds.js';
+
+/** Pieces of a turn. */
+const PIECES = 5;
+
+/** Runs of a tenant that have expired: those of a tier, or all of them, in some days. */
+interface Expired {
+  readonly tenantId: string;
+  /** Shortlived runs alone; longlived: all, since none is kept longer. */
+  readonly tier: TraceTier;
+  readonly from: Instant | undefined;
+  readonly to: Instant;
+}
+
+/** Removes runs that are older than their tenant keeps them. */
+export class ExpiredRemoval implements Removal {
+  readonly what = 'expired runs';
+  /** By tenant, what a turn goes on with. */
+  readonly #begun = new Map<string, AsyncGenerator<void, void, void>>();
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly remover: RunRemover,
+    private readonly log: Logger,
+  ) {}
+
+  tenants(): Promise<readonly string[]> {
+    return tenantsDue(this.pool);
+  }
+
+  async turn(tenantId: string): Promise<void> {
+    const bounds = await claimRetention(this.pool, tenantId);
+    if (!bounds) return;
+    let end: TurnEnd = 'failed';
+    try {
+      end = await this.#removeSome(tenantId, bounds);
+      if (end === 'completed') this.#begun.delete(tenantId);
+    } catch (error) {
+      // from the oldest day again
+      this.#begun.delete(tenantId);
+      if (postgresTrouble(error) === 'conflict') end = 'goes on';
+      const problem = errorText(error);
+      this.log.error({ tenantId, problem }, 'removing expired runs failed; retrying later');
+    }
+    await endRetentionTurn(this.pool, tenantId, end);
+  }
+
+  async #removeSome(tenantId: string, bounds: RetentionBounds): Promise<TurnEnd> {
+    const pieces = this.#begun.get(tenantId) ?? this.#pieces(tenantId, bounds);
+    this.#begun.set(tenantId, pieces);
+    for (let piece = 0; piece < PIECES; piece++) if ((await pieces.next()).done) return 'completed';
+    return 'goes on';
+  }
+
+  /** Removes piece by piece, the oldest days first. */
+  async *#pieces(
+    tenantId: string,
+    { shortlivedBound, longlivedBound }: RetentionBounds,
+  ): AsyncGenerator<void, void, void> {
+    const last = shortlivedBound ?? longlivedBound;
+    if (last === undefined) return;
+    for (const { from, to } of await listDays(this.pool))
+      for (const [tier, bound] of [
+        ['longlived', longlivedBound],
+        ['shortlived', shortlivedBound],
+      ] as const) {
+        if (bound === undefined || (from !== undefined && from >= bound)) continue;
+        const end = to !== undefined && to < bound ? to : bound;
+        yield* this.#piecesOf({ tenantId, tier, from, to: end });
+      }
+  }
+
+  async *#piecesOf(expired: Expired): AsyncGenerator<void, void, void> {
+    let after: RunPlace | undefined;
+    for (;;) {
+      const found = await findExpired(this.pool, expired, after);
+      if (found.length === 0) return;
+      await this.remover.removePiece((client) => lockExpired(client, expired, found));
+      after = found.at(-1);
+      yield;
+    }
+  }
+}
+
+/** Some of them behind a run, in the order of the primary key within a partition. */
+async function findExpired(
+  db: Queryable,
+  { tenantId, tier, from, to }: Expired,
+  after: RunPlace | undefined,
+): Promise<readonly RunPlace[]> {
+  const behind = after
+    ? 'AND (project_id, start_time, id, trace_id) > ($4::uuid, $5, $6::uuid, $7::uuid)'
+    : '';
+  const { rows } = await db.query<{ project_id: string; id: string; trace_id: string; start_time: string }>({
+    text: `SELECT project_id, id, trace_id, start_time FROM runs
+      WHERE tenant_id = $1 AND start_time >= $2 AND start_time < $3
+        ${tier === 'shortlived' ? `AND trace_tier = 'shortlived'` : ''} ${behind}
+      ORDER BY project_id, start_time, id, trace_id LIMIT ${REMOVED_AT_ONCE}`,
+    values: [
+      ...[tenantId, from === undefined ? '-infinity' : formatInstant(from), formatInstant(to)],
+      ...(after ? [after.projectId, formatInstant(after.startTime), after.id, after.traceId] : []),
+    ],
+    types: textTypes,
+  });
+  return rows.map((row) => ({
+    ...{ tenantId, projectId: row.project_id, id: row.id, traceId: row.trace_id },
+    startTime: parseInstant(row.start_time, { zone: 'optional' }) ?? 0n,
+  }));
+}
+
+/** Locks those that are still there and to go. */
+async function lockExpired(
+  client: Connection,
+  { tenantId, tier }: Expired,
+  runs: readonly RunPlace[],
+): Promise<readonly RunPlace[]> {
+  const found = await findPlaces(client, tenantId, runs, { lock: true });
+  const places = found.filter((place, at) => place?.projectId === runs[at]?.projectId) as RunPlace[];
+  if (tier === 'longlived' || places.length === 0) return places;
+  const kept = await keepOfLongTraces(client, tenantId, places);
+  return places.filter((_place, at) => !kept.has(at));
+}
+
+/**
+ * Gives shortlived runs of longlived traces the tier of their trace: they arrived after it was upgraded.
+ * @returns which of the runs are longlived now, by their place in the list
+ */
+async function keepOfLongTraces(
+  client: Connection,
+  tenantId: string,
+  places: readonly RunPlace[],
+): Promise<ReadonlySet<number>> {
+  const { rows } = await client.query<{ at: number; is_shortlived: boolean; is_long: boolean }>(
+    `WITH given AS MATERIALIZED (
+      SELECT * FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[]) WITH ORDINALITY
+        AS k(project_id, start_time, id, trace_id, at)
+    ), long AS MATERIALIZED (
+      SELECT DISTINCT t.trace_id FROM (SELECT DISTINCT trace_id FROM given) t
+      JOIN run_keys k ON k.tenant_id = $1 AND k.id = t.trace_id AND k.trace_id = t.trace_id
+      CROSS JOIN LATERAL (
+        SELECT trace_tier FROM runs r WHERE r.tenant_id = $1 AND r.project_id = k.project_id
+          AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id LIMIT 1
+      ) root WHERE root.trace_tier <> 'shortlived'
+    ), upgraded AS (
+      UPDATE runs r SET trace_tier = 'longlived', changed_in = pg_current_xact_id() FROM given g
+      WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3 AND r.project_id = g.project_id
+        AND r.start_time = g.start_time AND r.id = g.id AND r.trace_id = g.trace_id
+        AND g.trace_id IN (SELECT trace_id FROM long) AND r.trace_tier = 'shortlived'
+    )
+    SELECT g.at::int - 1 AS at, r.trace_tier = 'shortlived' AS is_shortlived,
+      g.trace_id IN (SELECT trace_id FROM long) AS is_long
+    FROM given g JOIN runs r ON r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3
+      AND r.project_id = g.project_id AND r.start_time = g.start_time AND r.id = g.id AND r.trace_id = g.trace_id`,
+    [
+      tenantId,
+      ...timeBounds(places),
+      places.map(({ projectId }) => projectId),
+      places.map(({ startTime }) => formatInstant(startTime)),
+      places.map(({ id }) => id),
+      places.map(({ traceId }) => traceId),
+    ],
+  );
+  // one that was upgraded between being found and being locked is longlived, too
+  return new Set(rows.filter((row) => row.is_long || !row.is_shortlived).map(({ at }) => at));
+}

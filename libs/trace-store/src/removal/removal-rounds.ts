@@ -1,0 +1,74 @@
+import { errorText } from '#lib/errors';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+
+/** Rows of many tenants that are to go. What a tenant has is claimed for a while by whoever takes its turn. */
+export interface Removal {
+  /** For logs. */
+  readonly what: string;
+  /** Tenants that have something to be removed, and that no other process is at work on. */
+  tenants(): Promise<readonly string[]>;
+  /** Removes a bounded part of one tenant's. What it fails at, it puts off. */
+  turn(tenantId: string): Promise<void>;
+}
+
+/** After so long the next call goes on: whoever tidies has more to do. */
+const LONGEST_MS = 5 * 60_000;
+
+/**
+ * Removes rows of tenants in turns: each gives way to all others after a few pieces, so a tenant with millions of them
+ * keeps nobody else's waiting. One of these is at work in a process at a time; any number of processes may be.
+ */
+export class RemovalRounds {
+  /** The call that has begun last, or will. */
+  #last: Promise<void> = Promise.resolve();
+  /** The call that has not begun. */
+  #next: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(
+    private readonly removal: Removal,
+    private readonly log: Logger,
+    private readonly clock: Pick<Clock, 'monotonicMs'>,
+  ) {}
+
+  /** Removes what is to be removed now, after a call that is under way. */
+  complete(): Promise<void> {
+    this.#next ??= this.#last
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        return this.#rounds();
+      });
+    return (this.#last = this.#next);
+  }
+
+  /** The same, and nobody waits for it. */
+  begin(): void {
+    this.complete().catch((error: unknown) => {
+      const problem = errorText(error);
+      this.log.warn(
+        { problem },
+        `removing rows of ${this.removal.what} failed; the next tidying tries again`,
+      );
+    });
+  }
+
+  /** Resolves when the turn under way has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#last.catch(() => {});
+  }
+
+  async #rounds(): Promise<void> {
+    const endMs = this.clock.monotonicMs() + LONGEST_MS;
+    for (;;) {
+      const tenants = this.#isClosed ? [] : await this.removal.tenants();
+      if (tenants.length === 0) return;
+      for (const tenantId of tenants) {
+        if (this.#isClosed || this.clock.monotonicMs() > endMs) return;
+        await this.removal.turn(tenantId);
+      }
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { eachStep } from '../each-step.js';
+import type { Pool } from '#lib/postgres';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
+import { TraceEraser } from '../erasure/trace-eraser.js';
+import { forgetOldErasures } from '../ingestion/erased-traces.js';
+import { forgetOldDeletions } from '../project/project-deletions.js';
+import type { RunRemover } from '../run/remove-runs.js';
+import { dropEmptyDays } from './drop-empty-days.js';
+import { ExpiredRemoval } from './expired-removal.js';
+import { ProjectRemoval } from './project-removal.js';
+import { RemovalRounds } from './removal-rounds.js';
+
+/** Deletions that a tidying looks at together. */
+const ERASURES_AT_ONCE = 100;
+
+interface RemovalParts {
+  readonly pool: Pool;
+  readonly remover: RunRemover;
+  readonly log: Logger;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+}
+
+/** All that removes runs: by name, with their projects, by age. */
+export class Removals {
+  readonly eraser: TraceEraser;
+  readonly #projects: RemovalRounds;
+  readonly #expired: RemovalRounds;
+
+  constructor(private readonly parts: RemovalParts) {
+    const { pool, remover, log, clock } = parts;
+    this.eraser = new TraceEraser(pool, remover, log);
+    this.#projects = new RemovalRounds(new ProjectRemoval(pool, remover, log), log, clock);
+    this.#expired = new RemovalRounds(new ExpiredRemoval(pool, remover, log), log, clock);
+  }
+
+  /** To be called after a project was deleted. */
+  begin(): void {
+    this.#projects.begin();
+  }
+
+  /** Completes what was begun by any process, and removes what has expired. */
+  async complete(): Promise<void> {
+    const { pool, log } = this.parts;
+    await eachStep([
+      async () => {
+        while (await this.eraser.complete(ERASURES_AT_ONCE));
+      },
+      () => forgetOldErasures(pool),
+      () => this.#projects.complete(),
+      () => forgetOldDeletions(pool),
+      () => this.#expired.complete(),
+      () => dropEmptyDays(pool, log),
+    ]);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#projects.close(), this.#expired.close()]);
+  }
+}

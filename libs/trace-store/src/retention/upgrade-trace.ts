@@ -1,0 +1,44 @@
+import { inTransaction, type Pool } from '#lib/postgres';
+import { formatInstant } from '#lib/time';
+import { findPlaces } from '../run/run-keys.js';
+import { timeBounds } from '../run/run-place.js';
+
+/** Runs that get the tier at once. The root is among them: it decides, and the others follow when they would expire. */
+const AT_ONCE = 1_000;
+
+/**
+ * Makes a trace longlived, in a transaction of its own.
+ * @returns false when nothing of the trace is stored
+ */
+export async function upgradeTrace(pool: Pool, tenantId: string, traceId: string): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ id: string }>(
+      `SELECT id FROM run_keys WHERE tenant_id = $1 AND trace_id = $2 ORDER BY id <> $2, id LIMIT ${AT_ONCE}`,
+      [tenantId, traceId],
+    );
+    // an update that reads its run now would write the former tier again
+    const found = await findPlaces(
+      client,
+      tenantId,
+      rows.map(({ id }) => ({ id, traceId })),
+      { lock: true },
+    );
+    const places = found.filter((place) => place !== undefined);
+    if (places.length === 0) return false;
+    await client.query(
+      `UPDATE runs r SET trace_tier = 'longlived', changed_in = pg_current_xact_id()
+      FROM unnest($5::uuid[], $6::timestamptz[], $7::uuid[]) AS k(project_id, start_time, id)
+      WHERE r.tenant_id = $1 AND r.trace_id = $2 AND r.start_time >= $3 AND r.start_time <= $4
+        AND r.project_id = k.project_id AND r.start_time = k.start_time AND r.id = k.id AND r.trace_tier <> 'longlived'`,
+      [
+        tenantId,
+        traceId,
+        ...timeBounds(places),
+        places.map(({ projectId }) => projectId),
+        places.map(({ startTime }) => formatInstant(startTime)),
+        places.map(({ id }) => id),
+      ],
+    );
+    return true;
+  });
+}
