@@ -13,7 +13,8 @@ const hasPython = spawnSync(PYTHON, ['-c', 'import langsmith']).status === 0;
 
 type Values = Record<string, unknown>;
 interface Row {
-  readonly outputs: Values;
+  /** None of a target that failed. */
+  readonly outputs?: Values;
   readonly referenceOutputs?: Values;
 }
 
@@ -42,7 +43,7 @@ describe('an evaluation', () => {
       evaluators: [
         ({ outputs, referenceOutputs }: Row) => ({
           key: 'correct',
-          score: outputs['twice'] === referenceOutputs?.['twice'],
+          score: outputs?.['twice'] === referenceOutputs?.['twice'],
         }),
       ],
       summaryEvaluators: [
