@@ -2,6 +2,7 @@ import type { Pool } from '#lib/postgres';
 import { isUuid } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { deletedProjects } from '../project/project-deletions.js';
 import type { ProjectReference } from '../project/project-reference.js';
 import type { Projects } from '../project/project.js';
 import { findPlaces } from '../run/run-keys.js';
@@ -107,10 +108,9 @@ export class IngestProblemTable implements Pick<IngestProblems, 'list'> {
     { projectId, limit }: { readonly projectId?: string; readonly limit: number },
   ): Promise<{ readonly counts: readonly IngestProblemCount[]; readonly recent: readonly IngestProblem[] }> {
     const { pool } = this.parts;
+    const kept = `tenant_id = $1 AND project_id <> ALL (${deletedProjects('$1')})`;
     const [where, values] =
-      projectId === undefined
-        ? ['tenant_id = $1', [tenantId]]
-        : ['tenant_id = $1 AND project_id = $2', [tenantId, projectId]];
+      projectId === undefined ? [kept, [tenantId]] : [`${kept} AND project_id = $2`, [tenantId, projectId]];
     const recent = await pool.query<ProblemRow>(
       `SELECT * FROM ingest_problems WHERE ${where} ORDER BY seq DESC LIMIT ${Math.trunc(limit)}`,
       values,
