@@ -25,15 +25,15 @@ const REQUESTS: Readonly<Record<string, RouteRequest>> = {
     bodies: ({ ids }) => [{ split_name: 'attack', examples: [ids.example_id] }],
   },
   'GET /examples': { query: ({ ids }) => `id=${ids.example_id}&${AS_OF}` },
-  'DELETE /examples': { query: ({ ids }) => `example_ids=${ids.example_id}` },
+  'DELETE /examples': { query: ({ ids }) => `example_ids=${ids.deleted_example_id}` },
   'GET /examples/{example_id}': { query: AS_OF },
   'DELETE /examples/{example_id}': {},
   'POST /platform/datasets/{dataset_id}/examples': { bodies: upload },
   'PATCH /platform/datasets/{dataset_id}/examples': { bodies: upload },
   'POST /platform/datasets/examples/delete': {
     bodies: ({ ids }) => [
-      { example_ids: [ids.example_id], hard_delete: true },
-      { example_ids: [ids.example_id] },
+      { example_ids: [ids.erased_example_id], hard_delete: true },
+      { example_ids: [ids.erased_example_id] },
     ],
   },
 };

@@ -212,15 +212,17 @@ export function attackRest(arena: FindArena): void {
 /** The rows above would hold on a server that refuses everything: each route opens to whom it belongs. Runs last. */
 export function openRest(arena: FindArena): void {
   describe('REST routes with the ids of their owner', () => {
-    // what deletes comes last
-    const place = ({ method, path }: (typeof PRIVATE)[number]): number =>
-      method === 'DELETE' ? 2 : Number(path.endsWith('/delete'));
+    // what deletes comes last, and parts before that to which they belong
+    const place = ({ method, path }: (typeof PRIVATE)[number]): number => {
+      if (method !== 'DELETE' && !path.endsWith('/delete')) return 0;
+      return DELETED_FIRST.findIndex((part) => path.includes(part)) + 1 || DELETED_FIRST.length + 1;
+    };
     const ordered = [...PRIVATE].sort((a, b) => place(a) - place(b));
 
     it.each(ordered)('answers its owner: $method $path', async (route) => {
       const { victim, restUrl } = arena();
       const isSecondDelete =
-        route.method === 'DELETE' && /^\/api\/v1\/(sessions|feedback)\//.test(route.path);
+        route.method === 'DELETE' && /^\/api\/v1\/(sessions|feedback|datasets|examples)/.test(route.path);
       const statuses: number[] = [];
       for (const { path, body } of requests(route, victim, victim)) {
         const answer = await arena().transcript.call(route.method, restUrl + path, {
@@ -238,10 +240,20 @@ export function openRest(arena: FindArena): void {
   });
 }
 
+const DELETED_FIRST = ['/feedback/', '/examples', '/datasets/', '/runs/', '/sessions/'];
+
 /** Where the owner's requests are not all accepted. */
 const EXPECTED: Readonly<Record<string, readonly number[]>> = {
-  'POST /sessions': [409, 409],
+  'POST /sessions': [409, 409, 200],
   'POST /api/v1/sessions': [409],
+  ...Object.fromEntries(
+    ['/v1', '/api/v1'].flatMap((prefix) => [
+      [`POST ${prefix}/platform/datasets/{dataset_id}/examples`, [409, 201]],
+      [`PATCH ${prefix}/platform/datasets/{dataset_id}/examples`, [200, 404]],
+    ]),
+  ),
+  'POST /v1/platform/datasets/examples/delete': [200, 404],
+  'POST /api/v1/platform/datasets/examples/delete': [404, 404],
   'POST /v2/deployments': [201, 409],
   'POST /api/v1/bulk-exports/destinations': [422],
   'PATCH /api/v1/bulk-exports/{export_id}': [400],

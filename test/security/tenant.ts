@@ -21,6 +21,8 @@ export interface TenantIds {
   readonly taken_session_id: string;
   readonly dataset_id: string;
   readonly example_id: string;
+  readonly deleted_example_id: string;
+  readonly erased_example_id: string;
   readonly deployment_id: string;
   readonly revision_id: string;
   readonly listener_id: string;
@@ -222,11 +224,16 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
 }
 
 async function makeDataset(rest: Rest, name: string) {
-  const ids = { dataset_id: text(await make(rest, '/datasets', { name }), 'id'), example_id: randomUUID() };
+  const dataset_id = text(await make(rest, '/datasets', { name }), 'id');
+  const ids = {
+    example_id: randomUUID(),
+    deleted_example_id: randomUUID(),
+    erased_example_id: randomUUID(),
+  };
   const form = new FormData();
-  form.append(`${ids.example_id}.inputs`, new Blob(['{"secret": "of the tenant"}']));
-  await make(rest, `/v1/platform/datasets/${ids.dataset_id}/examples`, form);
-  return ids;
+  for (const id of Object.values(ids)) form.append(`${id}.inputs`, new Blob(['{"secret": "of the tenant"}']));
+  await make(rest, `/v1/platform/datasets/${dataset_id}/examples`, form);
+  return { dataset_id, ...ids };
 }
 
 async function exportTraces(rest: Rest, { objectStore }: Credentials, sessionId: string) {
