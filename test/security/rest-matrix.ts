@@ -240,7 +240,7 @@ export function openRest(arena: FindArena): void {
   });
 }
 
-const DELETED_FIRST = ['/feedback/', '/examples', '/datasets/', '/runs/', '/sessions/'];
+const DELETED_FIRST = ['/share', '/feedback/', '/examples', '/datasets/', '/runs/', '/sessions/'];
 
 /** Where the owner's requests are not all accepted. */
 const EXPECTED: Readonly<Record<string, readonly number[]>> = {
