@@ -29,11 +29,17 @@ export interface Document {
 const METHODS: readonly Method[] = ['get', 'post', 'patch', 'put', 'delete'];
 const INVALID_REFERENCE = '#/components/schemas/HTTPValidationError';
 
+/** Of a google.rpc.Status. */
+const STATUS = {
+  code: { type: 'integer', description: 'Only at routes of OpenTelemetry: a code of google.rpc' },
+  message: { type: 'string', description: 'Only at routes of OpenTelemetry: the detail as text' },
+};
+
 const ERROR_SCHEMAS = {
   Problem: {
     type: 'object',
     required: ['detail'],
-    properties: { detail: { type: 'string', description: 'What is wrong, for people' } },
+    properties: { detail: { type: 'string', description: 'What is wrong, for people' }, ...STATUS },
   },
   HTTPValidationError: {
     type: 'object',
@@ -44,6 +50,7 @@ const ERROR_SCHEMAS = {
         description: 'Every wrong field',
         items: { $ref: '#/components/schemas/ValidationError' },
       },
+      ...STATUS,
     },
   },
   ValidationError: {

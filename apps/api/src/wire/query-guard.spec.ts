@@ -105,7 +105,7 @@ describe('a client of the LangSmith SDK', () => {
     ['everything', { includeStats: true }, ['one', 'three', 'two']],
     ['by metadata', { metadata: { team: 'b' } }, ['two']],
     ['by metadata that no project has', { metadata: { team: 'c' } }, []],
-    ['without a dataset', { referenceFree: true, datasetVersion: 'latest' }, ['one', 'three', 'two']],
+    ['without a dataset', { referenceFree: true }, ['one', 'three', 'two']],
     ['with a dataset', { referenceFree: false }, []],
     ['of a dataset', { referenceDatasetId: randomUUID() }, []],
   ])('lists projects %s', async (_, options, names) => {
