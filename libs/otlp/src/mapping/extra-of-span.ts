@@ -124,9 +124,18 @@ const THREADS = [
 ] as const;
 
 /** How the span was made, for those who go back to it. */
+/** Characters of the name of a scope, or of its version. */
+const MAX_SCOPE_NAME = 200;
+
+function shortName(name: string): string {
+  return name.slice(0, MAX_SCOPE_NAME).toWellFormed();
+}
+
 function originOf({ kind, links, traceState }: Span, { scope }: Origin): Members {
   const origin: Members = new Map();
-  if (scope.name !== '') add(origin, 'scope', { name: scope.name, version: scope.version });
+  // every span of the scope repeats it
+  if (scope.name !== '')
+    add(origin, 'scope', { name: shortName(scope.name), version: shortName(scope.version) });
   if (KINDS[kind]) add(origin, 'kind', KINDS[kind]);
   if (traceState !== '') add(origin, 'trace_state', traceState);
   if (links.length > 0)

@@ -238,6 +238,17 @@ describe('the run of a span', () => {
     expect(run.events).toEqual([{ name: 'other', time: '2025-11-20T12:00:00.500000Z', kwargs: { a: 1 } }]);
   });
 
+  it('keeps the beginning of the name of a scope, which every span of it repeats', () => {
+    const spans = [{ traceId: TRACE, spanId: SPAN, name: 'span' }];
+    const scope = { name: 'n'.repeat(1_000_000), version: `${'v'.repeat(199)}\u{1F600}` };
+    const resourceSpans = [{ scopeSpans: [{ scope, spans }] }];
+    const [received] = [...jsonSpans(Buffer.from(JSON.stringify({ resourceSpans })))];
+    const run = received && runOfSpan(received, undefined);
+    if (!run || 'message' in run) throw new Error('no run was made');
+    const extra = JSON.parse(String(run.fields.extra));
+    expect(extra.otel.scope).toEqual({ name: 'n'.repeat(200), version: `${'v'.repeat(199)}\uFFFD` });
+  });
+
   it('embeds JSON as the text that came', () => {
     const text = '{"b": 1.0, "a": 12345678901234567890, "b": 2}';
     const attributes = list({ 'gen_ai.prompt': text });
