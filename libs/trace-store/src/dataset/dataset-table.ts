@@ -16,7 +16,7 @@ import { timedRead } from './timed-read.js';
 /** SQLSTATE of a unique key that is violated. */
 const TAKEN = '23505';
 /** Any number that no other lock of this database begins with. */
-const LIMIT_LOCK = 7_214_013;
+const LIMIT_LOCK = 7_214_015;
 
 type Row = Readonly<Record<string, string | null>>;
 

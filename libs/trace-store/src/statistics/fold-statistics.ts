@@ -1,16 +1,21 @@
+import { setImmediate } from 'node:timers/promises';
 import { type Connection, inTransaction, type Pool, textTypes } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { insertSums, KeyedSums, SPAN } from './run-statistics-table.js';
 import { addSumsRow, SUMS_COLUMNS, type SumsRow } from './sums-row.js';
 
-/** Rows of batches that one transaction folds. */
-const FOLDED_AT_ONCE = 1_000;
+/** Rows of batches that one transaction folds, of so many hours: a row may take 40 kB, and 20 ms to be added. */
+const FOLDED_AT_ONCE = 200;
+const HOURS_AT_ONCE = 20;
 
 /** Rows of batches, of one tenant after the other. Those that another process folds are left to it. */
 const TAKE_UNFOLDED = `
 DELETE FROM run_statistics s WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM run_statistics WHERE span = ${SPAN.unfolded}
-  ORDER BY tenant_id, project_id, hour LIMIT ${FOLDED_AT_ONCE} FOR UPDATE SKIP LOCKED
+  SELECT t.ctid FROM (
+    SELECT DISTINCT tenant_id, project_id, hour FROM run_statistics WHERE span = ${SPAN.unfolded}
+    ORDER BY tenant_id, project_id, hour LIMIT ${HOURS_AT_ONCE}
+  ) p JOIN run_statistics t USING (tenant_id, project_id, hour)
+  WHERE t.span = ${SPAN.unfolded} LIMIT ${FOLDED_AT_ONCE} FOR UPDATE OF t SKIP LOCKED
 )) RETURNING s.tenant_id, ${SUMS_COLUMNS}`;
 
 /** Sums of the same hours or days. A row that is locked stays: who reads adds the two. */
@@ -23,7 +28,7 @@ DELETE FROM run_statistics s WHERE ctid = ANY (ARRAY(
 
 /** Folds what batches have added into sums of hours and of days, some rows in a transaction. */
 export async function foldStatistics(pool: Pool): Promise<void> {
-  while ((await inTransaction(pool, foldSome)) === FOLDED_AT_ONCE);
+  while ((await inTransaction(pool, foldSome)) > 0);
 }
 
 /** @returns how many rows it took */
@@ -34,7 +39,7 @@ async function foldSome(client: Connection): Promise<number> {
   });
   for (const [tenantId, rows] of Map.groupBy(taken, (row) => row.tenant_id)) {
     const hours = new KeyedSums();
-    for (const row of rows) addSumsRow(hours, row);
+    await addRows(hours, rows);
     // before the hours have those that were folded earlier: the days have these already
     const days = hours.byDay();
     await replace(client, tenantId, hours, SPAN.hour);
@@ -61,6 +66,14 @@ async function replace(
     ],
     types: textTypes,
   });
-  for (const row of rows) addSumsRow(sums, row);
+  await addRows(sums, rows);
   await insertSums(client, tenantId, sums, span);
+}
+
+/** Lets other work in between. */
+async function addRows(sums: KeyedSums, rows: readonly SumsRow[]): Promise<void> {
+  for (const row of rows) {
+    addSumsRow(sums, row);
+    await setImmediate();
+  }
 }

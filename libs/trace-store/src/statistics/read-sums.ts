@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { PublicError } from '#lib/errors';
 import { type Connection, textTypes } from '#lib/postgres';
 import { dayOf, formatInstant, type Instant, MICROS_PER_DAY } from '#lib/time';
@@ -12,9 +13,9 @@ export interface Hours {
 }
 
 /** Rows that are held at a time. */
-const ROWS_AT_ONCE = 500;
+const ROWS_AT_ONCE = 50;
 /** Read for one answer: decoding them is the work of this process. */
-const MAX_BYTES = 128 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 
 /** Days where whole days are asked for, hours at the ends, and what is not folded: in one statement, so of one moment. */
 function rowsQuery({ from, to }: Hours): { readonly text: string; readonly times: readonly string[] } {
@@ -58,6 +59,8 @@ export async function readSums(
       types: textTypes,
     });
     for (const row of rows) {
+      // a full row takes 20 ms
+      await setImmediate();
       bytes += row.sums.length / 2;
       visit(row);
     }

@@ -184,4 +184,16 @@ describe('the store of statistics', () => {
     const { rowCount } = await pool.query('SELECT FROM run_statistics WHERE project_id = $1', [project?.id]);
     expect(rowCount).toBe(0);
   });
+
+  it('folds few hours in a transaction, since a full one is large', async () => {
+    const long = Array.from({ length: 60 }, () => ({ ...newRun(), project: 'long' }));
+    const ingested = long.map((run, hour) => post({ ...run, startTime: at(-60 * hour - 10_000) }));
+    await store.ingest(TENANT, { post: ingested, patch: [] });
+    await store.tidy();
+    const { rows } = await pool.query<{ hours: string }>(
+      'SELECT count(DISTINCT hour) AS hours FROM run_statistics WHERE span = 1 GROUP BY xmin::text ORDER BY 1 DESC',
+    );
+    expect(Number(rows[0]?.hours)).toBeLessThanOrEqual(20);
+    expect((await pool.query('SELECT FROM run_statistics WHERE span = 0')).rowCount).toBe(0);
+  });
 });
