@@ -59,6 +59,8 @@ const KEEP_ALIVE_MS = 75_000;
 /** An upload may take as long as it likes: silence is limited, not the whole. */
 const LIMITS: ServerLimits = { ...SERVER_LIMITS, bodyTotalMs: Infinity };
 const UPLOAD_MAX_AGE_MS = 7 * 24 * 3_600_000;
+/** It shares the descriptors of its process with other servers. */
+const MAX_CONNECTIONS = 4_000;
 const EXPIRY_INTERVAL_MS = 3_600_000;
 
 /**
@@ -78,6 +80,7 @@ export async function startObjectStore(options: EmbeddedObjectStoreOptions): Pro
     },
   );
   limitServer(server, { limits, clock, onCut: recordCuts(log, 'object store') });
+  server.maxConnections = MAX_CONNECTIONS;
   server.on('connection', (socket) => socket.setNoDelay(true));
   const stopExpiring = store.expireUploads();
   const port = await listen(server, options.port, options.host);

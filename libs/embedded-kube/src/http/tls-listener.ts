@@ -64,6 +64,9 @@ const YAML = 'application/yaml';
  */
 const MAX_BLOCK_STYLE = 128 * 1024;
 
+/** Each costs some 70 KB until its handshake is over. */
+const MAX_CONNECTIONS = 4_000;
+
 const SWEEP_MS = 20;
 const SWEEPS = 150;
 
@@ -86,6 +89,7 @@ export class TlsListener {
         requestCert: true,
         rejectUnauthorized: false, // bearer tokens come without a certificate; see authenticate
         keepAliveTimeout: 90_000,
+        handshakeTimeout: limits.headersMs,
         ...serverOptions(limits),
         requireHostHeader: false, // refused below, with a Status
       },
@@ -104,6 +108,8 @@ export class TlsListener {
       new ApiError(code, REFUSED[code] ?? 'BadRequest', detail).status(),
     );
     limitServer(this.#server, { limits, clock, onCut: recordCuts(log, 'kubernetes') });
+    // with its other servers this process stays far below its descriptors
+    this.#server.maxConnections = MAX_CONNECTIONS;
     this.#server.on('secureConnection', (socket: TLSSocket) => socket.setNoDelay(true));
   }
 

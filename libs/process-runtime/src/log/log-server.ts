@@ -5,7 +5,7 @@ import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
-import { limitServer, serverOptions } from '#lib/http';
+import { limitServer, SERVER_LIMITS, serverOptions } from '#lib/http';
 import type { PodLogs } from './pod-logs.js';
 import { hasLog, parseLogQuery, readLog } from './read-log.js';
 
@@ -33,6 +33,9 @@ export interface LogReader {
   readonly groups: readonly string[];
 }
 
+/** Of the API server and of people who follow logs. */
+const MAX_CONNECTIONS = 1_000;
+
 /** `GET /containerLogs/NAMESPACE/POD/CONTAINER`, as kubelets serve it. */
 export class LogServer {
   readonly #options: LogServerOptions;
@@ -44,10 +47,11 @@ export class LogServer {
     this.#server = createServer(
       {
         ...{ cert: certificate, key: privateKey, ca: clientCa, requestCert: true, rejectUnauthorized: true },
-        ...serverOptions(),
+        ...{ ...serverOptions(), handshakeTimeout: SERVER_LIMITS.headersMs },
       },
       (request, response) => void this.#answer(request, response),
     );
+    this.#server.maxConnections = MAX_CONNECTIONS;
     limitServer(this.#server, { clock: options.clock, onCut: recordCuts(options.log, 'node logs') });
     this.#server.on('tlsClientError', () => undefined); // TLS refuses a client without a valid certificate
   }
