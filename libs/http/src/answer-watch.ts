@@ -9,7 +9,7 @@ export class AnswerWatch {
   #lastMs: number;
   /** At the last look; undefined when nothing waited for the client then. */
   #taken: number | undefined;
-  /** Time in which something waited for the client, and what it took of it. */
+  /** Of the window at work: time in which something waited at each look, and what the client took in it. */
   #waitedMs = 0;
   #takenBytes = 0;
 
@@ -34,15 +34,24 @@ export class AnswerWatch {
     const taken = socket && writableLength > 0 ? takenBy(socket) : undefined;
     this.#taken = taken;
     if (taken !== before || taken === undefined) this.#progressMs = nowMs;
-    if (taken === undefined || before === undefined) return undefined;
+    if (taken === undefined || before === undefined) {
+      this.#beginWindow();
+      return undefined;
+    }
     this.#waitedMs += passedMs;
     this.#takenBytes += taken - before;
     const idleMs = nowMs - this.#progressMs;
     if (idleMs >= limits.answerStallMs)
       return `nothing read for ${Math.round(idleMs / 1000)} s; ${writableLength} bytes of the answer were unsent`;
+    if (this.#waitedMs < limits.answerStallMs) return undefined;
     const rate = (this.#takenBytes / Math.max(1, this.#waitedMs)) * 1000;
-    if (this.#waitedMs < limits.answerStallMs || rate >= limits.answerBytesPerSecond) return undefined;
+    this.#beginWindow();
+    if (rate >= limits.answerBytesPerSecond) return undefined;
     return `the answer was read with ${rate.toFixed(1)} bytes/s, less than ${limits.answerBytesPerSecond}; ${writableLength} bytes were unsent`;
+  }
+
+  #beginWindow(): void {
+    [this.#waitedMs, this.#takenBytes] = [0, 0];
   }
 }
 

@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { FakeClock, waitFor } from '#lib/testing';
 import { answerBrokenRequests } from './broken-requests.js';
@@ -171,6 +177,46 @@ describe('limitServer, for a client that stops reading', () => {
     }
     expect(cuts).toHaveLength(cut);
     for (const { reason } of cuts) expect(reason).toMatch(/read with \d+\.\d bytes\/s, less than 400000/);
+  });
+
+  it('serves a client that is late for each event and then takes all of it', async () => {
+    const event = LARGE.subarray(0, 16 * 1024 * 1024);
+    let answer: ServerResponse | undefined;
+    await listen((_request, response) => void (answer = response));
+    const { socket } = open(`${HEAD}\r\n`);
+    await waitFor(() => answer, PATIENCE);
+    for (let events = 0; events < 6 && cuts.length === 0; events++) {
+      socket.pause();
+      answer?.write(event);
+      await clock.advance(10_000);
+      socket.resume();
+      await waitFor(() => cuts.length > 0 || answer?.writableLength === 0, PATIENCE);
+      await clock.advance(2_500);
+    }
+    expect(cuts).toEqual([]);
+  });
+
+  it('cuts a client that reads much at once and the rest too slowly', async () => {
+    const limits = { ...SERVER_LIMITS, answerBytesPerSecond: 400_000 };
+    await listen((_request, response) => response.end(Buffer.concat([LARGE, LARGE])), limits);
+    const { socket } = open(`${HEAD}\r\n`);
+    let [seen, wanted] = [0, LARGE.length];
+    socket.on('data', (part: Buffer) => {
+      seen += part.length;
+      if (seen >= wanted) socket.pause();
+    });
+    socket.pause();
+    await nextRequest();
+    await clock.advance(2_500);
+    socket.resume();
+    await waitFor(() => seen >= wanted, PATIENCE);
+    for (let turns = 0; turns < 6 && cuts.length === 0; turns++) {
+      await clock.advance(12_500);
+      wanted = seen + 3 * 1024 * 1024; // so that a window opens
+      socket.resume();
+      await waitFor(() => seen >= wanted || cuts.length > 0, PATIENCE);
+    }
+    expect(cuts).toEqual([expect.objectContaining({ reason: expect.stringContaining('less than 400000') })]);
   });
 });
 

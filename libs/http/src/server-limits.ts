@@ -10,7 +10,7 @@ export interface ServerLimits {
   readonly bodyTotalMs: number;
   /** Without taking a byte of an answer that is ready for it. Answers without an end are not limited otherwise. */
   readonly answerStallMs: number;
-  /** An answer that was ready for its client for `answerStallMs` must be read faster than this on average of that time. */
+  /** In each `answerStallMs` in which an answer was ready all the time its client must read faster than this on average. */
   readonly answerBytesPerSecond: number;
   /** How often the limits are looked at; a cut comes at most that much late. */
   readonly checkMs: number;
