@@ -11,13 +11,14 @@ describe('ConnectionRoom', () => {
   let server: Server;
   const logFile = join(temporaryFolder(), 'log');
   let clock: FakeClock;
+  let room: ConnectionRoom;
   const clients: Socket[] = [];
   const served: Socket[] = [];
 
   beforeEach(async () => {
     clock = new FakeClock();
     const log = createLogger('test', 'info', openSync(logFile, 'a'));
-    const room = new ConnectionRoom({ clock, log, namespace: 'ws-one', most: 2 });
+    room = new ConnectionRoom({ clock, log, namespace: 'ws-one', most: 2 });
     server = createServer((socket) => {
       socket.on('error', () => undefined);
       if (room.admit(socket)) served.push(socket.resume());
@@ -58,15 +59,44 @@ describe('ConnectionRoom', () => {
     expect(lines()).toHaveLength(before + 1);
   });
 
-  it('makes room by cutting the one that took a byte in a minute, not the one in use', async () => {
-    const [busy, idle] = [await open(), await open()];
+  it('makes room by cutting the one whose client alone sends, not the one whose answer gets a few bytes', async () => {
+    const [stream, asking] = [await open(), await open()];
+    for (const socket of served) room.begin(socket);
     await open();
     await clock.advance(60_000);
-    busy.socket.write('x'.repeat(1_024));
-    idle.socket.write('x');
-    await waitFor(() => served[0]?.bytesRead === 1_024 && served[1]?.bytesRead === 1);
+    served[0]?.write(': heartbeat');
+    asking.socket.write('x'.repeat(100_000));
+    await waitFor(() => served[1]?.bytesRead === 100_000);
     expect((await open()).isOpen()).toBe(true);
-    await waitFor(() => !idle.isOpen());
-    expect(busy.isOpen()).toBe(true);
+    await waitFor(() => !asking.isOpen());
+    expect(stream.isOpen()).toBe(true);
+  });
+
+  it('makes room by cutting the one that asks for nothing, not the one that waits for its answer', async () => {
+    const [waiting, answered] = [await open(), await open()];
+    const [one, other] = served as [Socket, Socket];
+    room.begin(one);
+    const end = room.begin(other);
+    await clock.advance(30_000);
+    other.write('an answer');
+    end();
+    await clock.advance(4_000);
+    expect((await open()).isOpen()).toBe(false);
+    await clock.advance(1_000);
+    expect((await open()).isOpen()).toBe(true);
+    await waitFor(() => !answered.isOpen());
+    expect(waiting.isOpen()).toBe(true);
+  });
+
+  it('looks for room at most once a second', async () => {
+    await open();
+    await open();
+    for (const socket of served) room.begin(socket);
+    await clock.advance(59_500);
+    expect((await open()).isOpen()).toBe(false);
+    await clock.advance(500);
+    expect((await open()).isOpen()).toBe(false);
+    await clock.advance(500);
+    expect((await open()).isOpen()).toBe(true);
   });
 });

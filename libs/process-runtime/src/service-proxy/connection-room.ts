@@ -5,10 +5,12 @@ import type { Clock } from '#lib/time';
 
 /** Whoever is on this machine may connect, without a key, and each connection takes one to a pod as well. */
 const MAX_CONNECTIONS = 4_000;
-/** Where there is no room, what has stood still for this long makes it. */
+/** Where there is no room, a connection makes it whose request has got nothing of an answer for this long, */
 const IDLE_MS = 60_000;
-/** Less than this in that time is standing still: a byte now and then keeps no place. */
-const MIN_BYTES = 1_024;
+/** or that has had no request for this long: enough for its client to read the last answer or to send the first request. */
+const UNASKED_MS = 5_000;
+/** A look at all connections takes time, and one that found no room will hardly find it at once. */
+const LOOK_MS = 1_000;
 const LOG_MS = 60_000;
 
 export interface RoomOptions {
@@ -19,7 +21,9 @@ export interface RoomOptions {
 }
 
 interface Traffic {
-  /** Bytes both ways when they were looked at last. */
+  /** Requests on their way to a pod, or one that lasts as long as the connection. */
+  requests: number;
+  /** Bytes to the client when they were looked at last. What a client sends of itself shows no use. */
   bytes: number;
   /** Since when they are that many. */
   sinceMs: number;
@@ -27,8 +31,9 @@ interface Traffic {
 
 /**
  * The connections to the Services of one namespace. When there is no room for one more, the one that has stood still for
- * longest is cut, so that idle connections shut nobody out; when all are in use, the new one is cut. The log says so once
- * a minute.
+ * longest is cut, so that idle connections shut nobody out; when all are in use, the new one is cut. In use is one whose
+ * request got a byte of an answer within a minute: streams that wait send a few. The log says once a minute that there is
+ * no room.
  */
 export class ConnectionRoom {
   readonly #options: RoomOptions;
@@ -37,6 +42,8 @@ export class ConnectionRoom {
   readonly #open = new Map<Socket, Traffic>();
   #cut = 0;
   #loggedMs = -Infinity;
+  /** When it was seen last that all are in use. */
+  #fullMs = -Infinity;
 
   constructor(options: RoomOptions) {
     this.#options = options;
@@ -54,9 +61,24 @@ export class ConnectionRoom {
         return false;
       }
     }
-    this.#open.set(socket, { bytes: 0, sinceMs: this.#clock.monotonicMs() });
+    this.#open.set(socket, { requests: 0, bytes: 0, sinceMs: this.#clock.monotonicMs() });
     socket.once('close', () => this.#open.delete(socket));
     return true;
+  }
+
+  /**
+   * A request of the connection is on its way to a pod.
+   * @returns to be called when its answer has ended
+   */
+  begin(socket: Socket): () => void {
+    const traffic = this.#open.get(socket);
+    if (!traffic) return () => undefined;
+    // more requests while one waits are no sign of a pod
+    if (traffic.requests++ === 0) traffic.sinceMs = this.#clock.monotonicMs();
+    return () => {
+      traffic.requests--;
+      Object.assign(traffic, { bytes: socket.bytesWritten, sinceMs: this.#clock.monotonicMs() });
+    };
   }
 
   #report(): void {
@@ -73,14 +95,18 @@ export class ConnectionRoom {
 
   #cutIdle(): boolean {
     const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#fullMs < LOOK_MS) return false;
     let idlest: [Socket, Traffic] | undefined;
     for (const [socket, traffic] of this.#open) {
-      const bytes = socket.bytesRead + socket.bytesWritten;
-      if (bytes - traffic.bytes >= MIN_BYTES)
-        Object.assign(traffic, { bytes, sinceMs: nowMs } satisfies Traffic);
-      if (!idlest || traffic.sinceMs < idlest[1].sinceMs) idlest = [socket, traffic];
+      const bytes = socket.bytesWritten;
+      if (bytes !== traffic.bytes) [traffic.bytes, traffic.sinceMs] = [bytes, nowMs];
+      const isInUse = nowMs - traffic.sinceMs < (traffic.requests > 0 ? IDLE_MS : UNASKED_MS);
+      if (!isInUse && (!idlest || traffic.sinceMs < idlest[1].sinceMs)) idlest = [socket, traffic];
     }
-    if (!idlest || nowMs - idlest[1].sinceMs < IDLE_MS) return false;
+    if (!idlest) {
+      this.#fullMs = nowMs;
+      return false;
+    }
     this.#open.delete(idlest[0]);
     cutSocket(idlest[0]);
     return true;

@@ -1,11 +1,18 @@
 import { once } from 'node:events';
-import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { SERVER_LIMITS } from '#lib/http';
 import type { Pod, Service } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
-import { sendRaw, sendUnread, waitFor } from '#lib/testing';
-import { systemClock } from '#lib/time';
+import { FakeClock, sendRaw, sendUnread, waitFor } from '#lib/testing';
+import { type Clock, systemClock } from '#lib/time';
 import { ConnectionRoom } from './connection-room.js';
 import { type Endpoint, findEndpoints } from './endpoint.js';
 import { ServiceListener } from './service-listener.js';
@@ -40,9 +47,9 @@ async function pod(
   return { pod: name, port: (server.address() as AddressInfo).port, server };
 }
 
-function roomFor(most = 4_000): ConnectionRoom {
+function roomFor(most = 4_000, clock: Clock = systemClock): ConnectionRoom {
   return new ConnectionRoom({
-    clock: systemClock,
+    clock,
     log: createLogger('test', 'silent'),
     namespace: 'ws',
     most,
@@ -93,6 +100,11 @@ function ask(
   });
 }
 
+interface Kept {
+  readonly socket: Socket;
+  readonly received: () => string;
+}
+
 describe('ServiceListener', () => {
   it.each([
     ['a request line that is none', 'NONSENSE\r\n\r\n', 400],
@@ -125,6 +137,33 @@ describe('ServiceListener', () => {
     await expect(ask(port)).rejects.toThrow(/socket hang up|ECONNRESET/);
     holding.destroy();
     await waitFor(async () => (await ask(port)).status === 200);
+  });
+
+  it('cuts a kept connection for a new one where there is no room, not a stream that waits', async () => {
+    const streams: ServerResponse[] = [];
+    const one = await pod('one', (incoming, response) => {
+      if (incoming.url !== '/stream') return void response.end('done');
+      response.write('begun');
+      streams.push(response);
+    });
+    const clock = new FakeClock();
+    const port = await proxy(() => [one], 'http', SERVER_LIMITS, roomFor(2, clock));
+    const [stream, kept] = ['/stream', '/'].map((path) => {
+      const socket = connect({ port, host: '127.0.0.1' }).setEncoding('utf8');
+      stops.push(async () => void socket.destroy());
+      socket.on('error', () => undefined);
+      let text = '';
+      socket.on('data', (part: string) => (text += part));
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+      return { socket, received: () => text };
+    }) as [Kept, Kept];
+    await waitFor(() => stream.received().includes('begun') && kept.received().includes('done'));
+    await expect(ask(port)).rejects.toThrow(/socket hang up|ECONNRESET/);
+    await clock.advance(10_000);
+    expect((await ask(port)).status).toBe(200);
+    await waitFor(() => kept.socket.destroyed);
+    streams[0]?.end('more');
+    await waitFor(() => stream.received().includes('more'));
   });
 
   it('picks ready pods in turn', async () => {

@@ -66,7 +66,9 @@ export class ServiceListener {
     this.#server = this.#isHttp
       ? httpServer(choice, options)
       : createTcpServer((socket) => {
-          if (!socket.destroyed) tcp(socket, choice).catch(() => socket.destroy());
+          if (socket.destroyed) return;
+          room.begin(socket);
+          tcp(socket, choice).catch(() => socket.destroy());
         });
     this.#server.prependListener('connection', (socket: Socket) => {
       if (!room.admit(socket)) return;
@@ -115,7 +117,7 @@ export class ServiceListener {
 }
 
 function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): HttpServer {
-  const { serviceName, clock, log, limits = LIMITS } = options;
+  const { serviceName, room, clock, log, limits = LIMITS } = options;
   const server = plainHttp.createServer({
     ...serverOptions(limits),
     // the pod answers for itself
@@ -126,9 +128,11 @@ function httpServer(choice: EndpointChoice, options: ServiceListenerOptions): Ht
   limitServer(server, { limits, clock, onCut: recordCuts(log, `service ${serviceName}`) });
   // what cannot be passed on is the trouble of this connection alone
   server.on('request', (incoming, response) => {
+    response.once('close', room.begin(incoming.socket));
     forwardHttp(incoming, response, choice, serviceName).catch(() => response.destroy());
   });
   server.on('upgrade', (incoming, client, head) => {
+    room.begin(incoming.socket);
     forwardUpgrade(incoming, client, head, choice).catch(() => client.destroy());
   });
   return server;
