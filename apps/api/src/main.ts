@@ -37,7 +37,8 @@ async function start(context: ProgramContext): Promise<void> {
   if (audit) context.own({ name: 'audit log', stop: async () => audit.close() });
   const attachments = openAttachmentStore(config);
   if (attachments)
-    context.own({ name: 'store of attachments', stop: async () => attachments.objects.close() });
+    for (const one of [attachments.objects, attachments.downloads])
+      context.own({ name: 'store of attachments', stop: async () => one.close() });
   const application = await openApplication({
     ...{ client, informers, store, attachments, config, log, ...(audit ? { audit } : {}) },
     clock: systemClock,

@@ -53,13 +53,22 @@ export interface PutOptions {
   readonly onlyIfAbsent?: boolean;
 }
 
+export interface GetOptions {
+  /** Bytes from here on. Absent: all. */
+  readonly offset?: number;
+  /** So many bytes from `offset` on. */
+  readonly length?: number;
+  /** Ends the request, and the stream that came of it, at any time. */
+  readonly signal?: AbortSignal;
+}
+
 /** A store for objects. Errors are `ObjectStoreError`; nothing follows redirects. */
 export interface ObjectStore {
   put(bucket: string, key: string, body: Buffer | string, options?: PutOptions): Promise<{ etag: string }>;
   /** Undefined when there is no such object. */
   stat(bucket: string, key: string): Promise<ObjectStat | undefined>;
-  /** The object's bytes, or those from `offset` on (`length` of them). */
-  get(bucket: string, key: string, range?: { offset: number; length?: number }): Promise<Readable>;
+  /** The object's bytes. */
+  get(bucket: string, key: string, options?: GetOptions): Promise<Readable>;
   /** No error when there is no such object. */
   delete(bucket: string, key: string): Promise<void>;
   /** In key order. */

@@ -4,6 +4,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { startObjectStore, type EmbeddedObjectStore, type FaultHook } from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, waitFor } from '#lib/testing';
@@ -116,6 +117,26 @@ describe('an object', () => {
     expect(await codeOf(open({ attempts: 2 }).put('bkt', 'a', 'x'))).toBe('InternalError');
     fault = () => ({ kind: 'delay', ms: 5000 });
     expect(await codeOf(open({ attempts: 1, timeoutMs: 100 }).put('bkt', 'a', 'x'))).toBe('ETIMEDOUT');
+  });
+
+  it('ends a reading with its signal, before the store answers and after', async () => {
+    const [leave, cut] = [new AbortController(), new AbortController()];
+    const closed: string[] = [];
+    const other = await listen((request, response) => {
+      const { url = '' } = request;
+      response.once('close', () => closed.push(url));
+      if (url === '/bkt/silent') leave.abort();
+      else response.writeHead(200).write('x');
+    });
+    const reading = open({ endpoint: other.url });
+    expect(await codeOf(reading.get('bkt', 'silent', { signal: leave.signal }))).toBe('Aborted');
+    expect(await codeOf(reading.get('bkt', 'late', { signal: leave.signal }))).not.toBe('no error');
+    const stream = await reading.get('bkt', 'begun', { signal: cut.signal });
+    cut.abort();
+    await expect(text(stream)).rejects.toThrow();
+    await waitFor(() => closed.length === 2);
+    expect(closed).toEqual(['/bkt/silent', '/bkt/begun']);
+    await other.close();
   });
 
   it('sends requests to the root of a host that names the bucket', async () => {

@@ -11,7 +11,13 @@ import {
 import { conditionally } from './conditional-write.js';
 import { MARK_NAME, type ObjectEntry, type ObjectStat } from './object-stat.js';
 import { classify } from './object-store-error.js';
-import type { DestinationCheck, ObjectStore, ObjectStoreSettings, PutOptions } from './object-store.js';
+import type {
+  DestinationCheck,
+  GetOptions,
+  ObjectStore,
+  ObjectStoreSettings,
+  PutOptions,
+} from './object-store.js';
 import { withRetries } from './retry.js';
 import { createClient } from './store-client.js';
 import type { Transport } from './transport.js';
@@ -78,12 +84,14 @@ class ClientObjectStore implements ObjectStore {
     }
   }
 
-  get(bucket: string, key: string, range?: { offset: number; length?: number }): Promise<Readable> {
-    return this.#try(`get ${key} from bucket ${bucket}`, () =>
-      range
-        ? this.#client.getPartialObject(bucket, key, range.offset, range.length)
-        : this.#client.getObject(bucket, key),
-    );
+  async get(bucket: string, key: string, { offset, length, signal }: GetOptions = {}): Promise<Readable> {
+    const ask = (): Promise<Readable> =>
+      offset === undefined
+        ? this.#client.getObject(bucket, key)
+        : this.#client.getPartialObject(bucket, key, offset, length);
+    const attempted = `get ${key} from bucket ${bucket}`;
+    if (!signal) return this.#try(attempted, ask);
+    return this.#try(attempted, () => this.#transport.endedBy(signal, ask), signal);
   }
 
   async delete(bucket: string, key: string): Promise<void> {
@@ -133,8 +141,9 @@ class ClientObjectStore implements ObjectStore {
     this.#transport.close();
   }
 
-  #try<T>(attempted: string, work: () => Promise<T>): Promise<T> {
-    return withRetries(attempted, { clock: this.#clock, attempts: this.#attempts }, work);
+  #try<T>(attempted: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const retries = { clock: this.#clock, attempts: this.#attempts, ...(signal ? { signal } : {}) };
+    return withRetries(attempted, retries, work);
   }
 }
 

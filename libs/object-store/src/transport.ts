@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type http from 'node:http';
 import https from 'node:https';
 import { proxyFor } from '#lib/config';
@@ -25,6 +26,8 @@ export class Transport {
   readonly #guard: EndpointGuard;
   /** By URL. */
   readonly #proxies = new Map<string, http.Agent>();
+  /** The client hands no signal on. */
+  readonly #ending = new AsyncLocalStorage<AbortSignal>();
   #isClosed = false;
 
   constructor(isTls: boolean, timeoutMs: number, guard: EndpointGuard) {
@@ -62,8 +65,16 @@ export class Transport {
     request.setTimeout(this.#timeoutMs, () => {
       request.destroy(new ObjectStoreError('ETIMEDOUT', `${options.method ?? 'GET'} request`));
     });
+    const signal = this.#ending.getStore();
+    if (signal)
+      endWith(signal, request, new ObjectStoreError('Aborted', `${options.method ?? 'GET'} request`));
     return request;
   };
+
+  /** What `work` asks for ends with the signal. */
+  endedBy<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return this.#ending.run(signal, work);
+  }
 
   /** Ends what is under way; nothing is tried again. */
   close(): void {
@@ -78,6 +89,14 @@ export class Transport {
     this.#proxies.set(proxy, agent);
     return agent;
   }
+}
+
+/** Before it is sent, before it is answered, and while its answer is read. */
+function endWith(signal: AbortSignal, request: http.ClientRequest, why: Error): void {
+  const end = (): void => void request.destroy(why);
+  if (signal.aborted) return end();
+  signal.addEventListener('abort', end, { once: true });
+  request.once('close', () => signal.removeEventListener('abort', end));
 }
 
 async function readCode(response: http.IncomingMessage): Promise<string> {

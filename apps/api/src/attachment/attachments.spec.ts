@@ -1,6 +1,8 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -14,7 +16,7 @@ import {
   StoreUserFile,
 } from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
-import { testPostgres } from '#lib/testing';
+import { testPostgres, waitFor } from '#lib/testing';
 import { openAttachmentStore } from '../core/attachment-store.js';
 import { runApi, type RunningApi, type TestTenant } from '../testdata/running-api.js';
 
@@ -108,6 +110,17 @@ async function fetched(url: string): Promise<Buffer> {
   return Buffer.from(await answer.arrayBuffer());
 }
 
+/** A download whose client reads the beginning of the answer, and no more. */
+async function unread(url: string): Promise<{ socket: Socket; head: string }> {
+  const { hostname, port, pathname } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined);
+  socket.write(`GET ${pathname} HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`);
+  const [head] = (await once(socket, 'data')) as [Buffer];
+  socket.pause();
+  return { socket, head: head.toString('latin1') };
+}
+
 /** Objects and open uploads in the store, of one tenant. */
 async function filesOf(tenantId: string): Promise<string[]> {
   const all = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -182,6 +195,44 @@ describe('a download', () => {
     for (const other of [changed, token.slice(1), `${token}A`, '%00', 'x'.repeat(3_000)])
       expect((await fetch(url.replace(token, other))).status).toBe(404);
     expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
+  });
+
+  it('takes no connection from those who write, and four places of a workspace at most', async () => {
+    const [one, id] = [await api.workspace(), randomUUID()];
+    await send([runPart(id), [`attachment.${id}.a`, randomBytes(20 * MIB), 'a/b']], one.key);
+    const url = await urlOf(id, 'a', one);
+    let asked = 0;
+    fault = ({ method }) => void (asked += method === 'GET' ? 1 : 0);
+    const readers = await Promise.all(Array.from({ length: 40 }, () => unread(url)));
+    const refused = readers.filter(({ head }) => head.startsWith('HTTP/1.1 429'));
+    expect([refused.length, asked]).toEqual([36, 4]);
+    expect(refused[0]?.head.toLowerCase()).toContain('retry-after: 1');
+    const late = randomUUID();
+    const { status, json } = await send([runPart(late), [`attachment.${late}.a`, 'x', 'a/b']]);
+    expect([status, json.not_kept]).toEqual([202, undefined]);
+    expect((await fetched(await urlOf(late, 'a'))).toString()).toBe('x');
+    for (const { socket } of readers) socket.destroy();
+    await waitFor(async () => (await fetch(url)).status === 200);
+  });
+
+  it('gives its place back when its client goes before the object store answers', async () => {
+    const id = randomUUID();
+    await send([runPart(id), [`attachment.${id}.a`, 'x', 'a/b']]);
+    const url = await urlOf(id, 'a');
+    let asked = 0;
+    fault = ({ method }) => {
+      if (method === 'GET') asked++;
+      return method === 'GET' ? { kind: 'delay', ms: 5_000 } : undefined;
+    };
+    const leave = new AbortController();
+    const readers = Array.from({ length: 4 }, () => fetch(url, { signal: leave.signal }));
+    await waitFor(() => asked === 4);
+    expect((await fetch(url)).status).toBe(429);
+    fault = undefined;
+    leave.abort();
+    await Promise.allSettled(readers);
+    await waitFor(async () => (await fetch(url)).status === 200, { timeoutMs: 4_000 });
+    expect(asked).toBe(4);
   });
 
   it('refuses a token whose run was deleted', async () => {

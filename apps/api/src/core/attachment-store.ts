@@ -1,10 +1,13 @@
 import { hkdfSync } from 'node:crypto';
-import { openObjectStore, type ObjectStore } from '#lib/object-store';
+import { openObjectStore, type ObjectStore, type ObjectStoreSettings } from '#lib/object-store';
 import type { ApiConfig } from '../config.js';
 
 /** Where attachments lie. */
 export interface AttachmentStore {
+  /** For writing and deleting. */
   readonly objects: ObjectStore;
+  /** For reading, over connections of its own: downloads take none from those who write. */
+  readonly downloads: ObjectStore;
   readonly bucket: string;
   /** Key of an object in the bucket. */
   keyOf(tenantId: string, objectId: string): string;
@@ -41,16 +44,18 @@ export function openAttachmentStore(config: AttachmentConfig): AttachmentStore |
       'AGENTPLANE_ATTACHMENT_URL_KEY is missing: without AGENTPLANE_ATTACHMENT_SECRET_ACCESS_KEY there is nothing to sign the URLs of attachments with; set it to a long random text, the same for all replicas',
     );
   const prefix = config.attachmentPrefix.replace(/^\/+|\/+$/g, '');
+  const settings: ObjectStoreSettings = {
+    endpoint: config.attachmentEndpoint,
+    region: config.attachmentRegion,
+    accessKeyId: config.attachmentAccessKeyId,
+    secretAccessKey: secret,
+    // the platform's own store: whoever sets it may name any address
+    ...{ allowEnvironmentCredentials: true, allowPrivateEndpoints: true },
+    ...{ timeoutMs: TIMEOUT_MS, attempts: ATTEMPTS },
+  };
   return {
-    objects: openObjectStore({
-      endpoint: config.attachmentEndpoint,
-      region: config.attachmentRegion,
-      accessKeyId: config.attachmentAccessKeyId,
-      secretAccessKey: secret,
-      // the platform's own store: whoever sets it may name any address
-      ...{ allowEnvironmentCredentials: true, allowPrivateEndpoints: true },
-      ...{ timeoutMs: TIMEOUT_MS, attempts: ATTEMPTS },
-    }),
+    objects: openObjectStore(settings),
+    downloads: openObjectStore(settings),
     bucket,
     keyOf: (tenantId, objectId) => `${prefix === '' ? '' : `${prefix}/`}${tenantId}/${objectId}`,
     urlKey: Buffer.from(hkdfSync('sha256', signing, '', 'agentplane urls of attachments', KEY_BYTES)),

@@ -12,6 +12,7 @@ import { ATTACHMENT_STORE, CLOCK, TRACE_STORE } from '../core/tokens.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { AnswerBudget } from './answer-budget.js';
+import { DownloadPlaces } from './download-places.js';
 
 /** What a download holds: buffers of the two connections. */
 const HELD_BYTES = 262_144;
@@ -23,6 +24,8 @@ const GONE = 'The attachment does not exist, or its URL is no longer valid; read
 @Described(({ ApiTags }) => ApiTags('Runs'))
 @Controller('attachments')
 export class AttachmentsController {
+  readonly #places = new DownloadPlaces();
+
   constructor(
     @Inject(ATTACHMENT_STORE) private readonly attachments: AttachmentStore | undefined,
     @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'attachments'>,
@@ -49,25 +52,48 @@ export class AttachmentsController {
     const grant = attachments && verifyAttachment(token, attachments.urlKey, clock.now().getTime());
     if (!attachments || !grant) throw new PublicError('not_found', GONE);
     const { tenantId, runId, objectId } = grant;
-    await this.answers.send(reply, tenantId, async ({ hold }) => {
-      hold(HELD_BYTES);
-      const found = await this.store.attachments.find(tenantId, runId, objectId);
-      if (!found) throw new PublicError('not_found', GONE);
-      const bytes = request.method === 'HEAD' ? Readable.from([]) : await read(attachments, tenantId, found);
-      void reply.headers(headersOf(found));
-      return bytes;
-    });
+    const leaving = this.#enter(reply, tenantId);
+    try {
+      await this.answers.send(reply, tenantId, async ({ hold }) => {
+        hold(HELD_BYTES);
+        const found = await this.store.attachments.find(tenantId, runId, objectId);
+        if (!found) throw new PublicError('not_found', GONE);
+        const isHead = request.method === 'HEAD';
+        const bytes = isHead ? Readable.from([]) : await read(attachments, tenantId, found, leaving.signal);
+        void reply.headers(headersOf(found));
+        return bytes;
+      });
+    } catch (error) {
+      leaving.abort(error);
+      throw error;
+    }
+  }
+
+  /**
+   * Takes a place, before anything is asked for.
+   * @returns aborted when the client has its answer or goes away: reading ends, and the place is given back
+   * @throws PublicError too_many, unavailable
+   */
+  #enter({ raw }: FastifyReply, tenantId: string): AbortController {
+    const left = new PublicError('unavailable', 'The client has gone');
+    // it would never be heard to close
+    if (raw.destroyed) throw left;
+    const leaving = new AbortController();
+    leaving.signal.addEventListener('abort', this.#places.take(tenantId), { once: true });
+    raw.once('close', () => leaving.abort(left));
+    return leaving;
   }
 }
 
 /** @throws PublicError unavailable */
 async function read(
-  { objects, bucket, keyOf }: AttachmentStore,
+  { downloads, bucket, keyOf }: AttachmentStore,
   tenantId: string,
   { objectId, size }: StoredAttachment,
+  signal: AbortSignal,
 ): Promise<Readable> {
   try {
-    const stored = await objects.get(bucket, keyOf(tenantId, objectId));
+    const stored = await downloads.get(bucket, keyOf(tenantId, objectId), { signal });
     return Readable.from(whole(stored, size), { objectMode: false });
   } catch (error) {
     if (!(error instanceof ObjectStoreError)) throw error;
