@@ -78,7 +78,7 @@ export default {
       severity: 'error',
       from: {
         path: '^(apps|libs)/',
-        pathNot: '^(libs/(postgres|embedded-postgres|testing)/)|\\.spec\\.ts$',
+        pathNot: '^(libs/(postgres|embedded-postgres|testing)/)|\\.spec\\.ts$|/testdata/',
       },
       to: { path: 'node_modules/(pg|@types/pg|pg-copy-streams)/' },
     },

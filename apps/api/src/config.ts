@@ -74,6 +74,11 @@ const FIELDS = {
     fallback: 1_000,
     min: 1,
   }),
+  maxDatasetBytes: integer(
+    'AGENTPLANE_DATASET_BYTES_PER_WORKSPACE',
+    'most bytes of the examples of a workspace in all versions; what versions share counts once',
+    { fallback: 10_737_418_240, min: 0 },
+  ),
   corsOrigins: list(
     'AGENTPLANE_CORS_ORIGINS',
     'origins of web pages that may read answers, separated by commas, for example https://app.example.com; * for any; empty: none',

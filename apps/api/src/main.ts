@@ -20,6 +20,7 @@ async function start(context: ProgramContext): Promise<void> {
     poolSize: config.databasePoolSize,
     maxProjects: config.maxProjects,
     maxDatasets: config.maxDatasets,
+    maxDatasetBytes: config.maxDatasetBytes,
     maxApiKeys: config.maxKeys,
     maxAttachmentBytes: config.maxAttachmentBytes,
     log,

@@ -1,20 +1,38 @@
 import type { Pool } from '#lib/postgres';
 import type { TenantTurns } from './tenant-turns.js';
-import type { TraceStore } from './trace-store.js';
+import type { TraceStore, TraceStoreOptions } from './trace-store.js';
 import { DatasetTable } from './dataset/dataset-table.js';
 import { DatasetVersionTable } from './dataset/dataset-version-table.js';
 import { ExampleTable } from './dataset/example-table.js';
+import { VersionWriter } from './dataset/write-version.js';
 
 type DatasetParts = Pick<TraceStore, 'datasets' | 'datasetVersions' | 'examples'>;
 
 /** Datasets, their versions and examples, all by turns of their tenants. */
-export function datasetsInTurns(pool: Pool, turns: TenantTurns, max?: number): DatasetParts {
+export function datasetsInTurns(
+  pool: Pool,
+  turns: TenantTurns,
+  { maxDatasets, maxDatasetBytes }: Pick<TraceStoreOptions, 'maxDatasets' | 'maxDatasetBytes'>,
+): DatasetParts {
+  const writer = new VersionWriter(pool, maxDatasetBytes);
   return {
-    datasets: inTurns(new DatasetTable(pool, max), turns, ['create', 'find', 'list', 'update', 'delete']),
-    datasetVersions: inTurns(new DatasetVersionTable(pool), turns, [
+    datasets: inTurns(new DatasetTable(pool, maxDatasets), turns, [
+      'create',
+      'find',
+      'list',
+      'update',
+      'delete',
+    ]),
+    datasetVersions: inTurns(new DatasetVersionTable(pool, writer), turns, [
       ...(['list', 'get', 'tag', 'diff', 'splits', 'moveSplit'] as const),
     ]),
-    examples: inTurns(new ExampleTable(pool), turns, ['add', 'change', 'delete', 'search', 'payloads']),
+    examples: inTurns(new ExampleTable(pool, writer), turns, [
+      'add',
+      'change',
+      'delete',
+      'search',
+      'payloads',
+    ]),
   };
 }
 

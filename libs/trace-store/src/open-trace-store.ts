@@ -110,7 +110,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     ...statisticsInTurns(pool, turns),
     erasures: erasuresInTurns(removals.eraser, turns),
     attachments: attachmentsInTurns(new AttachmentTable(pool, options.maxAttachmentBytes), turns),
-    ...datasetsInTurns(pool, turns, options.maxDatasets),
+    ...datasetsInTurns(pool, turns, options),
     shares: sharesInTurns(new ShareTable(pool), turns),
     retention: retentionInTurns(pool, turns, () => tiers.forget()),
     apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),

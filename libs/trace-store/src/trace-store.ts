@@ -35,6 +35,8 @@ export interface TraceStoreOptions {
   readonly maxProjects?: number;
   /** Most datasets of a tenant; absent: any number. */
   readonly maxDatasets?: number;
+  /** Most bytes of the datasets of a tenant; default 10 GiB. */
+  readonly maxDatasetBytes?: number;
   /** Most API keys in force of a tenant, those of deployments not counted, and as many that have ended are kept; absent: any number. */
   readonly maxApiKeys?: number;
   /** Most bytes of the attachments of a tenant; default 10 GiB. */

@@ -3,14 +3,13 @@ import { inTransaction, textTypes, type Pool, type Queryable } from '#lib/postgr
 import { formatInstant, parseInstant, type Instant } from '#lib/time';
 import type { DatasetVersion, DatasetVersions, VersionDifference } from './dataset-versions.js';
 import type { AsOf } from './example.js';
+import { replaceVersions, requireAll } from './replace-versions.js';
 import { isPartOf, requireDataset, timeOf } from './search-examples.js';
 import { timedRead } from './timed-read.js';
-import { noDataset, writeVersion } from './write-version.js';
+import { noDataset, type VersionWriter } from './write-version.js';
 
 /** Of a dataset: test runners leave one for each commit. */
 const MAX_TAGS = 10_000;
-/** Of an example. */
-const MAX_SPLITS = 100;
 
 interface VersionRow {
   readonly as_of: string;
@@ -23,7 +22,10 @@ const VERSION = `v.as_of, (SELECT array_agg(t.tag ORDER BY t.tag) FROM dataset_t
 
 /** The tables `dataset_versions` and `dataset_tags`. */
 export class DatasetVersionTable implements DatasetVersions {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly writer: VersionWriter,
+  ) {}
 
   async list(
     tenantId: string,
@@ -136,27 +138,17 @@ export class DatasetVersionTable implements DatasetVersions {
     const moved = isRemoved
       ? `array_remove(splits, $5::text)`
       : `CASE WHEN $5::text = ANY (splits) THEN splits ELSE array_append(splits, $5::text) END`;
-    await writeVersion(this.pool, tenantId, datasetId, async ({ db, asOf }) => {
-      const { rows } = await db.query<{ id: string; size: string }>(
-        `WITH ended AS (
-          UPDATE example_versions SET until = $3::timestamptz
-          WHERE tenant_id = $1 AND dataset_id = $2 AND id = ANY ($4::uuid[]) AND until IS NULL RETURNING *
-        )
-        INSERT INTO example_versions (tenant_id, dataset_id, ordinal, since, id, created_at, source_run_id, splits,
-          metadata, inputs, outputs)
-        SELECT tenant_id, dataset_id, ordinal, $3::timestamptz, id, created_at, source_run_id,
-          coalesce(nullif(${moved}, '{}'), '{base}'), metadata, inputs, outputs
-        FROM ended RETURNING id, cardinality(splits) AS size`,
-        [tenantId, datasetId, formatInstant(asOf), ids, split],
-      );
-      const found = new Set(rows.map(({ id }) => id));
-      const missing = ids.find((id) => !found.has(id));
-      if (missing !== undefined)
-        throw new PublicError('not_found', `Example ${missing} not found in dataset ${datasetId}`);
-      const full = rows.find(({ size }) => Number(size) > MAX_SPLITS);
-      if (full)
-        throw new PublicError('forbidden', `Example ${full.id} would be in more than ${MAX_SPLITS} splits`);
-      return { examples: 0, rows: rows.length, result: undefined };
+    await this.writer.write(tenantId, datasetId, async (version) => {
+      const made = await replaceVersions(version, {
+        found: `found AS (
+          SELECT ordinal, since, id, created_at, source_run_id, metadata_hash, inputs_hash, outputs_hash,
+            coalesce(nullif(${moved}, '{}'), '{base}') AS splits
+          FROM example_versions WHERE tenant_id = $1 AND dataset_id = $2 AND id = ANY ($4::uuid[]) AND until IS NULL
+        )`,
+        values: [ids, split],
+      });
+      requireAll(ids, made.ids, datasetId);
+      return made;
     });
   }
 }

@@ -59,9 +59,13 @@ describe('a dataset', () => {
     expect((await store.datasets.find(TENANT, id))?.exampleCount).toBe(2_000);
     const [one] = await store.datasetVersions.list(TENANT, id, { limit: 1, offset: 0 });
     expect(one).toEqual({ asOf: times.at(-1), tags: ['latest'] });
-    const changes = batches[0]?.map((example) => ({ ...example, outputs: Buffer.from('{}') })) ?? [];
+    const [batch = []] = batches;
     const all = await outcomes(
-      changes.slice(0, 4).map((change) => store.examples.change(TENANT, id, [change, ...changes.slice(4)])),
+      batch.slice(0, 4).map((first, by) => {
+        const outputs = Buffer.from(`{"by":${by}}`);
+        const changes = [first, ...batch.slice(4)].map((example) => ({ ...example, outputs }));
+        return store.examples.change(TENANT, id, changes);
+      }),
     );
     expect(all).toEqual(['done', 'done', 'done', 'done']);
     expect(await count('example_versions', id)).toBe(2_000 + 4 * 247);

@@ -1,18 +1,20 @@
 import { PublicError } from '#lib/errors';
 import { inTransaction, sqlState, type Connection, type Pool } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
-import type {
-  ExamplePayload,
-  ExamplePayloads,
-  ExamplePlace,
-  ExampleRow,
-  Examples,
-  ExampleSearch,
-  ExampleWrite,
-  WrittenExamples,
+import {
+  EXAMPLE_PAYLOADS,
+  type ExamplePayload,
+  type ExamplePayloads,
+  type ExamplePlace,
+  type ExampleRow,
+  type Examples,
+  type ExampleSearch,
+  type ExampleWrite,
+  type WrittenExamples,
 } from './example.js';
+import { replaceVersions, requireAll } from './replace-versions.js';
 import { readPayloads, searchExamples } from './search-examples.js';
-import { writeVersion, writeVersionIn, type OpenVersion } from './write-version.js';
+import { ROW_BYTES, type OpenVersion, type VersionCounts, type VersionWriter } from './write-version.js';
 
 /** SQLSTATE of a unique key that is violated. */
 const TAKEN = '23505';
@@ -33,7 +35,10 @@ const NAMES = SENT.map(([name]) => name).join(', ');
 
 /** The table `example_versions`. */
 export class ExampleTable implements Examples {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly writer: VersionWriter,
+  ) {}
 
   async add(
     tenantId: string,
@@ -42,12 +47,14 @@ export class ExampleTable implements Examples {
   ): Promise<WrittenExamples> {
     const ids = examples.map(({ id }) => id);
     try {
-      return await writeVersion(this.pool, tenantId, datasetId, async (version) => {
+      const asOf = await this.writer.write(tenantId, datasetId, async (version) => {
         await requireFree(version, ids);
-        for (const [from, some] of inSlices(examples)) await insert(version, some, from);
+        let bytes = 0;
+        for (const [from, some] of inSlices(examples)) bytes += await insert(version, some, from);
         const made = examples.length;
-        return { examples: made, rows: made, made, result: { ids, asOf: version.asOf } };
+        return { examples: made, rows: made, bytes, made };
       });
+      return { ids, asOf };
     } catch (error) {
       if (sqlState(error) !== TAKEN) throw error;
       // in another dataset, at this very moment
@@ -61,15 +68,19 @@ export class ExampleTable implements Examples {
     changes: readonly ExampleWrite[],
   ): Promise<WrittenExamples> {
     const ids = changes.map(({ id }) => id);
-    return writeVersion(this.pool, tenantId, datasetId, async (version) => {
-      const changed = new Set<string>();
-      for (const [, some] of inSlices(changes))
-        for (const id of await replace(version, some)) changed.add(id);
-      const missing = ids.find((id) => !changed.has(id));
-      if (missing !== undefined)
-        throw new PublicError('not_found', `Example ${missing} not found in dataset ${datasetId}`);
-      return { examples: 0, rows: changed.size, result: { ids, asOf: version.asOf } };
+    const asOf = await this.writer.write(tenantId, datasetId, async (version) => {
+      const found: string[] = [];
+      let [rows, bytes] = [0, 0];
+      for (const [, some] of inSlices(changes)) {
+        const made = await replace(version, some);
+        found.push(...made.ids);
+        rows += made.rows;
+        bytes += made.bytes;
+      }
+      requireAll(ids, found, datasetId);
+      return { examples: 0, rows, bytes };
     });
+    return { ids, asOf };
   }
 
   async delete(tenantId: string, ids: readonly string[], isHard: boolean): Promise<void> {
@@ -77,7 +88,7 @@ export class ExampleTable implements Examples {
       const byDataset = await datasetsOf(db, tenantId, ids, isHard);
       // in one order: two deletions wait for one another instead of deadlocking
       for (const [datasetId, some] of [...byDataset].sort(([one], [other]) => (one < other ? -1 : 1)))
-        await writeVersionIn(db, tenantId, datasetId, (version) => end(version, some, isHard));
+        await this.writer.writeIn(db, tenantId, datasetId, (version) => end(version, some, isHard));
     });
   }
 
@@ -110,14 +121,30 @@ function* inSlices(
   if (from < examples.length) yield [from, examples.slice(from)];
 }
 
-/** Rows of `SENT` as a table of a statement whose parameters they begin after. */
+/** Rows of `SENT` with the hashes of their payloads, for a statement whose parameters they begin after. */
 function sentRows(examples: readonly ExampleWrite[], after: number): string {
   const tuples = examples.map(
     (_example, n) =>
       `(${n}, ${SENT.map(([, type], i) => `$${after + n * SENT.length + i + 1}::${type}`).join(', ')})`,
   );
-  return `(VALUES ${tuples.join(', ')}) AS v(n, ${NAMES})`;
+  const hashes = EXAMPLE_PAYLOADS.map(
+    (field) => `sha256(convert_to(v.${field}, 'UTF8')) AS ${field}_hash`,
+  ).join(', ');
+  return `sent AS MATERIALIZED (SELECT v.*, ${hashes} FROM (VALUES ${tuples.join(', ')}) AS v(n, ${NAMES}))`;
 }
+
+/** Stores contents of `sent`, each once for its example. @param rows SQL of `sent v` with the ordinal of each */
+function storedContents(rows: string): string {
+  const contents = EXAMPLE_PAYLOADS.map((field) => `(v.${field}_hash, v.${field})`).join(', ');
+  return `stored AS (
+    INSERT INTO example_payloads (tenant_id, dataset_id, ordinal, hash, content)
+    SELECT $1::uuid, $2::uuid, v.ordinal, p.hash, p.content FROM (${rows}) v
+    CROSS JOIN LATERAL (VALUES ${contents}) AS p(hash, content) WHERE p.content IS NOT NULL
+    ON CONFLICT DO NOTHING RETURNING octet_length(content) AS size
+  )`;
+}
+
+const STORED_BYTES = '(SELECT coalesce(sum(size), 0) FROM stored)';
 
 function valuesOf(examples: readonly ExampleWrite[]): unknown[] {
   return examples.flatMap(({ id, createdAt, sourceRunId, splits, metadata, inputs, outputs }) => [
@@ -135,33 +162,40 @@ async function requireFree({ db, tenantId }: OpenVersion, ids: readonly string[]
   if (rows[0]) throw new PublicError('conflict', `Example with ID ${rows[0].id} already exists`);
 }
 
-async function insert(version: OpenVersion, examples: readonly ExampleWrite[], from: number): Promise<void> {
+/** @returns the bytes that it stored */
+async function insert(
+  version: OpenVersion,
+  examples: readonly ExampleWrite[],
+  from: number,
+): Promise<number> {
   const { db, tenantId, datasetId, asOf, made } = version;
-  await db.query(
-    `INSERT INTO example_versions (tenant_id, dataset_id, ordinal, since, ${NAMES})
-    SELECT $1, $2, $4::bigint + n, $3::timestamptz, id, coalesce(created_at, $3::timestamptz), source_run_id,
-      coalesce(splits, '{base}'), metadata, inputs, outputs
-    FROM ${sentRows(examples, 4)}`,
+  const { rows } = await db.query<{ bytes: string }>(
+    `WITH ${sentRows(examples, 4)}, ${storedContents('SELECT *, $4::bigint + n AS ordinal FROM sent')}, added AS (
+      INSERT INTO example_versions (tenant_id, dataset_id, ordinal, since, id, created_at, source_run_id, splits,
+        metadata_hash, inputs_hash, outputs_hash)
+      SELECT $1::uuid, $2::uuid, $4::bigint + n, $3::timestamptz, id, coalesce(created_at, $3::timestamptz), source_run_id,
+        coalesce(splits, '{base}'), metadata_hash, inputs_hash, outputs_hash
+      FROM sent RETURNING ${ROW_BYTES} AS size
+    )
+    SELECT sum(size) + ${STORED_BYTES} AS bytes FROM added`,
     [tenantId, datasetId, formatInstant(asOf), String(made + BigInt(from)), ...valuesOf(examples)],
   );
+  return Number(rows[0]?.bytes ?? 0);
 }
 
-/** Ends the versions that are current, and adds others with what is new. @returns ids of those that there were */
-async function replace(version: OpenVersion, changes: readonly ExampleWrite[]): Promise<readonly string[]> {
-  const { db, tenantId, datasetId, asOf } = version;
-  const { rows } = await db.query<{ id: string }>(
-    `WITH ended AS (
-      UPDATE example_versions e SET until = $3::timestamptz FROM ${sentRows(changes, 3)}
-      WHERE e.tenant_id = $1 AND e.dataset_id = $2 AND e.id = v.id AND e.until IS NULL
-      RETURNING e.ordinal, e.id, e.created_at, e.source_run_id, coalesce(v.splits, e.splits) AS splits,
-        coalesce(v.metadata, e.metadata) AS metadata, coalesce(v.inputs, e.inputs) AS inputs,
-        coalesce(v.outputs, e.outputs) AS outputs
-    )
-    INSERT INTO example_versions (tenant_id, dataset_id, ordinal, since, ${NAMES})
-    SELECT $1, $2, ordinal, $3::timestamptz, ${NAMES} FROM ended RETURNING id`,
-    [tenantId, datasetId, formatInstant(asOf), ...valuesOf(changes)],
-  );
-  return rows.map(({ id }) => id);
+/** @returns ids of those that there are, too */
+function replace(version: OpenVersion, changes: readonly ExampleWrite[]): ReturnType<typeof replaceVersions> {
+  const said = ['splits', ...EXAMPLE_PAYLOADS.map((field) => `${field}_hash`)];
+  return replaceVersions(version, {
+    found: `${sentRows(changes, 3)}, found AS (
+      SELECT e.ordinal, e.since, e.id, e.created_at, e.source_run_id,
+        ${said.map((name) => `coalesce(v.${name}, e.${name}) AS ${name}`).join(', ')}
+      FROM example_versions e JOIN sent v ON v.id = e.id
+      WHERE e.tenant_id = $1 AND e.dataset_id = $2 AND e.until IS NULL
+    ), ${storedContents('SELECT s.*, f.ordinal FROM sent s JOIN found f ON f.id = s.id')}`,
+    bytes: STORED_BYTES,
+    values: valuesOf(changes),
+  });
 }
 
 /** The datasets of examples that exist, or of which any version does. @throws PublicError not_found */
@@ -190,22 +224,30 @@ async function end(
   { db, tenantId, datasetId, asOf }: OpenVersion,
   ids: readonly string[],
   isHard: boolean,
-): Promise<{ examples: number; rows: number; result: undefined }> {
+): Promise<VersionCounts> {
   const values = [tenantId, datasetId, ids];
   const of = 'tenant_id = $1 AND dataset_id = $2 AND id = ANY ($3::uuid[])';
   if (!isHard) {
     const text = `UPDATE example_versions SET until = $4::timestamptz WHERE ${of} AND until IS NULL`;
     const { rowCount } = await db.query(text, [...values, formatInstant(asOf)]);
-    return { examples: -(rowCount ?? 0), rows: 0, result: undefined };
+    return { examples: -(rowCount ?? 0), rows: 0, bytes: 0 };
   }
-  const { rows } = await db.query<{ current: string; all: string }>(
-    `WITH gone AS (DELETE FROM example_versions WHERE ${of} RETURNING until)
-    SELECT count(*) FILTER (WHERE until IS NULL) AS current, count(*) AS all FROM gone`,
+  // all versions of the examples go, and so does all that any of them points to
+  const { rows } = await db.query<Record<'current' | 'all' | 'bytes', string>>(
+    `WITH gone AS (
+      DELETE FROM example_versions WHERE ${of} RETURNING until, ordinal, ${ROW_BYTES} AS size
+    ), contents AS (
+      DELETE FROM example_payloads WHERE tenant_id = $1 AND dataset_id = $2 AND ordinal IN (SELECT ordinal FROM gone)
+      RETURNING octet_length(content) AS size
+    )
+    SELECT count(*) FILTER (WHERE until IS NULL) AS current, count(*) AS all,
+      coalesce(sum(size), 0) + coalesce((SELECT sum(size) FROM contents), 0) AS bytes FROM gone`,
     values,
   );
+  const removed = rows[0];
   return {
-    examples: -Number(rows[0]?.current ?? 0),
-    rows: -Number(rows[0]?.all ?? 0),
-    result: undefined,
+    examples: -Number(removed?.current ?? 0),
+    rows: -Number(removed?.all ?? 0),
+    bytes: -Number(removed?.bytes ?? 0),
   };
 }

@@ -4,7 +4,7 @@ import type { Pool, Queryable } from '#lib/postgres';
 const ROWS_AT_ONCE = 500;
 
 /** In their order; none of them is looked at for a dataset that is marked as deleted. */
-const TABLES = ['example_versions', 'dataset_versions', 'dataset_tags'] as const;
+const TABLES = ['example_versions', 'example_payloads', 'dataset_versions', 'dataset_tags'] as const;
 
 /**
  * Removes the rows of a dataset that is marked as deleted, the mark last. Safe to repeat, and in several processes at

@@ -13,7 +13,15 @@ import {
 import { timedRead } from './timed-read.js';
 import { noDataset } from './write-version.js';
 
-const BYTES = EXAMPLE_PAYLOADS.map((field) => `coalesce(octet_length(e.${field}), 0)::bigint`).join(' + ');
+/** SQL of the content that a row of `e` has for a field, or of what `select` says of it. */
+function contentOf(field: ExamplePayload, select = 'content'): string {
+  return `(SELECT ${select} FROM example_payloads p WHERE p.tenant_id = e.tenant_id AND p.dataset_id = e.dataset_id
+    AND p.ordinal = e.ordinal AND p.hash = e.${field}_hash)`;
+}
+
+const BYTES = EXAMPLE_PAYLOADS.map(
+  (field) => `coalesce(${contentOf(field, 'octet_length(content)')}, 0)::bigint`,
+).join(' + ');
 
 /** Whether a row of `e` is part of the version whose time is the parameter; without one, of the newest version. */
 export function isPartOf(version: string | undefined): string {
@@ -87,12 +95,18 @@ async function readPage(
   if (splits) wanted.push(`e.splits && ${bind(splits, 'text[]')}`);
   if (metadata !== undefined)
     wanted.push(
-      `CASE WHEN pg_input_is_valid(e.metadata, 'jsonb') THEN e.metadata::jsonb @> ${bind(metadata, 'jsonb')} END`,
+      contentOf(
+        'metadata',
+        `CASE WHEN pg_input_is_valid(content, 'jsonb') THEN content::jsonb @> ${bind(metadata, 'jsonb')} END`,
+      ),
     );
   const { rows } = await db.query<TextRow>({
+    // contents are looked at for the page alone, and not for the rows before it
     text: `SELECT e.dataset_id, e.ordinal, e.since, e.id, e.created_at, e.source_run_id, e.splits, ${BYTES} AS bytes
-      FROM example_versions e WHERE ${wanted.join(' AND ')}
-      ORDER BY e.dataset_id, e.ordinal LIMIT ${bind(limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}`,
+      FROM (
+        SELECT * FROM example_versions e WHERE ${wanted.join(' AND ')}
+        ORDER BY e.dataset_id, e.ordinal LIMIT ${bind(limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}
+      ) e ORDER BY e.dataset_id, e.ordinal`,
     values,
     types: textTypes,
   });
@@ -132,7 +146,7 @@ export async function readPayloads(
 ): Promise<readonly ExamplePayloads[]> {
   if (places.length === 0 || fields.length === 0) return places.map(() => ({}));
   const { rows } = await pool.query<Record<string, Buffer | null>>({
-    text: `SELECT k.at::text, ${fields.map((field) => `e.${field}`).join(', ')}
+    text: `SELECT k.at::text, ${fields.map((field) => `${contentOf(field)} AS ${field}`).join(', ')}
       FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[]) WITH ORDINALITY AS k(dataset_id, ordinal, since, at)
       CROSS JOIN LATERAL (
         SELECT * FROM example_versions WHERE tenant_id = $1 AND dataset_id = k.dataset_id AND ordinal = k.ordinal

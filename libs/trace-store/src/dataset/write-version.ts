@@ -6,6 +6,10 @@ import { formatInstant, parseInstant, type Instant } from '#lib/time';
 const MAX_EXAMPLES = 100_000;
 /** Rows of a dataset, ended ones included: nothing else bounds what updates leave behind. */
 const MAX_STORED = 1_000_000;
+/** Of a tenant. */
+const MAX_BYTES = 10_737_418_240;
+/** Any number that no other lock of this database begins with. */
+const BYTES_LOCK = 7_214_016;
 
 /** A version that is being written; the dataset is locked. */
 export interface OpenVersion {
@@ -17,12 +21,14 @@ export interface OpenVersion {
   readonly made: bigint;
 }
 
-/** What a version changes. */
+/** What a version changes: nothing when no examples and rows come or go. */
 export interface VersionCounts {
   /** Examples more or, when negative, fewer. */
   readonly examples: number;
   /** Rows more or fewer. */
   readonly rows: number;
+  /** Of rows and contents, more or fewer. */
+  readonly bytes: number;
   readonly made?: number;
 }
 
@@ -30,73 +36,102 @@ export function noDataset(id: string): PublicError {
   return new PublicError('not_found', `Dataset ${id} not found`);
 }
 
-/**
- * Writes one version of a dataset. Its row is locked before the time is taken, so versions become visible in the order of
- * their times; each is later than the one before it by a millisecond at least, whatever the clock does.
- * @throws PublicError not_found; forbidden when the dataset has as many examples as it may
- */
-export async function writeVersion<T>(
-  pool: Pool,
-  tenantId: string,
-  datasetId: string,
-  work: (version: OpenVersion) => Promise<VersionCounts & { readonly result: T }>,
-): Promise<T> {
-  return inTransaction(pool, (db) => writeVersionIn(db, tenantId, datasetId, work));
+/** SQL of the bytes that a row of `example_versions` counts beside its contents: its splits may be long. */
+export const ROW_BYTES = `(256 + octet_length(array_to_string(splits, '')))`;
+
+interface LockedDataset {
+  readonly as_of: string;
+  readonly version_at: string | null;
+  readonly examples_made: string;
 }
 
-/** The same in a transaction of the caller. */
-export async function writeVersionIn<T>(
-  db: Connection,
-  tenantId: string,
-  datasetId: string,
-  work: (version: OpenVersion) => Promise<VersionCounts & { readonly result: T }>,
-): Promise<T> {
-  const { rows } = await db.query<Readonly<Record<'as_of' | 'examples_made', string>>>({
-    text: `UPDATE datasets SET version_at =
-        greatest(date_trunc('milliseconds', clock_timestamp()), version_at + interval '1 millisecond')
-      WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL RETURNING version_at AS as_of, examples_made`,
-    values: [tenantId, datasetId],
-    types: textTypes,
-  });
-  const [row] = rows;
-  if (!row) throw noDataset(datasetId);
-  const asOf = parseInstant(row.as_of, { zone: 'optional' }) ?? 0n;
-  const {
-    examples,
-    rows: stored,
-    made = 0,
-    result,
-  } = await work({
-    ...{ db, tenantId, datasetId, asOf },
-    made: BigInt(row.examples_made),
-  });
-  await count(db, tenantId, datasetId, [examples, stored, made]);
-  await db.query(
-    'INSERT INTO dataset_versions (tenant_id, dataset_id, as_of) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
-    [tenantId, datasetId, formatInstant(asOf)],
-  );
-  return result;
+/** Writes versions of datasets, within the bounds of a dataset and of a tenant. */
+export class VersionWriter {
+  constructor(
+    private readonly pool: Pool,
+    private readonly maxBytes = MAX_BYTES,
+  ) {}
+
+  /**
+   * Writes one version of a dataset. Its row is locked before the time is taken, so versions become visible in the order of
+   * their times; each is later than the one before it by a millisecond at least, whatever the clock does.
+   * @returns its time; that of the newest version when the work changes nothing
+   * @throws PublicError not_found; forbidden when the dataset has as many examples as it may, the tenant as many bytes
+   */
+  write(
+    tenantId: string,
+    datasetId: string,
+    work: (version: OpenVersion) => Promise<VersionCounts>,
+  ): Promise<Instant> {
+    return inTransaction(this.pool, (db) => this.writeIn(db, tenantId, datasetId, work));
+  }
+
+  /** The same in a transaction of the caller. */
+  async writeIn(
+    db: Connection,
+    tenantId: string,
+    datasetId: string,
+    work: (version: OpenVersion) => Promise<VersionCounts>,
+  ): Promise<Instant> {
+    const { rows } = await db.query<LockedDataset>({
+      text: `SELECT greatest(date_trunc('milliseconds', clock_timestamp()), version_at + interval '1 millisecond') AS as_of,
+          version_at, examples_made
+        FROM datasets WHERE tenant_id = $1 AND id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`,
+      values: [tenantId, datasetId],
+      types: textTypes,
+    });
+    const [row] = rows;
+    if (!row) throw noDataset(datasetId);
+    const asOf = timeOf(row.as_of);
+    const version: OpenVersion = { db, tenantId, datasetId, asOf, made: BigInt(row.examples_made) };
+    const counts = await work(version);
+    if (counts.examples === 0 && counts.rows === 0) return timeOf(row.version_at);
+    await count(version, counts);
+    await db.query('INSERT INTO dataset_versions (tenant_id, dataset_id, as_of) VALUES ($1, $2, $3)', [
+      ...[tenantId, datasetId, formatInstant(asOf)],
+    ]);
+    if (counts.bytes > 0) await this.#requireRoom(db, tenantId, counts.bytes);
+    return asOf;
+  }
+
+  /** Nothing else is locked after this: who waits here never holds what another waits for. */
+  async #requireRoom(db: Connection, tenantId: string, bytes: number): Promise<void> {
+    // two tenants whose ids have the same hash wait for one another
+    await db.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [BYTES_LOCK, tenantId]);
+    const { rows } = await db.query<{ bytes: string }>(
+      'SELECT sum(stored_bytes) AS bytes FROM datasets WHERE tenant_id = $1',
+      [tenantId],
+    );
+    const stored = Number(rows[0]?.bytes ?? 0);
+    if (stored <= this.maxBytes) return;
+    throw new PublicError(
+      'forbidden',
+      `adding ${bytes} bytes to datasets failed: the workspace has ${stored - bytes} of ${this.maxBytes} bytes; delete datasets, or examples with hard_delete`,
+    );
+  }
 }
 
-async function count(
-  db: Connection,
-  tenantId: string,
-  datasetId: string,
-  counts: readonly number[],
-): Promise<void> {
+function timeOf(text: string | null): Instant {
+  return (text === null ? undefined : parseInstant(text, { zone: 'optional' })) ?? 0n;
+}
+
+async function count({ db, tenantId, datasetId, asOf }: OpenVersion, counts: VersionCounts): Promise<void> {
   const { rows } = await db.query<Readonly<Record<'example_count' | 'stored_versions', string>>>(
-    `UPDATE datasets SET example_count = example_count + $3, stored_versions = stored_versions + $4,
-      examples_made = examples_made + $5
+    `UPDATE datasets SET version_at = $3, example_count = example_count + $4, stored_versions = stored_versions + $5,
+      stored_bytes = stored_bytes + $6, examples_made = examples_made + $7
     WHERE tenant_id = $1 AND id = $2 RETURNING example_count, stored_versions`,
-    [tenantId, datasetId, ...counts],
+    [
+      ...[tenantId, datasetId, formatInstant(asOf)],
+      ...[counts.examples, counts.rows, counts.bytes, counts.made ?? 0],
+    ],
   );
   const { example_count: examples = '0', stored_versions: stored = '0' } = rows[0] ?? {};
-  if ((counts[0] ?? 0) > 0 && Number(examples) > MAX_EXAMPLES)
+  if (counts.examples > 0 && Number(examples) > MAX_EXAMPLES)
     throw new PublicError(
       'forbidden',
       `adding examples to the dataset ${datasetId} failed: it would have ${examples}, and may have ${MAX_EXAMPLES}; use another dataset`,
     );
-  if ((counts[1] ?? 0) > 0 && Number(stored) > MAX_STORED)
+  if (counts.rows > 0 && Number(stored) > MAX_STORED)
     throw new PublicError(
       'forbidden',
       `changing the dataset ${datasetId} failed: it keeps ${MAX_STORED} versions of examples, the most that it may; use another dataset, or delete examples with hard_delete`,

@@ -1,6 +1,7 @@
 import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
 import { attachmentTables } from './attachment-tables.js';
+import { examplePayloads } from './example-payloads.js';
 import { feedbackMembers } from './feedback-members.js';
 import { feedbackStats } from './feedback-stats.js';
 import { datasetTables } from './datasets.js';
@@ -45,5 +46,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     projectDeletions,
     traceRetention,
     shortlivedRuns,
+    examplePayloads,
   ];
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { migrate, openPool } from '#lib/postgres';
 import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
-import { systemClock } from '#lib/time';
+import { parseInstant, systemClock } from '#lib/time';
 import { ControlTables } from '../control/control-tables.js';
 import { loadControlSchema } from '../control-schema.js';
 import { openTraceStore } from '../index.js';
@@ -12,14 +12,20 @@ import { allMigrations } from './all-migrations.js';
 const postgres = testPostgres();
 const log = createLogger('test', 'error');
 
+/** A database with the schema up to a version. */
+async function formerStore(version: number) {
+  const { uri } = await postgres.freshDatabase();
+  const pool = openPool({ uri, applicationName: 'upgrade', log });
+  const migrations = allMigrations(new ControlTables(pool, loadControlSchema));
+  const former = migrations.filter((one) => one.version <= version);
+  await migrate(pool, { migrations: former, lock: 7_214_001, log, clock: systemClock });
+  return { uri, pool };
+}
+
 describe('an upgrade', () => {
   it('keeps the runs of a store from before pairs, and lets them be changed', async () => {
-    const { uri } = await postgres.freshDatabase();
-    const pool = openPool({ uri, applicationName: 'upgrade', log });
+    const { uri, pool } = await formerStore(7);
     const [tenant, project, id] = [randomUUID(), randomUUID(), randomUUID()];
-    const migrations = allMigrations(new ControlTables(pool, loadControlSchema));
-    const former = migrations.filter(({ version }) => version <= 7);
-    await migrate(pool, { migrations: former, lock: 7_214_001, log, clock: systemClock });
     await pool.query(
       `INSERT INTO projects (id, tenant_id, name) VALUES ('${project}', '${tenant}', 'default');
       CREATE TABLE runs_20261120 PARTITION OF runs FOR VALUES FROM ('2026-11-20') TO ('2026-11-21');
@@ -45,6 +51,44 @@ describe('an upgrade', () => {
         (SELECT count(*)::int FROM pg_index WHERE NOT indisvalid) AS invalid FROM runs`,
     );
     expect(rows).toEqual([{ is_failed: true, pairs: 1, invalid: 0 }]);
+    await store.close();
+    await pool.end();
+  });
+
+  it('keeps every version of the examples of a store that had their payloads in each', async () => {
+    const { uri, pool } = await formerStore(24);
+    const [tenant, dataset, id] = [randomUUID(), randomUUID(), randomUUID()];
+    await pool.query(
+      `INSERT INTO datasets (tenant_id, id, name, data_type, version_at, example_count, examples_made, stored_versions)
+      VALUES ('${tenant}', '${dataset}', 'd', 'kv', '2026-11-22Z', 1, 1, 2);
+      INSERT INTO example_versions VALUES
+        ('${tenant}', '${dataset}', 0, '2026-11-20Z', '2026-11-22Z', '${id}', '2026-11-20Z', NULL, '{a}', '{"m":1}', '{}', '{}'),
+        ('${tenant}', '${dataset}', 0, '2026-11-22Z', NULL, '${id}', '2026-11-20Z', NULL, '{a,b}', NULL, '{}', '{"o":1}')`,
+    );
+
+    const store = openTraceStore({ uri, log, clock: systemClock });
+    await store.migrate();
+    const at = async (day: string) => {
+      const asOf = { kind: 'time', time: parseInstant(day, { zone: 'required' }) ?? 0n } as const;
+      const rows = await store.examples.search(tenant, { datasetId: dataset, asOf, limit: 2, offset: 0 });
+      const payloads = await store.examples.payloads(tenant, rows, ['metadata', 'inputs', 'outputs']);
+      return rows.map(({ splits, bytes }, n) => ({ splits, bytes, ...payloads[n] }));
+    };
+    expect(await at('2026-11-21T00:00:00Z')).toEqual([
+      {
+        splits: ['a'],
+        bytes: 11,
+        ...{ metadata: Buffer.from('{"m":1}'), inputs: Buffer.from('{}'), outputs: Buffer.from('{}') },
+      },
+    ]);
+    expect(await at('2026-11-23T00:00:00Z')).toEqual([
+      { splits: ['a', 'b'], bytes: 9, inputs: Buffer.from('{}'), outputs: Buffer.from('{"o":1}') },
+    ]);
+    await store.examples.change(tenant, dataset, [{ id, metadata: Buffer.from('{"m":2}') }]);
+    const counted = () => pool.query('SELECT stored_bytes::int AS bytes FROM datasets');
+    expect((await counted()).rows).toEqual([{ bytes: 3 * 256 + 1 + 2 + 2 + (7 + 2 + 7 + 7) }]);
+    await store.examples.delete(tenant, [id], true);
+    expect((await counted()).rows).toEqual([{ bytes: 0 }]);
     await store.close();
     await pool.end();
   });
