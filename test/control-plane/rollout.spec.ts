@@ -324,7 +324,7 @@ describe('control plane', () => {
       return findCondition(status?.conditions, 'DatabaseReady')?.message;
     };
     await deploy('many', { suspend: true, ...asking(10_000) });
-    await waitFor(async () => (await message())?.includes('with 97 connections at most instead of 10000'));
+    await waitFor(async () => (await message())?.includes('with 32 connections at most instead of 10000'));
     await plane.client.merge(RESOURCES.AgentDeployment, at('many'), { spec: asking(9) });
     await waitFor(async () => (await message()) === 'database exists');
   });

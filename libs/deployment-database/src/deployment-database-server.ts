@@ -3,9 +3,12 @@ import { TerminalError } from '#lib/errors';
 import { openConnection, type OwnConnection } from '#lib/postgres';
 import { EVENT } from '#lib/resources';
 import type { DatabaseLogin, DeploymentDatabases } from './deployment-databases.js';
+import { parseRoleNote, renderRoleNote } from './role-note.js';
 
 const MAX_NAME_BYTES = 63;
 const DEFAULT_MAX_CONNECTIONS = 20;
+/** Of the connections that a server has for all roles, one may have the third part: the rest is for others. */
+const PARTS = 3;
 /** So that a forgotten transaction or a runaway statement of one agent does not hold back a server that all share. */
 const SESSION_LIMITS = { statement_timeout: '5min', idle_in_transaction_session_timeout: '1min' } as const;
 /** Postgres' own, and the platform's. */
@@ -36,13 +39,32 @@ async function hasRow(server: OwnConnection, sql: string, name: string): Promise
   return ((await server.query(sql, [name])).rowCount ?? 0) > 0;
 }
 
-/** How many connections the server has for roles without reserved ones; before Postgres 16 it reserves for superusers alone. */
+/** How many connections one role may have: a part of those without reserved ones, which before Postgres 16 are of superusers alone. */
 async function countConnections(server: OwnConnection): Promise<number> {
   const { rows } = await server.query<{ connections: number }>(
     `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
       - coalesce(current_setting('reserved_connections', true)::int, 0) AS connections`,
   );
-  return Math.max(1, rows[0]?.connections ?? 1);
+  return Math.max(1, Math.floor((rows[0]?.connections ?? 1) / PARTS));
+}
+
+/** The comment of the role as it has to be; undefined where it stays: a person wrote it, or it says so already. */
+async function nextComment(
+  server: OwnConnection,
+  name: string,
+  { connections, workspace }: { readonly connections: number; readonly workspace: string },
+): Promise<string | undefined> {
+  const { rows } = await server.query<{ comment: string | null }>(
+    `SELECT shobj_description(oid, 'pg_authid') AS comment FROM pg_roles WHERE rolname = $1`,
+    [name],
+  );
+  const comment = rows[0]?.comment ?? '';
+  const note = parseRoleNote(comment);
+  if (!note && comment !== '') return undefined;
+  // every role reads every comment
+  const group = createHash('sha256').update(workspace).digest('hex').slice(0, 16);
+  const next = renderRoleNote({ connections, workspace: group, isSuspended: note?.isSuspended ?? false });
+  return next === comment ? undefined : next;
 }
 
 /** How a deployment reaches its database: on the administrator's server, with what he demands of it. */
@@ -59,6 +81,7 @@ export const deploymentDatabases: DeploymentDatabases = {
   async ensure({
     adminUri,
     name,
+    workspace,
     password = randomBytes(24).toString('hex'),
     maxConnections = DEFAULT_MAX_CONNECTIONS,
   }) {
@@ -75,6 +98,9 @@ export const deploymentDatabases: DeploymentDatabases = {
         `${hasRole ? 'ALTER ROLE' : 'CREATE ROLE'} ${quoted} ${hasRole ? '' : 'LOGIN'} CONNECTION LIMIT ${connections}
         PASSWORD ${server.escapeLiteral(password)}`,
       );
+      const comment = await nextComment(server, name, { connections, workspace });
+      if (comment !== undefined)
+        await server.query(`COMMENT ON ROLE ${quoted} IS ${server.escapeLiteral(comment)}`);
       for (const [setting, value] of Object.entries(SESSION_LIMITS))
         await server.query(`ALTER ROLE ${quoted} SET ${setting} = '${value}'`);
       if (!(await hasRow(server, 'SELECT FROM pg_database WHERE datname = $1', name))) {

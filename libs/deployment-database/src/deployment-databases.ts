@@ -8,7 +8,7 @@ export interface DatabaseLogin {
 export interface DeploymentDatabase {
   /** Secret. */
   readonly uri: string;
-  /** Most connections of the role: as asked for, or all that the server has where that is fewer. */
+  /** Most connections of the role: as asked for, or a third of what the server has for all where that is fewer. */
   readonly connections: number;
 }
 
@@ -22,6 +22,8 @@ export interface DeploymentDatabases {
   ensure(options: {
     readonly adminUri: string;
     readonly name: string;
+    /** Whose deployment it is, by any lasting name: roles of one workspace share what the guard leaves to it. */
+    readonly workspace: string;
     readonly password?: string;
     /** Most connections of the role at a time; default 20. */
     readonly maxConnections?: number;

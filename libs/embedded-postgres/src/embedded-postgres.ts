@@ -44,8 +44,11 @@ export interface EmbeddedPostgres extends EmbeddedDatabases {
   stop(): Promise<void>;
 }
 
-/** Connections of a server without roles of a platform, three of them for superusers. */
-const MAX_CONNECTIONS = 150;
+/**
+ * Connections of a server without roles of a platform, three of them for superusers. A third of the others, which one
+ * deployment may have, is enough for two revisions of three pods (56).
+ */
+const MAX_CONNECTIONS = 180;
 
 /**
  * For a laptop: little memory, but nothing that risks data. These binaries are built without lz4, so values and WAL

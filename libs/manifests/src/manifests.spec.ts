@@ -218,9 +218,10 @@ describe('second workload of a revision', () => {
     ]);
   });
   it('leaves room for its pods among the connections of the database', () => {
-    expect([undefined, { queueMaxScale: 3 }, { dbMaxConnections: 200 }].map(podsThatConnect)).toEqual([
-      ...[2, 8, 22],
-    ]);
+    expect(
+      [undefined, { queueMaxScale: 3 }, { dbMaxConnections: 200 }].map((spec) => podsThatConnect(spec)),
+    ).toEqual([...[2, 8, 22]]);
+    expect([podsThatConnect({ dbMaxConnections: 200 }, 59), podsThatConnect(undefined, 59)]).toEqual([6, 2]);
   });
   it('counts for the connections that the database admits, as more pods do', () => {
     expect(

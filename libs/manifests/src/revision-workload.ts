@@ -88,10 +88,16 @@ export function wantedConnections(resourceSpec: AgentRevision['spec']['resourceS
   return Math.min(MAX_CONNECTIONS, 2 * POD_CONNECTIONS * pods + SPARE_CONNECTIONS);
 }
 
-/** Pods of all revisions of a deployment that find a connection to its database. */
-export function podsThatConnect(resourceSpec: AgentRevision['spec']['resourceSpec']): number {
-  const connections = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
-  return Math.floor((connections - SPARE_CONNECTIONS) / POD_CONNECTIONS);
+/**
+ * Pods of all revisions of a deployment that find a connection to its database.
+ * @param given connections that the server gave it, where they are fewer than were asked for
+ */
+export function podsThatConnect(
+  resourceSpec: AgentRevision['spec']['resourceSpec'],
+  given = Infinity,
+): number {
+  const wanted = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
+  return Math.floor((Math.min(wanted, given) - SPARE_CONNECTIONS) / POD_CONNECTIONS);
 }
 
 /** Name of the Deployment that takes runs beside the one of this name. */

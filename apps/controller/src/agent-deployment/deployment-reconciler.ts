@@ -41,6 +41,7 @@ export interface DeploymentTools {
 const OWNED: readonly (keyof AgentDeploymentStatus)[] = [
   'activeRevisionId',
   'activeRevisionName',
+  'databaseConnections',
   'latestRevisionId',
   'latestRevisionName',
   'url',
@@ -98,7 +99,7 @@ export class DeploymentReconciler {
         return { kind: 'done', projectId: await provisioning.ensureProject(deployment, decision.tenantId) };
       case 'ensure-key-and-database':
         await provisioning.ensurePlatformKey(deployment, decision.tenantId);
-        await provisioning.ensureDatabase(deployment);
+        await provisioning.ensureDatabase(deployment, decision.tenantId);
         break;
       case 'mark-pods':
         await this.#caches.deployments.seen(await provisioning.markPods(deployment, decision.mark));

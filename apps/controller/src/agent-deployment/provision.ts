@@ -101,7 +101,7 @@ export class DeploymentProvisioning {
    * Database and role, and the Secret with their URI; the password in the Secret stays. A URI that replaces another gets
    * a new mark in the same write: pods without it have the former one.
    */
-  async ensureDatabase(deployment: AgentDeployment): Promise<void> {
+  async ensureDatabase(deployment: AgentDeployment, tenantId: string): Promise<void> {
     const existing = await this.#findOwn(deployment, databaseSecretName(deployment.metadata.name));
     const before = secretValue(existing, DATABASE_KEY);
     const password = passwordOf(before);
@@ -110,6 +110,7 @@ export class DeploymentProvisioning {
     const { uri, connections } = await this.#stores.databases.ensure({
       adminUri: this.#stores.adminUri,
       name: databaseName(idOf(deployment) ?? ''),
+      workspace: tenantId,
       ...(password === undefined ? {} : { password }),
       maxConnections,
     });

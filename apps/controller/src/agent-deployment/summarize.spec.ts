@@ -67,15 +67,21 @@ describe('summarizeDeployment', () => {
 
   it('names the connections of the database where the server has fewer than were asked for', () => {
     const asking = deployment({ sourceConfig: { resourceSpec: { dbMaxConnections: 10_000 } } });
-    const messageWith = (connections?: number): string | undefined =>
+    const summarized = (connections?: number) =>
       summarizeDeployment(
         world({ deployment: asking, database: { isCurrent: true, mark: undefined, connections } }),
         SETTLED,
         DONE,
         NOW,
-      ).conditions?.find(({ type }) => type === 'DatabaseReady')?.message;
-    expect(messageWith(147)).toMatch(/147 connections at most instead of 10000: .*; lower dbMaxConnections/);
+      );
+    const messageWith = (connections?: number): string | undefined =>
+      summarized(connections).conditions?.find(({ type }) => type === 'DatabaseReady')?.message;
+    expect(messageWith(59)).toMatch(/59 connections at most instead of 10000: .*; lower dbMaxConnections/);
     expect(messageWith()).toBe('database exists');
+    expect([summarized(59), summarized()].map((status) => status.databaseConnections)).toEqual([
+      59,
+      undefined,
+    ]);
   });
 
   it('has no address before a revision served', () => {

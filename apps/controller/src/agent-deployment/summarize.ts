@@ -50,6 +50,7 @@ export function summarizeDeployment(
     activeRevisionName: active?.metadata.name,
     handledRevisionRequestId: handledRequest(world, decision),
     tracingProjectId: (outcome.kind === 'done' ? outcome.projectId : undefined) ?? status?.tracingProjectId,
+    databaseConnections: world.database?.connections,
     // before a revision ever served there is nothing to call, whatever address it will have
     url: active && (spec.sourceConfig.customUrl ?? active.status?.url),
     conditions: conditionsOf(
@@ -158,7 +159,7 @@ function databaseMessage({ deployment, database }: DeploymentWorld): string {
   if (given === undefined) return 'database exists';
   const { resourceSpec } = deployment.spec.sourceConfig;
   const wanted = resourceSpec?.dbMaxConnections ?? wantedConnections(resourceSpec);
-  return `database exists, with ${given} connections at most instead of ${wanted}: the server has no more for agents; lower dbMaxConnections`;
+  return `database exists, with ${given} connections at most instead of ${wanted}: the server has no more for one agent; lower dbMaxConnections`;
 }
 
 /** What the newest revision means for its deployment. */

@@ -70,5 +70,6 @@ describe('the number of pods that take runs', () => {
     const scaled = revision({ queueMaxScale: 3 });
     expect(roomFor(scaled, [])).toBe(7);
     expect(roomFor(scaled, [scaled, revision({ minScale: 2 })])).toBe(3);
+    expect(roomFor(scaled, [], 59)).toBe(5);
   });
 });

@@ -21,10 +21,11 @@ export function isScaled({ origin, queue }: Pick<RevisionWorld, 'origin' | 'queu
 /**
  * Pods that may take runs of one revision beside everything else that holds connections to its database.
  * @param others revisions that have pods too
+ * @param given connections that the server gave the deployment, where they are fewer than it asks for
  */
-export function roomFor(revision: AgentRevision, others: readonly AgentRevision[]): number {
+export function roomFor(revision: AgentRevision, others: readonly AgentRevision[], given?: number): number {
   const held = others.reduce((sum, one) => sum + wantedReplicas(one) + (wantedQueueReplicas(one) ?? 0), 0);
-  return podsThatConnect(revision.spec.resourceSpec) - wantedReplicas(revision) - held;
+  return podsThatConnect(revision.spec.resourceSpec, given) - wantedReplicas(revision) - held;
 }
 
 export interface ScaleQuestion {

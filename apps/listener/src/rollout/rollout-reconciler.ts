@@ -180,14 +180,18 @@ export class RolloutReconciler {
     await this.#copySecrets(world, origin);
     const desired = buildRevisionDeployment(origin, replicas, this.#deps.settings, mark);
     await this.#place.applyWorkload(origin, desired, workload);
-    const queueReplicas = this.#queueReplicas(one, all);
+    const queueReplicas = this.#queueReplicas(one, all, world.deployment.status?.databaseConnections);
     if (queueReplicas === undefined) return;
     const queue = buildQueueDeployment(origin, replicas === 0 ? 0 : queueReplicas, this.#deps.settings, mark);
     await this.#place.applyWorkload(origin, queue, own.queue);
   }
 
   /** Pods that take runs of a revision that has pods: as its runs ask for while it serves, the fewest otherwise. */
-  #queueReplicas({ world, fate }: PlannedRevision, all: readonly PlannedRevision[]): number | undefined {
+  #queueReplicas(
+    { world, fate }: PlannedRevision,
+    all: readonly PlannedRevision[],
+    connections: number | undefined,
+  ): number | undefined {
     const { origin, queue, load } = world;
     const { uid = '' } = origin.metadata;
     const range = queueRange(origin);
@@ -202,6 +206,7 @@ export class RolloutReconciler {
     const room = roomFor(
       origin,
       others.map((one) => one.world.origin),
+      connections,
     );
     return this.#scaler.decide(uid, { current, range, room, load }, this.#deps.clock.monotonicMs());
   }

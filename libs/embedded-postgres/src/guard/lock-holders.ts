@@ -22,6 +22,7 @@ const ROLE_LOCKS = 4_000;
 export async function keepCatalogLocked(connection: OwnConnection): Promise<void> {
   await connection.query('BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY');
   await connection.query('SELECT FROM pg_authid LIMIT 0');
+  await connection.query('SELECT FROM pg_shdescription LIMIT 0');
 }
 
 /** How many locks guests of this server may hold. */

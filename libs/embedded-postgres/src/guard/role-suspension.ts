@@ -1,7 +1,5 @@
+import { parseRoleNote, renderRoleNote } from '#lib/deployment-database';
 import type { OwnConnection } from '#lib/postgres';
-
-/** Kept in the database, in the same transaction as the suspension itself: a start finds what a crash left behind. */
-const MARK = 'suspended by the guard of Agentplane';
 
 /** Object ids of superusers and of the roles of these names. */
 export async function listHosts(
@@ -26,23 +24,37 @@ export async function findRoleName(connection: OwnConnection, role: string): Pro
 
 /** Lets no new connection of the role in; those that it has stay. */
 export async function suspendRole(connection: OwnConnection, name: string): Promise<void> {
-  const quoted = connection.escapeIdentifier(name);
-  // one message is one transaction
-  await connection.query(`ALTER ROLE ${quoted} NOLOGIN; COMMENT ON ROLE ${quoted} IS '${MARK}'`);
+  await admit(connection, name, false);
 }
 
 /** Lets a suspended role in again. */
 export async function restoreRole(connection: OwnConnection, name: string): Promise<void> {
+  await admit(connection, name, true);
+}
+
+/** The role's note says so in the same transaction: a start finds what a crash left behind. */
+async function admit(connection: OwnConnection, name: string, mayLogIn: boolean): Promise<void> {
+  const { rows } = await connection.query<{ rolconnlimit: number; comment: string | null }>(
+    `SELECT rolconnlimit, shobj_description(oid, 'pg_authid') AS comment FROM pg_authid WHERE rolname = $1`,
+    [name],
+  );
+  const [role] = rows;
+  if (!role) return;
+  const note = parseRoleNote(role.comment) ?? { connections: role.rolconnlimit };
+  const comment = connection.escapeLiteral(renderRoleNote({ ...note, isSuspended: !mayLogIn }));
   const quoted = connection.escapeIdentifier(name);
-  await connection.query(`ALTER ROLE ${quoted} LOGIN; COMMENT ON ROLE ${quoted} IS NULL`);
+  // one message is one transaction
+  await connection.query(
+    `ALTER ROLE ${quoted} ${mayLogIn ? 'LOGIN' : 'NOLOGIN'}; COMMENT ON ROLE ${quoted} IS ${comment}`,
+  );
 }
 
 /** Names of the roles that are suspended, by object id. */
 export async function listSuspended(connection: OwnConnection): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await connection.query<{ oid: string; rolname: string }>(
-    `SELECT oid::text, rolname FROM pg_authid
-    WHERE NOT rolcanlogin AND shobj_description(oid, 'pg_authid') = $1`,
-    [MARK],
+  const { rows } = await connection.query<{ oid: string; rolname: string; comment: string | null }>(
+    `SELECT oid::text, rolname, shobj_description(oid, 'pg_authid') AS comment FROM pg_authid
+    WHERE NOT rolcanlogin`,
   );
-  return new Map(rows.map(({ oid, rolname }) => [oid, rolname]));
+  const suspended = rows.filter(({ comment }) => parseRoleNote(comment)?.isSuspended);
+  return new Map(suspended.map(({ oid, rolname }) => [oid, rolname]));
 }

@@ -1,53 +1,18 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, openSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { connect } from 'node:net';
 import pg from 'pg';
 import { createLogger } from '#lib/telemetry';
 import { temporaryFolder, waitFor } from '#lib/testing';
 import { type Clock, systemClock } from '#lib/time';
+import { Connections } from '../../testdata/connections.js';
+import { removeData } from '../../testdata/remove-data.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgres.js';
 
 /** Connections that are kept for each. */
 const PLATFORM_ROLES = { agentplane: 30, deployments: 5, kube: 10 };
 /** More than the server has room for, and held until the connection ends. */
 const TAKE_ALL_LOCKS = 'SELECT pg_advisory_lock(i) FROM generate_series(1, 300000) AS i';
-
-/** Connections of a test, all of which are closed after it. */
-class Connections {
-  readonly #open: pg.Client[] = [];
-
-  async to(uri: string): Promise<pg.Client> {
-    const client = new pg.Client({ connectionString: uri });
-    client.on('error', () => undefined);
-    await client.connect();
-    this.#open.push(client);
-    return client;
-  }
-
-  async query(uri: string, text: string): Promise<Record<string, unknown>[]> {
-    const client = await this.to(uri);
-    const { rows } = await client.query<Record<string, unknown>>(text);
-    await client.end();
-    return rows;
-  }
-
-  /** Opens as many as are granted, at most `most`; answers their number. */
-  async fill(uri: string, most: number): Promise<number> {
-    for (let made = 0; made < most; made++) {
-      const opened = await this.to(uri).catch((error: unknown) => error);
-      if (!(opened instanceof pg.Client)) {
-        expect(opened).toMatchObject({ code: '53300' });
-        return made;
-      }
-    }
-    return most;
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#open.splice(0).map((client) => client.end().catch(() => undefined)));
-  }
-}
 
 /** What a client sends first; then the server waits for the proof of its password. */
 function startupOf(role: string): Buffer {
@@ -129,8 +94,7 @@ describe('a Postgres that the platform shares with roles of agents', () => {
 
   afterAll(async () => {
     await postgres.stop();
-    const note = join(dataDir, 'postgres.location');
-    if (existsSync(note)) execFileSync('rm', ['-rf', dirname(readFileSync(note, 'utf8').trim())]);
+    removeData(dataDir);
   });
 
   it('keeps connections for the platform when agents have taken all others', async () => {

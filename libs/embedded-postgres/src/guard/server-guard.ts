@@ -4,6 +4,7 @@ import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { SUPERUSER } from '../cluster.js';
 import { backendsToEnd, type LockBudget, type LockHolder } from './backends-to-end.js';
+import { ConnectionShares } from './connection-shares.js';
 import { endGuests } from './end-guests.js';
 import {
   endBackends,
@@ -58,7 +59,8 @@ function codeOf(error: unknown): unknown {
 /**
  * Keeps the lock table of a shared server free for all: every role may fill it, no setting limits one role's part, and
  * while it is full no other session can even begin. One session of a superuser is held open for that and looks every
- * second, with statements that take no entry of the table.
+ * second, with statements that take no entry of the table. What it holds against one workspace with all connections is
+ * a class of its own (ConnectionShares).
  *
  * A guest within the budget has no standing → holds too much: its largest backends are ended, it is `warned` → again
  * within five minutes: `suspended` (NOLOGIN, all its backends are ended) → after a minute `warned` again, so that the
@@ -73,10 +75,13 @@ export class ServerGuard {
   #isStopped = false;
   #isFailing = false;
   readonly #mute = new MuteSessions();
+  readonly #shares: ConnectionShares;
   #muteLoggedMs = -Infinity;
 
   constructor(options: ServerGuardOptions) {
     this.#options = options;
+    const { log, clock } = options;
+    this.#shares = new ConnectionShares({ log, clock, change: (work) => this.#change(work) });
   }
 
   start(): void {
@@ -103,11 +108,12 @@ export class ServerGuard {
       const ended = backendsToEnd(await listLockHolders(connection, budget, hosts), budget);
       if (ended.length > 0) await this.#end(connection, ended);
       for (const [role, standing] of this.#standings) await this.#advance(connection, role, standing);
+      await this.#shares.look(connection, hosts);
       this.#isFailing = false;
     } catch (error) {
       await this.#close();
       if (!this.#isFailing)
-        log.warn({ error: errorText(error) }, 'watching the locks of Postgres failed, retrying');
+        log.warn({ error: errorText(error) }, 'watching the sessions of Postgres failed, retrying');
       this.#isFailing = true;
     }
   }
@@ -230,7 +236,7 @@ export class ServerGuard {
       await work(connection);
       return true;
     } catch (error) {
-      log.warn({ error: errorText(error) }, 'changing whether a role may log in failed, retrying');
+      log.warn({ error: errorText(error) }, 'changing what a role may have failed, retrying');
       return false;
     } finally {
       await connection?.end().catch(() => undefined);

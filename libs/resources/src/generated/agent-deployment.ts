@@ -42,6 +42,8 @@ export interface AgentDeploymentStatus {
   readonly id?: string;
   /** The newest revisionRequest.id for which a revision was made. */
   readonly handledRevisionRequestId?: string;
+  /** Most connections that the server gave to its database, where they are fewer than were asked for. */
+  readonly databaseConnections?: number;
   /** Id of the tracing project. */
   readonly tracingProjectId?: string;
   /** Where the agent is called. */

@@ -1,0 +1,125 @@
+/** A session of a role that is no host. */
+export interface GuestSession {
+  readonly pid: number;
+  /** Object id of its role. */
+  readonly role: string;
+}
+
+export interface GuestRole {
+  /** Object id. */
+  readonly id: string;
+  /** Roles of one workspace share what is left to it. */
+  readonly workspace: string;
+  /** Most connections that it may have at all; a negative number is no limit. */
+  readonly connections: number;
+  /** Most that it may have at present. */
+  readonly limit: number;
+}
+
+export interface Occupation {
+  /** The most idle first. */
+  readonly sessions: readonly GuestSession[];
+  readonly roles: readonly GuestRole[];
+  /** Connections that a guest finds free. */
+  readonly free: number;
+  /** Connections that are to be free for a workspace that holds none. */
+  readonly reserve: number;
+  /** Whether limits may be as they were again: one that was just lowered would be filled at once. */
+  readonly mayRestore: boolean;
+}
+
+export interface Shares {
+  readonly ended: readonly GuestSession[];
+  /** Limits of roles that have to change, by object id. */
+  readonly limits: ReadonlyMap<string, number>;
+}
+
+interface Holder {
+  readonly role: GuestRole;
+  readonly sessions: GuestSession[];
+}
+
+const most = ({ connections }: GuestRole): number => (connections < 0 ? Infinity : connections);
+const isLowered = (role: GuestRole): boolean => role.limit >= 0 && role.limit < most(role);
+
+/**
+ * Whose sessions have to end so that a workspace which holds none finds connections, and how many the roles of those
+ * that lost some may have until then. From the workspace that holds most, of its role that holds most, the most idle
+ * one: so what is left is as even as it can be. Limits of such a workspace add up to what it holds and its part of what
+ * is free beyond the reserve; they are as they were once half of all is free, or no other workspace has a role.
+ */
+export function shareConnections({ sessions, roles, free, reserve, mayRestore }: Occupation): Shares {
+  const workspaces = holdersOf(sessions, roles);
+  const ended: GuestSession[] = [];
+  const cut = new Set<string>();
+  const isAlone = workspaces.size < 2;
+  // a newcomer is owed no more than an even part
+  const holding = [...workspaces.values()].filter((holders) => heldBy(holders) > 0).length;
+  const owed = Math.min(reserve, Math.floor((free + sessions.length) / (holding + 1)));
+  while (!isAlone && free + ended.length < owed) {
+    const [workspace, holders] = largest([...workspaces], ([, all]) => heldBy(all)) ?? [];
+    const session = holders && largest(holders, (holder) => holder.sessions.length)?.sessions.shift();
+    if (workspace === undefined || !session) break;
+    ended.push(session);
+    cut.add(workspace);
+  }
+  const left = free + ended.length;
+  const isCalm = isAlone || (mayRestore && left >= (free + sessions.length) / 2);
+  const lowered = [...workspaces].filter(
+    ([workspace, holders]) => cut.has(workspace) || holders.some(({ role }) => isLowered(role)),
+  );
+  const limits = new Map<string, number>();
+  for (const [, holders] of lowered) {
+    const spare = Math.floor(Math.max(0, left - owed) / lowered.length);
+    const next = isCalm ? undefined : limitsWithin(holders, spare);
+    for (const { role } of holders) {
+      const limit = next?.get(role.id) ?? role.connections;
+      if (limit !== role.limit) limits.set(role.id, limit);
+    }
+  }
+  return { ended, limits };
+}
+
+/** Limits that add up to what the roles hold and the spare. Of that, those at their limit with the least come first. */
+function limitsWithin(holders: readonly Holder[], spare: number): ReadonlyMap<string, number> {
+  let left = spare;
+  const limits = new Map<string, number>();
+  const wanting: GuestRole[] = [];
+  for (const { role, sessions } of holders.toSorted((a, b) => a.sessions.length - b.sessions.length)) {
+    const held = sessions.length;
+    const unused = isLowered(role) ? Math.min(left, Math.max(0, role.limit - held)) : 0;
+    if (unused === 0) wanting.push(role);
+    left -= unused;
+    limits.set(role.id, held + unused);
+  }
+  for (let given = -1; given !== 0;) {
+    given = 0;
+    for (const role of wanting) {
+      const limit = limits.get(role.id) ?? 0;
+      if (given === left || limit >= most(role)) continue;
+      limits.set(role.id, limit + 1);
+      given++;
+    }
+    left -= given;
+  }
+  return limits;
+}
+
+function holdersOf(
+  sessions: readonly GuestSession[],
+  roles: readonly GuestRole[],
+): ReadonlyMap<string, readonly Holder[]> {
+  const byRole = Map.groupBy(sessions, ({ role }) => role);
+  const holders = roles.map((role) => ({ role, sessions: [...(byRole.get(role.id) ?? [])] }));
+  return Map.groupBy(holders, ({ role }) => role.workspace);
+}
+
+function heldBy(holders: readonly Holder[]): number {
+  return holders.reduce((sum, { sessions }) => sum + sessions.length, 0);
+}
+
+function largest<T>(all: readonly T[], size: (one: T) => number): T | undefined {
+  let found: T | undefined;
+  for (const one of all) if (!found || size(one) > size(found)) found = one;
+  return found;
+}
