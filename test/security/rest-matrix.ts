@@ -222,7 +222,8 @@ export function openRest(arena: FindArena): void {
     it.each(ordered)('answers its owner: $method $path', async (route) => {
       const { victim, restUrl } = arena();
       const isSecondDelete =
-        route.method === 'DELETE' && /^\/api\/v1\/(sessions|feedback|datasets|examples)/.test(route.path);
+        route.method === 'DELETE' &&
+        /^\/api\/v1\/(sessions|feedback|model-price-map|datasets|examples)/.test(route.path);
       const statuses: number[] = [];
       for (const { path, body } of requests(route, victim, victim)) {
         const answer = await arena().transcript.call(route.method, restUrl + path, {
@@ -240,7 +241,15 @@ export function openRest(arena: FindArena): void {
   });
 }
 
-const DELETED_FIRST = ['/share', '/feedback/', '/examples', '/datasets/', '/runs/', '/sessions/'];
+const DELETED_FIRST = [
+  '/share',
+  '/feedback/',
+  '/model-price-map/',
+  '/examples',
+  '/datasets/',
+  '/runs/',
+  '/sessions/',
+];
 
 /** Where the owner's requests are not all accepted. */
 const EXPECTED: Readonly<Record<string, readonly number[]>> = {

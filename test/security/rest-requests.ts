@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { DATASET_REQUESTS } from './dataset-requests.js';
+import { PRICE_REQUESTS } from './price-requests.js';
 import type { Tenant } from './tenant.js';
 
 /** The ids and names that a request holds: those of a tenant, or such as nobody has. */
@@ -122,6 +123,7 @@ const EXPORT_RUN: RouteRequest = {
  */
 export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   ...DATASET_REQUESTS,
+  ...PRICE_REQUESTS,
   'POST /auth/verify': NOTHING,
   'GET /api/v1/api-key': { query: 'include_revoked=true' },
   'POST /api/v1/api-key': { bodies: () => [{ description: 'attack' }] },

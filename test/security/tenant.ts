@@ -23,6 +23,7 @@ export interface TenantIds {
   readonly example_id: string;
   readonly deleted_example_id: string;
   readonly erased_example_id: string;
+  readonly price_id: string;
   readonly deployment_id: string;
   readonly revision_id: string;
   readonly listener_id: string;
@@ -214,13 +215,20 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
   const { body } = await rest.get<Body[]>(`/sessions?name=${encodeURIComponent(project)}`);
   const taken = await make(rest, '/sessions', { name: `${project} of old` });
   const dataset = await makeDataset(rest, `${project} examples`);
+  const price = await make(rest, '/model-price-map', priceOf(`${project} model`));
   return {
     ...ids,
     ...feedback,
     ...dataset,
     taken_session_id: text(taken, 'id'),
+    price_id: text(price, 'id'),
     session_id: text(body[0] ?? {}, 'id'),
   };
+}
+
+/** Body of a price. */
+export function priceOf(name: string): Body {
+  return { name, match_pattern: '^none$', prompt_cost: 0.001, completion_cost: '0.002' };
 }
 
 async function makeDataset(rest: Rest, name: string) {

@@ -8,6 +8,7 @@ import { FeedbackModule } from './feedback/feedback-module.js';
 import { KeyModule } from './key/key-module.js';
 import { ListenerModule } from './listener/listener-module.js';
 import { OtlpModule } from './otlp/otlp-module.js';
+import { PriceModule } from './price/price-module.js';
 import { StatisticsModule } from './statistics/statistics-module.js';
 import { TenancyModule } from './tenancy/tenancy-module.js';
 import { ThreadsModule } from './thread/threads-module.js';
@@ -23,6 +24,7 @@ const FEATURES = [
   FeedbackModule,
   OtlpModule,
   StatisticsModule,
+  PriceModule,
   DatasetModule,
   ThreadsModule,
   DeploymentModule,

@@ -6,6 +6,7 @@ import type { ApiKeys } from './key/api-keys.js';
 import type { IngestProblemTable } from './problem/ingest-problem-table.js';
 import type { IngestProblems } from './problem/ingest-problems.js';
 import { RefusalLine } from './problem/refusal-line.js';
+import type { ModelPrices } from './price/model-price.js';
 import type { Projects } from './project/project.js';
 import { statisticsOfProjects, statisticsOfRuns } from './summary/read-statistics.js';
 import type { Statistics } from './summary/run-statistics.js';
@@ -172,6 +173,17 @@ export function sharesInTurns(shares: Shares, turns: TenantTurns): Shares {
     find: (tenantId, runId) => turns.run(tenantId, () => shares.find(tenantId, runId)),
     unshare: (tenantId, runId) => turns.run(tenantId, () => shares.unshare(tenantId, runId)),
     open: (token) => turns.run(LINKS, () => shares.open(token)),
+  };
+}
+
+export function pricesInTurns(prices: ModelPrices, turns: TenantTurns): ModelPrices {
+  return {
+    list: (tenantId) => turns.run(tenantId, () => prices.list(tenantId)),
+    create: (tenantId, price) => turns.run(tenantId, () => prices.create(tenantId, price)),
+    put: (tenantId, price) => turns.run(tenantId, () => prices.put(tenantId, price)),
+    replace: (tenantId, ...given) => turns.run(tenantId, () => prices.replace(tenantId, ...given)),
+    setDisabled: (tenantId, ...given) => turns.run(tenantId, () => prices.setDisabled(tenantId, ...given)),
+    remove: (tenantId, id) => turns.run(tenantId, () => prices.remove(tenantId, id)),
   };
 }
 

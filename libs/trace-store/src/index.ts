@@ -31,6 +31,14 @@ export type { RunFilters } from './filter/filter-sql.js';
 export { JsonSyntaxError, validateJson } from './wire/json-scanner.js';
 export { metadataOf } from './query/metadata-of.js';
 export { openTraceStore } from './open-trace-store.js';
+export { parsePrice } from './price/decimal.js';
+export {
+  DEFAULT_MEMBERS,
+  type ModelPrice,
+  type NewModelPrice,
+  PRICE_LIMITS,
+  type PriceDetails,
+} from './price/model-price.js';
 export type { Project, ProjectDetails, Projects } from './project/project.js';
 export { PAYLOAD_FIELDS, type PayloadField } from './run/payload-field.js';
 export type { LeftOut, RunBatch, RunOperation } from './wire/run-operation.js';

@@ -19,6 +19,7 @@ import {
   erasuresInTurns,
   feedbackInTurns,
   keysInTurns,
+  pricesInTurns,
   problemsInTurns,
   projectsInTurns,
   queryInTurns,
@@ -33,6 +34,7 @@ import { RunRemover } from './run/remove-runs.js';
 import { dropAndNoteOverdue } from './ingestion/note-overdue.js';
 import { IngestProblemTable } from './problem/ingest-problem-table.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
+import { PriceTable } from './price/price-table.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
 import { ShareTable } from './share/share-table.js';
@@ -113,6 +115,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     ...datasetsInTurns(pool, turns, options),
     shares: sharesInTurns(new ShareTable(pool), turns),
     retention: retentionInTurns(pool, turns, () => tiers.forget()),
+    prices: pricesInTurns(new PriceTable(pool, () => {}), turns),
     apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportSource: new PostgresExportSource(pool, payloads),

@@ -1,5 +1,6 @@
 import type { Attachments } from './attachment/attachments.js';
 import type { IngestResult } from './ingestion/ingest-result.js';
+import type { ModelPrices } from './price/model-price.js';
 import type { IngestProblems } from './problem/ingest-problems.js';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
@@ -86,6 +87,7 @@ export interface TraceStore {
   readonly examples: Examples;
   readonly shares: Shares;
   readonly retention: Retention;
+  readonly prices: ModelPrices;
   readonly apiKeys: ApiKeys;
   readonly exportProgress: ExportProgress;
   readonly exportSource: ExportSource;

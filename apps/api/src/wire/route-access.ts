@@ -77,6 +77,11 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'PATCH /feedback/{feedback_id}': ['workspace', 'deployment'],
   'DELETE /feedback/{feedback_id}': ['workspace', 'deployment'],
   'GET /ingest-problems': READ,
+  'GET /model-price-map': READ,
+  'POST /model-price-map': WORKSPACE,
+  'PUT /model-price-map': WORKSPACE,
+  'PUT /model-price-map/{price_id}': WORKSPACE,
+  'DELETE /model-price-map/{price_id}': WORKSPACE,
   'GET /datasets': READ,
   'POST /datasets': WORKSPACE,
   'GET /datasets/{dataset_id}': READ,
@@ -118,7 +123,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
 };
 
 const SECOND_PREFIX =
-  /^\/api\/v1(?=\/(runs|public|otel|sessions|feedback|ingest-problems|datasets|examples)(\/|$))|^\/api(?=\/v1\/platform\/)/;
+  /^\/api\/v1(?=\/(runs|public|otel|sessions|feedback|ingest-problems|model-price-map|datasets|examples)(\/|$))|^\/api(?=\/v1\/platform\/)/;
 
 /**
  * A route's place in the table.

@@ -7,6 +7,7 @@ import { feedbackStats } from './feedback-stats.js';
 import { datasetTables } from './datasets.js';
 import { feedbackTokens } from './feedback-tokens.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
+import { modelPrices } from './model-prices.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
 import { runStatistics, runStatisticsFilling } from './run-statistics.js';
 import { projectDeletions } from './project-deletions.js';
@@ -47,5 +48,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     traceRetention,
     shortlivedRuns,
     examplePayloads,
+    modelPrices,
   ];
 }

@@ -1,0 +1,14 @@
+import { Module } from '@nestjs/common';
+import type { TraceStore } from '#lib/trace-store';
+import { TRACE_STORE } from '../core/tokens.js';
+import { PricesController } from './prices-controller.js';
+import { Prices } from './prices.js';
+
+/** Prices of models. */
+@Module({
+  controllers: [PricesController],
+  providers: [
+    { provide: Prices, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Prices(store) },
+  ],
+})
+export class PriceModule {}

@@ -1,0 +1,38 @@
+/** Digits after the point that a price of a token may have: a hundredth of a cent for 10,000 million tokens is seen. */
+const PRICE_DIGITS = 15;
+/** Dollars for a token. */
+const MOST = 1_000;
+
+const DECIMAL = /^(\d{1,20})(?:\.(\d{0,40}))?(?:e([+-]?\d{1,2}))?$/i;
+
+/**
+ * A price as its plain decimal text, `2.5e-6` as `0.0000025`. A number is rounded to what a price may have, a text has to
+ * fit.
+ * @returns undefined for what is no price
+ */
+export function parsePrice(value: unknown): string | undefined {
+  if (typeof value === 'number')
+    return Number.isFinite(value) && value >= 0 && value <= MOST
+      ? plainPrice(value.toFixed(PRICE_DIGITS))
+      : undefined;
+  return typeof value === 'string' ? plainPrice(value) : undefined;
+}
+
+function plainPrice(text: string): string | undefined {
+  const [, whole, part = '', exponent = '0'] = DECIMAL.exec(text) ?? [];
+  if (whole === undefined) return undefined;
+  // places that the digits are moved to the right
+  const scale = part.length - Number(exponent);
+  const digits = BigInt(whole + part);
+  const tooFine = scale > PRICE_DIGITS ? 10n ** BigInt(scale - PRICE_DIGITS) : 1n;
+  if (digits % tooFine !== 0n) return undefined;
+  const units = scale > PRICE_DIGITS ? digits / tooFine : digits * 10n ** BigInt(PRICE_DIGITS - scale);
+  return units <= BigInt(MOST) * 10n ** BigInt(PRICE_DIGITS) ? plainText(units) : undefined;
+}
+
+/** Units of 1e-15 as a decimal without zeros at its end. */
+function plainText(units: bigint): string {
+  const digits = String(units).padStart(PRICE_DIGITS + 1, '0');
+  const part = digits.slice(-PRICE_DIGITS).replace(/0+$/, '');
+  return `${digits.slice(0, -PRICE_DIGITS)}${part === '' ? '' : `.${part}`}`;
+}

@@ -1,0 +1,84 @@
+import type { Instant } from '#lib/time';
+
+/** What a workspace may have of prices. */
+export const PRICE_LIMITS = {
+  /** Rows of its own. */
+  count: 500,
+  name: 200,
+  pattern: 200,
+  provider: 100,
+  /** Names of members in which a model is looked for, and their length. */
+  members: 20,
+  member: 100,
+  /** Kinds of tokens with a price of their own, on each side. */
+  details: 20,
+  detail: 100,
+} as const;
+
+/** Members of `invocation_params`, and of metadata, that name the model, unless a row says otherwise. */
+export const DEFAULT_MEMBERS: readonly string[] = Object.freeze([
+  'model',
+  'model_name',
+  'model_id',
+  'model_path',
+  'endpoint_name',
+]);
+
+/** By kind of tokens, such as `cache_read`: dollars for one, as a decimal text. */
+export type PriceDetails = Readonly<Record<string, string>>;
+
+/** What tokens of some models cost. Prices are dollars for one token, as decimal texts. */
+export interface NewModelPrice {
+  readonly name: string;
+  /** RE2, found anywhere in the name of the model. */
+  readonly matchPattern: string;
+  /** Members that may name the model; `ls_model_name` always does. */
+  readonly matchPath: readonly string[];
+  /** Only runs of this provider (`ls_provider`). */
+  readonly provider: string | undefined;
+  /** Only runs that began then or later. */
+  readonly startTime: Instant | undefined;
+  readonly promptCost: string;
+  readonly completionCost: string;
+  readonly promptCostDetails: PriceDetails | undefined;
+  readonly completionCostDetails: PriceDetails | undefined;
+}
+
+/** A row of the price table. */
+export interface ModelPrice extends NewModelPrice {
+  readonly id: string;
+  /** Whether the platform brings it; a workspace may have put its own prices in its place. */
+  readonly isBuiltIn: boolean;
+  /** Whether the workspace wrote it. */
+  readonly isOwn: boolean;
+  /** No run is priced by it. */
+  readonly isDisabled: boolean;
+  /** Where the platform's prices were read, and when (YYYY-MM-DD). */
+  readonly sources: readonly string[];
+  readonly readOn: string | undefined;
+  readonly createdAt: Instant | undefined;
+  readonly updatedAt: Instant | undefined;
+}
+
+/** Prices of models, of one tenant at a time. */
+export interface ModelPrices {
+  /** Own rows, newest first, then those of the platform. */
+  list(tenantId: string): Promise<readonly ModelPrice[]>;
+  /** @throws PublicError conflict where an equal row exists or there are too many, invalid (the pattern) */
+  create(tenantId: string, price: NewModelPrice): Promise<ModelPrice>;
+  /**
+   * Puts the price in the place of the own one of this name, provider and start, or adds it.
+   * @throws PublicError conflict where several have them or there are too many, invalid (the pattern)
+   */
+  put(tenantId: string, price: NewModelPrice): Promise<ModelPrice>;
+  /**
+   * Replaces a row; of the platform's the workspace has its own version then.
+   * @returns undefined where it does not exist
+   * @throws PublicError conflict, invalid (the pattern)
+   */
+  replace(tenantId: string, id: string, price: NewModelPrice): Promise<ModelPrice | undefined>;
+  /** A row of the platform that is enabled is as it was shipped. @returns undefined where it does not exist */
+  setDisabled(tenantId: string, id: string, isDisabled: boolean): Promise<ModelPrice | undefined>;
+  /** Deletes a row; one of the platform's is disabled instead. @returns undefined where it does not exist */
+  remove(tenantId: string, id: string): Promise<'deleted' | 'disabled' | undefined>;
+}
