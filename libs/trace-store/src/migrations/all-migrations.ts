@@ -16,6 +16,7 @@ import { traceShares } from './trace-shares.js';
 import { shortlivedRuns, traceRetention } from './trace-retention.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
+import { waitingByProject } from './waiting-by-project.js';
 
 /**
  * In order; numbers without gaps. Tables of the control side are TypeORM's: a step of this list has it apply what is
@@ -49,5 +50,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     shortlivedRuns,
     examplePayloads,
     modelPrices,
+    waitingByProject,
   ];
 }

@@ -6,6 +6,7 @@ import {
   findChildren,
   findParentsOf,
   giveUpOverdue,
+  type OverduePosition,
   type PlaceableRun,
   removeUnplaced,
   type RunOfTrace,
@@ -52,11 +53,12 @@ export class RunPlacer {
 
   /** Gives up waiting for parents that did not come. */
   async giveUp(): Promise<void> {
-    for (;;) {
-      const given = await giveUpOverdue(this.pool, CHILDREN_AT_ONCE);
-      if (given.size === 0) return;
-      for (const [tenantId, parents] of given) await this.#placeBelow(tenantId, parents);
-    }
+    let position: OverduePosition | undefined;
+    do {
+      const given = await giveUpOverdue(this.pool, position, WALKED_AT_ONCE);
+      for (const [tenantId, parents] of given.parents) await this.#placeBelow(tenantId, parents);
+      position = given.position;
+    } while (position);
   }
 
   /** @param parents all in their places */

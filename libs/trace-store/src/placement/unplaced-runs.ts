@@ -194,22 +194,71 @@ const LONGEST_WAIT = '1 day';
 /** Runs that are each other's ancestors wait for themselves. */
 const LONGEST_WAIT_OF_RINGS = '2 days';
 
+/** Where a walk over overdue runs stands. */
+export interface OverduePosition extends WalkPosition {
+  /** As the database writes it. */
+  readonly receivedAt: string;
+}
+
+interface OverdueRow {
+  readonly received_at: string;
+  readonly tenant_id: string;
+  readonly trace_id: string;
+  readonly run_id: string;
+  /** `t` or `f`, like the other. */
+  readonly is_given_up: string;
+  readonly is_last: string;
+}
+
 /**
  * Lets runs stay where they are whose parents did not come within a day. Those below them wait on: they are placed below
- * these.
- * @returns some of them; none when there are no more
+ * these. Whether a run is given up does not hang on others that are, so one walk finds them all.
+ * @returns those among the next overdue runs, and where to go on; no position at the end
  */
-export async function giveUpOverdue(db: Queryable, limit: number): Promise<ParentsByTenant> {
-  const { rows } = await db.query<{ tenant_id: string; trace_id: string; run_id: string }>(
-    `DELETE FROM unplaced_runs d USING (
-      SELECT u.tenant_id, u.trace_id, u.run_id FROM unplaced_runs u WHERE u.received_at < now() - $1::interval
-        AND (u.received_at < now() - $2::interval OR NOT EXISTS (SELECT FROM run_keys k WHERE ${IS_PARENT}))
-      ORDER BY u.received_at LIMIT $3 FOR UPDATE SKIP LOCKED) o
-    WHERE d.tenant_id = o.tenant_id AND d.trace_id = o.trace_id AND d.run_id = o.run_id
-    RETURNING d.tenant_id, d.trace_id, d.run_id`,
-    [LONGEST_WAIT, LONGEST_WAIT_OF_RINGS, limit],
-  );
-  return byTenant(rows.map((row) => ({ ...row, id: row.run_id })));
+export async function giveUpOverdue(
+  db: Queryable,
+  after: OverduePosition | undefined,
+  limit: number,
+): Promise<{ readonly parents: ParentsByTenant; readonly position: OverduePosition | undefined }> {
+  const from = after ?? { receivedAt: '-infinity', tenantId: NIL, traceId: NIL, runId: NIL };
+  const { rows } = await db.query<OverdueRow>({
+    text: `WITH seen AS MATERIALIZED (
+        SELECT * FROM unplaced_runs WHERE received_at < now() - $1::interval
+          AND (received_at, tenant_id, trace_id, run_id) > ($4, $5, $6, $7)
+        ORDER BY received_at, tenant_id, trace_id, run_id LIMIT $3
+      ), due AS (
+        SELECT d.tenant_id, d.trace_id, d.run_id FROM seen u
+          JOIN unplaced_runs d ON d.tenant_id = u.tenant_id AND d.trace_id = u.trace_id AND d.run_id = u.run_id
+        WHERE u.received_at < now() - $2::interval OR NOT EXISTS (SELECT FROM run_keys k WHERE ${IS_PARENT})
+        FOR UPDATE OF d SKIP LOCKED
+      ), gone AS (
+        DELETE FROM unplaced_runs d USING due o
+        WHERE d.tenant_id = o.tenant_id AND d.trace_id = o.trace_id AND d.run_id = o.run_id
+        RETURNING d.received_at, d.tenant_id, d.trace_id, d.run_id
+      )
+      SELECT *, true AS is_given_up, false AS is_last FROM gone
+      UNION ALL
+      (SELECT received_at, tenant_id, trace_id, run_id, false, (SELECT count(*) FROM seen) < $3 FROM seen
+        ORDER BY received_at DESC, tenant_id DESC, trace_id DESC, run_id DESC LIMIT 1)`,
+    values: [
+      ...[LONGEST_WAIT, LONGEST_WAIT_OF_RINGS, limit],
+      ...[from.receivedAt, from.tenantId, from.traceId, from.runId],
+    ],
+    types: textTypes,
+  });
+  const last = rows.find((row) => row.is_given_up === 'f');
+  return {
+    parents: byTenant(
+      rows.filter((row) => row.is_given_up === 't').map((row) => ({ ...row, id: row.run_id })),
+    ),
+    position:
+      last?.is_last === 't'
+        ? undefined
+        : last && {
+            ...{ receivedAt: last.received_at, tenantId: last.tenant_id },
+            ...{ traceId: last.trace_id, runId: last.run_id },
+          },
+  };
 }
 
 function byTenant(
