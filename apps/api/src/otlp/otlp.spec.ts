@@ -199,6 +199,28 @@ describe('POST of spans', () => {
     ]);
   });
 
+  it('refuses spans beyond what a request may hold when they are runs, and stores those before', async () => {
+    const other = await api.workspace();
+    const attributes = [{ key: 'repeated', value: { stringValue: 'x'.repeat(8_000) } }];
+    const spans = Array.from({ length: 4_500 }, () => spanOf());
+    const answer = await send(
+      { resourceSpans: [{ resource: { attributes }, scopeSpans: [{ spans }] }] },
+      { key: other.key, headers: { 'Langsmith-Project': 'repeated' } },
+    );
+    expect(answer.status).toBe(200);
+    const { partialSuccess } = JSON.parse(answer.bytes.toString());
+    const rejected = Number(partialSuccess?.rejectedSpans);
+    expect(rejected).toBeGreaterThan(300);
+    expect(rejected).toBeLessThan(600);
+    expect(partialSuccess.errorMessage).toMatch(
+      /^\d+ spans were refused: .*the runs of this request take more than 33554432 bytes; send fewer spans at a time/,
+    );
+    const { json } = await other.call('POST', '/runs/stats', { session_name: 'repeated' });
+    expect(json.run_count ?? 4_500 - rejected).toBe(4_500 - rejected);
+    const { recent } = (await other.call('GET', '/ingest-problems')).json;
+    expect(recent).toMatchObject([{ type: 'too_large' }]);
+  });
+
   it('names what it left out of a span that it stored', async () => {
     const events = Array.from({ length: 1_001 }, () => ({ name: 'e' }));
     const { status, bytes } = await send(requestOf(spanOf({ events })));

@@ -89,9 +89,13 @@ export class SpanIngestion {
       batch.release();
     };
     const invalid: string[] = [];
-    let seen = 0;
+    let [seen, beyond] = [0, 0];
     for (const received of spans) {
       if (++seen % MAPPED_AT_ONCE === 0 || batch.isLong) await setImmediate();
+      if (batch.mappedBytes > this.maxBodyBytes) {
+        beyond++;
+        continue;
+      }
       const run = runOfSpan(received, project);
       if ('message' in run) {
         const problem = { loc: [...run.place, run.member], msg: run.message, type: 'otlp_invalid' };
@@ -112,6 +116,11 @@ export class SpanIngestion {
     }
     await flush();
     if (invalid.length > 0) await this.#refuse(caller, 'otlp_invalid', invalid.join('; '));
+    if (beyond > 0) {
+      const msg = `the runs of this request take more than ${this.maxBodyBytes} bytes; send fewer spans at a time, or a resource with fewer attributes`;
+      outcome.refuse(beyond, [{ loc: ['resourceSpans'], msg, type: 'too_large' }]);
+      await this.#refuse(caller, 'too_large', `${beyond} spans were refused: ${msg}`);
+    }
     return outcome.answer;
   }
 
@@ -126,6 +135,7 @@ class SpanBatch {
   #runs: SpanOperation[] = [];
   #bytes = 0;
   #lastBytes = 0;
+  #mappedBytes = 0;
 
   /** @param bodyBytes that are held as long as spans are read from them */
   constructor(
@@ -138,12 +148,18 @@ class SpanBatch {
     const bytes = Object.values(run.fields).reduce((sum, field) => sum + field.length, run.run.length);
     this.held.hold(bytes);
     this.#bytes += bytes;
+    this.#mappedBytes += bytes;
     this.#lastBytes = bytes;
     this.#runs.push(run);
   }
 
   get isFull(): boolean {
     return this.#bytes >= FULL_BYTES || this.#runs.length >= FULL_SPANS;
+  }
+
+  /** Of all runs that were added: a few bytes of a resource stand in each of its spans. */
+  get mappedBytes(): number {
+    return this.#mappedBytes;
   }
 
   /** Whether its last run was so long that others should have a turn. */

@@ -6,8 +6,8 @@ import { usageOf } from './usage.js';
 
 const KINDS = ['', '', 'server', 'client', 'producer', 'consumer'];
 
-/** What a resource adds to each of its spans: some for all of them, however many. */
-const MAX_RESOURCE_CHARS = 8_192;
+/** What a resource adds to each of its spans, as JSON: a few bytes of the request for all of them, however many. */
+const MAX_RESOURCE_BYTES = 8_192;
 
 /** Names under which the metadata of applications comes. */
 const METADATA = ['langsmith.metadata.', 'traceloop.association.properties.', 'ai.telemetry.metadata.'];
@@ -43,11 +43,12 @@ export function resourceMembers(resource: Attributes): ResourceMembers {
   const before = known.get(resource);
   if (before) return before;
   const members: (readonly [string, string])[] = [];
-  let chars = 0;
+  let bytes = 0;
   for (const [name, value] of resource) {
     const json = JSON.stringify(value);
-    if (chars + name.length + json.length > MAX_RESOURCE_CHARS) continue;
-    chars += name.length + json.length;
+    const size = Buffer.byteLength(JSON.stringify(name)) + Buffer.byteLength(json) + 2;
+    if (bytes + size > MAX_RESOURCE_BYTES) continue;
+    bytes += size;
     members.push([name, json]);
   }
   const made = { members, leftOut: resource.size - members.length };

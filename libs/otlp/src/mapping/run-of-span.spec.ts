@@ -328,6 +328,16 @@ describe('the run of a span', () => {
     });
   });
 
+  it('counts what a resource adds to a span as JSON has it', () => {
+    const name = '\u0001'.repeat(1_500);
+    const run = runOf(
+      {},
+      { resource: { [name]: 'x', value: '\u0001'.repeat(1_500), wide: '€'.repeat(3_000) } },
+    );
+    expect(run.metadata).toEqual({});
+    expect(run.extra.otel).toEqual({ resource_attributes_left_out: 3 });
+  });
+
   it('bounds what a resource adds to each of its spans, and says so', () => {
     const run = runOf({}, { resource: { small: 'a', large: 'x'.repeat(9_000) } });
     expect(run.metadata).toEqual({ small: 'a' });
