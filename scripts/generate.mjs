@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { ensureBuilt } from '../bin/ensure-built.js';
 import { commandPage } from './generate/command-page.mjs';
+import { compatibilityPage } from './generate/compatibility-page.mjs';
 import { filterPage } from './generate/filter-page.mjs';
 import { metricsPage } from './generate/metrics-page.mjs';
 import { openapiDocument } from './generate/openapi-document.mjs';
@@ -50,6 +51,7 @@ async function settleDocuments() {
   const reference = referencePages(root, crds, openapi);
   reference.files.set('cli.md', await commandPage(root));
   reference.files.set('filter-language.md', await filterPage());
+  reference.files.set('langsmith-compatibility.md', compatibilityPage());
   reference.files.set('metrics.md', await metricsPage(root));
   reference.files.set('pods.md', await podsPage(root));
   reference.files.set('audit-log.md', readFileSync(join(root, 'scripts/reference/audit-log.md'), 'utf8'));

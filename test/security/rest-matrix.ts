@@ -119,6 +119,11 @@ export function attackRest(arena: FindArena): void {
       );
       // by a token that is signed for one attachment, or a random one that opens one trace
       secret.push('GET /attachments/{token}');
+      secret.push(
+        ...['GET run/{run_id}', 'POST runs/query'].map((route) =>
+          route.replace(' ', ' /api/v2/public/{share_token}/'),
+        ),
+      );
       for (const prefix of ['', '/api/v1'])
         secret.push(
           ...['GET run', 'GET run/{run_id}', 'GET r', 'POST runs/query'].map((route) =>

@@ -155,6 +155,23 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
       { project_ids: [ids.session_id], ids: [ids.run_id] },
     ],
   },
+  'GET /api/v2/threads/{thread_id}/stats': {
+    path: ({ ids }) => ({ thread_id: ids.run_id }),
+    query: ({ ids }) => `session_id=${ids.session_id}&selects=TURNS`,
+  },
+  'POST /api/v2/traces/query': {
+    bodies: ({ ids }) => [
+      { project_id: ids.session_id, selects: ['INPUTS'] },
+      { project_id: ids.session_id, trace_ids: [ids.run_id] },
+    ],
+  },
+  'GET /api/v2/runs/{run_id}/url': {
+    query: ({ ids }) => `project_id=${ids.session_id}&trace_id=${ids.run_id}`,
+  },
+  'POST /api/v2/runs/{run_id}/share': { bodies: ({ ids }) => [{ session_id: ids.session_id }] },
+  'DELETE /api/v2/runs/{run_id}/share': { bodies: ({ ids }) => [{ session_id: ids.session_id }] },
+  'GET /api/v2/public/{share_token}/run/{run_id}': { ...SHARED, query: () => 'selects=INPUTS' },
+  'POST /api/v2/public/{share_token}/runs/query': { ...SHARED, bodies: () => [{ selects: ['INPUTS'] }] },
   'GET /api/v2/runs/{run_id}': { query: IN_PROJECT },
   'GET /api/v2/traces/{trace_id}/runs': { path: ({ ids }) => ({ trace_id: ids.run_id }), query: IN_PROJECT },
   'GET /runs/{run_id}': NOTHING,

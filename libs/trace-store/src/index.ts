@@ -49,7 +49,7 @@ export type { RetentionBounds, RetentionSettings } from './retention/retention.j
 export { TRACE_TIERS } from './retention/trace-tier.js';
 export type { RunCursor, RunPage, RunSearch } from './query/run-search.js';
 export type { IngestProblem, IngestProblemCount } from './problem/ingest-problems.js';
-export type { StoredRun } from './run/stored-run.js';
+export type { RunChildren, StoredRun } from './run/stored-run.js';
 export type { RunStatistics } from './summary/run-statistics.js';
 export type { Thread, ThreadCursor } from './thread/thread.js';
 export type { TraceStore } from './trace-store.js';

@@ -51,6 +51,8 @@ export interface RunOptions {
   readonly projectId?: string;
   /** Whether a run without tokens and costs of its own has those of the calls of models below it. */
   readonly totals?: boolean;
+  /** Whether it has the ids of the runs below it. */
+  readonly children?: boolean;
   /** Told how many bytes the payloads have before they are read; what it throws is thrown. */
   readonly hold?: (bytes: number) => void;
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '#lib/time';
 import type { StoredAttachment, StoredRun, TraceStore } from '#lib/trace-store';
 import type { AttachmentStore } from '../core/attachment-store.js';
+import { originOf } from '../wire/origin-of.js';
 import { signAttachment } from './attachment-token.js';
 
 /** How one attachment is fetched. */
@@ -17,14 +18,6 @@ export type AttachmentLinks = ReadonlyMap<string, AttachmentUrl>;
 const VALID_MS = 3_600_000;
 /** Of one reference in memory and in the answer. */
 const BYTES_EACH = 1_500;
-
-/** Names and addresses with a port, and nothing that could end the host of a URL. */
-const HOST = /^(?:[\w.-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i;
-
-/** Without a host that can be one, paths remain, which the Python client completes. */
-function originOf(host: string | undefined): string {
-  return host !== undefined && HOST.test(host) ? `http://${host}` : '';
-}
 
 export interface UrlParts {
   /** Undefined where none is configured: no run has attachments then. */
@@ -57,7 +50,7 @@ export class AttachmentUrls {
       runs.map(({ row }) => row),
     );
     hold(found.length * BYTES_EACH);
-    const origin = this.parts.publicUrl?.replace(/\/+$/, '') ?? originOf(host);
+    const origin = originOf(this.parts.publicUrl, host);
     const untilMs = clock.now().getTime() + VALID_MS;
     const urlOf = ({ runId, objectId, contentType }: StoredAttachment): AttachmentUrl => ({
       presigned_url: `${origin}/attachments/${signAttachment({ tenantId, runId, objectId, untilMs }, store.urlKey)}`,

@@ -5,13 +5,14 @@ import { TRACE_STORE } from '../core/tokens.js';
 import { RunSearches } from '../trace/run-searches.js';
 import { TraceModule } from '../trace/trace-module.js';
 import { PublicController } from './public-controller.js';
+import { SelectedPublicController, SelectedSharesController } from './selected-shares-controller.js';
 import { SharedRuns } from './shared-runs.js';
 import { SharesController } from './shares-controller.js';
 
 /** Traces that links open for anyone. */
 @Module({
   imports: [TraceModule, AttachmentModule],
-  controllers: [SharesController, PublicController],
+  controllers: [SharesController, PublicController, SelectedSharesController, SelectedPublicController],
   providers: [
     {
       provide: SharedRuns,

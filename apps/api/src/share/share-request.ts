@@ -1,5 +1,7 @@
+import { Transform } from 'class-transformer';
 import { SELECTABLE } from '../trace/render-run.js';
-import { Text, TextList, Uuid, Whole } from '../wire/fields.js';
+import { SELECTS } from '../trace/run-fields-v2.js';
+import { Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
 
 const MOST_NAMED = 1_000;
 const PAGE = 100;
@@ -42,4 +44,36 @@ export class SharedRunsRequest {
 export class SharedPageQuery {
   @Text({ maxLength: 200, about: 'Of the link to the next runs' })
   cursor?: string;
+}
+
+/** Body of `DELETE /api/v2/runs/{run_id}/share`. */
+export class UnshareRequest {
+  @Uuid({ about: 'Taken and without effect: a run is found by its id' })
+  session_id?: string | null;
+}
+
+/** Body of `POST /api/v2/runs/{run_id}/share`. */
+export class SelectedShareRequest extends UnshareRequest {
+  @Uuid({ about: 'Likewise' })
+  trace_id?: string | null;
+}
+
+function asList({ value }: { readonly value: unknown }): unknown {
+  return typeof value === 'string' ? value.split(',') : value;
+}
+
+/** Body of `POST /api/v2/public/{share_token}/runs/query`. */
+export class SelectedSharedRunsRequest {
+  @TextList({
+    ...{ maxSize: SELECTS.size, choices: [...SELECTS.keys()] },
+    about: 'Fields to answer; ID alone when absent',
+  })
+  @Transform(asList)
+  selects?: string[] | null;
+}
+
+/** Query of `GET /api/v2/public/{share_token}/run/{run_id}`. */
+export class SharedRunQuery extends SelectedSharedRunsRequest {
+  @Time({ about: 'Taken and without effect: a run is found by its id' })
+  start_time?: string;
 }

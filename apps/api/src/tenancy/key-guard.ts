@@ -39,7 +39,8 @@ export interface KeyRing {
 export function guardKeys(server: FastifyInstance, { keys, workspaces, operator, wrongKeys }: KeyRing): void {
   server.addHook('onRequest', async (request) => {
     const path = request.url.split('?', 1)[0] ?? '';
-    if (isPublic(request.method, request.routeOptions.url ?? '')) return;
+    const { isNotBuilt, isOpen } = (request.routeOptions.config ?? {}) as NotBuiltRoute;
+    if (isOpen || isPublic(request.method, request.routeOptions.url ?? '')) return;
     const key = keyOf(request);
     if (key === undefined)
       throw new PublicError(
@@ -61,7 +62,7 @@ export function guardKeys(server: FastifyInstance, { keys, workspaces, operator,
     setCaller(request, caller);
     if (tenant !== undefined && !(isUuid(tenant) && tenant.toLowerCase() === caller.tenantId))
       throw new PublicError('not_found', 'Not Found');
-    if ((request.routeOptions.config as NotBuiltRoute | undefined)?.isNotBuilt) return;
+    if (isNotBuilt) return;
     // the pattern of the route, never the path that was sent: another spelling of a path is the same route
     const route = routeName(request.method, request.routeOptions.url ?? '');
     if (!scopesOf(route).includes(caller.scope))

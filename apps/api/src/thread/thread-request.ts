@@ -1,6 +1,7 @@
 import { Transform, Type } from 'class-transformer';
 import { FilterText } from '../trace/run-conditions.js';
 import { Choice, Text, TextList, Time, Uuid, Whole } from '../wire/fields.js';
+import { THREAD_TOTALS } from './thread-totals.js';
 import { TRACE_SELECTS } from './trace-fields.js';
 
 /** A page of either wire. */
@@ -44,6 +45,9 @@ export class ThreadsQueryRequest {
   @FilterText('Condition on the roots of the traces')
   filter?: string | null;
 
+  @FilterText('The same; both must hold')
+  trace_filter?: string | null;
+
   @FilterText('Condition that some run of a trace holds')
   tree_filter?: string | null;
 
@@ -66,6 +70,12 @@ export class ThreadTracesQuery {
   @FilterText('Condition on the roots of the traces')
   filter?: string;
 
+  @FilterText('The same; both must hold')
+  trace_filter?: string;
+
+  @FilterText('Condition that some run of a trace holds')
+  tree_filter?: string;
+
   @TextList({
     maxSize: TRACE_SELECTS.size,
     choices: [...TRACE_SELECTS.keys()],
@@ -80,4 +90,20 @@ export class ThreadTracesQuery {
   @Whole({ min: 1, max: 1_000, fallback: PAGE, about: `Most traces of a page, which has at most ${PAGE}` })
   @Type(() => Number)
   page_size?: number;
+}
+
+/** Query of `GET /api/v2/threads/{thread_id}/stats`. */
+export class ThreadStatsQuery {
+  @Uuid({ required: true, about: 'Tracing project of the thread' })
+  session_id: string;
+
+  @TextList({
+    ...{ required: true, minSize: 1, maxSize: THREAD_TOTALS.length },
+    ...{ choices: THREAD_TOTALS, about: 'What to answer' },
+  })
+  @Transform(many)
+  selects: string[];
+
+  @FilterText('Condition on the roots of the traces')
+  filter?: string;
 }

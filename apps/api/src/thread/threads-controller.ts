@@ -16,11 +16,22 @@ import {
   ThreadsPageAnswer,
   ThreadTracesAnswer,
 } from './thread-answer.js';
-import { RunGroupsRequest, ThreadsQueryRequest, ThreadTracesQuery } from './thread-request.js';
+import {
+  RunGroupsRequest,
+  ThreadsQueryRequest,
+  ThreadStatsQuery,
+  ThreadTracesQuery,
+} from './thread-request.js';
+import { renderThreadTotals, ThreadStatsAnswer } from './thread-totals.js';
 import { Threads, renderThreadCursor } from './threads.js';
 import { traceFields } from './trace-fields.js';
 
 const PAGE = 100;
+
+/** Names are stored without U+0000. */
+function storedThreadId(threadId: string): string {
+  return threadId.replaceAll('\0', '\uFFFD');
+}
 const TOO_LONG = 'A filter or a cursor is no such thing, or finding the threads takes too long';
 
 /** Threads on the wire of the `langsmith` clients that group runs. */
@@ -64,6 +75,21 @@ export class ThreadsController {
     return { items: threads.map(renderThread), next_cursor: next ? renderThreadCursor(next) : null };
   }
 
+  @Get(':thread_id/stats')
+  @Operation({
+    summary: 'What the traces of a thread add up to',
+    answer: ThreadStatsAnswer,
+    refuses: { 400: TOO_LONG },
+  })
+  async stats(
+    @FromCaller() caller: Caller,
+    @Param('thread_id') threadId: string,
+    @Query() query: ThreadStatsQuery,
+  ): Promise<ThreadStatsAnswer> {
+    const thread = await this.threads.one(caller, storedThreadId(threadId), query);
+    return renderThreadTotals(thread, query.selects);
+  }
+
   @Get(':thread_id/traces')
   @Header('content-type', 'application/json; charset=utf-8')
   @RouteConfig({ countsAnswer: true })
@@ -83,7 +109,7 @@ export class ThreadsController {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const asked = {
         projectIds: [query.project_id],
-        threadId: threadId.replaceAll('\0', '\uFFFD'),
+        threadId: storedThreadId(threadId),
         isRoot: true,
       };
       const { runs, next } = await this.searches.page(
@@ -94,7 +120,11 @@ export class ThreadsController {
           isAscending: true,
           limit,
           cursor: query.cursor,
-          filters: { filter: query.filter },
+          filters: {
+            filter: query.filter,
+            trace_filter: query.trace_filter,
+            tree_filter: query.tree_filter,
+          },
         },
         hold,
       );

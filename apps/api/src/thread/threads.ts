@@ -2,9 +2,9 @@ import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
 import type { Clock } from '#lib/time';
 import { formatInstant, parseInstant } from '#lib/time';
-import type { ThreadCursor, TraceStore } from '#lib/trace-store';
+import type { Thread, ThreadCursor, TraceStore } from '#lib/trace-store';
 import type { RunSearches } from '../trace/run-searches.js';
-import type { RunGroupsRequest, ThreadsQueryRequest } from './thread-request.js';
+import type { RunGroupsRequest, ThreadsQueryRequest, ThreadStatsQuery } from './thread-request.js';
 
 type ThreadPage = Awaited<ReturnType<TraceStore['threads']['list']>>;
 
@@ -36,7 +36,7 @@ export class Threads {
     const dayAgo = new Date(this.clock.now().getTime() - DAY_MS).toISOString();
     const search = await this.searches.searchOf(caller, {
       ...{ projectIds: [body.project_id], from: body.min_start_time ?? dayAgo },
-      filters: { filter: body.filter, tree_filter: body.tree_filter },
+      filters: { filter: body.filter, trace_filter: body.trace_filter, tree_filter: body.tree_filter },
     });
     const end = body.max_start_time ? parseInstant(body.max_start_time, { zone: 'optional' }) : undefined;
     const after = body.cursor ? parseThreadCursor(body.cursor) : undefined;
@@ -45,6 +45,16 @@ export class Threads {
       { ...search, projectId: body.project_id.toLowerCase(), to: end === undefined ? undefined : end - 1n },
       { limit: Math.min(body.page_size ?? PAGE, PAGE), after },
     );
+  }
+
+  /** One thread, as far as its traces meet the filter. @throws PublicError not_found, bad_request */
+  async one(caller: Caller, threadId: string, query: ThreadStatsQuery): Promise<Thread> {
+    const asked = { projectIds: [query.session_id], filters: { filter: query.filter } };
+    const search = await this.searches.searchOf(caller, asked);
+    const wanted = { ...search, projectId: query.session_id.toLowerCase(), threadId };
+    const [found] = (await this.store.threads.list(caller.tenantId, wanted, { limit: 1 })).threads;
+    if (!found) throw new PublicError('not_found', `Thread ${threadId} not found`);
+    return found;
   }
 }
 

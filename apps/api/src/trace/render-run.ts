@@ -1,6 +1,7 @@
+import { runPagePath } from './page-path.js';
 import { formatInstant, type Instant } from '#lib/time';
 import type { AttachmentLinks } from '../attachment/attachment-urls.js';
-import { PAYLOAD_FIELDS, type PayloadField, type StoredRun } from '#lib/trace-store';
+import { PAYLOAD_FIELDS, type PayloadField, type RunChildren, type StoredRun } from '#lib/trace-store';
 
 type Row = StoredRun['row'];
 
@@ -13,6 +14,7 @@ export interface ReadRun extends StoredRun {
 export type RunField =
   | { readonly of: (row: Row) => unknown }
   | { readonly stats: 'feedback' }
+  | { readonly children: keyof RunChildren }
   | { readonly attached: (attachments: AttachmentLinks) => unknown }
   | { readonly payload: PayloadField; readonly part?: (bytes: Buffer) => Buffer | undefined };
 
@@ -41,6 +43,11 @@ export function hasFeedback(fields: RunFields): boolean {
   return [...fields.values()].some((field) => 'stats' in field);
 }
 
+/** Whether ids of the runs below are answered. */
+export function hasChildren(fields: RunFields): boolean {
+  return [...fields.values()].some((field) => 'children' in field);
+}
+
 const TOTALS = ['total', 'prompt', 'completion'].flatMap((kind) => [`${kind}_tokens`, `${kind}_cost`]);
 
 /** Whether tokens or costs are answered: of parents they are sums. */
@@ -49,13 +56,15 @@ export function hasTotals(fields: RunFields): boolean {
 }
 
 /** A run on the wire. Payloads are put in as the bytes that are stored, whose JSON was checked when it came. */
-export function renderRun({ row, payloads, feedbackStats, attachments }: ReadRun, fields: RunFields): Buffer {
+export function renderRun(run: ReadRun, fields: RunFields): Buffer {
+  const { row, payloads, feedbackStats, attachments, children } = run;
   const parts: Buffer[] = [];
   let text = '{';
   for (const [name, field] of fields) {
     const isFirst = text === '{' && parts.length === 0;
     text += `${isFirst ? '' : ','}${JSON.stringify(name)}:`;
     if ('of' in field) text += JSON.stringify(field.of(row) ?? null);
+    else if ('children' in field) text += JSON.stringify(children?.[field.children] ?? null);
     else if ('stats' in field) text += feedbackStats ?? 'null';
     else if ('attached' in field)
       text += JSON.stringify(attachments?.size ? field.attached(attachments) : null);
@@ -94,8 +103,8 @@ export const RUN_FIELDS: RunFields = new Map<string, RunField>([
   ['dotted_order', { of: (row) => row.dottedOrder }],
   ['parent_run_id', { of: (row) => row.parentRunId }],
   ['parent_run_ids', { of: (row) => row.parentRunIds }],
-  ['child_run_ids', { of: () => null }],
-  ['direct_child_run_ids', { of: () => null }],
+  ['child_run_ids', { children: 'all' }],
+  ['direct_child_run_ids', { children: 'direct' }],
   ['start_time', { of: (row) => time(row.startTime) }],
   ['end_time', { of: (row) => time(row.endTime) }],
   ['latency', { of: latency }],
@@ -116,7 +125,7 @@ export const RUN_FIELDS: RunFields = new Map<string, RunField>([
   ['in_dataset', { of: () => false }],
   ['share_token', { of: () => null }],
   ['manifest_id', { of: () => null }],
-  ['app_path', { of: (row) => `/projects/${row.projectId}/runs/${row.id}` }],
+  ['app_path', { of: runPagePath }],
   ['inputs', { payload: 'inputs' }],
   ['outputs', { payload: 'outputs' }],
   ['extra', { payload: 'extra' }],
@@ -159,8 +168,15 @@ export const SHORT_FIELDS: RunFields = new Map<string, RunField>([
   ['serialized', { of: () => null }],
 ]);
 
-/** Of a list, unless it says otherwise: `serialized` is what graphs are made of, which no client shows. */
-export const LISTED_FIELDS: RunFields = new Map([...RUN_FIELDS].filter(([name]) => name !== 'serialized'));
+/**
+ * Of a list, unless it says otherwise: `serialized` is what graphs are made of, which no client shows; ids of children
+ * are looked up for those who name them.
+ */
+export const LISTED_FIELDS: RunFields = new Map(
+  [...RUN_FIELDS]
+    .filter(([name]) => name !== 'serialized')
+    .map(([name, field]) => [name, 'children' in field ? { of: () => null } : field]),
+);
 
 /** The fields of these names, in the answer's own order; `all` knows each of them. */
 export function selectFields(all: RunFields, names: readonly string[]): RunFields {

@@ -33,6 +33,7 @@ export const SELECTS: ReadonlyMap<string, readonly [name: string, RunField]> = n
   ['INPUTS', ['inputs', { payload: 'inputs' }]],
   ['OUTPUTS', ['outputs', { payload: 'outputs' }]],
   ['MANIFEST', ['manifest', { payload: 'serialized' }]],
+  ['PARENT_RUN_ID', ['parent_run_id', { of: (row) => row.parentRunId }]],
   ['PARENT_RUN_IDS', ['parent_run_ids', { of: (row) => row.parentRunIds }]],
   ['PROJECT_ID', ['project_id', { of: (row) => row.projectId }]],
   ['TRACE_ID', ['trace_id', { of: (row) => row.traceId }]],

@@ -8,7 +8,7 @@ import { invalid } from '../wire/request-pipe.js';
 import { missingProject } from './missing-project.js';
 import { missingRun } from './missing-run.js';
 import { parseCursor } from './run-cursor.js';
-import { hasFeedback, hasTotals, payloadsOf, type RunFields } from './render-run.js';
+import { hasChildren, hasFeedback, hasTotals, payloadsOf, type RunFields } from './render-run.js';
 
 /** Filters by their names on the wire. */
 export interface AskedFilters {
@@ -56,6 +56,7 @@ export class RunSearches {
         fields: payloadsOf(fields),
         feedback: hasFeedback(fields),
         totals: hasTotals(fields),
+        children: hasChildren(fields),
         maxBytes: MAX_PAGE_BYTES,
       },
     });

@@ -1,27 +1,18 @@
-import { Readable } from 'node:stream';
 import { Body, Controller, Get, Header, Headers, HttpCode, Inject, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import type { Caller } from '#lib/auth';
-import type { BufferAccount } from '#lib/http';
 import type { Clock } from '#lib/time';
-import type { RunPage } from '#lib/trace-store';
 import { CLOCK } from '../core/tokens.js';
 import { FromCaller } from '../tenancy/caller.js';
 import { Described } from '../wire/described.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
-import { type Reader, withAttachments } from './attached-runs.js';
+import { allRuns, around, rendered } from './all-runs.js';
+import { withAttachments } from './attached-runs.js';
 import { AnswerBudget } from './answer-budget.js';
-import {
-  LISTED_FIELDS,
-  type ReadRun,
-  renderRun,
-  type RunFields,
-  SELECTABLE,
-  selectFields,
-} from './render-run.js';
+import { LISTED_FIELDS, type RunFields, SELECTABLE, selectFields } from './render-run.js';
 import { renderCursor } from './run-cursor.js';
 import { fieldsOfSelects } from './run-fields-v2.js';
 import { type AskedRuns, RunSearches } from './run-searches.js';
@@ -34,18 +25,6 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const PAGE = 100;
 const DAY_MS = 86_400_000;
 const TOO_LONG = 'A filter or a cursor is no such thing, or finding the runs takes too long';
-
-function rendered(runs: readonly ReadRun[], fields: RunFields): Buffer {
-  const comma = Buffer.from(',');
-  const parts = runs.flatMap((run, at) =>
-    at === 0 ? [renderRun(run, fields)] : [comma, renderRun(run, fields)],
-  );
-  return Buffer.concat(parts);
-}
-
-function around(before: string, runs: Buffer, after: string): Buffer {
-  return Buffer.concat([Buffer.from(before), runs, Buffer.from(after)]);
-}
 
 /** Lists of runs, on the wire of the `langsmith` clients that read by `/runs/query`. */
 @Described(({ ApiTags }) => ApiTags('Runs'))
@@ -153,41 +132,12 @@ export class SelectedRunsController {
         ...{ from: query.min_start_time, to: query.max_start_time, isAscending: true, limit: PAGE },
         filters: { filter: query.filter },
       };
-      // what is wrong with the request is found with the first page, before the answer begins
-      const first = await this.searches.page(caller, asked, account.hold);
-      return Readable.from(this.#allPages({ caller, host, hold: account.hold }, asked, account, first), {
-        objectMode: false,
-      });
-    });
-  }
-
-  /** The answer in pages, of which one is held at a time. */
-  async *#allPages(
-    reader: Reader & { readonly caller: Caller },
-    asked: AskedRuns,
-    account: BufferAccount,
-    first: RunPage,
-  ): AsyncGenerator<Buffer> {
-    let page = first;
-    let before = '{"items":[';
-    for (;;) {
-      const found = await withAttachments(this.urls, reader, page.runs, asked.fields);
-      const runs = rendered(found, asked.fields);
-      // runs may be deleted meanwhile
-      if (runs.length > 0) {
-        yield around(before, runs, '');
-        before = ',';
-      }
-      if (!page.next) break;
-      account.keep(0);
-      page = await this.searches.page(
-        reader.caller,
-        { ...asked, cursor: renderCursor(page.next) },
-        account.hold,
+      const reader = { caller, host, hold: account.hold };
+      const page = (cursor?: string) => this.searches.page(caller, { ...asked, cursor }, account.hold);
+      return allRuns(page, account, asked.fields, (runs) =>
+        withAttachments(this.urls, reader, runs, asked.fields),
       );
-    }
-    if (before !== ',') yield Buffer.from(before);
-    yield Buffer.from(']}');
+    });
   }
 
   #askedBy(body: RunsQueryV2Request, fields: RunFields): AskedRuns {

@@ -20,6 +20,7 @@ import { SessionsController } from './sessions-controller.js';
 import { Tidying } from './tidying.js';
 import { TRACE_BODIES } from './trace-bodies.js';
 import { TraceIngestion } from './trace-ingestion.js';
+import { TracesQueryController } from './traces-query-controller.js';
 import { Traces } from './traces.js';
 
 type Limits = Pick<ApiConfig, 'maxBodyBytes' | 'maxBufferedBytes'>;
@@ -34,6 +35,7 @@ const BUSY = 'Storing the traces failed: too many arrive at once; try again';
     RunsQueryController,
     RunsController,
     SelectedRunsController,
+    TracesQueryController,
     SessionsController,
     IngestProblemsController,
     AttachmentsController,

@@ -37,7 +37,7 @@ export class Traces {
       ? undefined
       : await this.store.runs.get(caller.tenantId, id, {
           ...(own ? { projectId: own.id } : {}),
-          totals: true,
+          ...{ totals: true, children: true },
           hold,
         });
     if (!found || (projectId !== undefined && found.row.projectId !== projectId.toLowerCase()))

@@ -11,8 +11,10 @@ const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'
 /** First parts of paths that the LangSmith clients call, and what is not supported there. */
 const FEATURES: Readonly<Record<string, string>> = {
   'feedback-configs': 'feedback configurations',
+  'feedback-formulas': 'feedback formulas',
   commits: 'prompts',
   repos: 'prompts',
+  likes: 'prompts',
   settings: 'prompts',
   'annotation-queues': 'annotation queues',
   'examples/bulk': 'uploads of examples as JSON (multipart ones are: langsmith 0.3.9 or newer)',
@@ -23,24 +25,81 @@ const FEATURES: Readonly<Record<string, string>> = {
   'datasets/:dataset_id/index': 'searches of similar examples',
   'datasets/:dataset_id/search': 'searches of similar examples',
   'datasets/:dataset_id/runs': 'examples with their runs',
+  'sessions/:session_id/insights': 'insights',
+  'sessions/:session_id/dashboard': 'dashboards',
+  'sessions/resolutions': 'addresses of agents',
+  'workspaces/current/secrets': 'secrets of workspaces',
+};
+
+/** Of the platform's own paths, which the clients reach by two prefixes. */
+const PLATFORM_FEATURES: Readonly<Record<string, string>> = {
+  'annotation-queues': 'annotation queues',
+  evaluators: 'evaluators on the server',
+  'hub/repos': 'agents and skills of a hub',
+  issues: 'issues of projects',
+  agents: 'registries of agents',
+  'examples/multipart': 'uploads of examples that name no dataset',
+  'datasets/:dataset_id/examples/metadata': 'changes of the metadata of many examples',
+};
+
+/** Of the second wire. */
+const SELECTED_FEATURES: Readonly<Record<string, string>> = {
+  agents: 'registries of agents',
+  sandboxes: 'sandboxes',
+  sessions: 'projects of the second wire',
+  datasets: 'datasets of the second wire',
+  'datasets/:dataset_id/experiment-runs': 'runs of experiments by example',
+  'threads/:thread_id/share': 'shared threads',
+  'threads/stats': 'totals over threads',
+};
+
+/** Behind the token of a link; no key is asked for. */
+const PUBLIC_FEATURES: Readonly<Record<string, string>> = {
+  datasets: 'shared datasets',
+  examples: 'shared datasets',
 };
 
 /** Set on routes that are answered alike for keys of every scope. */
 export interface NotBuiltRoute {
   readonly isNotBuilt?: boolean;
+  /** Without a key too. */
+  readonly isOpen?: boolean;
 }
 
 /**
- * Answers what this platform does not have yet with 501 and a sentence. The clients take a 404 for an object that is not
+ * Answers what this platform does not have with 501 and a sentence. The clients take a 404 for an object that is not
  * visible yet and repeat the request for minutes; a 501 ends it at once. Keys are asked for as everywhere.
  */
 export function answerNotBuilt(server: FastifyInstance): void {
-  const config: FastifyContextConfig & NotBuiltRoute = { isNotBuilt: true };
-  for (const [path, feature] of Object.entries(FEATURES)) {
-    const detail = `${feature} are not supported by this platform yet; nothing was stored or changed`;
+  const both = ['', '/api/v1'];
+  answerAll(server, both, FEATURES);
+  answerAll(
+    server,
+    ['/v1/platform', '/platform', '/api/v1/platform', '/api/v1/v1/platform'],
+    PLATFORM_FEATURES,
+  );
+  answerAll(server, ['/api/v2'], SELECTED_FEATURES);
+  answerAll(
+    server,
+    both.map((prefix) => `${prefix}/public/:share_token`),
+    PUBLIC_FEATURES,
+    true,
+  );
+}
+
+function answerAll(
+  server: FastifyInstance,
+  prefixes: readonly string[],
+  features: Readonly<Record<string, string>>,
+  isOpen = false,
+): void {
+  const config: FastifyContextConfig & NotBuiltRoute = { isNotBuilt: true, isOpen };
+  for (const [path, feature] of Object.entries(features)) {
+    const detail = `${feature} are not supported by this platform; nothing was stored or changed`;
     const answer = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
-      reply.code(501).send({ detail });
-    for (const prefix of ['', '/api/v1'])
+      // the newer clients repeat requests after any 5xx unless they are asked not to
+      reply.code(501).header('x-should-retry', 'false').send({ detail });
+    for (const prefix of prefixes)
       for (const url of [`${prefix}/${path}`, `${prefix}/${path}/*`])
         // before the body is read: whatever its type, it is not looked at
         server.route({ method: [...METHODS], url, config, onRequest: answer, handler: answer });

@@ -18,6 +18,8 @@ const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   'GET /public/{share_token}/run/{run_id}',
   'POST /public/{share_token}/runs/query',
   'GET /public/{share_token}/r',
+  'GET /api/v2/public/{share_token}/run/{run_id}',
+  'POST /api/v2/public/{share_token}/runs/query',
 ]);
 
 /** @param pattern with parameters as the router or the OpenAPI document spells them */
@@ -59,6 +61,11 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'POST /runs/query': READ_RUN,
   'POST /runs/stats': READ_RUN,
   'POST /runs/group': READ_RUN,
+  'POST /api/v2/runs/{run_id}/share': WORKSPACE,
+  'DELETE /api/v2/runs/{run_id}/share': WORKSPACE,
+  'GET /api/v2/runs/{run_id}/url': READ_RUN,
+  'POST /api/v2/traces/query': READ_RUN,
+  'GET /api/v2/threads/{thread_id}/stats': READ_RUN,
   'POST /api/v2/threads/query': READ_RUN,
   'GET /api/v2/threads/{thread_id}/traces': READ_RUN,
   'POST /api/v2/runs/query': READ_RUN,

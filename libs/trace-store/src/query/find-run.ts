@@ -4,6 +4,7 @@ import { feedbackStats } from '../feedback/feedback-stats.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { findPlaces } from '../run/run-keys.js';
 import { selectRuns } from '../run/run-table.js';
+import { withChildren } from './with-children.js';
 import { withTotals } from './with-totals.js';
 import type { StoredRun } from '../run/stored-run.js';
 import type { RunOptions } from '../trace-store.js';
@@ -32,7 +33,8 @@ export async function readRun(
   options: { readonly tenantId: string; readonly id: string } & RunOptions,
 ): Promise<StoredRun | undefined> {
   const found = await findRun(pool, payloads, options);
-  if (!found || options.totals !== true) return found;
-  const [row = found.row] = await withTotals(pool, options.tenantId, [found.row]);
-  return { ...found, row };
+  if (!found) return undefined;
+  const [row = found.row] = options.totals ? await withTotals(pool, options.tenantId, [found.row]) : [];
+  const run = { ...found, row };
+  return options.children ? (await withChildren(pool, options.tenantId, [run]))[0] : run;
 }

@@ -42,6 +42,8 @@ export interface RunPageOptions {
   readonly feedback?: boolean | undefined;
   /** Whether runs without tokens and costs of their own have those of the calls of models below them. */
   readonly totals?: boolean | undefined;
+  /** Whether runs have the ids of those below them. */
+  readonly children?: boolean | undefined;
   /** A page ends before its runs are more than that; it has one run at least. */
   readonly maxBytes: number;
   /** Told how many bytes the page has before its payloads are read; what it throws is thrown. */

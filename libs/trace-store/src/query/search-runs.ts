@@ -7,6 +7,7 @@ import type { PayloadStore } from '../run/payload-store.js';
 import { readRuns, RUN_COLUMNS } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
 import { keyConditions, Parameters, runConditions } from './run-conditions.js';
+import { withChildren } from './with-children.js';
 import { withTotals } from './with-totals.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import type { RunPage, RunPageOptions, RunSearch } from './run-search.js';
@@ -30,13 +31,14 @@ export async function searchRuns(
       (db) => readPage(db, payloads, { tenantId, search, page }),
       BEGIN,
     );
-    if (page.totals !== true) return found;
+    const runs = page.children ? await withChildren(pool, tenantId, found.runs) : found.runs;
+    if (page.totals !== true) return { ...found, runs };
     const rows = await withTotals(
       pool,
       tenantId,
-      found.runs.map(({ row }) => row),
+      runs.map(({ row }) => row),
     );
-    return { ...found, runs: found.runs.map((run, at) => ({ ...run, row: rows[at] ?? run.row })) };
+    return { ...found, runs: runs.map((run, at) => ({ ...run, row: rows[at] ?? run.row })) };
   } catch (error) {
     if (sqlState(error) !== QUERY_CANCELED) throw error;
     throw new PublicError(

@@ -42,10 +42,18 @@ export interface RunPayloads {
   readonly serialized?: Buffer;
 }
 
+/** Ids of the runs below a run, in the order of the trace. */
+export interface RunChildren {
+  readonly all: readonly string[];
+  readonly direct: readonly string[];
+}
+
 /** A run with its payloads. */
 export interface StoredRun {
   readonly row: RunRow;
   readonly payloads: RunPayloads;
   /** Statistics of its feedback by key, as JSON text; absent when it has none or they were not asked for. */
   readonly feedbackStats?: string | undefined;
+  /** Absent where they were not asked for, or the trace is too large for it. */
+  readonly children?: RunChildren | undefined;
 }

@@ -1,0 +1,137 @@
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  Header,
+  Headers,
+  HttpCode,
+  Inject,
+  Post,
+  Query,
+  Res,
+} from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import type { TraceStore } from '#lib/trace-store';
+import { AttachmentUrls } from '../attachment/attachment-urls.js';
+import { TRACE_STORE } from '../core/tokens.js';
+import { FromCaller } from '../tenancy/caller.js';
+import { allRuns, rendered } from '../trace/all-runs.js';
+import { AnswerBudget } from '../trace/answer-budget.js';
+import { withAttachments } from '../trace/attached-runs.js';
+import { fieldsOfSelects } from '../trace/run-fields-v2.js';
+import { RunV2Answer, TraceRunsAnswer } from '../trace/runs-query-answer.js';
+import { Described } from '../wire/described.js';
+import { Operation } from '../wire/operation.js';
+import { PathId } from '../wire/path-id.js';
+import { SelectedShareAnswer } from './share-answer.js';
+import {
+  SelectedShareRequest,
+  SelectedSharedRunsRequest,
+  SharedRunQuery,
+  UnshareRequest,
+} from './share-request.js';
+import { SharedRuns } from './shared-runs.js';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const PAGE = 100;
+const UNKNOWN = 'The link does not exist, or sharing was ended';
+const BUSY = 'Too much is read at once';
+
+/** Links that open traces for anyone, on the wire of the newer clients. */
+@Described(({ ApiTags }) => ApiTags('Runs'))
+@Controller('api/v2/runs')
+export class SelectedSharesController {
+  constructor(@Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'shares'>) {}
+
+  @Post(':run_id/share')
+  @HttpCode(200)
+  @Operation({
+    summary: 'Shares the trace of a run by a link; again: answers the same',
+    answer: SelectedShareAnswer,
+  })
+  async share(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('run_id') runId: string,
+    @Body() _about: SelectedShareRequest,
+  ): Promise<SelectedShareAnswer> {
+    const shared = await this.store.shares.share(tenantId, runId);
+    if (!shared) throw new PublicError('not_found', `Run with ID ${runId} not found`);
+    return { share_token: shared.token };
+  }
+
+  @Delete(':run_id/share')
+  @HttpCode(204)
+  @Operation({ summary: 'Ends the link of a trace, if there is one', status: 204 })
+  async unshare(
+    @FromCaller() { tenantId }: Caller,
+    @PathId('run_id') runId: string,
+    @Body() _about: UnshareRequest,
+  ): Promise<void> {
+    if (!(await this.store.shares.unshare(tenantId, runId)))
+      throw new PublicError('not_found', `Run with ID ${runId} not found`);
+  }
+}
+
+/** Shared traces on the wire of the newer clients, for whoever has the token of a link. */
+@Described(({ ApiTags }) => ApiTags('Shared'))
+@Controller('api/v2/public')
+export class SelectedPublicController {
+  constructor(
+    private readonly shared: SharedRuns,
+    private readonly answers: AnswerBudget,
+    private readonly urls: AttachmentUrls,
+  ) {}
+
+  @Get(':share_token/run/:run_id')
+  @Header('content-type', JSON_TYPE)
+  @RouteConfig({ countsAnswer: true })
+  @Operation({
+    summary: 'A run of a shared trace; no key is needed',
+    answer: RunV2Answer,
+    refuses: { 404: UNKNOWN, 429: BUSY },
+  })
+  async run(
+    @PathId('share_token') token: string,
+    @PathId('run_id') runId: string,
+    @Query() { selects }: SharedRunQuery,
+    @Headers('host') host: string | undefined,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const caller = await this.shared.open(token);
+    const fields = fieldsOfSelects(selects);
+    await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
+      const { runs } = await this.shared.page(caller, { fields, ids: [runId], limit: 1 }, hold);
+      if (runs.length === 0) throw new PublicError('not_found', UNKNOWN);
+      return rendered(await withAttachments(this.urls, { caller, host, hold }, runs, fields), fields);
+    });
+  }
+
+  @Post(':share_token/runs/query')
+  @HttpCode(200)
+  @Header('content-type', JSON_TYPE)
+  @RouteConfig({ countsAnswer: true })
+  @Operation({
+    summary: 'All runs of a shared trace; no key is needed',
+    answer: TraceRunsAnswer,
+    refuses: { 404: UNKNOWN, 429: BUSY },
+  })
+  async runs(
+    @PathId('share_token') token: string,
+    @Body() { selects }: SelectedSharedRunsRequest,
+    @Headers('host') host: string | undefined,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const caller = await this.shared.open(token);
+    const fields = fieldsOfSelects(selects);
+    await this.answers.send(reply, caller.tenantId, async (account) => {
+      const reader = { caller, host, hold: account.hold };
+      const page = (cursor?: string) =>
+        this.shared.page(caller, { fields, limit: PAGE, cursor }, account.hold);
+      return allRuns(page, account, fields, (runs) => withAttachments(this.urls, reader, runs, fields));
+    });
+  }
+}

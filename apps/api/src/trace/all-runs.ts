@@ -1,0 +1,51 @@
+import { Readable } from 'node:stream';
+import type { BufferAccount } from '#lib/http';
+import type { RunPage, StoredRun } from '#lib/trace-store';
+import { type ReadRun, renderRun, type RunFields } from './render-run.js';
+import { renderCursor } from './run-cursor.js';
+
+/** Runs on the wire, with commas between them. */
+export function rendered(runs: readonly ReadRun[], fields: RunFields): Buffer {
+  const comma = Buffer.from(',');
+  const parts = runs.flatMap((run, at) =>
+    at === 0 ? [renderRun(run, fields)] : [comma, renderRun(run, fields)],
+  );
+  return Buffer.concat(parts);
+}
+
+export function around(before: string, runs: Buffer, after: string): Buffer {
+  return Buffer.concat([Buffer.from(before), runs, Buffer.from(after)]);
+}
+
+/**
+ * An answer with all runs of a list: it is read in pages, of which one is held at a time.
+ * @param page answers the page at a cursor, the first one without
+ * @param complete gives runs what their fields need beside their rows
+ * @throws what is wrong with the request, before the answer begins
+ */
+export async function allRuns(
+  page: (cursor?: string) => Promise<RunPage>,
+  account: Pick<BufferAccount, 'keep'>,
+  fields: RunFields,
+  complete: (runs: readonly StoredRun[]) => Promise<readonly ReadRun[]>,
+): Promise<Readable> {
+  const first = await page();
+  const parts = async function* (): AsyncGenerator<Buffer> {
+    let found = first;
+    let before = '{"items":[';
+    for (;;) {
+      const runs = rendered(await complete(found.runs), fields);
+      // runs may be deleted meanwhile
+      if (runs.length > 0) {
+        yield around(before, runs, '');
+        before = ',';
+      }
+      if (!found.next) break;
+      account.keep(0);
+      found = await page(renderCursor(found.next));
+    }
+    if (before !== ',') yield Buffer.from(before);
+    yield Buffer.from(']}');
+  };
+  return Readable.from(parts(), { objectMode: false });
+}
