@@ -1,6 +1,6 @@
 export { CopyBinaryReader, type Tuple } from './copy/copy-binary-reader.js';
 export { CopyBinaryWriter } from './copy/copy-binary-writer.js';
-export { copyIn } from './copy/copy-in.js';
+export { copyIn, type CopyPart } from './copy/copy-in.js';
 export { copyOut } from './copy/copy-out.js';
 export { inTransaction } from './in-transaction.js';
 export { migrate } from './migrate.js';

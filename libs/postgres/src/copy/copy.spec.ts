@@ -51,7 +51,9 @@ describe('the COPY codec', () => {
       .texts([]);
 
   it('writes rows that Postgres reads as they were', async () => {
-    await inTransaction(pool, (connection) => copyIn(connection, 't', COLUMNS, rows()));
+    await inTransaction(pool, (connection) =>
+      copyIn(connection, [{ table: 't', columns: COLUMNS, rows: rows() }]),
+    );
     const { rows: found } = await pool.query(
       `SELECT id, length(name) AS length, at::text, n, ok, cost::text, ids::text, tags::text FROM t ORDER BY at DESC`,
     );
@@ -82,7 +84,7 @@ describe('the COPY codec', () => {
   it('stores nothing when the transaction is rolled back', async () => {
     await pool.query('TRUNCATE t');
     const work = inTransaction(pool, async (connection) => {
-      await copyIn(connection, 't', COLUMNS, rows());
+      await copyIn(connection, [{ table: 't', columns: COLUMNS, rows: rows() }]);
       throw new Error('no');
     });
     await expect(work).rejects.toThrow('no');
@@ -115,7 +117,7 @@ describe('the COPY codec', () => {
     const connection = await pool.connect();
     const lock = await pool.connect();
     await lock.query('BEGIN; LOCK t IN ACCESS EXCLUSIVE MODE');
-    const copying = copyIn(connection, 't', COLUMNS, rows()).then(
+    const copying = copyIn(connection, [{ table: 't', columns: COLUMNS, rows: rows() }]).then(
       () => undefined,
       (error: unknown) => error,
     );

@@ -11,7 +11,8 @@ export interface Erasure {
   readonly projectId: string;
 }
 
-interface Row {
+/** A row of `erasedSql`. */
+export interface ErasedRow {
   readonly kind: Erasure['kind'];
   readonly id: string;
   readonly project_id: string;
@@ -30,7 +31,7 @@ interface ArrivingRun {
 export class ErasedTraces {
   readonly #rows = new Map<string, Instant | undefined>();
 
-  constructor(rows: readonly Row[]) {
+  constructor(rows: readonly ErasedRow[]) {
     for (const { kind, id, project_id, began_by } of rows)
       this.#rows.set(
         keyOf(kind, id, project_id),
@@ -49,18 +50,19 @@ function keyOf(kind: Erasure['kind'], id: string, projectId: string): string {
   return `${kind} ${projectId} ${id}`;
 }
 
+/** Erasures of the tenant `$1` with these ids, for parameters that are lists of texts. */
+export function erasedSql(traceIds: string, threadIds: string): string {
+  return `SELECT kind, id, project_id::text, began_by::text FROM trace_erasures WHERE tenant_id = $1
+    AND (kind = 'trace' AND id = ANY (${traceIds}::text[]) OR kind = 'thread' AND id = ANY (${threadIds}::text[]))`;
+}
+
 /** The caller holds the tenant's lock, so that no deletion begins meanwhile. */
 export async function findErasedTraces(
   db: Queryable,
   tenantId: string,
   traceIds: readonly string[],
-  threadIds: readonly string[],
 ): Promise<ErasedTraces> {
-  const { rows } = await db.query<Row>(
-    `SELECT kind, id, project_id::text, began_by::text FROM trace_erasures WHERE tenant_id = $1
-      AND (kind = 'trace' AND id = ANY ($2::text[]) OR kind = 'thread' AND id = ANY ($3::text[]))`,
-    [tenantId, [...new Set(traceIds)], [...new Set(threadIds)]],
-  );
+  const { rows } = await db.query<ErasedRow>(erasedSql('$2', `'{}'`), [tenantId, [...new Set(traceIds)]]);
   return new ErasedTraces(rows);
 }
 
@@ -113,7 +115,7 @@ export async function listUndoneErasures(
   db: Queryable,
   limit: number,
 ): Promise<readonly (Erasure & { readonly tenantId: string })[]> {
-  const { rows } = await db.query<Row & { readonly tenant_id: string }>(
+  const { rows } = await db.query<ErasedRow & { readonly tenant_id: string }>(
     `SELECT tenant_id, kind, id, project_id, NULL AS began_by FROM trace_erasures
     WHERE NOT is_done AND erased_at < clock_timestamp() - interval '5 minutes' ORDER BY erased_at LIMIT $1`,
     [limit],

@@ -1,6 +1,7 @@
-import { inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
+import { copyIn, inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
 import { type Logger, metrics } from '#lib/telemetry';
 import { databaseNow } from './database-now.js';
+import { lookUpArriving } from './arriving-runs.js';
 import type { DayPartitions } from './day-partitions.js';
 import {
   storedElsewhere,
@@ -13,6 +14,7 @@ import {
 import { Family, parentKey } from './family.js';
 import { EarlyUpdates } from './early-updates.js';
 import { LeftRunsError } from './left-runs-error.js';
+import { lookUpMet } from './met-runs.js';
 import { MAX_PROBLEMS, parseBatch } from './parse-batch.js';
 import { RunChanger, type Sender } from './run-changer.js';
 import type { NewFeedback } from '../feedback/feedback.js';
@@ -37,13 +39,13 @@ import {
 import { claimPlaces, findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
 import type { ProjectTiers } from '../retention/project-tiers.js';
 import type { RunRemover } from '../run/remove-runs.js';
-import { insertRuns, type ParentRow, selectParents } from '../run/run-table.js';
+import { newRunRows, type ParentRow, selectParents } from '../run/run-table.js';
 import type { RunPlace } from '../run/run-place.js';
-import { insertPairs } from '../run/run-pairs.js';
+import { newPairRows } from '../run/run-pairs.js';
 import { metadataPairs } from './metadata-pairs.js';
 import type { IngestResult } from './ingest-result.js';
 import { OwnProject } from './own-project.js';
-import { recordChange } from '../statistics/run-statistics-table.js';
+import { newSumsRows } from '../statistics/run-statistics-table.js';
 import {
   addWaiting,
   findWaiting,
@@ -53,7 +55,7 @@ import {
   erasureLock,
   type WaitingRoom,
 } from './waiting-patches.js';
-import { openingsWithoutErased, patchesWithoutErased } from './without-erased.js';
+import { patchesWithoutErased } from './without-erased.js';
 
 /** A row found no partition: its day was dropped since it was looked up. */
 const NO_PARTITION = '23514';
@@ -142,8 +144,10 @@ export class Ingestion {
       );
       return { ...opening, dayless, ...outcome };
     });
-    await this.#changer.settle(this.pool, tenantId, [...written.meeting, ...written.feedback.awaited]);
-    await this.#placer.settle(tenantId, written.made);
+    const meeting = [...written.meeting, ...written.feedback.awaited];
+    const met = await lookUpMet(this.pool, tenantId, meeting, written.made);
+    await this.#changer.settle(this.pool, tenantId, met);
+    await this.#placer.settle(tenantId, met.parents);
     const { lost, projectless, deep, dayless, late, elsewhere, erased, feedback } = written;
     const ofGroups = [
       ...lost.map((group) => ({ group, problems: unknownProject(group) })),
@@ -290,7 +294,12 @@ export class Ingestion {
     placed: readonly Opening[],
     changing: readonly RunGroup[],
   ): Promise<WrittenBatch> {
-    const opening = await openingsWithoutErased(client, sender.tenantId, placed);
+    const arriving = placed.map(({ group, place }) => ({ ...place, threadId: firstOf(group, 'threadId') }));
+    const { erased, waiting: bytesWaiting } = await lookUpArriving(client, sender.tenantId, arriving);
+    const opening = placed.filter((_one, at) => {
+      const run = arriving[at];
+      return run === undefined || !erased.has(run);
+    });
     const won = await claimPlaces(
       client,
       sender.tenantId,
@@ -300,7 +309,7 @@ export class Ingestion {
     const late = opening
       .filter(({ place }) => !won.has(runKey(place)))
       .map(({ group, place }) => ({ ...group, ...place }));
-    const portions = await portionsByWaiting(client, sender.tenantId, fresh, {
+    const portions = portionsByWaiting(fresh, bytesWaiting, {
       maxBytes: this.options.waiting.bytesOfRun,
       ownBytes: ({ parentOrder = '' }) => parentOrder.length * HELD_PER_ORDER,
     });
@@ -361,24 +370,21 @@ export class Ingestion {
       const changes = [...posts, ...early, ...patches].map(({ change }) => change);
       return buildRun(place, changes, { parentOrder, traceTier: tierOf(place.projectId) });
     });
-    await insertRuns(
-      client,
-      runs.map(({ row }) => row),
-    );
-    await this.payloads.insert(
-      client,
-      runs.map(({ row, payloads }) => ({ place: row, payloads })),
-    );
-    await insertPairs(
-      client,
-      runs.map(({ row, payloads }) => ({ place: row, pairs: () => metadataPairs(payloads.extra) })),
-    );
-    await recordChange(
-      client,
-      tenantId,
-      [],
-      runs.map(({ row }) => row),
-    );
+    const rows = runs.map(({ row }) => row);
+    const copies = [
+      newRunRows(rows),
+      this.payloads.newRows(runs.map(({ row, payloads }) => ({ place: row, payloads }))),
+      newSumsRows(tenantId, rows),
+    ];
+    const pairs = runs.map(({ row, payloads }) => ({
+      place: row,
+      pairs: () => metadataPairs(payloads.extra),
+    }));
+    for await (const some of newPairRows(pairs)) {
+      copies.push(some);
+      await copyIn(client, copies.splice(0));
+    }
+    await copyIn(client, copies);
     await removeWaiting(client, tenantId, updates.ended);
   }
 }

@@ -13,7 +13,8 @@ import { metadataPairs } from './metadata-pairs.js';
 import { parseWaiting } from './parse-batch.js';
 import { refuseLeftRuns } from './left-runs-error.js';
 import { changeRun, groupByRun, type RunGroup } from './run-group.js';
-import { findMet, findMissed, findWaitingAt, removeWaiting } from './waiting-patches.js';
+import { lookUpMet, type MetRuns } from './met-runs.js';
+import { findMissed, findWaitingAt, removeWaiting } from './waiting-patches.js';
 
 /** Stored runs that are held in memory at once: an update of a few bytes may change a run of a hundred thousand. */
 const CHANGED_AT_ONCE = 200;
@@ -68,12 +69,12 @@ export class RunChanger {
     return { unknown };
   }
 
-  /**
-   * Merges updates, and joins feedback, that wait for those of these runs that are stored. To be called after the commit that
-   * stored either.
-   */
-  async settle(pool: Pool, tenantId: string, runIds: readonly string[]): Promise<void> {
-    const { withUpdates: met, withFeedback } = await findMet(pool, tenantId, runIds);
+  /** Merges updates, and joins feedback, that wait for runs that are stored. To be called after the commit that stored either. */
+  async settle(
+    pool: Pool,
+    tenantId: string,
+    { withUpdates: met, withFeedback }: Pick<MetRuns, 'withUpdates' | 'withFeedback'>,
+  ): Promise<void> {
     await joinFeedback(pool, tenantId, withFeedback);
     for (let from = 0; from < met.length; from += SETTLED_AT_ONCE)
       await inTransaction(pool, (client) =>
@@ -87,8 +88,8 @@ export class RunChanger {
     await eachStep(
       missed.map(
         ({ tenantId, runIds }) =>
-          () =>
-            this.settle(pool, tenantId, runIds),
+          async () =>
+            this.settle(pool, tenantId, await lookUpMet(pool, tenantId, runIds)),
       ),
     );
   }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { CLOSE_OBJECT } from '#lib/json';
 import { type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
-import { runKey, type WantedRun } from '../run/run-keys.js';
+import { runKey } from '../run/run-keys.js';
 import type { RunPlace } from '../run/run-place.js';
 import { eachMember, JsonSyntaxError, skipSpace } from '../wire/json-scanner.js';
 import { parseOperation } from '../wire/parse-operation.js';
@@ -108,10 +108,10 @@ export async function addWaiting<P extends WaitingPatch>(
       .bytes(run);
     written += run.length;
     if (written < ADDED_AT_ONCE_BYTES) continue;
-    await copyIn(client, 'run_patches_waiting', COLUMNS, writer);
+    await copyIn(client, [{ table: 'run_patches_waiting', columns: COLUMNS, rows: writer }]);
     [writer, written] = [new CopyBinaryWriter(), 0];
   }
-  if (written > 0) await copyIn(client, 'run_patches_waiting', COLUMNS, writer);
+  if (written > 0) await copyIn(client, [{ table: 'run_patches_waiting', columns: COLUMNS, rows: writer }]);
   return refused;
 }
 
@@ -186,25 +186,9 @@ export async function findMissed(
   return rows.map((row) => ({ tenantId: row.tenant_id, runIds: row.run_ids }));
 }
 
-/** What waits for runs that are stored. */
-export interface MetRuns {
-  readonly withUpdates: readonly WantedRun[];
-  readonly withFeedback: readonly string[];
-}
-
-/** Those of these runs that are stored and have updates waiting for them, and those that feedback waits for. */
-export async function findMet(db: Queryable, tenantId: string, runIds: readonly string[]): Promise<MetRuns> {
-  if (runIds.length === 0) return { withUpdates: [], withFeedback: [] };
-  const { rows } = await db.query<{ id: string; trace_id: string | null }>(
-    `SELECT DISTINCT k.id, k.trace_id ${WITH_RUN} WHERE w.tenant_id = $1 AND w.run_id = ANY ($2::uuid[])
-    UNION ALL SELECT run_id, NULL FROM feedback
-    WHERE tenant_id = $1 AND run_id = ANY ($2::uuid[]) AND waits_since IS NOT NULL`,
-    [tenantId, runIds],
-  );
-  return {
-    withUpdates: rows.flatMap(({ id, trace_id: traceId }) => (traceId === null ? [] : { id, traceId })),
-    withFeedback: rows.flatMap(({ id, trace_id: traceId }) => (traceId === null ? id : [])),
-  };
+/** `id`, `trace_id` of runs of the tenant `$1` that are stored and have updates waiting for them, for a parameter that is a list of ids. */
+export function metByUpdatesSql(runIds: string): string {
+  return `SELECT DISTINCT k.id, k.trace_id ${WITH_RUN} WHERE w.tenant_id = $1 AND w.run_id = ANY (${runIds}::uuid[])`;
 }
 
 /** How many updates wait, of all tenants; for metrics. */
@@ -215,17 +199,26 @@ export async function countWaiting(db: Queryable): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/** Bytes that wait for each of these runs in a trace, and in none; those with none are left out. */
+/** Bytes that wait for a run in a trace, and in none. */
+export interface BytesOfRun {
+  readonly runId: string;
+  readonly traceId: string | undefined;
+  readonly bytes: number;
+}
+
+/** `run_id`, `trace_id`, `bytes` of runs of the tenant `$1`, for a parameter that is a list of their ids; those with none are left out. */
+export function bytesOfRunsSql(runIds: string): string {
+  return `SELECT run_id, trace_id, sum(octet_length(run)) AS bytes FROM run_patches_waiting
+    WHERE tenant_id = $1 AND run_id = ANY(${runIds}::uuid[]) GROUP BY run_id, trace_id`;
+}
+
 async function bytesOfRuns(
   client: Queryable,
   tenantId: string,
   runIds: ReadonlySet<string>,
-): Promise<
-  readonly { readonly runId: string; readonly traceId: string | undefined; readonly bytes: number }[]
-> {
+): Promise<readonly BytesOfRun[]> {
   const { rows } = await client.query<{ run_id: string; trace_id: string | null; bytes: string }>(
-    `SELECT run_id, trace_id, sum(octet_length(run)) AS bytes FROM run_patches_waiting
-    WHERE tenant_id = $1 AND run_id = ANY($2::uuid[]) GROUP BY run_id, trace_id`,
+    bytesOfRunsSql('$2'),
     [tenantId, [...runIds]],
   );
   return rows.map((row) => ({
@@ -247,16 +240,15 @@ export interface Portion<T> {
 
 /**
  * Cuts a list of new runs into portions whose waiting updates may be held in memory together.
+ * @param found what waits for them
  * @param maxBytes of a portion; a run with more is a portion of its own
  * @param ownBytes what a run itself adds to what came
  */
-export async function portionsByWaiting<T extends { readonly place: WaitingPlace }>(
-  client: Queryable,
-  tenantId: string,
+export function portionsByWaiting<T extends { readonly place: WaitingPlace }>(
   fresh: readonly T[],
+  found: readonly BytesOfRun[],
   { maxBytes, ownBytes }: { readonly maxBytes: number; readonly ownBytes: (one: T) => number },
-): Promise<readonly Portion<T>[]> {
-  const found = await bytesOfRuns(client, tenantId, new Set(fresh.map(({ place }) => place.id)));
+): readonly Portion<T>[] {
   const bytes = new Map(
     found.map((one) => [
       one.traceId === undefined ? one.runId : runKey({ id: one.runId, traceId: one.traceId }),

@@ -4,7 +4,6 @@ import { placeRuns, selectParents, type ParentRow } from '../run/run-table.js';
 import { buildDottedOrder, MAX_KNOWN_ANCESTORS, parseDottedOrder } from '../wire/dotted-order.js';
 import {
   findChildren,
-  findParentsOf,
   giveUpOverdue,
   type OverduePosition,
   type PlaceableRun,
@@ -36,9 +35,9 @@ const WALKED_AT_ONCE = 10_000;
 export class RunPlacer {
   constructor(private readonly pool: Pool) {}
 
-  /** To be called after the commit that stored these runs. */
-  async settle(tenantId: string, runs: readonly RunOfTrace[]): Promise<void> {
-    await this.#placeBelow(tenantId, await findParentsOf(this.pool, tenantId, runs), PLACED_IN_REQUEST);
+  /** To be called after a commit. @param parents of runs that were stored by it, as `parentsOfSql` finds them */
+  async settle(tenantId: string, parents: readonly RunOfTrace[]): Promise<void> {
+    await this.#placeBelow(tenantId, parents, PLACED_IN_REQUEST);
   }
 
   /** The same for runs whose senders did not get there. */

@@ -66,15 +66,12 @@ export async function addUnplaced(
   );
 }
 
-/** Parents that are in their place while children of theirs are not: among these runs, and the parents of these. */
-export async function findParentsOf(
-  db: Queryable,
-  tenantId: string,
-  runs: readonly RunOfTrace[],
-): Promise<readonly RunOfTrace[]> {
-  if (runs.length === 0) return [];
-  const { rows } = await db.query<{ id: string; trace_id: string }>(
-    `WITH came AS MATERIALIZED (SELECT * FROM unnest($2::uuid[], $3::uuid[]) AS c(id, trace_id))
+/**
+ * `id`, `trace_id` of parents that are in their place while children of theirs are not: among runs of the tenant `$1`, and
+ * the parents of these. For parameters that are lists of their ids and traces.
+ */
+export function parentsOfSql(ids: string, traceIds: string): string {
+  return `WITH came AS MATERIALIZED (SELECT * FROM unnest(${ids}::uuid[], ${traceIds}::uuid[]) AS c(id, trace_id))
     SELECT u.parent_run_id AS id, u.trace_id FROM came c
       JOIN unplaced_runs u ON u.tenant_id = $1 AND u.trace_id = c.trace_id AND u.parent_run_id = c.id
       WHERE ${isPlaced('c.id', 'c.trace_id')}
@@ -82,10 +79,7 @@ export async function findParentsOf(
     SELECT u.parent_run_id, u.trace_id FROM came c
       JOIN unplaced_runs u ON u.tenant_id = $1 AND u.trace_id = c.trace_id AND u.run_id = c.id
       JOIN run_keys k ON ${IS_PARENT}
-      WHERE ${isPlaced('u.parent_run_id', 'u.trace_id')}`,
-    [tenantId, ...idsAndTraces(runs)],
-  );
-  return rows.map((row) => ({ id: row.id, traceId: row.trace_id }));
+      WHERE ${isPlaced('u.parent_run_id', 'u.trace_id')}`;
 }
 
 /** Unplaced children of these runs, some at a time. */

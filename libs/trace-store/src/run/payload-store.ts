@@ -1,4 +1,4 @@
-import { byteRows, type Connection, CopyBinaryWriter, copyIn, type Queryable } from '#lib/postgres';
+import { byteRows, type Connection, CopyBinaryWriter, type CopyPart, type Queryable } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { PAYLOAD_FIELDS, type PayloadField } from './payload-field.js';
 import { removeRows } from './remove-rows.js';
@@ -16,8 +16,8 @@ export interface PlacedPayloads {
  * sealed into objects, and then only this changes.
  */
 export interface PayloadStore {
-  /** For new runs, also those without any payload. */
-  insert(client: Connection, entries: readonly PlacedPayloads[]): Promise<void>;
+  /** Rows of new runs, also of those without any payload. */
+  newRows(entries: readonly PlacedPayloads[]): CopyPart;
   /**
    * Replaces the given payloads; those that are absent stay. Equal ones are not written again.
    * @returns entries that changed something
@@ -103,8 +103,7 @@ function has(payloads: RunPayloads): boolean {
 
 /** Payloads in the day-partitioned table `run_payloads`. */
 export class PostgresPayloadStore implements PayloadStore {
-  async insert(client: Connection, entries: readonly PlacedPayloads[]): Promise<void> {
-    if (entries.length === 0) return;
+  newRows(entries: readonly PlacedPayloads[]): CopyPart {
     const writer = new CopyBinaryWriter();
     for (const { place, payloads } of entries) {
       writer.row(PLACE.length + PAYLOAD_FIELDS.length);
@@ -116,7 +115,7 @@ export class PostgresPayloadStore implements PayloadStore {
         .uuid(place.traceId);
       for (const field of PAYLOAD_FIELDS) writer.bytes(payloads[field]);
     }
-    await copyIn(client, 'run_payloads', [...PLACE, ...PAYLOAD_FIELDS], writer);
+    return { table: 'run_payloads', columns: [...PLACE, ...PAYLOAD_FIELDS], rows: writer };
   }
 
   replace(client: Connection, entries: readonly PlacedPayloads[]): Promise<readonly PlacedPayloads[]> {

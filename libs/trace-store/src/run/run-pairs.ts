@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Connection, CopyBinaryWriter, copyIn, textTypes } from '#lib/postgres';
+import { type Connection, CopyBinaryWriter, copyIn, type CopyPart, textTypes } from '#lib/postgres';
 import { formatInstant } from '#lib/time';
 import { runKey } from './run-keys.js';
 import { timeBounds, type RunPlace } from './run-place.js';
@@ -40,13 +40,13 @@ const COLUMNS = [
   'value',
 ] as const;
 
-/** Pairs of new runs. */
-export async function insertPairs(client: Connection, entries: readonly PairsToMake[]): Promise<void> {
-  let [writer, written] = [new CopyBinaryWriter(), 0];
+/** Pairs of new runs, in portions that are to be sent before the next is made. */
+export async function* newPairRows(entries: readonly PairsToMake[]): AsyncGenerator<CopyPart, void, void> {
+  let [rows, written] = [new CopyBinaryWriter(), 0];
   for (const [at, { place, pairs }] of entries.entries()) {
     for (const { key, value } of pairs()) {
       written++;
-      writer
+      rows
         .row(COLUMNS.length)
         .uuid(place.tenantId)
         .uuid(place.projectId)
@@ -59,10 +59,10 @@ export async function insertPairs(client: Connection, entries: readonly PairsToM
     }
     if ((at + 1) % RUNS_AT_ONCE === 0) await setImmediate();
     if (written < PAIRS_AT_ONCE) continue;
-    await copyIn(client, 'run_pairs', COLUMNS, writer);
-    [writer, written] = [new CopyBinaryWriter(), 0];
+    yield { table: 'run_pairs', columns: COLUMNS, rows };
+    [rows, written] = [new CopyBinaryWriter(), 0];
   }
-  if (written > 0) await copyIn(client, 'run_pairs', COLUMNS, writer);
+  if (written > 0) yield { table: 'run_pairs', columns: COLUMNS, rows };
 }
 
 interface PairRow {
@@ -113,7 +113,7 @@ export async function replacePairs(client: Connection, entries: readonly PlacedP
         removed.map(({ value }) => value),
       ],
     );
-  await insertPairs(client, added);
+  for await (const rows of newPairRows(added)) await copyIn(client, [rows]);
 }
 
 function textOf({ key, value }: RunPair): string {

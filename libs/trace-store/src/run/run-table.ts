@@ -1,4 +1,4 @@
-import { type Connection, CopyBinaryWriter, copyIn, type Queryable, textTypes } from '#lib/postgres';
+import { type Connection, CopyBinaryWriter, type CopyPart, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import { timeBounds, type RunPlace } from './run-place.js';
 import type { RunRow, RunStatus } from './stored-run.js';
@@ -66,12 +66,11 @@ function writeRow(writer: CopyBinaryWriter, row: RunRow): void {
     .numeric(row.completionCost);
 }
 
-/** Adds rows whose keys were won in `run_keys` before. */
-export async function insertRuns(client: Connection, rows: readonly RunRow[]): Promise<void> {
-  if (rows.length === 0) return;
-  const writer = new CopyBinaryWriter();
-  for (const row of rows) writeRow(writer, row);
-  await copyIn(client, 'runs', COLUMNS, writer);
+/** Rows to be added, whose keys were won in `run_keys` before. */
+export function newRunRows(runs: readonly RunRow[]): CopyPart {
+  const rows = new CopyBinaryWriter();
+  for (const run of runs) writeRow(rows, run);
+  return { table: 'runs', columns: COLUMNS, rows };
 }
 
 /** What an update may change. */

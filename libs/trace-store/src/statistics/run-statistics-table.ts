@@ -1,4 +1,4 @@
-import type { Connection } from '#lib/postgres';
+import { type Connection, CopyBinaryWriter, type CopyPart } from '#lib/postgres';
 import { dayOf, formatInstant, type Instant } from '#lib/time';
 import { type CountedRun, Sums } from './sums.js';
 
@@ -120,11 +120,31 @@ export async function insertSums(
   return entries.length;
 }
 
+const COLUMNS = ['tenant_id', 'project_id', 'hour', 'is_root', 'run_type', 'span', 'sums'] as const;
+
+/** Rows to be added for runs that are inserted in the same transaction. */
+export function newSumsRows(tenantId: string, runs: readonly KeyedRun[]): CopyPart {
+  const sums = new KeyedSums();
+  for (const run of runs) sums.addRun(run, 1);
+  const rows = new CopyBinaryWriter();
+  for (const { key, sums: one } of sums.entries())
+    rows
+      .row(COLUMNS.length)
+      .uuid(tenantId)
+      .uuid(key.projectId)
+      .time(key.hour)
+      .bool(key.isRoot)
+      .text(key.runType)
+      .int2(SPAN.unfolded)
+      .bytes(one.encode());
+  return { table: 'run_statistics', columns: COLUMNS, rows };
+}
+
 /**
  * Adds the difference that a change of runs makes, in the transaction that changes them. Their keys are locked by the
  * caller, so each difference is that of one change to the next.
  * @param before what is no more: rows as they were before an update or a deletion
- * @param after what is: rows that were inserted, or as an update leaves them
+ * @param after what is: rows as an update leaves them
  * @returns how many rows were added
  */
 export function recordChange(

@@ -1,0 +1,60 @@
+// The trace store's promised figures in one command: see --help. node bin/node24.js test/bench/trace-store/main.mjs
+import { spawnSync } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { table } from '../agent-server/table.mjs';
+import { measureIngest } from './parts/ingest.mjs';
+import { openStand } from './stand.mjs';
+
+const PARTS = { ingest: measureIngest };
+const HELP = `npm run bench -- trace-store [--part NAME]… [--runs N] [--rounds N] [--ours FOLDER] [--profiles FOLDER]
+
+Measures the trace store through a real api process, beside psql in the same run. Medians of the rounds; the last lines are a
+table with marks. Needs psql.
+
+  --part NAME        only this part, more than once for several: ${Object.keys(PARTS).join(', ')}
+  --runs N           runs of a round of \`ingest\`, 10,000 by default
+  --rounds N         rounds, 3 by default
+  --ours FOLDER      another built checkout of this repository, in turns with this one
+  --profiles FOLDER  CPU profiles of the api go there
+`;
+const { values } = parseArgs({
+  options: {
+    part: { type: 'string', multiple: true, default: Object.keys(PARTS) },
+    runs: { type: 'string', default: '10000' },
+    rounds: { type: 'string', default: '3' },
+    ours: { type: 'string' },
+    profiles: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
+const unknown = values.part.filter((name) => !(name in PARTS));
+if (unknown.length > 0)
+  throw new Error(`unknown part ${unknown.join(', ')}; there are ${Object.keys(PARTS).join(', ')}`);
+
+const repository = resolve(import.meta.dirname, '..', '..', '..');
+if (spawnSync(process.execPath, [join(repository, 'bin/build.js')], { stdio: 'inherit' }).status !== 0)
+  process.exit(1);
+
+// the server's end keeps no event loop alive
+const alive = setInterval(() => undefined, 1000);
+const options = { runs: Number(values.runs), rounds: Number(values.rounds) };
+const checkouts = [repository, ...(values.ours ? [resolve(values.ours)] : [])];
+const rows = [];
+for (const part of values.part) {
+  process.stdout.write(`\n### ${part}\n`);
+  const stands = [];
+  try {
+    for (const checkout of checkouts) stands.push(await openStand(checkout, { profiles: values.profiles }));
+    rows.push(...(await PARTS[part](stands, options)));
+  } finally {
+    for (const stand of stands) await stand.stop();
+  }
+}
+process.stdout.write(`\n${table(rows)}\n`);
+clearInterval(alive);
+process.exit(0);
