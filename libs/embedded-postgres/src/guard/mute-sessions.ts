@@ -5,6 +5,8 @@ import { backendsOf } from './backend-titles.js';
 export const MAX_MUTE = 20;
 /** A login takes some milliseconds, and the client may be a program that is still loading on a busy machine. */
 const LOGIN_MS = 3_000;
+/** With so many that new ones find no connection, all have to go before the next look. */
+const LEAST_LOGIN_MS = 250;
 
 /** What the process of a session is at before it has logged in. */
 const LOGGING_IN = / (initializing|authentication)$/;
@@ -21,15 +23,27 @@ export class MuteSessions {
     return this.#since.size > MAX_MUTE;
   }
 
-  /** Ends those that had time to log in, where more wait than may. @returns how many */
+  /** Ends those that had time to log in, the oldest first, until no more wait than may. @returns how many */
   end(postmaster: number, nowMs: number): number {
     const since = new Map<number, number>();
     for (const { pid, title, isNew } of backendsOf(postmaster))
       if (isNew || LOGGING_IN.test(title)) since.set(pid, this.#since.get(pid) ?? nowMs);
     this.#since = since;
     if (!this.isCrowded) return 0;
-    const late = [...since].filter(([, sinceMs]) => nowMs - sinceMs >= LOGIN_MS);
+    const loginMs = loginMsAmong(since.size);
+    const late = [...since]
+      .filter(([, sinceMs]) => nowMs - sinceMs >= loginMs)
+      .toSorted(([, a], [, b]) => a - b)
+      .slice(0, since.size - MAX_MUTE);
     for (const [pid] of late) sendSignal(pid, 'SIGTERM', false);
     return late.length;
   }
+}
+
+/**
+ * How long one may take while so many do: the square of how crowded it is, so that a restart of everything keeps its
+ * time (40: 750 ms), and 80 that are opened again and again hold what they take for as little as 300 do.
+ */
+function loginMsAmong(sessions: number): number {
+  return Math.max(LEAST_LOGIN_MS, LOGIN_MS * (MAX_MUTE / sessions) ** 2);
 }

@@ -41,7 +41,7 @@ type Standing =
 /** A connection takes some 60,000 locks a second, and the table has room for about 50,000. */
 const LOOK_MS = 1_000;
 /** While more sessions than may do not log in. */
-const CROWDED_LOOK_MS = 250;
+const CROWDED_LOOK_MS = 100;
 const MUTE_LOG_MS = 60_000;
 const SUSPENDED_MS = 60_000;
 /** A role that offends again within this time is suspended. */
