@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The command: finds the pinned Node, builds when sources changed, and hands over: `up` to apps/platform, all else to apps/cli.
+// The command: finds the pinned Node, builds when sources changed, and hands over: what owns
+// a data folder to apps/platform, all else to apps/cli.
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +8,7 @@ import { ensureBuilt } from './ensure-built.js';
 import { findPinnedNode } from './pinned-node.js';
 
 if (!ensureBuilt()) process.exit(1);
-const app = process.argv[2] === 'up' ? 'platform' : 'cli';
+const app = ['up', 'backup', 'restore'].includes(process.argv[2]) ? 'platform' : 'cli';
 const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'dist', 'apps', app, 'src', 'main.js');
 // It mostly waits, so it should cost little: a small nursery.
 const words = ['--max-semi-space-size=1', main, ...process.argv.slice(2)];

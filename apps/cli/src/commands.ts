@@ -1,4 +1,15 @@
-import { type Command, command, completionScript, optional, SHELLS, toggle, UP } from '#lib/command-line';
+import {
+  BACKUP,
+  BACKUP_VERIFY,
+  type Command,
+  command,
+  completionScript,
+  optional,
+  RESTORE,
+  SHELLS,
+  toggle,
+  UP,
+} from '#lib/command-line';
 import { PLATFORM_VERSION } from '#lib/config';
 import { EXIT } from '#lib/lifecycle';
 import { CONTEXT_COMMANDS } from './context/contexts-rows.js';
@@ -15,6 +26,7 @@ import { TRACE_COMMANDS } from './traces/traces-rows.js';
 
 /** What each noun with verbs is about. */
 export const GROUPS: Readonly<Record<string, string>> = {
+  backup: 'copies of the whole platform',
   contexts: 'platforms known by name: address, key, region',
   export: 'exports of runs as Parquet files',
   image: 'images of agents on this machine',
@@ -26,6 +38,13 @@ const UP_COMMAND = command(UP, async () => {
   process.stderr.write('up belongs to the platform: start it with "npm start" or bin/agentplane.js\n');
   return EXIT.usage;
 });
+
+const BACKUP_COMMANDS = [BACKUP, BACKUP_VERIFY, RESTORE].map((spec) =>
+  command(spec, async () => {
+    process.stderr.write(`${spec.words} belongs to the platform: start it with bin/agentplane.js\n`);
+    return EXIT.usage;
+  }),
+);
 
 const DASHBOARD = command(
   {
@@ -106,6 +125,7 @@ export const COMMANDS: readonly Command[] = [
   ...IMAGE_COMMANDS,
   ...KEY_COMMANDS,
   ...CONTEXT_COMMANDS,
+  ...BACKUP_COMMANDS,
   COMPLETION,
   VERSION,
 ];

@@ -1,5 +1,5 @@
 import { PLATFORM_VERSION } from '#lib/config';
-import { command, runCommandLine, UP } from '#lib/command-line';
+import { BACKUP, BACKUP_VERIFY, command, RESTORE, runCommandLine, UP } from '#lib/command-line';
 import { errorText } from '#lib/errors';
 import { EXIT } from '#lib/lifecycle';
 
@@ -8,13 +8,22 @@ await runCommandLine(
   {
     about: 'Open, self-hosted platform for agent servers: deploy them, run them, export what they did.',
     version: PLATFORM_VERSION,
-    groups: {},
+    groups: { backup: 'copies of the whole platform' },
     commands: [
       command(UP, async (_words, flags) => {
         const { runUp } = await import('./up/up-command.js');
         runUp(flags);
         return undefined;
       }),
+      command(BACKUP, async (_words, flags) =>
+        (await import('./backup/backup-commands.js')).runBackup(flags),
+      ),
+      command(BACKUP_VERIFY, async ([folder = ''], flags) =>
+        (await import('./backup/backup-commands.js')).runVerify(folder, flags),
+      ),
+      command(RESTORE, async ([folder = ''], flags) =>
+        (await import('./backup/backup-commands.js')).runRestore(folder, flags),
+      ),
     ],
     report: (error) => {
       process.stderr.write(`${errorText(error)}\n`);

@@ -44,7 +44,12 @@ function addCommand(root: Parser, program: ProgramSpec, command: Command): void 
   const words = command.words.split(' ');
   const name = words.at(-1) ?? '';
   const parent = words.slice(0, -1).reduce((above, group) => groupOf(above, group, program), root);
-  const parser = parent.command(name).description(command.about).showHelpAfterError(helpHint(command.words));
+  const parser = parent
+    .command(name)
+    .description(command.about)
+    .showHelpAfterError(helpHint(command.words))
+    // what follows a verb is the verb's, also where the noun has an option of that name
+    .enablePositionalOptions();
   for (const argument of command.arguments ?? []) addArgument(parser, argument);
   for (const option of Object.values(command.options)) parser.addOption(optionOf(option));
   const examples = command.examples.map((example) => `  agentplane ${example}`).join('\n');

@@ -21,13 +21,24 @@ const NOTE = 'postgres.location';
 /** Beside that folder: whose it is. */
 const OWNER = 'owner';
 
+/** The file of a data folder that says where its databases are; there only when they are elsewhere. */
+export function locationNote(dataFolder: string): string {
+  return join(dataFolder, NOTE);
+}
+
+/** The data folder that a folder of databases belongs to; undefined when it does not say. */
+export function dataOwner(noted: string): string | undefined {
+  const file = join(dirname(noted), OWNER);
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+}
+
 /**
  * The folder that holds PGDATA for a data folder: the data folder's own `postgres`; or, when the server runs as another
  * user who cannot go there, a folder of that user, noted in the file `postgres.location`. Its name is random: a data
  * folder that was deleted and made again must not find the data of the former one.
  */
 export function locateData(dataFolder: string, user: OsUser | undefined): string {
-  const note = join(dataFolder, NOTE);
+  const note = locationNote(dataFolder);
   if (existsSync(note)) {
     const noted = readFileSync(note, 'utf8').trim();
     requireOwn(noted, dataFolder);
@@ -71,7 +82,7 @@ function requireOwn(noted: string, dataFolder: string): void {
       `the databases of ${here} lie in ${noted}, which does not exist: copy that folder here too, and write its path into ${note}`,
     );
   const ownerFile = join(dirname(noted), OWNER);
-  const owner = existsSync(ownerFile) ? readFileSync(ownerFile, 'utf8').trim() : here;
+  const owner = dataOwner(noted) ?? here;
   const ownersNote = join(owner, NOTE);
   if (owner !== here && existsSync(ownersNote) && readFileSync(ownersNote, 'utf8').trim() === noted)
     throw new Error(

@@ -8,6 +8,13 @@ export interface ConnectionOptions {
   readonly applicationName: string;
   /** Milliseconds to wait for the server; default 10 s. */
   readonly connectTimeoutMs?: number;
+  /** A session that takes commands of replication instead of statements; its role needs the right to. */
+  readonly isReplication?: boolean;
+}
+
+/** What the driver sends on at the start of a session; its types leave this out. */
+interface ReplicationConfig {
+  readonly replication?: 'true';
 }
 
 /** A connection of its own, outside of any pool; to be ended by its owner. */
@@ -21,13 +28,15 @@ const KEEP_ALIVE_MS = 10_000;
  * @throws NoAnswerError, or the server's refusal
  */
 export async function openConnection(options: ConnectionOptions): Promise<OwnConnection> {
-  const client = new GuardedClient({
+  const config: pg.ClientConfig & ReplicationConfig = {
     connectionString: options.uri,
     application_name: options.applicationName,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-  });
+    ...(options.isReplication ? { replication: 'true' } : {}),
+  };
+  const client = new GuardedClient(config);
   try {
     await client.connect().catch(throwNamed);
     return client;

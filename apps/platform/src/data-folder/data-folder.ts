@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync 
 import { dirname, join } from 'node:path';
 import { PLATFORM_VERSION } from '#lib/config';
 import { type DataPaths, dataPaths, type Lock, readJson, takeLock, writeJson } from '#lib/data-folder';
+import { refuseUnfinishedRestore } from './unfinished-restore.js';
 import { isNewer, type Upgrade, upgradeFrom } from './upgrade.js';
 
 /** Version of the folder's layout that this program writes. */
@@ -70,6 +71,7 @@ export function openDataFolder(folder: string): DataFolder {
 function takeFolder(root: string): Lock {
   try {
     makeFolder(root);
+    refuseUnfinishedRestore(root);
     refuseForeign(root);
     return takeLock(
       join(root, 'lock'),

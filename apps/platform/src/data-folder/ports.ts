@@ -50,6 +50,20 @@ export function keepPorts(path: string, ports: Ports): void {
   writeJson(path, ports);
 }
 
+/**
+ * Forgets the kept ports that other programs of this machine have, as a folder that comes from another machine needs.
+ * @returns their names
+ */
+export async function dropTakenPorts(path: string): Promise<readonly string[]> {
+  const kept = readJson<Partial<Ports>>(path) ?? {};
+  const dropped: string[] = [];
+  for (const [name, port] of Object.entries(kept))
+    if ((await portTrouble({ host: '127.0.0.1', port })) !== undefined) dropped.push(name);
+  if (dropped.length > 0)
+    writeJson(path, Object.fromEntries(Object.entries(kept).filter(([name]) => !dropped.includes(name))));
+  return dropped;
+}
+
 const SERVERS: Readonly<Record<keyof Ports, string>> = {
   rest: 'the REST interface',
   kube: 'the API server',

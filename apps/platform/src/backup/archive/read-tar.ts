@@ -1,0 +1,35 @@
+import { ByteFeed } from './byte-feed.js';
+import { BLOCK_BYTES, paddingOf, type TarItem } from './tar-entry.js';
+import { entryOf, parseHeader, parseRecords } from './tar-header.js';
+
+/** Records are names and notes; more is no header of ours. */
+const MAX_RECORDS_BYTES = 4 << 20;
+
+/**
+ * The entries of a tar, one after the other: a body that was not read is passed over when the next entry is asked for.
+ * The blocks of zeros at the end may be missing, as in what Postgres sends.
+ * @throws Error when the stream is no tar, or ends within an entry
+ */
+export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<TarItem> {
+  const feed = new ByteFeed(source);
+  let records: ReadonlyMap<string, string> = new Map();
+  for (;;) {
+    const block = await feed.take(BLOCK_BYTES);
+    if (block.length === 0) return;
+    if (block.length < BLOCK_BYTES) throw new Error('the archive ends within a header');
+    const header = parseHeader(block);
+    if (!header) return feed.drain();
+    if (header.type === 'x') {
+      if (header.bytes > MAX_RECORDS_BYTES) throw new Error('a header has too many records');
+      records = parseRecords(await feed.take(header.bytes));
+      await feed.take(paddingOf(header.bytes));
+      continue;
+    }
+    const entry = entryOf(header, records);
+    const body = feed.stream(entry.bytes);
+    yield { entry, body };
+    for await (const piece of body) void piece;
+    await feed.take(paddingOf(entry.bytes));
+    records = new Map();
+  }
+}

@@ -1,0 +1,28 @@
+import type { OpenBackup } from './format/backup-manifest.js';
+import { readPart } from './part/read-part.js';
+import type { BackupWatch } from './take/backup-watch.js';
+
+/** What a backup holds, once all of it was read. */
+export interface VerifiedBackup {
+  readonly parts: number;
+  readonly entries: number;
+  readonly contentBytes: number;
+}
+
+/** Reads a backup to its end: every checksum, every archive, every count. @throws DamagedPart with file and place */
+export async function verifyBackup(
+  { folder, manifest, key }: OpenBackup,
+  watch: BackupWatch,
+): Promise<VerifiedBackup> {
+  let entries = 0;
+  let contentBytes = 0;
+  for (const part of manifest.parts) {
+    watch.stage(part.name, part.bytes);
+    for await (const { entry } of readPart(folder, part, key, (bytes) => watch.bytes(bytes))) {
+      entries++;
+      contentBytes += entry.bytes;
+    }
+  }
+  watch.end();
+  return { parts: manifest.parts.length, entries, contentBytes };
+}

@@ -1,0 +1,63 @@
+import type { CommandSpec } from './command.js';
+import { optional, toggle } from './option.js';
+import { DATA_OPTION } from './up-command.js';
+
+const PASSPHRASE = optional(
+  '--passphrase-file <file>',
+  'file whose first line is the passphrase of the backup',
+  'file',
+);
+
+const BACKUP_ARGUMENT = { name: 'backup', about: 'folder of the backup', completes: 'folder' } as const;
+
+/** `agentplane backup`: the platform parses it, the client lists it; so with those that follow. */
+export const BACKUP = {
+  words: 'backup',
+  about: 'copy the whole platform of this machine into a folder, while it works or while it is down',
+  options: {
+    data: DATA_OPTION,
+    to: optional(
+      '--to <folder>',
+      'new folder for the backup; it will hold every secret of the platform',
+      'folder',
+    ),
+    resume: toggle('--resume', 'go on with an interrupted backup in that folder'),
+    auditLog: toggle('--audit-log', 'include the audit log'),
+    passphraseFile: optional(
+      PASSPHRASE.flags,
+      'encrypt with the passphrase in the first line of this file',
+      'file',
+    ),
+  },
+  examples: [
+    'backup --to /backup/agentplane-1',
+    'backup --to /backup/agentplane-1 --resume',
+    'backup --to /backup/agentplane-2 --passphrase-file ~/.agentplane-passphrase',
+  ],
+  exits: ['interrupted'],
+  needs: 'data folder',
+} as const satisfies CommandSpec;
+
+export const BACKUP_VERIFY = {
+  words: 'backup verify',
+  about: 'read a backup to its end, against its checksums and counts',
+  arguments: [BACKUP_ARGUMENT],
+  options: { passphraseFile: PASSPHRASE },
+  examples: ['backup verify /backup/agentplane-1'],
+  exits: ['interrupted'],
+  needs: 'nothing',
+} as const satisfies CommandSpec;
+
+export const RESTORE = {
+  words: 'restore',
+  about: 'make a data folder of a backup, for "agentplane up"',
+  arguments: [BACKUP_ARGUMENT],
+  options: {
+    data: DATA_OPTION,
+    force: toggle('--force', 'move what is in the data folder aside, to a folder beside it'),
+    passphraseFile: PASSPHRASE,
+  },
+  examples: ['restore /backup/agentplane-1 --data /srv/agentplane'],
+  exits: ['interrupted'],
+  needs: 'nothing',
+} as const satisfies CommandSpec;
