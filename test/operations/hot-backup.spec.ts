@@ -152,7 +152,7 @@ describe('a backup of a platform that works', () => {
     return restored;
   }
 
-  it('is for its owner alone', () => {
+  it('keeps its files from all other users', () => {
     expect(statSync(backup).mode & 0o777).toBe(0o700);
     for (const name of readdirSync(backup))
       expect([name, statSync(join(backup, name)).mode & 0o777]).toEqual([name, 0o600]);
@@ -270,7 +270,7 @@ describe('a backup of a platform that works', () => {
     expect(await spoil(swapped)).toMatch(/images\.tar\.zst has \d+ bytes, expected \d+/);
   });
 
-  it('is taken of a platform that is down, encrypted, and restores in place of another folder', async () => {
+  it('copies a platform that is down, encrypted, and restores it in place of another folder', async () => {
     await restored?.stop();
     restored = undefined;
     const cold = join(place, 'cold');
