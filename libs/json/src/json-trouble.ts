@@ -54,6 +54,33 @@ export function findJsonTrouble(json: string, rules: JsonRules = {}): JsonTroubl
   return trouble;
 }
 
+/** The paths of payloads, made ready for the look. */
+interface Payloads {
+  /** The names that lead to them, put together by what no name can hold. */
+  readonly paths: ReadonlySet<string>;
+  /** The last of them: no other member needs a closer look. */
+  readonly lastNames: ReadonlySet<string>;
+}
+
+const NO_PAYLOADS: Payloads = { paths: new Set(), lastNames: new Set() };
+
+/** Rules are few and texts are many: splitting the paths takes longer than the look at a small text. */
+const payloadsOf = new WeakMap<ReadonlySet<string>, Payloads>();
+
+function readyPayloads(given: ReadonlySet<string> | undefined): Payloads {
+  if (!given) return NO_PAYLOADS;
+  let ready = payloadsOf.get(given);
+  if (!ready) {
+    const paths = [...given].map((path) => path.split('.'));
+    ready = {
+      paths: new Set(paths.map((names) => names.join('\0'))),
+      lastNames: new Set(paths.map((names) => names.at(-1) ?? '')),
+    };
+    payloadsOf.set(given, ready);
+  }
+  return ready;
+}
+
 /** One open list or object. */
 interface Level {
   readonly isObject: boolean;
@@ -70,10 +97,7 @@ class Scan {
   readonly #maxDepth: number;
   readonly #maxValues: number;
   #values = 0;
-  /** The names that lead to payloads, put together by what no name can hold. */
-  readonly #payloads: ReadonlySet<string>;
-  /** The last of them: no other member needs a closer look. */
-  readonly #lastNames: ReadonlySet<string>;
+  readonly #payloads: Payloads;
 
   constructor(
     private readonly json: string,
@@ -84,9 +108,7 @@ class Scan {
     this.#hasSurrogate = !rules.duplicatesOnly && !allowed.includes('surrogate') && /\\u[dD]/.test(json);
     this.#maxDepth = rules.maxDepth ?? Infinity;
     this.#maxValues = rules.maxValues ?? Infinity;
-    const paths = [...(rules.payload ?? [])].map((path) => path.split('.'));
-    this.#payloads = new Set(paths.map((names) => names.join('\0')));
-    this.#lastNames = new Set(paths.map((names) => names.at(-1) ?? ''));
+    this.#payloads = readyPayloads(rules.payload);
   }
 
   get values(): number {
@@ -177,9 +199,9 @@ class Scan {
   #isStrict(): boolean {
     const level = this.#levels.at(-1);
     if (!level) return true;
-    if (typeof level.at !== 'string' || !this.#lastNames.has(level.at)) return true;
+    if (typeof level.at !== 'string' || !this.#payloads.lastNames.has(level.at)) return true;
     const names = this.#levels.map(({ at }) => at).filter((at) => typeof at === 'string');
-    return !this.#payloads.has(names.join('\0'));
+    return !this.#payloads.paths.has(names.join('\0'));
   }
 
   #string(start: number, end: number): JsonTrouble | undefined {
