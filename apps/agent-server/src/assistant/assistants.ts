@@ -22,6 +22,8 @@ import { systemAssistantId } from './system-assistant-id.js';
 export class Assistants {
   /** Those of this revision's graphs, by id; they never change while it runs, and every caller may use them. */
   readonly #system = new Map<string, WireAssistant>();
+  /** The same by graph: requests mostly name these, and an id is a hash of the name. */
+  readonly #ofGraphs = new Map<string, WireAssistant>();
 
   constructor(private readonly sql: Sql) {}
 
@@ -29,7 +31,9 @@ export class Assistants {
   async ensure(graphIds: readonly string[]): Promise<void> {
     for (const graphId of graphIds) {
       const made = await ensureSystemAssistant(WORKER, this.sql, systemAssistantId(graphId), graphId);
-      if (made) this.#system.set(made.assistant_id, made);
+      if (!made) continue;
+      this.#system.set(made.assistant_id, made);
+      this.#ofGraphs.set(graphId, made);
     }
   }
 
@@ -64,7 +68,7 @@ export class Assistants {
 
   /** An assistant that every caller may use: a graph's own. */
   #ofGraph(idOrGraph: string): WireAssistant | undefined {
-    return this.#system.get(isUuid(idOrGraph) ? idOrGraph.toLowerCase() : systemAssistantId(idOrGraph));
+    return isUuid(idOrGraph) ? this.#system.get(idOrGraph.toLowerCase()) : this.#ofGraphs.get(idOrGraph);
   }
 
   /** @param idOrGraph uuid of an assistant, or the name of a graph */
