@@ -6,6 +6,7 @@ import { Notifications } from '#lib/postgres';
 import { REASON } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
+import { ThreadReader } from './store/thread/thread-reader.js';
 import { ThreadWriter } from './store/thread/thread-writer.js';
 import { Assistants } from './assistant/assistants.js';
 import { AppFront } from './app-front/app-front.js';
@@ -112,7 +113,7 @@ export class AgentServer {
     const http = new HttpSide({
       ...{ verifier, authorization, admitsStudio: agent.auth?.admitsStudio ?? true },
       security: agent.auth?.openapi,
-      ...{ sql, assistants, graphs, threads: new ThreadWriter(sql) },
+      ...{ sql, assistants, graphs, threads: new ThreadWriter(sql), reader: new ThreadReader(sql) },
       ...{ hosts, traces: services.traceEraser },
       ...{ runs, outputs },
       crons,

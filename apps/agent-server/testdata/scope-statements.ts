@@ -60,6 +60,7 @@ import { getThreadText } from '../src/store/thread/get-thread-text.js';
 import { listThreadIds } from '../src/store/thread/list-thread-ids.js';
 import { lockThread } from '../src/store/thread/lock-thread.js';
 import { patchThread } from '../src/store/thread/patch-thread.js';
+import { readThreads } from '../src/store/thread/read-threads.js';
 import { removeThread } from '../src/store/thread/remove-thread.js';
 import { removeThreads } from '../src/store/thread/remove-threads.js';
 import { searchThreads } from '../src/store/thread/search-threads.js';
@@ -162,7 +163,7 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     absent: 'not_found',
   },
   getThreadText: {
-    ask: (scope, { threadId }, store) => getThreadText(scope, store.sql, threadId, {}),
+    ask: (scope, { threadId }, store) => getThreadText(scope, store.sql, threadId),
     absent: 'not_found',
   },
   lockThread: {
@@ -177,6 +178,13 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   removeThread: {
     ask: (scope, { threadId }, store) => removeThread(scope, store.sql, threadId),
     absent: 'not_found',
+  },
+  readThreads: {
+    ask: async (scope, { threadId }, store) => {
+      const [text] = await readThreads(WORKER, store.sql, [{ scope, threadId }]);
+      return text;
+    },
+    absent: undefined,
   },
   removeThreads: {
     ask: async (scope, { threadId }, store) =>

@@ -5,6 +5,7 @@ import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
 import { WORKER } from '../store/worker-scope.js';
 import { EVERY_ROW } from '../store/sql-filter.js';
 import { ThreadState, type StateSource } from './thread-state.js';
+import { ThreadReader } from '../store/thread/thread-reader.js';
 import { ThreadWriter } from '../store/thread/thread-writer.js';
 import { registerThreadRoutes } from './thread-routes.js';
 
@@ -18,7 +19,8 @@ beforeAll(() => {
     request.scope = { kind: 'caller', filter: EVERY_ROW };
   });
   const threads = new ThreadWriter(store.sql);
-  const parts = { sql: store.sql, threads, clock: systemClock, traces: undefined };
+  const reader = new ThreadReader(store.sql);
+  const parts = { sql: store.sql, threads, reader, clock: systemClock, traces: undefined };
   const hosts: StateSource = { ask: async (kind) => JSON.stringify({ kind }) };
   const states = {
     ...parts,

@@ -15,9 +15,9 @@ import { countThreads } from '../store/thread/count-threads.js';
 import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
 import { setThreadTtl } from '../store/ttl/set-thread-ttl.js';
 import { createThread } from '../store/thread/create-thread.js';
-import { getThreadText } from '../store/thread/get-thread-text.js';
 import { patchThread } from '../store/thread/patch-thread.js';
 import { searchThreads } from '../store/thread/search-threads.js';
+import type { ThreadReader } from '../store/thread/thread-reader.js';
 import { scopeOf } from './caller-scope.js';
 import { eraseThread, registerEraseRoutes, type EraseParts } from './erase-routes.js';
 import { extraction, extractValues } from './extract-values.js';
@@ -123,6 +123,7 @@ function beforeOf(before: z.infer<typeof history>['before']): Record<string, unk
 
 export interface ThreadRouteParts extends EraseParts {
   readonly state: ThreadState;
+  readonly reader: Pick<ThreadReader, 'read'>;
   readonly clock: Clock;
 }
 
@@ -145,11 +146,11 @@ async function withTtl(
 /** Routes about threads and their states. */
 export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRouteParts): void {
   const { sql, clock } = parts;
-  app.post('/threads', access('threads:create'), async (request) => {
+  app.post('/threads', access('threads:create'), async (request, reply) => {
     const { thread_id, metadata, if_exists, ttl, supersteps } = parseBody(creation, request.body);
     const threadId = thread_id?.toLowerCase() ?? uuid7(clock.now());
     if (!thread_id && !ttl && !supersteps?.length)
-      return parts.threads.create(scopeOf(request), threadId, metadata ?? {});
+      return asJson(reply, await parts.threads.create(scopeOf(request), threadId, metadata ?? {}));
     const create = (within: Sql): Promise<WireThread> =>
       createThread(scopeOf(request), within, threadId, metadata ?? {}, if_exists ?? 'raise', ttlOf(ttl));
     if (!supersteps?.length) return create(sql);
@@ -185,8 +186,9 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
   app.get('/threads/:thread_id', access('threads:read'), async (request, reply) => {
     const { include } = parseInput(inclusion, request.query, 'query');
     const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
-    const more = include ? { ttl: (await findThreadTtl(scope, sql, threadId)) ?? null } : {};
-    return asJson(reply, await getThreadText(scope, sql, threadId, more));
+    const ttl = include ? ((await findThreadTtl(scope, sql, threadId)) ?? null) : undefined;
+    const text = await parts.reader.read(scope, threadId);
+    return asJson(reply, ttl === undefined ? text : `${text.slice(0, -1)},"ttl":${JSON.stringify(ttl)}}`);
   });
   app.patch('/threads/:thread_id', access('threads:update'), async (request, reply) => {
     const { metadata, ttl } = parseBody(change, request.body);

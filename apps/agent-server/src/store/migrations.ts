@@ -1,9 +1,11 @@
 import type { Migration } from '#lib/postgres';
 import { CANCEL_RUN } from './functions/cancel-run.js';
 import { CLAIM_LIMITED_RUNS } from './functions/claim-limited-runs.js';
+import { CREATE_THREADS } from './functions/create-threads.js';
 import { FINISH_RUN } from './functions/finish-run.js';
 import { FINISH_RUNS } from './functions/finish-runs.js';
 import { REMOVE_THREAD } from './functions/remove-thread.js';
+import { READ_THREADS } from './functions/read-threads.js';
 import { REMOVE_THREADS } from './functions/remove-threads.js';
 import { SEARCHABLE } from './functions/searchable.js';
 import { SUBMIT_RUN } from './functions/submit-run.js';
@@ -161,4 +163,9 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 19, name: 'groups of runs on threads', sql: [SUBMIT_RUNS, FINISH_RUNS].join('\n') },
   { version: 20, name: 'groups of threads', sql: REMOVE_THREADS },
   { version: 21, name: 'bounds of groups of threads', sql: REMOVE_THREADS },
+  {
+    version: 22,
+    name: 'reading of groups of threads',
+    sql: [CREATE_THREADS, READ_THREADS, REMOVE_THREADS].join('\n'),
+  },
 ];

@@ -220,7 +220,7 @@ describe('a new row', () => {
     await submitRun(alice, sql, serverOf('one'), run, queueing({ newThread: mine }));
     expect(await findThread(alice, sql, run.threadId)).toMatchObject({ metadata: mine });
     expect(await createThread(alice, sql, newId(), mine, 'raise')).toMatchObject({ metadata: mine });
-    expect(await threads.create(alice, newId(), mine)).toMatchObject({ metadata: mine });
+    expect(JSON.parse(await threads.create(alice, newId(), mine))).toMatchObject({ metadata: mine });
     expect(await createCron(alice, sql, cronWith(mine), CRON_LIMITS)).toMatchObject({ metadata: mine });
     expect(await createAssistant(alice, sql, assistantWith(mine), 'raise')).toMatchObject({ metadata: mine });
     expect(await answerOf(requireAdmitted(alice, sql, mine, 'Thread'))).toBeUndefined();

@@ -20,8 +20,9 @@ async function transactions(): Promise<number> {
 }
 
 async function newThreads(writer: ThreadWriter, count: number, metadata = {}): Promise<string[]> {
-  const threads = Array.from({ length: count }, () => writer.create(WORKER, newId(), metadata));
-  return (await Promise.all(threads)).map(({ thread_id }) => thread_id);
+  const ids = Array.from({ length: count }, newId);
+  await Promise.all(ids.map((threadId) => writer.create(WORKER, threadId, metadata)));
+  return ids;
 }
 
 function codeOf(done: Promise<unknown>): Promise<string> {

@@ -2,7 +2,6 @@ import type { JsonObject } from '#lib/json';
 import { Batch } from '../batch.js';
 import { inCompany } from '../in-company.js';
 import { jsonText } from '../json-text.js';
-import type { WireThread } from '../row/thread-row.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { WORKER } from '../worker-scope.js';
@@ -22,7 +21,7 @@ const MAX_REMOVALS = 16;
  * that leaves out goes alone, where it waits for whoever holds the thread and fails by itself.
  */
 export class ThreadWriter {
-  readonly #creations: Batch<NewThread, WireThread | undefined>;
+  readonly #creations: Batch<NewThread, string | undefined>;
   readonly #removals: Batch<ThreadRemoval, boolean>;
 
   constructor(private readonly sql: Sql) {
@@ -38,11 +37,12 @@ export class ThreadWriter {
 
   /**
    * @param threadId just made: of a thread that cannot exist
+   * @returns the thread as JSON text
    * @throws PublicError `forbidden` for metadata outside of the scope
    */
-  async create(scope: Scope, threadId: string, metadata: JsonObject): Promise<WireThread> {
+  async create(scope: Scope, threadId: string, metadata: JsonObject): Promise<string> {
     const created = await this.#creations.add({ scope, threadId, metadata });
-    return created ?? createThread(scope, this.sql, threadId, metadata, 'raise');
+    return created ?? JSON.stringify(await createThread(scope, this.sql, threadId, metadata, 'raise'));
   }
 
   /**
