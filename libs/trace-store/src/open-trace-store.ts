@@ -35,6 +35,7 @@ import { dropAndNoteOverdue } from './ingestion/note-overdue.js';
 import { IngestProblemTable } from './problem/ingest-problem-table.js';
 import { PostgresExportSource } from './export/postgres-export-source.js';
 import { PriceTable } from './price/price-table.js';
+import { RunPricing } from './price/run-pricing.js';
 import { ProjectDirectory } from './project/project-directory.js';
 import { ProjectTable } from './project/project-table.js';
 import { ShareTable } from './share/share-table.js';
@@ -72,12 +73,13 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   const directory = new ProjectDirectory(projects, clock);
   const remover = new RunRemover(pool, payloads);
   const tiers = new ProjectTiers(clock);
+  const pricing = new RunPricing(clock);
   const ingestion = new Ingestion(
     pool,
     new DayPartitions(pool, options.maxMonthsAhead),
     directory,
     payloads,
-    { log, waiting, remover, tiers },
+    { log, waiting, remover, tiers, pricing },
   );
 
   const problems = new IngestProblemTable({ pool, projects, log, clock });
@@ -115,7 +117,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     ...datasetsInTurns(pool, turns, options),
     shares: sharesInTurns(new ShareTable(pool), turns),
     retention: retentionInTurns(pool, turns, () => tiers.forget()),
-    prices: pricesInTurns(new PriceTable(pool, () => {}), turns),
+    prices: pricesInTurns(new PriceTable(pool, (tenantId) => pricing.forget(tenantId)), turns),
     apiKeys: keysInTurns(new ApiKeyTable(control, keyPool, options.maxApiKeys), turns),
     exportProgress: new ExportProgressTable(queryInTurns(pool, turns)),
     exportSource: new PostgresExportSource(pool, payloads),

@@ -12,6 +12,7 @@ import {
   UUID,
   WHOLE,
 } from '../wire/shape.js';
+import { UsageV2Answer } from '../trace/usage-answer.js';
 
 /** A thread as the first wire has it: what traces of the same thread id add up to. */
 export class RunGroupAnswer {
@@ -63,7 +64,7 @@ export class ThreadsPageAnswer {
 }
 
 /** The root of a trace, with the fields that `selects` names. */
-export class ThreadTraceAnswer {
+export class ThreadTraceAnswer extends UsageV2Answer {
   @Answered(UUID) readonly trace_id: string;
   @Perhaps(TEXT) readonly thread_id?: string;
   @Perhaps(TEXT) readonly name?: string;
@@ -74,12 +75,6 @@ export class ThreadTraceAnswer {
   @Perhaps(JSON_VALUE) readonly inputs?: unknown;
   @Perhaps(JSON_VALUE) readonly outputs?: unknown;
   @Perhaps(orNull(TEXT)) readonly error?: string | null;
-  @Perhaps(WHOLE) readonly total_tokens?: number;
-  @Perhaps(WHOLE) readonly prompt_tokens?: number;
-  @Perhaps(WHOLE) readonly completion_tokens?: number;
-  @Perhaps(orNull(NUMBER)) readonly total_cost?: number | null;
-  @Perhaps(orNull(NUMBER)) readonly prompt_cost?: number | null;
-  @Perhaps(orNull(NUMBER)) readonly completion_cost?: number | null;
 }
 
 export class ThreadTracesAnswer {

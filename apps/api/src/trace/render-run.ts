@@ -117,6 +117,11 @@ export const RUN_FIELDS: RunFields = new Map<string, RunField>([
   ['total_cost', { of: (row) => row.totalCost }],
   ['prompt_cost', { of: (row) => row.promptCost }],
   ['completion_cost', { of: (row) => row.completionCost }],
+  ['prompt_token_details', { of: (row) => row.usageDetails?.promptTokens }],
+  ['completion_token_details', { of: (row) => row.usageDetails?.completionTokens }],
+  ['prompt_cost_details', { of: (row) => row.usageDetails?.promptCosts }],
+  ['completion_cost_details', { of: (row) => row.usageDetails?.completionCosts }],
+  ['price_model_id', { of: (row) => row.priceId }],
   ['feedback_stats', { stats: 'feedback' }],
   ['reference_example_id', { of: (row) => row.referenceExampleId }],
   ['trace_tier', { of: (row) => row.traceTier || 'longlived' }],
@@ -136,8 +141,6 @@ export const RUN_FIELDS: RunFields = new Map<string, RunField>([
 
 /** What `select` may name beside them: clients ask for these, and here they have no value. */
 const WITHOUT_VALUE = [
-  'completion_cost_details',
-  'completion_token_details',
   'inputs_preview',
   'inputs_s3_urls',
   'last_queued_at',
@@ -145,9 +148,6 @@ const WITHOUT_VALUE = [
   'messages',
   'outputs_preview',
   'outputs_s3_urls',
-  'price_model_id',
-  'prompt_cost_details',
-  'prompt_token_details',
   'reference_dataset_id',
   'trace_first_received_at',
   'trace_max_start_time',

@@ -10,6 +10,7 @@ import {
   type Shape,
   TEXT,
   textList,
+  textMap,
   TIME,
   UUID,
   WHOLE,
@@ -77,6 +78,14 @@ const RUN_SHAPES: Readonly<Record<string, readonly [shape: Shape, about?: string
   total_cost: [orNull(TEXT), 'Decimal'],
   prompt_cost: [orNull(TEXT), 'Decimal'],
   completion_cost: [orNull(TEXT), 'Decimal'],
+  prompt_token_details: [orNull({ type: 'object', additionalProperties: WHOLE }), 'Tokens by kind'],
+  completion_token_details: [orNull({ type: 'object', additionalProperties: WHOLE }), 'Likewise'],
+  prompt_cost_details: [orNull(textMap()), 'Decimals by kind of tokens'],
+  completion_cost_details: [orNull(textMap()), 'Likewise'],
+  price_model_id: [
+    orNull(UUID),
+    'The row of the price table that its costs are from; null for those that its sender gave',
+  ],
   feedback_stats: [
     JSON_VALUE,
     'By key: n, avg, stdev, min, max and errors; values with the 20 most frequent texts, samples of comments and sources',

@@ -7,6 +7,18 @@ function cost(text: string | undefined): number | null {
   return text === undefined ? null : Number(text);
 }
 
+type ByKind<T> = Readonly<Record<string, T>> | undefined;
+
+function raw(byKind: ByKind<number>): object | null {
+  return byKind ? { raw: byKind } : null;
+}
+
+function rawCosts(byKind: ByKind<string>): object | null {
+  return raw(
+    byKind && Object.fromEntries(Object.entries(byKind).map(([kind, text]) => [kind, Number(text)])),
+  );
+}
+
 function urlsByName(attachments: AttachmentLinks): object {
   return Object.fromEntries([...attachments].map(([name, url]) => [name, url.presigned_url]));
 }
@@ -47,6 +59,17 @@ export const SELECTS: ReadonlyMap<string, readonly [name: string, RunField]> = n
   ['TOTAL_COST', ['total_cost', { of: (row) => cost(row.totalCost) }]],
   ['PROMPT_COST', ['prompt_cost', { of: (row) => cost(row.promptCost) }]],
   ['COMPLETION_COST', ['completion_cost', { of: (row) => cost(row.completionCost) }]],
+  ['PROMPT_TOKEN_DETAILS', ['prompt_token_details', { of: (row) => raw(row.usageDetails?.promptTokens) }]],
+  [
+    'COMPLETION_TOKEN_DETAILS',
+    ['completion_token_details', { of: (row) => raw(row.usageDetails?.completionTokens) }],
+  ],
+  ['PROMPT_COST_DETAILS', ['prompt_cost_details', { of: (row) => rawCosts(row.usageDetails?.promptCosts) }]],
+  [
+    'COMPLETION_COST_DETAILS',
+    ['completion_cost_details', { of: (row) => rawCosts(row.usageDetails?.completionCosts) }],
+  ],
+  ['PRICE_MODEL_ID', ['price_model_id', { of: (row) => row.priceId }]],
   ['TAGS', ['tags', { of: (row) => row.tags }]],
   ['APP_PATH', ['app_path', RUN_FIELDS.get('app_path') ?? withoutValue]],
   ['FEEDBACK_STATS', ['feedback_stats', { stats: 'feedback' }]],
@@ -57,11 +80,6 @@ export const SELECTS: ReadonlyMap<string, readonly [name: string, RunField]> = n
     'INPUTS_PREVIEW',
     'OUTPUTS_PREVIEW',
     'REFERENCE_DATASET_ID',
-    'PROMPT_TOKEN_DETAILS',
-    'COMPLETION_TOKEN_DETAILS',
-    'PROMPT_COST_DETAILS',
-    'COMPLETION_COST_DETAILS',
-    'PRICE_MODEL_ID',
     'THREAD_EVALUATION_TIME',
     'LAST_QUEUED_AT',
     'SHARE_URL',

@@ -11,9 +11,9 @@ import {
   textList,
   TIME,
   UUID,
-  WHOLE,
 } from '../wire/shape.js';
 import { SelectedRunAnswer } from './run-answer.js';
+import { UsageV2Answer } from './usage-answer.js';
 
 export class CursorsAnswer {
   @Answered(orNull(TEXT), 'cursor of the next page; null when there is none') readonly next: string | null;
@@ -30,7 +30,7 @@ export class RunsPageAnswer {
 }
 
 /** A run on the second wire, with the fields that `selects` names. */
-export class RunV2Answer {
+export class RunV2Answer extends UsageV2Answer {
   @Perhaps(UUID) readonly id?: string;
   @Perhaps(TEXT) readonly name?: string;
   @Perhaps(TEXT) readonly run_type?: string;
@@ -53,12 +53,12 @@ export class RunV2Answer {
   @Perhaps(TEXT) readonly dotted_order?: string;
   @Perhaps(FLAG) readonly is_root?: boolean;
   @Perhaps(orNull(UUID)) readonly reference_example_id?: string | null;
-  @Perhaps(WHOLE) readonly total_tokens?: number;
-  @Perhaps(WHOLE) readonly prompt_tokens?: number;
-  @Perhaps(WHOLE) readonly completion_tokens?: number;
-  @Perhaps(orNull(NUMBER)) readonly total_cost?: number | null;
-  @Perhaps(orNull(NUMBER)) readonly prompt_cost?: number | null;
-  @Perhaps(orNull(NUMBER)) readonly completion_cost?: number | null;
+  @Perhaps(JSON_VALUE, 'Tokens by kind, as raw; null without any') readonly prompt_token_details?: unknown;
+  @Perhaps(JSON_VALUE, 'Likewise') readonly completion_token_details?: unknown;
+  @Perhaps(JSON_VALUE, 'Dollars by kind, as raw; null without any') readonly prompt_cost_details?: unknown;
+  @Perhaps(JSON_VALUE, 'Likewise') readonly completion_cost_details?: unknown;
+  @Perhaps(orNull(UUID), 'The row of the price table that its costs are from') readonly price_model_id?:
+    string | null;
   @Perhaps(textList()) readonly tags?: readonly string[];
   @Perhaps(TEXT) readonly app_path?: string;
   @Perhaps(JSON_VALUE, 'URL of each attachment by its name; null without any')

@@ -38,6 +38,7 @@ import {
 } from './run-group.js';
 import { claimPlaces, findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
 import type { ProjectTiers } from '../retention/project-tiers.js';
+import type { RunPricing } from '../price/run-pricing.js';
 import type { RunRemover } from '../run/remove-runs.js';
 import { newRunRows, type ParentRow, selectParents } from '../run/run-table.js';
 import type { RunPlace } from '../run/run-place.js';
@@ -97,6 +98,7 @@ export interface IngestionOptions {
   readonly waiting: WaitingRoom;
   readonly remover: Pick<RunRemover, 'removeAt'>;
   readonly tiers: ProjectTiers;
+  readonly pricing: RunPricing;
 }
 
 /**
@@ -117,14 +119,15 @@ export class Ingestion {
     private readonly payloads: PayloadStore,
     private readonly options: IngestionOptions,
   ) {
-    this.#changer = new RunChanger(payloads);
+    this.#changer = new RunChanger(payloads, options.pricing);
     this.#placer = new RunPlacer(pool);
   }
 
   /** @param onlyProject name of the one project that the sender may write into */
   async ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult> {
     const report = new IngestReport();
-    const { operations, refused } = await parseBatch(batch, report);
+    const book = await this.options.pricing.book(this.pool, tenantId);
+    const { operations, refused } = await parseBatch(batch, report, book.members);
     const groups = groupByRun(operations);
     const written = await this.#retry(async () => {
       const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject, groups) };
@@ -370,7 +373,11 @@ export class Ingestion {
       const changes = [...posts, ...early, ...patches].map(({ change }) => change);
       return buildRun(place, changes, { parentOrder, traceTier: tierOf(place.projectId) });
     });
-    const rows = runs.map(({ row }) => row);
+    const rows = await this.options.pricing.priced(
+      client,
+      tenantId,
+      runs.map(({ row }) => row),
+    );
     const copies = [
       newRunRows(rows),
       this.payloads.newRows(runs.map(({ row, payloads }) => ({ place: row, payloads }))),

@@ -42,7 +42,16 @@ export function newRun(identity: RunIdentity, first: RunChange): RunRow {
     totalCost: undefined,
     promptCost: undefined,
     completionCost: undefined,
+    priceId: undefined,
+    usageDetails: undefined,
+    model: undefined,
+    modelMember: undefined,
+    provider: undefined,
   };
+}
+
+function modelOf({ model, modelMember: member }: RunRow): RunChange['model'] {
+  return model === undefined ? undefined : { model, member };
 }
 
 function statusAfter(row: RunRow, change: RunChange, endTime: Instant | undefined): RunStatus {
@@ -63,6 +72,7 @@ export function mergeRun(row: RunRow, change: RunChange): RunRow {
     return next !== undefined && (wins || isMissing) ? next : old;
   }
   const { usage } = change;
+  const model = pick(modelOf(row), change.model);
   const endTime = pick(row.endTime, change.endTime);
   return {
     ...row,
@@ -85,6 +95,9 @@ export function mergeRun(row: RunRow, change: RunChange): RunRow {
     totalCost: pick(row.totalCost, usage?.totalCost),
     promptCost: pick(row.promptCost, usage?.promptCost),
     completionCost: pick(row.completionCost, usage?.completionCost),
+    usageDetails: pick(row.usageDetails, usage?.details),
+    ...{ model: model?.model, modelMember: model?.member },
+    provider: pick(row.provider, change.provider),
   };
 }
 

@@ -22,8 +22,13 @@ export interface ParsedBatch {
 /**
  * Reads the operations of a batch.
  * @param report gets what cannot be stored as it came
+ * @param members that may name the model of a run
  */
-export async function parseBatch(batch: RunBatch, report: IngestReport): Promise<ParsedBatch> {
+export async function parseBatch(
+  batch: RunBatch,
+  report: IngestReport,
+  members: readonly string[],
+): Promise<ParsedBatch> {
   const operations: ParsedOperation[] = [];
   const refused: FieldProblem[] = [];
   let cost = 0;
@@ -34,7 +39,7 @@ export async function parseBatch(batch: RunBatch, report: IngestReport): Promise
         await setImmediate();
         cost = 0;
       }
-      const parsed = parseOperation(kind, operation);
+      const parsed = parseOperation(kind, operation, members);
       if ('change' in parsed) {
         operations.push({ change: parsed.change, operation });
         report.note(parsed.change, parsed.notes);

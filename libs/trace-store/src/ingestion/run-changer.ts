@@ -7,6 +7,7 @@ import { replacePairs } from '../run/run-pairs.js';
 import type { RunPlace } from '../run/run-place.js';
 import { selectRuns, updateRuns } from '../run/run-table.js';
 import type { RunRow } from '../run/stored-run.js';
+import type { RunPricing } from '../price/run-pricing.js';
 import { recordChange } from '../statistics/run-statistics-table.js';
 import type { OwnProject } from './own-project.js';
 import { metadataPairs } from './metadata-pairs.js';
@@ -40,7 +41,10 @@ type KnownRun = readonly [group: Pick<RunGroup, 'operations'>, place: RunPlace];
  * waiting updates are read, so each is merged once. What a process that died did not look for, `settleMissed` finds.
  */
 export class RunChanger {
-  constructor(private readonly payloads: PayloadStore) {}
+  constructor(
+    private readonly payloads: PayloadStore,
+    private readonly pricing: Pick<RunPricing, 'repriced'>,
+  ) {}
 
   /** @returns groups whose run is not known */
   async change<G extends RunGroup>(
@@ -131,17 +135,13 @@ export class RunChanger {
       updates.map(({ row, fill }) => ({ place: row, payloads: fill })),
     );
     const touched = new Set([...replaced, ...filled].map(({ place }) => runKey(place)));
-    await updateRuns(
-      client,
-      tenantId,
-      updates.map(({ row }) => row),
-      (row) => touched.has(runKey(row)),
-    );
+    const after = await this.pricing.repriced(client, tenantId, updates);
+    await updateRuns(client, tenantId, after, (row) => touched.has(runKey(row)));
     await recordChange(
       client,
       tenantId,
       updates.map(({ before }) => before),
-      updates.map(({ row }) => row),
+      after,
     );
     // one list after the other: a run may be in both
     for (const changed of [replaced, filled])

@@ -1,6 +1,7 @@
 import type { Instant } from '#lib/time';
 import type { TraceTier } from '../retention/trace-tier.js';
 import { mergePayloads, mergeRun, newRun } from './merge-run.js';
+import { withoutPrice } from '../price/price-run.js';
 import type { RunChange } from '../wire/run-change.js';
 import type { RunOperation } from '../wire/run-operation.js';
 import type { RunPlace } from '../run/run-place.js';
@@ -107,9 +108,9 @@ export function buildRun(
   return { row: { ...row, traceTier: row.traceTier || traceTier }, payloads };
 }
 
-/** The run after the group's operations. */
+/** The run after the group's operations, without costs that are from the price table. */
 export function changeRun(before: RunRow, changes: readonly RunChange[]): RunUpdate {
-  let row = before;
+  let row = withoutPrice(before);
   let replace: RunPayloads = {};
   let fill: RunPayloads = {};
   for (const change of changes) {

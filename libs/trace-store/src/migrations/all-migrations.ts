@@ -9,6 +9,7 @@ import { feedbackTokens } from './feedback-tokens.js';
 import { ingestProblemTables } from './ingest-problem-tables.js';
 import { modelPrices } from './model-prices.js';
 import { payloadPairs, runIndexes, runKeysByTime, runSearch } from './run-search.js';
+import { runPrices } from './run-prices.js';
 import { runStatistics, runStatisticsFilling } from './run-statistics.js';
 import { projectDeletions } from './project-deletions.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
@@ -51,5 +52,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     examplePayloads,
     modelPrices,
     waitingByProject,
+    runPrices,
   ];
 }

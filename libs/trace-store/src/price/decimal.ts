@@ -1,5 +1,7 @@
 /** Digits after the point that a price of a token may have: a hundredth of a cent for 10,000 million tokens is seen. */
 const PRICE_DIGITS = 15;
+/** Those that a cost of a run has. */
+const COST_DIGITS = 10;
 /** Dollars for a token. */
 const MOST = 1_000;
 
@@ -30,9 +32,31 @@ function plainPrice(text: string): string | undefined {
   return units <= BigInt(MOST) * 10n ** BigInt(PRICE_DIGITS) ? plainText(units) : undefined;
 }
 
+/** A price in units of 1e-15. @param text as `parsePrice` answers it */
+export function priceUnits(text: string): bigint {
+  const [whole = '0', part = ''] = text.split('.');
+  return BigInt(whole + part.slice(0, PRICE_DIGITS).padEnd(PRICE_DIGITS, '0'));
+}
+
 /** Units of 1e-15 as a decimal without zeros at its end. */
-function plainText(units: bigint): string {
+export function plainText(units: bigint): string {
   const digits = String(units).padStart(PRICE_DIGITS + 1, '0');
   const part = digits.slice(-PRICE_DIGITS).replace(/0+$/, '');
   return `${digits.slice(0, -PRICE_DIGITS)}${part === '' ? '' : `.${part}`}`;
+}
+
+const PER_COST_UNIT = 10n ** BigInt(PRICE_DIGITS - COST_DIGITS);
+/** NUMERIC(18,10) holds less. */
+const MOST_COST = 10n ** 18n;
+
+/** Units of 1e-15 in those of a cost, 1e-10, rounded half up. */
+export function costUnits(units: bigint): bigint {
+  return (units + PER_COST_UNIT / 2n) / PER_COST_UNIT;
+}
+
+/** The text of a cost with its ten digits after the point; undefined where the column cannot hold it. */
+export function costText(units: bigint): string | undefined {
+  if (units >= MOST_COST) return undefined;
+  const digits = String(units).padStart(COST_DIGITS + 1, '0');
+  return `${digits.slice(0, -COST_DIGITS)}.${digits.slice(-COST_DIGITS)}`;
 }

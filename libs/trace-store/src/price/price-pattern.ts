@@ -2,7 +2,7 @@ import type { RE2JS } from 're2js';
 import { errorText } from '#lib/errors';
 
 /** A pattern that is matched in time linear in the text, whatever it is. */
-interface PricePattern {
+export interface PricePattern {
   /** What looking at a character may cost, in steps. */
   readonly size: number;
   isIn(text: string): boolean;

@@ -61,7 +61,7 @@ async function ownPrices(db: Queryable, tenantId: string): Promise<readonly Mode
 }
 
 /** Every row that counts for a tenant: its own, and those of the platform that it has no version of. */
-async function pricesOf(db: Queryable, tenantId: string): Promise<readonly ModelPrice[]> {
+export async function pricesOf(db: Queryable, tenantId: string): Promise<readonly ModelPrice[]> {
   const own = await ownPrices(db, tenantId);
   const replaced = new Set(own.map(({ id }) => id));
   return [...own, ...BUILT_IN_PRICES.filter(({ id }) => !replaced.has(id))];

@@ -1,6 +1,7 @@
 import { type Connection, CopyBinaryWriter, type CopyPart, type Queryable, textTypes } from '#lib/postgres';
 import { formatInstant, type Instant, parseInstant } from '#lib/time';
 import { timeBounds, type RunPlace } from './run-place.js';
+import type { UsageDetails } from '../usage/usage-details.js';
 import type { RunRow, RunStatus } from './stored-run.js';
 
 /** Order of `writeRow`. */
@@ -29,6 +30,11 @@ const COLUMNS = [
   'total_cost',
   'prompt_cost',
   'completion_cost',
+  'price_id',
+  'usage_details',
+  'model',
+  'model_member',
+  'provider',
 ] as const;
 
 type Lists = 'parent_run_ids' | 'tags';
@@ -36,6 +42,10 @@ type Lists = 'parent_run_ids' | 'tags';
 type TextRow = Readonly<
   Record<Exclude<(typeof COLUMNS)[number], Lists>, string | null> & Record<Lists, readonly string[]>
 >;
+
+function detailsText({ usageDetails }: RunRow): string | undefined {
+  return usageDetails && JSON.stringify(usageDetails);
+}
 
 function writeRow(writer: CopyBinaryWriter, row: RunRow): void {
   writer
@@ -63,7 +73,12 @@ function writeRow(writer: CopyBinaryWriter, row: RunRow): void {
     .text(row.threadId)
     .numeric(row.totalCost)
     .numeric(row.promptCost)
-    .numeric(row.completionCost);
+    .numeric(row.completionCost)
+    .uuid(row.priceId)
+    .text(detailsText(row))
+    .text(row.model)
+    .text(row.modelMember)
+    .text(row.provider);
 }
 
 /** Rows to be added, whose keys were won in `run_keys` before. */
@@ -90,6 +105,11 @@ const CHANGING = [
   'total_cost',
   'prompt_cost',
   'completion_cost',
+  'price_id',
+  'usage_details',
+  'model',
+  'model_member',
+  'provider',
 ] as const;
 
 function changing(table: 'r' | 'v'): string {
@@ -103,7 +123,8 @@ FROM jsonb_to_recordset($4::jsonb) AS v(
   project_id uuid, start_time timestamptz, id uuid, trace_id uuid, has_new_payloads boolean,
   end_time timestamptz, first_token_time timestamptz, name text, run_type text, status text, tags text[],
   thread_id text, reference_example_id uuid, trace_tier text, total_tokens bigint, prompt_tokens bigint,
-  completion_tokens bigint, total_cost numeric, prompt_cost numeric, completion_cost numeric)
+  completion_tokens bigint, total_cost numeric, prompt_cost numeric, completion_cost numeric,
+  price_id uuid, usage_details text, model text, model_member text, provider text)
 WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3
   AND r.project_id = v.project_id AND r.start_time = v.start_time AND r.id = v.id AND r.trace_id = v.trace_id
   AND (v.has_new_payloads OR (${changing('r')}) IS DISTINCT FROM (${changing('v')}))`;
@@ -145,6 +166,11 @@ export async function updateRuns(
     total_cost: row.totalCost,
     prompt_cost: row.promptCost,
     completion_cost: row.completionCost,
+    price_id: row.priceId,
+    usage_details: detailsText(row),
+    model: row.model,
+    model_member: row.modelMember,
+    provider: row.provider,
   }));
   await db.query(UPDATE, [tenantId, ...timeBounds(rows), JSON.stringify(values)]);
 }
@@ -183,6 +209,11 @@ function parseRow(row: TextRow): RunRow {
     totalCost: row.total_cost ?? undefined,
     promptCost: row.prompt_cost ?? undefined,
     completionCost: row.completion_cost ?? undefined,
+    priceId: row.price_id ?? undefined,
+    usageDetails: row.usage_details === null ? undefined : (JSON.parse(row.usage_details) as UsageDetails),
+    model: row.model ?? undefined,
+    modelMember: row.model_member ?? undefined,
+    provider: row.provider ?? undefined,
   };
 }
 

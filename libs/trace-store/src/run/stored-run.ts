@@ -1,4 +1,5 @@
 import type { Instant } from '#lib/time';
+import type { UsageDetails } from '../usage/usage-details.js';
 
 export type RunStatus = 'pending' | 'success' | 'error' | 'interrupted';
 
@@ -30,6 +31,13 @@ export interface RunRow {
   readonly totalCost: string | undefined;
   readonly promptCost: string | undefined;
   readonly completionCost: string | undefined;
+  /** The row of the price table that costs are from; undefined for those of the sender. */
+  readonly priceId: string | undefined;
+  readonly usageDetails: UsageDetails | undefined;
+  /** The model that was called, as the sender names it, and the member that named it; without one `ls_model_name`. */
+  readonly model: string | undefined;
+  readonly modelMember: string | undefined;
+  readonly provider: string | undefined;
 }
 
 /** Payloads as stored: JSON text as it came, `error` as plain text. */

@@ -22,7 +22,9 @@ import type { RunChange } from './run-change.js';
 import { PAYLOAD_FIELDS, type PayloadField } from '../run/payload-field.js';
 import type { RunOperation } from './run-operation.js';
 import type { RunPayloads } from '../run/stored-run.js';
-import { cost, factsInExtra, firstTokenTime, usageInOutputs, usageOf } from './usage.js';
+import { factsInExtra } from './extra-facts.js';
+import { firstTokenTime, usageInOutputs, usageOf } from './usage.js';
+import { cost } from '../usage/usage-values.js';
 
 type Payloads = Partial<Record<PayloadField, Buffer>>;
 
@@ -124,6 +126,8 @@ interface Derived {
   readonly payloads: RunPayloads;
   readonly usage: RunChange['usage'];
   readonly threadId: string | undefined;
+  readonly model: RunChange['model'];
+  readonly provider: string | undefined;
   readonly firstTokenTime: Instant | undefined;
 }
 
@@ -164,9 +168,9 @@ function payloadsOf(reader: MemberReader, raw: Payloads): RunPayloads {
   return payloads;
 }
 
-function derive(reader: MemberReader, raw: Payloads): Derived {
+function derive(reader: MemberReader, raw: Payloads, members?: readonly string[]): Derived {
   const payloads = payloadsOf(reader, raw);
-  const facts = payloads.extra ? factsInExtra(payloads.extra) : {};
+  const facts = payloads.extra ? factsInExtra(payloads.extra, members) : {};
   return {
     payloads,
     usage:
@@ -174,6 +178,8 @@ function derive(reader: MemberReader, raw: Payloads): Derived {
       facts.usage ??
       usageOf(explicitUsage(reader.light)),
     threadId: facts.threadId,
+    model: facts.model,
+    provider: facts.provider,
     firstTokenTime: payloads.events && firstTokenTime(payloads.events),
   };
 }
@@ -247,8 +253,12 @@ interface Unparsed extends Partial<Pick<RunChange, 'id' | 'project'>> {
   readonly problems: readonly FieldProblem[];
 }
 
-/** Reads one operation of a batch. */
-export function parseOperation(kind: 'post' | 'patch', operation: RunOperation): Parsed | Unparsed {
+/** Reads one operation of a batch. @param members that may name the model, beside `ls_model_name` */
+export function parseOperation(
+  kind: 'post' | 'patch',
+  operation: RunOperation,
+  members?: readonly string[],
+): Parsed | Unparsed {
   const { place = [] } = operation;
   let parts: ReturnType<typeof split>;
   try {
@@ -274,7 +284,7 @@ export function parseOperation(kind: 'post' | 'patch', operation: RunOperation):
 
   if (kind === 'post') for (const name of ['name', 'run_type']) reader.require(name);
   checkOrder(reader, id, dottedOrder);
-  const derived = derive(reader, { ...parts.payloads, ...operation.fields });
+  const derived = derive(reader, { ...parts.payloads, ...operation.fields }, members);
   const change = {
     kind,
     place,

@@ -3,6 +3,7 @@ import type { Instant } from '#lib/time';
 import type { ProjectReference } from '../project/project-reference.js';
 import type { DottedOrder } from './dotted-order.js';
 import type { RunPayloads, RunStatus } from '../run/stored-run.js';
+import type { ModelFacts } from './extra-facts.js';
 import type { Usage } from './usage.js';
 
 /** One create or update of a run after parsing: what it says, and nothing about what it does not mention. */
@@ -26,5 +27,7 @@ export interface RunChange {
   readonly referenceExampleId: string | undefined;
   readonly traceTier: TraceTier | undefined;
   readonly usage: Usage | undefined;
+  readonly model: ModelFacts | undefined;
+  readonly provider: string | undefined;
   readonly payloads: RunPayloads;
 }

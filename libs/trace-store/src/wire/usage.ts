@@ -1,5 +1,8 @@
 import { OPEN_ARRAY, OPEN_OBJECT } from '#lib/json';
 import type { Instant } from '#lib/time';
+import { parseRange } from './parse-range.js';
+import { cacheTokensApart, type UsageDetails, usageDetailsOf } from '../usage/usage-details.js';
+import { cost, tokens } from '../usage/usage-values.js';
 import { parseWireTime } from './wire-time.js';
 import { eachItem, eachMember, type ByteRange } from './json-scanner.js';
 
@@ -11,28 +14,19 @@ export interface Usage {
   readonly promptCost?: string;
   readonly completionCost?: string;
   readonly totalCost?: string;
-}
-
-function tokens(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isSafeInteger(Math.round(value)) && value >= 0
-    ? Math.round(value)
-    : undefined;
-}
-
-const DECIMAL = /^\d{1,20}(\.\d{0,40})?(e[+-]?\d{1,3})?$/i;
-
-/** Costs are NUMERIC(18,10); what does not fit is dropped rather than rounded beyond recognition. */
-export function cost(value: unknown): string | undefined {
-  const number = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : value;
-  if (typeof number !== 'number' || !Number.isFinite(number) || number < 0 || number >= 1e8) return undefined;
-  return number.toFixed(10);
+  readonly details?: UsageDetails | undefined;
 }
 
 /** Reads `{input_tokens, output_tokens, total_tokens, input_cost, output_cost, total_cost}` and the older names. */
 export function usageOf(value: unknown): Usage | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const found = value as Readonly<Record<string, unknown>>;
-  const promptTokens = tokens(found['input_tokens']) ?? tokens(found['prompt_tokens']);
+  const apart = cacheTokensApart(found);
+  const counted = tokens(found['input_tokens']) ?? tokens(found['prompt_tokens']);
+  const promptTokens =
+    counted === undefined || !apart
+      ? counted
+      : counted + (apart['cache_read'] ?? 0) + (apart['cache_creation'] ?? 0);
   const completionTokens = tokens(found['output_tokens']) ?? tokens(found['completion_tokens']);
   const sum =
     promptTokens === undefined && completionTokens === undefined
@@ -45,16 +39,9 @@ export function usageOf(value: unknown): Usage | undefined {
     promptCost: cost(found['input_cost']) ?? cost(found['prompt_cost']),
     completionCost: cost(found['output_cost']) ?? cost(found['completion_cost']),
     totalCost: cost(found['total_cost']),
+    details: usageDetailsOf(found, apart),
   };
   return Object.values(usage).some((entry) => entry !== undefined) ? usage : undefined;
-}
-
-/** Facts are short. A long value is none, and building it would take many times the memory of its text. */
-const MAX_FACT_BYTES = 65_536;
-
-function parseRange(bytes: Buffer, range: ByteRange): unknown {
-  if (range.end - range.start > MAX_FACT_BYTES) return undefined;
-  return JSON.parse(bytes.toString('utf8', range.start, range.end));
 }
 
 /** Where langchain-core 0.3 leaves the usage of a message. */
@@ -135,35 +122,6 @@ function camelToSnake(value: unknown): unknown {
       entry,
     ]),
   );
-}
-
-export interface ExtraFacts {
-  readonly usage?: Usage;
-  readonly threadId?: string;
-}
-
-/** Names under which clients put the thread of a run into its metadata, first match wins. */
-const THREAD_NAMES = ['session_id', 'conversation_id', 'thread_id'];
-
-/** Usage and thread id from `extra.metadata`. Validates the JSON. */
-export function factsInExtra(extra: Buffer): ExtraFacts {
-  const threads = new Map<string, string>();
-  let usage: Usage | undefined;
-  if (extra[0] !== OPEN_OBJECT) return {};
-  eachMember(extra, 0, (name, range) => {
-    if (name !== 'metadata' || extra[range.start] !== OPEN_OBJECT) return;
-    eachMember(extra, range.start, (inner, innerRange) => {
-      if (inner === 'usage_metadata') usage = usageOf(parseRange(extra, innerRange));
-      else if (THREAD_NAMES.includes(inner)) {
-        const value = parseRange(extra, innerRange);
-        if (typeof value === 'string' && value !== '')
-          threads.set(inner, value.slice(0, 512).replaceAll('\0', '\uFFFD').toWellFormed());
-        else if (typeof value === 'number') threads.set(inner, String(value));
-      }
-    });
-  });
-  const threadName = THREAD_NAMES.find((name) => threads.has(name));
-  return { usage, threadId: threadName === undefined ? undefined : threads.get(threadName) };
 }
 
 /** Events of one run in which the first token is looked for; it comes right after the start. */

@@ -1,0 +1,112 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Instant } from '#lib/time';
+import { DEFAULT_MEMBERS, type ModelPrice } from './model-price.js';
+import { compilePattern, type PricePattern } from './price-pattern.js';
+
+/** The model of a run, as its sender names it. */
+export interface RunModel {
+  readonly model: string;
+  /** The member that named it; undefined for `ls_model_name`. */
+  readonly modelMember: string | undefined;
+  readonly provider: string | undefined;
+}
+
+interface Rule {
+  readonly price: ModelPrice;
+  readonly pattern: PricePattern;
+  readonly members: ReadonlySet<string>;
+}
+
+/** Models whose rules are remembered; a memory of more begins anew. */
+const MAX_KNOWN = 2_000;
+/** Steps of patterns that are taken for the models of one call, about a second, and before others have their turn. */
+const MAX_STEPS = 20_000_000;
+const STEPS_AT_ONCE = 200_000;
+
+function byPrecedence(one: ModelPrice, other: ModelPrice): number {
+  const ranks = [
+    Number(other.isOwn) - Number(one.isOwn),
+    Number(other.provider !== undefined) - Number(one.provider !== undefined),
+    compare(other.startTime, one.startTime),
+    compare(other.createdAt, one.createdAt),
+  ];
+  return ranks.find((rank) => rank !== 0) ?? 0;
+}
+
+/** Without a time comes first. */
+function compare(one: Instant | undefined, other: Instant | undefined): number {
+  if (one === other) return 0;
+  return one === undefined || (other !== undefined && one < other) ? -1 : 1;
+}
+
+/**
+ * Finds the price of a model: rows of the workspace before those of the platform, rows for the provider before those for
+ * any, later starts before earlier ones. Patterns are looked for once for each model, by `learn`.
+ */
+export class PriceBook {
+  readonly #rules: readonly Rule[];
+  /** By model, the rules that meet it, whenever they begin. */
+  readonly #known = new Map<string, readonly Rule[]>();
+  /** Members that may name a model, first match wins. */
+  readonly members: readonly string[];
+
+  private constructor(rules: readonly Rule[]) {
+    this.#rules = rules;
+    const own = rules.flatMap(({ price }) => price.matchPath);
+    this.members = [...new Set([...DEFAULT_MEMBERS, ...own])];
+  }
+
+  static async of(prices: readonly ModelPrice[]): Promise<PriceBook> {
+    const rules: Rule[] = [];
+    for (const price of prices.filter(({ isDisabled }) => !isDisabled).sort(byPrecedence)) {
+      const pattern = await compilePattern(price.matchPattern);
+      if (typeof pattern !== 'string') rules.push({ price, pattern, members: new Set(price.matchPath) });
+    }
+    return new PriceBook(rules);
+  }
+
+  /**
+   * Looks for the prices of models that were not seen before. There is an end to it: names that differ from run to run are
+   * left out after a second's work, and the next call goes on.
+   */
+  async learn(models: Iterable<RunModel>): Promise<void> {
+    const unknown = new Map<string, RunModel>();
+    for (const model of models) {
+      const key = keyOf(model);
+      if (!this.#known.has(key)) unknown.set(key, model);
+    }
+    const work = { steps: 0, pauseAt: STEPS_AT_ONCE };
+    for (const [key, model] of unknown) {
+      if (work.steps > MAX_STEPS) return;
+      const rules = await this.#rulesOf(model, work);
+      if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+      this.#known.set(key, rules);
+    }
+  }
+
+  /** @returns undefined where no row meets the model, and where it was not learnt */
+  find(model: RunModel, startTime: Instant): ModelPrice | undefined {
+    const rules = this.#known.get(keyOf(model)) ?? [];
+    return rules.find(({ price: { startTime: from } }) => from === undefined || from <= startTime)?.price;
+  }
+
+  async #rulesOf(model: RunModel, work: { steps: number; pauseAt: number }): Promise<readonly Rule[]> {
+    const found: Rule[] = [];
+    for (const rule of this.#rules) {
+      const { provider } = rule.price;
+      if (provider !== undefined && provider.toLowerCase() !== model.provider?.toLowerCase()) continue;
+      if (model.modelMember !== undefined && !rule.members.has(model.modelMember)) continue;
+      work.steps += rule.pattern.size * (model.model.length + 1);
+      if (work.steps > work.pauseAt) {
+        await setImmediate();
+        work.pauseAt = work.steps + STEPS_AT_ONCE;
+      }
+      if (rule.pattern.isIn(model.model)) found.push(rule);
+    }
+    return found;
+  }
+}
+
+function keyOf({ model, modelMember = '', provider = '' }: RunModel): string {
+  return `${modelMember}\0${provider}\0${model}`;
+}

@@ -1,0 +1,109 @@
+import type { Queryable } from '#lib/postgres';
+import type { Clock } from '#lib/time';
+import type { RunRow } from '../run/stored-run.js';
+import { BUILT_IN_PRICES } from './built-in-prices.js';
+import type { ModelPrice } from './model-price.js';
+import { PriceBook, type RunModel } from './price-book.js';
+import { isPricedAlike, modelToPrice, pricedRun, withoutPrice } from './price-run.js';
+import { pricesOf } from './price-table.js';
+
+/** Tenants whose prices are remembered; a memory of more begins anew. */
+const MAX_KNOWN = 1_000;
+/** Another process may change a price. */
+const KNOWN_FOR_MS = 30_000;
+
+interface KnownBook {
+  readonly book: PriceBook;
+  /** Of the rows that it was made of. */
+  readonly text: string;
+  untilMs: number;
+}
+
+/** A run before and after a change that left out what the price table had said of it. */
+interface ChangedRun {
+  readonly before: RunRow;
+  readonly row: RunRow;
+}
+
+/** Prices runs while they are stored. The table of a tenant is remembered, so that a batch costs no query for it. */
+export class RunPricing {
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #known = new Map<string, KnownBook>();
+  /** Of all tenants that have no row of their own. */
+  #shipped: Promise<PriceBook> | undefined;
+
+  constructor(clock: Pick<Clock, 'monotonicMs'>) {
+    this.#clock = clock;
+  }
+
+  /** What is remembered is read again. */
+  forget(tenantId: string): void {
+    const known = this.#known.get(tenantId);
+    if (known) known.untilMs = 0;
+  }
+
+  async book(db: Queryable, tenantId: string): Promise<PriceBook> {
+    const nowMs = this.#clock.monotonicMs();
+    const known = this.#known.get(tenantId);
+    if (known && known.untilMs > nowMs) return known.book;
+    const prices = await pricesOf(db, tenantId);
+    const text = textOf(prices);
+    const book = known?.text === text ? known.book : await this.#bookOf(prices);
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+    this.#known.set(tenantId, { book, text, untilMs: nowMs + KNOWN_FOR_MS });
+    return book;
+  }
+
+  /** New runs with their costs. */
+  async priced(db: Queryable, tenantId: string, rows: readonly RunRow[]): Promise<readonly RunRow[]> {
+    const models = rows.map(modelToPrice);
+    if (models.every((model) => model === undefined)) return rows;
+    const book = await this.book(db, tenantId);
+    await book.learn(models.filter((model) => model !== undefined));
+    return rows.map((row, at) => priced(row, models[at], book));
+  }
+
+  /** Changed runs with their costs: those that it was priced by before, unless something of that has changed. */
+  async repriced(db: Queryable, tenantId: string, runs: readonly ChangedRun[]): Promise<readonly RunRow[]> {
+    const kept = runs.map(({ before, row }) => {
+      const isKept = before.priceId !== undefined && modelToPrice(row) && isPricedAlike(before, row);
+      return isKept ? withPriceOf(before, row) : undefined;
+    });
+    const found = await this.priced(
+      db,
+      tenantId,
+      runs.filter((_run, at) => !kept[at]).map(({ row }) => row),
+    );
+    const rest = found.values();
+    return kept
+      .map((row, at) => row ?? rest.next().value ?? runs[at]?.row)
+      .filter((row) => row !== undefined);
+  }
+
+  /** The same with what the table says now, for runs whose costs are not their senders'. */
+  pricedAnew(db: Queryable, tenantId: string, rows: readonly RunRow[]): Promise<readonly RunRow[]> {
+    return this.priced(db, tenantId, rows.map(withoutPrice));
+  }
+
+  #bookOf(prices: readonly ModelPrice[]): Promise<PriceBook> {
+    if (prices.some(({ isOwn }) => isOwn)) return PriceBook.of(prices);
+    return (this.#shipped ??= PriceBook.of(BUILT_IN_PRICES));
+  }
+}
+
+function priced(row: RunRow, model: RunModel | undefined, book: PriceBook): RunRow {
+  const price = model && book.find(model, row.startTime);
+  return price ? pricedRun(row, price) : row;
+}
+
+function withPriceOf(
+  { totalCost, promptCost, completionCost, priceId, usageDetails }: RunRow,
+  row: RunRow,
+): RunRow {
+  return { ...row, totalCost, promptCost, completionCost, priceId, usageDetails };
+}
+
+function textOf(prices: readonly ModelPrice[]): string {
+  const own = prices.filter(({ isOwn }) => isOwn);
+  return JSON.stringify(own, (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
+}

@@ -1,0 +1,86 @@
+import { OPEN_OBJECT, QUOTE } from '#lib/json';
+import { DEFAULT_MEMBERS } from '../price/model-price.js';
+import { eachMember, type ByteRange } from './json-scanner.js';
+import { parseRange } from './parse-range.js';
+import { type Usage, usageOf } from './usage.js';
+
+/** The model that a run called, as its sender names it. */
+export interface ModelFacts {
+  readonly model: string;
+  /** The member that named it; undefined for `ls_model_name`. */
+  readonly member: string | undefined;
+}
+
+export interface ExtraFacts {
+  readonly usage?: Usage | undefined;
+  readonly threadId?: string | undefined;
+  readonly model?: ModelFacts | undefined;
+  readonly provider?: string | undefined;
+}
+
+/** Names under which clients put the thread of a run into its metadata, first match wins. */
+const THREAD_NAMES = ['session_id', 'conversation_id', 'thread_id'];
+
+/** A name of a model or a provider; what is longer is none. */
+const MAX_NAME = 200;
+/** An escape takes six bytes. */
+const MAX_NAME_BYTES = MAX_NAME * 6 + 2;
+
+function shortText(bytes: Buffer, { start, end }: ByteRange): string | undefined {
+  if (bytes[start] !== QUOTE || end - start > MAX_NAME_BYTES) return undefined;
+  const text = JSON.parse(bytes.toString('utf8', start, end)) as string;
+  if (text === '' || text.length > MAX_NAME) return undefined;
+  return text.replaceAll('\0', '\uFFFD').toWellFormed();
+}
+
+/** Keeps the model that comes first: of `ls_model_name`, of parameters of the call, of metadata. */
+class ModelSearch {
+  found: ModelFacts | undefined;
+  #rank = Number.POSITIVE_INFINITY;
+
+  constructor(private readonly members: readonly string[]) {}
+
+  look(bytes: Buffer, member: string, range: ByteRange, isMetadata: boolean): void {
+    const isOwn = isMetadata && member === 'ls_model_name';
+    const at = isOwn ? 0 : this.members.indexOf(member);
+    if (at < 0) return;
+    const rank = isOwn ? -1 : isMetadata ? this.members.length + at : at;
+    if (rank >= this.#rank) return;
+    const model = shortText(bytes, range);
+    if (model === undefined) return;
+    this.#rank = rank;
+    this.found = { model, member: isOwn ? undefined : member };
+  }
+}
+
+/**
+ * Usage, thread id, model and provider from `extra.metadata`; the model also from `extra.invocation_params`. Validates the
+ * JSON.
+ * @param members that may name the model beside `ls_model_name`, first match wins
+ */
+export function factsInExtra(extra: Buffer, members: readonly string[] = DEFAULT_MEMBERS): ExtraFacts {
+  const threads = new Map<string, string>();
+  const models = new ModelSearch(members);
+  let usage: Usage | undefined;
+  let provider: string | undefined;
+  if (extra[0] !== OPEN_OBJECT) return {};
+  eachMember(extra, 0, (name, range) => {
+    if (extra[range.start] !== OPEN_OBJECT) return;
+    if (name === 'invocation_params')
+      eachMember(extra, range.start, (inner, at) => models.look(extra, inner, at, false));
+    if (name !== 'metadata') return;
+    eachMember(extra, range.start, (inner, innerRange) => {
+      if (inner === 'usage_metadata') usage = usageOf(parseRange(extra, innerRange));
+      else if (inner === 'ls_provider') provider = shortText(extra, innerRange);
+      else if (THREAD_NAMES.includes(inner)) {
+        const value = parseRange(extra, innerRange);
+        if (typeof value === 'string' && value !== '')
+          threads.set(inner, value.slice(0, 512).replaceAll('\0', '\uFFFD').toWellFormed());
+        else if (typeof value === 'number') threads.set(inner, String(value));
+      } else models.look(extra, inner, innerRange, true);
+    });
+  });
+  const threadName = THREAD_NAMES.find((name) => threads.has(name));
+  const threadId = threadName === undefined ? undefined : threads.get(threadName);
+  return { usage, threadId, model: models.found, provider };
+}
