@@ -3,7 +3,14 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
-import { limitServer, SERVER_LIMITS, serverOptions, type ServerLimits } from '#lib/http';
+import {
+  boundConnections,
+  ConnectionRoom,
+  limitServer,
+  SERVER_LIMITS,
+  serverOptions,
+  type ServerLimits,
+} from '#lib/http';
 import { knownMethod, type Logger, metrics, recordCuts, statusClass } from '#lib/telemetry';
 import { systemClock, type Clock } from '#lib/time';
 import { sendXml } from './exchange.js';
@@ -80,7 +87,15 @@ export async function startObjectStore(options: EmbeddedObjectStoreOptions): Pro
     },
   );
   limitServer(server, { limits, clock, onCut: recordCuts(log, 'object store') });
-  server.maxConnections = MAX_CONNECTIONS;
+  const room = new ConnectionRoom({
+    ...{ clock, most: MAX_CONNECTIONS },
+    onFull: (report) =>
+      log.warn(
+        report,
+        'cut connections to the object store: as many are open as may be; "ss -tnp" names the processes of this machine that hold them',
+      ),
+  });
+  boundConnections(server, room);
   server.on('connection', (socket) => socket.setNoDelay(true));
   const stopExpiring = store.expireUploads();
   const port = await listen(server, options.port, options.host);

@@ -1,7 +1,9 @@
 /** What the HTTP servers of this platform have in common before a route is reached. */
 export { takenBy } from './answer-watch.js';
 export { answerBrokenRequests } from './broken-requests.js';
+export { boundConnections } from './bound-connections.js';
 export { BufferBudget, type BufferAccount } from './buffer-budget.js';
+export { ConnectionRoom, type RoomReport } from './connection-room.js';
 export { cutSocket } from './cut-socket.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';

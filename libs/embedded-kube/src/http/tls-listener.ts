@@ -2,6 +2,8 @@ import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
 import {
   answerBrokenRequests,
+  boundConnections,
+  ConnectionRoom,
   limitServer,
   Pieces,
   protectAnswer,
@@ -41,6 +43,8 @@ export interface TlsListenerOptions {
   readonly clock: Clock;
   /** Of clients; those of every server by default. */
   readonly limits?: ServerLimits;
+  /** Connections at once; default 4,000. */
+  readonly maxConnections?: number;
 }
 
 /** As large as a real API server takes: 3 MB. */
@@ -64,8 +68,10 @@ const YAML = 'application/yaml';
  */
 const MAX_BLOCK_STYLE = 128 * 1024;
 
-/** Each costs some 70 KB until its handshake is over. */
+/** Each costs some 70 KB until its handshake is over; with its other servers this process stays far below its descriptors. */
 const MAX_CONNECTIONS = 4_000;
+/** Clients of this server keep their connections and open others without trouble. */
+const UNASKED_MS = 1_000;
 
 const SWEEP_MS = 20;
 const SWEEPS = 150;
@@ -108,8 +114,15 @@ export class TlsListener {
       new ApiError(code, REFUSED[code] ?? 'BadRequest', detail).status(),
     );
     limitServer(this.#server, { limits, clock, onCut: recordCuts(log, 'kubernetes') });
-    // with its other servers this process stays far below its descriptors
-    this.#server.maxConnections = MAX_CONNECTIONS;
+    const room = new ConnectionRoom({
+      ...{ clock, most: options.maxConnections ?? MAX_CONNECTIONS, unaskedMs: UNASKED_MS },
+      onFull: (report) =>
+        log.warn(
+          report,
+          'cut connections to the API server: as many are open as may be; "ss -tnp" names the processes of this machine that hold them',
+        ),
+    });
+    boundConnections(this.#server, room);
     this.#server.on('secureConnection', (socket: TLSSocket) => socket.setNoDelay(true));
   }
 

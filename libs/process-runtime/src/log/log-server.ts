@@ -5,7 +5,7 @@ import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { errorText } from '#lib/errors';
 import { claimAddress } from '#lib/held-sockets';
-import { limitServer, SERVER_LIMITS, serverOptions } from '#lib/http';
+import { boundConnections, ConnectionRoom, limitServer, SERVER_LIMITS, serverOptions } from '#lib/http';
 import type { PodLogs } from './pod-logs.js';
 import { hasLog, parseLogQuery, readLog } from './read-log.js';
 
@@ -25,6 +25,8 @@ export interface LogServerOptions {
   readonly mayRead: (reader: LogReader) => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Connections at once; default 1,000. */
+  readonly maxConnections?: number;
 }
 
 /** Whom a client certificate names. */
@@ -51,8 +53,17 @@ export class LogServer {
       },
       (request, response) => void this.#answer(request, response),
     );
-    this.#server.maxConnections = MAX_CONNECTIONS;
-    limitServer(this.#server, { clock: options.clock, onCut: recordCuts(options.log, 'node logs') });
+    const { clock, log, maxConnections = MAX_CONNECTIONS } = options;
+    limitServer(this.#server, { clock, onCut: recordCuts(log, 'node logs') });
+    const room = new ConnectionRoom({
+      ...{ clock, most: maxConnections },
+      onFull: (report) =>
+        log.warn(
+          report,
+          'cut connections to the logs of the node: as many are open as may be; "ss -tnp" names the processes of this machine that hold them',
+        ),
+    });
+    boundConnections(this.#server, room);
     this.#server.on('tlsClientError', () => undefined); // TLS refuses a client without a valid certificate
   }
 

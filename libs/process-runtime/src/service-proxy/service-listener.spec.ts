@@ -8,12 +8,11 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
-import { SERVER_LIMITS } from '#lib/http';
+import { ConnectionRoom, SERVER_LIMITS } from '#lib/http';
 import type { Pod, Service } from '#lib/resources';
 import { createLogger } from '#lib/telemetry';
 import { FakeClock, sendRaw, sendUnread, waitFor } from '#lib/testing';
 import { type Clock, systemClock } from '#lib/time';
-import { ConnectionRoom } from './connection-room.js';
 import { type Endpoint, findEndpoints } from './endpoint.js';
 import { ServiceListener } from './service-listener.js';
 
@@ -48,12 +47,7 @@ async function pod(
 }
 
 function roomFor(most = 4_000, clock: Clock = systemClock): ConnectionRoom {
-  return new ConnectionRoom({
-    clock,
-    log: createLogger('test', 'silent'),
-    namespace: 'ws',
-    most,
-  });
+  return new ConnectionRoom({ clock, most, onFull: () => undefined });
 }
 
 async function proxy(
@@ -129,14 +123,30 @@ describe('ServiceListener', () => {
   });
 
   it.each(['http', 'db'])('cuts what its namespace has no room for, at a port named %s', async (name) => {
-    const one = await pod('one');
+    const one = await pod('one', (incoming, response) => {
+      if (incoming.url === '/stream') response.write('begun');
+      else response.end('done');
+    });
     const room = roomFor(1);
     const port = await proxy(() => [one], name, SERVER_LIMITS, room);
     const holding = connect({ port, host: '127.0.0.1' });
-    await once(holding, 'connect');
+    holding.write('GET /stream HTTP/1.1\r\nhost: a\r\n\r\n');
+    await once(holding, 'data');
     await expect(ask(port)).rejects.toThrow(/socket hang up|ECONNRESET/);
     holding.destroy();
     await waitFor(async () => (await ask(port)).status === 200);
+  });
+
+  it('serves a new connection while others that ask for nothing take all there is room for', async () => {
+    const one = await pod('one');
+    const port = await proxy(() => [one], 'http', SERVER_LIMITS, roomFor(3));
+    const mute = Array.from({ length: 3 }, () => connect({ port, host: '127.0.0.1' }));
+    for (const socket of mute) {
+      socket.on('error', () => undefined);
+      stops.push(async () => void socket.destroy());
+      await once(socket, 'connect');
+    }
+    expect((await ask(port)).status).toBe(200);
   });
 
   it('cuts a kept connection for a new one where there is no room, not a stream that waits', async () => {

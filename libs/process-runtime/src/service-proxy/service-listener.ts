@@ -2,6 +2,7 @@ import type { Server as HttpServer } from 'node:http';
 import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import {
   answerBrokenRequests,
+  type ConnectionRoom,
   limitServer,
   SERVER_LIMITS,
   serverOptions,
@@ -13,7 +14,6 @@ import { type Logger, recordCuts } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { plainHttp } from '../plain-http.js';
 import type { Endpoint, ServicePort } from './endpoint.js';
-import type { ConnectionRoom } from './connection-room.js';
 import { EndpointChoice } from './endpoint-choice.js';
 import { forwardHttp, forwardUpgrade, joinSockets } from './forward-http.js';
 

@@ -1,13 +1,16 @@
 import { type ControllerSpec, fromObjects, type Informers, isNotFound, type KubeClient } from '#lib/kube';
+import { ConnectionRoom } from '#lib/http';
 import type { Stoppable } from '#lib/lifecycle';
 import { done, type Result } from '#lib/reconcile';
 import { ANNOTATION, keyText, type ObjectKey, type Pod, PODS, type Service, SERVICES } from '#lib/resources';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
-import { ConnectionRoom } from './connection-room.js';
 import { findEndpoints, type ServicePort } from './endpoint.js';
 import { RememberedPorts } from './remembered-ports.js';
 import { ServiceListener } from './service-listener.js';
+
+/** Of one namespace. Whoever is on this machine may connect, without a key, and each takes one to a pod as well. */
+const MAX_CONNECTIONS = 4_000;
 
 export interface ServiceProxyOptions {
   readonly informers: Informers;
@@ -37,6 +40,17 @@ function annotationText(ports: readonly (readonly [number, number])[]): string {
   return ports.length === 1 && only ? String(only[1]) : JSON.stringify(Object.fromEntries(ports));
 }
 
+function newRoom(namespace: string, { clock, log }: ServiceProxyOptions): ConnectionRoom {
+  return new ConnectionRoom({
+    ...{ clock, most: MAX_CONNECTIONS },
+    onFull: (report) =>
+      log.warn(
+        { namespace, ...report },
+        'cut connections to the Services of a namespace: as many are open as may be; "ss -tnp" names the processes of this machine that hold them',
+      ),
+  });
+}
+
 /**
  * What kube-proxy is in a cluster: gives each Service with a selector a port on loopback, writes it into the Service's
  * annotation, and forwards to a ready pod. After a restart a Service gets the port that it had, so addresses stay.
@@ -50,7 +64,7 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
   const rooms = new Map<string, ConnectionRoom>();
 
   function roomOf({ namespace = '' }: ObjectKey): ConnectionRoom {
-    const room = rooms.get(namespace) ?? new ConnectionRoom({ clock, log, namespace });
+    const room = rooms.get(namespace) ?? newRoom(namespace, options);
     rooms.set(namespace, room);
     return room;
   }

@@ -1,24 +1,24 @@
 import { once } from 'node:events';
-import { openSync, readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { createLogger } from '#lib/telemetry';
-import { FakeClock, temporaryFolder, waitFor } from '#lib/testing';
-import { join } from 'node:path';
-import { ConnectionRoom } from './connection-room.js';
+import { FakeClock, waitFor } from '#lib/testing';
+import { ConnectionRoom, type RoomReport } from './connection-room.js';
 
 describe('ConnectionRoom', () => {
   let server: Server;
-  const logFile = join(temporaryFolder(), 'log');
+  const reports: RoomReport[] = [];
   let clock: FakeClock;
   let room: ConnectionRoom;
   const clients: Socket[] = [];
   const served: Socket[] = [];
 
+  const roomFor = (most: number): ConnectionRoom =>
+    new ConnectionRoom({ clock, most, onFull: (report) => reports.push(report) });
+
   beforeEach(async () => {
+    reports.length = 0;
     clock = new FakeClock();
-    const log = createLogger('test', 'info', openSync(logFile, 'a'));
-    room = new ConnectionRoom({ clock, log, namespace: 'ws-one', most: 2 });
+    room = roomFor(2);
     server = createServer((socket) => {
       socket.on('error', () => undefined);
       if (room.admit(socket)) served.push(socket.resume());
@@ -42,21 +42,52 @@ describe('ConnectionRoom', () => {
   }
 
   it('cuts one connection more than there is room for, until another ends', async () => {
-    const [first, , third] = [await open(), await open(), await open()];
-    expect([first.isOpen(), third.isOpen()]).toEqual([true, false]);
+    const first = await open();
+    await open();
+    for (const socket of served) room.begin(socket);
+    expect([(await open()).isOpen(), first.isOpen()]).toEqual([false, true]);
     first.socket.destroy();
     await waitFor(() => served[0]?.destroyed);
     expect((await open()).isOpen()).toBe(true);
   });
 
-  it('logs once a minute that connections are cut', async () => {
-    const lines = (): string[] =>
-      readFileSync(logFile, 'utf8')
-        .split('\n')
-        .filter((line) => line.includes('ws-one'));
-    const before = lines().length;
-    for (let n = 0; n < 4; n++) await open();
-    expect(lines()).toHaveLength(before + 1);
+  it('makes room by cutting the oldest that has not asked for anything', async () => {
+    const [asking, older] = [await open(), await open()];
+    room.begin(served[0] as Socket);
+    expect((await open()).isOpen()).toBe(true);
+    await waitFor(() => !older.isOpen());
+    expect(asking.isOpen()).toBe(true);
+  });
+
+  it('cuts new ones before an idle one only where most have not asked for anything', async () => {
+    room = roomFor(4);
+    const all = [await open(), await open(), await open(), await open()];
+    const [idle, fresh] = all as [(typeof all)[0], (typeof all)[0]];
+    room.begin(served[0] as Socket)();
+    await clock.advance(10_000);
+    await open();
+    await waitFor(() => !fresh.isOpen());
+    expect(idle.isOpen()).toBe(true);
+    for (const socket of served.slice(2)) room.begin(socket);
+    await open();
+    await waitFor(() => !idle.isOpen());
+  });
+
+  it('counts a connection by its request although TLS gave it another socket', async () => {
+    const [first, other] = [await open(), await open()];
+    const { remoteAddress, remotePort, localPort } = served[0] as Socket;
+    room.begin({ remoteAddress, remotePort, localPort, bytesWritten: 0 } as Socket);
+    await open();
+    await waitFor(() => !other.isOpen());
+    expect(first.isOpen()).toBe(true);
+  });
+
+  it('reports once a minute that connections are cut', async () => {
+    for (let n = 0; n < 6; n++) await open();
+    expect(reports).toEqual([{ open: expect.any(Number), cut: 1 }]);
+    await clock.advance(60_000);
+    await open();
+    expect(reports[1]?.cut).toBe(4);
   });
 
   it('makes room by cutting the one whose client alone sends, not the one whose answer gets a few bytes', async () => {

@@ -1,0 +1,117 @@
+import { Agent, request } from 'node:https';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { createLogger } from '#lib/telemetry';
+import { temporaryFolder, waitFor } from '#lib/testing';
+import { systemClock } from '#lib/time';
+import { CertificateAuthority } from '../pki/certificate-authority.js';
+import { json } from './request-context.js';
+import { TlsListener } from './tls-listener.js';
+
+const MOST = 300;
+
+const folder = temporaryFolder();
+let listener: TlsListener;
+let port: number;
+let isOver = false;
+const open = new Set<Socket>();
+
+beforeAll(async () => {
+  const authority = await CertificateAuthority.open(folder, systemClock.now());
+  const serving = await authority.issue({ kind: 'server', commonName: 'kube', names: ['127.0.0.1'] });
+  listener = new TlsListener({
+    audit: async (_audited, work) => work(),
+    key: serving.privateKey,
+    certificate: serving.certificate,
+    clientCa: authority.certificate,
+    authenticate: async () => ({ username: 'test', groups: [] }),
+    knowsResource: () => true,
+    handler: async ({ info }) =>
+      info.path === '/stream'
+        ? {
+            kind: 'stream',
+            code: 200,
+            contentType: 'text/plain',
+            start: (stream) => void stream.write('begun'),
+          }
+        : json({ ok: true }),
+    log: createLogger('test', 'silent'),
+    clock: systemClock,
+    maxConnections: MOST,
+  });
+  port = await listener.listen('127.0.0.1', 0);
+});
+
+beforeEach(() => (isOver = false));
+
+afterEach(() => {
+  isOver = true;
+  for (const socket of open) socket.destroy();
+});
+
+afterAll(() => listener.close());
+
+/** Milliseconds until a client that has no connection yet is answered. */
+function ask(): Promise<number> {
+  const startMs = systemClock.monotonicMs();
+  return new Promise((resolve, reject) => {
+    const call = request(
+      { host: '127.0.0.1', port, path: '/', agent: new Agent(), rejectUnauthorized: false },
+      (response) => response.resume().on('end', () => resolve(systemClock.monotonicMs() - startMs)),
+    );
+    call.on('error', reject);
+    call.setTimeout(5_000, () => call.destroy(new Error('no answer in 5 s')));
+    call.end();
+  });
+}
+
+/** Opens as many as there is room for, each again a while after it ended where that costs this process little. */
+async function crowd(dial: () => Socket, isReopened = true): Promise<void> {
+  const keep = (): void => {
+    const socket = dial();
+    open.add(socket);
+    socket
+      .on('error', () => undefined)
+      .on('close', () => {
+        open.delete(socket);
+        if (!isOver && isReopened) systemClock.after(10, () => void (isOver || keep()));
+      })
+      .resume();
+  };
+  for (let index = 0; index < MOST; index++) keep();
+  await systemClock.sleep(1_500);
+}
+
+describe('the API server, whose connections are all taken', () => {
+  it.each([
+    ['begin no handshake', () => connect(port, '127.0.0.1')],
+    [
+      'end a handshake and send nothing',
+      () => connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }),
+    ],
+    [
+      'asked for something a second ago',
+      () => {
+        const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+        return socket.once('secureConnect', () => socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'));
+      },
+    ],
+  ])('answers new clients while those that hold them %s', async (title, dial) => {
+    await crowd(dial, title === 'begin no handshake');
+    for (let index = 0; index < 10; index++) expect(await ask()).toBeLessThan(3_000);
+  });
+
+  it('keeps a watch while others open connections and send nothing', async () => {
+    const watch = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+    let text = '';
+    watch
+      .on('error', () => undefined)
+      .setEncoding('utf8')
+      .on('data', (part: string) => (text += part));
+    watch.write('GET /stream HTTP/1.1\r\nhost: x\r\n\r\n');
+    await waitFor(() => text.includes('begun'));
+    await crowd(() => connect(port, '127.0.0.1'));
+    expect(watch.destroyed).toBe(false);
+    watch.destroy();
+  });
+});

@@ -1,0 +1,164 @@
+import type { Socket } from 'node:net';
+import type { Clock } from '#lib/time';
+import { cutSocket } from './cut-socket.js';
+
+/** Where there is no room, a connection makes it whose request has got nothing of an answer for this long, */
+const IDLE_MS = 60_000;
+/** or that has had no request for this long: enough for its client to read the last answer. */
+const UNASKED_MS = 5_000;
+/** Those that have not asked for anything are looked at before idle ones from this part of all on: then somebody opens many. */
+const FLOOD_PART = 0.5;
+/** A look at all connections takes time, and one that found no room will hardly find it at once. */
+const LOOK_MS = 1_000;
+/** So it makes room for some more. */
+const CUT_PART = 0.01;
+const REPORT_MS = 60_000;
+
+/** What a room without room has done since it said so last. */
+export interface RoomReport {
+  readonly open: number;
+  readonly cut: number;
+}
+
+export interface RoomOptions {
+  readonly clock: Clock;
+  /** Connections that may be open at once. */
+  readonly most: number;
+  /** Milliseconds without a request after which a connection may be cut; default 5,000. */
+  readonly unaskedMs?: number;
+  /** Called once a minute at most. */
+  readonly onFull: (report: RoomReport) => void;
+}
+
+interface Traffic {
+  /** What is cut: below TLS where there is TLS. */
+  readonly socket: Socket;
+  /** Whose bytes count. */
+  stream: Socket;
+  /** Requests on their way, or one that lasts as long as the connection. */
+  requests: number;
+  /** Bytes to the client when they were looked at last. What a client sends of itself shows no use. */
+  bytes: number;
+  /** Since when they are that many. */
+  sinceMs: number;
+}
+
+/**
+ * Connections that share a number. When there is no room for one more, these are cut for it, so that nobody is shut out
+ * by who holds connections for nothing: where most have not got to their first request (a handshake, headers), the oldest
+ * of them; else the one that has stood still for longest; else the oldest without a request. When all are in use, the new
+ * one is cut. In use is one whose request got a byte of an answer within a minute: streams that wait send a few.
+ */
+export class ConnectionRoom {
+  readonly #options: RoomOptions;
+  readonly #clock: Clock;
+  readonly #open = new Map<Socket, Traffic>();
+  /** By addresses and ports: a request of a connection with TLS names another socket. */
+  readonly #byPeer = new Map<string, Traffic>();
+  /** Without a request yet, the oldest first. */
+  readonly #fresh = new Set<Traffic>();
+  #cut = 0;
+  #reportedMs = -Infinity;
+  /** When it was seen last that all are in use. */
+  #fullMs = -Infinity;
+
+  constructor(options: RoomOptions) {
+    this.#options = options;
+    this.#clock = options.clock;
+  }
+
+  /** Whether the connection may stay; else it is cut. */
+  admit(socket: Socket): boolean {
+    if (this.#open.size >= this.#options.most) {
+      const hasRoom = this.#makeRoom();
+      this.#report();
+      if (!hasRoom) {
+        cutSocket(socket);
+        return false;
+      }
+    }
+    const traffic: Traffic = {
+      ...{ socket, stream: socket, requests: 0, bytes: 0 },
+      sinceMs: this.#clock.monotonicMs(),
+    };
+    const peer = peerOf(socket);
+    this.#open.set(socket, traffic);
+    this.#byPeer.set(peer, traffic);
+    this.#fresh.add(traffic);
+    socket.once('close', () => {
+      this.#forget(traffic);
+      if (this.#byPeer.get(peer) === traffic) this.#byPeer.delete(peer);
+    });
+    return true;
+  }
+
+  /**
+   * A request of the connection is on its way.
+   * @param socket as the request names it
+   * @returns to be called when its answer has ended
+   */
+  begin(socket: Socket): () => void {
+    const traffic = this.#open.get(socket) ?? this.#byPeer.get(peerOf(socket));
+    if (!traffic) return () => undefined;
+    traffic.stream = socket;
+    this.#fresh.delete(traffic);
+    // more requests while one waits are no sign of an answer
+    if (traffic.requests++ === 0) traffic.sinceMs = this.#clock.monotonicMs();
+    return () => {
+      traffic.requests--;
+      Object.assign(traffic, { bytes: socket.bytesWritten, sinceMs: this.#clock.monotonicMs() });
+    };
+  }
+
+  #report(): void {
+    this.#cut++;
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#reportedMs < REPORT_MS) return;
+    this.#options.onFull({ open: this.#open.size, cut: this.#cut });
+    [this.#cut, this.#reportedMs] = [0, nowMs];
+  }
+
+  #makeRoom(): boolean {
+    if (this.#fresh.size > this.#options.most * FLOOD_PART) return this.#cutFresh();
+    return this.#cutIdle() || this.#cutFresh();
+  }
+
+  #cutFresh(): boolean {
+    for (const traffic of this.#fresh) {
+      this.#end(traffic);
+      return true;
+    }
+    return false;
+  }
+
+  #cutIdle(): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#fullMs < LOOK_MS) return false;
+    const { most, unaskedMs = UNASKED_MS } = this.#options;
+    const idle: Traffic[] = [];
+    for (const traffic of this.#open.values()) {
+      const bytes = traffic.stream.bytesWritten;
+      if (bytes !== traffic.bytes) [traffic.bytes, traffic.sinceMs] = [bytes, nowMs];
+      if (nowMs - traffic.sinceMs >= (traffic.requests > 0 ? IDLE_MS : unaskedMs)) idle.push(traffic);
+    }
+    if (idle.length === 0) this.#fullMs = nowMs;
+    const idlest = idle.sort((a, b) => a.sinceMs - b.sinceMs).slice(0, Math.max(1, most * CUT_PART));
+    for (const traffic of idlest) this.#end(traffic);
+    return idlest.length > 0;
+  }
+
+  #end(traffic: Traffic): void {
+    this.#forget(traffic);
+    if (traffic.stream !== traffic.socket) cutSocket(traffic.stream);
+    cutSocket(traffic.socket);
+  }
+
+  #forget(traffic: Traffic): void {
+    this.#open.delete(traffic.socket);
+    this.#fresh.delete(traffic);
+  }
+}
+
+function peerOf({ remoteAddress, remotePort, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localPort}`;
+}
