@@ -1,5 +1,8 @@
 // docs/reference/langsmith-compatibility.md: the tables of test/conformance/langsmith, whose rows the tests call.
 import { JAVASCRIPT } from '../../test/conformance/langsmith/javascript-methods.ts';
+import { PYTHON_ASYNC } from '../../test/conformance/langsmith/python-async-methods.ts';
+import { PYTHON } from '../../test/conformance/langsmith/python-methods.ts';
+import { PYTHON_RESOURCES } from '../../test/conformance/langsmith/python-resource-methods.ts';
 import { cell } from './schema-table.mjs';
 
 const HEADER =
@@ -11,17 +14,19 @@ const INTRODUCTION = `What every public method of the LangSmith clients does whe
 - **client alone**: sends nothing; the client answers by itself.
 - **refused**: the api answers 501 with the sentence "… are not supported by this platform; nothing was stored or changed", and the client throws it at once.
 - **not planned**: refused likewise; it belongs to a product that this platform is not meant to become.
-- **defect of the client**: fails against every server.
+- **fails in the client**: against every server, before or after the request.
 
 Give the clients the address of the api as \`LANGSMITH_ENDPOINT\` (or \`apiUrl\`, \`api_url\`) and, so that the links that they print lead to the pages of the platform, as \`webUrl\` (\`web_url\`).
 `;
+
+const CLIENTS = [JAVASCRIPT, PYTHON, PYTHON_ASYNC, PYTHON_RESOURCES];
 
 const WORDS = {
   works: 'works',
   local: 'client alone',
   refused: 'refused',
   'not planned': 'not planned',
-  broken: 'defect of the client',
+  broken: 'fails in the client',
 };
 
 function rows({ outcome, feature, methods }) {
@@ -51,5 +56,5 @@ function countLine(groups) {
 
 /** The whole page. */
 export function compatibilityPage() {
-  return `${HEADER}${[INTRODUCTION, ...[JAVASCRIPT].map(clientSection)].join('\n')}\n`;
+  return `${HEADER}${[INTRODUCTION, ...CLIENTS.map(clientSection)].join('\n')}\n`;
 }

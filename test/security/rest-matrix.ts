@@ -117,6 +117,15 @@ export function attackRest(arena: FindArena): void {
       const secret = ['/feedback', '/api/v1/feedback'].flatMap((path) =>
         ['GET', 'POST'].map((method) => `${method} ${path}/tokens/{token}`),
       );
+      // pages, which ask for a key by a form
+      secret.push(
+        'GET /o/{tenant_id}/projects/p/{session_id}',
+        'GET /o/signed-in',
+        'GET /sign-in',
+        'POST /sign-in',
+        'POST /sign-out',
+      );
+      secret.push('GET /o/{tenant_id}/projects/p/{session_id}/r/{run_id}');
       // by a token that is signed for one attachment, or a random one that opens one trace
       secret.push('GET /attachments/{token}');
       secret.push(

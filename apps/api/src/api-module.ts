@@ -8,6 +8,7 @@ import { FeedbackModule } from './feedback/feedback-module.js';
 import { KeyModule } from './key/key-module.js';
 import { ListenerModule } from './listener/listener-module.js';
 import { OtlpModule } from './otlp/otlp-module.js';
+import { PageModule } from './page/page-module.js';
 import { PriceModule } from './price/price-module.js';
 import { StatisticsModule } from './statistics/statistics-module.js';
 import { TenancyModule } from './tenancy/tenancy-module.js';
@@ -21,6 +22,7 @@ const FEATURES = [
   KeyModule,
   TraceModule,
   ShareModule,
+  PageModule,
   FeedbackModule,
   OtlpModule,
   StatisticsModule,

@@ -31,6 +31,7 @@ const LINKS = 'links';
 export function keysInTurns(keys: ApiKeys, turns: TenantTurns): ApiKeys {
   return {
     verify: (key) => keys.verify(key),
+    verifyProof: (id, proves) => keys.verifyProof(id, proves),
     mint: (tenantId, key) => turns.run(tenantId, () => keys.mint(tenantId, key)),
     revoke: (tenantId, id) => turns.run(tenantId, () => keys.revoke(tenantId, id)),
     revokeOfDeployment: (tenantId, deployment) =>

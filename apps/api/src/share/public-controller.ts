@@ -4,9 +4,11 @@ import type { FastifyReply } from 'fastify';
 import { PublicError } from '#lib/errors';
 import type { SharedTrace } from '#lib/trace-store';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
+import { PAGE_HEADERS } from '../page/page-document.js';
+import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, renderTracePage } from '../page/trace-page.js';
 import { AnswerBudget } from '../trace/answer-budget.js';
 import { withAttachments } from '../trace/attached-runs.js';
-import { LISTED_FIELDS, renderRun, RUN_FIELDS, SELECTABLE, selectFields } from '../trace/render-run.js';
+import { renderRun, RUN_FIELDS, selectedFields } from '../trace/render-run.js';
 import { RunAnswer } from '../trace/run-answer.js';
 import { renderCursor } from '../trace/run-cursor.js';
 import { RunsPageAnswer } from '../trace/runs-query-answer.js';
@@ -15,7 +17,6 @@ import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
 import { SharedPageQuery, SharedRunsRequest } from './share-request.js';
 import { SharedRuns } from './shared-runs.js';
-import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, PAGE_HEADERS, renderTracePage } from './trace-page.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const PAGE = 100;
@@ -82,7 +83,7 @@ export class PublicController {
   ): Promise<void> {
     const shared = await this.shared.open(token);
     await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
-      const fields = select ? selectFields(SELECTABLE, select) : LISTED_FIELDS;
+      const fields = selectedFields(select);
       const asked = { fields, ids: ids ?? undefined, limit: Math.min(limit ?? PAGE, PAGE), cursor };
       const { runs, next } = await this.shared.page(shared, asked, hold);
       const found = await withAttachments(this.urls, { caller: shared, host, hold }, runs, fields);
@@ -117,7 +118,7 @@ export class PublicController {
       const { runs, next } = await this.shared.page(shared, asked, hold);
       hold(PAGE_BYTES);
       void reply.headers(PAGE_HEADERS);
-      return renderTracePage(runs, next && renderCursor(next));
+      return renderTracePage(runs, { cursor: next && renderCursor(next) });
     });
   }
 

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
 import { testApi } from '../testdata/test-api.js';
-import { indented } from './trace-page.js';
+import { indented } from '../page/indented-json.js';
 
 const SHARE = join(import.meta.dirname, '..', 'testdata', 'share.py');
 /** A Python with `langsmith`. */
@@ -116,9 +116,12 @@ describe('the page of a shared trace', () => {
     const { status, headers, text } = await open(pathname);
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
-    expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; /);
-    expect([text.includes('<script'), text.includes('"http')]).toEqual([false, false]);
-    expect(text.match(/<details/g)).toHaveLength(2);
+    expect(headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; base-uri 'none'; /,
+    );
+    // its own, which the policy names
+    expect([text.match(/<script/g)?.length, text.includes('"http')]).toEqual([1, false]);
+    expect(text.match(/<details class="run/g)).toHaveLength(2);
     for (const part of ['&lt;script&gt;alert(1)', 'the first 20000 of 30011 bytes'])
       expect(text.includes(part)).toBe(true);
   });

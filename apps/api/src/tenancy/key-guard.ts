@@ -23,7 +23,7 @@ function keyOf(request: FastifyRequest): string | undefined {
 
 /** What the guard looks keys up in. */
 export interface KeyRing {
-  readonly keys: Pick<ApiKeys, 'verify'>;
+  readonly keys: Pick<ApiKeys, 'verify' | 'verifyProof'>;
   readonly workspaces: Pick<Workspaces, 'has'>;
   /** Absent where keys are not managed from outside. */
   readonly operator: OperatorKey | undefined;

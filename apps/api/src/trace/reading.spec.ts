@@ -97,14 +97,17 @@ describe('reading runs by the clients', () => {
     expect((await list({ projectName: 'demo', ...wanted })).map(({ name }) => name)).toEqual(names);
   });
 
-  it('answers the selected fields alone', async () => {
+  it('answers the selected fields and those that every run has', async () => {
     const [run] = await list({
       projectName: 'demo',
       isRoot: true,
       select: ['name', 'inputs', 'child_run_ids'],
     });
-    expect(run).toEqual({
-      name: 'agent',
+    const always = ['id', 'name', 'run_type', 'start_time', 'trace_id', 'dotted_order', 'status'];
+    const named = [...always, 'session_id', 'app_path', 'inputs', 'child_run_ids'];
+    expect(Object.keys(run ?? {})).toEqual(expect.arrayContaining(named));
+    expect(run).not.toHaveProperty('outputs');
+    expect(run).toMatchObject({
       inputs: { q: 'hé' },
       child_run_ids: [expect.any(String), expect.any(String)],
     });

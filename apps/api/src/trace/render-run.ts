@@ -178,6 +178,24 @@ export const LISTED_FIELDS: RunFields = new Map(
     .map(([name, field]) => [name, 'children' in field ? { of: () => null } : field]),
 );
 
+/** Of every run of the first wire, also where `select` does not name them: the clients refuse runs without. */
+const ALWAYS = [
+  'id',
+  'name',
+  'run_type',
+  'start_time',
+  'trace_id',
+  'dotted_order',
+  'status',
+  'session_id',
+  'app_path',
+];
+
+/** What a list answers for `select`. */
+export function selectedFields(select: readonly string[] | null | undefined): RunFields {
+  return select ? selectFields(SELECTABLE, [...ALWAYS, ...select]) : LISTED_FIELDS;
+}
+
 /** The fields of these names, in the answer's own order; `all` knows each of them. */
 export function selectFields(all: RunFields, names: readonly string[]): RunFields {
   return new Map([...all].filter(([name]) => names.includes(name)));

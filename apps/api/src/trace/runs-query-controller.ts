@@ -12,7 +12,7 @@ import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { allRuns, around, rendered } from './all-runs.js';
 import { withAttachments } from './attached-runs.js';
 import { AnswerBudget } from './answer-budget.js';
-import { LISTED_FIELDS, type RunFields, SELECTABLE, selectFields } from './render-run.js';
+import { type RunFields, selectedFields } from './render-run.js';
 import { renderCursor } from './run-cursor.js';
 import { fieldsOfSelects } from './run-fields-v2.js';
 import { type AskedRuns, RunSearches } from './run-searches.js';
@@ -48,7 +48,7 @@ export class RunsQueryController {
     @Headers('host') host: string | undefined,
   ): Promise<void> {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
-      const fields = body.select ? selectFields(SELECTABLE, body.select) : LISTED_FIELDS;
+      const fields = selectedFields(body.select);
       const { runs: found, next } = await this.searches.page(caller, askedBy(body, fields), hold);
       const runs = await withAttachments(this.urls, { caller, host, hold }, found, fields);
       const cursors = { next: next ? renderCursor(next) : null, prev: null };

@@ -77,13 +77,24 @@ function asList(value: unknown): unknown {
   return typeof value === 'string' ? value.split(',') : value;
 }
 
-/** Query of `GET /sessions/{id}`. */
+/** What is added to projects. */
 export class SessionQuery {
   @QueryFlag({ about: 'Adds what the traces of the project add up to' })
   include_stats?: boolean;
 
   @Time({ about: 'Statistics of runs that began then or later; of all when absent' })
   stats_start_time?: string;
+}
+
+/** Query of `GET /sessions/{id}`. */
+export class OneSessionQuery extends SessionQuery {
+  @Whole({
+    min: 1,
+    max: 100,
+    about: 'Taken and without effect: the Python client sends it with every project',
+  })
+  @Type(() => Number)
+  limit?: number;
 }
 
 /** Query of `POST /sessions`. */

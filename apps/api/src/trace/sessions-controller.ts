@@ -6,7 +6,7 @@ import { PathId } from '../wire/path-id.js';
 import {
   CreateSessionQuery,
   CreateSessionRequest,
-  SessionQuery,
+  OneSessionQuery,
   SessionsQuery,
   UpdateSessionRequest,
 } from './session-request.js';
@@ -69,7 +69,7 @@ export class SessionsController {
   async get(
     @FromCaller() caller: Caller,
     @PathId('session_id') id: string,
-    @Query() query: SessionQuery,
+    @Query() query: OneSessionQuery,
   ): Promise<ProjectAnswer> {
     const project = await this.traces.getProject(caller.tenantId, id);
     const statistics = await this.traces.statisticsOf(caller.tenantId, [project], query);

@@ -7,6 +7,7 @@ import { JsonSyntaxError, validateJson } from '#lib/trace-store';
 
 /** Bodies of all routes but those of traces. */
 const MAX_PLAIN_BYTES = 1_048_576;
+const MAX_FORM_BYTES = 16_384;
 const MAX_PLAIN_DEPTH = 64;
 /** Members and items of the largest request that its class lets through are fewer; each takes up to seventy bytes. */
 const MAX_PLAIN_VALUES = 50_000;
@@ -25,6 +26,8 @@ export interface BodyRoute {
   readonly isOtlp?: boolean;
   /** JSON is also taken as text/plain: the JavaScript client sends it so to some routes. */
   readonly takesText?: boolean;
+  /** It is a form of one of the pages. */
+  readonly takesForm?: boolean;
 }
 
 /** How the body is compressed. @throws an error of status 415 for any other encoding */
@@ -94,6 +97,14 @@ export function registerBodyParsers(server: FastifyInstance, limits: BodyLimits)
     if ((request.routeOptions.config as BodyRoute).takesText) return parseJson(request, stream);
     throw unsupported('bodies of text are not supported here');
   });
+  server.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    async (request: FastifyRequest, stream: Readable) => {
+      if (!(request.routeOptions.config as BodyRoute).takesForm)
+        throw unsupported('forms are not supported here');
+      return Object.fromEntries(new URLSearchParams((await readBody(stream, MAX_FORM_BYTES)).toString()));
+    },
+  );
   // Elsewhere a stream must never pass for a body: its members lead to the socket.
   server.addContentTypeParser('multipart/form-data', (request, stream, done) => {
     if (isRaw(request)) done(null, stream);

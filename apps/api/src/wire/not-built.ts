@@ -25,6 +25,7 @@ const FEATURES: Readonly<Record<string, string>> = {
   'datasets/:dataset_id/index': 'searches of similar examples',
   'datasets/:dataset_id/search': 'searches of similar examples',
   'datasets/:dataset_id/runs': 'examples with their runs',
+  agents: 'registries of agents',
   'sessions/:session_id/insights': 'insights',
   'sessions/:session_id/dashboard': 'dashboards',
   'sessions/resolutions': 'addresses of agents',
@@ -37,14 +38,13 @@ const PLATFORM_FEATURES: Readonly<Record<string, string>> = {
   evaluators: 'evaluators on the server',
   'hub/repos': 'agents and skills of a hub',
   issues: 'issues of projects',
-  agents: 'registries of agents',
   'examples/multipart': 'uploads of examples that name no dataset',
+  'datasets/:dataset_id/examples/:example_id': 'deletions of an example by its dataset',
   'datasets/:dataset_id/examples/metadata': 'changes of the metadata of many examples',
 };
 
 /** Of the second wire. */
 const SELECTED_FEATURES: Readonly<Record<string, string>> = {
-  agents: 'registries of agents',
   sandboxes: 'sandboxes',
   sessions: 'projects of the second wire',
   datasets: 'datasets of the second wire',
@@ -72,6 +72,7 @@ export interface NotBuiltRoute {
  */
 export function answerNotBuilt(server: FastifyInstance): void {
   const both = ['', '/api/v1'];
+  refuseCalls(server);
   answerAll(server, both, FEATURES);
   answerAll(
     server,
@@ -87,6 +88,23 @@ export function answerNotBuilt(server: FastifyInstance): void {
   );
 }
 
+function refuse(reply: FastifyReply, feature: string): FastifyReply {
+  const detail = `${feature} are not supported by this platform; nothing was stored or changed`;
+  // the newer clients repeat requests after any 5xx unless they are asked not to
+  return reply.code(501).header('x-should-retry', 'false').send({ detail });
+}
+
+/** What the address alone does not say. */
+function refuseCalls(server: FastifyInstance): void {
+  server.addHook('onRequest', async ({ method, headers, routeOptions: { url } }, reply) => {
+    // the newer clients ask for pages as streams of events, and wait for one without an end
+    const isStream = headers.accept?.startsWith('text/event-stream') ?? false;
+    if (isStream && url?.startsWith('/api/v2/')) return refuse(reply, 'streams of pages');
+    const isExamples = url === '/examples' || url === '/api/v1/examples';
+    if (isExamples && method === 'POST') return refuse(reply, 'uploads of single examples as JSON');
+  });
+}
+
 function answerAll(
   server: FastifyInstance,
   prefixes: readonly string[],
@@ -95,10 +113,8 @@ function answerAll(
 ): void {
   const config: FastifyContextConfig & NotBuiltRoute = { isNotBuilt: true, isOpen };
   for (const [path, feature] of Object.entries(features)) {
-    const detail = `${feature} are not supported by this platform; nothing was stored or changed`;
     const answer = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
-      // the newer clients repeat requests after any 5xx unless they are asked not to
-      reply.code(501).header('x-should-retry', 'false').send({ detail });
+      refuse(reply, feature);
     for (const prefix of prefixes)
       for (const url of [`${prefix}/${path}`, `${prefix}/${path}/*`])
         // before the body is read: whatever its type, it is not looked at

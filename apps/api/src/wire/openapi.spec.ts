@@ -73,6 +73,8 @@ describe('OpenAPI document', () => {
       expect([route, operation['summary']]).toEqual([route, expect.stringMatching(/^[A-Z]/)]);
       const responses = operation['responses'] as Record<string, { readonly content?: object }>;
       const answers = Object.entries(responses).filter(([status]) => status.startsWith('2'));
+      // a form is answered by the address of a page
+      if (answers.length === 0 && '303' in responses) continue;
       expect([route, answers.length]).toEqual([route, 1]);
       const [[status, answer] = ['', {}]] = answers;
       expect([route, status === '204' || answer.content !== undefined]).toEqual([route, true]);

@@ -20,6 +20,13 @@ const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   'GET /public/{share_token}/r',
   'GET /api/v2/public/{share_token}/run/{run_id}',
   'POST /api/v2/public/{share_token}/runs/query',
+  // pages ask for a cookie, and for a key in a form
+  'GET /o/{tenant_id}/projects/p/{session_id}',
+  'GET /o/{tenant_id}/projects/p/{session_id}/r/{run_id}',
+  'GET /o/signed-in',
+  'GET /sign-in',
+  'POST /sign-in',
+  'POST /sign-out',
 ]);
 
 /** @param pattern with parameters as the router or the OpenAPI document spells them */

@@ -53,17 +53,20 @@ export class ApiKeyTable implements ApiKeys {
 
   async verify(key: string): Promise<Caller | undefined> {
     const parsed = parseApiKey(key);
-    if (!parsed) return undefined;
+    return parsed && this.verifyProof(parsed.id, (hash) => sameHash(hash, parsed.hash));
+  }
+
+  async verifyProof(id: string, proves: (hash: Buffer) => boolean): Promise<Caller | undefined> {
     // SQL, since every request waits for it: 0.1 ms of CPU, 0.2 ms through TypeORM
     const result = await this.#pool.query<VerifiedRow>(
       `SELECT id, tenant_id, name, scope, deployment, project, hash,
         coalesce(last_used_at < now() - interval '1 minute', true) AS stale,
         (extract(epoch FROM expires_at - now()) * 1000)::float8 AS expires_in_ms
       FROM api_keys WHERE id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
-      [parsed.id],
+      [id],
     );
     const row = result.rows[0];
-    if (!row || !sameHash(row.hash, parsed.hash)) return undefined;
+    if (!row || !proves(row.hash)) return undefined;
     // once a minute is fine enough for "is this key still used?" and spares a write for each request
     if (row.stale) await this.#pool.query('UPDATE api_keys SET last_used_at = now() WHERE id = $1', [row.id]);
     return {

@@ -25,6 +25,11 @@ export interface ApiKeys {
   mint(tenantId: string, options: NewApiKey): Promise<{ readonly key: string; readonly id: string }>;
   /** Who holds this key; undefined for malformed, unknown, expired and revoked keys alike. */
   verify(key: string): Promise<Caller | undefined>;
+  /**
+   * Who holds the key of this id, as far as something proves it; undefined likewise.
+   * @param proves judges by the hash of the key, which is stored, and which the holder can make of the key
+   */
+  verifyProof(id: string, proves: (hash: Buffer) => boolean): Promise<Caller | undefined>;
   /** False when there was no such key in force. */
   revoke(tenantId: string, id: string): Promise<boolean>;
   /** Revokes every key of a deployment; for its deletion. */

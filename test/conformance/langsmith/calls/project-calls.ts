@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import { waitFor } from '#lib/testing';
 import { all, type World } from '../world.js';
-import type { Calls } from './run-calls.js';
+import { type Calls, pageAt } from './run-calls.js';
 
 const aName = (): string => `made ${randomUUID()}`;
 
@@ -41,10 +41,10 @@ export const PROJECTS: Calls = {
     await client.deleteProject({ projectName });
     await waitFor(async () => !(await client.hasProject({ projectName })));
   },
-  async getProjectUrl({ client, project, projectId, tenantId, url }) {
-    expect(await client.getProjectUrl({ projectName: project })).toBe(
-      `${url}/o/${tenantId}/projects/p/${projectId}`,
-    );
+  async getProjectUrl(world) {
+    const url = await world.client.getProjectUrl({ projectName: world.project });
+    expect(url).toBe(`${world.url}/o/${world.tenantId}/projects/p/${world.projectId}`);
+    expect(await pageAt(world, url)).toContain('agent');
   },
 };
 

@@ -112,7 +112,8 @@ export const READING: Calls = {
     ];
     for (const [more, found] of rows) expect([more, names(await list(more))]).toEqual([more, found]);
     const [run] = await list({ id: [tool], select: ['error', 'child_run_ids'] });
-    expect(run).toEqual({ error: 'Error: boom', child_run_ids: [] });
+    expect(run).toMatchObject({ name: 'tool', error: 'Error: boom', child_run_ids: [] });
+    expect(run).not.toHaveProperty('inputs');
   },
   async getRunStats({ client, project }) {
     const stats = (await client.getRunStats({ projectNames: [project], isRoot: true })) as object;
@@ -120,7 +121,9 @@ export const READING: Calls = {
   },
   async getRunUrl(world) {
     const { client, tool, root } = world;
-    expect(await client.getRunUrl({ runId: tool })).toBe(pageOf(world, tool));
+    const url = await client.getRunUrl({ runId: tool });
+    expect(url).toBe(pageOf(world, tool));
+    expect(await pageAt(world, url)).toContain('Error: boom');
     const run = await client.readRun(root);
     expect(await client.getRunUrl({ run })).toBe(`${pageOf(world, root)}?poll=true`);
   },
@@ -128,6 +131,7 @@ export const READING: Calls = {
     const { client, tool, root, projectId } = world;
     const { url } = await client.runs.getURL(tool, { project_id: projectId, trace_id: root });
     expect(url).toBe(pageOf(world, tool));
+    expect(await pageAt(world, url)).toContain('Error: boom');
   },
   'runs.query': async ({ client, projectId }) => {
     const runs = await all(client.runs.query({ project_ids: [projectId], selects: [...selects] }));
@@ -167,6 +171,19 @@ export const READING: Calls = {
 
 function pageOf({ url, tenantId, projectId }: World, runId: string): string {
   return `${url}/o/${tenantId}/projects/p/${projectId}/r/${runId}`;
+}
+
+/** What a person who types the key reads at an address. */
+export async function pageAt({ key }: World, url = ''): Promise<string> {
+  const { origin, pathname, search } = new URL(url);
+  const body = new URLSearchParams({ key, to: pathname + search });
+  const headers = { origin, 'sec-fetch-site': 'same-origin' };
+  const signedIn = await fetch(`${origin}/sign-in`, { method: 'POST', redirect: 'manual', headers, body });
+  expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, pathname + search]);
+  const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+  const page = await fetch(url, { headers: { cookie } });
+  expect(page.status).toBe(200);
+  return page.text();
 }
 
 export const THREADS: Calls = {

@@ -1,0 +1,70 @@
+import { createHmac } from 'node:crypto';
+import { type Caller, parseApiKey, sameHash } from '#lib/auth';
+import type { WrongKeys } from '#lib/http';
+import type { Clock } from '#lib/time';
+import type { ApiKeys } from '#lib/trace-store';
+import { PublicError } from '#lib/errors';
+
+/** Pages alone are sent this cookie, never the REST interface. */
+export const PAGES = '/o';
+const COOKIE = 'agentplane_page';
+const VALID_MS = 12 * 3_600_000;
+const FORM = /^([0-9A-Za-z]{12})\.(\d{1,15})\.([\w-]{43})$/;
+
+export interface PageSessionParts {
+  readonly keys: Pick<ApiKeys, 'verify' | 'verifyProof'>;
+  readonly wrongKeys: WrongKeys;
+  readonly clock: Pick<Clock, 'now'>;
+  /** Where people reach the api; https makes the cookie one for https alone. */
+  readonly publicUrl: string | undefined;
+}
+
+/**
+ * Who reads pages, by a cookie instead of a header. The cookie names an API key and an end, signed with the hash of the key
+ * that the store has: it ends with the key, holds no secret that opens anything else, and every replica can judge it.
+ */
+export class PageSessions {
+  constructor(private readonly parts: PageSessionParts) {}
+
+  /**
+   * @param address of the connection
+   * @returns the cookie to set
+   * @throws PublicError unauthenticated (no valid key), too_many
+   */
+  async begin(key: string, address: string | undefined): Promise<string> {
+    const attempt = this.parts.wrongKeys.begin(address, key);
+    const parsed = parseApiKey(key);
+    const caller = parsed && (await this.parts.keys.verify(key));
+    if (!caller) throw attempt.wrong(new PublicError('unauthenticated', 'The API key is not valid'));
+    attempt.good();
+    const untilMs = this.parts.clock.now().getTime() + VALID_MS;
+    const value = `${parsed.id}.${untilMs}.${proofOf(parsed.hash, parsed.id, untilMs).toString('base64url')}`;
+    return this.#cookie(value, VALID_MS / 1_000);
+  }
+
+  /** The cookie that ends a session in this browser. */
+  end(): string {
+    return this.#cookie('', 0);
+  }
+
+  /** Whose cookie it is; undefined without one, and when it or its key has ended. */
+  async find(cookies: string | undefined): Promise<Caller | undefined> {
+    const value = cookies
+      ?.split(/; */)
+      .find((one) => one.startsWith(`${COOKIE}=`))
+      ?.slice(COOKIE.length + 1);
+    const [, id, until, proof] = FORM.exec(value ?? '') ?? [];
+    if (id === undefined || Number(until) <= this.parts.clock.now().getTime()) return undefined;
+    const given = Buffer.from(proof ?? '', 'base64url');
+    return this.parts.keys.verifyProof(id, (hash) => sameHash(proofOf(hash, id, Number(until)), given));
+  }
+
+  #cookie(value: string, maxAge: number): string {
+    const secure = this.parts.publicUrl?.startsWith('https:') ? '; Secure' : '';
+    return `${COOKIE}=${value}; Path=${PAGES}; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${secure}`;
+  }
+}
+
+function proofOf(hash: Buffer, id: string, untilMs: number): Buffer {
+  return createHmac('sha256', hash).update(`agentplane pages ${id} ${untilMs}`).digest();
+}

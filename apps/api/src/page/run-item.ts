@@ -1,0 +1,125 @@
+import { formatInstant } from '#lib/time';
+import type { StoredRun } from '#lib/trace-store';
+import { latency } from '../trace/render-run.js';
+import { escapeHtml } from './html.js';
+import { indented } from './indented-json.js';
+import type { RunNode, Span } from './trace-tree.js';
+
+/** Of a payload that is shown. */
+const MAX_SHOWN = 20_000;
+/** Letters of a page; runs behind them are shown without their payloads. */
+export const MAX_PAGE = 4_194_304;
+const KINDS = new Set(['llm', 'tool']);
+/** Units of the bar. */
+const WIDTH = 1_000;
+const LEAST = 4;
+
+/** What of a trace one page shows, and how much of it is written already. */
+export class PageText {
+  #letters = 0;
+
+  constructor(
+    readonly span: Span,
+    /** The run that was asked for. */
+    readonly here: string | undefined,
+  ) {}
+
+  get isFull(): boolean {
+    return this.#letters > MAX_PAGE;
+  }
+
+  count(text: string): string {
+    this.#letters += text.length;
+    return text;
+  }
+}
+
+/** A list of runs with those below them. */
+export function renderRuns(nodes: readonly RunNode[], page: PageText): string {
+  if (nodes.length === 0) return '';
+  return `<ul class="runs">${nodes.map((node) => renderNode(node, page)).join('')}</ul>`;
+}
+
+function renderNode({ run, below }: RunNode, page: PageText): string {
+  const { row } = run;
+  const isHere = row.id === page.here || (page.here === undefined && row.isRoot);
+  const head = page.count(summary(run, page.span));
+  const body = page.isFull
+    ? '<p>The page is full; read this run by the REST interface.</p>'
+    : page.count(details(run, isHere));
+  return `<li id="run-${escapeHtml(row.id)}"><details class="run${isHere ? ' here' : ''}" open>${head}<div class="body">${body}</div>${renderRuns(below, page)}</details></li>\n`;
+}
+
+function summary({ row }: StoredRun, span: Span): string {
+  const isFailed = row.status === 'error';
+  const kind = `<span class="kind">${escapeHtml(row.runType)}</span>`;
+  const state = isFailed ? ' <span class="failed">failed</span>' : '';
+  return `<summary><span class="name">${escapeHtml(row.name)}${kind}${state}</span>${bar(row, span)}<span class="took">${tookOf(row)}</span><span class="use">${escapeHtml(useOf(row))}</span></summary>`;
+}
+
+/** As text: styles of elements are not let in. */
+function bar(row: StoredRun['row'], { start, end }: Span): string {
+  const whole = Number(end - start) || 1;
+  const from = Math.round((Number(row.startTime - start) / whole) * WIDTH);
+  const to = row.endTime === undefined ? WIDTH : (Number(row.endTime - start) / whole) * WIDTH;
+  const width = Math.max(LEAST, Math.round(to) - from);
+  const x = Math.max(0, Math.min(from, WIDTH - width));
+  const kind = row.status === 'error' ? 'error' : KINDS.has(row.runType) ? row.runType : '';
+  const lasts = row.endTime === undefined ? ' pending' : '';
+  return `<svg class="bar ${kind}${lasts}" viewBox="0 0 ${WIDTH} 10" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="${WIDTH}" height="10" rx="5"/><rect class="time" x="${x}" width="${width}" height="10" rx="5"/></svg>`;
+}
+
+/** How long a run took, for people. */
+export function tookOf(row: StoredRun['row']): string {
+  const seconds = latency(row);
+  if (seconds === null) return row.status === 'pending' ? 'running' : '';
+  if (seconds < 1) return `${Math.round(seconds * 1_000)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(2)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+/** Tokens and costs, for people. */
+export function useOf({ totalTokens, totalCost }: StoredRun['row']): string {
+  const tokens = totalTokens ? [`${totalTokens.toLocaleString('en')} tok`] : [];
+  const cost = totalCost === undefined || Number(totalCost) === 0 ? [] : [`$${shortCost(totalCost)}`];
+  return [...tokens, ...cost].join(' · ');
+}
+
+function shortCost(cost: string): string {
+  const value = Number(cost);
+  return value >= 1 ? value.toFixed(2) : String(Number(value.toPrecision(3)));
+}
+
+function details({ row, payloads }: StoredRun, isHere: boolean): string {
+  const start = formatInstant(row.startTime);
+  const { promptTokens, completionTokens } = row;
+  const facts = [
+    `began <time datetime="${escapeHtml(start)}">${escapeHtml(start)}</time>`,
+    ...(promptTokens || completionTokens
+      ? [`tokens ${promptTokens ?? 0} in, ${completionTokens ?? 0} out`]
+      : []),
+    ...(row.tags.length > 0 ? [`tags ${escapeHtml(row.tags.join(', '))}`] : []),
+    `run ${escapeHtml(row.id)}`,
+  ];
+  return `<p>${facts.join(' · ')}</p>${failure(payloads.error)}${section('Inputs', payloads.inputs, isHere)}${section('Outputs', payloads.outputs, isHere)}`;
+}
+
+function failure(error: Buffer | undefined): string {
+  if (!error || error.length === 0) return '';
+  return `<pre class="error" tabindex="0">${escapeHtml(error.subarray(0, MAX_SHOWN).toString())}</pre>${cut(error)}`;
+}
+
+function section(name: string, bytes: Buffer | undefined, isOpen: boolean): string {
+  if (!bytes || bytes.length <= 2) return '';
+  const shown = indented(bytes.subarray(0, MAX_SHOWN).toString());
+  const open = isOpen && bytes.length < 4_000 ? ' open' : '';
+  return `<details class="payload"${open}><summary>${name} <span class="quiet">${sizeOf(bytes.length)}</span></summary><pre tabindex="0">${escapeHtml(shown)}</pre>${cut(bytes)}</details>`;
+}
+
+function cut({ length }: Buffer): string {
+  return length > MAX_SHOWN ? `<p>the first ${MAX_SHOWN} of ${length} bytes</p>` : '';
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1_024 ? `${bytes} B` : `${(bytes / 1_024).toFixed(1)} KiB`;
+}

@@ -1,0 +1,64 @@
+import { formatInstant } from '#lib/time';
+import type { StoredRun } from '#lib/trace-store';
+import { RUN_FIELDS, type RunFields, selectFields } from '../trace/render-run.js';
+import { escapeHtml } from './html.js';
+import { renderDocument } from './page-document.js';
+import { MAX_PAGE, PageText, renderRuns, tookOf, useOf } from './run-item.js';
+import { spanOf, treeOf } from './trace-tree.js';
+
+/** Runs of one page; a link leads to the next. */
+export const PAGE_RUNS = 500;
+/** What is read for them. */
+export const PAGE_FIELDS: RunFields = selectFields(RUN_FIELDS, [
+  ...['id', 'inputs', 'outputs', 'error', 'total_tokens'],
+]);
+/** What a page takes while it is made and sent: letters, then bytes. */
+export const PAGE_BYTES = 4 * MAX_PAGE;
+
+/** What a page of a trace shows beside its runs. */
+export interface TracePageOptions {
+  /** Of the next page. */
+  readonly cursor: string | undefined;
+  /** The run that was asked for; the root without. */
+  readonly here?: string | undefined;
+  /** Before the title, escaped. */
+  readonly above?: string;
+}
+
+/** A trace for people: what it did, in which order, how long it took, with what. Read without a script too. */
+export function renderTracePage(
+  runs: readonly StoredRun[],
+  { cursor, here, above = '' }: TracePageOptions,
+): Buffer {
+  const roots = treeOf(runs);
+  const first = roots[0]?.run;
+  const title = first?.row.name ?? 'Trace';
+  const next =
+    cursor === undefined
+      ? ''
+      : `<p><a rel="next" href="?cursor=${encodeURIComponent(cursor)}">Next runs of the trace</a></p>`;
+  const tree = renderRuns(roots, new PageText(spanOf(runs), here));
+  const main = `${above}<h1>${escapeHtml(title)}</h1>
+${first ? factsOf(first, runs) : '<p>There are no runs here.</p>'}
+${tree}${next}`;
+  return renderDocument(title, main);
+}
+
+function factsOf({ row }: StoredRun, runs: readonly StoredRun[]): string {
+  const failed = runs.filter((run) => run.row.status === 'error').length;
+  const facts: readonly (readonly [string, string])[] = [
+    ['status', row.status],
+    ['took', tookOf(row)],
+    [
+      'began',
+      formatInstant(row.startTime)
+        .replace('T', ' ')
+        .replace(/\.\d+Z$/, ' UTC'),
+    ],
+    ['used', useOf(row)],
+    ['runs', `${runs.length}${failed > 0 ? `, ${failed} failed` : ''}`],
+    ['thread', row.threadId ?? ''],
+  ];
+  const shown = facts.filter(([, value]) => value !== '');
+  return `<dl class="facts">${shown.map(([name, value]) => `<div><dt>${name}</dt> <dd${value === 'error' ? ' class="failed"' : ''}>${escapeHtml(value)}</dd></div>`).join('')}</dl>`;
+}

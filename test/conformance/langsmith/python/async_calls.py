@@ -1,0 +1,230 @@
+"""A call for each public method of `AsyncClient`."""
+
+import uuid
+from datetime import datetime, timedelta, timezone
+
+from client_calls import ID, PROMPT
+from world import same
+
+CALLS = {}
+
+
+def row(do):
+    CALLS[do.__name__] = do
+    return do
+
+
+def refused(name, /, *given, **named):
+    async def do(w):
+        found = getattr(w.async_client, name)(*given, **named)
+        if hasattr(found, "__aiter__"):
+            return [one async for one in found]
+        return await found
+
+    CALLS[name] = do
+
+
+async def listed(found):
+    return [one async for one in found]
+
+
+@row
+async def create_run(w):
+    id = uuid.uuid4()
+    await w.async_client.create_run("sent", {"n": 1}, "chain", id=id, project_name="sent", start_time=datetime.now(timezone.utc))
+    same(await w.async_client.read_run(id), {"name": "sent", "inputs": {"n": 1}})
+
+
+@row
+async def update_run(w):
+    run = w.stored()
+    await w.async_client.update_run(run["id"], outputs={"done": True}, end_time=datetime.now(timezone.utc))
+    same(await w.async_client.read_run(run["id"]), {"outputs": {"done": True}})
+
+
+@row
+async def read_run(w):
+    same(await w.async_client.read_run(w.root), {"name": "agent"})
+
+
+@row
+async def list_runs(w):
+    found = await listed(w.async_client.list_runs(project_name=w.project, is_root=False))
+    assert sorted(one.name for one in found) == ["model", "tool"]
+
+
+@row
+async def share_run(w):
+    run = w.stored()
+    assert (await w.async_client.share_run(run["id"])).startswith(f"{w.url}/public/")
+
+
+@row
+async def run_is_shared(w):
+    run = w.stored()
+    assert not await w.async_client.run_is_shared(run["id"])
+    await w.async_client.share_run(run["id"])
+    assert await w.async_client.run_is_shared(run["id"])
+
+
+@row
+async def read_run_shared_link(w):
+    run = w.stored()
+    url = await w.async_client.share_run(run["id"])
+    assert await w.async_client.read_run_shared_link(run["id"]) == url
+
+
+@row
+async def create_project(w):
+    name = w.name()
+    same(await w.async_client.create_project(name), {"name": name})
+
+
+@row
+async def read_project(w):
+    same(await w.async_client.read_project(project_name=w.project), {"name": w.project})
+
+
+@row
+async def delete_project(w):
+    name = w.name()
+    await w.async_client.create_project(name)
+    await w.async_client.delete_project(project_name=name)
+    assert not w.client.has_project(name)
+
+
+@row
+async def create_feedback(w):
+    made = await w.async_client.create_feedback(w.root, "async", score=0.5)
+    same(await w.async_client.read_feedback(made.id), {"key": "async", "score": 0.5})
+
+
+@row
+async def read_feedback(w):
+    made = w.client.create_feedback(w.root, "read async", score=1)
+    same(await w.async_client.read_feedback(made.id), {"key": "read async"})
+
+
+@row
+async def list_feedback(w):
+    w.client.create_feedback(w.root, "listed async", score=1)
+    found = await listed(w.async_client.list_feedback(run_ids=[w.root], feedback_key=["listed async"]))
+    assert len(found) == 1
+
+
+@row
+async def delete_feedback(w):
+    made = w.client.create_feedback(w.root, "deleted async", score=1)
+    await w.async_client.delete_feedback(made.id)
+    assert list(w.client.list_feedback(run_ids=[w.root], feedback_key=["deleted async"])) == []
+
+
+@row
+async def create_presigned_feedback_token(w):
+    made = await w.async_client.create_presigned_feedback_token(w.root, "liked", expiration=timedelta(minutes=5))
+    assert made.url.startswith(w.url)
+
+
+@row
+async def create_feedback_from_token(w):
+    made = await w.async_client.create_presigned_feedback_token(w.root, "by async token")
+    await w.async_client.create_feedback_from_token(made.url, score=1)
+    assert len(list(w.client.list_feedback(run_ids=[w.root], feedback_key=["by async token"]))) == 1
+
+
+@row
+async def create_dataset(w):
+    name = w.name()
+    same(await w.async_client.create_dataset(name), {"name": name})
+
+
+@row
+async def read_dataset(w):
+    assert str((await w.async_client.read_dataset(dataset_name="questions")).id) == w.dataset_id
+
+
+@row
+async def list_datasets(w):
+    found = await listed(w.async_client.list_datasets(name="questions"))
+    assert [str(one.id) for one in found] == [w.dataset_id]
+
+
+@row
+async def delete_dataset(w):
+    dataset, _ = w.dataset()
+    await w.async_client.delete_dataset(dataset_id=dataset.id)
+    assert not w.client.has_dataset(dataset_id=dataset.id)
+
+
+@row
+async def create_example(w):
+    made = await w.async_client.create_example({"q": 2}, dataset_id=w.dataset_id, outputs={"a": 2})
+    same(await w.async_client.read_example(made.id), {"inputs": {"q": 2}})
+
+
+@row
+async def read_example(w):
+    same(await w.async_client.read_example(w.example_id), {"inputs": {"q": 1}})
+
+
+@row
+async def list_examples(w):
+    dataset, _ = w.dataset()
+    assert len(await listed(w.async_client.list_examples(dataset_id=dataset.id))) == 2
+
+
+@row
+async def info(w):
+    assert w.async_client.info.version if not callable(w.async_client.info) else await w.async_client.info()
+
+
+for _name in ("api_key", "headers", "workspace_id"):
+
+    async def _read(w, name=_name):
+        getattr(w.async_client, name)
+
+    CALLS[_name] = _read
+
+
+@row
+async def aclose(w):
+    await type(w.async_client)(api_url=w.url, api_key=w.key).aclose()
+
+
+refused("create_feedback_config", "k", feedback_config={"type": "continuous", "min": 0, "max": 1})
+refused("list_feedback_configs")
+refused("update_feedback_config", "k", is_lower_score_better=True)
+refused("delete_feedback_config", "k")
+refused("add_feedback_categories", "k", [{"value": 1, "label": "a"}])
+refused("remove_feedback_categories", "k", [1])
+refused("create_prompt", PROMPT)
+refused("get_prompt", PROMPT)
+refused("list_prompts")
+refused("update_prompt", PROMPT, description="d")
+refused("delete_prompt", PROMPT)
+refused("like_prompt", PROMPT)
+refused("unlike_prompt", PROMPT)
+refused("create_commit", PROMPT, {})
+refused("list_prompt_commits", PROMPT)
+refused("pull_prompt", "prompt")
+refused("pull_prompt_commit", "prompt")
+refused("push_prompt", PROMPT)
+refused("agent_exists", PROMPT)
+refused("skill_exists", PROMPT)
+refused("pull_agent", PROMPT)
+refused("pull_skill", PROMPT)
+refused("push_agent", PROMPT, files={})
+refused("push_skill", PROMPT, files={})
+refused("delete_agent", PROMPT)
+refused("delete_skill", PROMPT)
+refused("list_agents")
+refused("list_skills")
+refused("create_annotation_queue", name="q")
+refused("read_annotation_queue", ID)
+refused("update_annotation_queue", ID, name="r")
+refused("delete_annotation_queue", ID)
+refused("list_annotation_queues")
+refused("add_runs_to_annotation_queue", ID, run_ids=[ID])
+refused("get_run_from_annotation_queue", ID, index=0)
+refused("list_runs_from_annotation_queue", ID)
+refused("delete_run_from_annotation_queue", ID, run_id=ID)
