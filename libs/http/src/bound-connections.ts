@@ -14,6 +14,8 @@ export function boundConnections(server: Server | TlsServer, room: ConnectionRoo
     if (event === 'connection' && !room.admit(args[0] as Socket)) return true;
     if (event === 'request') {
       const [request, response] = args as [IncomingMessage, ServerResponse];
+      // one more than others may add
+      response.setMaxListeners(response.getMaxListeners() + 1);
       response.once('close', room.begin(request.socket));
     }
     return emit(event, ...args);

@@ -119,6 +119,25 @@ describe('an object', () => {
     expect(await codeOf(open({ attempts: 1, timeoutMs: 100 }).put('bkt', 'a', 'x'))).toBe('ETIMEDOUT');
   });
 
+  it('gives up when all its connections stay busy with others', async () => {
+    const stores = new AbortController();
+    const other = await listen((_request, response) => {
+      response.writeHead(200).write('x');
+      // never silent for long
+      const more = setInterval(() => response.write('x'), 50);
+      response.once('close', () => clearInterval(more));
+    });
+    const crowded = open({ endpoint: other.url, attempts: 1, timeoutMs: 200 });
+    const { signal } = stores;
+    const streams = await Promise.all(
+      Array.from({ length: 16 }, () => crowded.get('bkt', 'endless', { signal })),
+    );
+    for (const stream of streams) stream.on('error', () => undefined).resume();
+    expect(await codeOf(crowded.get('bkt', 'waiting'))).toBe('ETIMEDOUT');
+    stores.abort();
+    await other.close();
+  });
+
   it('ends a reading with its signal, before the store answers and after', async () => {
     const [leave, cut] = [new AbortController(), new AbortController()];
     const closed: string[] = [];

@@ -3,6 +3,7 @@ import type http from 'node:http';
 import https from 'node:https';
 import { proxyFor } from '#lib/config';
 import { proxyAgent } from '#lib/outbound';
+import { systemClock } from '#lib/time';
 import { boundedAnswer, MAX_ERROR_BYTES } from './bounded-answer.js';
 import type { EndpointGuard } from './endpoint-guard.js';
 import { ObjectStoreError } from './object-store-error.js';
@@ -11,6 +12,10 @@ import { ObjectStoreError } from './object-store-error.js';
 const plainHttp = process.getBuiltinModule('node:http');
 
 type Callback = (response: http.IncomingMessage) => void;
+
+const MAX_SOCKETS = 16;
+/** A request may wait for one of them for so many times as long as nothing may move on it: others are read meanwhile. */
+const WAITING = 4;
 
 const BUSY_STATUS = new Set([408, 429, 500, 502, 503, 504]);
 
@@ -34,7 +39,7 @@ export class Transport {
     this.#isTls = isTls;
     this.#timeoutMs = timeoutMs;
     this.#guard = guard;
-    const options = { keepAlive: true, maxSockets: 16, lookup: guard.lookup };
+    const options = { keepAlive: true, maxSockets: MAX_SOCKETS, lookup: guard.lookup };
     this.agent = isTls ? new https.Agent(options) : new plainHttp.Agent(options);
   }
 
@@ -45,7 +50,8 @@ export class Transport {
   ): http.ClientRequest => {
     if (typeof options === 'string' || options instanceof URL || typeof callback !== 'function')
       throw new TypeError('a request to an object store takes options and a callback');
-    if (this.#isClosed) throw new ObjectStoreError('Closed', `${options.method ?? 'GET'} request`);
+    const method = options.method ?? 'GET';
+    if (this.#isClosed) throw new ObjectStoreError('Closed', `${method} request`);
     const host = options.hostname ?? options.host ?? '';
     this.#guard.checkHost(host);
     const request = (this.#isTls ? https : plainHttp).request(
@@ -53,21 +59,21 @@ export class Transport {
       (response) => {
         if (!BUSY_STATUS.has(response.statusCode ?? 0)) return callback(boundedAnswer(response, options));
         void readCode(response).then((code) => {
-          request.emit('error', new ObjectStoreError(code, `${options.method ?? 'GET'} request`));
+          request.emit('error', new ObjectStoreError(code, `${method} request`));
         });
       },
     );
     // without a listener Node drops such an answer, and nothing would ever come of the request
     request.on('upgrade', (_response, socket) => {
       socket.destroy();
-      request.emit('error', new ObjectStoreError('NotAnObjectStore', `${options.method ?? 'GET'} request`));
+      request.emit('error', new ObjectStoreError('NotAnObjectStore', `${method} request`));
     });
     request.setTimeout(this.#timeoutMs, () => {
-      request.destroy(new ObjectStoreError('ETIMEDOUT', `${options.method ?? 'GET'} request`));
+      request.destroy(new ObjectStoreError('ETIMEDOUT', `${method} request`));
     });
+    limitWait(request, WAITING * this.#timeoutMs, new ObjectStoreError('ETIMEDOUT', `${method} request`));
     const signal = this.#ending.getStore();
-    if (signal)
-      endWith(signal, request, new ObjectStoreError('Aborted', `${options.method ?? 'GET'} request`));
+    if (signal) endWith(signal, request, new ObjectStoreError('Aborted', `${method} request`));
     return request;
   };
 
@@ -91,9 +97,23 @@ export class Transport {
   }
 }
 
+/** The time limit of Node's requests begins with their connection. */
+function limitWait(request: http.ClientRequest, ms: number, why: Error): void {
+  const cancel = systemClock.after(ms, () => endRequest(request, why));
+  request.once('socket', cancel);
+  request.once('close', cancel);
+}
+
+/** Without a connection Node would tell so only once the request gets one. */
+function endRequest(request: http.ClientRequest, why: Error): void {
+  const isWaiting = !request.socket;
+  request.destroy(why);
+  if (isWaiting) request.emit('error', why);
+}
+
 /** Before it is sent, before it is answered, and while its answer is read. */
 function endWith(signal: AbortSignal, request: http.ClientRequest, why: Error): void {
-  const end = (): void => void request.destroy(why);
+  const end = (): void => endRequest(request, why);
   if (signal.aborted) return end();
   signal.addEventListener('abort', end, { once: true });
   request.once('close', () => signal.removeEventListener('abort', end));

@@ -179,6 +179,11 @@ describe('decideExport', () => {
       { runs: BOTH.slice(0, 1), destination: undefined },
       'fail DestinationMissing',
     ],
+    [
+      'makes no run without the Workspace, which may be on its way out',
+      { runs: BOTH.slice(0, 1), workspace: undefined },
+      'wait WorkspaceMissing',
+    ],
     ['no longer minds a destination that changed under way', { runs: BOTH, destination: undefined }, 'run'],
   ])('%s', (_name, changes, expected) => expect(kind(changes)).toBe(expected));
 

@@ -51,6 +51,8 @@ function wait(reason: string, message: string, ms = 30_000): ExportDecision {
   return { kind: 'wait', reason, message, ms };
 }
 
+const NO_WORKSPACE = wait(REASON.workspaceMissing, 'the namespace belongs to no Workspace');
+
 /** What must hold before anything is read: plan, features, destination, project. */
 function decideAcceptance({
   bulkExport,
@@ -59,7 +61,7 @@ function decideAcceptance({
   project,
 }: ExportWorld): ExportDecision | undefined {
   const { spec } = bulkExport;
-  if (!workspace) return wait(REASON.workspaceMissing, 'the namespace belongs to no Workspace');
+  if (!workspace) return NO_WORKSPACE;
   if (workspace.spec.plan === 'developer')
     return fail(REASON.planNotAllowed, 'bulk export needs the plan plus or enterprise');
   const problem = spec.filter === undefined ? undefined : findFilterProblem(spec.filter);
@@ -133,6 +135,8 @@ function decideRunning(world: ExportWorld, window: Window, projectId: string): E
     );
   const made = new Set(runs.map((run) => run.spec.startTime));
   const missing = partitionByDay(window).filter(({ start }) => !made.has(formatInstant(start, 'if-any')));
+  // a run names the tenant: none is made while the Workspace is being deleted
+  if (missing.length > 0 && !world.workspace) return NO_WORKSPACE;
   if (missing.length > 0 && !world.destination)
     return fail(
       REASON.destinationMissing,

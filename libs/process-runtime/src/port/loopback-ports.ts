@@ -2,21 +2,41 @@ import { HeldSockets } from '#lib/held-sockets';
 import type { Pod } from '#lib/resources';
 import { findStablePort, isPortFree } from '#lib/stable-port';
 
-/** Gives pods real ports on 127.0.0.1 for their container ports; what was given once is not given to another. */
+/** Of all that can be kept (10,000), so that no namespace takes those of others: a pod may name any number. */
+const MAX_OF_NAMESPACE = 1_000;
+
+interface Owner {
+  readonly uid: string;
+  readonly namespace: string;
+}
+
+/**
+ * Gives pods real ports on 127.0.0.1 for their container ports; what was given once is not given to another.
+ * @throws Error when the pods of a namespace have as many as they may
+ */
 export class LoopbackPorts {
-  readonly #given = new Map<number, string>();
+  readonly #given = new Map<number, Owner>();
+  readonly #most: number;
   readonly #random: () => number;
   readonly sockets = new HeldSockets();
 
-  constructor(random: () => number = Math.random) {
+  /** @param most ports of one namespace */
+  constructor(random: () => number = Math.random, most = MAX_OF_NAMESPACE) {
     this.#random = random;
+    this.#most = most;
   }
 
   /** One real port for each TCP container port; those in `kept` stay unless another program has taken them meanwhile. */
   async ensure(pod: Pod, kept: Readonly<Record<string, number>>): Promise<Record<string, number>> {
-    const owner = pod.metadata.uid ?? '';
+    const owner = ownerOf(pod);
     const ports: Record<string, number> = {};
-    for (const containerPort of containerPorts(pod)) {
+    const wanted = containerPorts(pod);
+    const others = this.#countOf(owner.namespace, owner.uid);
+    if (wanted.length + others > this.#most)
+      throw new Error(
+        `giving pod ${pod.metadata.name} ports failed: ${wanted.length} asked for, ${others} of its namespace's ${this.#most} are in use; remove ports from its containers, or other pods`,
+      );
+    for (const containerPort of wanted) {
       const known = kept[containerPort];
       const port = known !== undefined && (await this.#isUsable(known)) ? known : await this.#findFree(owner);
       this.#given.set(port, owner);
@@ -35,22 +55,33 @@ export class LoopbackPorts {
     for (const containerPort of containerPorts) {
       const known = ports[containerPort];
       if (known === undefined || (await this.#isUsable(known))) continue;
-      replaced[containerPort] = await this.#findFree(pod.metadata.uid ?? '');
+      replaced[containerPort] = await this.#findFree(ownerOf(pod));
+      // not the pod's any longer: a Service must not lead to the program that has it, and once free it is for others
+      if (this.isOf(pod, known)) this.#free(known);
     }
     return Object.keys(replaced).length > 0 ? { ...ports, ...replaced } : undefined;
   }
 
   /** Whether the pod was given the port: what its annotation says may have been written by an editor of its namespace. */
   isOf(pod: Pod, port: number): boolean {
-    return this.#given.get(port) === pod.metadata.uid;
+    const owner = this.#given.get(port);
+    return owner !== undefined && owner.uid === pod.metadata.uid;
   }
 
   release(pod: Pod): void {
-    for (const [port, owner] of this.#given) {
-      if (owner !== pod.metadata.uid) continue;
-      this.#given.delete(port);
-      this.sockets.release(port);
-    }
+    for (const [port, { uid }] of this.#given) if (uid === pod.metadata.uid) this.#free(port);
+  }
+
+  #free(port: number): void {
+    this.#given.delete(port);
+    this.sockets.release(port);
+  }
+
+  #countOf(namespace: string, except: string): number {
+    let count = 0;
+    for (const owner of this.#given.values())
+      if (owner.namespace === namespace && owner.uid !== except) count++;
+    return count;
   }
 
   /** Whether the pod can listen on it: held for the pod, or free. */
@@ -58,13 +89,17 @@ export class LoopbackPorts {
     return this.sockets.has(port) || (await isPortFree(port));
   }
 
-  #findFree(owner: string): Promise<number> {
+  #findFree(owner: Owner): Promise<number> {
     return findStablePort((port) => {
       if (this.#given.has(port)) return false;
       this.#given.set(port, owner);
       return true;
     }, this.#random);
   }
+}
+
+function ownerOf({ metadata: { uid = '', namespace = '' } }: Pod): Owner {
+  return { uid, namespace };
 }
 
 function containerPorts(pod: Pod): number[] {

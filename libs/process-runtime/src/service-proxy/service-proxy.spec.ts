@@ -21,7 +21,7 @@ describe('a Service on loopback', () => {
   beforeAll(async () => {
     const connection = await loadKubeConnection({ kubeconfigPath: server.kubeconfigPath });
     client = new KubeClient(connection, { fieldManager: 'test' });
-    for (const name of ['red', 'blue']) await client.create(NAMESPACES, { metadata: { name } });
+    for (const name of ['red', 'blue', 'full']) await client.create(NAMESPACES, { metadata: { name } });
   }, 90_000);
   afterEach(() => stop());
   afterAll(async () => {
@@ -31,9 +31,12 @@ describe('a Service on loopback', () => {
 
   const newFile = (): string => join(folder, `services-${++files}.json`);
 
-  async function start(file: string): Promise<void> {
+  async function start(file: string, maxPorts?: number): Promise<void> {
     const informers = new Informers({ client, log, clock });
-    const proxy = createServiceProxy({ informers, client, clock, log, file, hasPort: () => true });
+    const proxy = createServiceProxy({
+      ...{ informers, client, clock, log, file, hasPort: () => true },
+      ...(maxPorts === undefined ? {} : { maxPorts }),
+    });
     const controllers = await startControllers({ informers, controllers: [proxy.controller], log, clock });
     running.push(proxy, controllers);
   }
@@ -112,5 +115,26 @@ describe('a Service on loopback', () => {
     await waitFor(() => clock.now().getTime() > nextSecond, { timeoutMs: 30_000 });
     await start(newFile());
     await waitFor(async () => !(await isPortFree(wanted)), { timeoutMs: 30_000 });
+  });
+
+  it('gets a port although those of another namespace ask for more than they may have', async () => {
+    await start(newFile(), 6);
+    const names = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
+    for (const name of names) await make('full', name);
+    await make('blue', 'late');
+    await noted('blue', 'late', (text) => text !== '');
+    const withPort = async (): Promise<string[]> => {
+      const found = await Promise.all(names.map((name) => client.get(SERVICES, { namespace: 'full', name })));
+      const noting = found.filter(({ metadata }) => metadata.annotations?.[ANNOTATION.loopbackPort]);
+      return noting.map(({ metadata }) => metadata.name ?? '');
+    };
+    await waitFor(async () => (await withPort()).length === 6, { timeoutMs: 30_000 });
+    await clock.sleep(500);
+    const [first = '', ...others] = await withPort();
+    expect(others).toHaveLength(5);
+    // one that is removed leaves its port to the next
+    await client.delete(SERVICES, { namespace: 'full', name: first });
+    names.splice(names.indexOf(first), 1);
+    await waitFor(async () => (await withPort()).length === 6, { timeoutMs: 30_000 });
   });
 });

@@ -12,6 +12,9 @@ import { ServiceListener } from './service-listener.js';
 /** Of one namespace. Whoever is on this machine may connect, without a key, and each takes one to a pod as well. */
 const MAX_CONNECTIONS = 4_000;
 
+/** Of the Services of one namespace. Each is one of 10,000 that can be kept, and a descriptor: a Service may name any number. */
+const MAX_PORTS = 500;
+
 export interface ServiceProxyOptions {
   readonly informers: Informers;
   readonly client: KubeClient;
@@ -21,6 +24,8 @@ export interface ServiceProxyOptions {
   readonly file: string;
   /** Whether the node of this machine gave the pod that port. */
   readonly hasPort: (pod: Pod, port: number) => boolean;
+  /** Ports that the Services of one namespace may have together; default 500. */
+  readonly maxPorts?: number;
 }
 
 /** The proxy's reconciler, to be started beside the node's, and its end. */
@@ -38,6 +43,16 @@ interface Listening {
 function annotationText(ports: readonly (readonly [number, number])[]): string {
   const [only] = ports;
   return ports.length === 1 && only ? String(only[1]) : JSON.stringify(Object.fromEntries(ports));
+}
+
+/** @throws Error when the namespace has all ports that it may have */
+function requireRoom(key: ObjectKey, ids: Iterable<string>, most = MAX_PORTS): void {
+  const { namespace = '' } = key;
+  const count = [...ids].filter((id) => id.startsWith(`${namespace}/`)).length;
+  if (count >= most)
+    throw new Error(
+      `listening for Service ${keyText(key)} failed: Services of its namespace have ${count} ports, which are all they may have; remove some`,
+    );
 }
 
 function newRoom(namespace: string, { clock, log }: ServiceProxyOptions): ConnectionRoom {
@@ -90,6 +105,7 @@ export function createServiceProxy(options: ServiceProxyOptions): ServiceProxy {
   async function listen(key: ObjectKey, id: string, port: ServicePort, wished: number): Promise<number> {
     const known = listening.get(id);
     if (known) return known.realPort;
+    requireRoom(key, listening.keys(), options.maxPorts);
     const listener = new ServiceListener({
       serviceName: keyText(key),
       port,
