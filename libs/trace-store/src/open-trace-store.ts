@@ -79,7 +79,11 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     new DayPartitions(pool, options.maxMonthsAhead),
     directory,
     payloads,
-    { log, waiting, remover, tiers, pricing },
+    {
+      ...{ log, waiting, remover, tiers, pricing, clock },
+      inTurn: (tenantId, work) => turns.run(tenantId, work),
+      stored: () => folding.noteBatch(),
+    },
   );
 
   const problems = new IngestProblemTable({ pool, projects, log, clock });
@@ -95,11 +99,12 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
   return {
     migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
     ingest: (tenantId, batch, onlyProject) =>
-      observedIngest(batch, () =>
-        turns.run(tenantId, () =>
-          problems.recorded(tenantId, onlyProject, ingestion.ingest(tenantId, batch, onlyProject)),
-        ),
-      ).finally(() => folding.noteBatch()),
+      observedIngest(batch, async () => {
+        const result = await ingestion.ingest(tenantId, batch, onlyProject);
+        if (result.events.length > 0)
+          await turns.run(tenantId, () => problems.record(tenantId, result.events, onlyProject));
+        return result;
+      }),
     ingestProblems: problemsInTurns(problems, turns),
     ...feedbackInTurns(new FeedbackTable(pool, erasureLock), new FeedbackTokenTable(pool), turns),
     // its old name may be free for another now

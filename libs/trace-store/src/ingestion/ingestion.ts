@@ -1,24 +1,17 @@
 import { copyIn, inTransaction, postgresTrouble, sqlState, type Connection, type Pool } from '#lib/postgres';
-import { type Logger, metrics } from '#lib/telemetry';
+import type { Logger } from '#lib/telemetry';
+import type { Clock } from '#lib/time';
 import { databaseNow } from './database-now.js';
 import { lookUpArriving } from './arriving-runs.js';
 import type { DayPartitions } from './day-partitions.js';
-import {
-  storedElsewhere,
-  tooDeep,
-  tooFarAhead,
-  tooManyProjects,
-  tooManyWaiting,
-  unknownProject,
-} from './ingest-problems.js';
 import { Family, parentKey } from './family.js';
 import { EarlyUpdates } from './early-updates.js';
+import { Gathering } from './gathering.js';
+import { disjointOf, type IngestRequest, readRequest, weightOf } from './ingest-request.js';
 import { LeftRunsError } from './left-runs-error.js';
 import { lookUpMet } from './met-runs.js';
-import { MAX_PROBLEMS, parseBatch } from './parse-batch.js';
+import { resultOf, type Unstored } from './request-result.js';
 import { RunChanger, type Sender } from './run-changer.js';
-import type { NewFeedback } from '../feedback/feedback.js';
-import { IngestReport, type Subject } from '../problem/ingest-report.js';
 import { RunPlacer } from '../placement/run-placer.js';
 import { addUnplaced } from '../placement/unplaced-runs.js';
 import { storeFeedback } from '../feedback/store-feedback.js';
@@ -27,15 +20,7 @@ import { DEFAULT_PROJECT, type ProjectDirectory } from '../project/project-direc
 import { TooManyProjectsError } from '../project/too-many-projects-error.js';
 import { MAX_KNOWN_ANCESTORS } from '../wire/dotted-order.js';
 import type { RunBatch } from '../wire/run-operation.js';
-import {
-  buildRun,
-  firstOf,
-  groupByRun,
-  opensRun,
-  startOf,
-  type ParsedOperation,
-  type RunGroup,
-} from './run-group.js';
+import { buildRun, firstOf, opensRun, startOf, type ParsedOperation, type RunGroup } from './run-group.js';
 import { claimPlaces, findPlaces, runKey, type WantedRun } from '../run/run-keys.js';
 import type { ProjectTiers } from '../retention/project-tiers.js';
 import type { RunPricing } from '../price/run-pricing.js';
@@ -81,13 +66,7 @@ interface OpenedGroups {
   readonly deep: readonly RunGroup[];
 }
 
-interface WrittenBatch {
-  /** Groups whose creates name another project than that of the stored run. */
-  readonly elsewhere: readonly (readonly [RunGroup, RunPlace])[];
-  /** Operations for which there was no room to wait. */
-  readonly late: readonly ParsedOperation[];
-  /** How many operations belong to deleted traces. */
-  readonly erased: number;
+interface WrittenBatch extends Pick<Unstored, 'elsewhere' | 'late' | 'erased'> {
   readonly made: readonly RunPlace[];
   /** Runs that were made, and runs that updates wait for now. */
   readonly meeting: readonly string[];
@@ -99,6 +78,11 @@ export interface IngestionOptions {
   readonly remover: Pick<RunRemover, 'removeAt'>;
   readonly tiers: ProjectTiers;
   readonly pricing: RunPricing;
+  readonly clock: Pick<Clock, 'after'>;
+  /** Performs work when it is the tenant's turn. */
+  readonly inTurn: <T>(tenantId: string, work: () => Promise<T>) => Promise<T>;
+  /** Told after each transaction that stored runs. */
+  readonly stored: () => void;
 }
 
 /**
@@ -111,6 +95,7 @@ export interface IngestionOptions {
 export class Ingestion {
   readonly #changer: RunChanger;
   readonly #placer: RunPlacer;
+  readonly #gathering: Gathering<RunBatch, IngestResult>;
 
   constructor(
     private readonly pool: Pool,
@@ -121,14 +106,61 @@ export class Ingestion {
   ) {
     this.#changer = new RunChanger(payloads, options.pricing);
     this.#placer = new RunPlacer(pool);
+    this.#gathering = new Gathering(options.clock);
   }
 
-  /** @param onlyProject name of the one project that the sender may write into */
-  async ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult> {
-    const report = new IngestReport();
-    const book = await this.options.pricing.book(this.pool, tenantId);
-    const { operations, refused } = await parseBatch(batch, report, book.members);
-    const groups = groupByRun(operations);
+  /**
+   * Small batches of one sender may share a transaction; each is answered as if it had come alone.
+   * @param onlyProject name of the one project that the sender may write into
+   */
+  ingest(tenantId: string, batch: RunBatch, onlyProject?: string): Promise<IngestResult> {
+    const store = (batches: readonly RunBatch[]) =>
+      this.options.inTurn(tenantId, () => this.#ingestAll(tenantId, batches, onlyProject));
+    if ((batch.feedback ?? []).length > 0)
+      return store([batch]).then(([result]) => {
+        if (result?.status !== 'fulfilled') throw result?.reason;
+        return result.value;
+      });
+    const line = onlyProject === undefined ? tenantId : `${tenantId} ${onlyProject}`;
+    return this.#gathering.add(line, batch, weightOf(batch), store);
+  }
+
+  async #ingestAll(
+    tenantId: string,
+    batches: readonly RunBatch[],
+    onlyProject: string | undefined,
+  ): Promise<readonly PromiseSettledResult<IngestResult>[]> {
+    const { members } = await this.options.pricing.book(this.pool, tenantId);
+    const requests: IngestRequest[] = [];
+    for (const batch of batches) requests.push(await readRequest(batch, members));
+    const results = new Map<IngestRequest, PromiseSettledResult<IngestResult>>();
+    const store = async (some: readonly IngestRequest[]): Promise<void> => {
+      try {
+        const unstored = await this.#store(tenantId, some, onlyProject);
+        for (const request of some) {
+          const value = resultOf(request, unstored, this.partitions.maxMonthsAhead);
+          results.set(request, { status: 'fulfilled', value });
+        }
+      } catch (reason) {
+        // what is wrong with one is wrong with one alone; what was stored already is stored once
+        if (some.length > 1 && postgresTrouble(reason) !== 'unavailable')
+          for (const request of some) await store([request]);
+        else for (const request of some) results.set(request, { status: 'rejected', reason });
+      }
+    };
+    const { together, alone } = disjointOf(requests);
+    await store(together);
+    for (const request of alone) await store([request]);
+    return requests.map((request) => results.get(request) ?? { status: 'rejected', reason: undefined });
+  }
+
+  async #store(
+    tenantId: string,
+    requests: readonly IngestRequest[],
+    onlyProject: string | undefined,
+  ): Promise<Unstored> {
+    const groups = requests.flatMap((request) => request.groups);
+    const judged = requests.flatMap(({ batch }) => batch.feedback ?? []);
     const written = await this.#retry(async () => {
       const sender = { tenantId, own: await this.#ownProject(tenantId, onlyProject, groups) };
       const opens = (group: RunGroup): boolean => opensRun(group, sender.own !== undefined);
@@ -141,51 +173,18 @@ export class Ingestion {
         this.pool,
         async (client) => {
           const batchOfRuns = await this.#write(client, sender, placed, changing);
-          return { ...batchOfRuns, feedback: await storeFeedback(client, sender, batch.feedback ?? []) };
+          return { ...batchOfRuns, feedback: await storeFeedback(client, sender, judged) };
         },
         `BEGIN; SELECT pg_advisory_xact_lock_shared(${erasureLock(tenantId)})`,
       );
       return { ...opening, dayless, ...outcome };
     });
+    this.options.stored();
     const meeting = [...written.meeting, ...written.feedback.awaited];
     const met = await lookUpMet(this.pool, tenantId, meeting, written.made);
     await this.#changer.settle(this.pool, tenantId, met);
     await this.#placer.settle(tenantId, met.parents);
-    const { lost, projectless, deep, dayless, late, elsewhere, erased, feedback } = written;
-    const ofGroups = [
-      ...lost.map((group) => ({ group, problems: unknownProject(group) })),
-      ...[...projectless].map(([group, error]) => ({ group, problems: tooManyProjects(group, error) })),
-      ...deep.map((group) => ({ group, problems: tooDeep(group) })),
-      ...dayless.map((group) => ({ group, problems: tooFarAhead(group, this.partitions.maxMonthsAhead) })),
-      ...elsewhere.map(([group, place]) => ({ group, problems: storedElsewhere(group, place) })),
-    ];
-    for (const { group, problems } of ofGroups)
-      report.refuse({ id: group.id, project: firstOf(group, 'project') }, problems);
-    for (const parsed of late) report.refuse(parsed.change, [tooManyWaiting(parsed)]);
-    for (const one of feedback.refused) report.refuse(subjectOf(one.feedback), [one.problem]);
-    const problems = [
-      ...refused,
-      ...ofGroups.flatMap((one) => one.problems),
-      ...late.map(tooManyWaiting),
-      ...feedback.refused.map(({ problem }) => problem),
-    ];
-    const offered = batch.post.length + batch.patch.length;
-    metrics.ingestRefused.add(offered - operations.length + operationsOf(deep), { reason: 'invalid' });
-    metrics.ingestRefused.add(operationsOf(lost), { reason: 'unknown_project' });
-    metrics.ingestRefused.add(operationsOf([...projectless.keys()]), { reason: 'too_many_projects' });
-    metrics.ingestRefused.add(operationsOf(dayless), { reason: 'outside_days' });
-    metrics.ingestRefused.add(late.length, { reason: 'waiting_room_full' });
-    const ofOthers = elsewhere.map(([group]) => group);
-    metrics.ingestRefused.add(operationsOf(ofOthers), { reason: 'other_project' });
-    metrics.ingestRefused.add(erased, { reason: 'erased' });
-    const unplaced = operationsOf([...lost, ...projectless.keys(), ...deep, ...dayless, ...ofOthers]);
-    return {
-      accepted: operations.length - unplaced - late.length - erased,
-      erased: erased + feedback.erased.length,
-      refused: problems.slice(0, MAX_PROBLEMS),
-      mended: report.mended,
-      events: report.events,
-    };
+    return written;
   }
 
   /** @throws PublicError forbidden when a run names another project */
@@ -327,28 +326,30 @@ export class Ingestion {
     // a place that is neither won nor taken: the project was deleted since it was looked up
     if (late.some((group) => unknown.includes(group))) throw new ProjectVanished();
     const waiting = await this.#wait(client, sender, unknown);
-    const [asked, left] = [placed, opening].map((list) => operationsOf(list.map(({ group }) => group)));
+    const kept = new Set(opening);
+    const gone = placed.filter((one) => !kept.has(one)).map(({ group }) => group);
     return {
       elsewhere,
       late: waiting.refused,
-      erased: (asked ?? 0) - (left ?? 0) + waiting.erased,
+      erased: [...gone.flatMap(({ id, operations }) => operations.map(() => id)), ...waiting.erased],
       made: fresh.map(({ place }) => place),
       meeting: [...fresh.map(({ place }) => place.id), ...unknown.map(({ id }) => id)],
     };
   }
 
-  /** @returns operations for which there is no room to wait, and how many belong to deleted traces */
+  /** @returns operations for which there is no room to wait, and runs of those that belong to deleted traces */
   async #wait(
     client: Connection,
     { tenantId, own }: Sender,
     groups: readonly RunGroup[],
-  ): Promise<{ readonly refused: readonly ParsedOperation[]; readonly erased: number }> {
+  ): Promise<{ readonly refused: readonly ParsedOperation[]; readonly erased: readonly string[] }> {
     const patches = groups.flatMap(({ id: runId, traceId, operations }) =>
       operations.map((parsed) => ({ ...parsed, runId, traceId, projectId: own?.id })),
     );
     const waiting = await patchesWithoutErased(client, tenantId, patches);
     const refused = await addWaiting(client, tenantId, waiting, this.options.waiting);
-    return { refused, erased: patches.length - waiting.length };
+    const kept = new Set(waiting);
+    return { refused, erased: patches.filter((patch) => !kept.has(patch)).map(({ runId }) => runId) };
   }
 
   /** Merges updates with runs that processes stored which ended before they looked for them. */
@@ -411,14 +412,6 @@ function namesOther(group: RunGroup & { readonly projectId?: string }, place: Ru
     ({ change }) => change.kind === 'post' && change.project !== undefined,
   );
   return isNamed && group.projectId !== undefined && group.projectId !== place.projectId;
-}
-
-function subjectOf({ runId, projectId }: NewFeedback): Subject {
-  return { id: runId, ...(projectId === undefined ? {} : { project: { kind: 'id', id: projectId } }) };
-}
-
-function operationsOf(groups: readonly RunGroup[]): number {
-  return groups.reduce((sum, group) => sum + group.operations.length, 0);
 }
 
 function isReadable({ projectId }: RunPlace, own: OwnProject | undefined): boolean {

@@ -73,27 +73,16 @@ export class IngestProblemTable implements Pick<IngestProblems, 'list'> {
     this.#lines = new LogShare(parts.clock);
   }
 
-  /**
-   * Keeps what a batch brought, once it is stored.
-   * @param own name of the one project that the sender may write into
-   */
-  async recorded<Result extends { readonly events: readonly IngestEvent[] }>(
-    tenantId: string,
-    own: string | undefined,
-    ingested: Promise<Result>,
-  ): Promise<Result> {
-    const result = await ingested;
-    await this.#record(tenantId, result.events, own);
-    return result;
-  }
-
   async refuseAll(tenantId: string, refusals: readonly CountedRefusal[], own?: string): Promise<void> {
     const events = refusals.map((one) => ({ ...one, kind: 'refused' }) as const);
-    await this.#record(tenantId, events, own);
+    await this.record(tenantId, events, own);
   }
 
-  /** A failure here must not fail what is stored. */
-  async #record(tenantId: string, events: readonly IngestEvent[], own: string | undefined): Promise<void> {
+  /**
+   * Keeps what a batch brought, once it is stored. A failure here must not fail what is stored.
+   * @param own name of the one project that the sender may write into
+   */
+  async record(tenantId: string, events: readonly IngestEvent[], own: string | undefined): Promise<void> {
     if (events.length === 0) return;
     this.#log(tenantId, events);
     try {

@@ -1,6 +1,7 @@
 import { OPEN_OBJECT, QUOTE } from '#lib/json';
 import { DEFAULT_MEMBERS } from '../price/model-price.js';
-import { eachMember, type ByteRange } from './json-scanner.js';
+import { eachMember, expectEnd, type ByteRange } from './json-scanner.js';
+import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
 import { parseRange } from './parse-range.js';
 import { type Usage, usageOf } from './usage.js';
 
@@ -56,6 +57,7 @@ class ModelSearch {
 /**
  * Usage, thread id, model and provider from `extra.metadata`; the model also from `extra.invocation_params`. Validates the
  * JSON.
+ * @throws JsonSyntaxError
  * @param members that may name the model beside `ls_model_name`, first match wins
  */
 export function factsInExtra(extra: Buffer, members: readonly string[] = DEFAULT_MEMBERS): ExtraFacts {
@@ -63,8 +65,8 @@ export function factsInExtra(extra: Buffer, members: readonly string[] = DEFAULT
   const models = new ModelSearch(members);
   let usage: Usage | undefined;
   let provider: string | undefined;
-  if (extra[0] !== OPEN_OBJECT) return {};
-  eachMember(extra, 0, (name, range) => {
+  if (extra[0] !== OPEN_OBJECT) return validatePayload(extra) ?? {};
+  const visit = (name: string, range: ByteRange): void => {
     if (extra[range.start] !== OPEN_OBJECT) return;
     if (name === 'invocation_params')
       eachMember(extra, range.start, (inner, at) => models.look(extra, inner, at, false));
@@ -79,7 +81,8 @@ export function factsInExtra(extra: Buffer, members: readonly string[] = DEFAULT
         else if (typeof value === 'number') threads.set(inner, String(value));
       } else models.look(extra, inner, innerRange, true);
     });
-  });
+  };
+  expectEnd(extra, eachMember(extra, 0, visit, WHOLE_PAYLOAD));
   const threadName = THREAD_NAMES.find((name) => threads.has(name));
   const threadId = threadName === undefined ? undefined : threads.get(threadName);
   return { usage, threadId, model: models.found, provider };

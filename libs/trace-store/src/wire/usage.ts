@@ -4,7 +4,8 @@ import { parseRange } from './parse-range.js';
 import { cacheTokensApart, type UsageDetails, usageDetailsOf } from '../usage/usage-details.js';
 import { cost, tokens } from '../usage/usage-values.js';
 import { parseWireTime } from './wire-time.js';
-import { eachItem, eachMember, type ByteRange } from './json-scanner.js';
+import { eachItem, eachMember, expectEnd, type ByteRange } from './json-scanner.js';
+import { validatePayload, WHOLE_PAYLOAD } from './whole-payload.js';
 
 /** Tokens and costs of one call of a model, as far as they are known. Costs are decimal texts. */
 export interface Usage {
@@ -94,14 +95,15 @@ function usageInGenerations(outputs: Buffer, { start, end }: ByteRange): Usage |
 /**
  * Usage inside a run's outputs: `usage_metadata`, else that of the messages of `generations`, else `usage` as models'
  * own clients answer it, else the `llm_output.token_usage` of older clients. Validates the JSON.
+ * @throws JsonSyntaxError
  */
 export function usageInOutputs(outputs: Buffer): Usage | undefined {
   let usage: Usage | undefined;
   let generated: Usage | undefined;
   let own: Usage | undefined;
   let older: Usage | undefined;
-  if (outputs[0] !== OPEN_OBJECT) return undefined;
-  eachMember(outputs, 0, (name, range) => {
+  if (outputs[0] !== OPEN_OBJECT) return validatePayload(outputs);
+  const visit = (name: string, range: ByteRange): void => {
     if (name === 'usage_metadata') usage = usageOf(parseRange(outputs, range));
     else if (name === 'usage') own = usageOf(parseRange(outputs, range));
     else if (name === 'generations') generated = usageInGenerations(outputs, range);
@@ -110,7 +112,8 @@ export function usageInOutputs(outputs: Buffer): Usage | undefined {
         if (inner === 'token_usage' || inner === 'tokenUsage')
           older = usageOf(camelToSnake(parseRange(outputs, innerRange)));
       });
-  });
+  };
+  expectEnd(outputs, eachMember(outputs, 0, visit, WHOLE_PAYLOAD));
   return usage ?? generated ?? own ?? older;
 }
 
@@ -127,12 +130,12 @@ function camelToSnake(value: unknown): unknown {
 /** Events of one run in which the first token is looked for; it comes right after the start. */
 const MAX_EVENTS = 1000;
 
-/** Time of the first `new_token` event. Validates the JSON. */
+/** Time of the first `new_token` event. Validates the JSON. @throws JsonSyntaxError */
 export function firstTokenTime(events: Buffer): Instant | undefined {
   let time: Instant | undefined;
   let left = MAX_EVENTS;
-  if (events[0] !== OPEN_ARRAY) return undefined;
-  eachItem(events, 0, (item) => {
+  if (events[0] !== OPEN_ARRAY) return validatePayload(events);
+  const visit = (item: ByteRange): boolean => {
     if (left-- <= 0) return false;
     if (events[item.start] !== OPEN_OBJECT) return true;
     let isToken = false;
@@ -143,6 +146,7 @@ export function firstTokenTime(events: Buffer): Instant | undefined {
     });
     if (isToken && at) time = parseWireTime(parseRange(events, at));
     return !isToken;
-  });
+  };
+  expectEnd(events, eachItem(events, 0, visit, WHOLE_PAYLOAD));
   return time;
 }

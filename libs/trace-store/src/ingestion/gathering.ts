@@ -1,0 +1,101 @@
+import type { Clock } from '#lib/time';
+
+/** What a request adds to those that are stored with it. */
+export interface Weight {
+  readonly operations: number;
+  readonly bytes: number;
+}
+
+/** A request that is heavier goes at once: its transaction is worth it. */
+const LIGHT: Weight = { operations: 50, bytes: 1 << 19 };
+/** Of requests that go together. */
+const FULL: Weight = { operations: 200, bytes: 2 << 20 };
+/** How long a request waits for others while one of its line is being stored. */
+const LONGEST_WAIT_MS = 10;
+
+interface Waiting<Request, Result> {
+  readonly request: Request;
+  readonly weight: Weight;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Line<Request, Result> {
+  readonly perform: Perform<Request, Result>;
+  readonly waiting: Waiting<Request, Result>[];
+  underWay: number;
+  cancel: (() => void) | undefined;
+}
+
+type Perform<Request, Result> = (
+  requests: readonly Request[],
+) => Promise<readonly PromiseSettledResult<Result>[]>;
+
+/**
+ * Lets small requests go together: one goes at once while no other of its line is under way, those that come meanwhile
+ * wait until it has ended, 10 ms at most. A commit and its look-ups cost the same for one run as for a hundred.
+ */
+export class Gathering<Request, Result> {
+  readonly #clock: Pick<Clock, 'after'>;
+  readonly #lines = new Map<string, Line<Request, Result>>();
+
+  constructor(clock: Pick<Clock, 'after'>) {
+    this.#clock = clock;
+  }
+
+  /**
+   * @param name of the line; requests of one are performed alike
+   * @param perform answers for each of the requests, in their order
+   */
+  add(name: string, request: Request, weight: Weight, perform: Perform<Request, Result>): Promise<Result> {
+    const { promise, resolve, reject } = Promise.withResolvers<Result>();
+    const one = { request, weight, resolve, reject };
+    let line = this.#lines.get(name);
+    if (!line) this.#lines.set(name, (line = { perform, waiting: [], underWay: 0, cancel: undefined }));
+    const isHeavy = weight.operations > LIGHT.operations || weight.bytes > LIGHT.bytes;
+    if (isHeavy || line.underWay === 0) void this.#perform(name, line, [one]);
+    else {
+      line.waiting.push(one);
+      line.cancel ??= this.#clock.after(LONGEST_WAIT_MS, () => this.#serve(name, line));
+    }
+    return promise;
+  }
+
+  #serve(name: string, line: Line<Request, Result>): void {
+    line.cancel?.();
+    line.cancel = undefined;
+    let [operations, bytes, count] = [0, 0, 0];
+    for (const { weight } of line.waiting) {
+      operations += weight.operations;
+      bytes += weight.bytes;
+      if (count > 0 && (operations > FULL.operations || bytes > FULL.bytes)) break;
+      count++;
+    }
+    const together = line.waiting.splice(0, count);
+    if (line.waiting.length > 0)
+      line.cancel = this.#clock.after(LONGEST_WAIT_MS, () => this.#serve(name, line));
+    if (together.length > 0) void this.#perform(name, line, together);
+  }
+
+  async #perform(
+    name: string,
+    line: Line<Request, Result>,
+    together: readonly Waiting<Request, Result>[],
+  ): Promise<void> {
+    line.underWay++;
+    try {
+      const results = await line.perform(together.map(({ request }) => request));
+      for (const [at, { resolve, reject }] of together.entries()) {
+        const result = results[at];
+        if (result?.status === 'fulfilled') resolve(result.value);
+        else reject(result?.reason);
+      }
+    } catch (error) {
+      for (const { reject } of together) reject(error);
+    } finally {
+      line.underWay--;
+      if (line.waiting.length > 0) this.#serve(name, line);
+      else if (line.underWay === 0) this.#lines.delete(name);
+    }
+  }
+}
