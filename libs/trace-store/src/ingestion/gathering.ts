@@ -10,8 +10,8 @@ export interface Weight {
 const LIGHT: Weight = { operations: 50, bytes: 1 << 19 };
 /** Of requests that go together. */
 const FULL: Weight = { operations: 200, bytes: 2 << 20 };
-/** How long a request waits for others while one of its line is being stored. */
-const LONGEST_WAIT_MS = 10;
+/** How long a request waits for each that is under way in its line: where they take longer, more at a time would not be faster. */
+const WAIT_MS = 20;
 
 interface Waiting<Request, Result> {
   readonly request: Request;
@@ -33,7 +33,7 @@ type Perform<Request, Result> = (
 
 /**
  * Lets small requests go together: one goes at once while no other of its line is under way, those that come meanwhile
- * wait until it has ended, 10 ms at most. A commit and its look-ups cost the same for one run as for a hundred.
+ * wait until it has ended, or for a moment. A commit and its look-ups cost the same for one run as for a hundred.
  */
 export class Gathering<Request, Result> {
   readonly #clock: Pick<Clock, 'after'>;
@@ -56,7 +56,7 @@ export class Gathering<Request, Result> {
     if (isHeavy || line.underWay === 0) void this.#perform(name, line, [one]);
     else {
       line.waiting.push(one);
-      line.cancel ??= this.#clock.after(LONGEST_WAIT_MS, () => this.#serve(name, line));
+      this.#wait(name, line);
     }
     return promise;
   }
@@ -72,9 +72,12 @@ export class Gathering<Request, Result> {
       count++;
     }
     const together = line.waiting.splice(0, count);
-    if (line.waiting.length > 0)
-      line.cancel = this.#clock.after(LONGEST_WAIT_MS, () => this.#serve(name, line));
     if (together.length > 0) void this.#perform(name, line, together);
+    if (line.waiting.length > 0) this.#wait(name, line);
+  }
+
+  #wait(name: string, line: Line<Request, Result>): void {
+    line.cancel ??= this.#clock.after(WAIT_MS * line.underWay, () => this.#serve(name, line));
   }
 
   async #perform(
