@@ -2,6 +2,8 @@ import type { Pool, Queryable } from '#lib/postgres';
 import type { Attachments } from './attachment/attachments.js';
 import type { Feedbacks } from './feedback/feedback.js';
 import type { FeedbackTokens } from './feedback/feedback-tokens.js';
+import type { Ingestion } from './ingestion/ingestion.js';
+import { observedIngest } from './ingestion/observe-ingestion.js';
 import type { ApiKeys } from './key/api-keys.js';
 import type { IngestProblemTable } from './problem/ingest-problem-table.js';
 import type { IngestProblems } from './problem/ingest-problems.js';
@@ -134,6 +136,21 @@ function tokensInTurns(tokens: FeedbackTokens, turns: TenantTurns): FeedbackToke
     list: (tenantId, ...given) => turns.run(tenantId, () => tokens.list(tenantId, ...given)),
     find: (token) => turns.run(STRANGERS, () => tokens.find(token)),
   };
+}
+
+/** Batches take turns by themselves, some together; what is to be noted of one takes another. */
+export function observedIngestion(
+  ingestion: Ingestion,
+  problems: IngestProblemTable,
+  turns: TenantTurns,
+): TraceStore['ingest'] {
+  return (tenantId, batch, onlyProject) =>
+    observedIngest(batch, async () => {
+      const result = await ingestion.ingest(tenantId, batch, onlyProject);
+      const { events } = result;
+      if (events.length > 0) await turns.run(tenantId, () => problems.record(tenantId, events, onlyProject));
+      return result;
+    });
 }
 
 /** Refusals are collected while those before them wait for their turn. */

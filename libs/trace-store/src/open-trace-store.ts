@@ -12,13 +12,13 @@ import { tidyFeedback } from './feedback/tidy-feedback.js';
 import { DayPartitions } from './ingestion/day-partitions.js';
 import { ExportProgressTable } from './export/export-progress-table.js';
 import { Ingestion } from './ingestion/ingestion.js';
-import { observedIngest } from './ingestion/observe-ingestion.js';
 import { allMigrations } from './migrations/all-migrations.js';
 import {
   attachmentsInTurns,
   erasuresInTurns,
   feedbackInTurns,
   keysInTurns,
+  observedIngestion,
   pricesInTurns,
   problemsInTurns,
   projectsInTurns,
@@ -98,13 +98,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
 
   return {
     migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
-    ingest: (tenantId, batch, onlyProject) =>
-      observedIngest(batch, async () => {
-        const result = await ingestion.ingest(tenantId, batch, onlyProject);
-        if (result.events.length > 0)
-          await turns.run(tenantId, () => problems.record(tenantId, result.events, onlyProject));
-        return result;
-      }),
+    ingest: observedIngestion(ingestion, problems, turns),
     ingestProblems: problemsInTurns(problems, turns),
     ...feedbackInTurns(new FeedbackTable(pool, erasureLock), new FeedbackTokenTable(pool), turns),
     // its old name may be free for another now

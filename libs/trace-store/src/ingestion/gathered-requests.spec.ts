@@ -8,7 +8,7 @@ import type { TraceStore } from '../trace-store.js';
 
 const postgres = testPostgres();
 
-describe('requests that are stored together', () => {
+describe('the transaction of several requests', () => {
   let store: TraceStore;
   let client: pg.Client;
   const tenant = randomUUID();
@@ -35,7 +35,7 @@ describe('requests that are stored together', () => {
     await store.close();
   });
 
-  it('need fewer transactions than requests, and are answered each for its own runs', async () => {
+  it('answers each request for its own runs', async () => {
     const [before, stored] = [await transactions(), await count()];
     const results = await Promise.all(
       Array.from({ length: 30 }, (_one, n) =>
@@ -49,7 +49,7 @@ describe('requests that are stored together', () => {
     expect((await transactions()) - before).toBeLessThan(15);
   });
 
-  it('are stored alone when one of them is refused as a whole', async () => {
+  it('refuses one request alone that may not be stored', async () => {
     await send([run({ session_name: 'mine' })], 'mine');
     const stored = await count();
     const results = await Promise.allSettled([
@@ -69,7 +69,7 @@ describe('requests that are stored together', () => {
     expect(await count()).toBe(stored + 3);
   });
 
-  it('that name one run in two projects are answered as if one came after the other', async () => {
+  it('keeps requests apart that name one run', async () => {
     const id = randomUUID();
     const results = await Promise.all([
       send([run()]),
@@ -85,7 +85,7 @@ describe('requests that are stored together', () => {
     ]);
   });
 
-  it('store creates and updates of a run that come at once, in whatever order', async () => {
+  it('merges creates and updates of a run that come at once, in any order', async () => {
     const runs = Array.from({ length: 20 }, () => run());
     await Promise.all([
       send([run()]),
