@@ -168,7 +168,9 @@ function walk(field: PayloadField, json: Buffer, members: readonly string[] | un
       return { ofExtra: factsInExtra(json, members) };
     case 'events':
       return { firstTokenTime: firstTokenTime(json) };
-    default:
+    case 'inputs':
+    case 'error':
+    case 'serialized':
       return validatePayload(json) ?? {};
   }
 }
