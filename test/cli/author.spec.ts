@@ -11,9 +11,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
+import { waitFor } from '#lib/testing';
 import { descendants, listProcesses } from '../support/process-tree.js';
 import { repository } from '../support/platform.js';
-import { waitUntil } from '../support/wait-until.js';
 import { agentplane } from './agentplane.js';
 
 const PROGRAM = join(repository, 'bin', 'agentplane.js');
@@ -36,7 +36,11 @@ class Dev {
   }
 
   async ready(): Promise<string> {
-    await waitUntil('the agent', () => /^ready in/m.test(this.output), 30_000, 20);
+    await waitFor(() => /^ready in/m.test(this.output), {
+      what: 'the agent',
+      timeoutMs: 30_000,
+      intervalMs: 20,
+    });
     return /API +(\S+)/.exec(this.output)?.[1] ?? '';
   }
 }
@@ -117,7 +121,11 @@ describe("an author's loop", () => {
 
   it('asks for packages that are missing, and goes on once they are installed', async () => {
     dev = new Dev(folder, '--port', '0');
-    await waitUntil('the complaint', () => dev.output.includes('npm install'), 30_000, 20);
+    await waitFor(() => dev.output.includes('npm install'), {
+      what: 'the complaint',
+      timeoutMs: 30_000,
+      intervalMs: 20,
+    });
     expect(dev.output).toContain(
       `package.json names @langchain/core, @langchain/langgraph, zod, which are not installed; run: cd ${folder} && npm install`,
     );
@@ -149,10 +157,17 @@ describe("an author's loop", () => {
     const before = ((await client.threads.getState(threadId)).values as { messages: unknown[] }).messages
       .length;
     // the next server is loaded a moment after the last start
-    await waitUntil('a spare server', () => descendants(dev.child.pid ?? 0).filter(isServer).length === 2);
+    await waitFor(() => descendants(dev.child.pid ?? 0).filter(isServer).length === 2, {
+      what: 'a spare server',
+      timeoutMs: 60_000,
+    });
     const editedMs = performance.now();
     edit(rules, 'You said:', 'I heard:');
-    await waitUntil('the new answer', async () => (await say('hello')) === 'I heard: hello', 10_000, 5);
+    await waitFor(async () => (await say('hello')) === 'I heard: hello', {
+      what: 'the new answer',
+      timeoutMs: 10_000,
+      intervalMs: 5,
+    });
     const tookMs = performance.now() - editedMs;
     expect(
       ((await client.threads.getState(threadId)).values as { messages: unknown[] }).messages.length,
@@ -177,38 +192,42 @@ describe("an author's loop", () => {
 
   it('answers 503 with file, line and column of an error, until it is mended', async () => {
     edit(rules, 'if (city) return call(', 'if (city)) return call(');
-    const broken = await waitUntil(
-      'the error',
+    const broken = await waitFor(
       async () => {
         const answer = await raw('/info');
         return answer.status === 503 && answer;
       },
-      10_000,
-      20,
+      { what: 'the error', timeoutMs: 10_000, intervalMs: 20 },
     );
     expect(broken.body.detail).toMatch(/^the agent's sources do not compile: src\/rule-model\.ts:20:12: /);
     expect(broken.body.frame).toMatch(/^ {2}src\/rule-model\.ts:20:12\n.*> 20 \| {3}if \(city\)\) return/s);
     expect(dev.output).toContain('> 20 |   if (city)) return call(');
     await expect(say('hello')).rejects.toMatchObject({ status: 503 });
     edit(rules, 'if (city)) return call(', 'if (city) return call(');
-    await waitUntil('the answer', async () => (await raw('/info')).status === 200, 10_000, 20);
+    await waitFor(async () => (await raw('/info')).status === 200, {
+      what: 'the answer',
+      timeoutMs: 10_000,
+      intervalMs: 20,
+    });
     expect(await say('hello')).toBe('You said: hello');
   });
 
   it('names the line at which evaluation failed', async () => {
     edit(join(folder, 'src', 'agent.ts'), 'await chooseModel(tools)', 'await chooseModels(tools)');
-    const broken = await waitUntil(
-      'the error',
+    const broken = await waitFor(
       async () => {
         const answer = await raw('/ok');
         return answer.status === 503 && answer;
       },
-      10_000,
-      20,
+      { what: 'the error', timeoutMs: 10_000, intervalMs: 20 },
     );
     expect(broken.body.detail).toContain('chooseModels is not defined (src/agent.ts:6:15)');
     edit(join(folder, 'src', 'agent.ts'), 'await chooseModels(tools)', 'await chooseModel(tools)');
-    await waitUntil('the answer', async () => (await raw('/ok')).status === 200, 10_000, 20);
+    await waitFor(async () => (await raw('/ok')).status === 200, {
+      what: 'the answer',
+      timeoutMs: 10_000,
+      intervalMs: 20,
+    });
   });
 
   it('shows the line at which a run failed', async () => {
@@ -217,41 +236,39 @@ describe("an author's loop", () => {
       'const last = messages.at(-1);',
       "if (messages.length > 0) throw new Error('kaput');\n  const last = messages.at(-1);",
     );
-    await waitUntil(
-      'the failure',
-      async () => (await say('hello').catch(String)).includes('kaput'),
-      10_000,
-      20,
-    );
-    await waitUntil(
-      'the line',
+    await waitFor(async () => (await say('hello').catch(String)).includes('kaput'), {
+      what: 'the failure',
+      timeoutMs: 10_000,
+      intervalMs: 20,
+    });
+    await waitFor(
       () => /run failed: kaput.*\n.*rule-model\.ts:\d+:\d+\n(.*\n)*? {2}> \d+ \|.*kaput/.test(dev.output),
-      5_000,
-      20,
+      { what: 'the line', timeoutMs: 5_000, intervalMs: 20 },
     );
     edit(rules, "if (messages.length > 0) throw new Error('kaput');\n  ", '');
-    await waitUntil(
-      'the answer',
-      async () => (await say('hello').catch(String)) === 'You said: hello',
-      10_000,
-      20,
-    );
+    await waitFor(async () => (await say('hello').catch(String)) === 'You said: hello', {
+      what: 'the answer',
+      timeoutMs: 10_000,
+      intervalMs: 20,
+    });
   });
 
   it('reloads for .env', async () => {
     writeFileSync(join(folder, '.env'), 'MODEL=nothing:at-all\n');
-    const broken = await waitUntil(
-      'the error',
+    const broken = await waitFor(
       async () => {
         const answer = await raw('/ok');
         return answer.status === 503 && answer;
       },
-      10_000,
-      20,
+      { what: 'the error', timeoutMs: 10_000, intervalMs: 20 },
     );
     expect(broken.body.detail).toContain("Cannot find package 'langchain'");
     writeFileSync(join(folder, '.env'), '');
-    await waitUntil('the answer', async () => (await raw('/ok')).status === 200, 10_000, 20);
+    await waitFor(async () => (await raw('/ok')).status === 200, {
+      what: 'the answer',
+      timeoutMs: 10_000,
+      intervalMs: 20,
+    });
   });
 
   it('refuses callers that reached it by another name', async () => {
@@ -286,7 +303,10 @@ describe("an author's loop", () => {
   it('leaves nothing behind after Ctrl-C', async () => {
     dev.child.kill('SIGINT');
     expect(await dev.ended).toBe(0);
-    await waitUntil('the end of every process', () => processesOf(folder).length === 0, 10_000);
+    await waitFor(() => processesOf(folder).length === 0, {
+      what: 'the end of every process',
+      timeoutMs: 10_000,
+    });
   });
 
   it('keeps threads over its end, and leaves nothing behind after SIGKILL, not even an agent in a loop', async () => {
@@ -295,19 +315,22 @@ describe("an author's loop", () => {
     client = new Client({ apiUrl: url, apiKey: null, callerOptions: { maxRetries: 0 } });
     expect(await say('again')).toBe('You said: again');
     edit(join(folder, 'src', 'agent.ts'), 'const model =', 'for (;;) {}\nconst model =');
-    await waitUntil('the reload', () => dev.output.includes('reloading'), 10_000, 20);
+    await waitFor(() => dev.output.includes('reloading'), {
+      what: 'the reload',
+      timeoutMs: 10_000,
+      intervalMs: 20,
+    });
     const all = descendants(dev.child.pid ?? 0);
     expect(all.filter(isServer).length).toBeGreaterThan(0);
     const [program] = all.filter(({ command }) => command.includes('apps/cli/src/main.js'));
     process.kill(program?.pid ?? dev.child.pid ?? 0, 'SIGKILL');
     await dev.ended;
-    await waitUntil(
-      'the end of every process',
+    await waitFor(
       () => {
         const alive = new Set(listProcesses().map(({ pid }) => pid));
         return processesOf(folder).length === 0 && all.every(({ pid }) => !alive.has(pid));
       },
-      15_000,
+      { what: 'the end of every process', timeoutMs: 15_000 },
     );
   });
 });

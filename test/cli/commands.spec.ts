@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { NODES, PODS_RUN_AS_ROOT, RESOURCES, SECRETS } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { findKubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
-import { waitUntil } from '../support/wait-until.js';
 import { agentplane, type Ending, startAgentplane } from './agentplane.js';
 
 /** Every command against a platform that really runs; one for all of them, in this order. */
@@ -130,10 +130,13 @@ describe('agentplane with a platform', () => {
         metadata: { name: 'team-b' },
         spec: { tenantId, plan: 'plus' },
       });
-      const key = await waitUntil('the workspace', async () => {
-        const made = await attempt('keys', 'create', 'first', '--workspace', 'team-b');
-        return made.code === 0 && made.output.trim();
-      });
+      const key = await waitFor(
+        async () => {
+          const made = await attempt('keys', 'create', 'first', '--workspace', 'team-b');
+          return made.code === 0 && made.output.trim();
+        },
+        { what: 'the workspace', timeoutMs: 60_000 },
+      );
       expect(await statusOf(key)).toBe(200);
       expect(await run('keys', 'list', '--workspace', 'team-b', '-o', 'jsonpath={[*].description}')).toBe(
         'first',
@@ -370,7 +373,7 @@ describe('agentplane with a platform', () => {
 
     it('follows a log until Ctrl-C', async () => {
       const following = startAgentplane(['logs', 'lsn/default', '-f', '--data', platform.dataFolder]);
-      await waitUntil('the log', () => following.output().includes('"msg":'));
+      await waitFor(() => following.output().includes('"msg":'), { what: 'the log', timeoutMs: 60_000 });
       expect(await following.stop()).not.toBe(1);
     });
 
@@ -437,7 +440,10 @@ describe('agentplane with a platform', () => {
       const later = randomUUID();
       const now = { start_time: Date.now(), end_time: Date.now() + 5_000 };
       await send([{ ...root, ...now, id: later, trace_id: later }]);
-      await waitUntil('the line of the trace', () => following.output().includes(later), 30_000);
+      await waitFor(() => following.output().includes(later), {
+        what: 'the line of the trace',
+        timeoutMs: 30_000,
+      });
       expect(following.output()).not.toContain(trace);
       expect(await following.stop()).not.toBe(1);
     }, 120_000);
@@ -477,7 +483,10 @@ describe('agentplane with a platform', () => {
       const window = ['--from', '2026-05-01', '--to', '2026-05-02'];
       const words = ['export', 'create', 'doomed', '--project', 'none', ...window, '--wait'];
       const ended = attempt(...words);
-      await waitUntil('the export', async () => (await attempt('get', 'bx', 'doomed')).code === 0);
+      await waitFor(async () => (await attempt('get', 'bx', 'doomed')).code === 0, {
+        what: 'the export',
+        timeoutMs: 60_000,
+      });
       await client.merge(
         RESOURCES.BulkExport,
         { name: 'doomed', namespace: 'ws-default' },

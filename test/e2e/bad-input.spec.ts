@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { Client } from '@langchain/langgraph-sdk';
+import { waitFor } from '#lib/testing';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import {
   newDataFolder,
@@ -11,7 +12,6 @@ import {
   startPlatform,
 } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 interface Problem {
   loc: (string | number)[];
@@ -50,15 +50,14 @@ describe('bad input', () => {
     const created = await rest.post<Deployment>('/v2/deployments', GOOD);
     expect(created.status).toBe(201);
     deployment = created.body;
-    await waitUntil(
-      'the good deployment',
+    await waitFor(
       async () =>
         (
           await rest.get<{ status: string }>(
             `/v2/deployments/${deployment.id}/revisions/${deployment.latest_revision_id}`,
           )
         ).body.status === 'DEPLOYED',
-      90_000,
+      { what: 'the good deployment', timeoutMs: 90_000 },
     );
   }, 240_000);
 
@@ -211,15 +210,14 @@ describe('bad input', () => {
       source_revision_config: { image_uri: 'broken-agent' },
     });
     expect(patched.status).toBe(200);
-    const failed = await waitUntil(
-      'the revision to fail',
+    const failed = await waitFor(
       async () => {
         const { body } = await rest.get<{ status: string; status_message?: string }>(
           `/v2/deployments/${deployment.id}/revisions/${patched.body.latest_revision_id}`,
         );
         return body.status.endsWith('FAILED') ? body : undefined;
       },
-      90_000,
+      { what: 'the revision to fail', timeoutMs: 90_000 },
     );
     // adding a mended folder again deploys nothing by itself, and the answer states it
     expect(addImage()).toContain('good keeps the image as it was; --deploy makes new revisions');

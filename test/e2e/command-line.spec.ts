@@ -12,9 +12,9 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { waitFor } from '#lib/testing';
 import { repository } from '../support/platform.js';
 import { listProcesses } from '../support/process-tree.js';
-import { waitUntil } from '../support/wait-until.js';
 
 interface Ending {
   readonly code: number;
@@ -176,11 +176,13 @@ describe('agentplane', () => {
     const ended = new Promise((resolve) => child.once('exit', resolve));
     // made right before the cluster is
     const note = join(data, 'postgres.location');
-    const place = await waitUntil('the place of Postgres', () =>
-      // an empty note is one that is being written
-      existsSync(note)
-        ? readFileSync(note, 'utf8').trim() || undefined
-        : existsSync(join(data, 'postgres')) && data,
+    const place = await waitFor(
+      () =>
+        // an empty note is one that is being written
+        existsSync(note)
+          ? readFileSync(note, 'utf8').trim() || undefined
+          : existsSync(join(data, 'postgres')) && data,
+      { what: 'the place of Postgres', timeoutMs: 60_000 },
     );
     child.kill('SIGINT');
     await ended;

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
+import { waitFor } from '#lib/testing';
 import { findRealKubernetes, Kubectl, leaveOut } from '../support/kubectl.js';
 import {
   newDataFolder,
@@ -9,7 +10,6 @@ import {
   repository,
   startPlatform,
 } from '../support/platform.js';
-import { waitUntil } from '../support/wait-until.js';
 
 const home = findRealKubernetes();
 
@@ -94,25 +94,22 @@ function cluster(...args: string[]): void {
       '-p',
       '{"spec":{"secretsRef":{"name":"words"}}}',
     ]);
-    await waitUntil(
-      'the Service to point to the second revision',
+    await waitFor(
       async () =>
         (await kubectl.run(['get', 'svc', 'sample-agent', '-o', 'jsonpath={.spec.selector}'])).includes(
           'sample-agent-00002',
         ),
-      120_000,
+      { what: 'the Service to point to the second revision', timeoutMs: 120_000 },
     );
     await new Promise((resolve) => setTimeout(resolve, 3000));
     going = false;
     await caller;
     expect(failures).toEqual([]);
-    await waitUntil(
-      'the first revision to be scaled to zero',
+    await waitFor(
       async () =>
         (await kubectl.run(['get', 'deploy', 'sample-agent-00001', '-o', 'jsonpath={.spec.replicas}'])) ===
         '0',
-      // it stays warm for a minute
-      120_000,
+      { what: 'the first revision to be scaled to zero', timeoutMs: 120_000 },
     );
   }, 300_000);
 
@@ -128,18 +125,21 @@ function cluster(...args: string[]): void {
   it('deletes everything that it made', async () => {
     await kubectl.run(['delete', 'adep', 'sample-agent', '--timeout=90s']);
     await kubectl.run(['delete', 'bx', '--all', '--timeout=90s']);
-    await waitUntil('children to go', async () => {
-      const left = await kubectl.run([
-        'get',
-        'arev,deploy,pods,svc,bxr',
-        '-l',
-        'agentplane.dev/deployment=sample-agent',
-        '-o',
-        'name',
-      ]);
-      const jobs = await kubectl.run(['get', 'jobs', '-n', 'agentplane-system', '-o', 'name']);
-      return left.trim() === '' && jobs.trim() === '';
-    });
+    await waitFor(
+      async () => {
+        const left = await kubectl.run([
+          'get',
+          'arev,deploy,pods,svc,bxr',
+          '-l',
+          'agentplane.dev/deployment=sample-agent',
+          '-o',
+          'name',
+        ]);
+        const jobs = await kubectl.run(['get', 'jobs', '-n', 'agentplane-system', '-o', 'name']);
+        return left.trim() === '' && jobs.trim() === '';
+      },
+      { what: 'children to go', timeoutMs: 60_000 },
+    );
   }, 150_000);
 });
 

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
 import { Client as TraceClient } from 'langsmith';
+import { waitFor } from '#lib/testing';
 import { download, duckdb, listKeys, storeClient } from '../support/export-reader.js';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import {
@@ -14,7 +15,6 @@ import {
 import { listProcesses, programsBelow } from '../support/process-tree.js';
 import { Rest } from '../support/rest.js';
 import { queryTraceStore } from '../support/trace-database.js';
-import { waitUntil } from '../support/wait-until.js';
 
 interface Deployment {
   id: string;
@@ -66,22 +66,24 @@ describe('first light', () => {
   }, 60_000);
 
   async function deployed(deploymentId: string, revisionId: string): Promise<void> {
-    await waitUntil(
-      `revision ${revisionId} to be DEPLOYED`,
+    await waitFor(
       async () => {
         const { body } = await rest.get<Revision>(`/v2/deployments/${deploymentId}/revisions/${revisionId}`);
         if (body.status.endsWith('FAILED')) throw new Error(`${body.status}: ${body.status_message}`);
         return body.status === 'DEPLOYED';
       },
-      90_000,
+      { what: `revision ${revisionId} to be DEPLOYED`, timeoutMs: 90_000 },
     );
   }
 
   async function urlOf(deploymentId: string): Promise<string> {
-    return waitUntil('the address of the deployment', async () => {
-      const { body } = await rest.get<Deployment>(`/v2/deployments/${deploymentId}`);
-      return body.url ?? body.source_config.custom_url ?? undefined;
-    });
+    return waitFor(
+      async () => {
+        const { body } = await rest.get<Deployment>(`/v2/deployments/${deploymentId}`);
+        return body.url ?? body.source_config.custom_url ?? undefined;
+      },
+      { what: 'the address of the deployment', timeoutMs: 60_000 },
+    );
   }
 
   function agentAt(apiUrl: string): Client {
@@ -123,7 +125,10 @@ describe('first light', () => {
       const watch = kubectl.start(['get', 'adep', '-w']);
       await kubectl.run(['apply', '-f', join(repository, 'examples/deployment.yaml')]);
       await kubectl.run(['wait', '--for=condition=Ready', 'adep/sample-agent', '--timeout=90s']);
-      await waitUntil('the watch to show it', () => watch.text().includes('sample-agent'));
+      await waitFor(() => watch.text().includes('sample-agent'), {
+        what: 'the watch to show it',
+        timeoutMs: 60_000,
+      });
       watch.stop();
     }, 120_000);
 
@@ -182,17 +187,20 @@ describe('first light', () => {
 
     it('deletes and leaves nothing behind', async () => {
       await kubectl.run(['delete', 'adep', 'sample-agent', '--timeout=60s']);
-      await waitUntil('revisions and pods to go', async () => {
-        const left = await kubectl.run([
-          'get',
-          'arev,pods',
-          '-l',
-          'agentplane.dev/deployment=sample-agent',
-          '-o',
-          'name',
-        ]);
-        return left.trim() === '';
-      });
+      await waitFor(
+        async () => {
+          const left = await kubectl.run([
+            'get',
+            'arev,pods',
+            '-l',
+            'agentplane.dev/deployment=sample-agent',
+            '-o',
+            'name',
+          ]);
+          return left.trim() === '';
+        },
+        { what: 'revisions and pods to go', timeoutMs: 60_000 },
+      );
     }, 90_000);
   });
 
@@ -267,14 +275,12 @@ describe('first light', () => {
         apiUrl: platform.credentials.restUrl,
         apiKey: platform.credentials.apiKey,
       });
-      const run = await waitUntil(
-        'the trace',
+      const run = await waitFor(
         async () => {
           const found = await traces.readRun(runIds.at(-1) ?? '');
           return found.end_time ? found : undefined;
         },
-        3_000,
-        100,
+        { what: 'the trace', timeoutMs: 3_000, intervalMs: 100 },
       );
       expect(run.session_id).toBe(projectId);
       expect(run.status).toBe('success');
@@ -349,14 +355,13 @@ describe('first light', () => {
         format_version: 'v2_beta',
       });
       expect(created.status).toBe(200);
-      await waitUntil(
-        'the export to be COMPLETED',
+      await waitFor(
         async () => {
           const { body } = await rest.get<BulkExport>(`/api/v1/bulk-exports/${created.body.id}`);
           if (['FAILED', 'TIMEDOUT', 'CANCELLED'].includes(body.status)) throw new Error(body.status);
           return body.status === 'COMPLETED';
         },
-        90_000,
+        { what: 'the export to be COMPLETED', timeoutMs: 90_000 },
       );
       const runs = await rest.get<{ status: string }[]>(`/api/v1/bulk-exports/${created.body.id}/runs`);
       expect(runs.body).toHaveLength(window.start_time.slice(0, 10) === window.end_time.slice(0, 10) ? 1 : 2);
@@ -424,14 +429,13 @@ describe('first light', () => {
         start_time: start,
         end_time: end,
       });
-      await waitUntil(
-        'the export',
+      await waitFor(
         async () => {
           const { body } = await rest.get<BulkExport>(`/api/v1/bulk-exports/${created.body.id}`);
           if (body.status === 'FAILED') throw new Error(body.status);
           return body.status === 'COMPLETED';
         },
-        90_000,
+        { what: 'the export', timeoutMs: 90_000 },
       );
       const runs = await rest.get<unknown[]>(`/api/v1/bulk-exports/${created.body.id}/runs`);
       expect(runs.body).toHaveLength(2);
@@ -457,10 +461,13 @@ describe('first light', () => {
         status: 'Cancelled',
       });
       expect(answer.status).toBe(200);
-      await waitUntil('the export to be CANCELLED', async () => {
-        const { body } = await rest.get<BulkExport>(`/api/v1/bulk-exports/${created.body.id}`);
-        return body.status === 'CANCELLED';
-      });
+      await waitFor(
+        async () => {
+          const { body } = await rest.get<BulkExport>(`/api/v1/bulk-exports/${created.body.id}`);
+          return body.status === 'CANCELLED';
+        },
+        { what: 'the export to be CANCELLED', timeoutMs: 60_000 },
+      );
     }, 90_000);
 
     it('keeps everything over a stop and a second start', async () => {
@@ -473,10 +480,15 @@ describe('first light', () => {
       const { body } = await rest.get<Deployment>(`/v2/deployments/${deployment.id}`);
       expect(body.status).toBe('READY');
       const client = agentAt(await urlOf(deployment.id));
-      await waitUntil('the agent to answer again', async () => {
-        await client.runs.wait(null, 'agent', { input: { messages: [{ role: 'user', content: 'back?' }] } });
-        return true;
-      });
+      await waitFor(
+        async () => {
+          await client.runs.wait(null, 'agent', {
+            input: { messages: [{ role: 'user', content: 'back?' }] },
+          });
+          return true;
+        },
+        { what: 'the agent to answer again', timeoutMs: 60_000 },
+      );
       const sessions = await rest.get<unknown[]>('/sessions?name=weather');
       expect(sessions.body).toHaveLength(1);
     }, 180_000);
@@ -486,17 +498,25 @@ describe('first light', () => {
       await platform.kill();
       platform = await startPlatform(dataFolder);
       rest = new Rest(platform.credentials);
-      const agents = await waitUntil('one agent server', () => {
-        const found = programsBelow(platform.process.pid ?? 0, 'agent-server').map(({ pid }) => pid);
-        return found.length === 1 && found;
-      });
+      const agents = await waitFor(
+        () => {
+          const found = programsBelow(platform.process.pid ?? 0, 'agent-server').map(({ pid }) => pid);
+          return found.length === 1 && found;
+        },
+        { what: 'one agent server', timeoutMs: 60_000 },
+      );
       expect(former).not.toContain(agents[0]);
       expect(listProcesses().filter(({ pid }) => former.includes(pid))).toEqual([]);
       const client = agentAt(await urlOf(deployment.id));
-      await waitUntil('the agent to answer again', async () => {
-        await client.runs.wait(null, 'agent', { input: { messages: [{ role: 'user', content: 'back?' }] } });
-        return true;
-      });
+      await waitFor(
+        async () => {
+          await client.runs.wait(null, 'agent', {
+            input: { messages: [{ role: 'user', content: 'back?' }] },
+          });
+          return true;
+        },
+        { what: 'the agent to answer again', timeoutMs: 60_000 },
+      );
     }, 180_000);
   });
 });

@@ -1,9 +1,9 @@
 import { Client } from '@langchain/langgraph-sdk';
+import { waitFor } from '#lib/testing';
 import { findKubectl, Kubectl, leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { descendants, listProcesses, programsBelow } from '../support/process-tree.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 const ASLEEP_MS = 60_000;
 const binary = findKubectl();
@@ -33,8 +33,7 @@ interface Deployment {
       source_revision_config: { image_uri: 'sample-agent' },
       secrets: [],
     });
-    const url = await waitUntil(
-      'the agent',
+    const url = await waitFor(
       async () => {
         const { body: now } = await rest.get<Deployment>(`/v2/deployments/${body.id}`);
         const { body: revision } = await rest.get<{ status: string }>(
@@ -42,7 +41,7 @@ interface Deployment {
         );
         return revision.status === 'DEPLOYED' ? (now.url ?? undefined) : undefined;
       },
-      90_000,
+      { what: 'the agent', timeoutMs: 90_000 },
     );
     agent = new Client({ apiUrl: url, apiKey: platform.credentials.apiKey });
   }, 240_000);

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { waitFor } from '#lib/testing';
 import { leaveOut } from '../support/kubectl.js';
 import { agentplane } from '../cli/agentplane.js';
 import { type Platform, startPlatform } from '../support/platform.js';
 import { listProcesses } from '../support/process-tree.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 const SIZE_MB = 400;
 const TEXT = 'the quick brown fox jumps over the lazy dog. '.repeat(400);
@@ -121,7 +121,10 @@ function newRun(): Record<string, unknown> & { readonly id: string } {
       ({ command }) => command.includes(dataFolder) && /postgres/.test(command),
     );
     for (const { pid } of masters) process.kill(pid, 'SIGKILL');
-    await waitUntil('REST to notice', async () => (await rest.get('/sessions')).status === 503, 30_000);
+    await waitFor(async () => (await rest.get('/sessions')).status === 503, {
+      what: 'REST to notice',
+      timeoutMs: 30_000,
+    });
     const until = performance.now() + 5_000; // the time itself is the fault: starts fail meanwhile
     while (performance.now() < until) {
       fillDisk();
@@ -132,7 +135,10 @@ function newRun(): Record<string, unknown> & { readonly id: string } {
 
   it('goes on by itself once there is space, and has lost nothing that it acknowledged', async () => {
     rmSync(filler);
-    await waitUntil('the store to take runs again', async () => (await ingest()).status === 202, 90_000);
+    await waitFor(async () => (await ingest()).status === 202, {
+      what: 'the store to take runs again',
+      timeoutMs: 90_000,
+    });
     expect(hasEnded).toBe(false);
     expect((await rest.get('/ok')).body).toEqual({ ok: true });
     expect((await agentplane(['status', '--data', dataFolder])).output).toMatch(/^disk +ok /m);
@@ -145,13 +151,12 @@ function newRun(): Record<string, unknown> & { readonly id: string } {
       source_revision_config: { image_uri: 'sample-agent' },
       secrets: [],
     });
-    await waitUntil(
-      'an agent to be deployed',
+    await waitFor(
       async () => {
         const path = `/v2/deployments/${body.id}/revisions/${body.latest_revision_id}`;
         return (await rest.get<{ status: string }>(path)).body.status === 'DEPLOYED' ? true : undefined;
       },
-      120_000,
+      { what: 'an agent to be deployed', timeoutMs: 120_000 },
     );
   }, 300_000);
 });

@@ -1,8 +1,8 @@
 import { Client } from '@langchain/langgraph-sdk';
+import { waitFor } from '#lib/testing';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { killProgram } from '../support/process-tree.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? 60);
 const EVERY_MS = 3_000;
@@ -47,8 +47,7 @@ describe('a loop of SIGKILLs', () => {
       source_revision_config: { image_uri: 'sample-agent' },
       secrets: [],
     });
-    url = await waitUntil(
-      'the agent',
+    url = await waitFor(
       async () => {
         const { body: revision } = await rest.get<{ status: string }>(
           `/v2/deployments/${body.id}/revisions/${body.latest_revision_id}`,
@@ -56,7 +55,7 @@ describe('a loop of SIGKILLs', () => {
         const { body: now } = await rest.get<Deployment>(`/v2/deployments/${body.id}`);
         return revision.status === 'DEPLOYED' ? (now.url ?? undefined) : undefined;
       },
-      90_000,
+      { what: 'the agent', timeoutMs: 90_000 },
     );
   }, 240_000);
 
@@ -78,11 +77,10 @@ describe('a loop of SIGKILLs', () => {
       let going = true;
       let refused = 0;
       const callers = Array.from({ length: THREADS }, async (_, caller) => {
-        const thread = await waitUntil(
-          'a thread',
-          () => agent.threads.create().catch(() => undefined),
-          60_000,
-        );
+        const thread = await waitFor(() => agent.threads.create().catch(() => undefined), {
+          what: 'a thread',
+          timeoutMs: 60_000,
+        });
         for (let count = 0; going; count++) {
           const text = `caller ${caller} message ${count}`;
           try {
@@ -109,15 +107,14 @@ describe('a loop of SIGKILLs', () => {
       );
       expect(acknowledged.length).toBeGreaterThan(ROUNDS);
       for (const { threadId, runId, text } of acknowledged)
-        await waitUntil(
-          `run ${runId} (${text}) to succeed`,
+        await waitFor(
           async () => {
             const { status } = await agent.runs.get(threadId, runId);
             if (['error', 'timeout', 'interrupted'].includes(status))
               throw new Error(`it ended as ${status}`);
             return status === 'success';
           },
-          120_000,
+          { what: `run ${runId} (${text}) to succeed`, timeoutMs: 120_000 },
         );
       for (const threadId of new Set(acknowledged.map((one) => one.threadId))) {
         const state = await agent.threads.getState(threadId);

@@ -1,9 +1,9 @@
 import { Client } from '@langchain/langgraph-sdk';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { COMPONENT, LABEL, PODS } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { deployAgent, type DeployedAgent } from '../conformance/agent-server/deployed.js';
 import { newDataFolder, removeDataFolder } from '../support/platform.js';
-import { waitUntil } from '../support/wait-until.js';
 
 const dataFolder = newDataFolder();
 const WITHIN_MS = 180_000;
@@ -42,12 +42,12 @@ it('has more pods for runs while runs wait, loses no run, and has fewer pods aga
       return client.runs.create(thread_id, 'slow', { input: { waitMs: 4_000 } });
     }),
   );
-  await waitUntil('three pods for runs', async () => (await queuePods()) === 3, WITHIN_MS);
+  await waitFor(async () => (await queuePods()) === 3, { what: 'three pods for runs', timeoutMs: WITHIN_MS });
   for (const { thread_id, run_id } of submitted) await client.runs.join(thread_id, run_id);
   for (const { thread_id, run_id } of submitted) {
     expect((await client.runs.get(thread_id, run_id)).status).toBe('success');
     const { steps } = (await client.threads.getState<{ steps: string[] }>(thread_id)).values;
     expect(steps).toEqual(['first', 'second', 'third']);
   }
-  await waitUntil('one pod for runs', async () => (await queuePods()) === 1, WITHIN_MS);
+  await waitFor(async () => (await queuePods()) === 1, { what: 'one pod for runs', timeoutMs: WITHIN_MS });
 }, 600_000);

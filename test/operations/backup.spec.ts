@@ -3,6 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { waitFor } from '#lib/testing';
 import {
   newDataFolder,
   type Platform,
@@ -11,7 +12,6 @@ import {
   startPlatform,
 } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 const run = promisify(execFile);
 const PATIENCE_MS = 300_000;
@@ -81,10 +81,13 @@ describe('a data folder that was copied while nothing ran', () => {
     const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
     await agent(`/threads/${threadId}/runs/wait`, { assistant_id: 'agent', input });
     const rest = new Rest(platform.credentials);
-    await waitUntil('the project', async () => {
-      const { body } = await rest.get<unknown[]>('/sessions?name=sample');
-      return body.length > 0;
-    });
+    await waitFor(
+      async () => {
+        const { body } = await rest.get<unknown[]>('/sessions?name=sample');
+        return body.length > 0;
+      },
+      { what: 'the project', timeoutMs: 60_000 },
+    );
     await agentplane('export', 'create', 'kept', '--project', 'sample', '--wait');
     before = await belongings(platform, key);
     expect(await platform.stop()).toBe(0);

@@ -13,10 +13,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { waitFor } from '#lib/testing';
 import { agentplane, type Ending } from '../cli/agentplane.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 const PATIENCE_MS = 300_000;
 
@@ -110,10 +110,10 @@ describe('a backup of a platform that works', () => {
     await agent(platform, `/threads/${threadId}/runs/wait`, { assistant_id: 'agent', input });
     attached = await sendWithAttachment(platform, 'kept with its run');
     const rest = new Rest(platform.credentials);
-    await waitUntil(
-      'the project',
-      async () => (await rest.get<unknown[]>('/sessions?name=sample')).body.length > 0,
-    );
+    await waitFor(async () => (await rest.get<unknown[]>('/sessions?name=sample')).body.length > 0, {
+      what: 'the project',
+      timeoutMs: 60_000,
+    });
     expect(
       await agentplane(['export', 'create', 'kept', '--project', 'sample', '--wait', ...flags]),
     ).toMatchObject({ code: 0 });
@@ -206,16 +206,19 @@ describe('a backup of a platform that works', () => {
 
   it('serves its deployments from its own database, with their threads', async () => {
     const one = copyOfPlatform();
-    await waitUntil('the deployment', async () => {
-      const words = [
-        'get',
-        'adep',
-        'sample',
-        '-o',
-        'jsonpath={.status.conditions[?(@.type=="Ready")].status}',
-      ];
-      return (await agentplane([...words, '--data', copy])).output.trim() === 'True';
-    });
+    await waitFor(
+      async () => {
+        const words = [
+          'get',
+          'adep',
+          'sample',
+          '-o',
+          'jsonpath={.status.conditions[?(@.type=="Ready")].status}',
+        ];
+        return (await agentplane([...words, '--data', copy])).output.trim() === 'True';
+      },
+      { what: 'the deployment', timeoutMs: 60_000 },
+    );
     expect(await urlOf(one)).not.toBe(await urlOf(platform));
     const state = await agent(one, `/threads/${threadId}/state`);
     expect(JSON.stringify(state['values'])).toContain('"content":"42"');

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type EmbeddedObjectStore, startObjectStore } from '#lib/embedded-object-store';
 import { createLogger } from '#lib/telemetry';
-import { type OtlpReceiver, startOtlpReceiver, temporaryFolder } from '#lib/testing';
+import { type OtlpReceiver, startOtlpReceiver, temporaryFolder, waitFor } from '#lib/testing';
 import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.js';
 import {
   newDataFolder,
@@ -15,7 +15,6 @@ import {
   startPlatform,
 } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 import { startTlsFront, type TlsFront } from '../support/tls-front.js';
 
 const run = promisify(execFile);
@@ -173,13 +172,12 @@ describe('a program behind a proxy', () => {
           credentials: { access_key_id: KEYS.accessKeyId, secret_access_key: KEYS.secretAccessKey },
         });
         expect(made).toMatchObject({ status: 200 });
-        const projects = await waitUntil(
-          'the project of the agent',
+        const projects = await waitFor(
           async () => {
             const { body } = await rest.get<{ id: string }[]>('/sessions?name=fetching');
             return body.length > 0 ? body : undefined;
           },
-          60_000,
+          { what: 'the project of the agent', timeoutMs: 60_000 },
         );
         const created = await rest.post<{ id: string }>('/api/v1/bulk-exports', {
           bulk_export_destination_id: made.body.id,
@@ -187,17 +185,19 @@ describe('a program behind a proxy', () => {
           start_time: new Date(Date.now() - 86_400_000).toISOString(),
           end_time: new Date(Date.now() - 500).toISOString(),
         });
-        await waitUntil(
-          'the export to be COMPLETED',
+        await waitFor(
           async () => {
             const { body } = await rest.get<{ status: string }>(`/api/v1/bulk-exports/${created.body.id}`);
             if (['FAILED', 'TIMEDOUT', 'CANCELLED'].includes(body.status)) throw new Error(body.status);
             return body.status === 'COMPLETED' ? true : undefined;
           },
-          120_000,
+          { what: 'the export to be COMPLETED', timeoutMs: 120_000 },
         );
         expect(proxy.asked).toContain(`CONNECT ${HOST}:443`);
-        await waitUntil('a span', () => Promise.resolve(collector.spans.length > 0 || undefined), 60_000);
+        await waitFor(() => Promise.resolve(collector.spans.length > 0 || undefined), {
+          what: 'a span',
+          timeoutMs: 60_000,
+        });
         const elsewhere = proxy.ever.filter((asked) => !asked.includes('.behind-a-proxy.test'));
         expect(elsewhere).toEqual([]);
       },

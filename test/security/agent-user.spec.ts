@@ -2,10 +2,10 @@ import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { type Pod, PODS } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { leaveOut } from '../support/kubectl.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 const NAMESPACE = 'ws-default';
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0;
@@ -54,13 +54,12 @@ interface Deployment {
         },
       });
       const stateOf = ({ status }: Pod) => status?.containerStatuses?.[0]?.state?.terminated;
-      return waitUntil(
-        `the end of ${name}`,
+      return waitFor(
         async () => {
           const ended = stateOf(await client.get(PODS, { namespace: NAMESPACE, name }));
           return ended && `${ended.message ?? ''} `;
         },
-        60_000,
+        { what: `the end of ${name}`, timeoutMs: 60_000 },
       );
     }
 
@@ -104,13 +103,12 @@ interface Deployment {
         secrets: [],
       });
       const revision = `/v2/deployments/${body.id}/revisions/${body.latest_revision_id}`;
-      await waitUntil(
-        'the agent',
+      await waitFor(
         async () => {
           const { status } = (await rest.get<{ readonly status: string }>(revision)).body;
           return status === 'DEPLOYED' || undefined;
         },
-        120_000,
+        { what: 'the agent', timeoutMs: 120_000 },
       );
       const users = readdirSync('/proc').flatMap((pid) => {
         try {

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { CONDITION, DEFAULT_LISTENER, isConditionTrue, RESOURCES } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 import { fillTenant, type Tenant } from './tenant.js';
 import { Transcript } from './transcript.js';
 
@@ -68,10 +68,13 @@ async function makeWorkspace({ credentials, dataFolder }: Platform, kube: KubeCl
     metadata: { name: ATTACKER },
     spec: { tenantId, displayName: 'Attacker', plan: 'enterprise' },
   });
-  const namespace = await waitUntil('the namespace of the workspace', async () => {
-    const { status } = await kube.get(RESOURCES.Workspace, { name: ATTACKER });
-    return isConditionTrue(status?.conditions, CONDITION.ready) && status?.namespace;
-  });
+  const namespace = await waitFor(
+    async () => {
+      const { status } = await kube.get(RESOURCES.Workspace, { name: ATTACKER });
+      return isConditionTrue(status?.conditions, CONDITION.ready) && status?.namespace;
+    },
+    { what: 'the namespace of the workspace', timeoutMs: 60_000 },
+  );
   await kube.create(RESOURCES.Listener, {
     metadata: { name: DEFAULT_LISTENER, namespace },
     spec: { computeType: 'cluster', computeId: 'local' },
@@ -80,9 +83,12 @@ async function makeWorkspace({ credentials, dataFolder }: Platform, kube: KubeCl
     readonly operatorKey: string;
   };
   const operator = new Rest({ restUrl: credentials.restUrl, apiKey: operatorKey, tenantId });
-  const workspaceKey = await waitUntil('the first key', async () => {
-    const { status, body } = await operator.post<{ readonly key: string }>('/api/v1/api-key', {});
-    return status === 200 || status === 201 ? body.key : undefined;
-  });
+  const workspaceKey = await waitFor(
+    async () => {
+      const { status, body } = await operator.post<{ readonly key: string }>('/api/v1/api-key', {});
+      return status === 200 || status === 201 ? body.key : undefined;
+    },
+    { what: 'the first key', timeoutMs: 60_000 },
+  );
   return { name: ATTACKER, namespace, tenantId, workspaceKey };
 }

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { platformSecretName, RESOURCES, SECRETS } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { download, duckdb, listKeys, storeClient } from '../support/export-reader.js';
 import { listProcesses } from '../support/process-tree.js';
 import { queryTraceStore } from '../support/trace-database.js';
-import { waitUntil } from '../support/wait-until.js';
 import type { Arena, FindArena } from './arena.js';
 import type { Tenant } from './tenant.js';
 
@@ -181,10 +181,13 @@ export function searchForSecrets(arena: FindArena): void {
             return { table, text: rows.map(({ row }) => String(row)).join('\n') };
           }),
         );
-      const texts = await waitUntil('the traces of the hostile runs', async () => {
-        const all = await readAll();
-        return all.some(({ text }) => text.includes('LangSmithLoader')) && all;
-      });
+      const texts = await waitFor(
+        async () => {
+          const all = await readAll();
+          return all.some(({ text }) => text.includes('LangSmithLoader')) && all;
+        },
+        { what: 'the traces of the hostile runs', timeoutMs: 60_000 },
+      );
       const found = texts.flatMap(({ table, text }) =>
         hits(text, words).map((name) => `${name} in ${String(table)}`),
       );
@@ -200,11 +203,14 @@ export function searchForSecrets(arena: FindArena): void {
         start_time: new Date(Date.now() - 3_600_000).toISOString(),
         end_time: new Date().toISOString(),
       });
-      await waitUntil('the export', async () => {
-        const { status } = (await rest.get<{ readonly status: string }>(`/api/v1/bulk-exports/${body.id}`))
-          .body;
-        return /^completed$/i.test(status);
-      });
+      await waitFor(
+        async () => {
+          const { status } = (await rest.get<{ readonly status: string }>(`/api/v1/bulk-exports/${body.id}`))
+            .body;
+          return /^completed$/i.test(status);
+        },
+        { what: 'the export', timeoutMs: 60_000 },
+      );
       const { objectStore } = platform.credentials;
       const client = storeClient(objectStore);
       const keys = await listKeys(client, objectStore.bucket, '');

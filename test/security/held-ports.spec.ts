@@ -3,10 +3,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { SERVICES } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { descendants, programsBelow } from '../support/process-tree.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 type Services = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
@@ -31,7 +31,7 @@ describe('a platform whose programs are killed', () => {
       metadata: { namespace: 'ws-default', name: 'agent' },
       spec: { selector: { app: 'agent' }, ports: [{ name: 'http', port: 80 }] },
     });
-    await waitUntil('the port of the Service', () => servicePorts().length > 0);
+    await waitFor(() => servicePorts().length > 0, { what: 'the port of the Service', timeoutMs: 60_000 });
     await client.close();
   }, 300_000);
   afterAll(async () => {
@@ -60,14 +60,13 @@ describe('a platform whose programs are killed', () => {
       const before = pidOf(program) ?? 0;
       process.kill(before, 'SIGKILL');
       const found = new Set<string>();
-      await waitUntil(
-        `another ${program}`,
+      await waitFor(
         async () => {
           for (const port of ports) found.add(await tryListen(port));
           const pid = pidOf(program);
           return pid !== undefined && pid !== before ? pid : undefined;
         },
-        30_000,
+        { what: `another ${program}`, timeoutMs: 30_000 },
       );
       expect([...found]).toEqual(['EADDRINUSE']);
       // connections that came meanwhile wait for it

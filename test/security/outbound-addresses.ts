@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CONDITION, findCondition, RESOURCES, SECRETS } from '#lib/resources';
-import { waitUntil } from '../support/wait-until.js';
+import { waitFor } from '#lib/testing';
 import type { FindArena } from './arena.js';
 
 /** Addresses that no tenant may make the platform dial, in every way to write them; PORT is where a canary listens. */
@@ -158,11 +158,14 @@ export function attackOutboundAddresses(arena: FindArena): void {
               config: { bucketName: 'bucket', region: 'us-east-1', endpointUrl, includeBucketInPrefix: true },
             },
           });
-          const ready = await waitUntil('the verdict on the destination', async () => {
-            const { status } = await kube.get(RESOURCES.BulkExportDestination, { namespace, name });
-            const found = findCondition(status?.conditions, CONDITION.ready);
-            return found?.status === 'False' && found;
-          });
+          const ready = await waitFor(
+            async () => {
+              const { status } = await kube.get(RESOURCES.BulkExportDestination, { namespace, name });
+              const found = findCondition(status?.conditions, CONDITION.ready);
+              return found?.status === 'False' && found;
+            },
+            { what: 'the verdict on the destination', timeoutMs: 60_000 },
+          );
           expect([endpointUrl, ready.message]).toEqual([endpointUrl, expect.stringMatching(/endpoint/i)]);
         }),
       );

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { Client } from '@langchain/langgraph-sdk';
 import { KubeClient, loadKubeConnection } from '#lib/kube';
 import { platformSecretName, RESOURCES, SECRETS } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 interface Deployment {
   readonly id: string;
@@ -46,15 +46,14 @@ describe("a deployment's own key", () => {
       source_revision_config: { image_uri: 'sample-agent' },
       secrets: [],
     });
-    return waitUntil(
-      `the agent ${name}`,
+    return waitFor(
       async () => {
         const path = `/v2/deployments/${body.id}`;
         const revision = `${path}/revisions/${body.latest_revision_id}`;
         const { status } = (await rest.get<{ readonly status: string }>(revision)).body;
         return status === 'DEPLOYED' && ((await rest.get<Deployment>(path)).body.url ?? undefined);
       },
-      120_000,
+      { what: `the agent ${name}`, timeoutMs: 120_000 },
     );
   }
 
@@ -98,10 +97,13 @@ describe("a deployment's own key", () => {
       input: { messages: [{ role: 'user', content: 'hello' }] },
     });
     await client.runs.join(thread_id, run.run_id);
-    const found = await waitUntil('the trace', async () => {
-      const { status, body } = await stolen.get<{ session_id: string }>(`/runs/${run.run_id}`);
-      return status === 200 && body;
-    });
+    const found = await waitFor(
+      async () => {
+        const { status, body } = await stolen.get<{ session_id: string }>(`/runs/${run.run_id}`);
+        return status === 200 && body;
+      },
+      { what: 'the trace', timeoutMs: 60_000 },
+    );
     expect(found.session_id).toBe(await projectOf('First Agent'));
   });
 
@@ -118,7 +120,7 @@ describe("a deployment's own key", () => {
     };
     const isTraced = async (runId: string) => (await stolen.get(`/runs/${runId}`)).status === 200;
     const old = await say({ person: 'alice' });
-    await waitUntil('the old trace', () => isTraced(old));
+    await waitFor(() => isTraced(old), { what: 'the old trace', timeoutMs: 60_000 });
     const fresh = await say({ person: 'alice' });
     const answer = await fetch(`${url}/threads/erase`, {
       method: 'POST',
@@ -126,10 +128,13 @@ describe("a deployment's own key", () => {
       body: JSON.stringify({ metadata: { person: 'alice' } }),
     });
     expect(await answer.json()).toMatchObject({ threads: 2, traces: 'with_their_runs', is_complete: true });
-    await waitUntil('the old trace to be deleted', async () => !(await isTraced(old)));
+    await waitFor(async () => !(await isTraced(old)), {
+      what: 'the old trace to be deleted',
+      timeoutMs: 60_000,
+    });
     // its upload comes after that of the erased one
     const later = await say({ person: 'bob' });
-    await waitUntil('the later trace', () => isTraced(later));
+    await waitFor(() => isTraced(later), { what: 'the later trace', timeoutMs: 60_000 });
     expect([await isTraced(old), await isTraced(fresh)]).toEqual([false, false]);
   });
 

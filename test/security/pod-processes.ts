@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { PODS } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import { descendants } from '../support/process-tree.js';
-import { waitUntil } from '../support/wait-until.js';
 import type { Arena, FindArena } from './arena.js';
 
 /** Runs in a pod of the attacker: prints what it can read, and whom it can signal. */
@@ -97,13 +97,12 @@ export function attackFromPods(arena: FindArena): void {
           ],
         },
       });
-      await waitUntil(
-        'the end of the spy',
+      await waitFor(
         async () => {
           const { status } = await kube.get(PODS, { namespace, name });
           return status?.phase === 'Succeeded' || status?.phase === 'Failed';
         },
-        50_000,
+        { what: 'the end of the spy', timeoutMs: 50_000 },
       );
       const lines = (await text(await kube.podLogs({ namespace, name }))).trim().split('\n');
       const [uid, ...rest] = lines;
@@ -127,10 +126,13 @@ export function attackFromPods(arena: FindArena): void {
           metadata: { name, namespace },
           spec: { restartPolicy: 'Never', containers: [container], ...spec },
         });
-        const failed = await waitUntil('the refusal of the pod', async () => {
-          const { status } = await kube.get(PODS, { namespace, name });
-          return status?.conditions?.find(({ type }) => type.endsWith('/Supported'));
-        });
+        const failed = await waitFor(
+          async () => {
+            const { status } = await kube.get(PODS, { namespace, name });
+            return status?.conditions?.find(({ type }) => type.endsWith('/Supported'));
+          },
+          { what: 'the refusal of the pod', timeoutMs: 60_000 },
+        );
         expect([name, failed.status]).toEqual([name, 'False']);
         await kube.delete(PODS, { namespace, name });
       }

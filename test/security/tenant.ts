@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { KEY_SCOPES, type KeyScope } from '#lib/auth';
 import type { KubeClient } from '#lib/kube';
 import { platformSecretName, RESOURCES, SECRETS } from '#lib/resources';
+import { waitFor } from '#lib/testing';
 import type { Credentials } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 /** Ids of what a tenant owns, by the names of the path parameters of the interface. */
 export interface TenantIds {
@@ -87,7 +87,10 @@ export async function fillTenant(
   const traces = await useTraces(rest, project, agent.thread_run_id);
   const exported = await exportTraces(rest, credentials, traces.session_id);
   const late = new Rest({ restUrl: credentials.restUrl, apiKey: keys.expired, tenantId });
-  await waitUntil('the end of a key', async () => (await late.get('/sessions')).status === 401);
+  await waitFor(async () => (await late.get('/sessions')).status === 401, {
+    what: 'the end of a key',
+    timeoutMs: 60_000,
+  });
   const listeners = (await rest.get<{ resources: Body[] }>('/v2/listeners')).body.resources;
   return {
     name,
@@ -123,14 +126,13 @@ async function make(rest: Rest, path: string, body?: unknown): Promise<Body> {
 
 async function agentAddress(rest: Rest, deploymentId: string, revisionId: string): Promise<string> {
   const path = `/v2/deployments/${deploymentId}`;
-  return waitUntil(
-    'a running agent',
+  return waitFor(
     async () => {
       const { body } = await rest.get<{ readonly status: string }>(`${path}/revisions/${revisionId}`);
       if (body.status !== 'DEPLOYED') return undefined;
       return (await rest.get<{ readonly url?: string | null }>(path)).body.url ?? undefined;
     },
-    120_000,
+    { what: 'a running agent', timeoutMs: 120_000 },
   );
 }
 
@@ -205,10 +207,13 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
     inputs: { secret: 'of the tenant' },
   };
   await make(rest, '/runs/batch', { post: Object.values(ids).map((id) => ({ id, ...run })) });
-  await waitUntil('the trace of the agent', async () => {
-    const { status, body } = await rest.get<Body>(`/runs/${agentRunId}`);
-    return status === 200 && body['end_time'] !== null;
-  });
+  await waitFor(
+    async () => {
+      const { status, body } = await rest.get<Body>(`/runs/${agentRunId}`);
+      return status === 200 && body['end_time'] !== null;
+    },
+    { what: 'the trace of the agent', timeoutMs: 60_000 },
+  );
   const feedback = { feedback_id: randomUUID(), posted_feedback_id: randomUUID() };
   for (const id of Object.values(feedback))
     await make(rest, '/feedback', { id, run_id: ids.patched_run_id, key: 'of the tenant', score: 1 });
@@ -266,11 +271,14 @@ async function exportTraces(rest: Rest, { objectStore }: Credentials, sessionId:
     end_time: new Date(Date.now() - 30_000).toISOString(),
   });
   const path = `/api/v1/bulk-exports/${text(made, 'id')}`;
-  await waitUntil('the export', async () => {
-    const { status } = (await rest.get<{ readonly status: string }>(path)).body;
-    if (/FAIL|CANCEL/i.test(status)) throw new Error(`the export is ${status}`);
-    return /^completed$/i.test(status);
-  });
+  await waitFor(
+    async () => {
+      const { status } = (await rest.get<{ readonly status: string }>(path)).body;
+      if (/FAIL|CANCEL/i.test(status)) throw new Error(`the export is ${status}`);
+      return /^completed$/i.test(status);
+    },
+    { what: 'the export', timeoutMs: 60_000 },
+  );
   const runs = (await rest.get<Body[]>(`${path}/runs`)).body;
   return {
     destination_id: text(destination, 'id'),

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Client } from '@langchain/langgraph-sdk';
+import { waitFor } from '#lib/testing';
 import { download, duckdb, listKeys, storeClient } from './export-reader.js';
 import { newDataFolder, type Platform, removeDataFolder, startPlatform } from './platform.js';
 import { descendants, listProcesses, programsBelow } from './process-tree.js';
 import { Rest } from './rest.js';
-import { waitUntil } from './wait-until.js';
 
 /** Everything that may die or stand still on one machine, the supervisor aside. */
 export const VICTIMS = [
@@ -174,17 +174,21 @@ export class FaultBench {
 
   async #strike(victim: Victim, fault: Fault): Promise<void> {
     const name = fault.kind === 'kill' ? 'SIGKILL' : 'SIGSTOP';
-    await waitUntil(`a process of ${victim}`, () => this.signal(victim, name), 60_000, 50);
+    await waitFor(() => this.signal(victim, name), {
+      what: `a process of ${victim}`,
+      timeoutMs: 60_000,
+      intervalMs: 50,
+    });
     if (fault.kind === 'kill') return;
     await new Promise((resolve) => setTimeout(resolve, fault.ms)); // the time itself is the fault
     this.signal(victim, 'SIGCONT');
   }
 
   async #agent(): Promise<Client> {
-    const apiUrl = await waitUntil(
-      'the address of the agent',
-      async () => (await this.#now()).url ?? undefined,
-    );
+    const apiUrl = await waitFor(async () => (await this.#now()).url ?? undefined, {
+      what: 'the address of the agent',
+      timeoutMs: 60_000,
+    });
     const { apiKey } = this.platform.credentials;
     return new Client({ apiUrl, apiKey, callerOptions: { maxRetries: 0 } });
   }
@@ -281,7 +285,10 @@ export class FaultBench {
         return status === 'success';
       });
     for (const threadId of new Set(runs.map((one) => one.threadId))) {
-      const state = await waitUntil('the state of a thread', () => agent.threads.getState(threadId));
+      const state = await waitFor(() => agent.threads.getState(threadId), {
+        what: 'the state of a thread',
+        timeoutMs: 60_000,
+      });
       const said = (state.values as { messages: { type: string; content: string }[] }).messages
         .filter(({ type }) => type === 'human')
         .map(({ content }) => content);
@@ -312,15 +319,13 @@ class FinalError extends Error {
 }
 
 async function until(what: string, ask: () => Promise<boolean>): Promise<void> {
-  const outcome = await waitUntil(
-    what,
+  const outcome = await waitFor(
     () =>
       ask().catch((error: unknown) => {
         if (error instanceof FinalError) return error;
         throw error;
       }),
-    RECOVERED_MS,
-    300,
+    { what, timeoutMs: RECOVERED_MS, intervalMs: 300 },
   );
   if (outcome instanceof FinalError) throw outcome;
 }

@@ -4,7 +4,13 @@ import { Client } from '@langchain/langgraph-sdk';
 import { Informer, KubeClient, loadKubeConnection } from '#lib/kube';
 import { ANNOTATION, COMPONENT, LABEL, type Pod, PODS } from '#lib/resources';
 import { createLogger, METRICS, type Program, PROGRAMS } from '#lib/telemetry';
-import { type ExpositionFamily, type OtlpReceiver, parseExposition, startOtlpReceiver } from '#lib/testing';
+import {
+  type ExpositionFamily,
+  type OtlpReceiver,
+  parseExposition,
+  startOtlpReceiver,
+  waitFor,
+} from '#lib/testing';
 import {
   newDataFolder,
   type Platform,
@@ -13,7 +19,6 @@ import {
   startPlatform,
 } from '../support/platform.js';
 import { Rest } from '../support/rest.js';
-import { waitUntil } from '../support/wait-until.js';
 
 type Scrape = ReadonlyMap<string, ExpositionFamily>;
 
@@ -116,8 +121,7 @@ describe('telemetry of the platform', () => {
       source_revision_config: { image_uri: 'sample-agent' },
     });
     expect(made.status).toBe(201);
-    const url = await waitUntil(
-      'the deployment',
+    const url = await waitFor(
       async () => {
         const { body } = await rest.get<{
           url?: string | null;
@@ -126,7 +130,7 @@ describe('telemetry of the platform', () => {
         }>(`/v2/deployments/${made.body.id}`);
         return body.active_revision_id !== null && body.url ? body.url : undefined;
       },
-      90_000,
+      { what: 'the deployment', timeoutMs: 90_000 },
     );
     const agent = new Client({ apiUrl: url, apiKey: platform.credentials.apiKey });
     const input = { messages: [{ role: 'user', content: 'what is 2 + 40?' }] };
@@ -134,18 +138,24 @@ describe('telemetry of the platform', () => {
   }
 
   async function exportRuns(): Promise<void> {
-    const project = await waitUntil('the project', async () => {
-      const { body } = await rest.get<{ id: string }[]>(`/sessions?name=${DEPLOYMENT}`);
-      return body[0]?.id;
-    });
+    const project = await waitFor(
+      async () => {
+        const { body } = await rest.get<{ id: string }[]>(`/sessions?name=${DEPLOYMENT}`);
+        return body[0]?.id;
+      },
+      { what: 'the project', timeoutMs: 60_000 },
+    );
     const { body: destinations } = await rest.get<{ id: string }[]>('/api/v1/bulk-exports/destinations');
-    await waitUntil('the traces of the run', async () => {
-      const text = await (
-        await fetch(`${new URL('/metrics', platform.credentials.metrics['api']).href}`)
-      ).text();
-      const stored = parseExposition(text).get('agentplane_ingest_operations_total')?.samples ?? [];
-      return stored.reduce((sum, { value }) => sum + value, 0) > 0;
-    });
+    await waitFor(
+      async () => {
+        const text = await (
+          await fetch(`${new URL('/metrics', platform.credentials.metrics['api']).href}`)
+        ).text();
+        const stored = parseExposition(text).get('agentplane_ingest_operations_total')?.samples ?? [];
+        return stored.reduce((sum, { value }) => sum + value, 0) > 0;
+      },
+      { what: 'the traces of the run', timeoutMs: 60_000 },
+    );
     // the window must be over, and the run in it
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const now = Date.now();
@@ -155,13 +165,12 @@ describe('telemetry of the platform', () => {
       end_time: new Date(now - 100).toISOString(),
     });
     expect(made.status).toBeLessThan(300);
-    await waitUntil(
-      'the export',
+    await waitFor(
       async () => {
         const { body } = await rest.get<{ status: string }>(`/api/v1/bulk-exports/${made.body.id}`);
         return body.status === 'COMPLETED';
       },
-      120_000,
+      { what: 'the export', timeoutMs: 120_000 },
     );
   }
 
@@ -230,13 +239,12 @@ describe('telemetry of the platform', () => {
         .filter(({ spanId }) => ids.has(spanId))
         .map((span) => `${span.service} ${span.name}`);
     };
-    await waitUntil(
-      'the spans',
+    await waitFor(
       () =>
         spanOf('export-worker', /^export attempt$/).length > 0 &&
         spanOf('agent-server', /^agent run$/).length > 0 &&
         parentOf('export-worker', /^export attempt$/).length > 0,
-      20_000,
+      { what: 'the spans', timeoutMs: 20_000 },
     );
     expect(parentOf('api', /^ingest batch$/)).toContainEqual(
       expect.stringMatching(/^agentplane-api POST \/runs/),

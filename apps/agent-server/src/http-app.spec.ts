@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { sendRaw, testPostgres } from '#lib/testing';
-import { waitUntil } from '../../../test/support/wait-until.js';
+import { sendRaw, testPostgres, waitFor } from '#lib/testing';
 import { ServerProcess } from '../testdata/start-server.js';
 
 const postgres = testPostgres();
@@ -136,10 +135,13 @@ describe('the HTTP app of an agent', () => {
     expect((await get('/custom/hello')).status).toBe(200);
     expect(stalled?.status).toBe(200);
     leaving.abort();
-    await waitUntil('the app to hear', async () => {
-      const [, left] = await outcome(get('/custom/left'));
-      return left === Number(before?.[1]) + 2;
-    });
+    await waitFor(
+      async () => {
+        const [, left] = await outcome(get('/custom/left'));
+        return left === Number(before?.[1]) + 2;
+      },
+      { what: 'the app to hear', timeoutMs: 60_000 },
+    );
   });
 
   it('answers without headers of another connection, and with each cookie', async () => {
@@ -185,7 +187,10 @@ describe('the HTTP app of an agent', () => {
       503,
       { detail: expect.stringContaining('SIGKILL') },
     ]);
-    await waitUntil('the next process', async () => (await get('/custom/hello')).status === 200);
+    await waitFor(async () => (await get('/custom/hello')).status === 200, {
+      what: 'the next process',
+      timeoutMs: 60_000,
+    });
     expect(server.log.filter(({ msg }) => msg.startsWith('graph host ended'))).toEqual([]);
   });
 
@@ -194,15 +199,21 @@ describe('the HTTP app of an agent', () => {
     const { status } = await post('/threads/search', {});
     expect(status).toBe(200);
     const said = "the agent's HTTP app has not answered for";
-    await waitUntil('the note', async () => {
-      const [, body] = await outcome(get('/ok'));
-      return JSON.stringify(body).includes(said);
-    });
+    await waitFor(
+      async () => {
+        const [, body] = await outcome(get('/ok'));
+        return JSON.stringify(body).includes(said);
+      },
+      { what: 'the note', timeoutMs: 60_000 },
+    );
     expect(await outcome(get('/custom/hello'))).toMatchObject([
       503,
       { detail: expect.stringContaining(said) },
     ]);
-    const line = await waitUntil('the line', () => server.log.find(({ msg }) => msg === 'HTTP app hangs'));
+    const line = await waitFor(() => server.log.find(({ msg }) => msg === 'HTTP app hangs'), {
+      what: 'the line',
+      timeoutMs: 60_000,
+    });
     expect(JSON.stringify(line)).toMatch(/app\.ts:\d+/);
   }, 60_000);
 });
@@ -231,10 +242,13 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
 
   it('gets it by a path of its own, signed, and without the caller', async () => {
     const { runId, state } = await called('/custom/../custom/hook?a=b#c');
-    const hook = await waitUntil('the call', async () => {
-      const hooks = (await (await fetch(`${receiving.url}/custom/hooks`)).json()) as { run_id: string }[];
-      return hooks.find(({ run_id }) => run_id === runId);
-    });
+    const hook = await waitFor(
+      async () => {
+        const hooks = (await (await fetch(`${receiving.url}/custom/hooks`)).json()) as { run_id: string }[];
+        return hooks.find(({ run_id }) => run_id === runId);
+      },
+      { what: 'the call', timeoutMs: 60_000 },
+    );
     expect(hook).toMatchObject({
       query: { a: 'b' },
       kwargs: { webhook: '/custom/hook?a=b' },
@@ -246,10 +260,13 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
     });
     expect(hook).not.toHaveProperty('user');
     expect(JSON.stringify(hook)).not.toContain('"caller"');
-    const settled = await waitUntil('the result', async () => {
-      const found = (await state()) as { state?: string } | undefined;
-      return found?.state === 'delivered' && found;
-    });
+    const settled = await waitFor(
+      async () => {
+        const found = (await state()) as { state?: string } | undefined;
+        return found?.state === 'delivered' && found;
+      },
+      { what: 'the result', timeoutMs: 60_000 },
+    );
     expect(settled).toMatchObject({ url: '/custom/hook?a=b', attempts: 1, last_error: null });
   });
 
@@ -257,10 +274,13 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
     'reaches no route of the server by %s',
     async (path) => {
       const { state } = await called(path);
-      const tried = await waitUntil('the attempt', async () => {
-        const found = (await state()) as { last_error?: string } | undefined;
-        return found?.last_error && found;
-      });
+      const tried = await waitFor(
+        async () => {
+          const found = (await state()) as { last_error?: string } | undefined;
+          return found?.last_error && found;
+        },
+        { what: 'the attempt', timeoutMs: 60_000 },
+      );
       expect(tried).toMatchObject({
         state: 'pending',
         last_error: "the agent's HTTP app answered 404",
@@ -297,10 +317,13 @@ describe('the HTTP app of an agent as the receiver of a webhook', () => {
           return api?.client().runs.create(thread_id, 'calling', { input: {}, webhook: '/custom/hook' });
         }),
       );
-      await waitUntil('all calls', async () => {
-        const hooks = (await (await fetch(`${api?.url}/custom/hooks`)).json()) as { run_id: string }[];
-        return runs.every((run) => hooks.some(({ run_id }) => run_id === run?.run_id));
-      });
+      await waitFor(
+        async () => {
+          const hooks = (await (await fetch(`${api?.url}/custom/hooks`)).json()) as { run_id: string }[];
+          return runs.every((run) => hooks.some(({ run_id }) => run_id === run?.run_id));
+        },
+        { what: 'all calls', timeoutMs: 60_000 },
+      );
       expect(queue?.log.filter(({ msg }) => msg.startsWith('webhook failed'))).toEqual([]);
     } finally {
       await Promise.all([api?.stop(), queue?.stop()]);
@@ -337,10 +360,13 @@ describe('an app that is no router, behind authentication', () => {
     const headers = { ...alice, ...JSON_HEADERS };
     const answer = await fetch(`${plain.url}/p/runs`, { method: 'POST', headers, body });
     const { run_id } = (await answer.json()) as { run_id: string };
-    const [, hooks] = await waitUntil('the call', async () => {
-      const found = await ask('/p/hooks', alice);
-      return JSON.stringify(found[1]) !== '[]' && found;
-    });
+    const [, hooks] = await waitFor(
+      async () => {
+        const found = await ask('/p/hooks', alice);
+        return JSON.stringify(found[1]) !== '[]' && found;
+      },
+      { what: 'the call', timeoutMs: 60_000 },
+    );
     expect(hooks).toEqual([{ of: run_id, user: 'alice' }]);
   });
 

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { Client } from '@langchain/langgraph-sdk';
-import { sendRaw } from '#lib/testing';
-import { waitUntil } from '../../../test/support/wait-until.js';
+import { sendRaw, waitFor } from '#lib/testing';
 import { testServer } from '../testdata/test-server.js';
 
 const FOLDER = join(import.meta.dirname, '..', 'testdata', 'mounted');
@@ -111,8 +110,9 @@ describe('headers of a request', () => {
     expect(Object.fromEntries(Object.entries(seen).filter(([name]) => !own.test(name)))).toEqual({
       ...{ 'my-team': 'a', 'my-other': 'b', cookie: 'q=1' },
     });
-    const line = await waitUntil('the log line', async () =>
-      server.log.find(({ msg, path }) => msg === 'request answered' && path === '/runs/wait'),
+    const line = await waitFor(
+      async () => server.log.find(({ msg, path }) => msg === 'request answered' && path === '/runs/wait'),
+      { what: 'the log line', timeoutMs: 60_000 },
     );
     expect(line).toMatchObject({ method: 'POST', status: 200 });
     expect(line).toHaveProperty('headers', { 'my-team': 'a', 'my-other': 'b' });

@@ -1,11 +1,14 @@
 export interface WaitOptions {
   /** Milliseconds until it gives up; default 10,000. */
   readonly timeoutMs?: number;
-  /** Milliseconds between two looks; default 20. */
+  /** Milliseconds between two looks; by default 20 at first, then more and more, 200 at most. */
   readonly intervalMs?: number;
   /** What is waited for, for the message of the failure. */
   readonly what?: string;
 }
+
+const FIRST_INTERVAL_MS = 20;
+const LAST_INTERVAL_MS = 200;
 
 /**
  * Calls `probe` until it neither throws nor answers `undefined`, `null` or `false`, and returns its answer.
@@ -15,9 +18,10 @@ export async function waitFor<T>(
   probe: () => T | Promise<T>,
   options: WaitOptions = {},
 ): Promise<Exclude<T, undefined | null | false>> {
-  const { timeoutMs = 10_000, intervalMs = 20, what = 'the condition' } = options;
+  const { timeoutMs = 10_000, intervalMs, what = 'the condition' } = options;
   const deadline = performance.now() + timeoutMs;
   let last: unknown = 'it never became true';
+  let pauseMs = intervalMs ?? FIRST_INTERVAL_MS;
   for (;;) {
     try {
       const answer = await probe();
@@ -30,6 +34,7 @@ export async function waitFor<T>(
       const detail = last instanceof Error ? last.message : String(last);
       throw new Error(`waited ${timeoutMs} ms for ${what}: ${detail}`, { cause: last });
     }
-    await new Promise((resolve) => setTimeout(resolve, intervalMs));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    if (intervalMs === undefined) pauseMs = Math.min(LAST_INTERVAL_MS, pauseMs * 1.1);
   }
 }

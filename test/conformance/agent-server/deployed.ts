@@ -1,7 +1,7 @@
+import { waitFor } from '#lib/testing';
 import { agentplane } from '../../cli/agentplane.js';
 import { type Platform, startPlatform } from '../../support/platform.js';
 import { Rest } from '../../support/rest.js';
-import { waitUntil } from '../../support/wait-until.js';
 import { GUARDED_AGENT } from '../../../apps/agent-server/testdata/start-server.js';
 import { CONFORMANCE_AGENT, TUNED } from './replicas.js';
 import type { Target } from './target.js';
@@ -73,8 +73,7 @@ async function deployOn(
     source_config: resourceSpec ? { resource_spec: resourceSpec } : {},
     source_revision_config: { image_uri: image },
   });
-  return waitUntil(
-    `${image} to be deployed`,
+  return waitFor(
     async () => {
       const path = `/v2/deployments/${body.id}`;
       const { body: revision } = await rest.get<{ status: string; status_message?: string }>(
@@ -85,6 +84,6 @@ async function deployOn(
       if (revision.status !== 'DEPLOYED') return undefined;
       return (await rest.get<Deployment>(path)).body.url ?? undefined;
     },
-    DEPLOYED_WITHIN_MS,
+    { what: `${image} to be deployed`, timeoutMs: DEPLOYED_WITHIN_MS },
   );
 }
