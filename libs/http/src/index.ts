@@ -7,6 +7,7 @@ export { ConnectionRoom, type RoomReport } from './connection-room.js';
 export { cutSocket } from './cut-socket.js';
 export { guardServer, GUARDED_SERVER } from './guard-server.js';
 export { limitServer, type Cut } from './limit-server.js';
+export { pathShape } from './path-shape.js';
 export { Pieces } from './pieces.js';
 export { protectAnswer } from './protect-answer.js';
 export { bodyPieces, bodyTooLarge, bodyTooLargeText, joinPieces, readBody } from './read-body.js';

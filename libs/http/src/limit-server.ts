@@ -5,6 +5,7 @@ import { boundPipelining, TOO_MANY_UNANSWERED } from './bound-pipelining.js';
 import { BodyWatch } from './body-watch.js';
 import { AnswerWatch } from './answer-watch.js';
 import { cutSocket } from './cut-socket.js';
+import { pathShape } from './path-shape.js';
 import { SERVER_LIMITS, type ServerLimits } from './server-limits.js';
 
 /** A connection that was ended because its client was too slow. */
@@ -17,7 +18,7 @@ export interface Cut {
   /** What was found. */
   readonly reason: string;
   readonly method: string;
-  /** Without its query. */
+  /** Its words, as of `pathShape`: paths may hold tokens. */
   readonly path: string;
 }
 
@@ -98,7 +99,7 @@ export function limitServer(server: Server | TlsServer, options: LimitOptions = 
 }
 
 function lineOf({ method = '', url = '' }: IncomingMessage): Pick<Cut, 'method' | 'path'> {
-  return { method, path: url.split('?', 1)[0] ?? '' };
+  return { method, path: pathShape(url) };
 }
 
 /** As Node refuses a broken request: past the framework, in the shape that the server gives to broken ones. */

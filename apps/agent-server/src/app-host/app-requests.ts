@@ -2,6 +2,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isJsonObject } from '#lib/json';
+import { pathShape } from '#lib/http';
 import type { Logger } from '#lib/telemetry';
 import { CALLER_HEADER, goesOn, HOST_HEADER, LENGTH_HEADER, PASS_HEADER } from '../app-front/control.js';
 import type { AuthUser } from '../authorization/auth-user.js';
@@ -98,7 +99,7 @@ export async function answerByApp(
     await bodyTo(answer, given);
   } catch (error) {
     if (left.signal.aborted) return;
-    log.error({ err: error, method: asked.method, path: asked.url.split('?', 1)[0] }, 'HTTP app failed');
+    log.error({ err: error, method: asked.method, path: pathShape(asked.url) }, 'HTTP app failed');
     if (answer.headersSent) return void answer.stream.close(2); // INTERNAL_ERROR: what was sent is not whole
     refuse(answer, 500, "The agent's HTTP app failed; its log has the reason");
   }

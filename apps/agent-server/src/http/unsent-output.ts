@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { cutSocket, type Cut, takenBy } from '#lib/http';
+import { cutSocket, type Cut, pathShape, takenBy } from '#lib/http';
 import type { Clock } from '#lib/time';
 
 export interface UnsentLimits {
@@ -60,7 +60,7 @@ export class UnsentOutput {
     const { request, socket } = account;
     this.#accounts.delete(account);
     account.clear();
-    const path = (request.url ?? '').split('?', 1)[0] ?? '';
+    const path = pathShape(request.url ?? '');
     this.options.onCut({ kind: 'unread', reason, method: request.method ?? '', path });
     if (socket) cutSocket(socket);
     account.destroy();

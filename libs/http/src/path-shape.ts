@@ -1,0 +1,15 @@
+/** Words of which paths are made. Ids and tokens have digits or upper-case letters, or are longer. */
+const WORD = /^[a-z][a-z_.-]{0,23}$|^v\d{1,2}$|^$/;
+
+/** More segments than any route has. */
+const MAX_SEGMENTS = 12;
+
+/**
+ * What a path is like, for log lines: segments that are no words stand as `*`. Paths hold what opens things to everybody
+ * who has it: tokens of shared traces, of hooks, and whatever an agent's own routes are made of. Without the query.
+ */
+export function pathShape(url: string): string {
+  const segments = (url.split('?', 1)[0] ?? '').split('/');
+  const shown = segments.slice(0, MAX_SEGMENTS).map((segment) => (WORD.test(segment) ? segment : '*'));
+  return [...shown, ...(segments.length > MAX_SEGMENTS ? ['…'] : [])].join('/');
+}
