@@ -1,5 +1,5 @@
 import { PublicError } from '#lib/errors';
-import { WaitingLines } from '#lib/turns';
+import { WaitingTurns } from '#lib/turns';
 import type { Scope } from './scope.js';
 
 /** The server's own work: nothing else keeps its runs and crons going. */
@@ -21,7 +21,7 @@ export interface TurnLimits {
  * alone; callers are served in turn, so that one who asks for much holds others up by one action at a time.
  */
 export class Turns {
-  readonly #waiting = new WaitingLines<Owner, () => void>();
+  readonly #waiting = new WaitingTurns<Owner>();
   #taken = 0;
 
   constructor(private readonly limits: TurnLimits) {}
@@ -31,10 +31,13 @@ export class Turns {
     return this.#taken === 0;
   }
 
-  /** @throws PublicError `unavailable` when the caller has too many that wait already */
-  async take<T>(scope: Scope, action: () => Promise<T>): Promise<T> {
+  /**
+   * @param left takes it out of its line, with its reason: nobody waits for it any more
+   * @throws PublicError `unavailable` when the caller has too many that wait already
+   */
+  async take<T>(scope: Scope, action: () => Promise<T>, left?: AbortSignal): Promise<T> {
     if (this.#taken < this.limits.places) this.#taken++;
-    else await this.#wait(ownerOf(scope));
+    else await this.#wait(ownerOf(scope), left);
     try {
       return await action();
     } finally {
@@ -42,24 +45,21 @@ export class Turns {
     }
   }
 
-  #wait(owner: Owner): Promise<void> {
+  async #wait(owner: Owner, left: AbortSignal | undefined): Promise<void> {
+    left?.throwIfAborted();
     const { maxWaiting, what } = this.limits;
     if (owner !== SERVER && this.#waiting.lengthOf(owner) >= maxWaiting)
       throw new PublicError('unavailable', `${what}: ${maxWaiting} requests wait for their turn; retry`);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.join(owner, resolve);
-    return promise;
+    await this.#waiting.wait(owner, left);
   }
 
   #passOn(): void {
-    const begin = this.#waiting.serve(SERVER) ?? this.#serveCaller();
-    if (begin) begin();
-    else this.#taken--;
+    if (!this.#waiting.begin(SERVER) && !this.#beginCaller()) this.#taken--;
   }
 
-  #serveCaller(): (() => void) | undefined {
-    for (const [caller] of this.#waiting.firsts()) return this.#waiting.serve(caller);
-    return undefined;
+  #beginCaller(): boolean {
+    for (const caller of this.#waiting.owners()) return this.#waiting.begin(caller);
+    return false;
   }
 }
 
