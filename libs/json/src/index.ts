@@ -1,6 +1,5 @@
 /** What can be asked of any JSON value: equality, containment, depth, ambiguities, one text for equal values. */
 export { jsonContains } from './json-contains.js';
-export { cutMember } from './cut-member.js';
 export { findInvalidUtf8 } from './find-invalid-utf8.js';
 export { hasMoreValues } from './has-more-values.js';
 export {
@@ -14,8 +13,19 @@ export {
   QUOTE,
 } from './json-codes.js';
 export { isTextDeeperThan, isValueDeeperThan } from './json-depth.js';
+export {
+  inTurns,
+  itemsOf,
+  membersOf,
+  valueAt,
+  type JsonMember,
+  type JsonSpan,
+  type JsonStep,
+  type JsonWalk,
+} from './json-walk.js';
 export { jsonEquals } from './json-equals.js';
 export { isJsonObject, type JsonObject, type MutableJsonObject } from './json-object.js';
 export { findJsonTrouble, type JsonRules, type JsonTrouble } from './json-trouble.js';
+export { parseShort } from './parse-short.js';
 export { renderTrouble } from './render-trouble.js';
 export { stableJson } from './stable-json.js';

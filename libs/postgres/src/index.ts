@@ -11,4 +11,4 @@ export { openConnection, type OwnConnection } from './open-connection.js';
 export { openPool, type Connection, type Pool, type Queryable } from './open-pool.js';
 export { buildPartitionedIndex, type PartitionedIndex } from './partitioned-index.js';
 export { isStorageFull, postgresTrouble, sqlState } from './postgres-trouble.js';
-export { byteRows, textTypes } from './row-types.js';
+export { boundedDocuments, byteRows, textTypes } from './row-types.js';

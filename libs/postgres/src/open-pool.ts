@@ -16,6 +16,8 @@ export interface PoolOptions {
   readonly connectTimeoutMs?: number;
   /** Settings of every session, such as `timezone`. Values without spaces. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** How values become those of JavaScript; the driver's own way by default. */
+  readonly types?: pg.CustomTypesConfig;
 }
 
 /** A pool of connections, each opened on demand. See `postgresTrouble` for what its failures mean. */
@@ -39,6 +41,7 @@ export function openPool(options: PoolOptions): Pool {
     options: Object.entries(settings)
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
+    ...(options.types ? { types: options.types } : {}),
   });
   pool.on('error', (error) => options.log.warn({ err: error }, 'idle database connection broke'));
   return pool;

@@ -19,3 +19,26 @@ export const byteRows: { readonly types: pg.CustomTypesConfig; readonly binary: 
   types: { getTypeParser: () => (value: Buffer) => value },
   binary: true,
 };
+
+/** json and jsonb */
+const DOCUMENTS: ReadonlySet<number> = new Set([114, 3802]);
+
+/**
+ * For a pool: the driver's own types, but documents of JSON are parsed up to a length only. What may be longer is
+ * selected as text: parsed it takes twenty times its length, and nothing else happens meanwhile.
+ */
+export function boundedDocuments(maxChars: number): pg.CustomTypesConfig {
+  const parse = (text: string): unknown => {
+    if (text.length <= maxChars) return JSON.parse(text) as unknown;
+    // an error of this program: any other would count as one of the connection
+    throw new RangeError(
+      `a document of ${text.length} characters was selected to be parsed, and ${maxChars} is the most: select it as text`,
+    );
+  };
+  return {
+    getTypeParser: ((oid: number, format?: 'text') =>
+      DOCUMENTS.has(oid) && format !== ('binary' as string)
+        ? parse
+        : pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
+  };
+}
