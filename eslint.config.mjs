@@ -32,6 +32,24 @@ const noStatementWithoutScope = {
   message: 'A statement says on whose behalf it speaks: its first parameter is a Scope.',
 };
 
+/** Where requests are answered; texts of the agent's own files, and of processes in which graphs run, are their authors'. */
+const requestRooms = [
+  'apps/agent-server/src/{a2a,app-front,assistant,authorization,cron,erasure,fan-out,hosting,http,log,mcp,memory}/**',
+  'apps/agent-server/src/{protocol,run,store,stream,upkeep,webhook,wire}/**',
+];
+const parsesForGraphs = [
+  'apps/agent-server/src/memory/graph-store.ts',
+  'apps/agent-server/src/store/checkpoint/**',
+  // which bounds what it parses by its values
+  'apps/agent-server/src/http/json-body.ts',
+  '**/*.spec.ts',
+];
+const noUnboundedParse = {
+  selector: "CallExpression[callee.object.name='JSON'][callee.property.name='parse']",
+  message:
+    'Texts of callers and graphs may be long, and parsing one holds up everybody: pass them on, walk them (inTurns, membersOf, valueAt of #lib/json), or name the bound (parseShort).',
+};
+
 const source = ['apps/**/*.ts', 'apps/**/*.tsx', 'libs/**/*.ts', 'libs/**/*.tsx'];
 const tests = ['**/*.spec.ts', '**/*.spec.tsx', 'test/**/*.ts', 'libs/testing/**/*.ts', '**/testdata/**'];
 
@@ -114,12 +132,26 @@ export default tseslint.config(
   { files: ['libs/time/src/clock.ts'], rules: { 'no-restricted-syntax': 'off' } },
   // DTO classes and injected classes need value imports for their metadata
   { files: ['apps/api/**'], rules: { '@typescript-eslint/consistent-type-imports': 'off' } },
+  {
+    files: requestRooms,
+    ignores: parsesForGraphs,
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        ...rules,
+        ...[noEnvironment, ...noLiteralWords, ...noLiteralReasons, noUnboundedParse],
+      ],
+    },
+  },
   // One conversation with the database a file; what rows look like stands in row/
   {
     files: ['apps/agent-server/src/store/*/*.ts'],
     ignores: ['apps/agent-server/src/store/row/**'],
     rules: {
-      'no-restricted-syntax': ['error', ...rules, noEnvironment, noStatementWithoutScope],
+      'no-restricted-syntax': [
+        'error',
+        ...[...rules, noEnvironment, noStatementWithoutScope, noUnboundedParse],
+      ],
     },
   },
   {

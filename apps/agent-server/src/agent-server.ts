@@ -29,6 +29,7 @@ import { readRuns } from './run/observe-runs.js';
 import { awaitDatabase } from './start/await-database.js';
 import { openLoadingDoor } from './start/loading-door.js';
 import type { ParentReports } from './start/parent-reports.js';
+import { MAX_PARSED_CHARS } from './store/document-bytes.js';
 import { Readiness } from './start/readiness.js';
 import { UiAssets } from './ui/ui-assets.js';
 import { Database } from './store/database.js';
@@ -93,7 +94,7 @@ export class AgentServer {
     const { agent, graphs, hosts, app, ui, authorization } = await loadAgent(options, ownUrl.promise);
     const { postgresUri: uri } = config;
     const poolSize = config.poolSize - hostPool(config) * config.graphHosts;
-    const database = new Database({ uri, poolSize, clock, log });
+    const database = new Database({ uri, poolSize, maxParsedChars: MAX_PARSED_CHARS, clock, log });
     const { sql } = database;
     const assistants = new Assistants(sql);
     const readiness = new Readiness();

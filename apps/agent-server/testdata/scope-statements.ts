@@ -49,14 +49,16 @@ import { searchItems } from '../src/store/item/search-items.js';
 import { cancelWaitingTask } from '../src/store/task/cancel-waiting-task.js';
 import { countTasks } from '../src/store/task/count-tasks.js';
 import { listTaskRuns } from '../src/store/task/list-task-runs.js';
+import { findInputId } from '../src/store/task/find-input-id.js';
 import { listTasks } from '../src/store/task/list-tasks.js';
 import { countThreads } from '../src/store/thread/count-threads.js';
 import { findThread } from '../src/store/thread/find-thread.js';
+import { findInterrupts } from '../src/store/thread/find-interrupts.js';
+import { findThreadEnd } from '../src/store/thread/find-thread-end.js';
 import { findThreadHead } from '../src/store/thread/find-thread-head.js';
-import { findValues } from '../src/store/thread/find-values.js';
+import { findSmallValues, findValues } from '../src/store/thread/find-values.js';
 import { getThread } from '../src/store/thread/get-thread.js';
 import { getThreadHead } from '../src/store/thread/get-thread-head.js';
-import { getThreadText } from '../src/store/thread/get-thread-text.js';
 import { listThreadIds } from '../src/store/thread/list-thread-ids.js';
 import { lockThread } from '../src/store/thread/lock-thread.js';
 import { patchThread } from '../src/store/thread/patch-thread.js';
@@ -162,9 +164,13 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     ask: (scope, { threadId }, store) => getThreadHead(scope, store.sql, threadId),
     absent: 'not_found',
   },
-  getThreadText: {
-    ask: (scope, { threadId }, store) => getThreadText(scope, store.sql, threadId),
-    absent: 'not_found',
+  findThreadEnd: {
+    ask: (scope, { threadId }, store) => findThreadEnd(scope, store.sql, threadId, true),
+    absent: undefined,
+  },
+  findInterrupts: {
+    ask: (scope, { threadId }, store) => findInterrupts(scope, store.sql, threadId, true),
+    absent: undefined,
   },
   lockThread: {
     ask: (scope, { threadId }, store) =>
@@ -239,7 +245,7 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   },
   setThreadState: {
     ask: (scope, { threadId }, store) =>
-      setThreadState(scope, store.sql, threadId, { values: '{}', status: 'idle', interrupts: {} }),
+      setThreadState(scope, store.sql, threadId, { values: '{}', status: 'idle', interrupts: '{}' }),
     absent: undefined,
   },
   hasActiveRun: {
@@ -266,7 +272,7 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
   },
   findRun: {
     ask: (scope, { runId, temporary }, store) =>
-      Promise.all([findRun(scope, store.sql, runId), findRun(scope, store.sql, temporary.runId)]),
+      Promise.all([{ runId }, temporary].map((run) => findRun(scope, store.sql, run, true))),
     absent: [undefined, undefined],
   },
   findRunHead: {
@@ -281,6 +287,31 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
       const values = await findValues(scope, store.sql, threadId);
       await store.pool.query(give, [threadId, null]);
       return values;
+    },
+    absent: undefined,
+  },
+  findSmallValues: {
+    ask: async (scope, { threadId }, store) => {
+      const give = 'UPDATE agentplane.threads SET values = $2 WHERE thread_id = $1';
+      await store.pool.query(give, [threadId, '{}']);
+      const values = await findSmallValues(scope, store.sql, threadId, true);
+      await store.pool.query(give, [threadId, null]);
+      return values;
+    },
+    absent: undefined,
+  },
+  findInputId: {
+    ask: async (scope, { runId }, store) => {
+      const given = { input: { messages: [{ id: 'given' }] } };
+      const { rows } = await store.pool.query<{ kwargs: object }>(
+        'SELECT kwargs FROM agentplane.runs WHERE run_id = $1',
+        [runId],
+      );
+      const give = 'UPDATE agentplane.runs SET kwargs = $2 WHERE run_id = $1';
+      await store.pool.query(give, [runId, JSON.stringify({ ...rows[0]?.kwargs, ...given })]);
+      const id = await findInputId(scope, store.sql, runId);
+      await store.pool.query(give, [runId, JSON.stringify(rows[0]?.kwargs)]);
+      return id;
     },
     absent: undefined,
   },
@@ -335,7 +366,8 @@ const CALLER_STATEMENTS: Readonly<Record<string, CallerStatement>> = {
     absent: [],
   },
   listRuns: {
-    ask: (scope, { threadId }, store) => listRuns(scope, store.sql, threadId, { ...PAGE, status: undefined }),
+    ask: (scope, { threadId }, store) =>
+      listRuns(scope, store.sql, threadId, { ...PAGE, status: undefined, fields: ['run_id'] }),
     absent: [],
   },
   cancelRun: {

@@ -3,6 +3,7 @@ import { createLogger } from '#lib/telemetry';
 import { testPostgres } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { Database } from '../src/store/database.js';
+import { MAX_PARSED_CHARS } from '../src/store/document-bytes.js';
 import type { ClaimedRun } from '../src/store/row/claimed-run.js';
 import type { Queueing } from '../src/store/row/queued-run.js';
 import type { StoredRun } from '../src/store/row/stored-run.js';
@@ -35,7 +36,7 @@ export function storeFixture(poolSize = 5): StoreFixture {
   let pool: Pool;
   beforeAll(async () => {
     const { uri } = await postgres.freshDatabase();
-    database = new Database({ uri, poolSize, clock: systemClock, log });
+    database = new Database({ uri, poolSize, maxParsedChars: MAX_PARSED_CHARS, clock: systemClock, log });
     pool = openPool({ uri, applicationName: 'test', log });
     await database.migrate();
   });

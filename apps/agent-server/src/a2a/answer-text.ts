@@ -1,4 +1,13 @@
-import { isJsonObject } from '#lib/json';
+import { PublicError } from '#lib/errors';
+import {
+  isJsonObject,
+  itemsOf,
+  membersOf,
+  parseShort,
+  valueAt,
+  type JsonSpan,
+  type JsonWalk,
+} from '#lib/json';
 
 /** Content of a message: text, or blocks of which some are text. */
 export function contentText(content: unknown): string {
@@ -13,24 +22,86 @@ export function contentText(content: unknown): string {
     .join('');
 }
 
+const MODEL_KINDS: ReadonlySet<unknown> = new Set(['ai', 'assistant', 'AIMessageChunk']);
+
 /** A message of the model, in any of the forms in which states hold them. */
 export function isOfModel(message: unknown): boolean {
   if (!isJsonObject(message)) return false;
-  const kind = message['type'] ?? message['role'];
-  return kind === 'ai' || kind === 'assistant' || kind === 'AIMessageChunk';
+  return MODEL_KINDS.has(message['type'] ?? message['role']);
+}
+
+/** Longer answers are read as a state: protocols repeat them, in artifacts, messages and histories. */
+const MAX_ANSWER_CHARS = 4 * 1024 * 1024;
+
+/** What is read of a message to judge it; others of that name are none. */
+const MAX_WORD_CHARS = 1_000;
+
+interface Answer {
+  /** Whether there is a list of messages at all. */
+  readonly hasMessages: boolean;
+  /** Of the message that answers. */
+  readonly content: JsonSpan | undefined;
+}
+
+function* answerIn(values: string, from: number, inputId: string | undefined): JsonWalk<Answer> {
+  const messages = yield* valueAt(values, ['messages'], from);
+  let content: JsonSpan | undefined;
+  for (const message of messages ? itemsOf(values, messages.start) : []) {
+    if (!message) {
+      yield undefined;
+      continue;
+    }
+    const { id, kind, content: said } = yield* headOf(values, message.start);
+    if (inputId !== undefined && id === inputId) content = undefined;
+    else if (MODEL_KINDS.has(kind)) content = said;
+  }
+  return { hasMessages: messages !== undefined && values[messages.start] === '[', content };
+}
+
+interface MessageHead {
+  readonly id: unknown;
+  readonly kind: unknown;
+  readonly content: JsonSpan | undefined;
+}
+
+function* headOf(json: string, start: number): JsonWalk<MessageHead> {
+  let content: JsonSpan | undefined;
+  const words: Record<'id' | 'type' | 'role', unknown> = { id: undefined, type: undefined, role: undefined };
+  for (const member of membersOf(json, start)) {
+    if (!member) yield undefined;
+    else if (member.name === 'content') content = member;
+    else if (member.name === 'id' || member.name === 'type' || member.name === 'role')
+      words[member.name] = wordAt(json, member);
+  }
+  return { id: words.id, kind: words.type ?? words.role, content };
+}
+
+function wordAt(json: string, { start, end }: JsonSpan): unknown {
+  return end - start > MAX_WORD_CHARS ? undefined : parseShort(json.slice(start, end), MAX_WORD_CHARS);
+}
+
+export interface AnswerText {
+  /** Whether the state has a list of messages. */
+  readonly hasMessages: boolean;
+  /** Undefined when there is no answer. */
+  readonly text: string | undefined;
 }
 
 /**
- * What a run answered: the last message of the model after the message that the run was given; undefined when there is
- * none.
- * @param values of the thread as the wire shows them
+ * What a run answered: the last message of the model after the message that the run was given.
+ * @param values JSON text of the values of the thread as the wire shows them, from a place on
  * @param inputId id of that message; where it is not among the messages, all of them count
+ * @throws PublicError `too_large`
  */
-export function answerText(values: unknown, inputId: string | undefined): string | undefined {
-  const given = isJsonObject(values) ? values['messages'] : undefined;
-  const messages: unknown[] = Array.isArray(given) ? given : [];
-  const from = messages.findLastIndex((message) => isJsonObject(message) && message['id'] === inputId);
-  const last = messages.slice(inputId === undefined ? 0 : from + 1).findLast(isOfModel);
-  const text = isJsonObject(last) ? contentText(last['content']) : '';
-  return text === '' ? undefined : text;
+export function* answerText(values: string, inputId: string | undefined, from = 0): JsonWalk<AnswerText> {
+  const { hasMessages, content } = yield* answerIn(values, from, inputId);
+  if (!content) return { hasMessages, text: undefined };
+  const length = content.end - content.start;
+  if (length > MAX_ANSWER_CHARS)
+    throw new PublicError(
+      'too_large',
+      `The answer has ${length} characters, and ${MAX_ANSWER_CHARS} is the most here; read the state of the thread`,
+    );
+  const text = contentText(parseShort(values.slice(content.start, content.end), MAX_ANSWER_CHARS));
+  return { hasMessages, text: text === '' ? undefined : text };
 }

@@ -12,6 +12,8 @@ import {
   type TaskStatus,
 } from './task.js';
 
+type Kwargs = NonNullable<TaskRun['kwargs']>;
+
 /** What the protocol keeps in the metadata of a run. */
 export interface TaskMarks {
   readonly context_id: string;
@@ -29,8 +31,8 @@ export function nameOf({ taskId, threadId, marks }: TaskRun): TaskName {
 }
 
 /** Id that the human message of a run has in the state of its graph. */
-export function inputIdOf({ kwargs }: Pick<TaskRun, 'kwargs'>): string | undefined {
-  const id = inputMessage(kwargs.input)?.['id'];
+export function inputIdOf({ input }: Kwargs): string | undefined {
+  const id = inputMessage(input)?.['id'];
   return typeof id === 'string' ? id : undefined;
 }
 
@@ -49,7 +51,7 @@ function textPartsOf(content: unknown): Part[] {
 }
 
 /** The parts that a run was given, read from its input. */
-function givenParts({ input, command }: TaskRun['kwargs']): Part[] {
+function givenParts({ input, command }: Kwargs): Part[] {
   if (command) return [partOf(command.resume)];
   const message = inputMessage(input);
   const { messages: _, ...data } = isJsonObject(input) ? input : {};
@@ -65,11 +67,13 @@ function partOf(value: unknown): Part {
   return { kind: 'data', data: isJsonObject(value) ? value : { value } };
 }
 
-/** The message that made a run. */
-function userMessage(run: TaskRun): Message {
+/** The message that made a run; none where it is too large to be shown. */
+function userMessages(run: TaskRun): Message[] {
+  if (!run.kwargs) return [];
   const head = isJsonObject(run.marks['message']) ? run.marks['message'] : {};
   const { id: taskId, contextId } = nameOf(run);
-  return { messageId: run.runId, ...head, role: 'user', parts: givenParts(run.kwargs), contextId, taskId };
+  const parts = givenParts(run.kwargs);
+  return [{ messageId: run.runId, ...head, role: 'user', parts, contextId, taskId }];
 }
 
 /** What the agent says with a status. */
@@ -124,7 +128,7 @@ export function buildTask(runs: readonly [TaskRun, ...TaskRun[]], answer: string
           contextId: name.contextId,
           taskId: name.id,
         };
-  const asked = runs.map(userMessage);
+  const asked = runs.flatMap(userMessages);
   return {
     ...name,
     status: { state, timestamp: run.updatedAt.toISOString(), ...(message ? { message } : {}) },

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#lib/json';
 import { isUuid } from '#lib/resources';
-import type { Scope } from '../store/scope.js';
+import { leftOf, type Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { countTasks } from '../store/task/count-tasks.js';
 import { listTasks, type TaskCursor } from '../store/task/list-tasks.js';
@@ -31,6 +31,9 @@ export interface ListOptions {
   readonly renderTask: (task: Task) => JsonObject;
 }
 
+/** Of a page with artifacts or histories; of more tasks than that, the rest is on the next. */
+const MAX_PAGE_CHARS = 8 * 1024 * 1024;
+
 /** One page of an agent's tasks. Artifacts and history are read only when asked for. */
 export async function renderTaskList(
   scope: Scope,
@@ -42,19 +45,24 @@ export async function renderTaskList(
   const search = { assistantId: agent.assistant.assistant_id, contextId, state, since };
   const page = { limit: pageSize, after: parseToken(parameters.pageToken) };
   const { runs: shown, hasMore } = await listTasks(scope, sql, search, page);
-  const last = shown.at(-1);
   const rendered: JsonObject[] = [];
+  let chars = 0;
   for (const run of shown) {
+    leftOf(scope)?.throwIfAborted();
     const needsWhole = hasArtifacts || historyLength > 0;
     const task = needsWhole
       ? await tasks.get(scope, agent, run.taskId).catch(() => buildTask([run], undefined))
       : buildTask([run], undefined);
     const { artifacts, ...rest } = renderTask(withHistory(task, historyLength));
-    rendered.push(hasArtifacts && artifacts !== undefined ? { ...rest, artifacts } : rest);
+    const whole = hasArtifacts && artifacts !== undefined ? { ...rest, artifacts } : rest;
+    if (needsWhole) chars += JSON.stringify(whole).length;
+    if (chars > MAX_PAGE_CHARS && rendered.length > 0) break;
+    rendered.push(whole);
   }
+  const last = shown[rendered.length - 1];
   return {
     tasks: rendered,
-    nextPageToken: last && hasMore ? tokenOf(last) : '',
+    nextPageToken: last && (hasMore || rendered.length < shown.length) ? tokenOf(last) : '',
     pageSize,
     totalSize: await countTasks(scope, sql, search),
   };

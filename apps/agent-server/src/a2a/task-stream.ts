@@ -1,9 +1,13 @@
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, parseShort } from '#lib/json';
 import type { Clock } from '#lib/time';
+import type { LoggedEvent } from '../log/logged-event.js';
 import type { OutputReader, Reading } from '../run/run-reader.js';
 import { A2aError } from './a2a-error.js';
 import { contentText, isOfModel } from './answer-text.js';
 import { answerArtifact, type Task, type TaskEvent } from './task.js';
+
+/** Larger pieces of an answer come at its end, with the stored text: every reader would parse them. */
+const MAX_TOKEN_BYTES = 1024 * 1024;
 
 export interface TaskStreamParts {
   readonly clock: Clock;
@@ -59,15 +63,16 @@ export class TaskStream implements OutputReader {
     if (!reading || this.#isFinished) return;
     while (this.parts.hasRoom()) {
       const next = reading.take();
-      if (next) this.#take(next.event, next.data);
+      if (next) this.#take(next);
       else if (reading.state === 'waiting') return;
       else return void this.#finish();
     }
   }
 
-  #take(event: string, data: string): void {
-    if (event === 'metadata') this.#began();
-    else if (event === 'messages') this.#token(data);
+  /** The data of an event that is not shown is not read. */
+  #take(logged: LoggedEvent): void {
+    if (logged.event === 'metadata') this.#began();
+    else if (logged.event === 'messages' && logged.bytes <= MAX_TOKEN_BYTES) this.#token(logged.data);
   }
 
   /** An attempt begins: what an earlier one sent is said anew. */
@@ -80,7 +85,7 @@ export class TaskStream implements OutputReader {
   }
 
   #token(data: string): void {
-    const [message]: unknown[] = JSON.parse(data) as unknown[];
+    const [message]: unknown[] = parseShort(data, MAX_TOKEN_BYTES) as unknown[];
     if (!isJsonObject(message) || !isOfModel(message)) return;
     const text = contentText(message['content']);
     if (text === '') return;

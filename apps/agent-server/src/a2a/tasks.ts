@@ -1,4 +1,11 @@
-import { isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
+import {
+  inTurns,
+  valueAt,
+  type JsonObject,
+  type JsonStep,
+  type JsonWalk,
+  type MutableJsonObject,
+} from '#lib/json';
 import { PublicError } from '#lib/errors';
 import { isUuid } from '#lib/resources';
 import type { Clock } from '#lib/time';
@@ -8,14 +15,15 @@ import type { OutputReader, RunReader } from '../run/run-reader.js';
 import type { Asker, RunService, Submitted } from '../run/run-service.js';
 import { uuid7 } from '../run/uuid7.js';
 import { TASK_KEY, type TaskRun } from '../store/row/task-run.js';
-import type { Scope } from '../store/scope.js';
+import { leftOf, type Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { cancelWaitingTask } from '../store/task/cancel-waiting-task.js';
 import { listTaskRuns } from '../store/task/list-task-runs.js';
-import { findThread } from '../store/thread/find-thread.js';
+import { findInputId } from '../store/task/find-input-id.js';
+import { findSmallValues } from '../store/thread/find-values.js';
 import { A2aError, invalidParam, taskNotFound } from './a2a-error.js';
 import type { Agent } from './agents.js';
-import { answerText } from './answer-text.js';
+import { answerText, type AnswerText } from './answer-text.js';
 import { buildTask, inputIdOf, nameOf, type TaskMarks } from './build-task.js';
 import type { ContextThreads } from './context-threads.js';
 import { graphInputOf, questionsOf, resumeOf } from './graph-request.js';
@@ -33,6 +41,7 @@ export interface PastStates {
       readonly before: undefined;
       readonly metadata: JsonObject;
       readonly checkpoint: undefined;
+      readonly select: readonly string[];
     },
   ): Promise<string>;
 }
@@ -277,21 +286,45 @@ export class Tasks {
 
   /** What the newest run of a task answered, as it is stored. */
   async #answerOf(scope: Scope, runs: TaskRuns): Promise<string | undefined> {
+    const { sql } = this.parts;
     const run = runs.at(-1) ?? runs[0];
     if (run.status !== 'success' || (run.isWaiting && !run.isNewest)) return undefined;
-    const values = await this.#valuesOf(scope, run);
-    if (!isJsonObject(values) || !Array.isArray(values['messages']))
+    const inputId = run.kwargs ? inputIdOf(run.kwargs) : await findInputId(scope, sql, run.runId);
+    const { hasMessages, text } = await sql.lookIfSmall(scope, async (mayBeLarge) => {
+      const values = await this.#valuesOf(scope, run, mayBeLarge);
+      if (values === 'large') return values;
+      return inTurns(answerAt(values.text, values.path, inputId), leftOf(scope));
+    });
+    if (!hasMessages)
       throw new A2aError('invalidAgentResponse', 'The agent ended without "messages" in its state');
-    return answerText(values, inputIdOf(run));
+    return text;
   }
 
-  async #valuesOf(scope: Scope, { runId, threadId, isNewest }: TaskRun): Promise<unknown> {
-    if (isNewest) return (await findThread(scope, this.parts.sql, threadId))?.values;
+  /** JSON text, and where in it the values stand. */
+  async #valuesOf(
+    scope: Scope,
+    { runId, threadId, isNewest }: TaskRun,
+    mayBeLarge: boolean,
+  ): Promise<{ readonly text: string; readonly path: readonly JsonStep[] } | 'large'> {
+    if (isNewest) {
+      const values = await findSmallValues(scope, this.parts.sql, threadId, mayBeLarge);
+      return values === 'large' ? values : { text: values ?? 'null', path: [] };
+    }
+    if (!mayBeLarge) return 'large';
     const query = { limit: 1, before: undefined, metadata: { run_id: runId }, checkpoint: undefined };
-    const states: unknown = JSON.parse(await this.parts.states.history({ scope, threadId }, query));
-    const [state]: unknown[] = Array.isArray(states) ? states : [];
-    return isJsonObject(state) ? state['values'] : undefined;
+    const select = ['values.messages'];
+    const text = await this.parts.states.history({ scope, threadId }, { ...query, select });
+    return { text, path: [0, 'values'] };
   }
+}
+
+function* answerAt(
+  json: string,
+  path: readonly JsonStep[],
+  inputId: string | undefined,
+): JsonWalk<AnswerText> {
+  const values = yield* valueAt(json, path);
+  return values ? yield* answerText(json, inputId, values.start) : { hasMessages: false, text: undefined };
 }
 
 function requireContext(runs: TaskRuns, contextId: string | undefined): void {

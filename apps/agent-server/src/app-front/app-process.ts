@@ -1,3 +1,4 @@
+import { parseShort } from '#lib/json';
 import { spawn, type ChildProcess } from 'node:child_process';
 import {
   connect,
@@ -28,6 +29,9 @@ import {
 } from './control.js';
 
 const PROGRAM = fileURLToPath(new URL('../app-host/main.js', import.meta.url));
+
+/** Of what an app is made of: names of its files and packages. */
+const MAX_DESCRIPTION_CHARS = 16 * 1024 * 1024;
 
 /** How often it is asked whether it answers. */
 const PING_MS = 1_000;
@@ -141,7 +145,7 @@ export class AppProcess {
     const ended = this.ended.then((end) => Promise.reject(end));
     const { status, body } = await Promise.race([asked, ended]);
     if (status !== 200) throw new TerminalError(REASON.graphLoadFailed, body);
-    const app = JSON.parse(body) as LoadedApp;
+    const app = parseShort(body, MAX_DESCRIPTION_CHARS) as LoadedApp;
     this.#parts.reports.sources(app.sources);
     for (const url of app.packages) this.#parts.reports.package(url);
     this.#app = app;

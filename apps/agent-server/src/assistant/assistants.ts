@@ -14,7 +14,7 @@ import {
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { removeThread } from '../store/thread/remove-thread.js';
-import { searchThreads } from '../store/thread/search-threads.js';
+import { listThreadIds } from '../store/thread/list-thread-ids.js';
 import { WORKER } from '../store/worker-scope.js';
 import { systemAssistantId } from './system-assistant-id.js';
 
@@ -84,11 +84,10 @@ export class Assistants {
    */
   async remove(scope: Scope, idOrGraph: string, ofThreads: Scope | undefined): Promise<void> {
     const id = await this.#own(scope, idOrGraph, 'deleted');
-    const page = { limit: 100, offset: 0, sortBy: 'thread_id', isAscending: true } as const;
     while (ofThreads) {
-      const threads = await searchThreads(ofThreads, this.sql, { metadata: { assistant_id: id } }, page);
+      const threads = await listThreadIds(ofThreads, this.sql, { metadata: { assistant_id: id } }, 100);
       if (threads.length === 0) break;
-      for (const { thread_id: threadId } of threads) await removeThread(ofThreads, this.sql, threadId);
+      for (const threadId of threads) await removeThread(ofThreads, this.sql, threadId);
     }
     if (!(await removeAssistant(scope, this.sql, id))) throw assistantNotFound(id);
   }

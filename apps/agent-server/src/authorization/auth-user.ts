@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, parseShort, type JsonObject } from '#lib/json';
 
 /** Who calls, as graphs and handlers see it; more fields come from the agent's own handler. It is JSON throughout. */
 export interface AuthUser extends JsonObject {
@@ -37,7 +37,7 @@ export function parseUser(answer: unknown): AuthUser {
   if (Buffer.byteLength(text) > MAX_USER_BYTES)
     throw new Error(`its user is larger than ${MAX_USER_BYTES} bytes as JSON`);
   // what is not JSON is left out: the user is stored with runs
-  const given = JSON.parse(text) as JsonObject;
+  const given = parseShort(text, MAX_USER_BYTES) as JsonObject;
   const { identity, permissions, display_name: name, is_authenticated: isAuthenticated } = given;
   if (typeof identity !== 'string' || identity === '')
     throw new Error('the "identity" of its user is not a text');

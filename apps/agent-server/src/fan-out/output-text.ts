@@ -1,3 +1,4 @@
+import { parseShort } from '#lib/json';
 import { isUuid } from '#lib/resources';
 import type { RelayedEvent, StoredEvent } from '../store/row/run-event-row.js';
 
@@ -28,11 +29,14 @@ function isEvent(value: unknown): value is EventTuple {
   );
 }
 
+/** Above what servers publish: larger events go through the database. */
+const MAX_MESSAGE_CHARS = 16 * 1024 * 1024;
+
 /** The events of a message; undefined for one that no server sends. */
 export function parseOutput(text: string): StoredEvent[] | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseShort(text, MAX_MESSAGE_CHARS);
   } catch {
     return undefined;
   }

@@ -204,6 +204,7 @@ export class GraphHost {
       const asked = JSON.parse(body) as Questions[QuestionKind];
       const answers: { readonly [K in QuestionKind]: (asked: never) => Promise<string> } = {
         state: (one: Questions['state']) => questions.state(one),
+        values: (one: Questions['values']) => questions.values(one),
         history: (one: Questions['history']) => questions.history(one),
         update: (one: Questions['update']) => questions.update(one),
         drawing: (one: Questions['drawing']) => questions.drawing(one),

@@ -17,9 +17,10 @@ import type {
   StateQuestion,
   StateWrite,
   SubgraphsQuestion,
-  UpdatedState,
   UpdateQuestion,
+  ValuesQuestion,
 } from '../protocol/questions.js';
+import { renderUpdated } from '../protocol/updated-state.js';
 import type { Embedder } from '../memory/item-index.js';
 import { ThreadSaver } from '../store/checkpoint/thread-saver.js';
 import { jsonbText } from '../store/json-text.js';
@@ -27,7 +28,7 @@ import type { Sql } from '../store/sql.js';
 import { WORKER } from '../store/worker-scope.js';
 import { checkpointOf } from '../wire/checkpoint-on-wire.js';
 import type { SecretWords } from '../wire/secret-words.js';
-import { wireJson } from '../wire/wire-value.js';
+import { toWire, wireJson } from '../wire/wire-value.js';
 import { commandOf } from './graph-input.js';
 import { interruptsByTask } from './interrupts.js';
 import { stateOnWire } from './state-on-wire.js';
@@ -61,6 +62,19 @@ export class GraphQuestions implements Answers {
     return this.#shown(state, question.select);
   }
 
+  /** The result of `state.get` of the thread stream protocol. */
+  async values({ keys, ...place }: ValuesQuestion): Promise<string> {
+    const { graph, config } = await this.#open(place);
+    const state = await graph.getState(config, { subgraphs: false });
+    const values = toWire(state.values);
+    const { checkpoint_id: id, checkpoint_ns: ns } = checkpointOf(state.config) ?? {};
+    const chosen = keys && isJsonObject(values) ? picked(values, keys) : values;
+    return JSON.stringify({
+      values: chosen,
+      ...(id === undefined ? {} : { checkpoint: { id, ...(typeof ns === 'string' ? { ns } : {}) } }),
+    });
+  }
+
   /** Newest first. It ends early where it would become too long; the rest is `before` the last. */
   async history(question: HistoryQuestion): Promise<string> {
     const { graph, config } = await this.#open(question);
@@ -84,13 +98,12 @@ export class GraphQuestions implements Answers {
     });
     const newest = { ...configOf(saver, { ...question, checkpoint: undefined }), store: this.parts.store };
     const state = await graph.getState(newest);
-    const updated: UpdatedState = {
+    return renderUpdated({
       checkpoint: checkpointOf({ configurable: { thread_id: threadId, ...made.configurable } }),
-      values: wireJson(state.values),
       hasNext: state.next.length > 0,
-      interrupts: interruptsByTask(state),
-    };
-    return JSON.stringify(updated);
+      values: wireJson(state.values),
+      interrupts: JSON.stringify(interruptsByTask(state)),
+    });
   }
 
   async #write(
@@ -187,6 +200,10 @@ function configOf(
       [CHECKPOINTER_KEY]: saver,
     },
   };
+}
+
+function picked(values: JsonObject, keys: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(values).filter(([key]) => keys.includes(key)));
 }
 
 function historyOptions({ limit, before, metadata }: HistoryQuestion): HistoryOptions {

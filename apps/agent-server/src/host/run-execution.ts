@@ -230,7 +230,9 @@ export class RunExecution {
         body: values ?? 'null',
         end: { status: 'success', threadStatus: 'idle', ...keep(values) },
       };
-    const interrupts = run.isTemporary ? {} : interruptsByTask(await this.#state(graph, saver));
+    const interrupts = run.isTemporary
+      ? '{}'
+      : JSON.stringify(interruptsByTask(await this.#state(graph, saver)));
     const last = isJsonObject(output.lastValues) ? output.lastValues : {};
     const body = wireJson({ ...last, __interrupt__: output.interrupts });
     const tooLarge = this.#tooLarge('the result', body);
@@ -255,8 +257,7 @@ export class RunExecution {
   }
 
   #failed(output: RunOutput, thrown: WireError, status: 'error' | 'interrupted' | 'timeout'): HostOutcome {
-    const message = this.#tooLarge(`the message of ${thrown.error}`, thrown.message) ?? thrown.message;
-    const error = { error: thrown.error, message: this.parts.secrets.hide(message) };
+    const error = { error: thrown.error, message: shortMessage(this.parts.secrets.hide(thrown.message)) };
     const values = this.#valuesText(output);
     const isTooLarge = values !== undefined && this.#tooLarge('the result', values) !== undefined;
     if (this.sink.isWanted()) this.sink.emit({ event: 'error', data: JSON.stringify(error) });
@@ -303,6 +304,14 @@ async function protocolEvents(
       { cause: error },
     );
   }
+}
+
+/** Of the message of an error: rows of runs and of threads hold it, and whoever looks at them reads it. */
+const MAX_MESSAGE_CHARS = 16 * 1024;
+
+function shortMessage(message: string): string {
+  if (message.length <= MAX_MESSAGE_CHARS) return message;
+  return `${message.slice(0, MAX_MESSAGE_CHARS).toWellFormed()}… (${message.length - MAX_MESSAGE_CHARS} more characters)`;
 }
 
 /** A statement that another try may still perform, or that belongs to another attempt by now. */

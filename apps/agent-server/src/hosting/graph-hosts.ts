@@ -1,3 +1,4 @@
+import { parseShort } from '#lib/json';
 import { metrics } from '#lib/telemetry';
 import { PublicError } from '#lib/errors';
 import type { DescribedGraphs } from '../graph/described-graphs.js';
@@ -18,6 +19,9 @@ const SILENT_MS = 5_000;
 const QUESTION_MS = 30_000;
 
 const LOOK_MS = 1_000;
+
+/** Of the schemas of one graph, which its author wrote. */
+const MAX_SCHEMAS_CHARS = 8 * 1024 * 1024;
 
 export interface GraphHostsParts extends GraphProcessParts {
   /** Hosts at a time. */
@@ -142,7 +146,7 @@ export class GraphHosts implements DescribedGraphs {
   }
 
   async schemasOf(graphId: string): Promise<GraphSchemas> {
-    return JSON.parse(await this.ask('schemas', { graphId })) as GraphSchemas;
+    return parseShort(await this.ask('schemas', { graphId }), MAX_SCHEMAS_CHARS) as GraphSchemas;
   }
 
   async stop(): Promise<void> {

@@ -108,8 +108,8 @@ export class GraphProcess {
     this.loaded.catch(() => undefined); // whoever waits for it hears of it
     this.#channel = new Channel(
       this.#child.stdio[FRAMES_FD] as Duplex,
-      // the end of a run holds two texts: its result and its values
-      2 * order.maxTextBytes + FRAME_EXTRA_BYTES,
+      // the end of a run holds three texts: its result, its values and its questions
+      3 * order.maxTextBytes + FRAME_EXTRA_BYTES,
     );
     this.#channel.listen(
       (frame) => this.#receive(frame),

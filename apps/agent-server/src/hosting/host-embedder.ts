@@ -1,9 +1,13 @@
+import { parseShort } from '#lib/json';
 import type { Embedder } from '../memory/item-index.js';
 import type { GraphHosts } from './graph-hosts.js';
+
+/** Of the vectors of a batch of texts. */
+const MAX_VECTORS_CHARS = 64 * 1024 * 1024;
 
 /** The model of the agent's store, which is the agent's own code and is called where its graphs are. */
 export function hostEmbedder(hosts: Pick<GraphHosts, 'ask'>): Embedder {
   const ask = async (texts: readonly string[], isQuery: boolean): Promise<unknown> =>
-    JSON.parse(await hosts.ask('embed', { texts, isQuery }));
+    parseShort(await hosts.ask('embed', { texts, isQuery }), MAX_VECTORS_CHARS);
   return { embedDocuments: (texts) => ask(texts, false), embedQuery: (text) => ask([text], true) };
 }

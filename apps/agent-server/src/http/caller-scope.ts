@@ -3,7 +3,8 @@ import type { MutableJsonObject } from '#lib/json';
 import type { AuthUser } from '../authorization/auth-user.js';
 import type { Authorization } from '../authorization/authorization.js';
 import type { CallerScope } from '../store/scope.js';
-import { EVERY_ROW } from '../store/sql-filter.js';
+import { EVERY_ROW, type SqlFilter } from '../store/sql-filter.js';
+import { clientLeft } from './client-left.js';
 import { askedValue, runValue } from './asked-value.js';
 import type { Access } from './route-access.js';
 
@@ -23,8 +24,19 @@ declare module 'fastify' {
 }
 
 /** Of a request that no handler limits. */
-function everythingFor({ caller }: FastifyRequest): CallerScope {
-  return { kind: 'caller', filter: EVERY_ROW, caller: caller?.identity };
+function everythingFor(request: FastifyRequest): CallerScope {
+  return callerScope(request, EVERY_ROW);
+}
+
+function callerScope(request: FastifyRequest, filter: SqlFilter): CallerScope {
+  return {
+    kind: 'caller',
+    filter,
+    caller: request.caller?.identity,
+    get left() {
+      return clientLeft(request);
+    },
+  };
 }
 
 /** The scope of a request, made from the access that its route names. */
@@ -49,7 +61,7 @@ export async function authorize(
   if (!server.authorization) return everythingFor(request);
   if (!caller) throw new Error('a request with handlers of the agent has no caller');
   const filter = await server.authorization.authorize(access, caller, value);
-  return { kind: 'caller', filter: filter ?? EVERY_ROW, caller: caller.identity };
+  return callerScope(request, filter ?? EVERY_ROW);
 }
 
 /** Asks for the access of a route; what a handler changes is changed in the request. */

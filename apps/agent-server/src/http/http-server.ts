@@ -238,11 +238,13 @@ export function buildHttpServer(parts: HttpServerParts): FastifyInstance {
   app.decorate('callerOf', (request: FastifyRequest) => authentication.callerAgain(request));
   app.decorateRequest('caller', undefined);
   app.decorateRequest('scope', undefined);
+  app.decorateRequest('response', undefined);
 
   parseBodies(app, parts.clock ?? systemClock);
 
   app.addHook('onRequest', async (request: FastifyRequest, reply) => {
     replies.add(reply.raw);
+    request.response = reply.raw;
     if (allowOrigins(cors, request, reply)) return reply.code(204).send();
     if (parts.isQueue) refuseToServe(request);
     const { access: asked, disabledBy: group } = request.routeOptions.config;

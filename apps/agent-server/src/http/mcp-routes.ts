@@ -1,9 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorText, HTTP_STATUS, PublicError } from '#lib/errors';
-import type { JsonObject, MutableJsonObject } from '#lib/json';
+import { inTurns, type JsonObject, type MutableJsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import { isKnownVersion, renderInitialized } from '../mcp/initialize.js';
-import { CODE, McpError, mcpError, mcpIdOf, mcpResult, parseMessage, type McpMessage } from '../mcp/rpc.js';
+import {
+  CODE,
+  McpError,
+  mcpError,
+  mcpIdOf,
+  mcpResult,
+  mcpResultText,
+  parseMessage,
+  type McpMessage,
+} from '../mcp/rpc.js';
 import {
   findTool,
   parseToolCall,
@@ -15,7 +24,8 @@ import {
 import { parseRequestedRun } from '../run/requested-run.js';
 import type { RunResult } from '../log/event-log.js';
 import type { RunService, Submitted } from '../run/run-service.js';
-import type { Scope } from '../store/scope.js';
+import { leftOf, type Scope } from '../store/scope.js';
+import { SMALL_BYTES } from '../store/small-text.js';
 import { dropBody } from './body-turns.js';
 import { callerFields } from './caller-fields.js';
 import { AuthRefusal } from '../authorization/auth-refusal.js';
@@ -23,6 +33,7 @@ import { authorize, authorizeRun } from './caller-scope.js';
 import type { StreamParts } from './event-stream.js';
 import { publicErrorOf } from './http-server.js';
 import { access } from './route-access.js';
+import { asJson } from './search-answer.js';
 import { SlowAnswers } from './slow-answer.js';
 
 export interface McpRouteParts extends StreamParts, ToolParts {
@@ -130,14 +141,21 @@ export class McpRoutes {
       submitted = await this.parts.runs.submit(asker, wanted, { kind: 'result', ended: resolve });
     } catch (error) {
       if (error instanceof PublicError && error.code === 'invalid')
-        return mcpResult(id, renderRefusal(error));
+        return asJson(reply, mcpResultText(id, renderRefusal(error)));
       throw error;
     }
     dropBody(request);
+    const render = (result: RunResult): Promise<string> =>
+      this.parts.sql.lookIfSmall(scope, async (mayBeLarge) =>
+        mayBeLarge || result.body.length <= SMALL_BYTES
+          ? inTurns(renderToolResult(result), leftOf(scope))
+          : 'large',
+      );
     const answer = ended
-      .then((result) => mcpResult(id, renderToolResult(result)))
-      .catch((error: unknown) => this.#shown(error, id).body);
-    await this.#slow.send(reply, answer.then(JSON.stringify), () => {
+      .then(render)
+      .then((result) => mcpResultText(id, result))
+      .catch((error: unknown) => JSON.stringify(this.#shown(error, id).body));
+    await this.#slow.send(reply, answer, () => {
       submitted.stopReading();
       this.#cancel(scope, submitted);
     });

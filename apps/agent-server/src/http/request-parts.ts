@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { PublicError } from '#lib/errors';
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, parseShort, type JsonObject } from '#lib/json';
 import { isUuid } from '#lib/resources';
 
 const MAX_PAGE = 1_000;
@@ -9,13 +9,16 @@ export function queryOf({ query }: FastifyRequest): JsonObject {
   return isJsonObject(query) ? query : {};
 }
 
+/** Longer than any address. */
+const MAX_LIST_CHARS = 64 * 1024;
+
 /** A list of a query: one, repeated, or a JSON array, as the client lines differ. */
 export function listOf(given: unknown): unknown {
   if (given === undefined || given === '') return undefined;
   return [given].flat().flatMap((part): unknown => {
     if (typeof part !== 'string' || !part.startsWith('[')) return part;
     try {
-      return JSON.parse(part);
+      return parseShort(part, MAX_LIST_CHARS);
     } catch {
       return part; // no member of the list: refused as it stands
     }

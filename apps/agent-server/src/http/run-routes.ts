@@ -2,12 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
+import { inTurns } from '#lib/json';
 import type { RunOutputs } from '../run/run-outputs.js';
 import type { RunReader } from '../run/run-reader.js';
 import { THREAD_MODES, ThreadReading, type ThreadReadingParts } from '../run/thread-reading.js';
 import { parseInput } from '../run/request-shapes.js';
 import { parseRequestedRun } from '../run/requested-run.js';
 import type { Asker, RunOrder, RunService, Submitted } from '../run/run-service.js';
+import { RUN_FIELDS, runText } from '../store/row/run-row.js';
 import { listRuns } from '../store/run/list-runs.js';
 import type { Scope } from '../store/scope.js';
 import { getThreadHead } from '../store/thread/get-thread-head.js';
@@ -23,7 +25,7 @@ import { readFrom, threadReadFrom } from './read-from.js';
 import { listOf, pageOf, pathId, queryOf, threadIdOf } from './request-parts.js';
 import { eraseRun, type EraseParts } from './erase-routes.js';
 import { access } from './route-access.js';
-import { selected } from './search-answer.js';
+import { asJson } from './search-answer.js';
 import { WaitingReply } from './waiting-reply.js';
 
 export interface RunRouteParts extends StreamParts, EraseParts, Pick<ThreadReadingParts, 'watch'> {
@@ -82,15 +84,11 @@ function locations(
   return { 'content-location': path, location: query.size > 0 ? `${again}?${query.toString()}` : again };
 }
 
-const FIELDS = [
-  ...['run_id', 'thread_id', 'assistant_id', 'created_at', 'updated_at'],
-  ...['status', 'metadata', 'kwargs', 'multitask_strategy'],
-] as const;
 const runList = z.object({
   limit: z.coerce.number().int().min(1).max(1000).nullish(),
   offset: z.coerce.number().int().min(0).nullish(),
   status: z.enum(['pending', 'running', 'success', 'error', 'timeout', 'interrupted']).nullish(),
-  select: z.preprocess(listOf, z.array(z.enum(FIELDS)).nullish()),
+  select: z.preprocess(listOf, z.array(z.enum(RUN_FIELDS)).nullish()),
 });
 const joinModes = z.object({
   stream_mode: z.preprocess(listOf, z.array(z.enum(STREAM_MODE_NAMES)).nullish()),
@@ -132,9 +130,10 @@ export class RunRoutes {
       app.post(`${prefix}/runs/stream`, access('threads:create_run'), (request, reply) =>
         this.#attached(request, reply, ({ raw }) => new EventStream(raw, this.parts)),
       );
-      app.get(`${prefix}/runs/:run_id`, access('threads:read'), (request) =>
-        this.parts.runs.describe(scopeOf(request), pathId(request, 'run_id'), threadIdOf(request)),
-      );
+      app.get(`${prefix}/runs/:run_id`, access('threads:read'), async (request, reply) => {
+        const [runId, threadId] = [pathId(request, 'run_id'), threadIdOf(request)];
+        return asJson(reply, await this.parts.runs.describe(scopeOf(request), runId, threadId));
+      });
       app.get(`${prefix}/runs/:run_id/join`, access('threads:read'), (request, reply) =>
         this.#joined(request, reply, new WaitingReply(reply.raw, this.parts)),
       );
@@ -145,14 +144,9 @@ export class RunRoutes {
     }
     registerCancelRoutes(app, this.parts);
     app.post('/runs/batch', access('any'), (request) => this.#createAll(request));
-    app.get('/threads/:thread_id/runs', access('threads:search'), async (request) => {
-      const query = parseInput(runList, request.query, 'query');
-      const runs = await listRuns(scopeOf(request), this.parts.sql, pathId(request, 'thread_id'), {
-        ...pageOf(query),
-        status: query.status ?? undefined,
-      });
-      return runs.map((run) => selected(run, query.select));
-    });
+    app.get('/threads/:thread_id/runs', access('threads:search'), async (request, reply) =>
+      asJson(reply, await this.#list(request)),
+    );
     app.get('/threads/:thread_id/stream', access('threads:read'), (request, reply) =>
       this.#joinedThread(request, reply),
     );
@@ -161,6 +155,21 @@ export class RunRoutes {
       await this.parts.runs.get(scopeOf(request), runId, threadId);
       await eraseRun(request, this.parts, scopeOf(request), { runId, threadId });
       return reply.code(204).send();
+    });
+  }
+
+  /** Inputs of runs are texts of any length. */
+  async #list(request: FastifyRequest): Promise<string> {
+    const { sql } = this.parts;
+    const { select, status, ...page } = parseInput(runList, request.query, 'query');
+    const fields = select && select.length > 0 ? select : RUN_FIELDS;
+    const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
+    const wanted = { ...pageOf(page), status: status ?? undefined, fields };
+    return sql.lookInto(scope, async () => {
+      const runs: string[] = [];
+      for (const row of await listRuns(scope, sql, threadId, wanted))
+        runs.push(await inTurns(runText(row, fields), scope.left));
+      return `[${runs.join(',')}]`;
     });
   }
 

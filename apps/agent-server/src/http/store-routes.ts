@@ -8,6 +8,7 @@ import type { StoredItem } from '../store/row/item-row.js';
 import { scopeOf } from './caller-scope.js';
 import { isTrue, queryOf } from './request-parts.js';
 import { access } from './route-access.js';
+import { asJson } from './search-answer.js';
 
 const MAX_ITEMS = 1_000;
 
@@ -47,12 +48,11 @@ const listing = z.object({
   max_depth: z.int().min(1).max(MAX_ITEMS).nullish(),
 });
 
-function onWire({ namespace, key, value, createdAt, updatedAt }: StoredItem): JsonObject {
-  return {
-    ...{ namespace, key, value },
-    created_at: createdAt.toISOString(),
-    updated_at: updatedAt.toISOString(),
-  };
+/** JSON text. @param more members that follow those of the item */
+function onWire({ namespace, key, value, createdAt, updatedAt }: StoredItem, more: object = {}): string {
+  const place = JSON.stringify({ namespace, key }).slice(0, -1);
+  const rest = { created_at: createdAt.toISOString(), updated_at: updatedAt.toISOString(), ...more };
+  return `${place},"value":${value},${JSON.stringify(rest).slice(1)}`;
 }
 
 export interface StoreRouteParts {
@@ -74,7 +74,7 @@ export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteP
     const refreshes = given === undefined ? undefined : isTrue(given.toLowerCase());
     const item = await items.get(scopeOf(request), asked, refreshes);
     // JSON, as clients expect it: an empty body is not null
-    return reply.type('application/json').send(item ? onWire(item) : 'null');
+    return asJson(reply, item ? onWire(item) : 'null');
   });
   app.delete('/store/items', access('store:delete'), async (request, reply) => {
     const asked = parseBody(place, request.body);
@@ -82,7 +82,7 @@ export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteP
     await items.remove(scopeOf(request), asked);
     return reply.code(204).send();
   });
-  app.post('/store/items/search', access('store:search'), async (request) => {
+  app.post('/store/items/search', access('store:search'), async (request, reply) => {
     const body = parseBody(searching, request.body);
     const found = await items.search(scopeOf(request), {
       prefix: body.namespace_prefix ?? [],
@@ -92,7 +92,8 @@ export function registerStoreRoutes(app: FastifyInstance, { items }: StoreRouteP
       offset: body.offset ?? 0,
       refreshes: body.refresh_ttl ?? undefined,
     });
-    return { items: found.map((item) => ({ ...onWire(item), score: item.score ?? null })) };
+    const texts = found.map((item) => onWire(item, { score: item.score ?? null }));
+    return asJson(reply, `{"items":[${texts.join(',')}]}`);
   });
   app.post('/store/namespaces', access('store:list_namespaces'), async (request) => {
     const body = parseBody(listing, request.body);

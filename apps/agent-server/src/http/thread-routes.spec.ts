@@ -89,7 +89,7 @@ describe('a route that reads a thread', () => {
     expect(JSON.parse(state)).toMatchObject({ next: [], interrupts: [] });
     expect(await textOf(`/threads/${threadId}/state?select=next`)).toBe('{"next":[]}');
     expect(await textOf(`/threads/${threadId}/state?select=values.n`)).toBe(
-      JSON.stringify({ values: JSON.parse(VALUES) as unknown }),
+      `{"values":${VALUES.replace(' ', '')}}`,
     );
   });
 

@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { inTurns } from '#lib/json';
 import { UUID_PATTERN } from '#lib/resources';
 import type { Clock } from '#lib/time';
 import { isStateField, STATE_FIELDS } from '../protocol/state-selection.js';
 import { checkpointShape, document, parseBody, parseInput, text } from '../run/request-shapes.js';
 import { command } from '../run/requested-run.js';
 import { uuid7 } from '../run/uuid7.js';
-import type { Scope } from '../store/scope.js';
-import type { WireThread } from '../store/row/thread-row.js';
+import type { CallerScope, Scope } from '../store/scope.js';
+import { THREAD_FIELDS, type ThreadField, type ThreadText } from '../store/row/thread-row.js';
 import type { ThreadTtl } from '../store/row/thread-ttl.js';
 import type { ThreadSearch } from '../store/row/thread-conditions.js';
 import type { Sql } from '../store/sql.js';
@@ -16,14 +17,15 @@ import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
 import { setThreadTtl } from '../store/ttl/set-thread-ttl.js';
 import { createThread } from '../store/thread/create-thread.js';
 import { patchThread } from '../store/thread/patch-thread.js';
-import { searchThreads } from '../store/thread/search-threads.js';
+import { searchThreads, type ThreadPage } from '../store/thread/search-threads.js';
 import type { ThreadReader } from '../store/thread/thread-reader.js';
 import { scopeOf } from './caller-scope.js';
 import { eraseThread, registerEraseRoutes, type EraseParts } from './erase-routes.js';
-import { extraction, extractValues } from './extract-values.js';
+import { extractedFields, extraction, extractValues } from './extract-values.js';
 import { isTrue, listOf, pageOf, pathId, pathText } from './request-parts.js';
+import { withMembers } from '../wire/with-members.js';
 import { access } from './route-access.js';
-import { asJson, paginate, selected } from './search-answer.js';
+import { asJson, paginate } from './search-answer.js';
 import type { AskedThread, StateQuery, ThreadState } from './thread-state.js';
 import { registerThreadUpkeep } from './thread-upkeep.js';
 
@@ -58,10 +60,6 @@ const creation = z.object({
   ttl: lifetime.nullish(),
 });
 const change = z.object({ metadata: document.nullish(), ttl: lifetime.nullish() });
-const FIELDS = [
-  ...['thread_id', 'created_at', 'updated_at', 'state_updated_at', 'metadata'],
-  ...['status', 'config', 'values', 'interrupts', 'error'],
-] as const;
 const inclusion = z.object({ include: z.enum(['ttl', '']).nullish() });
 const search = z.object({
   ids: z.array(uuid).nullish(),
@@ -72,7 +70,7 @@ const search = z.object({
   offset: z.int().min(0).nullish(),
   sort_by: z.enum(['thread_id', 'status', 'created_at', 'updated_at', 'state_updated_at']).nullish(),
   sort_order: z.enum(['asc', 'desc']).nullish(),
-  select: z.array(z.enum(FIELDS)).nullish(),
+  select: z.array(z.enum(THREAD_FIELDS)).nullish(),
   extract: extraction.nullish(),
 });
 const update = z.object({
@@ -132,10 +130,10 @@ async function withTtl(
   scope: Scope,
   sql: Sql,
   { threadId, ttl }: { readonly threadId: string; readonly ttl: ThreadTtl | undefined },
-  write: (within: Sql) => Promise<WireThread>,
-): Promise<WireThread> {
+  write: (within: Sql) => Promise<ThreadText>,
+): Promise<ThreadText> {
   if (!ttl) return write(sql);
-  const writeAll = async (inside: Sql): Promise<WireThread> => {
+  const writeAll = async (inside: Sql): Promise<ThreadText> => {
     const thread = await write(inside);
     await setThreadTtl(scope, inside, threadId, ttl);
     return thread;
@@ -143,42 +141,71 @@ async function withTtl(
   return sql.transaction(scope, writeAll, { locks: threadId });
 }
 
+/** @returns the thread that a request creates, or names */
+async function createOne(
+  request: FastifyRequest,
+  { sql, clock, state, threads }: ThreadRouteParts,
+): Promise<ThreadText> {
+  const { thread_id, metadata, if_exists, ttl, supersteps } = parseBody(creation, request.body);
+  const scope = scopeOf(request);
+  const threadId = thread_id?.toLowerCase() ?? uuid7(clock.now());
+  if (!thread_id && !ttl && !supersteps?.length) return threads.create(scope, threadId, metadata ?? {});
+  const create = (within: Sql): Promise<ThreadText> =>
+    createThread(scope, within, threadId, metadata ?? {}, if_exists ?? 'raise', ttlOf(ttl));
+  if (!supersteps?.length) return create(sql);
+  const steps = supersteps.map(({ updates }) =>
+    updates.map(({ values, command: given, as_node: asNode }) => ({
+      values,
+      command: given ?? undefined,
+      asNode: asNode ?? undefined,
+    })),
+  );
+  return state.create({ scope, threadId }, steps, create);
+}
+
+/** The threads that a search finds; what is not asked for is not read. */
+async function findThreads(
+  scope: CallerScope,
+  sql: Sql,
+  body: z.infer<typeof search>,
+  page: Pick<ThreadPage, 'limit' | 'offset'>,
+): Promise<ThreadText[]> {
+  const { extract, select } = body;
+  const whole: ThreadPage = {
+    ...page,
+    sortBy: body.sort_by ?? 'created_at',
+    isAscending: body.sort_order === 'asc',
+    shown: select && select.length > 0 ? select : undefined,
+  };
+  const find = (extracted: readonly ThreadField[]) =>
+    searchThreads(scope, sql, searchOf(body), { ...whole, extracted });
+  if (!extract) return (await find([])).map(({ thread }) => thread);
+  return sql.lookInto(scope, async () => {
+    const threads: ThreadText[] = [];
+    for (const { thread, extracted } of await find(extractedFields(extract))) {
+      const found = await inTurns(extractValues(extracted ?? '{}', extract), scope.left);
+      threads.push(`${thread.slice(0, -1)}${thread === '{}' ? '' : ','}"extracted":${found}}`);
+    }
+    return threads;
+  });
+}
+
 /** Routes about threads and their states. */
 export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRouteParts): void {
-  const { sql, clock } = parts;
-  app.post('/threads', access('threads:create'), async (request, reply) => {
-    const { thread_id, metadata, if_exists, ttl, supersteps } = parseBody(creation, request.body);
-    const threadId = thread_id?.toLowerCase() ?? uuid7(clock.now());
-    if (!thread_id && !ttl && !supersteps?.length)
-      return asJson(reply, await parts.threads.create(scopeOf(request), threadId, metadata ?? {}));
-    const create = (within: Sql): Promise<WireThread> =>
-      createThread(scopeOf(request), within, threadId, metadata ?? {}, if_exists ?? 'raise', ttlOf(ttl));
-    if (!supersteps?.length) return create(sql);
-    const steps = supersteps.map(({ updates }) =>
-      updates.map(({ values, command: given, as_node: asNode }) => ({
-        values,
-        command: given ?? undefined,
-        asNode: asNode ?? undefined,
-      })),
-    );
-    return parts.state.create({ scope: scopeOf(request), threadId }, steps, create);
-  });
+  const { sql } = parts;
+  app.post('/threads', access('threads:create'), async (request, reply) =>
+    asJson(reply, await createOne(request, parts)),
+  );
   app.post('/threads/search', access('threads:search'), async (request, reply) => {
     const body = parseBody(search, request.body);
     const page = pageOf(body);
+    const scope = scopeOf(request);
     const [found, total] = await Promise.all([
-      searchThreads(scopeOf(request), sql, searchOf(body), {
-        ...page,
-        sortBy: body.sort_by ?? 'created_at',
-        isAscending: body.sort_order === 'asc',
-      }),
-      countThreads(scopeOf(request), sql, searchOf(body)),
+      findThreads(scope, sql, body, page),
+      countThreads(scope, sql, searchOf(body)),
     ]);
     paginate(reply, page, found.length, total);
-    return found.map((thread) => ({
-      ...selected(thread, body.select),
-      ...(body.extract ? { extracted: extractValues(thread, body.extract) } : {}),
-    }));
+    return asJson(reply, `[${found.join(',')}]`);
   });
   app.post('/threads/count', access('threads:search'), async (request) =>
     countThreads(scopeOf(request), sql, searchOf(parseBody(search, request.body))),
@@ -186,16 +213,15 @@ export function registerThreadRoutes(app: FastifyInstance, parts: ThreadRoutePar
   app.get('/threads/:thread_id', access('threads:read'), async (request, reply) => {
     const { include } = parseInput(inclusion, request.query, 'query');
     const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
-    const ttl = include ? ((await findThreadTtl(scope, sql, threadId)) ?? null) : undefined;
-    const text = await parts.reader.read(scope, threadId);
-    return asJson(reply, ttl === undefined ? text : `${text.slice(0, -1)},"ttl":${JSON.stringify(ttl)}}`);
+    const more = include ? { ttl: (await findThreadTtl(scope, sql, threadId)) ?? null } : {};
+    return asJson(reply, withMembers(await parts.reader.read(scope, threadId), more));
   });
   app.patch('/threads/:thread_id', access('threads:update'), async (request, reply) => {
     const { metadata, ttl } = parseBody(change, request.body);
     const [scope, threadId] = [scopeOf(request), pathId(request, 'thread_id')];
-    const patch = (within: Sql): Promise<WireThread> => patchThread(scope, within, threadId, metadata ?? {});
+    const patch = (within: Sql): Promise<ThreadText> => patchThread(scope, within, threadId, metadata ?? {});
     const thread = await withTtl(scope, sql, { threadId, ttl: ttlOf(ttl) }, patch);
-    return request.headers['prefer'] === 'return=minimal' ? reply.code(204).send() : thread;
+    return request.headers['prefer'] === 'return=minimal' ? reply.code(204).send() : asJson(reply, thread);
   });
   app.delete('/threads/:thread_id', access('threads:delete'), async (request, reply) => {
     await eraseThread(request, parts, scopeOf(request), pathId(request, 'thread_id'));

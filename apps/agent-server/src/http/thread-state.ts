@@ -1,14 +1,15 @@
 import { PublicError } from '#lib/errors';
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { inTurns, isJsonObject, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
 import { configurableOf } from '../graph/configurable-of.js';
-import { selectedState, type StateSelection } from '../protocol/state-selection.js';
-import type { Questions, StatePlace, UpdatedState, UpdateQuestion } from '../protocol/questions.js';
+import { keysOf, selectedState, type StateSelection } from '../protocol/state-selection.js';
+import { parseUpdated } from '../protocol/updated-state.js';
+import type { Questions, StatePlace, UpdateQuestion } from '../protocol/questions.js';
 import type { WireAssistant } from '../store/row/assistant-row.js';
-import type { WireThread } from '../store/row/thread-row.js';
+import type { ThreadText } from '../store/row/thread-row.js';
 import { hasActiveRun } from '../store/run/has-active-run.js';
-import type { Scope } from '../store/scope.js';
+import { leftOf, type Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
 import { findThreadHead, type ThreadHead } from '../store/thread/find-thread-head.js';
 import { findValues } from '../store/thread/find-values.js';
@@ -17,6 +18,7 @@ import { getThreadHead } from '../store/thread/get-thread-head.js';
 import { lockThread } from '../store/thread/lock-thread.js';
 import { removeThread } from '../store/thread/remove-thread.js';
 import { setThreadState } from '../store/thread/set-thread-state.js';
+import { chosenMembers } from '../wire/chosen-members.js';
 
 /** A thread that a caller asks for. */
 export interface AskedThread {
@@ -59,7 +61,7 @@ const EMPTY_STATE = {
 /** Whom states are asked of. */
 export interface StateSource {
   /** @returns JSON text */
-  ask<K extends 'state' | 'history' | 'update'>(kind: K, question: Questions[K]): Promise<string>;
+  ask<K extends 'state' | 'values' | 'history' | 'update'>(kind: K, question: Questions[K]): Promise<string>;
 }
 
 export interface ThreadStateParts {
@@ -123,15 +125,16 @@ export class ThreadState {
   async create(
     { scope, threadId }: AskedThread,
     steps: UpdateQuestion['steps'],
-    write: (inside: Sql) => Promise<WireThread>,
-  ): Promise<WireThread> {
+    write: (inside: Sql) => Promise<ThreadText>,
+  ): Promise<ThreadText> {
     let failure: { readonly error: unknown } | undefined;
     const made = await this.#inLong(scope, threadId, async (inside) => {
       const existing = await findThreadHead(scope, inside, threadId);
       const thread = await write(inside);
       if (existing) return thread;
       try {
-        const place = await this.#placeOf(scope, thread, undefined);
+        const head = await getThreadHead(scope, inside, threadId);
+        const place = await this.#placeOf(scope, head, undefined);
         if (!place)
           throw new PublicError(
             'bad_request',
@@ -150,12 +153,47 @@ export class ThreadState {
     return made;
   }
 
-  /** The values of a graph that this revision has no more; parsed only where some of them are asked for. */
-  async #storedState({ scope, threadId }: AskedThread, select: StateSelection = []): Promise<string> {
+  /**
+   * The values of a thread by the command of the thread stream protocol, with the place of their checkpoint.
+   * @param keys some of them; undefined for all
+   * @throws PublicError `not_found`
+   */
+  async values(asked: AskedThread, keys: readonly string[] | undefined): Promise<string> {
+    const { scope, threadId } = asked;
+    const thread = await getThreadHead(scope, this.parts.sql, threadId);
+    const place = await this.#placeOf(scope, thread, undefined);
+    if (place) return this.parts.hosts.ask('values', { ...place, keys });
+    return this.parts.sql.lookInto(scope, async () => {
+      const values = await this.#storedValues(asked);
+      return `{"values":${keys ? await this.#chosen(asked, values, keys) : values}}`;
+    });
+  }
+
+  /** The values of a graph that this revision has no more. */
+  async #storedState(asked: AskedThread, select: StateSelection = []): Promise<string> {
+    const { values: _, ...others } = selectedState({ values: null, ...EMPTY_STATE }, select);
+    const rest = JSON.stringify(others).slice(1);
+    const keys = keysOf(select);
+    const isWhole = select.length === 0 || select.includes('values');
+    if (!isWhole && keys.length === 0) return `{${rest}`;
+    return this.parts.sql.lookInto(asked.scope, async () => {
+      const found = await this.#storedValues(asked);
+      const values = isWhole ? found : await this.#chosen(asked, found, keys);
+      return `{"values":${values}${rest === '}' ? '' : ','}${rest}`;
+    });
+  }
+
+  async #storedValues({ scope, threadId }: AskedThread): Promise<string> {
     const found = await findValues(scope, this.parts.sql, threadId);
-    const values = found === undefined || found === 'null' ? '{}' : found;
-    if (select.length === 0) return `{"values":${values},${JSON.stringify(EMPTY_STATE).slice(1)}`;
-    return JSON.stringify(selectedState({ values: JSON.parse(values) as unknown, ...EMPTY_STATE }, select));
+    return found === undefined || found === 'null' ? '{}' : found;
+  }
+
+  #chosen({ scope }: AskedThread, values: string, keys: readonly string[]): Promise<string> {
+    const wanted = new Set(keys);
+    return inTurns(
+      chosenMembers(values, (name) => wanted.has(name)),
+      leftOf(scope),
+    );
   }
 
   #inLong<T>(scope: Scope, threadId: string, work: (inside: Sql) => Promise<T>): Promise<T> {
@@ -169,7 +207,7 @@ export class ThreadState {
     place: StatePlace,
     steps: UpdateQuestion['steps'],
   ): Promise<JsonObject | null> {
-    const updated = JSON.parse(await this.#written({ ...place, steps })) as UpdatedState;
+    const updated = parseUpdated(await this.#written({ ...place, steps }));
     await setThreadState(scope, inside, place.threadId, {
       values: updated.values,
       status: updated.hasNext ? 'interrupted' : 'idle',

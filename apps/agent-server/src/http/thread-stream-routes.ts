@@ -11,11 +11,13 @@ import { authorize, authorizeRun, scopeOf } from './caller-scope.js';
 import { EventStream, type StreamParts } from './event-stream.js';
 import { pathId } from './request-parts.js';
 import { access } from './route-access.js';
+import { asJson } from './search-answer.js';
 import { askAgain } from './ask-again.js';
 import { isUpgrade, openSocket } from './socket-upgrades.js';
 import type { WebSocket } from 'ws';
 import { CommandError } from './thread-stream/command-error.js';
 import { command, ThreadCommands, type Commander, type CommandParts } from './thread-stream/commands.js';
+import { renderSuccess } from './thread-stream/render-success.js';
 import { eventRequest, EventFilter } from './thread-stream/subscription.js';
 import type { EventAddress } from '../stream/thread-protocol.js';
 import { SocketCommands } from './thread-stream/socket-commands.js';
@@ -45,7 +47,9 @@ export class ThreadStreamRoutes {
   }
 
   register(app: FastifyInstance): void {
-    app.post('/threads/:thread_id/commands', access('any'), (request) => this.#command(request));
+    app.post('/threads/:thread_id/commands', access('any'), (request, reply) =>
+      this.#command(request, reply),
+    );
     app.post('/threads/:thread_id/stream/events', access('threads:read'), (request, reply) =>
       this.#events(request, reply),
     );
@@ -60,13 +64,14 @@ export class ThreadStreamRoutes {
     for (const socket of this.#sockets) socket.stop();
   }
 
-  async #command(request: FastifyRequest): Promise<unknown> {
+  async #command(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const given = parseBody(command, request.body);
     const commander = commanderOf(request);
     const meta = { thread_id: commander.threadId };
     try {
       const result = await this.#commands.perform(commander, given);
-      if (result) return { type: 'success', id: given.id, result, meta };
+      if (result !== undefined)
+        return await asJson(reply, renderSuccess(given.id, result, commander.threadId));
       throw new CommandError(
         'unknown_command',
         `Over HTTP there is no command ${JSON.stringify(given.method)}`,

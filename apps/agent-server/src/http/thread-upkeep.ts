@@ -20,6 +20,7 @@ import { removeThread } from '../store/thread/remove-thread.js';
 import { authorize, scopeOf } from './caller-scope.js';
 import { pathId } from './request-parts.js';
 import { access } from './route-access.js';
+import { asJson } from './search-answer.js';
 
 /** Threads of one request. */
 const MAX_PRUNED = 1_000;
@@ -65,13 +66,13 @@ export function registerThreadUpkeep(
   app: FastifyInstance,
   { sql, clock }: { readonly sql: Sql; readonly clock: Clock },
 ): void {
-  app.post('/threads/:thread_id/copy', access('threads:read'), async (request) => {
+  app.post('/threads/:thread_id/copy', access('threads:read'), async (request, reply) => {
     const [scope, copyId] = [scopeOf(request), uuid7(clock.now())];
     const { thread_id: threadId, metadata } = await getThreadHead(scope, sql, pathId(request, 'thread_id'));
     const copy = { thread_id: copyId, metadata: { ...metadata } };
     const toCreate = await authorize(request, 'threads:create', copy);
     await requireAdmitted(toCreate, sql, copy.metadata, `Copy of thread ${threadId}`);
-    return copyThread(scope, sql, threadId, copy);
+    return asJson(reply, await copyThread(scope, sql, threadId, copy));
   });
   app.post('/threads/prune', access('any'), async (request) => {
     const { thread_ids, metadata, strategy } = parseBody(pruning, request.body);

@@ -63,6 +63,11 @@ export function mcpResult(id: McpId, result: JsonObject): JsonObject {
   return { jsonrpc: '2.0', id, result };
 }
 
+/** The same of a result that is JSON text already. */
+export function mcpResultText(id: McpId, result: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
+}
+
 export function mcpError(id: McpId, { code, message, data }: McpError): JsonObject {
   return { jsonrpc: '2.0', id, error: { code, message, ...(data ? { data } : {}) } };
 }

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
-import type { PublicError } from '#lib/errors';
+import { isJsonObject, parseShort, valueAt, type JsonObject, type JsonSpan, type JsonWalk } from '#lib/json';
+import { PublicError } from '#lib/errors';
 import { UUID_PATTERN } from '#lib/resources';
 import { answerText } from '../a2a/answer-text.js';
 import { questionsOf } from '../a2a/graph-request.js';
@@ -98,30 +98,74 @@ export async function findTool(
   return assistant.assistant_id;
 }
 
-function failed(text: string): JsonObject {
-  return { content: [{ type: 'text', text }], isError: true };
+/** Longer results are not repeated as text. */
+const MAX_REPEATED_CHARS = 1024 * 1024;
+
+function textContent(text: string): string {
+  return `"content":[{"type":"text","text":${JSON.stringify(text)}}]`;
 }
 
-/** The answer to `tools/call`: what the run ended with. */
-export function renderToolResult({ body }: RunResult): JsonObject {
-  const values: unknown = JSON.parse(body);
-  const error = isJsonObject(values) ? values['__error__'] : undefined;
-  if (isJsonObject(error)) return failed(`${String(error['error'])}: ${String(error['message'])}`);
-  if (isJsonObject(values) && '__interrupt__' in values) {
-    const asked = questionsOf({ run: values['__interrupt__'] }).map(({ value }) => value);
+function failed(text: string): string {
+  return `{${textContent(text)},"isError":true}`;
+}
+
+/** What a result says beside its values. */
+interface Told {
+  readonly error: JsonSpan | undefined;
+  readonly questions: JsonSpan | undefined;
+}
+
+function* toldIn(body: string): JsonWalk<Told> {
+  return {
+    error: yield* valueAt(body, ['__error__']),
+    questions: yield* valueAt(body, ['__interrupt__']),
+  };
+}
+
+/** Undefined for a text that is too long to be parsed for a sentence. */
+function shortValue(body: string, { start, end }: JsonSpan): unknown {
+  return end - start > MAX_REPEATED_CHARS
+    ? undefined
+    : parseShort(body.slice(start, end), MAX_REPEATED_CHARS);
+}
+
+/**
+ * The answer to `tools/call` as JSON text: what the run ended with, as its graph wrote it.
+ * @throws PublicError `too_large`
+ */
+export function* renderToolResult({ body }: RunResult): JsonWalk<string> {
+  const { error, questions } = yield* toldIn(body);
+  const thrown = error && shortValue(body, error);
+  if (isJsonObject(thrown)) return failed(`${String(thrown['error'])}: ${String(thrown['message'])}`);
+  if (questions) {
+    const asked = questionsOf({ run: shortValue(body, questions) }).map(({ value }) => value);
     return failed(
       `The agent asks for input, which a tool cannot give: ${JSON.stringify(asked)}; run it on a thread instead`,
     );
   }
-  const text = answerText(values, undefined) ?? JSON.stringify(values);
-  return {
-    content: [{ type: 'text', text }],
-    ...(isJsonObject(values) ? { structuredContent: values } : {}),
-    isError: false,
-  };
+  const isObject = body.startsWith('{');
+  const structured = isObject ? `,"structuredContent":${body}` : '';
+  return `{${textContent(yield* saidIn(body, isObject))}${structured},"isError":false}`;
 }
 
-/** What making the run refused, for the model to read. */
-export function renderRefusal(error: PublicError): JsonObject {
+/** @throws PublicError `too_large` */
+function* saidIn(body: string, isStructured: boolean): JsonWalk<string> {
+  try {
+    const { text } = yield* answerText(body, undefined);
+    return text ?? wholeText(body, isStructured);
+  } catch (error) {
+    if (isStructured && error instanceof PublicError && error.code === 'too_large')
+      return wholeText(body, isStructured);
+    throw error;
+  }
+}
+
+function wholeText(body: string, isStructured: boolean): string {
+  if (!isStructured || body.length <= MAX_REPEATED_CHARS) return body;
+  return `The result has ${body.length} characters; it stands in structuredContent`;
+}
+
+/** What making the run refused, for the model to read, as JSON text. */
+export function renderRefusal(error: PublicError): string {
   return failed(error.message);
 }

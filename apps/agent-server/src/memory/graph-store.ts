@@ -9,6 +9,7 @@ import {
 import type { Clock } from '#lib/time';
 import { persevere, PATIENCE_MS } from '../store/persevere.js';
 import type { Scope } from '../store/scope.js';
+import type { StoredItem } from '../store/row/item-row.js';
 import type { ItemStore, RankedItem } from './item-store.js';
 
 interface SearchOptions {
@@ -31,8 +32,12 @@ interface NamespaceOptions {
 /** More than a request gets: graphs hold what they ask for in the memory of their own run. */
 const MAX_FOUND = 10_000;
 
+function itemOf({ value, ...item }: StoredItem): Item {
+  return { ...item, value: JSON.parse(value) as Item['value'] };
+}
+
 function searchItem({ score, ...item }: RankedItem): SearchItem {
-  return { ...item, ...(score === undefined ? {} : { score }) };
+  return { ...itemOf(item), ...(score === undefined ? {} : { score }) };
 }
 
 /** A number of rows that may go into a statement. */
@@ -71,7 +76,7 @@ export class GraphStore extends BaseStore {
     const found = await this.#wait(() =>
       this.#items.get(this.#scope, { namespace, key }, options?.refreshTtl),
     );
-    return found ?? null;
+    return found ? itemOf(found) : null;
   }
 
   override async put(

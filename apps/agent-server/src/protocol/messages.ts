@@ -1,6 +1,6 @@
 import type { PublicErrorCode } from '#lib/errors';
 import type { StoreSettings } from '#lib/graph-configuration';
-import type { JsonObject } from '#lib/json';
+import { parseShort, type JsonObject } from '#lib/json';
 import type { GraphSource } from '../graph/graph-folder.js';
 import type { CancelAction } from '../store/row/run-row.js';
 import type { Frame } from './frame.js';
@@ -32,11 +32,13 @@ export type Trouble =
   | { readonly kind: 'database'; readonly trouble: 'unavailable' | 'refused'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string };
 
-/** The end of an attempt; its texts stand in the body, the result first. */
+/** The end of an attempt; its texts stand in the body. */
 export type WireOutcome =
   | {
       readonly kind: 'ended';
-      readonly end: Omit<RunEnd, 'values'>;
+      readonly end: Omit<RunEnd, 'values' | 'interrupts'>;
+      /** Characters of the interrupts, which come first. */
+      readonly interruptsChars: number;
       /** Characters of the result. */
       readonly bodyChars: number;
       /** Where the values stand: they often are the result. */
@@ -93,6 +95,9 @@ export type FromHost =
   /** Sent twice a second: how late its timers are, and its heap. */
   | Message<'health', { lagMs: number; heapShare: number }>;
 
+/** Heads are small but for lists of files. */
+const MAX_HEAD_CHARS = 16 * 1024 * 1024;
+
 const TO_HOST = ['load', 'perform', 'stop', 'wanted', 'hold', 'ask', 'echo', 'serving', 'leave'] as const;
 const FROM_HOST = [
   ...['sources', 'loading', 'loaded', 'refused', 'event', 'outcome', 'answer', 'echo', 'trouble', 'health'],
@@ -116,7 +121,7 @@ function render(
 function parse(kinds: readonly string[], { kind, id, head, body }: Frame): Received<JsonObject> {
   const name = kinds[kind];
   if (name === undefined) throw new Error(`a frame of the unknown kind ${kind} arrived`);
-  return { id, body, message: { ...(JSON.parse(head) as JsonObject), kind: name } };
+  return { id, body, message: { ...(parseShort(head, MAX_HEAD_CHARS) as JsonObject), kind: name } };
 }
 
 export function toHost(message: ToHost, id = 0, body = ''): Frame<string> {

@@ -36,13 +36,10 @@ export interface UpdateQuestion extends StatePlace {
   readonly steps: readonly (readonly StateWrite[])[];
 }
 
-/** What a state is after a change from outside. */
-export interface UpdatedState {
-  readonly checkpoint: JsonObject | null;
-  /** JSON text of all values. */
-  readonly values: string;
-  readonly hasNext: boolean;
-  readonly interrupts: JsonObject;
+/** The values of a state alone, with the place of its checkpoint, as the thread stream protocol has them. */
+export interface ValuesQuestion extends StatePlace {
+  /** Some of them; undefined for all. */
+  readonly keys?: readonly string[] | undefined;
 }
 
 export interface DrawingQuestion {
@@ -74,6 +71,7 @@ export interface EmbedQuestion {
  */
 export interface Questions {
   readonly state: StateQuestion;
+  readonly values: ValuesQuestion;
   readonly history: HistoryQuestion;
   readonly update: UpdateQuestion;
   readonly drawing: DrawingQuestion;

@@ -1,4 +1,5 @@
 import { errorText } from '#lib/errors';
+import type { RunEnd } from '../store/row/run-end.js';
 import type { Outcome } from './execution.js';
 import type { WireOutcome } from './messages.js';
 
@@ -11,11 +12,14 @@ export function renderOutcome(outcome: HostOutcome): {
 } {
   switch (outcome.kind) {
     case 'ended': {
-      const { values, ...end } = outcome.end;
+      const { values, interrupts = '', ...end } = outcome.end;
       const place = values === undefined ? 'none' : values === outcome.body ? 'body' : 'behind';
       return {
-        outcome: { kind: 'ended', end, bodyChars: outcome.body.length, values: place },
-        body: place === 'behind' ? outcome.body + values : outcome.body,
+        outcome: {
+          ...{ kind: 'ended', end, bodyChars: outcome.body.length, values: place },
+          interruptsChars: interrupts.length,
+        },
+        body: interrupts + outcome.body + (place === 'behind' ? values : ''),
       };
     }
     case 'handed-back':
@@ -30,9 +34,14 @@ export function renderOutcome(outcome: HostOutcome): {
 export function parseOutcome(outcome: WireOutcome, text: string): HostOutcome {
   switch (outcome.kind) {
     case 'ended': {
-      const body = text.slice(0, outcome.bodyChars);
-      const values = outcome.values === 'body' ? body : text.slice(outcome.bodyChars);
-      const end = outcome.values === 'none' ? outcome.end : { ...outcome.end, values };
+      const { bodyChars, interruptsChars, values: place } = outcome;
+      const bodyEnd = interruptsChars + bodyChars;
+      const body = text.slice(interruptsChars, bodyEnd);
+      const end: RunEnd = {
+        ...outcome.end,
+        ...(interruptsChars > 0 && { interrupts: text.slice(0, interruptsChars) }),
+        ...(place !== 'none' && { values: place === 'body' ? body : text.slice(bodyEnd) }),
+      };
       return { kind: 'ended', body, end };
     }
     case 'handed-back':

@@ -1,4 +1,4 @@
-import { isJsonObject } from '#lib/json';
+import { isJsonObject, parseShort } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { LoggedEvent } from '../log/logged-event.js';
@@ -40,6 +40,9 @@ export interface ThreadEvent extends EventAddress {
   /** JSON text of an object, or an event whose data it is. */
   readonly params: string | LoggedEvent;
 }
+
+/** Of an error, whose message is cut where it is made. */
+const MAX_ERROR_CHARS = 256 * 1024;
 
 const ROOT: EventAddress = { channel: 'lifecycle', namespace: [] };
 
@@ -115,7 +118,7 @@ export class ProtocolReading {
       return eventOf(run, next, ...this.#lifecycle(run, 'running'));
     }
     if (next.event !== 'error') return undefined;
-    const error: unknown = JSON.parse(next.data);
+    const error: unknown = parseShort(next.data, MAX_ERROR_CHARS);
     const message = isJsonObject(error) ? { error: error['message'] } : {};
     this.#end = endingOf(run, next, ...this.#lifecycle(run, endOf(error), message));
     return undefined;

@@ -1,11 +1,11 @@
 import { PublicError } from '#lib/errors';
-import type { JsonObject } from '#lib/json';
+import { inTurns, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { Assistants } from '../assistant/assistants.js';
 import { requireRunMetadata } from '../store/document-bytes.js';
 import type { ClaimedRun } from '../store/row/claimed-run.js';
 import type { QueuedRun, Queueing } from '../store/row/queued-run.js';
-import { shownKwargs, type CancelAction, type WireRun } from '../store/row/run-row.js';
+import { RUN_FIELDS, runText, shownKwargs, type CancelAction, type WireRun } from '../store/row/run-row.js';
 import { RunInput } from '../store/row/run-input.js';
 import type { StoredRun } from '../store/row/stored-run.js';
 import { cancelRun } from '../store/run/cancel-run.js';
@@ -13,9 +13,10 @@ import type { RunLimits } from '../store/run/claim-limited-runs.js';
 import { findObstacle } from '../store/run/find-obstacle.js';
 import type { RunHead } from '../store/run/find-run-head.js';
 import { findRun } from '../store/run/find-run.js';
+import { withMembers } from '../wire/with-members.js';
 import { findWebhook } from '../store/webhook/find-webhook.js';
 import { submitRun } from '../store/run/submit-run.js';
-import type { Scope } from '../store/scope.js';
+import { leftOf, type Scope } from '../store/scope.js';
 import type { ServerIdentity } from '../store/server-identity.js';
 import type { Sql } from '../store/sql.js';
 import { configOfRun } from './config-of-run.js';
@@ -248,18 +249,23 @@ export class RunService {
     return getRunHead(scope, this.parts.sql, runId, threadId);
   }
 
-  /** A run on the wire, with what it waits for, and how far its webhook is once it has ended. @throws PublicError `not_found` */
-  async describe(scope: Scope, runId: string, threadId?: string): Promise<object> {
+  /**
+   * A run on the wire as JSON text, with what it waits for, and how far its webhook is once it has ended.
+   * @throws PublicError `not_found`
+   */
+  async describe(scope: Scope, runId: string, threadId?: string): Promise<string> {
     const { sql, limits } = this.parts;
-    const record = await findRun(scope, sql, runId, threadId);
-    if (!record) throw runNotFound(runId);
-    const { wire } = record;
-    if (wire.status === 'pending') {
-      const obstacle = await findObstacle(scope, sql, runId, limits);
-      return obstacle ? { ...wire, waiting_for: obstacle } : wire;
-    }
-    const webhook = await findWebhook(scope, sql, runId);
-    return webhook ? { ...wire, webhook } : wire;
+    const { status, text } = await sql.lookIfSmall(scope, async (mayBeLarge) => {
+      const row = await findRun(scope, sql, { runId, threadId }, mayBeLarge);
+      if (!row) throw runNotFound(runId);
+      if (row.kwargs === null) return 'large';
+      return { status: row.status, text: await inTurns(runText(row, RUN_FIELDS), leftOf(scope)) };
+    });
+    const more =
+      status === 'pending'
+        ? { waiting_for: await findObstacle(scope, sql, runId, limits) }
+        : { webhook: await findWebhook(scope, sql, runId) };
+    return withMembers(text, more);
   }
 
   /** Asks for a run's end; one that has ended already is what was asked for. @throws PublicError `not_found` */

@@ -9,8 +9,9 @@ import { findRunPlace } from '../store/run/find-run-place.js';
 import { listThreadRuns, THREAD_RUN_PAGE, type ThreadRun } from '../store/run/list-thread-runs.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import type { WireThread } from '../store/row/thread-row.js';
-import { findThread } from '../store/thread/find-thread.js';
+import type { ThreadText } from '../store/row/thread-row.js';
+import { findThreadEnd } from '../store/thread/find-thread-end.js';
+import { withMembers } from '../wire/with-members.js';
 import type { RunEvent } from '../stream/run-event.js';
 import { OUTPUT_LOST } from './run-reader.js';
 import type { RunOutputs } from './run-outputs.js';
@@ -192,12 +193,14 @@ export class ThreadReading {
   #showState(run: ThreadRun, last: Position | undefined): void {
     const { scope, threadId } = this.of;
     this.#isReadingState = true;
-    findThread(scope, this.parts.sql, threadId)
+    const { sql } = this.parts;
+    sql
+      .lookIfSmall(scope, (mayBeLarge) => findThreadEnd(scope, sql, threadId, mayBeLarge))
       .then((thread) => {
         this.#backoff.reset();
         this.#isReadingState = false;
         if (this.#isClosed) return;
-        if (thread) this.#own.push(this.#stateUpdate(run, last, thread));
+        if (thread !== undefined) this.#own.push(this.#stateUpdate(run, last, thread));
         this.onMore();
       })
       .catch((error: unknown) => {
@@ -211,9 +214,8 @@ export class ThreadReading {
       });
   }
 
-  #stateUpdate(run: ThreadRun, last: Position | undefined, thread: WireThread): OutgoingFrame {
-    const { values, status, interrupts, thread_id } = thread;
-    const data = JSON.stringify({ thread_id, run_id: run.runId, status, values, interrupts });
+  #stateUpdate(run: ThreadRun, last: Position | undefined, thread: ThreadText): OutgoingFrame {
+    const data = withMembers(thread, { run_id: run.runId });
     const event = 'state_update';
     const head = headOf(run.runId, last ?? { attempt: run.attempt, n: 0 }, event);
     return { event, head, frame: Buffer.from(data), tail: END };

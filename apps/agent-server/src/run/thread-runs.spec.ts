@@ -7,7 +7,7 @@ import { cancelRun } from '../store/run/cancel-run.js';
 import type { CallerScope, Scope } from '../store/scope.js';
 import { sqlFilter } from '../store/sql-filter.js';
 import { createThread } from '../store/thread/create-thread.js';
-import { findThread } from '../store/thread/find-thread.js';
+import { storedThread } from '../../testdata/stored-thread.js';
 import { WORKER } from '../store/worker-scope.js';
 import { TemporaryRuns } from './temporary-runs.js';
 import { ThreadRuns } from './thread-runs.js';
@@ -125,7 +125,7 @@ describe('ThreadRuns', () => {
     expect(ended).toEqual(Array(20).fill({ isAccepted: true, hasNext: false }));
     for (const { runId, threadId } of all) {
       expect(await statusOf(runId)).toBe('success');
-      expect(await findThread(WORKER, store.sql, threadId)).toMatchObject({
+      expect(await storedThread(WORKER, store.sql, threadId)).toMatchObject({
         status: 'idle',
         values: { text: 'said' },
       });
@@ -193,7 +193,7 @@ describe('ThreadRuns', () => {
     );
     expect(rows).toEqual(all.map(({ runId }, at) => ({ run_id: runId, place: String(at + 1) })));
     expect(await runs.end(claimed(all[0] ?? storedRun()), END)).toEqual({ isAccepted: true, hasNext: true });
-    expect(await findThread(WORKER, store.sql, threadId)).toMatchObject({ status: 'busy' });
+    expect(await storedThread(WORKER, store.sql, threadId)).toMatchObject({ status: 'busy' });
   });
 
   it('begins a run beside a delayed one', async () => {
@@ -263,7 +263,7 @@ describe('ThreadRuns', () => {
     await cancelRun(WORKER, store.sql, one.runId, one.threadId, 'rollback');
     await Promise.all([runs.end(one, END), runs.end(two, END)]);
     expect([await statusOf(one.runId), await statusOf(two.runId)]).toEqual([undefined, 'success']);
-    expect(await findThread(WORKER, store.sql, one.threadId)).toMatchObject({ values: null });
+    expect(await storedThread(WORKER, store.sql, one.threadId)).toMatchObject({ values: null });
   });
 
   it('fails alone a run that Postgres refuses', async () => {

@@ -9,6 +9,8 @@ export interface BoundedPage {
   readonly rows: string;
   /** Columns that may hold much. */
   readonly large: readonly string[];
+  /** What its rows may take to be read; of a page that is answered as text, by default. */
+  readonly maxCost?: number;
 }
 
 /** SQL, as a column of a bounded page: how many rows the page has without the bound. */
@@ -19,14 +21,15 @@ export const ROWS_OF_PAGE = '(SELECT count(*)::int FROM page)';
  * rows would otherwise be held in memory whole, whatever they hold. Rows are looked at one after another, and none behind
  * the last that is answered: their lengths as they are stored say little, since a few kilobytes become megabytes.
  */
-export function boundedPage({ columns, alias, rows, large }: BoundedPage): string {
-  const cost = large.map((column) => `agentplane.reading_cost(p.${column}::text)`).join(' + ');
+export function boundedPage({ columns, alias, rows, large, maxCost = MAX_COST }: BoundedPage): string {
+  const costs = large.map((column) => `agentplane.reading_cost(p.${column}::text)`);
+  const cost = costs.length > 0 ? costs.join(' + ') : '0::bigint';
   return `WITH RECURSIVE page AS MATERIALIZED (
       SELECT listed.*, row_number() OVER () AS page_place FROM (${rows}) listed),
     taken AS (
       SELECT p.page_place, ${cost} AS page_cost FROM page p WHERE p.page_place = 1
       UNION ALL
       SELECT p.page_place, t.page_cost + ${cost} FROM taken t JOIN page p ON p.page_place = t.page_place + 1
-      WHERE t.page_cost < ${MAX_COST})
+      WHERE t.page_cost < ${maxCost})
     SELECT ${columns} FROM page ${alias} JOIN taken USING (page_place) ORDER BY page_place`;
 }

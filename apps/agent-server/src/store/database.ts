@@ -1,4 +1,4 @@
-import { migrate, openPool, type Pool } from '#lib/postgres';
+import { boundedDocuments, migrate, openPool, type Pool } from '#lib/postgres';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { MIGRATIONS } from './migrations.js';
@@ -16,6 +16,8 @@ export interface DatabaseOptions {
   /** `postgres://…`. Secret. */
   readonly uri: string;
   readonly poolSize: number;
+  /** Longer documents are selected as text; undefined where graphs run, which parse what they read. */
+  readonly maxParsedChars?: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -32,8 +34,9 @@ export class Database {
   readonly #renewalPool: Pool;
 
   constructor(options: DatabaseOptions) {
-    const { uri, poolSize, log } = options;
-    const common = { uri, log, applicationName: 'agent-server' };
+    const { uri, poolSize, maxParsedChars, log } = options;
+    const types = maxParsedChars === undefined ? {} : { types: boundedDocuments(maxParsedChars) };
+    const common = { uri, log, applicationName: 'agent-server', ...types };
     this.#options = options;
     this.#pool = openPool({ ...common, maxConnections: poolSize, idleTimeoutMs: IDLE_MS });
     this.#renewalPool = openPool({ ...common, maxConnections: 1, idleTimeoutMs: 0 });

@@ -13,6 +13,9 @@ export const MAX_DOCUMENT_VALUES = 20_000;
 /** Of one in a row, however many changes it was put together by. */
 const MAX_ROW_DOCUMENT_BYTES = 4 * MAX_DOCUMENT_BYTES;
 
+/** Of a document that a statement selects to be parsed: those in rows, and nothing that graphs made. */
+export const MAX_PARSED_CHARS = MAX_ROW_DOCUMENT_BYTES;
+
 interface DocumentSize {
   readonly bytes: number;
   /** Items and members at any depth, and itself. */

@@ -19,7 +19,7 @@ import { EVERY_ROW, sqlFilter } from './sql-filter.js';
 import { getItem } from './item/get-item.js';
 import { putItem } from './item/put-item.js';
 import { createThread } from './thread/create-thread.js';
-import { findThread } from './thread/find-thread.js';
+import { storedThread } from '../../testdata/stored-thread.js';
 import { patchThread } from './thread/patch-thread.js';
 import { ThreadWriter } from './thread/thread-writer.js';
 import { WORKER } from './worker-scope.js';
@@ -215,11 +215,13 @@ describe('a new row', () => {
     expect(await everyRow()).toEqual(before);
     expect(await answerOf(putItem(alice, sql, { ...item, value: mine }))).toBeUndefined();
     expect(await answerOf(putItem(alice, sql, { ...item, value: theirs }))).toBe('forbidden');
-    expect(await getItem(alice, sql, item, false)).toMatchObject({ value: mine });
+    expect((await getItem(alice, sql, item, false))?.value).toBe('{"owner": "alice"}');
     const run = storedRun();
     await submitRun(alice, sql, serverOf('one'), run, queueing({ newThread: mine }));
-    expect(await findThread(alice, sql, run.threadId)).toMatchObject({ metadata: mine });
-    expect(await createThread(alice, sql, newId(), mine, 'raise')).toMatchObject({ metadata: mine });
+    expect(await storedThread(alice, sql, run.threadId)).toMatchObject({ metadata: mine });
+    expect(JSON.parse(await createThread(alice, sql, newId(), mine, 'raise'))).toMatchObject({
+      metadata: mine,
+    });
     expect(JSON.parse(await threads.create(alice, newId(), mine))).toMatchObject({ metadata: mine });
     expect(await createCron(alice, sql, cronWith(mine), CRON_LIMITS)).toMatchObject({ metadata: mine });
     expect(await createAssistant(alice, sql, assistantWith(mine), 'raise')).toMatchObject({ metadata: mine });
@@ -267,7 +269,7 @@ describe('a new row', () => {
     const bobs = { metadata: { owner: 'bob' } };
     expect(await answerOf(patchAssistant(alice, store.sql, assistantId, bobs))).toBe('forbidden');
     expect(await answerOf(patchThread(alice, store.sql, threadId, { owner: 'bob' }))).toBe('forbidden');
-    expect(await findThread(alice, store.sql, threadId)).toMatchObject({ metadata: { owner: 'alice' } });
+    expect(await storedThread(alice, store.sql, threadId)).toMatchObject({ metadata: { owner: 'alice' } });
   });
 });
 

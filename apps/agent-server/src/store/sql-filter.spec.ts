@@ -1,5 +1,5 @@
 import { createThread } from './thread/create-thread.js';
-import { findThread } from './thread/find-thread.js';
+import { storedThread } from '../../testdata/stored-thread.js';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
 import { sqlFilter, type MetadataFilter, type SqlFilter } from './sql-filter.js';
 import { WORKER } from './worker-scope.js';
@@ -7,8 +7,9 @@ import { WORKER } from './worker-scope.js';
 const store = storeFixture();
 
 async function lets(filter: SqlFilter, metadata: Record<string, unknown>): Promise<boolean> {
-  const { thread_id } = await createThread(WORKER, store.sql, newId(), metadata, 'raise');
-  return (await findThread({ kind: 'caller', filter }, store.sql, thread_id)) !== undefined;
+  const thread_id = newId();
+  await createThread(WORKER, store.sql, thread_id, metadata, 'raise');
+  return (await storedThread({ kind: 'caller', filter }, store.sql, thread_id)) !== undefined;
 }
 
 describe('sqlFilter', () => {

@@ -1,7 +1,7 @@
 import { PublicError } from '#lib/errors';
 import { inTransaction, sqlState, type Connection, type Pool } from '#lib/postgres';
 import { NamedTurns } from './named-turns.js';
-import type { Scope, WorkerScope } from './scope.js';
+import { leftOf, type Scope, type WorkerScope } from './scope.js';
 import { EVERY_ROW } from './sql-filter.js';
 import { Turns } from './turns.js';
 
@@ -46,6 +46,9 @@ const LOCK_WAIT_SECONDS = 3;
 const BEGIN_BOUNDED = `BEGIN; SET LOCAL lock_timeout = '${LOCK_WAIT_SECONDS}s'`;
 const LOCK_NOT_AVAILABLE = '55P03';
 
+/** Looks into large texts at once: two of 64 MB, with the connections that they hold. */
+const MAX_LOOKS = 2;
+
 /** Of one caller. */
 const MAX_WAITING = 5_000;
 
@@ -81,6 +84,7 @@ export class Sql {
   readonly #turns: ReturnType<typeof turnsOf>;
   readonly #threads = new NamedTurns();
   readonly #scans: Turns;
+  readonly #looks = turnsAt('Reads of large texts', MAX_LOOKS);
 
   constructor(pool: Pool, connection?: Connection) {
     this.#pool = pool;
@@ -108,7 +112,8 @@ export class Sql {
     const isBounded = locks !== undefined && !mayCreate && scope.kind === 'caller' && !this.#connection;
     const ask = (): Promise<Answer<R>> =>
       isBounded ? this.#begin(scope, locks, (inside) => inside.#query(asked)) : this.#query(asked);
-    if (scans && scope.kind === 'caller' && !this.#connection) return this.#scans.take(scope, ask);
+    if (scans && scope.kind === 'caller' && !this.#connection)
+      return this.#scans.take(scope, ask, leftOf(scope));
     const isFree = !takesTurn || this.#connection;
     return this.#ofThread(scope, locks, () => (isFree ? ask() : this.#turns.short.take(scope, ask)));
   }
@@ -117,6 +122,26 @@ export class Sql {
   #ofThread<T>(scope: Scope, threadId: string | undefined, action: () => Promise<T>): Promise<T> {
     if (threadId === undefined || this.#connection) return action();
     return this.#threads.take(scope, turnOf(threadId), action);
+  }
+
+  /**
+   * A look into texts of any length that are read for it: states, inputs, questions of graphs. Each is held whole
+   * meanwhile, so there are few at once, and none for a client that has gone.
+   */
+  lookInto<T>(scope: Scope, look: () => Promise<T>): Promise<T> {
+    return this.#looks.take(scope, look, leftOf(scope));
+  }
+
+  /**
+   * The same for a text that is small most of the time, and is looked into at once then.
+   * @param look answers `large` where it met a large text and was not to read it
+   */
+  async lookIfSmall<T>(scope: Scope, look: (mayBeLarge: boolean) => Promise<T | 'large'>): Promise<T> {
+    const found = await look(false);
+    if (found !== 'large') return found;
+    const again = await this.lookInto(scope, () => look(true));
+    if (again !== 'large') return again;
+    throw new Error('a large text was not read in its turn');
   }
 
   /** Whether a statement of this server that locks the thread is under way, or waits. */

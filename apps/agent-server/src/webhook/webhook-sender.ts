@@ -1,10 +1,11 @@
 import { PLATFORM_VERSION } from '#lib/config';
 import { errorText } from '#lib/errors';
-import { cutMember, isJsonObject } from '#lib/json';
+import { inTurns, isJsonObject, membersOf, parseShort, valueAt, type JsonWalk } from '#lib/json';
 import type { AddressGuard } from '#lib/outbound';
 import { metrics, type Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import type { AuthUser } from '../authorization/auth-user.js';
+import { withoutCaller } from '../store/row/run-row.js';
 import type { Sql } from '../store/sql.js';
 import {
   claimWebhooks,
@@ -220,7 +221,7 @@ export class WebhookSender {
   async #perform(webhook: DueWebhook, texts: WebhookTexts): Promise<WebhookResult> {
     const { app, guard, headers, signingSecrets, retryMs, clock, secrets } = this.parts;
     const sentAt = clock.now();
-    const { body, caller } = told(texts, sentAt);
+    const { body, caller } = await inTurns(told(texts, sentAt));
     const call = {
       headers: {
         'user-agent': `agentplane/${PLATFORM_VERSION}`,
@@ -248,23 +249,39 @@ function pauseAfter(attempt: number): number {
   return pauseMs * (0.8 + 0.4 * Math.random());
 }
 
+/** Of a user, whose size is bounded, and of the headers of its request. */
+const MAX_CALLER_CHARS = 4 * 1024 * 1024;
+
 /** Who asked for the run; undefined where nobody was authenticated. */
 function userOf(callerText: string | undefined): AuthUser | undefined {
-  const caller: unknown = JSON.parse(callerText ?? 'null');
+  const caller = parseShort(callerText ?? 'null', MAX_CALLER_CHARS);
   const user = isJsonObject(caller) ? caller['langgraph_auth_user'] : undefined;
   // the server's own: requests cannot set it
   return isJsonObject(user) ? (user as AuthUser) : undefined;
 }
 
-/** @returns the caller as JSON text, and the body without it: the receiver is no caller of the agent */
-function told(
-  { run, values }: WebhookTexts,
-  sentAt: Date,
-): { readonly body: string; readonly caller: string | undefined } {
-  const { rest, cut } = cutMember(run, ['kwargs', 'caller']);
-  const head = rest.slice(0, rest.lastIndexOf('}'));
-  return {
-    body: `${head},"webhook_sent_at":${JSON.stringify(sentAt.toISOString())},"values":${values ?? 'null'}}`,
-    caller: cut,
-  };
+interface Told {
+  /** What is sent. The receiver is no caller of the agent, and learns of none. */
+  readonly body: string;
+  /** JSON text. */
+  readonly caller: string | undefined;
+}
+
+function* told({ run, values }: WebhookTexts, sentAt: Date): JsonWalk<Told> {
+  const members: string[] = [];
+  let caller: string | undefined;
+  for (const member of membersOf(run)) {
+    if (!member) {
+      yield undefined;
+      continue;
+    }
+    const { name, start, end } = member;
+    const isKwargs = name === 'kwargs';
+    const found = isKwargs ? yield* valueAt(run, ['caller'], start) : undefined;
+    caller ??= found && run.slice(found.start, found.end);
+    const value = isKwargs ? yield* withoutCaller(run, start) : run.slice(start, end);
+    members.push(`${JSON.stringify(name)}:${value}`);
+  }
+  const more = `"webhook_sent_at":${JSON.stringify(sentAt.toISOString())},"values":${values ?? 'null'}`;
+  return { body: `{${[...members, more].join(',')}}`, caller };
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { PublicError } from '#lib/errors';
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, parseShort, type JsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import type { Reading } from '../../run/run-reader.js';
 import type { RunOutputs } from '../../run/run-outputs.js';
@@ -14,6 +14,9 @@ import { CommandError } from './command-error.js';
 /** Output of a run at another server arrives in pieces: a pause of so many milliseconds counts as all of it. */
 const QUIET_MS = 250;
 const LONGEST_MS = 2_000;
+
+/** Of an event that says how far a part is; one with an error has its message too. */
+const MAX_EVENT_BYTES = 256 * 1024;
 
 /** Events of one turn of the event loop. */
 const TURN = 2_000;
@@ -109,8 +112,9 @@ async function lifecycleOf(
       for (let next = reading.take(); next; next = reading.take()) {
         if (++taken % TURN === 0) await setImmediate();
         const address = addressOf(next.event);
-        if (address?.channel !== 'lifecycle') continue;
-        const { data }: JsonObject = JSON.parse(next.data);
+        if (address?.channel !== 'lifecycle' || next.bytes > MAX_EVENT_BYTES) continue;
+        const event = parseShort(next.data, MAX_EVENT_BYTES);
+        const data = isJsonObject(event) ? event['data'] : undefined;
         if (isJsonObject(data)) found.push({ namespace: address.namespace, data });
       }
       if (isHere || reading.state !== 'waiting' || clock.monotonicMs() > endMs) break;

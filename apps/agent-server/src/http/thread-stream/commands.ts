@@ -1,15 +1,17 @@
 import { z } from 'zod';
 import { PublicError } from '#lib/errors';
 import { UUID_PATTERN } from '#lib/resources';
-import { isJsonObject, type JsonObject, type MutableJsonObject } from '#lib/json';
+import { inTurns, type JsonObject, type MutableJsonObject } from '#lib/json';
 import type { Clock } from '#lib/time';
 import { unsupported } from '../../run/request-shapes.js';
 import { requestedRun, type RequestedRun } from '../../run/requested-run.js';
 import type { RunOutputs } from '../../run/run-outputs.js';
 import type { Asker, RunService } from '../../run/run-service.js';
-import type { Scope } from '../../store/scope.js';
+import { leftOf, type Scope } from '../../store/scope.js';
 import type { Sql } from '../../store/sql.js';
-import { findThreadHead, type ThreadHead } from '../../store/thread/find-thread-head.js';
+import { findInterrupts } from '../../store/thread/find-interrupts.js';
+import { findThreadHead } from '../../store/thread/find-thread-head.js';
+import { questionIds } from '../../wire/question-ids.js';
 import type { ThreadState } from '../thread-state.js';
 import { agentTree } from './agent-tree.js';
 import { CommandError, type CommandErrorCode } from './command-error.js';
@@ -54,7 +56,7 @@ export interface CommandParts {
   readonly sql: Sql;
   readonly runs: RunService;
   readonly outputs: RunOutputs;
-  readonly state: Pick<ThreadState, 'get'>;
+  readonly state: Pick<ThreadState, 'values'>;
   readonly clock: Clock;
 }
 
@@ -81,20 +83,20 @@ export class ThreadCommands {
   constructor(private readonly parts: CommandParts) {}
 
   /**
-   * @returns what the command answers as `result`; undefined when it is no command of a thread
+   * @returns what the command answers as `result`, as JSON text; undefined when it is no command of a thread
    * @throws CommandError
    */
-  async perform(commander: Commander, { method, params = {} }: Command): Promise<JsonObject | undefined> {
+  async perform(commander: Commander, { method, params = {} }: Command): Promise<string | undefined> {
     try {
       switch (method) {
         case 'run.start':
-          return await this.#start(commander, parse(runStart, params));
+          return JSON.stringify(await this.#start(commander, parse(runStart, params)));
         case 'input.respond':
-          return await this.#respond(commander, parse(inputRespond, params));
+          return JSON.stringify(await this.#respond(commander, parse(inputRespond, params)));
         case 'state.get':
           return await this.#state(commander, parse(stateGet, params));
         case 'agent.getTree':
-          return await this.#tree(commander, parse(treeGet, params));
+          return JSON.stringify(await this.#tree(commander, parse(treeGet, params)));
         default:
           return undefined;
       }
@@ -112,8 +114,8 @@ export class ThreadCommands {
     const scope = await commander.authorizeRun(body);
     const { input, ...others } = asked;
     const canAnswer = input !== undefined && input !== null;
-    const thread = canAnswer ? await findThreadHead(scope, this.parts.sql, commander.threadId) : undefined;
-    if (pendingOf(thread).length === 0) return this.#submit(commander, scope, parse(requestedRun, body));
+    const pending = canAnswer ? await this.#pending(scope, commander.threadId) : [];
+    if (pending.length === 0) return this.#submit(commander, scope, parse(requestedRun, body));
     // a thread that waits for an answer takes what comes as one: another run than the one that was judged
     const answered: MutableJsonObject = { ...others, command: { resume: input } };
     const scopeOfAnswer = await commander.authorizeRun(answered);
@@ -122,11 +124,12 @@ export class ThreadCommands {
 
   async #respond(commander: Commander, params: z.infer<typeof inputRespond>): Promise<JsonObject> {
     const { threadId } = commander;
-    const thread = await findThreadHead(await commander.authorizeRead(), this.parts.sql, threadId);
+    const readable = await commander.authorizeRead();
+    const thread = await findThreadHead(readable, this.parts.sql, threadId);
     const assistantId = thread?.metadata['assistant_id'];
     if (!thread || typeof assistantId !== 'string')
       throw new CommandError('no_such_run', 'This thread has no run yet; start one by run.start');
-    const pending = pendingOf(thread);
+    const pending = await this.#pending(readable, threadId);
     if (pending.length === 0)
       throw new CommandError('no_such_interrupt', 'No run of this thread waits for an answer');
     const { update, goto, config: configured, metadata: given } = params;
@@ -165,13 +168,19 @@ export class ThreadCommands {
     return { tree: await agentTree(of, this.parts) };
   }
 
-  async #state(commander: Commander, { keys }: z.infer<typeof stateGet>): Promise<JsonObject> {
-    const scope = await commander.authorizeRead();
-    const text = await this.parts.state.get({ scope, threadId: commander.threadId }, { subgraphs: true });
-    const state: unknown = JSON.parse(text);
-    const { values, checkpoint } = isJsonObject(state) ? state : {};
-    const shown = keys && isJsonObject(values) ? pick(values, keys) : values;
-    return { values: shown, ...(isJsonObject(checkpoint) ? { checkpoint: checkpointOf(checkpoint) } : {}) };
+  /** Its values are passed on as the graph's host, or their row, has them. */
+  async #state({ threadId, authorizeRead }: Commander, { keys }: z.infer<typeof stateGet>): Promise<string> {
+    return this.parts.state.values({ scope: await authorizeRead(), threadId }, keys ?? undefined);
+  }
+
+  /** Ids of the questions that a thread waits with. */
+  async #pending(scope: Scope, threadId: string): Promise<readonly string[]> {
+    const { sql } = this.parts;
+    return sql.lookIfSmall(scope, async (mayBeLarge) => {
+      const interrupts = await findInterrupts(scope, sql, threadId, mayBeLarge);
+      if (interrupts === undefined || interrupts === 'large') return interrupts ?? [];
+      return inTurns(questionIds(interrupts), leftOf(scope));
+    });
   }
 }
 
@@ -185,13 +194,6 @@ export function parse<T>(shape: z.ZodType<T>, params: unknown): T {
     'invalid_argument',
     `params${where === '' ? '' : `.${where}`}: ${issue?.message ?? 'is not valid'}`,
   );
-}
-
-/** Ids of the questions that a thread waits with. */
-function pendingOf(thread: ThreadHead | undefined): string[] {
-  return Object.values(thread?.interrupts ?? {})
-    .flat()
-    .flatMap((given) => (isJsonObject(given) && typeof given['id'] === 'string' ? [given['id']] : []));
 }
 
 /** The answers by the question that they are for. */
@@ -209,12 +211,4 @@ function resumeOf(
       `No run of this thread waits for an answer to ${unknown.interrupt_id}`,
     );
   return Object.fromEntries(answers.map((one) => [one.interrupt_id, one.response ?? null]));
-}
-
-function pick(values: JsonObject, keys: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(values).filter(([key]) => keys.includes(key)));
-}
-
-function checkpointOf({ checkpoint_id: id, checkpoint_ns: ns }: JsonObject): JsonObject {
-  return { id, ...(typeof ns === 'string' ? { ns } : {}) };
 }

@@ -9,6 +9,7 @@ import { parseJsonBody } from '../json-body.js';
 import { CommandError } from './command-error.js';
 import { command, parse, type Command, type Commander, type ThreadCommands } from './commands.js';
 import { EventFilter, eventRequest } from './subscription.js';
+import { renderSuccess } from './render-success.js';
 import type { ThreadFeed } from './thread-feed.js';
 
 /** Of one connection. */
@@ -36,34 +37,33 @@ export class SocketCommands {
 
   constructor(private readonly parts: SocketCommandParts) {}
 
-  /** Answers a message; `unauthorized` when its sender may give no commands any more. */
-  async answer(message: Buffer): Promise<JsonObject | 'unauthorized'> {
+  /** The answer to a message as JSON text; undefined when its sender may give no commands any more. */
+  async answer(message: Buffer): Promise<string | undefined> {
     const given = parsed(message);
-    if ('refusal' in given) return given.refusal;
+    if ('refusal' in given) return JSON.stringify(given.refusal);
     const { id } = given;
     try {
       const commander = await this.parts.commander();
       const result = await this.#perform(commander, given);
-      return { type: 'success', id, result, meta: { thread_id: commander.threadId } };
+      return renderSuccess(id, result, commander.threadId);
     } catch (error) {
-      if (isUnauthenticated(error)) return 'unauthorized';
-      return this.#refusal(id, error);
+      return isUnauthenticated(error) ? undefined : JSON.stringify(this.#refusal(id, error));
     }
   }
 
-  async #perform(commander: Commander, given: Command): Promise<JsonObject> {
+  async #perform(commander: Commander, given: Command): Promise<string> {
     const { method, params = {} } = given;
     switch (method) {
       case 'subscription.subscribe':
-        return this.#subscribe(commander, parse(subscribe, params));
+        return JSON.stringify(await this.#subscribe(commander, parse(subscribe, params)));
       case 'subscription.unsubscribe':
-        return this.#unsubscribe(parse(unsubscribe, params));
+        return JSON.stringify(this.#unsubscribe(parse(unsubscribe, params)));
       case 'subscription.reconnect':
         // subscriptions end with their connection
-        return { restored: false };
+        return '{"restored":false}';
       default: {
         const result = await this.parts.commands.perform(commander, given);
-        if (result) return result;
+        if (result !== undefined) return result;
         throw new CommandError('unknown_command', `There is no command ${JSON.stringify(method)}`);
       }
     }

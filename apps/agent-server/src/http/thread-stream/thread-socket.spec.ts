@@ -23,13 +23,13 @@ function serverOf() {
   const unsent = new UnsentOutput({ clock, limits, onCut: ({ reason }) => cuts.push(reason) });
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   let asked = 0;
-  const answer = async (message: Buffer): Promise<{ type: string }> => {
+  const answer = async (message: Buffer): Promise<string> => {
     asked++;
     const text = message.toString();
     if (text === 'broken') throw new Error('the answer broke');
-    if (text === 'much') return { type: 'x'.repeat(MEGABYTE) };
+    if (text === 'much') return JSON.stringify({ type: 'x'.repeat(MEGABYTE) });
     await released;
-    return { type: 'success' };
+    return JSON.stringify({ type: 'success' });
   };
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     const response = new ServerResponse(request);

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { RawData, WebSocket } from 'ws';
 import { takenBy, type BufferBudget } from '#lib/http';
-import type { JsonObject } from '#lib/json';
 import type { Logger } from '#lib/telemetry';
 import type { Clock } from '#lib/time';
 import { partsOf, sizeOf } from '../../log/outgoing-frame.js';
@@ -53,8 +52,8 @@ export interface SocketParts {
   readonly log: Logger;
 }
 
-/** What answers a message. */
-export type Answer = (message: Buffer) => Promise<JsonObject | 'unauthorized'>;
+/** What answers a message, with JSON text; undefined when its sender may give no commands any more. */
+export type Answer = (message: Buffer) => Promise<string | undefined>;
 
 /** One WebSocket of the thread stream protocol: commands and their answers, and the events of its subscriptions. */
 export class ThreadSocket {
@@ -186,8 +185,8 @@ export class ThreadSocket {
       while (this.#large && !this.#isClosed) await this.#room();
       this.#isAnswerWaiting = false;
       if (this.#isClosed) break;
-      if (answer === 'unauthorized') this.#close('unauthorized');
-      else this.#send(Buffer.from(JSON.stringify(answer)));
+      if (answer === undefined) this.#close('unauthorized');
+      else this.#send(Buffer.from(answer));
       this.#waitingBytes -= message.length;
       this.#held.keep(this.#waitingBytes + this.#arrivingBytes);
       if (this.socket.isPaused && !this.#isFull) this.socket.resume();

@@ -181,8 +181,11 @@ describe('AttemptSaver', () => {
     expect(await cancelRun(WORKER, store.sql, run.runId, run.threadId, 'interrupt')).toBe('asked');
     const end = { status: 'success', threadStatus: 'idle', values: '{"text":"done"}' } as const;
     expect(await finishRun(WORKER, store.sql, run, end)).toEqual({ isAccepted: true, hasNext: false });
-    expect(await findRun(WORKER, store.sql, run.runId)).toBeUndefined();
-    expect(await getThread(WORKER, store.sql, run.threadId)).toMatchObject({ status: 'idle', values: null });
+    expect(await findRun(WORKER, store.sql, run, true)).toBeUndefined();
+    expect(JSON.parse(await getThread(WORKER, store.sql, run.threadId))).toMatchObject({
+      status: 'idle',
+      values: null,
+    });
     for (const table of ['checkpoints', 'checkpoint_blobs', 'checkpoint_writes'])
       expect(
         (await store.pool.query(`SELECT 1 FROM agentplane.${table} WHERE thread_id = $1`, [run.threadId]))

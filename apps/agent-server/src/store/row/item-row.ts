@@ -1,10 +1,9 @@
-import type { JsonObject } from '#lib/json';
-
 /** One document of the store. */
 export interface StoredItem {
   readonly namespace: string[];
   readonly key: string;
-  readonly value: JsonObject;
+  /** JSON text: requests pass it on, and graphs parse it in their own process. */
+  readonly value: string;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -25,13 +24,14 @@ export interface ItemRow {
   readonly item_id: string;
   readonly namespace: string[];
   readonly key: string;
-  readonly value: JsonObject;
+  readonly value: string;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
 /** Columns of an item `i`. */
-export const ITEM_COLUMNS = 'i.item_id, i.namespace, i.key, i.value, i.created_at, i.updated_at';
+export const ITEM_COLUMNS =
+  'i.item_id, i.namespace, i.key, i.value::text AS value, i.created_at, i.updated_at';
 
 export function storedItem({ namespace, key, value, ...row }: ItemRow): StoredItem {
   return { namespace, key, value, createdAt: row.created_at, updatedAt: row.updated_at };

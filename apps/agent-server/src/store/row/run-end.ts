@@ -1,4 +1,3 @@
-import type { JsonObject } from '#lib/json';
 import type { RunStatus } from './run-row.js';
 
 /** How a run on a thread ended. */
@@ -8,7 +7,8 @@ export interface RunEnd {
   readonly error?: { readonly error: string; readonly message: string };
   /** JSON text of the thread's values; undefined leaves them as they are. */
   readonly values?: string;
-  readonly interrupts?: JsonObject;
+  /** JSON text of lists of questions, by the tasks that ask. */
+  readonly interrupts?: string;
   /** Forget the run and its checkpoints. */
   readonly isRollback?: boolean;
 }

@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject } from '#lib/json';
+import { isJsonObject, type JsonObject, type JsonWalk } from '#lib/json';
+import { chosenMembers } from '../../wire/chosen-members.js';
 import { withWireTimes } from './wire-time.js';
 
 export type RunStatus = 'pending' | 'running' | 'success' | 'error' | 'timeout' | 'interrupted';
@@ -23,25 +24,31 @@ export interface RunError {
   readonly message: string;
 }
 
-/** A run as it stands in its row. */
-export interface RunRecord {
-  readonly wire: WireRun;
-  readonly isTemporary: boolean;
-  readonly attempt: number;
-  readonly error: RunError | undefined;
-}
+export type RunField = keyof WireRun;
 
-export interface RunRow extends Omit<WireRun, 'created_at' | 'updated_at'> {
+export const RUN_FIELDS: readonly RunField[] = [
+  ...(['run_id', 'thread_id', 'assistant_id', 'created_at', 'updated_at'] as const),
+  ...(['status', 'metadata', 'kwargs', 'multitask_strategy'] as const),
+];
+
+/** A run as its row shows it: what its caller sent as JSON texts, of which nothing is parsed. */
+export interface RunRow extends Omit<WireRun, 'created_at' | 'updated_at' | 'metadata' | 'kwargs'> {
   readonly created_at: Date;
   readonly updated_at: Date;
-  readonly temporary: boolean;
-  readonly attempt: number;
-  readonly error: RunError | null;
+  readonly metadata: string;
+  /** With its caller. Null where it is not read. */
+  readonly kwargs: string | null;
 }
 
-/** Columns of a run `r`. */
-export const RUN_COLUMNS = `r.run_id, r.thread_id, r.assistant_id, r.created_at, r.updated_at, r.status, r.metadata,
-  r.kwargs, r.multitask_strategy, r.temporary, r.attempt, r.error`;
+/** Columns of a run `r`. @param bounded SQL of its kwargs as they are read */
+export function runColumns(
+  fields: readonly RunField[],
+  bounded = (kwargs: string): string => kwargs,
+): string {
+  const kwargs = fields.includes('kwargs') ? bounded('r.kwargs::text') : 'NULL::text';
+  return `r.run_id, r.thread_id, r.assistant_id, r.created_at, r.updated_at, r.status,
+  r.metadata::text AS metadata, ${kwargs} AS kwargs, r.multitask_strategy`;
+}
 
 export const ENDED_STATUSES: readonly RunStatus[] = ['success', 'error', 'timeout', 'interrupted'];
 
@@ -54,12 +61,25 @@ export function shownKwargs(kwargs: unknown): JsonObject {
   return shown;
 }
 
-export function runRecord(row: RunRow): RunRecord {
-  const { temporary, attempt, error, ...run } = row;
-  return {
-    wire: { ...withWireTimes(run), kwargs: shownKwargs(run.kwargs) },
-    isTemporary: temporary,
-    attempt,
-    error: error ?? undefined,
-  };
+/** These fields of a run as the text of a JSON object. */
+export function* runText(row: RunRow, fields: readonly RunField[]): JsonWalk<string> {
+  const { metadata, kwargs, ...head } = row;
+  const members: Readonly<Record<string, unknown>> = withWireTimes(head);
+  const texts: string[] = [];
+  for (const field of RUN_FIELDS) {
+    if (!fields.includes(field)) continue;
+    const text =
+      field === 'metadata'
+        ? metadata
+        : field === 'kwargs'
+          ? yield* withoutCaller(kwargs ?? '{}')
+          : JSON.stringify(members[field]);
+    texts.push(`"${field}":${text}`);
+  }
+  return `{${texts.join(',')}}`;
+}
+
+/** The same of JSON text. */
+export function withoutCaller(kwargs: string, from = 0): JsonWalk<string> {
+  return chosenMembers(kwargs, (name) => name !== 'caller', from);
 }

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from '#lib/json';
+import { OUTLINE } from './run-outline.js';
 import type { RunStatus } from './run-row.js';
 import type { StoredRun } from './stored-run.js';
 
@@ -18,8 +19,9 @@ export interface TaskRun {
   readonly isNewest: boolean;
   /** What the protocol has of it. */
   readonly marks: JsonObject;
-  readonly kwargs: Pick<StoredRun['kwargs'], 'input' | 'command'>;
-  /** What its thread asks for, as long as it is the newest. */
+  /** What it was given; undefined where that is large, or was not asked for. */
+  readonly kwargs: Pick<StoredRun['kwargs'], 'input' | 'command'> | undefined;
+  /** What its thread asks for, as long as it is the newest and that is not large. */
   readonly interrupts: JsonObject;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -33,11 +35,17 @@ export interface TaskRunRow {
   readonly is_waiting: boolean;
   readonly is_newest: boolean;
   readonly marks: unknown;
-  readonly kwargs: TaskRun['kwargs'];
+  readonly kwargs: TaskRun['kwargs'] | null;
   readonly interrupts: unknown;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
+
+/** Messages and questions above this are not shown in tasks: they would be parsed for each who looks. */
+const MAX_SHOWN_BYTES = 1024 * 1024;
+
+/** SQL: what a run `r` was given, unless it is large. */
+export const SHOWN_KWARGS = `CASE WHEN (${OUTLINE} ->> 'bytes')::bigint <= ${MAX_SHOWN_BYTES} THEN r.kwargs END`;
 
 /** The task of a run `r` that has the key. */
 export function taskOf(run: string): string {
@@ -46,14 +54,14 @@ export function taskOf(run: string): string {
 
 /**
  * Columns of a run `r` with its thread `t`. A run that is the newest waits when its thread does; an older one waited when
- * it left a question behind.
+ * it left a question behind. What it was given is left out.
  */
 export const TASK_RUN_COLUMNS = `${taskOf('r')} AS task_id, r.run_id, r.thread_id, r.status, r.metadata -> '${TASK_KEY}' AS marks,
-  r.kwargs, r.created_at, r.updated_at, newest.is_newest,
+  NULL::json AS kwargs, r.created_at, r.updated_at, newest.is_newest,
   CASE WHEN r.status <> 'success' THEN false WHEN newest.is_newest THEN t.status = 'interrupted'
     ELSE EXISTS (SELECT 1 FROM agentplane.checkpoint_writes w
       WHERE w.thread_id = r.thread_id::text AND w.run_id = r.run_id AND w.channel = '__interrupt__') END AS is_waiting,
-  CASE WHEN newest.is_newest THEN t.interrupts END AS interrupts`;
+  CASE WHEN newest.is_newest AND octet_length(t.interrupts::text) <= ${MAX_SHOWN_BYTES} THEN t.interrupts END AS interrupts`;
 
 /** Where those columns come from; conditions follow. */
 export const TASK_RUNS = `agentplane.runs r JOIN agentplane.threads t ON t.thread_id = r.thread_id
@@ -73,7 +81,7 @@ export function taskRun(row: TaskRunRow): TaskRun {
     isWaiting: row.is_waiting,
     isNewest: row.is_newest,
     marks: isJsonObject(row.marks) ? row.marks : {},
-    kwargs: row.kwargs,
+    kwargs: row.kwargs ?? undefined,
     interrupts: isJsonObject(row.interrupts) ? row.interrupts : {},
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -1,19 +1,23 @@
-import { RUN_COLUMNS, runRecord, type RunRecord, type RunRow } from '../row/run-row.js';
+import { RUN_FIELDS, runColumns, type RunRow } from '../row/run-row.js';
 import type { Scope } from '../scope.js';
+import { smallText } from '../small-text.js';
 import type { Sql } from '../sql.js';
 import { RUN_IS_VISIBLE } from '../visible.js';
 
-/** @param threadId the run must be on this thread; undefined for any */
+/**
+ * @param place of the run; a thread that it must be on, undefined for any
+ * @param mayBeLarge otherwise large kwargs are null
+ */
 export async function findRun(
   scope: Scope,
   sql: Sql,
-  runId: string,
-  threadId?: string,
-): Promise<RunRecord | undefined> {
+  { runId, threadId }: { readonly runId: string; readonly threadId?: string | undefined },
+  mayBeLarge: boolean,
+): Promise<RunRow | undefined> {
   const { rows } = await sql.inScope<RunRow>(scope, {
-    text: `SELECT ${RUN_COLUMNS} FROM agentplane.runs r
+    text: `SELECT ${runColumns(RUN_FIELDS, (text) => smallText(text, '$4'))} FROM agentplane.runs r
       WHERE r.run_id = $2 AND ($3::uuid IS NULL OR r.thread_id = $3) AND ${RUN_IS_VISIBLE}`,
-    values: [runId, threadId ?? null],
+    values: [runId, threadId ?? null, mayBeLarge],
   });
-  return rows[0] && runRecord(rows[0]);
+  return rows[0];
 }

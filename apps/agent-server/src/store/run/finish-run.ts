@@ -30,7 +30,7 @@ export async function finishRun(
     end.error ? jsonText(end.error) : null,
     end.isRollback ?? false,
     end.values ?? null,
-    end.interrupts ? jsonText(end.interrupts) : null,
+    end.interrupts ?? null,
     end.threadStatus,
   ];
   const { rows } = await sql.asWorker<{ accepted: boolean; has_next: boolean }>(

@@ -36,7 +36,7 @@ export async function finishRuns(
       ends.map(({ end }) => end.status),
       ends.map(({ end }) => (end.error ? jsonText(end.error) : null)),
       ends.map(({ end }) => end.values ?? null),
-      ends.map(({ end }) => (end.interrupts ? jsonText(end.interrupts) : null)),
+      ends.map(({ end }) => end.interrupts ?? null),
       ends.map(({ end }) => end.threadStatus),
     ],
   });

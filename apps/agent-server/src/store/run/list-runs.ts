@@ -1,5 +1,5 @@
 import { boundedPage } from '../bounded-page.js';
-import { RUN_COLUMNS, runRecord, type RunRow, type WireRun } from '../row/run-row.js';
+import { runColumns, type RunField, type RunRow } from '../row/run-row.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { RUN_IS_VISIBLE } from '../visible.js';
@@ -8,20 +8,22 @@ export interface RunPage {
   readonly limit: number;
   readonly offset: number;
   readonly status: string | undefined;
+  /** What is read. */
+  readonly fields: readonly RunField[];
 }
 
 /** Runs of a thread, newest first: the page, or a part of it where their inputs are large. */
-export async function listRuns(scope: Scope, sql: Sql, threadId: string, page: RunPage): Promise<WireRun[]> {
+export async function listRuns(scope: Scope, sql: Sql, threadId: string, page: RunPage): Promise<RunRow[]> {
   const { rows } = await sql.inScope<RunRow>(scope, {
     text: boundedPage({
-      columns: RUN_COLUMNS,
+      columns: 'r.*',
       alias: 'r',
-      rows: `SELECT ${RUN_COLUMNS} FROM agentplane.runs r
+      rows: `SELECT ${runColumns(page.fields)} FROM agentplane.runs r
         WHERE r.thread_id = $2 AND ($3::text IS NULL OR r.status = $3) AND ${RUN_IS_VISIBLE}
         ORDER BY r.ordinal DESC LIMIT $4 OFFSET $5`,
-      large: ['metadata', 'kwargs', 'error'],
+      large: ['metadata', 'kwargs'],
     }),
     values: [threadId, page.status ?? null, page.limit, page.offset],
   });
-  return rows.map((row) => runRecord(row).wire);
+  return rows;
 }

@@ -33,7 +33,7 @@ export async function listTasks(
         AND ($6::timestamptz IS NULL OR (date_trunc('milliseconds', r.updated_at), r.run_id) < ($6, $7::uuid))) task
       WHERE $5::text IS NULL OR $5 = ${TASK_STATE}
       ORDER BY date_trunc('milliseconds', updated_at) DESC, run_id DESC LIMIT $8`,
-      large: ['kwargs', 'interrupts', 'marks'],
+      large: ['interrupts', 'marks'],
     }),
     values: [
       ...taskConditionValues(search),

@@ -1,12 +1,6 @@
 import type { JsonObject } from '#lib/json';
 import { jsonbText } from '../json-text.js';
-import {
-  THREAD_COLUMNS,
-  threadNotFound,
-  wireThread,
-  type ThreadRow,
-  type WireThread,
-} from '../row/thread-row.js';
+import { THREAD_TEXT, threadNotFound, type ThreadText, type ThreadTextRow } from '../row/thread-row.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
@@ -27,7 +21,7 @@ export async function copyThread(
   sql: Sql,
   threadId: string,
   copy: { readonly thread_id: string; readonly metadata: JsonObject },
-): Promise<WireThread> {
+): Promise<ThreadText> {
   const from = `FROM agentplane.threads t JOIN`;
   const ofThread = `WHERE t.thread_id = $2::uuid AND ${visible('t.metadata')}`;
   const copies = STATE.map(
@@ -35,7 +29,7 @@ export async function copyThread(
         INSERT INTO agentplane.${table} (thread_id, ${columns})
         SELECT $3::text, ${columns.replace(/(\w+)/g, 'o.$1')} ${from} agentplane.${table} o ON o.thread_id = t.thread_id::text ${ofThread})`,
   );
-  const { rows } = await sql.inScope<ThreadRow>(scope, {
+  const { rows } = await sql.inScope<ThreadTextRow>(scope, {
     scans: true, // all states of a thread may be gigabytes
     text: `WITH ${copies.join(', ')}, checkpoints_copied AS (
         INSERT INTO agentplane.checkpoints
@@ -47,9 +41,9 @@ export async function copyThread(
         (thread_id, metadata, status, resting_status, config, values, interrupts, error, state_updated_at)
       SELECT $3::text::uuid, $4::jsonb, CASE t.status WHEN 'busy' THEN t.resting_status ELSE t.status END,
         t.resting_status, t.config, t.values, t.interrupts, t.error, t.state_updated_at
-      FROM agentplane.threads t ${ofThread} RETURNING ${THREAD_COLUMNS}`,
+      FROM agentplane.threads t ${ofThread} RETURNING ${THREAD_TEXT}`,
     values: [threadId, copy.thread_id, jsonbText(copy.metadata)],
   });
   if (!rows[0]) throw threadNotFound(threadId);
-  return wireThread(rows[0]);
+  return rows[0].thread;
 }

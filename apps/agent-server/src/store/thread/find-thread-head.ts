@@ -1,10 +1,13 @@
-import type { WireThread } from '../row/thread-row.js';
+import type { JsonObject } from '#lib/json';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
 
-/** A thread without its values, which may be large. */
-export type ThreadHead = Pick<WireThread, 'thread_id' | 'metadata' | 'interrupts'>;
+/** A thread without what graphs made of it, which may be large. */
+export interface ThreadHead {
+  readonly thread_id: string;
+  readonly metadata: JsonObject;
+}
 
 export async function findThreadHead(
   scope: Scope,
@@ -13,8 +16,7 @@ export async function findThreadHead(
 ): Promise<ThreadHead | undefined> {
   const { rows } = await sql.inScope<ThreadHead>(scope, {
     name: 'find-thread-head',
-    text: `SELECT thread_id, metadata, interrupts FROM agentplane.threads
-      WHERE thread_id = $2 AND ${visible('metadata')}`,
+    text: `SELECT thread_id, metadata FROM agentplane.threads WHERE thread_id = $2 AND ${visible('metadata')}`,
     values: [threadId],
   });
   return rows[0];

@@ -3,7 +3,7 @@ import { PublicError } from '#lib/errors';
 import { jsonbText } from '../json-text.js';
 import { fitsRow, requireFit } from '../document-bytes.js';
 import { requireAdmitted } from '../metadata/require-admitted.js';
-import { THREAD_COLUMNS, wireThread, type ThreadRow, type WireThread } from '../row/thread-row.js';
+import { THREAD_TEXT, type ThreadText, type ThreadTextRow } from '../row/thread-row.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
@@ -18,16 +18,16 @@ export async function patchThread(
   sql: Sql,
   threadId: string,
   metadata: JsonObject,
-): Promise<WireThread> {
-  const { rows } = await sql.inScope<ThreadRow>(scope, {
+): Promise<ThreadText> {
+  const { rows } = await sql.inScope<ThreadTextRow>(scope, {
     text: `UPDATE agentplane.threads SET metadata = metadata || $3::jsonb, updated_at = clock_timestamp()
       WHERE thread_id = $2 AND ${visible('metadata')} AND ${visible('(metadata || $3::jsonb)')}
         AND ${fitsRow('metadata || $3::jsonb')}
-      RETURNING ${THREAD_COLUMNS}`,
+      RETURNING ${THREAD_TEXT}`,
     values: [threadId, jsonbText(metadata)],
     locks: threadId,
   });
-  if (rows[0]) return wireThread(rows[0]);
+  if (rows[0]) return rows[0].thread;
   const before = await getThreadHead(scope, sql, threadId);
   const merged = { ...before.metadata, ...metadata };
   await requireAdmitted(scope, sql, merged, `Thread ${threadId}`);

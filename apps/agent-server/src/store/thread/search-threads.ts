@@ -1,8 +1,14 @@
 import { boundedPage } from '../bounded-page.js';
-import { THREAD_COLUMNS, wireThread, type ThreadRow, type WireThread } from '../row/thread-row.js';
+import {
+  LARGE_THREAD_FIELDS,
+  THREAD_FIELDS,
+  threadJson,
+  type ThreadField,
+  type ThreadText,
+} from '../row/thread-row.js';
+import { threadConditions, type ThreadSearch } from '../row/thread-conditions.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
-import { threadConditions, type ThreadSearch } from '../row/thread-conditions.js';
 
 export interface ThreadPage {
   readonly limit: number;
@@ -10,6 +16,16 @@ export interface ThreadPage {
   /** A column by its name: it becomes part of the statement. */
   readonly sortBy: 'thread_id' | 'status' | 'created_at' | 'updated_at' | 'state_updated_at';
   readonly isAscending: boolean;
+  /** What is shown; all by default. Nothing else is read. */
+  readonly shown?: readonly ThreadField[] | undefined;
+  /** What is read beside it. */
+  readonly extracted?: readonly ThreadField[] | undefined;
+}
+
+export interface FoundThread {
+  readonly thread: ThreadText;
+  /** The fields that were to be read beside it; null without any. */
+  readonly extracted: ThreadText | null;
 }
 
 /** The page; a part of it where its threads are large. */
@@ -18,19 +34,21 @@ export async function searchThreads(
   sql: Sql,
   search: ThreadSearch,
   page: ThreadPage,
-): Promise<WireThread[]> {
+): Promise<FoundThread[]> {
   const { text, values } = threadConditions(search);
-  const { rows } = await sql.inScope<ThreadRow>(scope, {
+  const { shown = THREAD_FIELDS, extracted = [], sortBy } = page;
+  const read = [...new Set([...shown, ...extracted])];
+  const { rows } = await sql.inScope<FoundThread>(scope, {
     scans: true,
     text: boundedPage({
-      columns: THREAD_COLUMNS,
+      columns: `${threadJson(shown)} AS thread, ${extracted.length > 0 ? threadJson(extracted) : 'NULL'} AS extracted`,
       alias: 't',
-      rows: `SELECT ${THREAD_COLUMNS} FROM agentplane.threads WHERE ${text}
-        ORDER BY ${page.sortBy} ${page.isAscending ? 'ASC' : 'DESC'}, thread_id
+      rows: `SELECT ${read.join(', ')} FROM agentplane.threads WHERE ${text}
+        ORDER BY ${sortBy} ${page.isAscending ? 'ASC' : 'DESC'}, thread_id
         LIMIT $${values.length + 2} OFFSET $${values.length + 3}`,
-      large: ['metadata', 'values', 'interrupts', 'error'],
+      large: LARGE_THREAD_FIELDS.filter((field) => read.includes(field)),
     }),
     values: [...values, page.limit, page.offset],
   });
-  return rows.map(wireThread);
+  return rows;
 }

@@ -1,5 +1,3 @@
-import type { JsonObject } from '#lib/json';
-import { jsonText } from '../json-text.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { visible } from '../visible.js';
@@ -9,7 +7,8 @@ export interface ChangedState {
   /** JSON text. */
   readonly values: string;
   readonly status: 'idle' | 'interrupted';
-  readonly interrupts: JsonObject;
+  /** JSON text of lists of questions, by the tasks that ask. */
+  readonly interrupts: string;
 }
 
 /** Shows a changed state in the thread's own row. */
@@ -23,6 +22,6 @@ export async function setThreadState(
     text: `UPDATE agentplane.threads SET values = $3, status = $4, resting_status = $4, interrupts = $5, error = NULL,
       updated_at = clock_timestamp(), state_updated_at = clock_timestamp()
       WHERE thread_id = $2 AND ${visible('metadata')}`,
-    values: [threadId, state.values, state.status, jsonText(state.interrupts)],
+    values: [threadId, state.values, state.status, state.interrupts],
   });
 }

@@ -1,11 +1,12 @@
 import { jest } from '@jest/globals';
 import { PublicError } from '#lib/errors';
 import { newId, storeFixture } from '../../../testdata/store-fixture.js';
-import { wireThread, type ThreadRow } from '../row/thread-row.js';
+import { THREAD_FIELDS } from '../row/thread-row.js';
+import { withWireTimes } from '../row/wire-time.js';
 import type { CallerScope } from '../scope.js';
 import { sqlFilter } from '../sql-filter.js';
 import { WORKER } from '../worker-scope.js';
-import { getThreadText } from './get-thread-text.js';
+import { getThread } from './get-thread.js';
 import { ThreadReader } from './thread-reader.js';
 import { ThreadWriter } from './thread-writer.js';
 
@@ -34,14 +35,14 @@ describe('ThreadReader', () => {
       [threadId, '{"a": 1.0, "nul": "\\u0000"}', '{"error":"E"}', '{"t":[1]}', '2026-01-02T03:04:05.678912Z'],
     );
     const text = await new ThreadReader(store.sql).read(WORKER, threadId);
-    const { rows } = await store.pool.query<ThreadRow>(
+    const { rows } = await store.pool.query<Record<'created_at' | 'updated_at', Date>>(
       'SELECT thread_id, created_at, updated_at, state_updated_at, metadata, status, config, values, interrupts, error FROM agentplane.threads WHERE thread_id = $1',
       [threadId],
     );
     const [row] = rows;
     if (!row) throw new Error('no row');
-    expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(wireThread(row))));
-    expect(Object.keys(JSON.parse(text) as object)).toEqual(Object.keys(wireThread(row)));
+    expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(withWireTimes(row))));
+    expect(Object.keys(JSON.parse(text) as object)).toEqual(THREAD_FIELDS);
     expect(text).toContain('{"a": 1.0, "nul": "\\u0000"}');
   });
 
@@ -65,7 +66,7 @@ describe('ThreadReader', () => {
     const reader = new ThreadReader(store.sql);
     const texts = await Promise.all([large, small].map((threadId) => reader.read(WORKER, threadId)));
     expect(texts).toEqual(
-      await Promise.all([large, small].map((threadId) => getThreadText(WORKER, store.sql, threadId))),
+      await Promise.all([large, small].map((threadId) => getThread(WORKER, store.sql, threadId))),
     );
     expect(texts[0]?.length).toBeGreaterThan(100_000);
   });

@@ -3,12 +3,12 @@ import { threadNotFound } from '../row/thread-row.js';
 import type { Scope } from '../scope.js';
 import type { Sql } from '../sql.js';
 import { WORKER } from '../worker-scope.js';
-import { getThreadText } from './get-thread-text.js';
+import { getThread } from './get-thread.js';
 import { readThreads, type ThreadQuestion } from './read-threads.js';
 
 /**
  * Reads threads as JSON text: questions that come in while a statement is under way share the next one. A large thread
- * is read alone.
+ * is read alone, in its turn.
  */
 export class ThreadReader {
   readonly #reads: Batch<ThreadQuestion, string | undefined>;
@@ -25,6 +25,6 @@ export class ThreadReader {
   async read(scope: Scope, threadId: string): Promise<string> {
     const text = await this.#reads.add({ scope, threadId });
     if (text === undefined) throw threadNotFound(threadId);
-    return text === 'large' ? getThreadText(scope, this.sql, threadId) : text;
+    return text === 'large' ? this.sql.lookInto(scope, () => getThread(scope, this.sql, threadId)) : text;
   }
 }

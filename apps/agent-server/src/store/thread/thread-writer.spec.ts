@@ -4,7 +4,7 @@ import { newId, runAtWork, storeFixture } from '../../../testdata/store-fixture.
 import type { CallerScope } from '../scope.js';
 import { sqlFilter } from '../sql-filter.js';
 import { WORKER } from '../worker-scope.js';
-import { findThread } from './find-thread.js';
+import { storedThread } from '../../../testdata/stored-thread.js';
 import { removeThreads } from './remove-threads.js';
 import { ThreadWriter } from './thread-writer.js';
 
@@ -21,7 +21,7 @@ async function transactions(): Promise<number> {
 
 async function newThreads(writer: ThreadWriter, count: number, metadata = {}): Promise<string[]> {
   const ids = Array.from({ length: count }, newId);
-  await Promise.all(ids.map((threadId) => writer.create(WORKER, threadId, metadata)));
+  await Promise.all(ids.map((id) => writer.create(WORKER, id, metadata)));
   return ids;
 }
 
@@ -33,7 +33,7 @@ function codeOf(done: Promise<unknown>): Promise<string> {
 }
 
 async function exist(threadId: string): Promise<boolean> {
-  return (await findThread(WORKER, store.sql, threadId)) !== undefined;
+  return (await storedThread(WORKER, store.sql, threadId)) !== undefined;
 }
 
 describe('ThreadWriter', () => {
@@ -41,7 +41,7 @@ describe('ThreadWriter', () => {
     const writer = new ThreadWriter(store.sql);
     const before = await transactions();
     const threads = await newThreads(writer, 15, { a: 'b' });
-    expect(await findThread(WORKER, store.sql, threads[7] ?? '')).toMatchObject({
+    expect(await storedThread(WORKER, store.sql, threads[7] ?? '')).toMatchObject({
       ...{ status: 'idle', metadata: { a: 'b' }, values: null },
     });
     await Promise.all(threads.map((threadId) => writer.remove(WORKER, threadId)));

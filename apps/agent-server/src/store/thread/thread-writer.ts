@@ -42,7 +42,7 @@ export class ThreadWriter {
    */
   async create(scope: Scope, threadId: string, metadata: JsonObject): Promise<string> {
     const created = await this.#creations.add({ scope, threadId, metadata });
-    return created ?? JSON.stringify(await createThread(scope, this.sql, threadId, metadata, 'raise'));
+    return created ?? createThread(scope, this.sql, threadId, metadata, 'raise');
   }
 
   /**

@@ -1,0 +1,27 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import { PublicError } from '#lib/errors';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Where it is answered. */
+    response: ServerResponse | undefined;
+  }
+}
+
+const signals = new WeakMap<ServerResponse, AbortSignal>();
+
+/** Aborted once the client of a request has gone, or has its answer. Made for those alone that wait. */
+export function clientLeft({ response }: FastifyRequest): AbortSignal | undefined {
+  if (!response) return undefined;
+  const known = signals.get(response);
+  if (known) return known;
+  const left = new AbortController();
+  const abort = (): void =>
+    left.abort(new PublicError('bad_request', 'The client closed the connection before its turn came'));
+  // `close` comes once
+  if (response.closed) abort();
+  else response.once('close', abort);
+  signals.set(response, left.signal);
+  return left.signal;
+}

@@ -1,0 +1,227 @@
+import { join } from 'node:path';
+import { openPool, type Pool } from '#lib/postgres';
+import { createLogger } from '#lib/telemetry';
+import { testPostgres } from '#lib/testing';
+import { gauge, GAUGED } from '../testdata/loop-gauge.js';
+import { ServerProcess } from '../testdata/start-server.js';
+
+const TALKING_AGENT = join(import.meta.dirname, '..', 'testdata', 'talking-agent');
+
+/** Some 30 MB as the wire shows them, with a million and a half values. */
+const MESSAGES = 110_000;
+
+const postgres = testPostgres();
+let server: ServerProcess;
+let pool: Pool;
+
+interface Sent {
+  readonly status: number;
+  readonly bytes: number;
+  readonly first: string;
+}
+
+/** Sends a request, and drops its answer as it comes. */
+async function send(method: string, path: string, body?: unknown, headers = {}): Promise<Sent> {
+  const response = await fetch(`${server.url}${path}`, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  let bytes = 0;
+  let first = '';
+  for await (const chunk of response.body ?? []) {
+    if (first.length < 300) first += Buffer.from(chunk).toString();
+    bytes += chunk.length;
+  }
+  return { status: response.status, bytes, first: first.slice(0, 300) };
+}
+
+/** The same for a small answer. */
+async function ask(method: string, path: string, body?: unknown, headers = {}): Promise<unknown> {
+  const response = await fetch(`${server.url}${path}`, {
+    method,
+    headers: { 'content-type': 'application/json', ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  expect(response.status).toBe(200);
+  return response.json();
+}
+
+const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
+
+function largeValues(): string {
+  const message = (n: number): object => ({
+    type: n % 2 === 0 ? 'human' : 'ai',
+    id: `message-${n}`,
+    content: `text ${n} ${'x'.repeat(120)}`,
+    additional_kwargs: {},
+    response_metadata: { tokens: n },
+    tool_calls: [],
+  });
+  return JSON.stringify({
+    messages: Array.from({ length: MESSAGES }, (_none, n) => message(n)),
+    topic: 'one',
+  });
+}
+
+/** What it takes to parse the values once, as the clock of a thread counts it. */
+let parseMs: number;
+const id = { task: '', thread: '', foreign: '', run: '', waiting: '' };
+
+beforeAll(async () => {
+  const { uri } = await postgres.freshDatabase();
+  server = await ServerProcess.start({ uri, folder: TALKING_AGENT, env: GAUGED });
+  pool = openPool({ uri, applicationName: 'test', log: createLogger('test', 'silent') });
+  const values = largeValues();
+  const from = process.threadCpuUsage();
+  JSON.parse(values);
+  const { user, system } = process.threadCpuUsage(from);
+  parseMs = (user + system) / 1000;
+
+  const message = { kind: 'message', messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'hi' }] };
+  const task = (await ask('POST', '/a2a/echo', rpc('message/send', { message }))) as {
+    result: { id: string; contextId: string };
+  };
+  id.task = task.result.id;
+  id.thread = task.result.contextId;
+  for (const name of ['foreign', 'waiting'] as const) {
+    const thread = (await ask('POST', '/threads', {})) as { thread_id: string };
+    id[name] = thread.thread_id;
+  }
+  const made = (await ask('POST', `/threads/${id.waiting}/runs/wait`, {
+    assistant_id: 'echo',
+    input: { messages: [] },
+  }).then(() => ask('GET', `/threads/${id.waiting}/runs`))) as [{ run_id: string }];
+  id.run = made[0].run_id;
+  await pool.query(`UPDATE agentplane.threads SET values = $1 WHERE thread_id IN ($2, $3)`, [
+    values,
+    id.thread,
+    id.foreign,
+  ]);
+  await pool.query(
+    `UPDATE agentplane.threads SET status = 'interrupted', interrupts = $1 WHERE thread_id = $2`,
+    [`{"task":[{"id":"asked","value":${values}}]}`, id.waiting],
+  );
+  await pool.query(`UPDATE agentplane.runs SET kwargs = $1, outline = NULL WHERE run_id = $2`, [
+    `{"input":${values},"stream_mode":["values"],"subgraphs":false,"caller":{"secret":"token"}}`,
+    id.run,
+  ]);
+});
+afterAll(async () => {
+  await pool.end();
+  await server.stop();
+});
+
+const create = (thread: object) => send('POST', '/threads', { if_exists: 'do_nothing', ...thread });
+const search = (body: object) => send('POST', '/threads/search', { ids: [id.thread], ...body });
+const command = (threadId: string, method: string, params: object) =>
+  send('POST', `/threads/${threadId}/commands`, { id: 1, method, params });
+const V10 = { 'a2a-version': '1.0' };
+
+describe('a server whose database holds large states', () => {
+  it.each<[string, () => Promise<Sent>]>([
+    ['a thread', () => send('GET', `/threads/${id.thread}`)],
+    ['a thread with its time to live', () => send('GET', `/threads/${id.thread}?include=ttl`)],
+    ['a thread that asks much', () => send('GET', `/threads/${id.waiting}`)],
+    ['the creation of a thread that exists', () => create({ thread_id: id.thread })],
+    ['the same with a time to live', () => create({ thread_id: id.thread, ttl: 9_000 })],
+    [
+      'the same with states',
+      () => {
+        const supersteps = [{ updates: [{ values: {}, as_node: 'say' }] }];
+        return create({ thread_id: id.foreign, metadata: { graph_id: 'echo' }, supersteps });
+      },
+    ],
+    ['a change of metadata', () => send('PATCH', `/threads/${id.thread}`, { metadata: { a: 1 } })],
+    ['a copy of a thread', () => send('POST', `/threads/${id.foreign}/copy`)],
+    [
+      'the pruning of a thread',
+      () => send('POST', '/threads/prune', { thread_ids: [id.foreign], strategy: 'keep_latest' }),
+    ],
+    ['a search of threads', () => search({})],
+    ['a search for their ids', () => search({ select: ['thread_id'] })],
+    [
+      'a search for one value',
+      () => search({ select: ['thread_id'], extract: { last: 'values.messages[-1].content' } }),
+    ],
+    [
+      'a search for large values',
+      () => search({ select: ['thread_id'], extract: { all: 'values.messages' } }),
+    ],
+    ['a state without its graph', () => send('GET', `/threads/${id.foreign}/state`)],
+    ['one value of it', () => send('GET', `/threads/${id.foreign}/state?select=values.topic`)],
+    ['a large value of it', () => send('GET', `/threads/${id.foreign}/state?select=values.messages`)],
+    ['values by a command', () => command(id.foreign, 'state.get', { keys: ['messages'] })],
+    ['a task', () => send('POST', '/a2a/echo', rpc('tasks/get', { id: id.task }))],
+    [
+      'a list of tasks',
+      () => send('POST', '/a2a/echo', rpc('ListTasks', { includeArtifacts: true, historyLength: 5 }), V10),
+    ],
+    ['a run with a large input', () => send('GET', `/threads/${id.waiting}/runs/${id.run}`)],
+    ['a list of such runs', () => send('GET', `/threads/${id.waiting}/runs`)],
+    ['their ids', () => send('GET', `/threads/${id.waiting}/runs?select=run_id`)],
+    [
+      'an answer to a question of much',
+      () => command(id.waiting, 'input.respond', { interrupt_id: 'other', response: 1 }),
+    ],
+    [
+      'a run that may be an answer',
+      () => command(id.waiting, 'run.start', { assistant_id: 'none', input: {} }),
+    ],
+  ])('answers %s without a long stretch of work', async (_title, perform) => {
+    await perform();
+    await gauge(server.child);
+    const sent = await perform();
+    const { blockedMs, grownBytes } = await gauge(server.child);
+    expect(sent.status).toBe(200);
+    // to parse the values, and to print them, takes it at a stretch
+    expect(blockedMs).toBeLessThan(Math.max(150, parseMs));
+    expect(grownBytes).toBeLessThan(250e6);
+  });
+
+  it('hides the caller of a run with a large input, and keeps the rest as it is', async () => {
+    const response = await fetch(`${server.url}/threads/${id.waiting}/runs/${id.run}`);
+    const { kwargs } = (await response.json()) as { kwargs: Record<string, unknown> };
+    expect(Object.keys(kwargs)).toEqual(['input', 'stream_mode', 'subgraphs']);
+    expect(kwargs['input']).toEqual(JSON.parse(largeValues()));
+  });
+
+  it('finds the answer of a task, and values of threads, in a large state', async () => {
+    const last = MESSAGES - 1;
+    const text = `text ${last} ${'x'.repeat(120)}`;
+    const task = await ask('POST', '/a2a/echo', rpc('tasks/get', { id: id.task }));
+    expect(task).toMatchObject({ result: { artifacts: [{ parts: [{ text }] }] } });
+    const extract = {
+      last: 'values.messages[-1].content',
+      first: 'values.messages[0].id',
+      none: 'values.none[3]',
+    };
+    const found = await ask('POST', '/threads/search', { ids: [id.thread], select: ['status'], extract });
+    expect(found).toEqual([{ status: 'idle', extracted: { last: text, first: 'message-0', none: null } }]);
+  });
+
+  it('looks into a few large texts at once, and into none for clients that have gone', async () => {
+    await gauge(server.child);
+    const left = new AbortController();
+    const asked = Array.from({ length: 40 }, () =>
+      fetch(`${server.url}/a2a/echo`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, signal: left.signal },
+        body: JSON.stringify(rpc('tasks/get', { id: id.task })),
+      }).then(
+        (response) => response.status,
+        () => 'left',
+      ),
+    );
+    expect(await Promise.race(asked)).toBe(200);
+    left.abort();
+    await Promise.all(asked);
+    const fromMs = performance.now();
+    expect((await send('POST', '/a2a/echo', rpc('tasks/get', { id: id.task }))).status).toBe(200);
+    const afterMs = performance.now() - fromMs;
+    const aloneMs = performance.now();
+    await send('POST', '/a2a/echo', rpc('tasks/get', { id: id.task }));
+    // those that were begun are gone through, the other dozens are not
+    expect(afterMs).toBeLessThan(8 * (performance.now() - aloneMs) + 1_000);
+    expect((await gauge(server.child)).grownBytes).toBeLessThan(400e6);
+  });
+});
