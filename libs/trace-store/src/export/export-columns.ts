@@ -75,6 +75,24 @@ function payload(name: string, kind: 'text' | 'json', sql = `p.${name}`): Export
 }
 
 /**
+ * What `feedback_stats` answers for a run none of whose keys has several, as most have; null for any other. A part of the
+ * export's own statement: the function begins and ends a statement of its own for each run.
+ */
+const STATS_OF_SINGLES = `(SELECT json_object_agg(f.key, json_build_object(
+    'n', CASE WHEN f.score IS NOT NULL OR f.value_json IS NOT NULL THEN 1 ELSE 0 END,
+    'avg', f.score, 'stdev', NULL, 'min', f.score, 'max', f.score,
+    'errors', CASE WHEN f.is_error THEN 1 ELSE 0 END,
+    'values', CASE WHEN f.value_json LIKE '"%' AND f.value IS NOT NULL
+      THEN ('{ ' || to_json(left(f.value, 100)) || ' : 1 }')::json ELSE '{}' END,
+    'comments', CASE WHEN f.comment IS NULL THEN '[]' ELSE json_build_array(left(f.comment, 200)) END,
+    'sources', CASE WHEN f.source IS NULL THEN '[]' ELSE json_build_array(left(f.source, 100)) END,
+    'contains_thread_feedback', false
+  ) ORDER BY f.key)::text
+  FROM feedback f
+  WHERE f.tenant_id = r.tenant_id AND f.run_id = r.id AND f.project_id = r.project_id AND f.trace_id = r.trace_id
+  HAVING count(*) = count(DISTINCT f.key))`;
+
+/**
  * Whether the window has feedback at all is asked once for each statement: runs of a project without any cost nothing. The
  * fence keeps the second look one by key, instead of a hash of all feedback.
  */
@@ -82,7 +100,7 @@ const FEEDBACK_STATS = `CASE WHEN (SELECT EXISTS (SELECT FROM feedback f WHERE f
   AND f.project_id = ${setting('project', 'uuid')} AND f.start_time >= ${setting('start', 'timestamptz')}
   AND f.start_time < ${setting('end', 'timestamptz')}))
   AND EXISTS (SELECT FROM feedback f WHERE f.tenant_id = r.tenant_id AND f.run_id = r.id OFFSET 0)
-  THEN feedback_stats(r.tenant_id, r.project_id, r.id, r.trace_id) END`;
+  THEN coalesce(${STATS_OF_SINGLES}, feedback_stats(r.tenant_id, r.project_id, r.id, r.trace_id)) END`;
 
 /**
  * Every exportable field in the one fixed order of all files: light columns first, payloads last. A field more is a row

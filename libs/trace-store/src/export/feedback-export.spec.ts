@@ -83,6 +83,38 @@ describe('an export of runs with feedback', () => {
     });
   });
 
+  it('answers for keys with one feedback each what it answers for many', async () => {
+    const runs = Array.from({ length: 120 }, () => randomUUID());
+    const post = runs.map((id) => {
+      const run = { id, trace_id: id, name: 'r', run_type: 'chain', session_name: 'mixed' };
+      return { run: Buffer.from(JSON.stringify({ ...run, start_time: '2026-11-20T10:00:00Z' })) };
+    });
+    await store.ingest(TENANT, { post, patch: [] });
+    const { id: projectId } = await store.projects.ensure(TENANT, 'mixed');
+    const client = new pg.Client({ connectionString: uri });
+    await client.connect();
+    try {
+      await client.query(
+        `INSERT INTO feedback (tenant_id, id, project_id, trace_id, run_id, start_time, key, score, value, value_json, comment, source, is_error)
+        SELECT $1, gen_random_uuid(), $2, r.id, r.id, '2026-11-20T10:00:00Z', 'key "' || k % (1 + n % 4),
+          CASE n % 3 WHEN 0 THEN (n % 7) / 7.0 END, CASE n % 2 WHEN 0 THEN 'la"b\\el ' || repeat('é', (n % 150)::int) END,
+          CASE n % 2 WHEN 0 THEN '"la"' ELSE CASE n % 5 WHEN 0 THEN '{"a":1}' END END,
+          CASE n % 5 WHEN 1 THEN repeat('c"', (n % 150)::int) END, CASE n % 11 WHEN 1 THEN NULL ELSE 'api' END,
+          CASE n % 4 WHEN 1 THEN true WHEN 2 THEN false END
+        FROM unnest($3::uuid[]) WITH ORDINALITY r(id, n), generate_series(1, 3) k WHERE k <= 1 + n % 3`,
+        [TENANT, projectId, runs],
+      );
+      const { rows } = await client.query<{ id: string; stats: string }>(
+        'SELECT id, feedback_stats($1, $2, id, id) AS stats FROM unnest($3::uuid[]) r(id)',
+        [TENANT, projectId, runs],
+      );
+      const stats = rows.map(({ id, stats }) => [id.replaceAll('-', ''), JSON.parse(stats) as unknown]);
+      expect(await exported(projectId)).toEqual(Object.fromEntries(stats));
+    } finally {
+      await client.end();
+    }
+  });
+
   it('finds feedback by its indexes', async () => {
     const client = new pg.Client({ connectionString: uri });
     await client.connect();
