@@ -87,7 +87,7 @@ describe('what is not built yet', () => {
     const answer = await call(method, path, { 'content-type': 'text/csv' });
     expect([answer.status, await answer.json()]).toEqual([
       501,
-      { detail: expect.stringContaining(`${sentence} not supported by this platform yet`) },
+      { detail: expect.stringContaining(`${sentence} not supported by this platform`) },
     ]);
   });
 
