@@ -82,7 +82,7 @@ const CLAUDE_LINE = 'https://platform.claude.com/docs/about-claude/models/whats-
 
 /**
  * List prices of well-known models. A row is here only where documentation states its prices, and where they do not
- * depend on the length of a prompt: such models have no row, and their runs are shown as unmatched.
+ * depend on the length of a prompt: such models have no row, and their runs no cost.
  */
 export const BUILT_IN_ROWS: readonly BuiltInRow[] = Object.freeze([
   claude('fable-5.1', { input: 10, output: 50, cacheRead: 0.25 }),
