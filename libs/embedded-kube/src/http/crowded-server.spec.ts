@@ -67,9 +67,12 @@ function ask(): Promise<number> {
 
 /** Opens as many as there is room for, each again a while after it ended where that costs this process little. */
 async function crowd(dial: () => Socket, isReopened = true): Promise<void> {
+  let begun = 0;
   const keep = (): void => {
     const socket = dial();
     open.add(socket);
+    // handshakes of so many take this process seconds on a busy machine, and are not what is measured
+    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => begun++);
     socket
       .on('error', () => undefined)
       .on('close', () => {
@@ -79,6 +82,7 @@ async function crowd(dial: () => Socket, isReopened = true): Promise<void> {
       .resume();
   };
   for (let index = 0; index < MOST; index++) keep();
+  await waitFor(() => begun >= MOST, { timeoutMs: 40_000, what: 'all connections to be taken' });
   await systemClock.sleep(1_500);
 }
 
@@ -98,7 +102,7 @@ describe('the API server, whose connections are all taken', () => {
     ],
   ])('answers new clients while those that hold them %s', async (title, dial) => {
     await crowd(dial, title === 'begin no handshake');
-    for (let index = 0; index < 10; index++) expect(await ask()).toBeLessThan(3_000);
+    for (let index = 0; index < 10; index++) expect(await ask()).toBeLessThan(4_000); // a handshake may take 10 s
   });
 
   it('keeps a watch while others open connections and send nothing', async () => {
