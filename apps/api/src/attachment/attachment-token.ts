@@ -5,6 +5,8 @@ export interface AttachmentGrant {
   readonly tenantId: string;
   readonly runId: string;
   readonly objectId: string;
+  /** Token of the link by which it was answered: the URL ends with it. */
+  readonly share?: string | undefined;
   /** Milliseconds since 1970. */
   readonly untilMs: number;
 }
@@ -12,33 +14,37 @@ export interface AttachmentGrant {
 const ID_BYTES = 16;
 const TIME_BYTES = 6;
 const GRANT_BYTES = 3 * ID_BYTES + TIME_BYTES;
+const SHARED_BYTES = GRANT_BYTES + ID_BYTES;
 const MAC_BYTES = 32;
-const LENGTH = Math.ceil(((GRANT_BYTES + MAC_BYTES) * 4) / 3);
+const LENGTHS = [GRANT_BYTES, SHARED_BYTES].map((bytes) => Math.ceil(((bytes + MAC_BYTES) * 4) / 3));
 
 function macOf(grant: Buffer, key: Buffer): Buffer {
   return createHmac('sha256', key).update(grant).digest();
 }
 
-/** A token of fixed length for a URL. */
+/** A token for a URL: of one length, and of another for what a link opened. */
 export function signAttachment(grant: AttachmentGrant, key: Buffer): string {
-  const { tenantId, runId, objectId, untilMs } = grant;
-  const bytes = Buffer.alloc(GRANT_BYTES);
+  const { tenantId, runId, objectId, share, untilMs } = grant;
+  const bytes = Buffer.alloc(share === undefined ? GRANT_BYTES : SHARED_BYTES);
   bytes.write([tenantId, runId, objectId].join('').replaceAll('-', ''), 'hex');
   bytes.writeUIntBE(untilMs, 3 * ID_BYTES, TIME_BYTES);
+  if (share !== undefined) bytes.write(share.replaceAll('-', ''), GRANT_BYTES, 'hex');
   return Buffer.concat([bytes, macOf(bytes, key)]).toString('base64url');
 }
 
 /** Undefined for a token that was not signed with this key, or is over. */
 export function verifyAttachment(token: string, key: Buffer, nowMs: number): AttachmentGrant | undefined {
-  if (token.length !== LENGTH) return undefined;
+  if (!LENGTHS.includes(token.length)) return undefined;
   const bytes = Buffer.from(token, 'base64url');
-  if (bytes.length !== GRANT_BYTES + MAC_BYTES) return undefined;
-  const grant = bytes.subarray(0, GRANT_BYTES);
-  if (!timingSafeEqual(bytes.subarray(GRANT_BYTES), macOf(grant, key))) return undefined;
+  const length = bytes.length - MAC_BYTES;
+  if (length !== GRANT_BYTES && length !== SHARED_BYTES) return undefined;
+  const grant = bytes.subarray(0, length);
+  if (!timingSafeEqual(bytes.subarray(length), macOf(grant, key))) return undefined;
   const untilMs = grant.readUIntBE(3 * ID_BYTES, TIME_BYTES);
   if (untilMs < nowMs) return undefined;
   const [tenantId, runId, objectId] = [0, 1, 2].map((at) => uuidAt(grant, at * ID_BYTES));
-  return tenantId && runId && objectId ? { tenantId, runId, objectId, untilMs } : undefined;
+  const share = length === SHARED_BYTES ? uuidAt(grant, GRANT_BYTES) : undefined;
+  return tenantId && runId && objectId ? { tenantId, runId, objectId, share, untilMs } : undefined;
 }
 
 function uuidAt(bytes: Buffer, at: number): string {

@@ -19,6 +19,17 @@ const VALID_MS = 3_600_000;
 /** Of one reference in memory and in the answer. */
 const BYTES_EACH = 1_500;
 
+/** For whom URLs are made. */
+export interface Reader {
+  readonly caller: { readonly tenantId: string };
+  /** Token of the link by which the runs are read: the URLs end with it. */
+  readonly share?: string | undefined;
+  /** The host that the caller asked; the URLs lead there unless the settings say otherwise. */
+  readonly host: string | undefined;
+  /** Told how many bytes more are held. */
+  readonly hold: (bytes: number) => void;
+}
+
 export interface UrlParts {
   /** Undefined where none is configured: no run has attachments then. */
   readonly store: AttachmentStore | undefined;
@@ -32,16 +43,10 @@ export interface UrlParts {
 export class AttachmentUrls {
   constructor(private readonly parts: UrlParts) {}
 
-  /**
-   * @param host that the caller asked; the URLs lead there unless the settings say otherwise
-   * @param hold told how many bytes they take
-   * @returns by the id of the run
-   */
+  /** @returns by the id of the run */
   async of(
-    tenantId: string,
+    { caller: { tenantId }, share, host, hold }: Reader,
     runs: readonly StoredRun[],
-    host: string | undefined,
-    hold: (bytes: number) => void,
   ): Promise<ReadonlyMap<string, AttachmentLinks>> {
     const { store, table, clock } = this.parts;
     if (!store || runs.length === 0) return new Map();
@@ -53,7 +58,7 @@ export class AttachmentUrls {
     const origin = originOf(this.parts.publicUrl, host);
     const untilMs = clock.now().getTime() + VALID_MS;
     const urlOf = ({ runId, objectId, contentType }: StoredAttachment): AttachmentUrl => ({
-      presigned_url: `${origin}/attachments/${signAttachment({ tenantId, runId, objectId, untilMs }, store.urlKey)}`,
+      presigned_url: `${origin}/attachments/${signAttachment({ tenantId, runId, objectId, share, untilMs }, store.urlKey)}`,
       s3_url: store.keyOf(tenantId, objectId),
       mime_type: contentType,
     });

@@ -165,6 +165,27 @@ describe('the JavaScript client', () => {
   });
 });
 
+describe('an attachment of a shared trace', () => {
+  it('opens by the link until sharing ends', async () => {
+    const id = randomUUID();
+    await send([runPart(id), [`attachment.${id}.a`, 'shared', 'text/plain']]);
+    const { share_token: token } = (await tenant.call('PUT', `/runs/${id}/share`, {})).json as {
+      share_token: string;
+    };
+    const shared = await fetch(`${api.url}/public/${token}/run`);
+    const { s3_urls: urls } = (await shared.json()) as { s3_urls: Record<string, { presigned_url: string }> };
+    const byLink = urls['attachment.a']?.presigned_url ?? '';
+    const byKey = await urlOf(id, 'a');
+    expect(await fetched(byLink)).toEqual(Buffer.from('shared'));
+    await tenant.call('DELETE', `/runs/${id}/share`);
+    expect((await fetch(byLink)).status).toBe(404);
+    expect(await fetched(byKey)).toEqual(Buffer.from('shared'));
+    // another link of the same trace does not revive the URLs of the former one
+    await tenant.call('PUT', `/runs/${id}/share`, {});
+    expect((await fetch(byLink)).status).toBe(404);
+  });
+});
+
 (hasPython ? describe : describe.skip)('the Python client', () => {
   it('keeps the bytes of attachments from memory and from a file', async () => {
     const { stdout } = await promisify(execFile)(PYTHON, [ATTACH, api.url, tenant.key], { timeout: 60_000 });

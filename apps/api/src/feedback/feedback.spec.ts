@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'langsmith';
+import pg from 'pg';
 import { waitFor } from '#lib/testing';
 import type { TestAnswer } from '../testdata/running-api.js';
 import { testApi } from '../testdata/test-api.js';
@@ -520,12 +521,64 @@ describe('a presigned token', () => {
       { detail: 'The feedback token does not exist or has expired; ask for another' },
     ]);
     expect((await give(`${api.url}/feedback/tokens/shown-once`)).status).toBe(422);
-    const tries = await Promise.all(
-      Array.from(
-        { length: 150 },
-        async () => (await give(`${api.url}/feedback/tokens/${randomUUID()}`)).status,
-      ),
+  });
+
+  it('works while others guess tokens from the same address', async () => {
+    const run = await sendRun();
+    const [one, other] = [
+      (await sdk().createPresignedFeedbackToken(run.id, 'k')).url,
+      (await sdk().createPresignedFeedbackToken(run.id, 'k')).url,
+    ];
+    const tries = Array.from({ length: 200 }, () => give(`${api.url}/feedback/tokens/${randomUUID()}`));
+    // one bit of a token that exists
+    const forged = one.replace(/.$/, (last) => (parseInt(last, 16) ^ 1).toString(16));
+    const statuses = (await Promise.all([...tries, give(forged)])).map(({ status }) => status);
+    expect([...new Set(statuses)]).toEqual([404]);
+    for (const url of [one, other]) expect((await give(`${url}?score=1`)).status).toBe(200);
+    const upper = one.replace(/[^/]+$/, (token) => token.toUpperCase());
+    expect((await give(`${upper}?score=1`)).status).toBe(200);
+  });
+
+  it('costs no look-up when the platform did not make it', async () => {
+    const run = await sendRun();
+    const { url } = await sdk().createPresignedFeedbackToken(run.id, 'k');
+    expect((await give(url)).status).toBe(200);
+    const db = new pg.Client({ connectionString: api.storeUri });
+    await db.connect();
+    // whoever looks a token up waits for this
+    await db.query('BEGIN; LOCK TABLE feedback_tokens IN ACCESS EXCLUSIVE MODE');
+    expect((await give(`${api.url}/feedback/tokens/${randomUUID()}?score=1`)).status).toBe(404);
+    await db.query('ROLLBACK');
+    await db.end();
+  });
+
+  it('fails beyond 10,000 of a workspace for runs that have not arrived', async () => {
+    const other = await api.workspace();
+    const db = new pg.Client({ connectionString: api.storeUri });
+    await db.connect();
+    await db.query(
+      `INSERT INTO feedback_tokens (tenant_id, id, hash, run_id, key, expires_at, waits)
+      SELECT $1, gen_random_uuid(), sha256(n::text::bytea), gen_random_uuid(), 'k', now() + interval '1 day', true
+      FROM generate_series(1, 9999) n`,
+      [other.tenantId],
     );
-    expect([...new Set(tries)].sort()).toEqual([404, 429]);
+    const run = { id: randomUUID(), name: 'r', run_type: 'chain', start_time: '2026-11-20T00:00:00Z' };
+    const mint = (run_id: string) => other.call('POST', '/feedback/tokens', { run_id, feedback_key: 'k' });
+    expect((await mint(run.id)).status).toBe(200);
+    const refused = await mint(randomUUID());
+    expect([refused.status, refused.json.detail[0]]).toMatchObject([
+      422,
+      {
+        type: 'too_many_tokens',
+        loc: ['body', 'run_id'],
+        msg: expect.stringMatching(/10000 tokens of the workspace are for runs that have not arrived/),
+      },
+    ]);
+    // the run comes: its token waits no more, and one of its own never did
+    expect((await other.call('POST', '/runs', run)).status).toBe(202);
+    expect((await mint(randomUUID())).status).toBe(200);
+    expect((await mint(run.id)).status).toBe(200);
+    expect((await mint(randomUUID())).status).toBe(422);
+    await db.end();
   });
 });

@@ -81,19 +81,15 @@ export class PresignedController {
     @Req() request: FastifyRequest,
   ): Promise<RecordedAnswer> {
     // programs that show links ask for the head of what they lead to
-    if (request.method !== 'HEAD') await this.presigned.record(token, request.socket.remoteAddress, query);
+    if (request.method !== 'HEAD') await this.presigned.record(token, query);
     return RECORDED;
   }
 
   @Post(':token')
   @HttpCode(200)
   @Operation({ summary: 'Stores feedback that is given with a token', answer: RecordedAnswer })
-  async send(
-    @PathId('token') token: string,
-    @Body() body: TokenFeedbackRequest,
-    @Req() request: FastifyRequest,
-  ): Promise<RecordedAnswer> {
-    await this.presigned.record(token, request.socket.remoteAddress, body);
+  async send(@PathId('token') token: string, @Body() body: TokenFeedbackRequest): Promise<RecordedAnswer> {
+    await this.presigned.record(token, body);
     return RECORDED;
   }
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Caller } from '#lib/auth';
 import { PublicError } from '#lib/errors';
-import { TokenBuckets, WrongKeys } from '#lib/http';
+import { TokenBuckets } from '#lib/http';
 import type { Clock } from '#lib/time';
 import { parseInstant } from '#lib/time';
-import type { FeedbackGrant, NewFeedbackToken, TraceStore } from '#lib/trace-store';
+import type { NewFeedbackToken, TraceStore } from '#lib/trace-store';
 import type { Workspaces } from '../tenancy/workspaces.js';
 import { invalid } from '../wire/request-pipe.js';
 import { jsonText } from './read-feedback.js';
@@ -14,9 +14,6 @@ const DEFAULT_SECONDS = 3 * 3600;
 const MOST_SECONDS = 366 * 86_400;
 const MAX_AT_ONCE = 100;
 
-/** Wrong tokens that one address may try in a minute; 122 random bits are not guessed, but each try is a look-up. */
-const WRONG_PER_MINUTE = 60;
-const CHANCES_PER_SECOND = 20;
 /** Uses of one token: a person clicks, a script does not. */
 const USES = { capacity: 30, perSecond: 0.5, most: 10_000 } as const;
 
@@ -28,7 +25,6 @@ export type PresignedContent = Pick<
 
 /** Feedback without a key: tokens that callers hand out, and what comes back with them. */
 export class PresignedFeedback {
-  readonly #wrong: WrongKeys;
   readonly #uses: TokenBuckets;
 
   constructor(
@@ -36,10 +32,6 @@ export class PresignedFeedback {
     private readonly workspaces: Pick<Workspaces, 'has'>,
     private readonly clock: Clock,
   ) {
-    this.#wrong = new WrongKeys({
-      ...{ perMinute: WRONG_PER_MINUTE, chancesPerSecond: CHANCES_PER_SECOND },
-      ...{ called: 'feedback token', clock },
-    });
     this.#uses = new TokenBuckets({ ...USES, clock });
   }
 
@@ -65,16 +57,18 @@ export class PresignedFeedback {
   }
 
   /**
-   * Stores feedback of whoever has the token.
-   * @param address of the connection
+   * Stores feedback of whoever has the token. Only tokens that the platform made are counted and looked up: guesses are
+   * refused by their signature, and slow nobody down.
    * @throws PublicError not_found, too_many, invalid
    */
-  async record(token: string, address: string | undefined, said: PresignedContent): Promise<void> {
+  async record(token: string, said: PresignedContent): Promise<void> {
+    if (!(await this.store.feedbackTokens.isSigned(token))) throw unknown();
     if (!this.#uses.take(token))
       throw new PublicError('too_many', 'This token was used too often; retry later', [], {
         retryAfterSeconds: Math.max(1, Math.ceil(this.#uses.secondsUntilNext(token))),
       });
-    const grant = await this.#find(token, address);
+    const grant = await this.store.feedbackTokens.find(token);
+    if (!grant || !this.workspaces.has(grant.tenantId)) throw unknown();
     const { tenantId, runId, projectId, key, config } = grant;
     const feedback = {
       id: grant.feedbackId ?? randomUUID(),
@@ -90,17 +84,6 @@ export class PresignedFeedback {
     };
     const own = projectId === undefined ? undefined : { id: projectId, name: 'its own' };
     await this.store.feedback.create(tenantId, feedback, own);
-  }
-
-  async #find(token: string, address: string | undefined): Promise<FeedbackGrant> {
-    const attempt = this.#wrong.begin(address, token);
-    const grant = await this.store.feedbackTokens.find(token);
-    if (!grant || !this.workspaces.has(grant.tenantId))
-      throw attempt.wrong(
-        new PublicError('not_found', 'The feedback token does not exist or has expired; ask for another'),
-      );
-    attempt.good();
-    return grant;
   }
 
   #tokenOf(request: TokenRequest, place: readonly (string | number)[]): NewFeedbackToken {
@@ -133,6 +116,10 @@ export class PresignedFeedback {
     const instant = parseInstant(text, { zone: 'optional' }) ?? 0n;
     return Number(instant) / 1e6 - this.clock.now().getTime() / 1000;
   }
+}
+
+function unknown(): PublicError {
+  return new PublicError('not_found', 'The feedback token does not exist or has expired; ask for another');
 }
 
 function secondsIn(period: TokenRequest['expires_in']): number {

@@ -2,7 +2,6 @@ import { Body, Controller, Get, Header, Headers, HttpCode, Post, Query, Res } fr
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import { PublicError } from '#lib/errors';
-import type { SharedTrace } from '#lib/trace-store';
 import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import { PAGE_HEADERS } from '../page/page-document.js';
 import { PAGE_BYTES, PAGE_FIELDS, PAGE_RUNS, renderTracePage } from '../page/trace-page.js';
@@ -46,7 +45,7 @@ export class PublicController {
     @Headers('host') host: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.#sendOne(reply, await this.shared.open(token), host);
+    await this.#sendOne(reply, token, host);
   }
 
   @Get(':share_token/run/:run_id')
@@ -63,7 +62,7 @@ export class PublicController {
     @Headers('host') host: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.#sendOne(reply, await this.shared.open(token), host, runId);
+    await this.#sendOne(reply, token, host, runId);
   }
 
   @Post(':share_token/runs/query')
@@ -86,7 +85,12 @@ export class PublicController {
       const fields = selectedFields(select);
       const asked = { fields, ids: ids ?? undefined, limit: Math.min(limit ?? PAGE, PAGE), cursor };
       const { runs, next } = await this.shared.page(shared, asked, hold);
-      const found = await withAttachments(this.urls, { caller: shared, host, hold }, runs, fields);
+      const found = await withAttachments(
+        this.urls,
+        { caller: shared, share: token, host, hold },
+        runs,
+        fields,
+      );
       const list = found.flatMap((run, at) => [Buffer.from(at === 0 ? '' : ','), renderRun(run, fields)]);
       const cursors = { next: next ? renderCursor(next) : null, prev: null };
       const rest = JSON.stringify({ cursors, search_cursors: null, parsed_query: null });
@@ -124,15 +128,16 @@ export class PublicController {
 
   async #sendOne(
     reply: FastifyReply,
-    shared: SharedTrace,
+    token: string,
     host: string | undefined,
     runId?: string,
   ): Promise<void> {
+    const shared = await this.shared.open(token);
     await this.answers.send(reply, shared.tenantId, async ({ hold }) => {
       const which = runId === undefined ? { isRoot: true } : { ids: [runId] };
       const asked = { fields: RUN_FIELDS, limit: 1, ...which };
       const { runs } = await this.shared.page(shared, asked, hold);
-      const reader = { caller: shared, host, hold };
+      const reader = { caller: shared, share: token, host, hold };
       const [run] = await withAttachments(this.urls, reader, runs, RUN_FIELDS);
       if (!run) throw new PublicError('not_found', UNKNOWN);
       return renderRun(run, RUN_FIELDS);

@@ -106,7 +106,10 @@ export class SelectedPublicController {
     await this.answers.send(reply, caller.tenantId, async ({ hold }) => {
       const { runs } = await this.shared.page(caller, { fields, ids: [runId], limit: 1 }, hold);
       if (runs.length === 0) throw new PublicError('not_found', UNKNOWN);
-      return rendered(await withAttachments(this.urls, { caller, host, hold }, runs, fields), fields);
+      return rendered(
+        await withAttachments(this.urls, { caller, share: token, host, hold }, runs, fields),
+        fields,
+      );
     });
   }
 
@@ -128,7 +131,7 @@ export class SelectedPublicController {
     const caller = await this.shared.open(token);
     const fields = fieldsOfSelects(selects);
     await this.answers.send(reply, caller.tenantId, async (account) => {
-      const reader = { caller, host, hold: account.hold };
+      const reader = { caller, share: token, host, hold: account.hold };
       const page = (cursor?: string) =>
         this.shared.page(caller, { fields, limit: PAGE, cursor }, account.hold);
       return allRuns(page, account, fields, (runs) => withAttachments(this.urls, reader, runs, fields));

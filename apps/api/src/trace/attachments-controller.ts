@@ -28,7 +28,7 @@ export class AttachmentsController {
 
   constructor(
     @Inject(ATTACHMENT_STORE) private readonly attachments: AttachmentStore | undefined,
-    @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'attachments'>,
+    @Inject(TRACE_STORE) private readonly store: Pick<TraceStore, 'attachments' | 'shares'>,
     @Inject(CLOCK) private readonly clock: Pick<Clock, 'now'>,
     private readonly answers: AnswerBudget,
   ) {}
@@ -51,11 +51,13 @@ export class AttachmentsController {
     const { attachments, clock } = this;
     const grant = attachments && verifyAttachment(token, attachments.urlKey, clock.now().getTime());
     if (!attachments || !grant) throw new PublicError('not_found', GONE);
-    const { tenantId, runId, objectId } = grant;
+    const { tenantId, runId, objectId, share } = grant;
     const leaving = this.#enter(reply, tenantId);
     try {
       await this.answers.send(reply, tenantId, async ({ hold }) => {
         hold(HELD_BYTES);
+        if (share !== undefined && !(await this.store.shares.open(share)))
+          throw new PublicError('not_found', GONE);
         const found = await this.store.attachments.find(tenantId, runId, objectId);
         if (!found) throw new PublicError('not_found', GONE);
         const isHead = request.method === 'HEAD';

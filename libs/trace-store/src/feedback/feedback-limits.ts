@@ -6,6 +6,8 @@ export const FEEDBACK_LIMITS = Object.freeze({
   waiting: 10_000,
   /** Of a run, that may be used. */
   tokens: 100,
+  /** Of a tenant, that may be used for runs that have not arrived. */
+  tokensWaiting: 10_000,
   /** Beyond it a sum of squares could leave the numbers. */
   score: 1e15,
 });

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { PublicError } from '#lib/errors';
 import { inTransaction, type Connection, type Pool, type Queryable } from '#lib/postgres';
 import { FEEDBACK_LIMITS } from './feedback-limits.js';
+import { isSignedToken, makeToken } from './signed-token.js';
 import type {
   FeedbackGrant,
   FeedbackTokens,
@@ -16,9 +17,16 @@ function hashOf(token: string): Buffer {
   return createHash('sha256').update(token.toLowerCase()).digest();
 }
 
-/** The table `feedback_tokens`. A token has 122 random bits: its hash needs no salt. */
+/** The table `feedback_tokens`. A token is 122 bits that nobody guesses: its hash needs no salt. */
 export class FeedbackTokenTable implements FeedbackTokens {
+  /** Read once; a failure is not kept. */
+  #key: Promise<Buffer> | undefined;
+
   constructor(private readonly pool: Pool) {}
+
+  async isSigned(token: string): Promise<boolean> {
+    return isSignedToken(token, await this.#signingKey());
+  }
 
   async mint(
     tenantId: string,
@@ -26,13 +34,15 @@ export class FeedbackTokenTable implements FeedbackTokens {
     onlyProject?: string,
   ): Promise<readonly MintedFeedbackToken[]> {
     if (tokens.length === 0) return [];
-    const minted = tokens.map((token) => ({ ...token, id: randomUUID(), token: randomUUID() }));
+    const signingKey = await this.#signingKey();
+    const minted = tokens.map((token) => ({ ...token, id: randomUUID(), token: makeToken(signingKey) }));
     const ends = await inTransaction(this.pool, async (client) => {
       await checkRoom(client, tenantId, tokens);
+      const arrived = await requireWaitingRoom(client, tenantId, tokens);
       const { rows } = await client.query<{ id: string; expires_at: Date }>(
-        `INSERT INTO feedback_tokens (tenant_id, id, hash, run_id, project_id, key, config, feedback_id, expires_at)
+        `INSERT INTO feedback_tokens (tenant_id, id, hash, run_id, project_id, key, config, feedback_id, expires_at, waits)
         SELECT $1, t.id, t.hash, t.run_id, $2, t.key, t.config, t.feedback_id,
-          clock_timestamp() + t.seconds * interval '1 second'
+          clock_timestamp() + t.seconds * interval '1 second', NOT t.run_id = ANY ($10::uuid[])
         FROM unnest($3::uuid[], $4::bytea[], $5::uuid[], $6::text[], $7::text[], $8::uuid[], $9::float8[])
           AS t(id, hash, run_id, key, config, feedback_id, seconds)
         RETURNING id, expires_at`,
@@ -46,6 +56,7 @@ export class FeedbackTokenTable implements FeedbackTokens {
           minted.map(({ config }) => config ?? null),
           minted.map(({ feedbackId }) => feedbackId ?? null),
           minted.map(({ seconds }) => seconds),
+          [...arrived],
         ],
       );
       return new Map(rows.map((row) => [row.id, row.expires_at]));
@@ -72,6 +83,7 @@ export class FeedbackTokenTable implements FeedbackTokens {
   }
 
   async find(token: string): Promise<FeedbackGrant | undefined> {
+    if (!(await this.isSigned(token))) return undefined;
     const { rows } = await this.pool.query<{
       tenant_id: string;
       run_id: string;
@@ -96,6 +108,65 @@ export class FeedbackTokenTable implements FeedbackTokens {
       }
     );
   }
+
+  #signingKey(): Promise<Buffer> {
+    this.#key ??= readSigningKey(this.pool).catch((error: unknown) => {
+      this.#key = undefined;
+      throw error;
+    });
+    return this.#key;
+  }
+}
+
+async function readSigningKey(db: Queryable): Promise<Buffer> {
+  const { rows } = await db.query<{ key: Buffer }>(
+    `SELECT key FROM signing_keys WHERE name = 'feedback tokens'`,
+  );
+  const key = rows[0]?.key;
+  if (key) return key;
+  throw new Error(
+    'reading the key of feedback tokens failed: signing_keys has no row of this name; restore the table',
+  );
+}
+
+/**
+ * Counts tokens for runs that have not arrived, under the lock of `checkRoom`. Those whose runs came meanwhile are looked
+ * for only where room is short.
+ * @returns runs of these tokens that have arrived
+ * @throws PublicError invalid
+ */
+async function requireWaitingRoom(
+  client: Connection,
+  tenantId: string,
+  tokens: readonly NewFeedbackToken[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await client.query<{ id: string }>(
+    'SELECT DISTINCT id FROM run_keys WHERE tenant_id = $1 AND id = ANY ($2::uuid[])',
+    [tenantId, tokens.map(({ runId }) => runId)],
+  );
+  const arrived = new Set(rows.map(({ id }) => id));
+  const waiting = tokens.filter(({ runId }) => !arrived.has(runId));
+  const [first] = waiting;
+  if (!first) return arrived;
+  const most = FEEDBACK_LIMITS.tokensWaiting;
+  const isFull = async (): Promise<boolean> => {
+    const { rows: counted } = await client.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM (
+        SELECT FROM feedback_tokens WHERE tenant_id = $1 AND waits AND expires_at > clock_timestamp() LIMIT ${most}
+      ) w`,
+      [tenantId],
+    );
+    return (counted[0]?.count ?? 0) + waiting.length > most;
+  };
+  if (!(await isFull())) return arrived;
+  await client.query(
+    `UPDATE feedback_tokens t SET waits = false WHERE tenant_id = $1 AND waits
+      AND EXISTS (SELECT FROM run_keys k WHERE k.tenant_id = $1 AND k.id = t.run_id)`,
+    [tenantId],
+  );
+  if (!(await isFull())) return arrived;
+  const msg = `creating a token failed: ${most} tokens of the workspace are for runs that have not arrived, which is the most; send the runs first, or let tokens expire`;
+  throw new PublicError('invalid', msg, [{ loc: [...first.place, 'run_id'], msg, type: 'too_many_tokens' }]);
 }
 
 /** Tokens of one tenant are counted one request after another. */

@@ -29,11 +29,11 @@ export interface FeedbackGrant {
   readonly feedbackId: string | undefined;
 }
 
-/** Tokens are stored as hashes. */
+/** Tokens are signed, and stored as hashes. */
 export interface FeedbackTokens {
   /**
    * @param onlyProject the one project whose runs the tokens are for
-   * @throws PublicError invalid when a run has too many
+   * @throws PublicError invalid when a run has too many, or the tenant for runs that have not arrived
    */
   mint(
     tenantId: string,
@@ -47,6 +47,11 @@ export interface FeedbackTokens {
     page: { readonly limit: number; readonly offset: number },
     onlyProject?: string,
   ): Promise<readonly Omit<MintedFeedbackToken, 'token'>[]>;
+  /**
+   * Whether any store of this database made the token; what became of it is not looked up.
+   * @param token a UUID
+   */
+  isSigned(token: string): Promise<boolean>;
   /** What a token allows; undefined for one that does not exist or has ended. */
   find(token: string): Promise<FeedbackGrant | undefined>;
 }

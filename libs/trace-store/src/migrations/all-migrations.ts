@@ -15,6 +15,7 @@ import { projectDeletions } from './project-deletions.js';
 import { runKeysByTrace, traceErasures } from './trace-erasures.js';
 import { traceShares } from './trace-shares.js';
 import { shortlivedRuns, traceRetention } from './trace-retention.js';
+import { signedFeedbackTokens } from './signed-feedback-tokens.js';
 import { traceTables } from './trace-tables.js';
 import { unplacedRuns } from './unplaced-runs.js';
 import { waitingByProject } from './waiting-by-project.js';
@@ -53,5 +54,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     modelPrices,
     waitingByProject,
     runPrices,
+    signedFeedbackTokens,
   ];
 }
