@@ -322,6 +322,41 @@ describe('GET /feedback', () => {
   });
 });
 
+describe('extend_trace_retention', () => {
+  const tierOf = async (run: SentRun) => (await tenant.call('GET', `/runs/${run.id}`)).json.trace_tier;
+  const brief = (more: object = {}) => sendRun({ trace_tier: 'shortlived', ...more });
+
+  it('makes the trace of a run longlived unless it is false', async () => {
+    const [kept, other, left] = [await brief(), await brief(), await brief()];
+    const child = await brief({ trace_id: kept.id, parent_run_id: kept.id });
+    await sdk().createFeedback(child.id, 'k', { score: 1 });
+    expect((await judge({ run_id: other.id, key: 'k', extend_trace_retention: true })).status).toBe(200);
+    await sdk().createFeedback({ runId: left.id, key: 'k', extendTraceRetention: false } as never);
+    expect([await tierOf(kept), await tierOf(child), await tierOf(other), await tierOf(left)]).toEqual([
+      ...['longlived', 'longlived', 'longlived', 'shortlived'],
+    ]);
+  });
+
+  it('has its effect when the run comes after the feedback, and in parts of a batch', async () => {
+    const [late, left] = [randomUUID(), randomUUID()];
+    await judge({ run_id: late, key: 'k' });
+    await judge({ run_id: left, key: 'k', extend_trace_retention: false });
+    expect(await tierOf(await brief({ id: late, trace_id: late }))).toBe('longlived');
+    expect(await tierOf(await brief({ id: left, trace_id: left }))).toBe('shortlived');
+    const run = await brief();
+    const id = randomUUID();
+    const part = JSON.stringify({ id, run_id: run.id, trace_id: run.id, key: 'k' });
+    const body = `--XX\r\nContent-Disposition: form-data; name="feedback.${id}"\r\nContent-Type: application/json\r\n\r\n${part}\r\n--XX--\r\n`;
+    const answer = await fetch(`${api.url}/runs/multipart`, {
+      method: 'POST',
+      headers: { 'x-api-key': tenant.key, 'content-type': 'multipart/form-data; boundary=XX' },
+      body,
+    });
+    expect(answer.status).toBe(202);
+    expect(await tierOf(run)).toBe('longlived');
+  });
+});
+
 describe('feedback_stats', () => {
   const stats = (more: object) => ({
     ...{ n: 0, avg: null, stdev: null, min: null, max: null, errors: 0 },

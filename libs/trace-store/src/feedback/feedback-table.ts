@@ -11,6 +11,7 @@ import type {
 } from './feedback.js';
 import { FEEDBACK_COLUMNS, readFeedback, storedScore, wordOf } from './feedback-row.js';
 import { joinFeedback } from './join-feedback.js';
+import { upgradeTraces } from '../retention/upgrade-trace.js';
 import { storeFeedback } from './store-feedback.js';
 
 /** Of a list: a tenant may have any number. */
@@ -31,11 +32,12 @@ export class FeedbackTable implements Feedbacks {
   ) {}
 
   async create(tenantId: string, feedback: NewFeedback, own?: OwnedProject): Promise<StoredFeedback> {
-    const { stored, refused, awaited } = await inTransaction(
+    const { stored, refused, awaited, extended } = await inTransaction(
       this.pool,
       (client) => storeFeedback(client, { tenantId, own }, [feedback]),
       `BEGIN; SELECT pg_advisory_xact_lock_shared(${this.erasureLock(tenantId)})`,
     );
+    await upgradeTraces(this.pool, tenantId, extended);
     await joinFeedback(this.pool, tenantId, awaited);
     const [one] = stored;
     if (one) return one;

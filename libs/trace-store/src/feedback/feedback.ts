@@ -13,7 +13,7 @@ export interface FeedbackContent {
   readonly config: string | undefined;
   readonly extra: string | undefined;
   readonly isError: boolean | undefined;
-  /** Kept and answered; it has no effect here. */
+  /** Whether it makes the trace of its run longlived; unless false it does. */
   readonly extendsRetention: boolean | undefined;
   readonly comparativeExperimentId: string | undefined;
   readonly feedbackGroupId: string | undefined;

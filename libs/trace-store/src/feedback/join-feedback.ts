@@ -1,4 +1,5 @@
-import { type Queryable } from '#lib/postgres';
+import type { Pool, Queryable } from '#lib/postgres';
+import { upgradeTraces } from '../retention/upgrade-trace.js';
 import { LONGEST_FEEDBACK_WAIT } from './feedback-limits.js';
 
 const AT_ONCE = 1_000;
@@ -16,25 +17,44 @@ function join(which: string): string {
       WHERE f.waits_since IS NOT NULL AND ${which}
       ORDER BY k.id, k.trace_id LIMIT ${AT_ONCE} FOR KEY SHARE OF k
     ) k
-    WHERE f.tenant_id = k.tenant_id AND f.id = k.feedback_id AND f.waits_since IS NOT NULL`;
+    WHERE f.tenant_id = k.tenant_id AND f.id = k.feedback_id AND f.waits_since IS NOT NULL
+    RETURNING f.tenant_id, f.trace_id, f.extends_retention`;
 }
 
 const JOIN_RUNS = join('f.tenant_id = $1 AND f.run_id = ANY ($2::uuid[])');
 const JOIN_ANY = join('TRUE');
 
-/** Gives feedback that waits for these runs their places, if they have come. To be called after the commit that stored either. */
-export async function joinFeedback(
-  db: Queryable,
-  tenantId: string,
-  runIds: readonly string[],
-): Promise<void> {
-  if (runIds.length === 0) return;
-  while ((await db.query(JOIN_RUNS, [tenantId, runIds])).rowCount === AT_ONCE);
+interface Joined {
+  readonly tenant_id: string;
+  readonly trace_id: string;
+  readonly extends_retention: boolean | null;
+}
+
+/**
+ * Gives feedback that waits for these runs their places, if they have come, and their traces the tier that feedback means.
+ * To be called after the commit that stored either.
+ */
+export async function joinFeedback(pool: Pool, tenantId: string, runIds: readonly string[]): Promise<void> {
+  if (runIds.length > 0) await joinAll(pool, JOIN_RUNS, [tenantId, runIds]);
 }
 
 /** The same for all tenants: what processes left that ended before they looked. */
-export async function joinMissedFeedback(db: Queryable): Promise<void> {
-  while ((await db.query(JOIN_ANY)).rowCount === AT_ONCE);
+export async function joinMissedFeedback(pool: Pool): Promise<void> {
+  await joinAll(pool, JOIN_ANY, []);
+}
+
+async function joinAll(pool: Pool, statement: string, values: readonly unknown[]): Promise<void> {
+  for (;;) {
+    const { rows } = await pool.query<Joined>(statement, [...values]);
+    const extending = rows.filter((row) => row.extends_retention !== false);
+    for (const [tenantId, some] of Map.groupBy(extending, (row) => row.tenant_id))
+      await upgradeTraces(
+        pool,
+        tenantId,
+        some.map((row) => row.trace_id),
+      );
+    if (rows.length < AT_ONCE) return;
+  }
 }
 
 /** Feedback that waited too long. */

@@ -19,6 +19,8 @@ export interface FeedbackOutcome {
   readonly erased: readonly NewFeedback[];
   /** Runs that feedback waits for now: after the commit it is to be looked whether they have come. */
   readonly awaited: readonly string[];
+  /** Traces that feedback makes longlived: after the commit they are to be upgraded. */
+  readonly extended: readonly string[];
 }
 
 /** Where feedback belongs. */
@@ -35,7 +37,7 @@ type Placed = readonly [feedback: NewFeedback, target: Target];
 /** Any number that no other lock of this database begins with. */
 const WAITING_LOCK = 7_214_013;
 
-const NOTHING: FeedbackOutcome = { stored: [], refused: [], erased: [], awaited: [] };
+const NOTHING: FeedbackOutcome = { stored: [], refused: [], erased: [], awaited: [], extended: [] };
 
 /**
  * Stores feedback in the transaction of the caller, who holds the tenant's lock of erasures. Feedback that has an id that
@@ -62,7 +64,10 @@ export async function storeFeedback(
   const awaited = placed.flatMap(([{ id, runId }, { waits }]) =>
     waits && runId !== undefined && ids.has(id) ? [runId] : [],
   );
-  return { stored, ...collected.found, awaited: [...new Set(awaited)] };
+  const extended = placed.flatMap(([{ id, extendsRetention }, { traceId }]) =>
+    traceId !== undefined && extendsRetention !== false && ids.has(id) ? [traceId] : [],
+  );
+  return { stored, ...collected.found, awaited: [...new Set(awaited)], extended };
 }
 
 /** What is not stored. */

@@ -14,6 +14,7 @@ import { resultOf, type Unstored } from './request-result.js';
 import { RunChanger, type Sender } from './run-changer.js';
 import { RunPlacer } from '../placement/run-placer.js';
 import { addUnplaced } from '../placement/unplaced-runs.js';
+import { upgradeTraces } from '../retention/upgrade-trace.js';
 import { storeFeedback } from '../feedback/store-feedback.js';
 import type { PayloadStore } from '../run/payload-store.js';
 import { DEFAULT_PROJECT, type ProjectDirectory } from '../project/project-directory.js';
@@ -180,6 +181,7 @@ export class Ingestion {
       return { ...opening, dayless, ...outcome };
     });
     this.options.stored();
+    await upgradeTraces(this.pool, tenantId, written.feedback.extended);
     const meeting = [...written.meeting, ...written.feedback.awaited];
     const met = await lookUpMet(this.pool, tenantId, meeting, written.made);
     await this.#changer.settle(this.pool, tenantId, met);

@@ -141,8 +141,11 @@ describe('retention', () => {
           if (isUpgraded) upgraded.push(root.id);
           const isLong = tier === 'longlived' || isUpgraded;
           for (const run of [root, ...children, ...after]) {
-            // the root says of a late run that its trace was upgraded, as long as it is there
-            const isSaid = tier === 'longlived' || !after.includes(run) || ageOf(root) < long;
+            // a run that was there says of a late one that its trace was upgraded, as long as it is stored
+            const isSaid =
+              tier === 'longlived' ||
+              !after.includes(run) ||
+              [root, ...children].some((one) => ageOf(one) < long);
             const bound = Math.min(long, isLong && isSaid ? Infinity : (one.shortlivedDays ?? Infinity));
             if (ageOf(run) < bound) kept.push(run.id);
           }
@@ -156,6 +159,36 @@ describe('retention', () => {
       }
     },
   );
+
+  it('keeps a trace whose id is no run of it, whatever comes after its upgrade', async () => {
+    const [tenant, trace_id] = [randomUUID(), randomUUID()];
+    const child = runOf(20, { trace_id, trace_tier: 'shortlived' });
+    await post(tenant, child);
+    expect(await store.retention.upgrade(tenant, trace_id)).toBe(true);
+    const root = runOf(21, { trace_id, trace_tier: 'shortlived' });
+    await post(tenant, root, runOf(22, { trace_tier: 'shortlived' }));
+    await store.retention.set(tenant, { shortlivedDays: 14 });
+    await store.tidy();
+    expect(await idsOf(tenant)).toEqual([root.id, child.id].sort());
+  });
+
+  it('keeps a trace with feedback whose process ended before it upgraded the trace', async () => {
+    const tenant = randomUUID();
+    const [kept, gone] = [runOf(20, { trace_tier: 'shortlived' }), runOf(20, { trace_tier: 'shortlived' })];
+    await post(tenant, kept, gone);
+    for (const [run, extends_retention] of [
+      [kept, null],
+      [gone, false],
+    ] as const)
+      await client.query(
+        `INSERT INTO feedback (tenant_id, id, run_id, key, extends_retention, project_id, trace_id, start_time)
+        SELECT tenant_id, gen_random_uuid(), id, 'k', $2, project_id, trace_id, start_time FROM run_keys WHERE id = $1`,
+        [run.id, extends_retention],
+      );
+    await store.retention.set(tenant, { shortlivedDays: 14 });
+    await store.tidy();
+    expect(await idsOf(tenant)).toEqual([kept.id]);
+  });
 
   it('removes an expired child with its shortlived root though the root is younger', async () => {
     const tenant = randomUUID();

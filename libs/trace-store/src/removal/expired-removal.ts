@@ -133,7 +133,9 @@ async function lockExpired(
 }
 
 /**
- * Gives shortlived runs of longlived traces the tier of their trace: they arrived after it was upgraded.
+ * Gives shortlived runs of longlived traces the tier of their trace: they arrived after it was upgraded. A trace is
+ * longlived by any run of it, since what its root is called is not known from its id, and the root of a trace of
+ * OpenTelemetry comes last; and by feedback whose process ended before it upgraded the trace.
  * @returns which of the runs are longlived now, by their place in the list
  */
 async function keepOfLongTraces(
@@ -146,12 +148,17 @@ async function keepOfLongTraces(
       SELECT * FROM unnest($4::uuid[], $5::timestamptz[], $6::uuid[], $7::uuid[]) WITH ORDINALITY
         AS k(project_id, start_time, id, trace_id, at)
     ), long AS MATERIALIZED (
-      SELECT DISTINCT t.trace_id FROM (SELECT DISTINCT trace_id FROM given) t
-      JOIN run_keys k ON k.tenant_id = $1 AND k.id = t.trace_id AND k.trace_id = t.trace_id
-      CROSS JOIN LATERAL (
-        SELECT trace_tier FROM runs r WHERE r.tenant_id = $1 AND r.project_id = k.project_id
-          AND r.start_time = k.start_time AND r.id = k.id AND r.trace_id = k.trace_id LIMIT 1
-      ) root WHERE root.trace_tier <> 'shortlived'
+      SELECT t.trace_id FROM (SELECT DISTINCT trace_id FROM given) t WHERE EXISTS (
+        SELECT FROM run_keys k WHERE k.tenant_id = $1 AND k.trace_id = t.trace_id AND (
+          EXISTS (
+            SELECT FROM runs r WHERE r.tenant_id = $1 AND r.project_id = k.project_id AND r.start_time = k.start_time
+              AND r.id = k.id AND r.trace_id = k.trace_id AND r.trace_tier <> 'shortlived'
+          ) OR EXISTS (
+            SELECT FROM feedback f WHERE f.tenant_id = $1 AND f.run_id = k.id AND f.trace_id = k.trace_id
+              AND f.extends_retention IS DISTINCT FROM false
+          )
+        )
+      )
     ), upgraded AS (
       UPDATE runs r SET trace_tier = 'longlived', changed_in = pg_current_xact_id() FROM given g
       WHERE r.tenant_id = $1 AND r.start_time >= $2 AND r.start_time <= $3 AND r.project_id = g.project_id

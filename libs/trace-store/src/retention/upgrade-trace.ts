@@ -3,7 +3,7 @@ import { formatInstant } from '#lib/time';
 import { findPlaces } from '../run/run-keys.js';
 import { timeBounds } from '../run/run-place.js';
 
-/** Runs that get the tier at once. The root is among them: it decides, and the others follow when they would expire. */
+/** Runs that get the tier at once: a trace is kept as long as any of them says, and the others follow when they would expire. */
 const AT_ONCE = 1_000;
 
 /**
@@ -13,7 +13,7 @@ const AT_ONCE = 1_000;
 export async function upgradeTrace(pool: Pool, tenantId: string, traceId: string): Promise<boolean> {
   return inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ id: string }>(
-      `SELECT id FROM run_keys WHERE tenant_id = $1 AND trace_id = $2 ORDER BY id <> $2, id LIMIT ${AT_ONCE}`,
+      `SELECT id FROM run_keys WHERE tenant_id = $1 AND trace_id = $2 ORDER BY id LIMIT ${AT_ONCE}`,
       [tenantId, traceId],
     );
     // an update that reads its run now would write the former tier again
@@ -41,4 +41,21 @@ export async function upgradeTrace(pool: Pool, tenantId: string, traceId: string
     );
     return true;
   });
+}
+
+/** Makes those of these traces longlived that have shortlived runs. */
+export async function upgradeTraces(pool: Pool, tenantId: string, traceIds: Iterable<string>): Promise<void> {
+  const all = [...new Set(traceIds)];
+  if (all.length === 0) return;
+  const { rows } = await pool.query<{ id: string }>(
+    `SELECT t.id FROM unnest($2::uuid[]) AS t(id) WHERE EXISTS (
+      SELECT FROM (SELECT * FROM run_keys WHERE tenant_id = $1 AND trace_id = t.id LIMIT ${AT_ONCE}) k
+      CROSS JOIN LATERAL (
+        SELECT FROM runs r WHERE r.tenant_id = $1 AND r.project_id = k.project_id AND r.start_time = k.start_time
+          AND r.id = k.id AND r.trace_id = k.trace_id AND r.trace_tier = 'shortlived' LIMIT 1
+      ) s
+    )`,
+    [tenantId, all],
+  );
+  for (const { id } of rows) await upgradeTrace(pool, tenantId, id);
 }
