@@ -24,6 +24,7 @@ const REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'PUT /datasets/{dataset_id}/splits': {
     bodies: ({ ids }) => [{ split_name: 'attack', examples: [ids.example_id] }],
   },
+  'POST /datasets/{dataset_id}/runs': { bodies: ({ ids }) => [{ session_ids: [ids.experiment_id] }] },
   'GET /examples': { query: ({ ids }) => `id=${ids.example_id}&${AS_OF}` },
   'DELETE /examples': { query: ({ ids }) => `example_ids=${ids.deleted_example_id}` },
   'GET /examples/{example_id}': { query: AS_OF },

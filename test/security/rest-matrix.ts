@@ -70,6 +70,7 @@ const OWN_VIEW = [
   '/runs/{patched_run_id}',
   '/feedback/{feedback_id}',
   '/feedback/{posted_feedback_id}',
+  '/feedback-configs',
   '/datasets/{dataset_id}/versions',
   '/examples/{example_id}',
   '/api/v1/api-key?include_revoked=true',

@@ -103,6 +103,7 @@ const JUDGE: RouteRequest = {
   ],
   tells: ['posted_feedback_id', 'patched_run_id', 'session_id'],
 };
+const FEEDBACK_CONFIG = { feedback_key: 'attack', feedback_config: { type: 'freeform' } };
 const CHANGE_JUDGEMENT: RouteRequest = { bodies: () => [{ score: 0, comment: 'attack' }] };
 // by the ids of runs it finds what the attacker says of them itself
 const JUDGEMENTS: RouteRequest = { query: ({ ids }) => `session=${ids.session_id}` };
@@ -219,6 +220,17 @@ export const REST_REQUESTS: Readonly<Record<string, RouteRequest>> = {
   'POST /api/v1/feedback/tokens': TOKENS,
   'GET /feedback/tokens': TOKENS_OF_RUN,
   'GET /api/v1/feedback/tokens': TOKENS_OF_RUN,
+  ...Object.fromEntries(
+    ['', '/api/v1'].flatMap((prefix) => [
+      [`GET ${prefix}/feedback-configs`, { query: 'name_contains=kept' }],
+      [`POST ${prefix}/feedback-configs`, { bodies: () => [FEEDBACK_CONFIG] }],
+      [
+        `PATCH ${prefix}/feedback-configs`,
+        { bodies: () => [{ feedback_key: 'kept', is_lower_score_better: true }] },
+      ],
+      [`DELETE ${prefix}/feedback-configs`, { query: 'feedback_key=kept' }],
+    ]),
+  ),
   'GET /feedback/{feedback_id}': NOTHING,
   'GET /api/v1/feedback/{feedback_id}': NOTHING,
   'PATCH /feedback/{feedback_id}': CHANGE_JUDGEMENT,

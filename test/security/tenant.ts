@@ -20,6 +20,7 @@ export interface TenantIds {
   /** A project whose id others try to take. */
   readonly taken_session_id: string;
   readonly dataset_id: string;
+  readonly experiment_id: string;
   readonly example_id: string;
   readonly deleted_example_id: string;
   readonly erased_example_id: string;
@@ -220,6 +221,7 @@ async function useTraces(rest: Rest, project: string, agentRunId: string) {
   const { body } = await rest.get<Body[]>(`/sessions?name=${encodeURIComponent(project)}`);
   const taken = await make(rest, '/sessions', { name: `${project} of old` });
   const dataset = await makeDataset(rest, `${project} examples`);
+  await make(rest, '/feedback-configs', { feedback_key: 'kept', feedback_config: { type: 'freeform' } });
   const price = await make(rest, '/model-price-map', priceOf(`${project} model`));
   return {
     ...ids,
@@ -246,7 +248,11 @@ async function makeDataset(rest: Rest, name: string) {
   const form = new FormData();
   for (const id of Object.values(ids)) form.append(`${id}.inputs`, new Blob(['{"secret": "of the tenant"}']));
   await make(rest, `/v1/platform/datasets/${dataset_id}/examples`, form);
-  return { dataset_id, ...ids };
+  const experiment = await make(rest, '/sessions', {
+    name: `${name} tried`,
+    reference_dataset_id: dataset_id,
+  });
+  return { dataset_id, experiment_id: text(experiment, 'id'), ...ids };
 }
 
 async function exportTraces(rest: Rest, { objectStore }: Credentials, sessionId: string) {

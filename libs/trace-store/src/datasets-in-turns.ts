@@ -41,7 +41,8 @@ type OfTenants<Name extends string> = Readonly<
   Record<Name, (tenantId: string, ...given: never[]) => Promise<unknown>>
 >;
 
-function inTurns<Name extends string, T extends OfTenants<Name>>(
+/** Methods of a part, by turns of their tenants. */
+export function inTurns<Name extends string, T extends OfTenants<Name>>(
   parts: T,
   turns: TenantTurns,
   names: readonly Name[],

@@ -1,5 +1,9 @@
 import type { Pool, Queryable } from '#lib/postgres';
 import type { Attachments } from './attachment/attachments.js';
+import { inTurns } from './datasets-in-turns.js';
+import { FeedbackConfigTable } from './feedback/feedback-config-table.js';
+import { FeedbackTable } from './feedback/feedback-table.js';
+import { FeedbackTokenTable } from './feedback/feedback-token-table.js';
 import type { Feedbacks } from './feedback/feedback.js';
 import type { FeedbackTokens } from './feedback/feedback-tokens.js';
 import type { Ingestion } from './ingestion/ingestion.js';
@@ -110,11 +114,15 @@ export function retentionInTurns(pool: Pool, turns: TenantTurns, changed: () => 
 }
 
 export function feedbackInTurns(
-  feedback: Feedbacks,
-  tokens: FeedbackTokens,
+  pool: Pool,
   turns: TenantTurns,
-): { readonly feedback: Feedbacks; readonly feedbackTokens: FeedbackTokens } {
-  return { feedback: judgementsInTurns(feedback, turns), feedbackTokens: tokensInTurns(tokens, turns) };
+  erasureLock: (tenantId: string) => string,
+): Pick<TraceStore, 'feedback' | 'feedbackTokens' | 'feedbackConfigs'> {
+  return {
+    feedback: judgementsInTurns(new FeedbackTable(pool, erasureLock), turns),
+    feedbackTokens: tokensInTurns(new FeedbackTokenTable(pool), turns),
+    feedbackConfigs: inTurns(new FeedbackConfigTable(pool), turns, ['ensure', 'list', 'update', 'delete']),
+  };
 }
 
 function judgementsInTurns(feedback: Feedbacks, turns: TenantTurns): Feedbacks {

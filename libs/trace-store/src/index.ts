@@ -24,6 +24,7 @@ export type {
   ExportProgressRecord,
 } from './export/export-progress.js';
 export type { ExportRows, ExportSource, ExportWindow } from './export/export-source.js';
+export type { FeedbackConfig } from './feedback/feedback-configs.js';
 export type { FeedbackGrant, NewFeedbackToken } from './feedback/feedback-tokens.js';
 export { FEEDBACK_LIMITS } from './feedback/feedback-limits.js';
 export type { FeedbackChange, FeedbackSearch, NewFeedback, StoredFeedback } from './feedback/feedback.js';

@@ -4,10 +4,8 @@ import { AttachmentTable } from './attachment/attachment-table.js';
 import { tidyAttachments } from './attachment/tidy-attachments.js';
 import { ApiKeyTable } from './key/api-key-table.js';
 import { ControlTables } from './control/control-tables.js';
-import { FeedbackTable } from './feedback/feedback-table.js';
 import { datasetsInTurns } from './datasets-in-turns.js';
 import { removeMarkedDatasets } from './dataset/remove-dataset.js';
-import { FeedbackTokenTable } from './feedback/feedback-token-table.js';
 import { tidyFeedback } from './feedback/tidy-feedback.js';
 import { DayPartitions } from './ingestion/day-partitions.js';
 import { ExportProgressTable } from './export/export-progress-table.js';
@@ -100,7 +98,7 @@ export function openTraceStore(options: TraceStoreOptions): TraceStore {
     migrate: () => migrate(pool, { migrations: allMigrations(control), lock: MIGRATION_LOCK, log, clock }),
     ingest: observedIngestion(ingestion, problems, turns),
     ingestProblems: problemsInTurns(problems, turns),
-    ...feedbackInTurns(new FeedbackTable(pool, erasureLock), new FeedbackTokenTable(pool), turns),
+    ...feedbackInTurns(pool, turns, erasureLock),
     // its old name may be free for another now
     projects: projectsInTurns(projects, turns, {
       changed() {

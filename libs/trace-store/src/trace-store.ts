@@ -11,6 +11,7 @@ import type { Feedbacks } from './feedback/feedback.js';
 import type { Datasets } from './dataset/dataset.js';
 import type { DatasetVersions } from './dataset/dataset-versions.js';
 import type { Examples } from './dataset/example.js';
+import type { FeedbackConfigs } from './feedback/feedback-configs.js';
 import type { FeedbackTokens } from './feedback/feedback-tokens.js';
 import type { Erasures } from './erasure/erasure.js';
 import type { Projects } from './project/project.js';
@@ -79,6 +80,7 @@ export interface TraceStore {
   };
   readonly feedback: Feedbacks;
   readonly feedbackTokens: FeedbackTokens;
+  readonly feedbackConfigs: FeedbackConfigs;
   readonly statistics: Statistics;
   readonly threads: Threads;
   readonly ingestProblems: IngestProblems;

@@ -93,13 +93,6 @@ export const JAVASCRIPT: ClientMethods = {
         createPresignedFeedbackToken: '',
         listPresignedFeedbackTokens: '',
         logEvaluationFeedback: '',
-      },
-    },
-    {
-      area: 'Feedback',
-      outcome: 'refused',
-      feature: 'feedback configurations',
-      methods: {
         createFeedbackConfig: '',
         listFeedbackConfigs: '',
         updateFeedbackConfig: '',

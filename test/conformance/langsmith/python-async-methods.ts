@@ -36,13 +36,6 @@ export const PYTHON_ASYNC: ClientMethods = {
         list_feedback: '',
         create_presigned_feedback_token: '',
         create_feedback_from_token: '',
-      },
-    },
-    {
-      area: 'Feedback',
-      outcome: 'refused',
-      feature: 'feedback configurations',
-      methods: {
         create_feedback_config: '',
         list_feedback_configs: '',
         update_feedback_config: '',

@@ -89,13 +89,6 @@ export const PYTHON: ClientMethods = {
         list_presigned_feedback_tokens: '',
         evaluate_run: '',
         aevaluate_run: '',
-      },
-    },
-    {
-      area: 'Feedback',
-      outcome: 'refused',
-      feature: 'feedback configurations',
-      methods: {
         create_feedback_config: '',
         list_feedback_configs: '',
         update_feedback_config: '',
@@ -145,6 +138,7 @@ export const PYTHON: ClientMethods = {
         evaluate: '',
         aevaluate: '',
         get_test_results: '',
+        get_experiment_results: '',
       },
     },
     {
@@ -152,12 +146,6 @@ export const PYTHON: ClientMethods = {
       outcome: 'refused',
       feature: 'changes of the metadata of many examples',
       methods: { update_dataset_splits: '' },
-    },
-    {
-      area: 'Datasets and examples',
-      outcome: 'refused',
-      feature: 'examples with their runs',
-      methods: { get_experiment_results: '' },
     },
     {
       area: 'Datasets and examples',

@@ -1,20 +1,31 @@
 import { Module } from '@nestjs/common';
 import type { BufferBudget } from '#lib/http';
 import type { TraceStore } from '#lib/trace-store';
+import { AttachmentModule } from '../attachment/attachment-module.js';
+import { AttachmentUrls } from '../attachment/attachment-urls.js';
 import type { ApiConfig } from '../config.js';
 import { API_CONFIG, TRACE_STORE } from '../core/tokens.js';
 import { TRACE_BODIES } from '../trace/trace-bodies.js';
+import { RunSearches } from '../trace/run-searches.js';
 import { TraceModule } from '../trace/trace-module.js';
 import { DatasetRequests } from './dataset-requests.js';
 import { DatasetsController, DatasetVersionsController } from './datasets-controller.js';
 import { ExampleLists } from './example-lists.js';
 import { ExampleUploads } from './example-uploads.js';
 import { ExamplesController, ExampleUploadsController } from './examples-controller.js';
+import { ExperimentRunsController } from './experiment-runs-controller.js';
+import { ExperimentRuns } from './experiment-runs.js';
 
 /** Datasets, and the examples that experiments are run on. */
 @Module({
-  imports: [TraceModule],
-  controllers: [DatasetsController, DatasetVersionsController, ExampleUploadsController, ExamplesController],
+  imports: [TraceModule, AttachmentModule],
+  controllers: [
+    DatasetsController,
+    DatasetVersionsController,
+    ExperimentRunsController,
+    ExampleUploadsController,
+    ExamplesController,
+  ],
   providers: [
     {
       provide: DatasetRequests,
@@ -25,6 +36,12 @@ import { ExamplesController, ExampleUploadsController } from './examples-control
       provide: ExampleLists,
       inject: [TRACE_STORE],
       useFactory: (store: TraceStore) => new ExampleLists(store),
+    },
+    {
+      provide: ExperimentRuns,
+      inject: [TRACE_STORE, ExampleLists, RunSearches, AttachmentUrls],
+      useFactory: (store: TraceStore, lists: ExampleLists, searches: RunSearches, urls: AttachmentUrls) =>
+        new ExperimentRuns(store, lists, searches, urls),
     },
     {
       provide: ExampleUploads,

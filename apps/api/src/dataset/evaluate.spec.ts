@@ -83,6 +83,34 @@ describe('an evaluation', () => {
       { key: 'answers', score: 3 },
     ]);
     expect(await client.readDataset({ datasetId: dataset.id })).toMatchObject({ session_count: 1 });
+
+    const stats = (await tenant.call('GET', `/sessions/${project.id}?include_stats=true`)).json;
+    expect(stats.feedback_stats).toMatchObject({
+      correct: { n: 3, avg: expect.closeTo(1 / 3, 5), min: 0, max: 1, errors: 0 },
+    });
+    expect(stats.session_feedback_stats).toMatchObject({ answers: { n: 1, avg: 3, comments: [] } });
+    // the experiment shows the examples that it ran on
+    await client.updateExample({ id: examples[0]?.id ?? '', inputs: { n: 9 } });
+    const table = async (more: object = {}) =>
+      tenant.call('POST', `/datasets/${dataset.id}/runs`, { session_ids: [project.id], ...more });
+    const rest = examples.slice(1).map(({ id }) => ({ id }));
+    expect((await table()).json).toMatchObject([
+      {
+        ...{ id: examples[0]?.id, inputs: { n: 1 }, outputs: { twice: 2 } },
+        runs: [{ id: rows[0]?.id, outputs: { twice: 2 }, feedback_stats: { correct: { n: 1, avg: 1 } } }],
+      },
+      { ...rest[0], runs: [{ id: rows[1]?.id, status: 'success' }] },
+      { ...rest[1], runs: [{ id: rows[2]?.id, status: 'error' }] },
+    ]);
+    expect((await table({ limit: 1, offset: 1 })).json).toMatchObject([{ ...rest[0], runs: [{}] }]);
+    const failed = await table({ filters: { [project.id]: ['eq(status, "error")', 'eq(is_root, true)'] } });
+    expect(failed.json.map(({ runs }: { runs: readonly object[] }) => runs.length)).toEqual([0, 0, 1]);
+    const other = await client.createDataset('of another');
+    const foreign = await tenant.call('POST', `/datasets/${other.id}/runs`, { session_ids: [project.id] });
+    expect([foreign.status, foreign.json.detail]).toEqual([404, expect.stringContaining(project.id)]);
+    expect((await table({ filters: { [project.id]: ['nonsense('] } })).status).toBe(400);
+    expect((await table({ session_ids: ['x'] })).status).toBe(422);
+    expect((await table({ offset: 100 })).json).toEqual([]);
   });
 
   (hasPython ? it : it.skip)(
@@ -100,12 +128,14 @@ describe('an evaluation', () => {
             ...[1, 1, 1, 1].map((score) => ['whole', score]),
           ],
           summaries: [['share', 0.75]],
+          results: { stats: ['correct', 'share', 'whole'], rows: [0, 1, 2, 3].map((n) => [n, 1]) },
         },
         second: {
           ...{ dataset: true, splits: ['small'] },
           rows: [0, 1].map((n) => [n, 2 * n]),
           feedback: [1, 1].map((score) => ['correct', score]),
           summaries: [['share', 1]],
+          results: { stats: ['correct', 'share'], rows: [0, 1, 2].map((n) => [n, n < 2 ? 1 : 0]) },
         },
         ...{ experiments: 2, splits: ['base', 'large', 'odd', 'small'], versions: 4 },
       });

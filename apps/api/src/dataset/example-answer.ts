@@ -1,4 +1,4 @@
-import { MendedMemberAnswer } from '../trace/run-answer.js';
+import { MendedMemberAnswer, RunAnswer } from '../trace/run-answer.js';
 import {
   Answered,
   JSON_VALUE,
@@ -24,6 +24,12 @@ export class ExampleAnswer {
   @Perhaps(JSON_VALUE) readonly inputs?: unknown;
   @Perhaps(JSON_VALUE) readonly outputs?: unknown;
   @Perhaps(JSON_VALUE, 'Attachments are not stored yet') readonly attachment_urls?: null;
+}
+
+/** An example with what experiments made of it. */
+export class ExampleWithRunsAnswer extends ExampleAnswer {
+  @Answered(listOf(() => RunAnswer), 'Roots that name the example, oldest first')
+  readonly runs: readonly RunAnswer[];
 }
 
 /** What an upload of examples became: one version of their dataset. */

@@ -24,6 +24,7 @@ import { AnswerBudget } from '../trace/answer-budget.js';
 import { StoredAnswer } from '../trace/run-answer.js';
 import { FromBody, type SentBody } from '../trace/sent-body.js';
 import { Described } from '../wire/described.js';
+import { jsonList } from '../wire/json-list.js';
 import { Operation } from '../wire/operation.js';
 import { PathId } from '../wire/path-id.js';
 import { AsOfQuery } from './dataset-request.js';
@@ -72,7 +73,7 @@ export class ExamplesController {
       const pieces = this.lists.pieces(tenantId, await this.lists.find(tenantId, query), account);
       // what does not fit is refused before the answer begins
       const first = await pieces.next();
-      return Readable.from(asList(first, pieces), { objectMode: false });
+      return Readable.from(jsonList(first, pieces), { objectMode: false });
     });
   }
 
@@ -117,19 +118,6 @@ export class ExamplesController {
     await this.store.examples.delete(tenantId, [id], false);
     return { message: 'Example deleted' };
   }
-}
-
-async function* asList(
-  first: IteratorResult<readonly Buffer[], void>,
-  pieces: AsyncGenerator<readonly Buffer[], void, void>,
-): AsyncGenerator<Buffer> {
-  const comma = Buffer.from(',');
-  let before = Buffer.from('[');
-  for (let piece = first; !piece.done; piece = await pieces.next()) {
-    yield Buffer.concat(piece.value.flatMap((example, at) => [at === 0 ? before : comma, example]));
-    before = comma;
-  }
-  yield Buffer.from(before === comma ? ']' : '[]');
 }
 
 function written({ ids, asOf, mended }: UploadedExamples): WrittenExamplesAnswer {

@@ -4,6 +4,8 @@ import type { TraceStore } from '#lib/trace-store';
 import { CLOCK, TRACE_STORE } from '../core/tokens.js';
 import { TenancyModule } from '../tenancy/tenancy-module.js';
 import { Workspaces } from '../tenancy/workspaces.js';
+import { FeedbackConfigsController } from './feedback-configs-controller.js';
+import { FeedbackConfigurations } from './feedback-configurations.js';
 import { FeedbackController } from './feedback-controller.js';
 import { Feedback } from './feedback.js';
 import { PresignedController } from './presigned-controller.js';
@@ -12,8 +14,13 @@ import { PresignedFeedback } from './presigned-feedback.js';
 /** Feedback of runs. */
 @Module({
   imports: [TenancyModule],
-  controllers: [PresignedController, FeedbackController],
+  controllers: [PresignedController, FeedbackConfigsController, FeedbackController],
   providers: [
+    {
+      provide: FeedbackConfigurations,
+      inject: [TRACE_STORE],
+      useFactory: (store: TraceStore) => new FeedbackConfigurations(store),
+    },
     { provide: Feedback, inject: [TRACE_STORE], useFactory: (store: TraceStore) => new Feedback(store) },
     {
       provide: PresignedFeedback,

@@ -56,7 +56,12 @@ def read(name: str) -> dict:
     examples = {e.id: e for e in client.list_examples(dataset_id=dataset.id, as_of=project.metadata["dataset_version"])}
     feedback = client.list_feedback(run_ids=[run.id for run in runs])
     summaries = client.request_with_retries("GET", "/feedback", params={"session": project.id, "level": "session"}).json()
+    results = client.get_experiment_results(name=name)
     return {
+        "results": {
+            "stats": sorted(results["feedback_stats"]),
+            "rows": [[e.inputs["n"], len(e.runs)] for e in results["examples_with_runs"]],
+        },
         "dataset": str(project.reference_dataset_id) == str(dataset.id),
         "rows": sorted([examples[run.reference_example_id].inputs["n"], run.outputs["twice"]] for run in runs),
         "feedback": sorted([f.key, float(f.score)] for f in feedback),

@@ -76,9 +76,7 @@ describe('what is not built yet', () => {
     fetch(api.url + path, { method, headers: { 'x-api-key': tenant.key, ...headers } });
 
   it.each([
-    ['POST', '/feedback-configs', 'feedback configurations are'],
-    ['GET', '/api/v1/feedback-configs?key=k', 'feedback configurations are'],
-    ['GET', '/commits/-/prompt/latest', 'prompts are'],
+    ['GET', '/api/v1/commits/-/prompt/latest', 'prompts are'],
     ['GET', '/repos?limit=1', 'prompts are'],
     ['POST', '/api/v1/annotation-queues', 'annotation queues are'],
     ['PUT', `/datasets/${randomUUID()}/share`, 'shared datasets are'],

@@ -43,7 +43,16 @@ const MEMBERS: Readonly<
     'When the last of them began',
     ({ lastStartTime }) => (lastStartTime === undefined ? null : formatInstant(lastStartTime)),
   ],
-  feedback_stats: [JSON_VALUE, 'Null: feedback is not summed yet', () => null],
+  feedback_stats: [
+    JSON_VALUE,
+    'Of a project: what was said of its runs, by key; null without any, and of runs that are asked for',
+    ({ feedback }) => parsed(feedback?.runs),
+  ],
+  session_feedback_stats: [
+    JSON_VALUE,
+    'Of a project: what was said of itself, by key; null without any',
+    ({ feedback }) => parsed(feedback?.project),
+  ],
   run_facets: [JSON_VALUE, 'Always empty', () => []],
   error_rate: [orNull(NUMBER), 'Share of runs that failed', ({ counts }) => rate(counts.failed, counts.runs)],
   streaming_rate: [
@@ -57,6 +66,10 @@ const MEMBERS: Readonly<
   cost_p50: [orNull(TEXT), `Of a run, ${PERCENTILE}`, (found) => decimal(found.percentile('totalCost', 0.5))],
   cost_p99: [orNull(TEXT), 'Likewise', (found) => decimal(found.percentile('totalCost', 0.99))],
 };
+
+function parsed(json: string | undefined): unknown {
+  return json === undefined ? null : JSON.parse(json);
+}
 
 function whole(value: number | undefined): number | undefined {
   return value === undefined ? undefined : Math.round(value);

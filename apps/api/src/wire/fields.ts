@@ -273,6 +273,18 @@ export function TextList(options: TextListOptions = {}): PropertyDecorator {
   );
 }
 
+export function DecimalList(options: ListOptions = {}): PropertyDecorator {
+  return field(
+    listNote(options),
+    { type: 'array', items: { type: 'number' }, ...sizes(options) },
+    ...listChecks(options),
+    IsNumber(
+      { allowNaN: false, allowInfinity: false },
+      says('Input should be a valid number', 'float_type', true),
+    ),
+  );
+}
+
 interface TextMapOptions extends FieldOptions {
   readonly maxEntries: number;
   /** Of a value. */

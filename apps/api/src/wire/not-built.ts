@@ -10,7 +10,6 @@ const METHODS: readonly HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'
 
 /** First parts of paths that the LangSmith clients call, and what is not supported there. */
 const FEATURES: Readonly<Record<string, string>> = {
-  'feedback-configs': 'feedback configurations',
   'feedback-formulas': 'feedback formulas',
   commits: 'prompts',
   repos: 'prompts',
@@ -24,7 +23,6 @@ const FEATURES: Readonly<Record<string, string>> = {
   'datasets/:dataset_id/openai_ft': 'files for fine-tuning',
   'datasets/:dataset_id/index': 'searches of similar examples',
   'datasets/:dataset_id/search': 'searches of similar examples',
-  'datasets/:dataset_id/runs': 'examples with their runs',
   agents: 'registries of agents',
   'sessions/:session_id/insights': 'insights',
   'sessions/:session_id/dashboard': 'dashboards',

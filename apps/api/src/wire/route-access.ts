@@ -90,6 +90,10 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /feedback/{feedback_id}': READ_RUN,
   'PATCH /feedback/{feedback_id}': ['workspace', 'deployment'],
   'DELETE /feedback/{feedback_id}': ['workspace', 'deployment'],
+  'GET /feedback-configs': READ,
+  'POST /feedback-configs': WORKSPACE,
+  'PATCH /feedback-configs': WORKSPACE,
+  'DELETE /feedback-configs': WORKSPACE,
   'GET /ingest-problems': READ,
   'GET /model-price-map': READ,
   'POST /model-price-map': WORKSPACE,
@@ -107,6 +111,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
   'GET /datasets/{dataset_id}/versions/diff': READ,
   'GET /datasets/{dataset_id}/splits': READ,
   'PUT /datasets/{dataset_id}/splits': WORKSPACE,
+  'POST /datasets/{dataset_id}/runs': READ,
   'GET /examples': READ,
   'DELETE /examples': WORKSPACE,
   'GET /examples/{example_id}': READ,
@@ -137,7 +142,7 @@ export const ROUTE_SCOPES: Readonly<Record<string, readonly KeyScope[]>> = {
 };
 
 const SECOND_PREFIX =
-  /^\/api\/v1(?=\/(runs|public|otel|sessions|feedback|ingest-problems|model-price-map|datasets|examples)(\/|$))|^\/api(?=\/v1\/platform\/)/;
+  /^\/api\/v1(?=\/(runs|public|otel|sessions|feedback|feedback-configs|ingest-problems|model-price-map|datasets|examples)(\/|$))|^\/api(?=\/v1\/platform\/)/;
 
 /**
  * A route's place in the table.

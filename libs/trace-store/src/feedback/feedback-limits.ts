@@ -8,6 +8,8 @@ export const FEEDBACK_LIMITS = Object.freeze({
   tokens: 100,
   /** Of a tenant, that may be used for runs that have not arrived. */
   tokensWaiting: 10_000,
+  /** Configurations of a tenant. */
+  configs: 1_000,
   /** Beyond it a sum of squares could leave the numbers. */
   score: 1e15,
 });

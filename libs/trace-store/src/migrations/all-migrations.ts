@@ -2,6 +2,7 @@ import type { Migration } from '#lib/postgres';
 import type { ControlTables } from '../control/control-tables.js';
 import { attachmentTables } from './attachment-tables.js';
 import { examplePayloads } from './example-payloads.js';
+import { feedbackConfigs } from './feedback-configs.js';
 import { feedbackMembers } from './feedback-members.js';
 import { feedbackStats } from './feedback-stats.js';
 import { datasetTables } from './datasets.js';
@@ -55,5 +56,6 @@ export function allMigrations(control: Pick<ControlTables, 'migrate'>): readonly
     waitingByProject,
     runPrices,
     signedFeedbackTokens,
+    feedbackConfigs,
   ];
 }

@@ -1,6 +1,7 @@
 import { PublicError } from '#lib/errors';
 import { type Connection, inTransaction, type Pool, sqlState, textTypes } from '#lib/postgres';
 import { type Instant, parseInstant } from '#lib/time';
+import { projectFeedbackStats } from '../feedback/project-feedback-stats.js';
 import { deletedProjects } from '../project/project-deletions.js';
 import { filterSql } from '../filter/filter-sql.js';
 import { keyConditions, Parameters, runConditions } from '../query/run-conditions.js';
@@ -64,11 +65,13 @@ export function statisticsOfProjects(
 ): Promise<ReadonlyMap<string, RunStatistics>> {
   return inSnapshot(pool, async (client) => {
     const sums = await sumsOf(client, tenantId, projectIds, window);
+    const feedback = await projectFeedbackStats(client, tenantId, projectIds, window.from);
     const found = new Map<string, RunStatistics>();
     for (const projectId of projectIds) {
       const search = { ...window, projectIds: [projectId] };
       const lastStartTime = await lastStart(client, tenantId, search);
-      found.set(projectId, summarize(sums.ofProject(projectId), { isRoot: window.isRoot, lastStartTime }));
+      const ofRuns = summarize(sums.ofProject(projectId), { isRoot: window.isRoot, lastStartTime });
+      found.set(projectId, { ...ofRuns, feedback: feedback.get(projectId) });
     }
     return found;
   });

@@ -1,5 +1,6 @@
 import type { Instant } from '#lib/time';
 import type { RunSearch } from '../query/run-search.js';
+import type { ProjectFeedback } from '../feedback/project-feedback-stats.js';
 import { percentileOf } from '../statistics/distribution.js';
 import type { KeyedSums } from '../statistics/run-statistics-table.js';
 import { type Measure, Sums, type Total } from '../statistics/sums.js';
@@ -17,6 +18,8 @@ export interface RunStatistics {
    */
   percentile(measure: Measure, fraction: number): number | undefined;
   readonly lastStartTime: Instant | undefined;
+  /** Of a project alone. */
+  readonly feedback?: ProjectFeedback | undefined;
 }
 
 /** A time that is summed up, with those of its projects. */

@@ -52,7 +52,34 @@ async function aFeedback({ client, root, projectId }: World, key: string) {
   return client.createFeedback({ runId: root, key, score: 0.5, comment: 'c', sessionId: projectId });
 }
 
+const RANGE = { type: 'continuous', min: 0, max: 5 } as const;
+
+const aConfig = async ({ client }: World, feedbackKey = aName()) =>
+  client.createFeedbackConfig({ feedbackKey, feedbackConfig: RANGE });
+
+const CONFIGS: Calls = {
+  async createFeedbackConfig(world) {
+    expect(await aConfig(world)).toMatchObject({ feedback_config: RANGE, is_lower_score_better: false });
+  },
+  async listFeedbackConfigs(world) {
+    const { feedback_key: key } = await aConfig(world);
+    const listed = await all(world.client.listFeedbackConfigs({ feedbackKeys: [key] }));
+    expect(listed).toMatchObject([{ feedback_key: key, feedback_config: RANGE }]);
+  },
+  async updateFeedbackConfig(world) {
+    const { feedback_key: key } = await aConfig(world);
+    const changed = await world.client.updateFeedbackConfig(key, { isLowerScoreBetter: true });
+    expect(changed).toMatchObject({ feedback_config: RANGE, is_lower_score_better: true });
+  },
+  async deleteFeedbackConfig(world) {
+    const { feedback_key: key } = await aConfig(world);
+    await world.client.deleteFeedbackConfig(key);
+    expect(await all(world.client.listFeedbackConfigs({ feedbackKeys: [key] }))).toEqual([]);
+  },
+};
+
 export const FEEDBACK: Calls = {
+  ...CONFIGS,
   async createFeedback(world) {
     const made = await aFeedback(world, 'created');
     const read = (await world.call('GET', `/feedback/${made.id}`)).json as object;

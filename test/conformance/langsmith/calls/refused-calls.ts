@@ -25,15 +25,6 @@ function refused(reach: Reach, method: string, ...parameters: readonly unknown[]
 
 const own: Reach = (client) => client;
 
-const FEEDBACK_CONFIGS: Calls = {
-  ...refused(own, 'createFeedbackConfig', {
-    ...{ feedbackKey: 'k', feedbackConfig: { type: 'continuous', min: 0, max: 1 } },
-  }),
-  ...refused(own, 'listFeedbackConfigs'),
-  ...refused(own, 'updateFeedbackConfig', 'k', { isLowerScoreBetter: true }),
-  ...refused(own, 'deleteFeedbackConfig', 'k'),
-};
-
 const PROMPTS: Calls = {
   ...refused(own, 'promptExists', PROMPT),
   ...refused(own, 'likePrompt', PROMPT),
@@ -147,7 +138,6 @@ const SANDBOXES: Calls = {
 
 /** Calls that the api refuses. */
 export const REFUSED: Calls = {
-  ...FEEDBACK_CONFIGS,
   ...PROMPTS,
   ...HUB,
   ...QUEUES,

@@ -191,12 +191,49 @@ async def aclose(w):
     await type(w.async_client)(api_url=w.url, api_key=w.key).aclose()
 
 
-refused("create_feedback_config", "k", feedback_config={"type": "continuous", "min": 0, "max": 1})
-refused("list_feedback_configs")
-refused("update_feedback_config", "k", is_lower_score_better=True)
-refused("delete_feedback_config", "k")
-refused("add_feedback_categories", "k", [{"value": 1, "label": "a"}])
-refused("remove_feedback_categories", "k", [1])
+LABELS = {"type": "categorical", "categories": [{"value": n, "label": str(n)} for n in range(3)]}
+
+
+async def config_of(w):
+    return (await w.async_client.create_feedback_config(w.name(), feedback_config=LABELS)).feedback_key
+
+
+@row
+async def create_feedback_config(w):
+    assert await config_of(w)
+
+
+@row
+async def list_feedback_configs(w):
+    key = await config_of(w)
+    assert [one.feedback_key for one in await listed(w.async_client.list_feedback_configs(feedback_key=[key]))] == [key]
+
+
+@row
+async def update_feedback_config(w):
+    changed = await w.async_client.update_feedback_config(await config_of(w), is_lower_score_better=True)
+    assert changed.is_lower_score_better
+
+
+@row
+async def delete_feedback_config(w):
+    key = await config_of(w)
+    await w.async_client.delete_feedback_config(key)
+    assert not await listed(w.async_client.list_feedback_configs(feedback_key=[key]))
+
+
+@row
+async def add_feedback_categories(w):
+    changed = await w.async_client.add_feedback_categories(await config_of(w), [{"value": 3, "label": "3"}])
+    assert len(changed.feedback_config["categories"]) == 4
+
+
+@row
+async def remove_feedback_categories(w):
+    changed = await w.async_client.remove_feedback_categories(await config_of(w), [0])
+    assert len(changed.feedback_config["categories"]) == 2
+
+
 refused("create_prompt", PROMPT)
 refused("get_prompt", PROMPT)
 refused("list_prompts")

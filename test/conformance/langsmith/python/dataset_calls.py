@@ -222,7 +222,11 @@ def upsert_examples_multipart(w):
 
 @row
 def get_experiment_results(w):
-    list(w.client.get_experiment_results(project_id=w.project_id)["examples_with_runs"])
+    dataset, _ = w.dataset()
+    done = w.client.evaluate(target, data=dataset.name, evaluators=[right], blocking=True)
+    w.client.flush()
+    found = w.client.get_experiment_results(name=done.experiment_name)
+    assert [len(one.runs) for one in found["examples_with_runs"]] == [1, 1]
 
 
 class Frame:

@@ -1,0 +1,166 @@
+import type { Caller } from '#lib/auth';
+import { PublicError } from '#lib/errors';
+import type { BufferAccount } from '#lib/http';
+import { isJsonObject } from '#lib/json';
+import { parseInstant } from '#lib/time';
+import type { AsOf, ExampleRow, Project, TraceStore } from '#lib/trace-store';
+import type { AttachmentUrls } from '../attachment/attachment-urls.js';
+import { withAttachments } from '../trace/attached-runs.js';
+import { renderCursor } from '../trace/run-cursor.js';
+import { renderRun, RUN_FIELDS } from '../trace/render-run.js';
+import type { RunSearches } from '../trace/run-searches.js';
+import { invalid } from '../wire/request-pipe.js';
+import { requireUuids } from './dataset-requests.js';
+import type { ExampleLists } from './example-lists.js';
+import type { ExperimentRunsRequest } from './experiment-runs-request.js';
+import { selectedFields } from './render-example.js';
+
+/** Examples whose runs are held at a time. */
+const EXAMPLES_AT_ONCE = 20;
+const RUNS_OF_PAGE = 100;
+/** Of one experiment. */
+const MOST_FILTERS = 20;
+
+/** What is answered of which examples. */
+interface FoundExperiments {
+  readonly rows: readonly ExampleRow[];
+  readonly experiments: readonly { readonly id: string; readonly filter: string | undefined }[];
+}
+
+export interface ExperimentReader {
+  readonly caller: Caller;
+  readonly host: string | undefined;
+  readonly account: BufferAccount;
+}
+
+/** Examples of a dataset, each with the runs that experiments made of it. */
+export class ExperimentRuns {
+  constructor(
+    private readonly store: Pick<TraceStore, 'examples' | 'projects'>,
+    private readonly lists: ExampleLists,
+    private readonly searches: RunSearches,
+    private readonly urls: AttachmentUrls,
+  ) {}
+
+  /** A page of examples, as they were in the version that the first experiment ran on. @throws PublicError */
+  async find(tenantId: string, datasetId: string, request: ExperimentRunsRequest): Promise<FoundExperiments> {
+    const { session_ids: sent, comparative_experiment_id: comparative } = request;
+    requireUuids(['body', 'session_ids'], sent);
+    if (comparative)
+      throw refused(
+        'comparative_experiment_id',
+        'comparisons of experiments are not supported; leave it out',
+      );
+    const ids = [...new Set(sent.map((id) => id.toLowerCase()))];
+    const filters = filtersOf(request.filters, ids);
+    const found = await Promise.all(ids.map((id) => this.store.projects.find(tenantId, { id })));
+    const missing = ids.find((_id, at) => found[at]?.referenceDatasetId !== datasetId);
+    if (missing !== undefined)
+      throw new PublicError(
+        'not_found',
+        `Session with ID ${missing} not found among the experiments of the dataset`,
+      );
+    const rows = await this.store.examples.search(tenantId, {
+      ...{ datasetId, asOf: versionOf(found[0]) },
+      ...{ limit: request.limit ?? RUNS_OF_PAGE, offset: request.offset ?? 0 },
+    });
+    return { rows, experiments: ids.map((id) => ({ id, filter: filters.get(id) })) };
+  }
+
+  /** The examples in their order, some at a time. */
+  async *pieces(
+    reader: ExperimentReader,
+    { rows, experiments }: FoundExperiments,
+  ): AsyncGenerator<readonly Buffer[], void, void> {
+    const fields = selectedFields(undefined, false);
+    for (let from = 0; from < rows.length; from += EXAMPLES_AT_ONCE) {
+      const some = rows.slice(from, from + EXAMPLES_AT_ONCE);
+      let at = 0;
+      for await (const examples of this.lists.pieces(
+        reader.caller.tenantId,
+        { rows: some, fields },
+        reader.account,
+      )) {
+        const ids = some.slice(at, at + examples.length).map(({ id }) => id);
+        const runs = await this.#runsOf(reader, ids, experiments);
+        yield examples.map((example, n) =>
+          Buffer.concat([
+            example.subarray(0, -1),
+            Buffer.from(',"runs":['),
+            ...(runs.get(ids[n] ?? '') ?? []).flatMap((run, place) => (place === 0 ? [run] : [COMMA, run])),
+            Buffer.from(']}'),
+          ]),
+        );
+        at += examples.length;
+      }
+    }
+  }
+
+  /** Rendered, by the id of their example. */
+  async #runsOf(
+    { caller, host, account }: ExperimentReader,
+    exampleIds: readonly string[],
+    experiments: FoundExperiments['experiments'],
+  ): Promise<ReadonlyMap<string, readonly Buffer[]>> {
+    const byExample = new Map<string, Buffer[]>();
+    for (const { id, filter } of experiments) {
+      let cursor: string | undefined;
+      do {
+        const page = await this.searches.page(
+          caller,
+          {
+            ...{ projectIds: [id], referenceExampleIds: exampleIds, isRoot: true, isAscending: true },
+            ...{ fields: RUN_FIELDS, limit: RUNS_OF_PAGE, cursor, filters: { filter } },
+          },
+          account.hold,
+        );
+        const runs = await withAttachments(
+          this.urls,
+          { caller, host, hold: account.hold },
+          page.runs,
+          RUN_FIELDS,
+        );
+        for (const run of runs) {
+          const example = run.row.referenceExampleId ?? '';
+          byExample.set(example, [...(byExample.get(example) ?? []), renderRun(run, RUN_FIELDS)]);
+        }
+        cursor = page.next && renderCursor(page.next);
+      } while (cursor !== undefined);
+    }
+    return byExample;
+  }
+}
+
+const COMMA = Buffer.from(',');
+
+/** The clients note the version when they begin; others are read as they are now. */
+function versionOf(experiment: Project | undefined): AsOf | undefined {
+  const extra: unknown = experiment?.extra === undefined ? undefined : JSON.parse(experiment.extra);
+  const metadata = isJsonObject(extra) ? extra['metadata'] : undefined;
+  const version = isJsonObject(metadata) ? metadata['dataset_version'] : undefined;
+  const time = typeof version === 'string' ? parseInstant(version, { zone: 'optional' }) : undefined;
+  return time === undefined ? undefined : { kind: 'time', time };
+}
+
+/** One filter for each experiment that has some. @throws PublicError invalid */
+function filtersOf(
+  given: object | null | undefined,
+  experiments: readonly string[],
+): ReadonlyMap<string, string> {
+  const filters = new Map<string, string>();
+  for (const [id, list] of Object.entries((given ?? {}) as Readonly<Record<string, unknown>>)) {
+    if (!experiments.includes(id.toLowerCase())) throw refused('filters', 'Keys should be among session_ids');
+    if (list === null) continue;
+    const isRight =
+      Array.isArray(list) && list.length <= MOST_FILTERS && list.every((one) => typeof one === 'string');
+    if (!isRight) throw refused('filters', `Values should be lists of at most ${MOST_FILTERS} filters`);
+    const some = list as readonly string[];
+    if (some.length > 0)
+      filters.set(id.toLowerCase(), some.length === 1 ? (some[0] ?? '') : `and(${some.join(', ')})`);
+  }
+  return filters;
+}
+
+function refused(name: string, msg: string): PublicError {
+  return invalid([{ loc: ['body', name], msg, type: 'value_error' }]);
+}
