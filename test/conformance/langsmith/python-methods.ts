@@ -122,6 +122,7 @@ export const PYTHON: ClientMethods = {
         list_dataset_versions: '',
         diff_dataset_versions: '',
         list_dataset_splits: '',
+        update_dataset_splits: '',
         create_example: '',
         create_examples: '',
         create_llm_example: '',
@@ -140,12 +141,6 @@ export const PYTHON: ClientMethods = {
         get_test_results: '',
         get_experiment_results: '',
       },
-    },
-    {
-      area: 'Datasets and examples',
-      outcome: 'refused',
-      feature: 'changes of the metadata of many examples',
-      methods: { update_dataset_splits: '' },
     },
     {
       area: 'Datasets and examples',

@@ -38,6 +38,10 @@ const PLATFORM_FEATURES: Readonly<Record<string, string>> = {
   issues: 'issues of projects',
   'examples/multipart': 'uploads of examples that name no dataset',
   'datasets/:dataset_id/examples/:example_id': 'deletions of an example by its dataset',
+};
+
+/** The same, answered 405: the clients take that for a server without the route, and call an older one. */
+const NEWER_FEATURES: Readonly<Record<string, string>> = {
   'datasets/:dataset_id/examples/metadata': 'changes of the metadata of many examples',
 };
 
@@ -72,24 +76,22 @@ export function answerNotBuilt(server: FastifyInstance): void {
   const both = ['', '/api/v1'];
   refuseCalls(server);
   answerAll(server, both, FEATURES);
-  answerAll(
-    server,
-    ['/v1/platform', '/platform', '/api/v1/platform', '/api/v1/v1/platform'],
-    PLATFORM_FEATURES,
-  );
+  const platform = ['/v1/platform', '/platform', '/api/v1/platform', '/api/v1/v1/platform'];
+  answerAll(server, platform, PLATFORM_FEATURES);
+  answerAll(server, platform, NEWER_FEATURES, { status: 405 });
   answerAll(server, ['/api/v2'], SELECTED_FEATURES);
   answerAll(
     server,
     both.map((prefix) => `${prefix}/public/:share_token`),
     PUBLIC_FEATURES,
-    true,
+    { isOpen: true },
   );
 }
 
-function refuse(reply: FastifyReply, feature: string): FastifyReply {
+function refuse(reply: FastifyReply, feature: string, status = 501): FastifyReply {
   const detail = `${feature} are not supported by this platform; nothing was stored or changed`;
   // the newer clients repeat requests after any 5xx unless they are asked not to
-  return reply.code(501).header('x-should-retry', 'false').send({ detail });
+  return reply.code(status).header('x-should-retry', 'false').send({ detail });
 }
 
 /** What the address alone does not say. */
@@ -107,12 +109,12 @@ function answerAll(
   server: FastifyInstance,
   prefixes: readonly string[],
   features: Readonly<Record<string, string>>,
-  isOpen = false,
+  { isOpen = false, status = 501 }: { readonly isOpen?: boolean; readonly status?: number } = {},
 ): void {
   const config: FastifyContextConfig & NotBuiltRoute = { isNotBuilt: true, isOpen };
   for (const [path, feature] of Object.entries(features)) {
     const answer = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> =>
-      refuse(reply, feature);
+      refuse(reply, feature, status);
     for (const prefix of prefixes)
       for (const url of [`${prefix}/${path}`, `${prefix}/${path}/*`])
         // before the body is read: whatever its type, it is not looked at
