@@ -135,6 +135,7 @@ export const EXPRESSIONS: readonly Expression[] = [
     [withMetadata({ conversation_id: UUID }), named('ChatOpenAI')],
   ),
   row('eq(name, "RetrieveDocs")', [named('RetrieveDocs')], [named('ExpandQuery')]),
+  row('eq(name, "ExpandQuery")', [named('ExpandQuery')], [named('RetrieveDocs')]),
   row(
     'and(eq(is_root, true), and(eq(feedback_key, "user_score"), eq(feedback_score, 1)))',
     [scored('user_score', 1)],

@@ -29,7 +29,7 @@ export const JAVASCRIPT: ClientMethods = {
         getRunUrl: 'a page that asks for a key; give the client `webUrl`',
         'runs.query': '',
         'runs.queryV2': '',
-        'runs.retrieve': '',
+        'runs.retrieve': '`SHARE_URL` is null: ask by `readRunSharedLink`',
         'runs.retrieveV2': '',
         'runs.getURL': 'a page that asks for a key',
         'traces.listRuns': '',

@@ -13,7 +13,7 @@ export const PYTHON_RESOURCES: ClientMethods = {
       methods: {
         'runs.query': '',
         'runs.query_v2': '',
-        'runs.retrieve': '',
+        'runs.retrieve': '`SHARE_URL` is null: ask by `read_run_shared_link`',
         'runs.retrieve_v2': '',
         'runs.get_url': '',
         'traces.list_runs': '',
