@@ -1,4 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
+import { PublicError } from '#lib/errors';
+import { waitFor } from '#lib/testing';
 import { systemClock } from '#lib/time';
 import { newId, storeFixture } from '../../testdata/store-fixture.js';
 import { findThreadTtl } from '../store/ttl/find-thread-ttl.js';
@@ -11,17 +13,27 @@ import { registerThreadRoutes } from './thread-routes.js';
 
 const store = storeFixture();
 let app: FastifyInstance;
+/** What the process of the graphs was asked, and what its answers wait for. */
+const asked: string[] = [];
+let held: Promise<void> | undefined;
+let left: AbortSignal | undefined;
 
 beforeAll(() => {
   app = Fastify();
   app.decorateRequest('scope', undefined);
   app.addHook('onRequest', async (request) => {
-    request.scope = { kind: 'caller', filter: EVERY_ROW };
+    request.scope = { kind: 'caller', filter: EVERY_ROW, left };
   });
   const threads = new ThreadWriter(store.sql);
   const reader = new ThreadReader(store.sql);
   const parts = { sql: store.sql, threads, reader, clock: systemClock, traces: undefined };
-  const hosts: StateSource = { ask: async (kind) => JSON.stringify({ kind }) };
+  const hosts: StateSource = {
+    ask: async (kind) => {
+      asked.push(kind);
+      await held;
+      return JSON.stringify({ kind });
+    },
+  };
   const states = {
     ...parts,
     hosts,
@@ -112,5 +124,30 @@ describe('a route that reads a thread', () => {
     } finally {
       await store.pool.query('ALTER TABLE agentplane.threads RENAME COLUMN hidden TO values');
     }
+  });
+});
+
+describe('a question about a state', () => {
+  it('waits for its turn, and is not asked for a client that has left', async () => {
+    const threadId = await threadOf({ graph_id: 'graph' });
+    const ask = (): Promise<string> => textOf(`/threads/${threadId}/state`);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    asked.length = 0;
+    const client = new AbortController();
+    const first = [ask(), ask(), ask()];
+    await waitFor(async () => asked.length === 3);
+    left = client.signal;
+    const gone = [ask(), ask()].map((answer) => answer.catch(() => 'none'));
+    await new Promise((done) => setImmediate(done));
+    left = undefined;
+    const others = [ask()];
+    client.abort(new PublicError('bad_request', 'left'));
+    expect(await Promise.all(gone)).toEqual(['none', 'none']);
+    expect(asked).toHaveLength(3);
+    resolve();
+    expect(new Set(await Promise.all([...first, ...others]))).toEqual(new Set(['{"kind":"state"}']));
+    expect(asked).toHaveLength(4);
+    held = undefined;
   });
 });

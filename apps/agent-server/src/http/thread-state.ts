@@ -85,7 +85,7 @@ export class ThreadState {
     const thread = await getThreadHead(asked.scope, this.parts.sql, asked.threadId);
     const place = await this.#placeOf(asked.scope, thread, checkpoint);
     if (!place) return this.#storedState(asked, select);
-    return this.parts.hosts.ask('state', { ...place, subgraphs, select });
+    return this.#ask(asked, 'state', { ...place, subgraphs, select });
   }
 
   /**
@@ -95,7 +95,7 @@ export class ThreadState {
   async history(asked: AskedThread, { checkpoint, ...query }: HistoryQuery): Promise<string> {
     const thread = await getThreadHead(asked.scope, this.parts.sql, asked.threadId);
     const place = await this.#placeOf(asked.scope, thread, checkpoint);
-    return place ? this.parts.hosts.ask('history', { ...place, ...query }) : '[]';
+    return place ? this.#ask(asked, 'history', { ...place, ...query }) : '[]';
   }
 
   /**
@@ -162,11 +162,19 @@ export class ThreadState {
     const { scope, threadId } = asked;
     const thread = await getThreadHead(scope, this.parts.sql, threadId);
     const place = await this.#placeOf(scope, thread, undefined);
-    if (place) return this.parts.hosts.ask('values', { ...place, keys });
+    if (place) return this.#ask(asked, 'values', { ...place, keys });
     return this.parts.sql.lookInto(scope, async () => {
       const values = await this.#storedValues(asked);
       return `{"values":${keys ? await this.#chosen(asked, values, keys) : values}}`;
     });
+  }
+
+  #ask<K extends 'state' | 'history' | 'values'>(
+    { scope }: AskedThread,
+    kind: K,
+    question: Questions[K],
+  ): Promise<string> {
+    return this.parts.sql.askAboutState(scope, () => this.parts.hosts.ask(kind, question));
   }
 
   /** The values of a graph that this revision has no more. */

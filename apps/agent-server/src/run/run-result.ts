@@ -2,7 +2,7 @@ import type { RunResult } from '../log/event-log.js';
 import type { RunError } from '../store/row/run-row.js';
 import type { Scope } from '../store/scope.js';
 import type { Sql } from '../store/sql.js';
-import { findValues } from '../store/thread/find-values.js';
+import { findSmallValues } from '../store/thread/find-values.js';
 
 /** What a waiter gets of a run that has ended: its error, or the values of its thread. */
 export async function runResult(
@@ -11,5 +11,8 @@ export async function runResult(
   { threadId, error }: { readonly threadId: string; readonly error: RunError | undefined },
 ): Promise<RunResult> {
   if (error) return { body: JSON.stringify({ __error__: error }) };
-  return { body: (await findValues(scope, sql, threadId)) ?? 'null' };
+  const values = await sql.lookIfSmall(scope, (mayBeLarge) =>
+    findSmallValues(scope, sql, threadId, mayBeLarge),
+  );
+  return { body: values ?? 'null' };
 }

@@ -46,6 +46,9 @@ const LOCK_WAIT_SECONDS = 3;
 const BEGIN_BOUNDED = `BEGIN; SET LOCAL lock_timeout = '${LOCK_WAIT_SECONDS}s'`;
 const LOCK_NOT_AVAILABLE = '55P03';
 
+/** Questions about states at once: each takes some ten times the length of its state where graphs run. */
+const MAX_QUESTIONS = 3;
+
 /** Looks into large texts at once: two of 64 MB, with the connections that they hold. */
 const MAX_LOOKS = 2;
 
@@ -85,6 +88,7 @@ export class Sql {
   readonly #threads = new NamedTurns();
   readonly #scans: Turns;
   readonly #looks = turnsAt('Reads of large texts', MAX_LOOKS);
+  readonly #questions = turnsAt('Questions about states', MAX_QUESTIONS);
 
   constructor(pool: Pool, connection?: Connection) {
     this.#pool = pool;
@@ -122,6 +126,14 @@ export class Sql {
   #ofThread<T>(scope: Scope, threadId: string | undefined, action: () => Promise<T>): Promise<T> {
     if (threadId === undefined || this.#connection) return action();
     return this.#threads.take(scope, turnOf(threadId), action);
+  }
+
+  /**
+   * A question about a state, which the process of the graphs answers: there it is parsed, beside the runs of everybody.
+   * Callers take turns, and whoever has gone is not asked for.
+   */
+  askAboutState<T>(scope: Scope, ask: () => Promise<T>): Promise<T> {
+    return this.#questions.take(scope, ask, leftOf(scope));
   }
 
   /**

@@ -74,22 +74,19 @@ export async function agentTree(
     ...{ namespace: [], status: OF_ROW[run.status], graph_name: run.graphId, children: [] },
   };
   const nodes = new Map([[keyOf([]), root]]);
-  for (const { namespace, data } of await lifecycleOf(run, of, parts)) note(nodes, namespace, data);
+  await eachLifecycle(run, of, parts, (namespace, data) => note(nodes, namespace, data));
   for (const [key, node] of nodes)
     if (key !== keyOf([])) parentOf(nodes, node.namespace, root).children.push(node);
   return root;
 }
 
-interface Lifecycle {
-  readonly namespace: readonly string[];
-  readonly data: JsonObject;
-}
-
-async function lifecycleOf(
+/** Events are many: none is kept. */
+async function eachLifecycle(
   run: ThreadRun,
   { scope, threadId }: { readonly scope: Scope; readonly threadId: string },
   { outputs, clock }: AgentTreeParts,
-): Promise<Lifecycle[]> {
+  visit: (namespace: readonly string[], data: JsonObject) => void,
+): Promise<void> {
   let reading: Reading | undefined;
   let isNews = false;
   const reader = {
@@ -102,10 +99,9 @@ async function lifecycleOf(
   try {
     stop = await outputs.read(scope, run.runId, threadId, reader, { kind: 'kept' });
   } catch (error) {
-    if (error instanceof PublicError && error.code === 'not_found') return [];
+    if (error instanceof PublicError && error.code === 'not_found') return;
     throw error;
   }
-  const found: Lifecycle[] = [];
   try {
     for (const endMs = clock.monotonicMs() + LONGEST_MS; reading;) {
       let taken = 0;
@@ -115,7 +111,7 @@ async function lifecycleOf(
         if (address?.channel !== 'lifecycle' || next.bytes > MAX_EVENT_BYTES) continue;
         const event = parseShort(next.data, MAX_EVENT_BYTES);
         const data = isJsonObject(event) ? event['data'] : undefined;
-        if (isJsonObject(data)) found.push({ namespace: address.namespace, data });
+        if (isJsonObject(data)) visit(address.namespace, data);
       }
       if (isHere || reading.state !== 'waiting' || clock.monotonicMs() > endMs) break;
       isNews = false;
@@ -125,7 +121,6 @@ async function lifecycleOf(
   } finally {
     stop();
   }
-  return found;
 }
 
 function keyOf(namespace: readonly string[]): string {

@@ -9,6 +9,7 @@ import type { RunOutputs } from '../../run/run-outputs.js';
 import type { Asker, RunService } from '../../run/run-service.js';
 import { leftOf, type Scope } from '../../store/scope.js';
 import type { Sql } from '../../store/sql.js';
+import { Turns } from '../../store/turns.js';
 import { findInterrupts } from '../../store/thread/find-interrupts.js';
 import { findThreadHead } from '../../store/thread/find-thread-head.js';
 import { questionIds } from '../../wire/question-ids.js';
@@ -80,6 +81,9 @@ const CODES: Readonly<Partial<Record<PublicError['code'], CommandErrorCode>>> = 
 
 /** Performs the commands of the thread stream protocol that both of its transports have. */
 export class ThreadCommands {
+  /** Each is made of all that is kept of the output of a run. */
+  readonly #trees = new Turns({ places: 4, maxWaiting: 200, what: 'Trees of agents' });
+
   constructor(private readonly parts: CommandParts) {}
 
   /**
@@ -165,7 +169,7 @@ export class ThreadCommands {
   async #tree(commander: Commander, { run_id: runId }: z.infer<typeof treeGet>): Promise<JsonObject> {
     const scope = await commander.authorizeRead();
     const of = { scope, threadId: commander.threadId, runId: runId ?? undefined };
-    return { tree: await agentTree(of, this.parts) };
+    return { tree: await this.#trees.take(scope, () => agentTree(of, this.parts), leftOf(scope)) };
   }
 
   /** Its values are passed on as the graph's host, or their row, has them. */
