@@ -38,6 +38,13 @@ describe('ingestion of a run with an odd member', () => {
     ],
     ['NaN for its tokens', ',"total_tokens":NaN', 'total_tokens', 0, 'not_finite'],
     ['NaN for its whole error', ',"error":NaN', 'error', null, 'not_finite'],
+    [
+      'more tokens than a number counts',
+      ',"outputs":{"usage":{"input_tokens":9007199254740991,"output_tokens":1}}',
+      'outputs',
+      { usage: { input_tokens: Number.MAX_SAFE_INTEGER, output_tokens: 1 } },
+      'tokens_too_many',
+    ],
     ['a member of its own', ',"colour":"red"', 'colour', undefined, 'unknown_member'],
   ])('keeps a run with %s and names the member', async (_, more, member, value, type) => {
     const [odd, plain] = [randomUUID(), randomUUID()];

@@ -15,7 +15,7 @@ import { PAYLOAD_FIELDS, type PayloadField } from '../run/payload-field.js';
 import type { RunOperation } from './run-operation.js';
 import type { RunPayloads } from '../run/stored-run.js';
 import { type ExtraFacts, factsInExtra } from './extra-facts.js';
-import { firstTokenTime, usageInOutputs, usageOf } from './usage.js';
+import { firstTokenTime, MAX_TOKENS, usageInOutputs, usageOf } from './usage.js';
 import { cost } from '../usage/usage-values.js';
 import { validatePayload } from './whole-payload.js';
 
@@ -214,9 +214,14 @@ function derive(reader: MemberReader, raw: Payloads, members?: readonly string[]
     }
   }
   const { ofOutputs, ofExtra } = facts;
+  const usage = ofOutputs ?? ofExtra?.usage ?? usageOf(explicitUsage(reader.light));
+  if (usage?.isClamped) {
+    const field = ofOutputs ? 'outputs' : ofExtra?.usage ? 'extra' : 'total_tokens';
+    reader.note(field, `A sum of tokens above ${MAX_TOKENS} was replaced by it`, 'tokens_too_many');
+  }
   return {
     payloads,
-    usage: ofOutputs ?? ofExtra?.usage ?? usageOf(explicitUsage(reader.light)),
+    usage,
     threadId: ofExtra?.threadId,
     model: ofExtra?.model,
     provider: ofExtra?.provider,

@@ -16,6 +16,28 @@ export interface Usage {
   readonly completionCost?: string;
   readonly totalCost?: string;
   readonly details?: UsageDetails | undefined;
+  /** A sum of its tokens was larger than {@link MAX_TOKENS}, which stands in its place. */
+  readonly isClamped?: true;
+}
+
+/**
+ * The most tokens of one run: above it numbers are not exact, and a thousand generations of a client that counts wrong
+ * are beyond bigint.
+ */
+export const MAX_TOKENS = Number.MAX_SAFE_INTEGER;
+
+function clamped(usage: Usage): Usage {
+  const { promptTokens = 0, completionTokens = 0, totalTokens = 0 } = usage;
+  if (Math.max(promptTokens, completionTokens, totalTokens) <= MAX_TOKENS) return usage;
+  const least = (count: number | undefined): number | undefined =>
+    count === undefined ? undefined : Math.min(count, MAX_TOKENS);
+  return {
+    ...usage,
+    promptTokens: least(usage.promptTokens),
+    completionTokens: least(usage.completionTokens),
+    totalTokens: least(usage.totalTokens),
+    isClamped: true,
+  };
 }
 
 /** Reads `{input_tokens, output_tokens, total_tokens, input_cost, output_cost, total_cost}` and the older names. */
@@ -42,7 +64,7 @@ export function usageOf(value: unknown): Usage | undefined {
     totalCost: cost(found['total_cost']),
     details: usageDetailsOf(found, apart),
   };
-  return Object.values(usage).some((entry) => entry !== undefined) ? usage : undefined;
+  return Object.values(usage).some((entry) => entry !== undefined) ? clamped(usage) : undefined;
 }
 
 /** Where langchain-core 0.3 leaves the usage of a message. */
@@ -77,12 +99,12 @@ function usageInGenerations(outputs: Buffer, { start, end }: ByteRange): Usage |
   const visit = (item: ByteRange): boolean => {
     const usage = usageOf(findValue(outputs, item.start, IN_GENERATION));
     if (usage)
-      sum = {
+      sum = clamped({
         ...{ ...usage, ...sum },
         promptTokens: added(sum?.promptTokens, usage.promptTokens),
         completionTokens: added(sum?.completionTokens, usage.completionTokens),
         totalTokens: added(sum?.totalTokens, usage.totalTokens),
-      };
+      });
     return --left > 0;
   };
   eachItem(outputs, start, (prompt) => {
